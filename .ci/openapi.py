@@ -17,7 +17,7 @@ from tests.contract.native.walk import walk  # noqa: E402
 
 from sweephand.domain.members.json_text import dumps  # noqa: E402
 from sweephand.facades.native.document import FILE  # noqa: E402
-from sweephand.facades.native.openapi import document  # noqa: E402
+from sweephand.facades.native.openapi.openapi import document  # noqa: E402
 
 
 def written() -> str:

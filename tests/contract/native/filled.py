@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import BestAvailableEncryption
 from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_and_certificates
 
 from sweephand.actions.headers import MASK
-from sweephand.facades.native.schemas import SCHEMAS
+from sweephand.facades.native.openapi.schemas import SCHEMAS
 from tests.support import ecs
 from tests.support.acting import ROLE, arn
 from tests.support.azure import KEYS, STORAGE_TOKEN

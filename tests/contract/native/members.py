@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from sweephand.facades.native.openapi.schemas import SCHEMAS
 from sweephand.facades.native.routes import ROUTES
-from sweephand.facades.native.schemas import SCHEMAS
 
 
 def all_members() -> set[str]:

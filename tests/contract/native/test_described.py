@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from sweephand.facades.native.document import FILE
-from sweephand.facades.native.examples import REQUESTS
-from sweephand.facades.native.openapi import statuses
+from sweephand.facades.native.openapi.examples import REQUESTS
+from sweephand.facades.native.openapi.openapi import statuses
+from sweephand.facades.native.openapi.schemas import SCHEMAS
 from sweephand.facades.native.routes import ROUTES
-from sweephand.facades.native.schemas import SCHEMAS
 from tests.contract.native import described, everything
 from tests.contract.native.api import event
 

@@ -11,7 +11,7 @@ import pytest
 
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.facades import http
-from sweephand.facades.native import export
+from sweephand.facades.native.runs import export
 from tests.contract.native.api import OTHER, Api, Reply
 
 EVERY_MINUTE = [{"every": "PT1M", "align": "clock"}]

@@ -271,7 +271,7 @@ def test_too_many_jobs_are_refused_with_the_way_to_go_on(api: Api, customers: An
 def test_a_page_is_bounded_where_failures_of_others_lie_between(api: Api, customers: Any, monkeypatch: Any) -> None:
     query = {"collection": "north", "state": "REQUEST_ERROR"}
     whole = ids(listed(api, **query))
-    monkeypatch.setattr("sweephand.facades.native.runs.LOOKED_AT_MOST", 3)
+    monkeypatch.setattr("sweephand.facades.native.runs.runs.LOOKED_AT_MOST", 3)
 
     first = api.get(RUNS, query=query).json
 

@@ -16,13 +16,13 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from sweephand.domain.runs import retry
-from sweephand.facades.native import descriptions
 from sweephand.facades.native.document import FILE
-from sweephand.facades.native.examples import REQUESTS
-from sweephand.facades.native.job_members import JOB
+from sweephand.facades.native.jobs.job_members import JOB
+from sweephand.facades.native.jobs.schedule_members import SCHEDULE
+from sweephand.facades.native.openapi import descriptions
+from sweephand.facades.native.openapi.examples import REQUESTS
+from sweephand.facades.native.openapi.schemas import SCHEMAS
 from sweephand.facades.native.routes import ROUTES
-from sweephand.facades.native.schedule_members import SCHEDULE
-from sweephand.facades.native.schemas import SCHEMAS
 from sweephand.schedules.timing import TIMING_MEMBERS
 from tests.contract.native import described
 from tests.contract.native.walk import walk

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from sweephand.facades.native.examples import REQUESTS
+from sweephand.facades.native.openapi.examples import REQUESTS
 from tests.contract.native.api import Api, Reply, api
 
 HIDDEN = "..."

@@ -55,7 +55,7 @@ class NativeApi(Api):
         """Whoever asks for a token names itself in the header or in the form."""
         claimed = super()._claimed(request, route)
         if claimed is None and request is not None and route is not None and route.body == "form":
-            from sweephand.facades.native.oauth import named_client  # noqa: PLC0415 - loaded with the route
+            from sweephand.facades.native.tenants.oauth import named_client  # noqa: PLC0415 - loaded with the route
 
             return named_client(request)
         return claimed

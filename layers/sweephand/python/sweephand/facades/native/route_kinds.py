@@ -53,23 +53,23 @@ def rare(module: str, name: str) -> Operation:
 
 
 def of_calendars(name: str) -> Operation:
-    return rare("calendars", name)
+    return rare("shared.calendars", name)
 
 
 def of_credentials(name: str) -> Operation:
-    return rare("credentials", name)
+    return rare("tenants.credentials", name)
 
 
 def of_tenants(name: str) -> Operation:
-    return rare("tenants", name)
+    return rare("tenants.tenants", name)
 
 
 def of_operations(name: str) -> Operation:
-    return rare("operations", name)
+    return rare("tenants.operations", name)
 
 
 def of_errors(name: str) -> Operation:
-    return rare("errors", name)
+    return rare("runs.errors", name)
 
 
 def error_verb(path: str, name: str, summary: str, takes: str = "Nothing", **more: Any) -> Route:
@@ -78,4 +78,4 @@ def error_verb(path: str, name: str, summary: str, takes: str = "Nothing", **mor
 
 
 def of_flow_keys(name: str) -> Operation:
-    return rare("flow_keys", name)
+    return rare("shared.flow_keys", name)

@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 from sweephand.facades.http import Route, Routes
-from sweephand.facades.native import (
-    admin,
-    job_list,
-    jobs,
-    runs,
-    schedules,
-)
+from sweephand.facades.native.jobs import job_list, jobs, schedules
 from sweephand.facades.native.route_kinds import (
     ACTING,
     ADMIN,
@@ -35,6 +29,8 @@ from sweephand.facades.native.route_kinds import (
     rare,
     verb,
 )
+from sweephand.facades.native.runs import runs
+from sweephand.facades.native.service import admin
 
 KEYS_PATH = "/.well-known/jwks.json"
 PAGE = ("limit", "cursor")
@@ -76,7 +72,7 @@ ROUTES = Routes(
             headers=ONCE,
         ),
         Route(
-            *("DELETE", "/v1/jobs", rare("bulk", "delete_jobs"), WRITE),
+            *("DELETE", "/v1/jobs", rare("jobs.bulk", "delete_jobs"), WRITE),
             summary="Delete the jobs that filters let through; more than 100 as an operation",
             query=("collection", "state", "tag", "resourceId", "name", "search", "dryRun", "expectedCount"),
             gives="BulkDelete",
@@ -106,7 +102,7 @@ ROUTES = Routes(
             gives="OccurrencePage",
         ),
         get(
-            *(f"{JOB}/changes", rare("changes", "list_all"), "Who changed a job, when and what, newest first"),
+            *(f"{JOB}/changes", rare("jobs.changes", "list_all"), "Who changed a job, when and what, newest first"),
             query=(*PAGE, "include"),
             gives="ChangePage",
         ),
@@ -139,13 +135,13 @@ ROUTES = Routes(
         ),
         get("/v1/runs", runs.list_all, ALL_RUNS, query=RUNS_QUERY, gives="RunPage"),
         get(
-            *("/v1/runs:export", rare("export", "export_runs"), EXPORT),
+            *("/v1/runs:export", rare("runs.export", "export_runs"), EXPORT),
             query=("format", *RUNS_QUERY[1:]),
             gives="RunsFile",
             media=("text/csv; charset=utf-8", "application/x-ndjson"),
         ),
         verb(
-            *("/v1/runs:export", rare("export_files", "begin"), EXPORT_FILE),
+            *("/v1/runs:export", rare("runs.export_files", "begin"), EXPORT_FILE),
             scope=READ,
             takes="ExportRequest",
             gives="Operation",
@@ -174,7 +170,7 @@ ROUTES = Routes(
             *(
                 "POST",
                 "/v1/errors:redrive",
-                rare("redrives", "redrive_errors"),
+                rare("runs.redrives", "redrive_errors"),
                 "Run failed runs again, so many a minute",
             ),
             scope=ERRORS,
@@ -257,7 +253,7 @@ ROUTES = Routes(
         verb(
             *(
                 f"{COLLECTION}/signing-keys",
-                rare("signing", "create_signing_key"),
+                rare("tenants.signing", "create_signing_key"),
                 "Create a key that signs its jobs' calls",
             ),
             scope=ADMIN,
@@ -268,13 +264,13 @@ ROUTES = Routes(
         get(
             *(
                 f"{COLLECTION}/signing-keys",
-                rare("signing", "list_signing_keys"),
+                rare("tenants.signing", "list_signing_keys"),
                 "List the keys that sign its jobs' calls",
             ),
             gives="SigningKeyPage",
         ),
         delete(
-            *(f"{SIGNING_KEYS}/{{key}}", rare("signing", "delete_signing_key"), "Delete a signing key"),
+            *(f"{SIGNING_KEYS}/{{key}}", rare("tenants.signing", "delete_signing_key"), "Delete a signing key"),
             scope=ADMIN,
             headers=(),
         ),
@@ -387,23 +383,31 @@ ROUTES = Routes(
         verb("/v1/tenants/{tenant}/enable", of_tenants("enable"), "Enable a tenant", gives="Tenant", **OF_TENANTS),
         verb("/v1/tenants/{tenant}/disable", of_tenants("disable"), "Disable a tenant", gives="Tenant", **OF_TENANTS),
         get(
-            *(KEYS_PATH, rare("well_known", "read_keys"), "The keys that verify this stack's own tokens"),
+            *(KEYS_PATH, rare("service.well_known", "read_keys"), "The keys that verify this stack's own tokens"),
             scope=None,
             gives="KeySet",
         ),
         get(
-            *("/.well-known/openid-configuration", rare("well_known", "read_configuration"), "Where these keys are"),
+            *(
+                "/.well-known/openid-configuration",
+                rare("service.well_known", "read_configuration"),
+                "Where these keys are",
+            ),
             scope=None,
             gives="IssuerConfiguration",
         ),
         get(
-            *("/problems", rare("problem_pages", "list_problems"), "The problems that answers name"),
+            *("/problems", rare("service.problem_pages", "list_problems"), "The problems that answers name"),
             scope=None,
             gives="ProblemPages",
             media=("application/json", HTML),
         ),
         get(
-            *("/problems/{problem}", rare("problem_pages", "read_problem"), "The cause and the cure of a problem"),
+            *(
+                "/problems/{problem}",
+                rare("service.problem_pages", "read_problem"),
+                "The cause and the cure of a problem",
+            ),
             scope=None,
             gives="ProblemPage",
             media=("application/json", HTML),

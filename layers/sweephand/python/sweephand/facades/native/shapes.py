@@ -58,7 +58,7 @@ def pause(body: object) -> tuple[str | None, datetime | None]:
 
 def patched(target: Any, patch: Any) -> Any:
     """What a merge patch makes of a stored body, without members of `target` that act no longer."""
-    from sweephand.facades.native import idle  # noqa: PLC0415 - as above
+    from sweephand.facades.native.jobs import idle  # noqa: PLC0415 - as above
 
     return idle.without_leftovers(merged(target, patch), patch)
 

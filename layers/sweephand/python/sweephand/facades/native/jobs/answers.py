@@ -1,0 +1,152 @@
+"""The answers about jobs and their schedules: with payloads, totals and last runs, read as far as they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from sweephand.domain.job import Job, Payload
+from sweephand.domain.run import Run
+from sweephand.domain.schedule import Schedule
+from sweephand.facades.http import Answer
+from sweephand.facades.native.context import Context
+from sweephand.facades.native.jobs import job_members, schedule_members
+from sweephand.flow.jobs import lookup
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.store.views import runs as views
+from sweephand.store.views import tenants
+from sweephand.store.views.runs import Totals
+
+if TYPE_CHECKING:
+    from sweephand.domain.jobs.held import Held
+
+INCLUDES = frozenset({"schedules"})
+AT_ONCE = 8
+
+
+def changed(ctx: Context, planned: Planned) -> Answer:
+    """The job with its schedules; of a very large one without them: the change is made, whatever its answer."""
+    answer = whole(ctx, planned, include=INCLUDES)
+    return whole(ctx, planned, include=frozenset()) if answer.too_large else answer
+
+
+def whole(ctx: Context, planned: Planned, *, include: frozenset[str], fresh: bool = False) -> Answer:
+    """The job with its totals; with its schedules if they are asked for. fresh: nothing can have run yet."""
+    payloads = lookup.payloads_of(ctx.world, planned)
+    full = "schedules" in include
+    planned, held = as_held(ctx, planned)
+    shown, total = schedule_bodies(ctx, planned.job, planned.schedules, payloads, fresh=fresh, full=full, held=held)
+    waits_s = waits_of(ctx, planned.job)
+    body = job_members.job_body(
+        planned.job,
+        planned.schedules,
+        ctx.now,
+        payloads=payloads,
+        totals=total,
+        shown=shown,
+        waits_s=waits_s,
+        held=held,
+    )
+    return Answer(200, body, {"ETag": f'"{planned.job.revision}"'})
+
+
+def as_held(ctx: Context, planned: Planned) -> tuple[Planned, Held | None]:
+    """Returns the job with its schedules as they stand now, and what holds them."""
+    held = _held(ctx, [planned.job]).get(planned.job.id)
+    schedules = lookup.as_following(ctx.world, planned.schedules)
+    return replace(planned, schedules=tuple(_each_held(ctx, schedules, held))), held
+
+
+def _each_held(ctx: Context, schedules: Iterable[Schedule], held: Held | None) -> list[Schedule]:
+    from sweephand.domain.jobs.held import as_held as one_as_held  # noqa: PLC0415 - not every request shows a job
+
+    return [one_as_held(schedule, held, ctx.now) for schedule in schedules]
+
+
+def _held(ctx: Context, jobs: Iterable[Job]) -> dict[str, Held]:
+    from sweephand.store.views import holds  # noqa: PLC0415 - as above
+
+    return holds.of_jobs(ctx.world.table, ctx.tenant, jobs)
+
+
+def all_as_held(
+    ctx: Context, found: Sequence[tuple[Job, Sequence[Schedule]]]
+) -> list[tuple[Job, Sequence[Schedule], Held | None]]:
+    """As `as_held`, of the jobs of a page."""
+    held = _held(ctx, [job for job, _ in found])
+    following = iter(lookup.as_following(ctx.world, [schedule for _, schedules in found for schedule in schedules]))
+    found = [(job, list(islice(following, len(schedules)))) for job, schedules in found]
+    return [(job, _each_held(ctx, schedules, held.get(job.id)), held.get(job.id)) for job, schedules in found]
+
+
+def waits_of(ctx: Context, job: Job) -> int:
+    """How long a run of this job waits for its result where it does not say: seconds, one read."""
+    return waits_of_all(ctx, [job])[job.collection]
+
+
+def waits_of_all(ctx: Context, jobs: Iterable[Job]) -> Mapping[str, int]:
+    """By collection, as each has it now, or else the stack; one read for each hundred."""
+    names = {job.collection for job in jobs}
+    usual = ctx.world.settings.callback_timeout_s
+    said = tenants.callback_timeouts(ctx.world.table, ctx.tenant, names)
+    return {name: said.get(name) or usual for name in names}
+
+
+def one_schedule(ctx: Context, planned: Planned, schedule_id: str) -> Answer:
+    planned, held = as_held(ctx, planned)
+    schedule = lookup.find_schedule(planned, schedule_id)
+    payloads = lookup.payloads_of(ctx.world, Planned(planned.job, (schedule,)))
+    shown, _ = schedule_bodies(ctx, planned.job, [schedule], payloads, held=held)
+    assert shown is not None
+    return Answer(200, shown[0], {"ETag": f'"{planned.job.revision}"'})
+
+
+def schedule_bodies(
+    ctx: Context,
+    job: Job,
+    schedules: Sequence[Schedule],
+    payloads: Mapping[str, Payload] | None,
+    *,
+    fresh: bool = False,
+    full: bool = True,
+    held: Held | None = None,
+) -> tuple[list[dict[str, Any]] | None, Totals]:
+    """The bodies (None if not `full`), and the sum of their totals. payloads None: of a list, which leaves them out."""
+    table = ctx.world.table
+
+    def look(schedule: Schedule) -> tuple[Totals, Run | None]:
+        if fresh:
+            return Totals(), None
+        last = next(views.runs_of(table, ctx.tenant, schedule.id, None, 1), None) if full else None
+        return views.totals_of(table, schedule), None if last is None or last.is_gone(ctx.now) else last
+
+    if fresh or len(schedules) < 2:
+        seen = [look(each) for each in schedules]
+    else:
+        table.open()
+        with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+            seen = list(pool.map(look, schedules))
+    total = sum((totals for totals, _ in seen), Totals())
+    if not full:
+        return None, total
+    hooks = _hooks(ctx, job, schedules) if payloads is not None else {}
+    found = [
+        schedule_members.schedule_body(
+            each, ctx.now, payloads=payloads, totals=totals, last_run=last, hooks=hooks.get(each.id), held=held
+        )
+        for each, (totals, last) in zip(schedules, seen, strict=True)
+    ]
+    return found, total
+
+
+def _hooks(ctx: Context, job: Job, schedules: Sequence[Schedule]) -> dict[str, dict[str, Any]]:
+    """The bodies of the hooks that schedules bring themselves, by schedule and name."""
+    if all(schedule.hooks is None for schedule in schedules):
+        return {}
+    from sweephand.facades.native.jobs import own_hooks  # noqa: PLC0415 - few schedules bring any
+
+    there = own_hooks.there(ctx, job, schedules)
+    return {each.id: there.shown(each) for each in schedules if each.hooks is not None}

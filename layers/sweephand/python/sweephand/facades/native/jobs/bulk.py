@@ -1,0 +1,56 @@
+"""What is done to all jobs that filters let through."""
+
+from __future__ import annotations
+
+import re
+
+from sweephand.errors import InvalidRequest, PreconditionFailed
+from sweephand.facades.http import Answer
+from sweephand.facades.native.context import Context
+from sweephand.facades.native.jobs.job_list import TOO_MANY, filters_of, widest
+from sweephand.facades.native.tenants import operations
+from sweephand.flow.bulk import delete_jobs as work
+from sweephand.store.views import jobs as views
+
+MOST = 10**9
+_COUNT = re.compile(r"0|[1-9][0-9]{0,9}", re.ASCII)
+
+
+def delete_jobs(ctx: Context) -> Answer:
+    """dryRun: how many it would be, and nothing happens; else `expectedCount` says how many the caller means."""
+    filters = filters_of(ctx)
+    if filters == views.ALL:
+        raise InvalidRequest(
+            None,
+            "a filter is required: one of `collection`, `state`, `tag`, `resourceId`, `name` and `search`",
+            code="INVALID_QUERY",
+        )
+    dry = ctx.choice("dryRun", frozenset({"true", "false"})) == "true"
+    expected = _expected(ctx)
+    if expected is None and not dry:
+        reason = "is required; a request with dryRun=true says how many jobs it would delete"
+        raise InvalidRequest("expectedCount", reason, code="INVALID_QUERY")
+    try:
+        count = views.count(ctx.world.table, ctx.tenant, filters)
+        if expected not in {None, count}:
+            raise PreconditionFailed(f"it would be {count} jobs", code="COUNT_MISMATCH")
+        if dry:
+            return Answer(200, {"count": count, "deleted": 0, "operation": None})
+        deleted, operation = work.begin(ctx.world, ctx.tenant, filters, count, ctx.actor)
+    except views.TooMany as many:
+        raise InvalidRequest(widest(ctx), TOO_MANY, code="INVALID_QUERY") from many
+    if operation is None:
+        return Answer(200, {"count": count, "deleted": deleted, "operation": None})
+    body = {"count": count, "deleted": deleted, "operation": operations.body(operation)}
+    return Answer(202, body, {"Location": f"/v1/operations/{operation.id}"})
+
+
+def _expected(ctx: Context) -> int | None:
+    given = ctx.query.get("expectedCount")
+    if given is None:
+        return None
+    if not _COUNT.fullmatch(given) or int(given) > MOST:
+        raise InvalidRequest(
+            "expectedCount", f"must be a whole number within 0..{MOST}, not {given[:20]}", code="INVALID_QUERY"
+        )
+    return int(given)

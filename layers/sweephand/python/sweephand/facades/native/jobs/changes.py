@@ -1,0 +1,150 @@
+"""The change log of a job: who changed it, when, how, and which members became what."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from sweephand.domain.instants import text_ms
+from sweephand.domain.job import SCHEDULES_AT_ONCE, ActionSpec, Job, Payload
+from sweephand.domain.jobs.revision import Entry
+from sweephand.domain.members.json_diff import Difference, differences
+from sweephand.domain.members.json_text import dumps
+from sweephand.domain.schedule import Schedule
+from sweephand.facades.http import Answer
+from sweephand.facades.native.context import Context
+from sweephand.facades.native.jobs import job_members, schedule_members
+from sweephand.facades.native.jobs.answers import waits_of
+from sweephand.flow.jobs import lookup
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.store.views import changes as views
+
+if TYPE_CHECKING:
+    from sweephand.facades.native.jobs.own_hooks import There
+
+INCLUDES = frozenset({"before"})
+LONGEST_VALUE = 4_000
+"""Characters of a value's JSON: a longer one is shown by its beginning."""
+AS_ONE = frozenset({"payload", "body"})
+MASK = "***"
+
+
+def list_all(ctx: Context) -> Answer:
+    """Newest first. With `include=before` each with the job as it was."""
+    include = ctx.include(INCLUDES)
+    limit, mark = ctx.page(lambda text: re.fullmatch("[1-9][0-9]{0,7}", text, re.ASCII) is not None)
+    job = lookup.find_job(ctx.world, ctx.tenant, ctx.id("job"))
+    found = views.newest_first(ctx.world.table, ctx.tenant, job.id, int(mark[0]) if mark else None, limit + 1)
+    entries = list(islice(found, limit + 1))
+    shown = [_body(ctx, entry, with_before="before" in include) for entry in entries[:limit]]
+    cursor = ctx.cursor(str(entries[limit - 1].revision)) if len(entries) > limit else None
+    return Answer(200, {"items": shown, "nextCursor": cursor})
+
+
+def _body(ctx: Context, entry: Entry, *, with_before: bool) -> dict[str, Any]:
+    lines = [_line(schedule_id, each) for schedule_id, each in _differences(ctx, entry)]
+    body = {
+        "revision": entry.revision,
+        "at": text_ms(entry.at),
+        "actor": entry.actor,
+        "operation": entry.operation,
+        "changes": lines,
+        "omittedSchedules": entry.omitted,
+    }
+    if with_before:
+        body["before"] = _before(ctx, entry)
+    return body
+
+
+def _line(schedule_id: str | None, found: Difference) -> dict[str, Any]:
+    (old, old_cut), (new, new_cut) = _shown(found.old), _shown(found.new)
+    return {"scheduleId": schedule_id, "path": found.path or None, "old": old, "new": new, "cut": old_cut or new_cut}
+
+
+def _shown(value: Any) -> tuple[Any, bool]:
+    text = dumps(value)
+    return (text[:LONGEST_VALUE], True) if len(text) > LONGEST_VALUE else (value, False)
+
+
+def _differences(ctx: Context, entry: Entry) -> Iterator[tuple[str | None, Difference]]:
+    """Of the job (None), then of its schedules by id: of one that is new or gone, its whole body."""
+    if entry.before is None:
+        return
+    old = _payloads(ctx, entry.before, [before for before, _ in entry.schedules])
+    new = _payloads(ctx, entry.after, [after for _, after in entry.schedules])
+    had = _hooks_of(ctx, entry.before, [before for before, _ in entry.schedules])
+    has = _hooks_of(ctx, entry.after, [after for _, after in entry.schedules])
+    for each in differences(_job(entry.before, old), _job(entry.after, new), AS_ONE):
+        yield None, each
+    if None not in {entry.before.secret_version, entry.after.secret_version} and (
+        entry.before.secret_version != entry.after.secret_version
+    ):
+        yield None, Difference("secrets", MASK, MASK)
+    for before, after in entry.schedules:
+        was, is_ = (_schedule(before, old, had), _schedule(after, new, has))
+        if before is None or after is None:
+            gone_or_new = before or after
+            yield gone_or_new.id if gone_or_new else None, Difference("", was, is_)
+            continue
+        for each in differences(was or {}, is_ or {}, AS_ONE):
+            yield after.id, each
+        if had is not None and has is not None and _new_secrets(before, had, has):
+            yield after.id, Difference("hooks.secrets", MASK, MASK)
+
+
+def _new_secrets(schedule: Schedule, had: There, has: There) -> bool:
+    """Whether a hook that stayed has other secrets than it had."""
+    old, new = (each.hooks.get(schedule.id, {}) for each in (had, has))
+    return any(_sealed(old[name]) != _sealed(new[name]) for name in {*old} & {*new})
+
+
+def _sealed(hook: ActionSpec) -> Mapping[str, str]:
+    return hook.beside.sealed if hook.beside is not None else {}
+
+
+def _before(ctx: Context, entry: Entry) -> dict[str, Any] | None:
+    """The job as it was, with those of its schedules that this change touched."""
+    if entry.before is None:
+        return None
+    there = [before for before, _ in entry.schedules if before is not None]
+    payloads = _payloads(ctx, entry.before, there)
+    had = _hooks_of(ctx, entry.before, there)
+    waits_s = waits_of(ctx, entry.before)
+    return {**_job(entry.before, payloads, waits_s), "schedules": [_schedule(each, payloads, had) for each in there]}
+
+
+def _payloads(ctx: Context, job: Job, schedules: Sequence[Schedule | None]) -> dict[str, Payload]:
+    """Those of the job, and of a few of the schedules."""
+    return lookup.payloads_of(ctx.world, Planned(job, _few(schedules, "payload_version")))
+
+
+def _hooks_of(ctx: Context, job: Job, schedules: Sequence[Schedule | None]) -> There | None:
+    """Those that a few of the schedules bring."""
+    bringing = _few(schedules, "hooks")
+    if not bringing:
+        return None
+    from sweephand.facades.native.jobs import own_hooks  # noqa: PLC0415 - few schedules bring any
+
+    return own_hooks.there(ctx, job, bringing)
+
+
+def _few(schedules: Sequence[Schedule | None], member: str) -> tuple[Schedule, ...]:
+    """As many of those that have it as one request may bring."""
+    there = (each for each in schedules if each is not None and getattr(each, member) is not None)
+    return tuple(islice(there, SCHEDULES_AT_ONCE))
+
+
+def _job(job: Job, payloads: Mapping[str, Payload], waits_s: int | None = None) -> dict[str, Any]:
+    """What a caller may set, and the pause. waits_s: see defaults.Filling."""
+    return {**job_members.editable(job, payloads, waits_s), "pause": job_members.pause_body(job)}
+
+
+def _schedule(schedule: Schedule | None, payloads: Mapping[str, Payload], known: There | None) -> dict[str, Any] | None:
+    if schedule is None:
+        return None
+    shown = schedule_members.schedule_editable(
+        schedule, payloads.get(schedule.id), known.shown(schedule) if known else None
+    )
+    return {"id": schedule.id, **shown}

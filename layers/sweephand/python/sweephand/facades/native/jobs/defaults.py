@@ -1,0 +1,108 @@
+"""What holds where a caller says nothing: answers show it, and what merely repeats it is not stored.
+
+So a body that was read can be sent back as it is, and changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sweephand.domain.job import ActionSpec, Payload
+from sweephand.domain.members import json_text
+from sweephand.domain.occurrences import lateness
+from sweephand.facades.native.jobs.policies import DEFAULTS as POLICIES
+from sweephand.schedules.notations import NOTATIONS, defaults_of, zone_named
+
+FOLLOWING = ("on202", "onAccepted")
+"""Members of an action's outcome that say whether a target's acceptance is the end."""
+_ALWAYS: Mapping[str, Any] = {
+    "timezone": "UTC",
+    "startTime": None,
+    "endTime": None,
+    "count": None,
+    "jitterSeconds": 0,
+    "calendars": [],
+}
+
+
+def timing_defaults(timing: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what holds where a schedule says nothing of it, by its notation."""
+    notation = next((name for name in NOTATIONS if timing.get(name) is not None), None)
+    if notation is None:
+        return dict(_ALWAYS)
+    value = timing[notation]
+    zone = zone_named(notation, value)
+    return {**_ALWAYS, **defaults_of(notation, value), **({} if zone is None else {"timezone": zone})}
+
+
+def without_defaults(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Types count: 0 is not false."""
+    return {
+        name: value
+        for name, value in given.items()
+        if not (name in defaults and type(defaults[name]) is type(value) and defaults[name] == value)
+    }
+
+
+def without_default_policies(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a job. A schedule keeps what it says, because it overrides its job's."""
+    kept = without_defaults(given, POLICIES)
+    misfire = without_defaults(kept.get("misfire", {}), POLICIES["misfire"])
+    return {name: value for name, value in {**kept, "misfire": misfire}.items() if value != {}}
+
+
+def shown_timing(timing: Mapping[str, Any]) -> dict[str, Any]:
+    return {**timing_defaults(timing), **timing}
+
+
+def shown_policies(policies: Mapping[str, Any]) -> dict[str, Any]:
+    misfire = {**POLICIES["misfire"], **policies.get("misfire", {})}
+    return {**POLICIES, **policies, "misfire": {**misfire, **dict.fromkeys(lateness.inactive(misfire))}}
+
+
+def payload_value(payload: Payload) -> Any:
+    """Numbers digit for digit as they came."""
+    return json_text.loads(payload.text) if payload.is_json else payload.text
+
+
+@dataclass(frozen=True)
+class Filling:
+    """What an answer shows in the place of what an action's outcome leaves unsaid.
+
+    policies: of its job, or schedule. waits_s: as its collection has it, or the stack; None leaves that null.
+    """
+
+    policies: Mapping[str, Any] = field(default_factory=dict)
+    waits_s: int | None = None
+
+    def of(self, action: ActionSpec) -> dict[str, Any]:
+        """on202, or onAccepted, follows the policy callbackToken where the target is told of its run."""
+        outcome = action.params.get("outcome", {})
+        usual = "wait" if self.policies.get("callbackToken") and _tells_its_run(action) else "success"
+        shown = {**dict.fromkeys(FOLLOWING, usual), "callbackTimeoutSeconds": self.waits_s}
+        return {name: value for name, value in shown.items() if name in outcome and outcome[name] is None}
+
+
+def _tells_its_run(action: ActionSpec) -> bool:
+    from sweephand import actions  # noqa: PLC0415 - few jobs ask for callback tokens
+
+    beside = action.beside is not None and action.beside.payload is not None
+    with_payload = beside or action.payload_version is not None
+    return actions.load(action.kind, action.params).tells_its_run(with_payload=with_payload)
+
+
+def shown_action(action: ActionSpec, filling: Filling) -> dict[str, Any]:
+    params = {name: value for name, value in action.params.items() if name != "dialect"}
+    if "outcome" in params:
+        params["outcome"] = {**params["outcome"], **filling.of(action)}
+    return {"type": action.kind, **params, "retry": dict(action.retry)}
+
+
+def unsaid(params: Mapping[str, Any], stored: ActionSpec, filling: Filling) -> Mapping[str, Any]:
+    """The params of a change without what was filled in for the stored action, if it came back as it was shown."""
+    outcome = params.get("outcome", {})
+    shown = filling.of(stored)
+    silent = [name for name, value in shown.items() if outcome.get(name) == value]
+    return {**params, "outcome": {**outcome, **dict.fromkeys(silent)}} if silent else params

@@ -1,0 +1,94 @@
+"""The list of jobs: filtered, counted and cut into pages by lean rows; the jobs of a page are read by their keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from sweephand.domain.job import Job, JobState
+from sweephand.domain.schedule import Schedule
+from sweephand.errors import InvalidRequest
+from sweephand.facades.http import Answer
+from sweephand.facades.native import cursors
+from sweephand.facades.native.context import Context
+from sweephand.facades.native.jobs import job_members
+from sweephand.facades.native.jobs.answers import INCLUDES, all_as_held, schedule_bodies, waits_of_all
+from sweephand.store.views import jobs as views
+from sweephand.store.views.jobs import Filters
+
+if TYPE_CHECKING:
+    from sweephand.domain.jobs.held import Held
+
+LIST_INCLUDES = INCLUDES | {"total"}
+_NUMBER = re.compile(r"[1-9][0-9]{0,11}", re.ASCII)
+
+
+def list_all(ctx: Context) -> Answer:
+    """By creation; with `collection` (and without tag and resourceId) by name. Payloads are left out.
+
+    With `include`: schedules, and then totals too; total, how many jobs the filters let through. A job that changes
+    while the page is read may leave it one short.
+    """
+    include = ctx.include(LIST_INCLUDES)
+    filters = filters_of(ctx)
+    limit, mark = ctx.page(_is_name if filters.by_name else _is_number)
+    offset = cursors.offset_of(ctx.query)
+    try:
+        rows = views.listed(ctx.world.table, ctx.tenant, filters, mark[0] if mark else None, limit + 1, offset)
+        page = list(islice(rows, limit + 1))
+        total = views.count(ctx.world.table, ctx.tenant, filters) if "total" in include else None
+    except views.TooMany as many:
+        raise InvalidRequest(widest(ctx), TOO_MANY, code="INVALID_QUERY") from many
+    found = views.jobs_with_schedules(ctx.world.table, ctx.tenant, [row.job_id for row in page[:limit]])
+    shown = [(job, schedules) for job, schedules in found if filters.hold_now(job, schedules)]
+    waits_s = waits_of_all(ctx, [job for job, _ in shown])
+    body = {
+        "items": [
+            _listed_body(ctx, job, schedules, include, waits_s[job.collection], held)
+            for job, schedules, held in all_as_held(ctx, shown)
+        ],
+        "nextCursor": ctx.cursor(page[limit - 1].place) if len(page) > limit else None,
+    }
+    return Answer(200, body if total is None else {**body, "total": total})
+
+
+TOO_MANY = (
+    f"would have to look through more than {views.FILTERED_MOST:,} jobs: narrow the list by tag, resourceId or"
+    " collection, or leave out what counts and filters"
+)
+
+
+def widest(ctx: Context) -> str:
+    """The parameter that asks for too much."""
+    return next(name for name in ("search", "state", "offset", "include", "name", "tag") if name in ctx.query)
+
+
+def filters_of(ctx: Context) -> Filters:
+    state = ctx.choice("state", frozenset(JobState))
+    return Filters(
+        collection=ctx.collection(),
+        state=JobState(state) if state is not None else None,
+        tag=ctx.text("tag", 128),
+        resource_id=ctx.text("resourceId", 256),
+        name=ctx.text("name", 128),
+        search=ctx.text("search", 128),
+    )
+
+
+def _is_name(text: str) -> bool:
+    return 1 <= len(text) <= 128
+
+
+def _is_number(text: str) -> bool:
+    return _NUMBER.fullmatch(text) is not None
+
+
+def _listed_body(
+    ctx: Context, job: Job, schedules: Sequence[Schedule], include: frozenset[str], waits_s: int, held: Held | None
+) -> dict[str, Any]:
+    if "schedules" not in include:
+        return job_members.job_body(job, schedules, ctx.now, waits_s=waits_s, held=held)
+    shown, total = schedule_bodies(ctx, job, schedules, None, held=held)
+    return job_members.job_body(job, schedules, ctx.now, totals=total, shown=shown, waits_s=waits_s, held=held)

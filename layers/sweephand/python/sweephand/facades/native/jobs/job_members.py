@@ -1,0 +1,295 @@
+"""The members of a job: read from POST, PUT and PATCH, shown in answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from sweephand.domain.instants import text as text_of
+from sweephand.domain.instants import text_ms
+from sweephand.domain.job import (
+    HOOK_KINDS,
+    ActionDraft,
+    ActionSpec,
+    Job,
+    JobDraft,
+    JobState,
+    Payload,
+    ScheduleDraft,
+    hook_owner,
+)
+from sweephand.domain.jobs.job_state import ended_state, state_of
+from sweephand.domain.members import fields
+from sweephand.domain.schedule import OVER, Schedule, StateReason
+from sweephand.errors import InvalidRequest, Mistakes
+from sweephand.facades.native.jobs import defaults, policies, schedule_members
+from sweephand.facades.native.jobs.defaults import Filling
+from sweephand.facades.native.jobs.schedule_members import HELD, held_body, next_run_at, read_hooks, totals_body
+from sweephand.facades.native.jobs.schedule_members import schedule_draft as read_schedule
+from sweephand.facades.native.members import Member, Resource, answered
+from sweephand.facades.native.schema_words import (
+    FLAG,
+    GIVEN_INSTANT,
+    ID,
+    INSTANT,
+    INSTANT_MS,
+    NAME,
+    REVISION,
+    TEXT,
+)
+from sweephand.json_schema import answer, items, one_of, or_null, ref, request, text
+from sweephand.security.guard import GuardSettings
+from sweephand.store.views.runs import Totals
+
+if TYPE_CHECKING:
+    from sweephand.domain.jobs.held import Held
+    from sweephand.facades.native.jobs.own_hooks import There
+
+MOST_TAGS = 10
+
+
+@dataclass
+class Reading:
+    """The context of a request. before: the job that is replaced, whose secrets may be kept.
+
+    there: its schedules with the hooks that they bring. action: once it was read.
+    """
+
+    guard: GuardSettings
+    before: Job | None
+    there: There | None
+    shown_by: Filling
+    action: ActionDraft | None = None
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The parts of an answer. schedules: as they are held (domain.jobs.held.as_held).
+
+    payloads None: of a list, which leaves them out. shown: the bodies of the schedules, if they are asked for.
+    """
+
+    job: Job
+    schedules: Sequence[Schedule]
+    now: datetime
+    payloads: Mapping[str, Payload] | None
+    filling: Filling
+    held: Held | None
+
+
+# Reading
+
+
+def _action(value: object, field: str, reading: Reading) -> ActionDraft:
+    stored = reading.before.action if reading.before else None
+    reading.action = schedule_members.read_action(value, field, reading.guard, reading.shown_by, stored)
+    return reading.action
+
+
+def _error_action(value: object, field: str, reading: Reading) -> ActionDraft:
+    stored = reading.before.error_action if reading.before else None
+    return schedule_members.read_action(value, field, reading.guard, reading.shown_by, stored)
+
+
+def _hooks(value: object, field: str, reading: Reading) -> dict[str, ActionDraft]:
+    stored = reading.before.hooks if reading.before else {}
+    return read_hooks(value, field, reading.guard, reading.shown_by, stored)
+
+
+def _tags(value: object, field: str, _: Reading) -> tuple[str, ...]:
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise InvalidRequest(field, f"must be a list of strings, not {fields.shown(value)}")
+    if len(value) > MOST_TAGS:
+        raise InvalidRequest(field, f"has {len(value)} members; the most is {MOST_TAGS}")
+    wrong = Mistakes()
+    tags = [wrong.of(fields.line, tag, f"{field}[{n}]", 128) for n, tag in enumerate(value)]
+    for n, tag in enumerate(tags):
+        if tag in tags[:n]:
+            wrong.add(InvalidRequest(f"{field}[{n}]", f"stands twice: {fields.shown(tag)}"))
+    wrong.check()
+    return tuple(tags)
+
+
+def _schedules(value: object, field: str, reading: Reading) -> tuple[ScheduleDraft, ...]:
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise InvalidRequest(field, f"must be a list, not {fields.shown(value)}")
+    if len(value) > 1_000:
+        raise InvalidRequest(field, f"has {len(value):,} members; the most is 1,000")
+    wrong = Mistakes()
+    change, there = reading.before is not None, reading.there
+    found = tuple(
+        wrong.of(read_schedule, each, f"{field}[{n}]", reading.action, reading.guard, change=change, there=there)
+        for n, each in enumerate(value)
+    )
+    wrong.check()
+    return found
+
+
+# Showing
+
+
+def job_state(job: Job, schedules: Sequence[Schedule]) -> JobState:
+    """COMPLETED once every schedule is, FAULTED if one of them is; a job without schedules is as its owner wishes."""
+    return state_of(active=job.active, paused=job.pause is not None, ended=ended_state(schedules))
+
+
+def job_state_reason(job: Job, schedules: Sequence[Schedule]) -> str | None:
+    """Returns why it does not run. For a job that is over: its schedules' reason, or the general one if they differ."""
+    match job_state(job, schedules):
+        case JobState.ACTIVE:
+            reasons = {each.state_reason for each in schedules if each.state not in OVER}
+            return StateReason.UNREACHABLE.value if reasons == {StateReason.UNREACHABLE} else job.state_reason
+        case JobState.COMPLETED | JobState.FAULTED:
+            reasons = {schedule.state_reason for schedule in schedules}
+            return reasons.pop() if len(reasons) == 1 else StateReason.NO_FUTURE_DATES.value
+        case JobState.INACTIVE | JobState.PAUSED:
+            return job.state_reason or StateReason.BY_USER.value
+
+
+def pause_body(job: Job) -> dict[str, Any] | None:
+    if job.pause is None:
+        return None
+    until = None if job.pause.until is None else text_of(job.pause.until)
+    return {"since": text_ms(job.pause.since), "note": job.pause.note, "until": until}
+
+
+def _next_run_at(seen: Seen) -> str | None:
+    ahead = (at for each in seen.schedules if (at := next_run_at(each, seen.now)))
+    found = min(ahead, default=None)
+    return None if found is None else text_of(found)
+
+
+def _action_body(seen: Seen, action: ActionSpec, owner: str) -> dict[str, Any]:
+    body = defaults.shown_action(action, seen.filling)
+    if seen.payloads is not None:
+        body |= {"payload": None, "body": None}
+        payload = seen.payloads.get(owner)
+        if payload is not None:
+            body["payload" if payload.is_json else "body"] = defaults.payload_value(payload)
+    return body
+
+
+def _error_action_body(seen: Seen) -> dict[str, Any] | None:
+    return None if seen.job.error_action is None else _action_body(seen, seen.job.error_action, "errorAction")
+
+
+def _hook_bodies(seen: Seen) -> dict[str, Any]:
+    return {name: _action_body(seen, hook, hook_owner(name)) for name, hook in seen.job.hooks.items()}
+
+
+JOB = Resource(
+    JobDraft,
+    "job",
+    {
+        "id": answered(ID, lambda seen: seen.job.id),
+        "name": Member(
+            {**NAME, "description": "Unique in its collection; without one, the id."},
+            lambda value, field, _: fields.name(value, field),
+            shown=TEXT,
+        ),
+        "description": Member(text(0, 1_000)),
+        "collection": Member(NAME),
+        "facade": answered(one_of(("native", "sap")), lambda seen: seen.job.facade),
+        "revision": answered(REVISION, lambda seen: seen.job.revision),
+        "createdAt": answered(INSTANT_MS, lambda seen: text_ms(seen.job.created_at)),
+        "modifiedAt": answered(INSTANT_MS, lambda seen: text_ms(seen.job.modified_at)),
+        "active": Member(FLAG),
+        "state": answered(one_of(JobState), lambda seen: job_state(seen.job, seen.schedules).value),
+        "stateReason": answered(or_null(one_of(StateReason)), lambda seen: job_state_reason(seen.job, seen.schedules)),
+        "pause": answered(
+            or_null(answer({"since": INSTANT_MS, "note": or_null(TEXT), "until": or_null(INSTANT)})),
+            lambda seen: pause_body(seen.job),
+        ),
+        "held": answered(HELD, lambda seen: held_body(seen.held)),
+        "resourceId": Member(text(1, 256), lambda value, field, _: fields.line(value, field, 256)),
+        "tags": Member(items(text(1, 128), maxItems=MOST_TAGS, uniqueItems=True), _tags, shown=items(TEXT)),
+        "startTime": Member(GIVEN_INSTANT, shown=or_null(INSTANT), attribute="start_at"),
+        "endTime": Member(GIVEN_INSTANT, shown=or_null(INSTANT), attribute="end_at"),
+        "nextRunAt": answered(or_null(INSTANT), _next_run_at),
+        "action": Member(
+            ref("Action"),
+            _action,
+            shown=ref("ShownAction"),
+            show=lambda seen: _action_body(seen, seen.job.action, "action"),
+        ),
+        "errorAction": Member(ref("Action"), _error_action, shown=or_null(ref("ShownAction")), show=_error_action_body),
+        "hooks": Member(
+            request(dict.fromkeys(HOOK_KINDS, ref("Action"))),
+            _hooks,
+            shown=answer(dict.fromkeys(HOOK_KINDS, ref("ShownAction")), HOOK_KINDS),
+            show=_hook_bodies,
+        ),
+        "policies": Member(
+            ref("Policies"),
+            lambda value, field, _: policies.read(value, field, of_job=True),
+            shown=ref("ShownPolicies"),
+            show=lambda seen: defaults.shown_policies(seen.job.policies),
+        ),
+    },
+)
+
+
+def job_draft(
+    body: object,
+    guard: GuardSettings,
+    before: Job | None = None,
+    there: There | None = None,
+    waits_s: int | None = None,
+) -> JobDraft:
+    """Reads POST, PUT, and PATCH after its merge. before, there: see Reading. waits_s: see defaults.Filling.
+
+    Members that only answers have are let through unread in a change, so that what was read can be sent back.
+    """
+    known = (*JOB.names(change=before is not None), "schedules", *(("totals",) if before else ()))
+    wrong = Mistakes()
+    given = fields.members(body, "", known, wrong)
+    if before is not None and given.get("id", before.id) != before.id:
+        wrong.add(InvalidRequest("id", "cannot be changed"))
+    wrong.of(fields.required, given, "action")
+    reading = Reading(guard, before, there, Filling(before.policies if before else {}, waits_s))
+    draft = JOB.read(given, "", reading, wrong)
+    if "schedules" in given:
+        draft["schedules"] = wrong.of(_schedules, given["schedules"], "schedules", reading)
+    elif before is not None:
+        draft["schedules"] = None
+    start, end = draft.get("start_at"), draft.get("end_at")
+    if start is not None and end is not None and end < start:
+        wrong.add(InvalidRequest("endTime", "is before startTime"))
+    asked = draft.get("policies", {})
+    if reading.action is not None and asked is not None:
+        from sweephand.facades.native.jobs import idle  # noqa: PLC0415 - no cold start waits for what a change needs
+
+        for refused in idle.of_job(asked, reading.action, "policies"):
+            wrong.add(refused)
+    wrong.check()
+    return JobDraft(**{"name": None, **draft, "policies": defaults.without_default_policies(asked)})
+
+
+def job_body(
+    job: Job,
+    schedules: Sequence[Schedule],
+    now: datetime,
+    *,
+    payloads: Mapping[str, Payload] | None = None,
+    totals: Totals | None = None,
+    shown: Sequence[dict[str, Any]] | None = None,
+    waits_s: int | None = None,
+    held: Held | None = None,
+) -> dict[str, Any]:
+    """Returns a job as JSON. totals, shown (the bodies of its schedules): if they are asked for; the others: see Seen.
+
+    waits_s: see defaults.Filling.
+    """
+    body = JOB.show(Seen(job, schedules, now, payloads, Filling(job.policies, waits_s), held))
+    if totals is not None:
+        body["totals"] = totals_body(totals)
+    if shown is not None:
+        body["schedules"] = list(shown)
+    return body
+
+
+def editable(job: Job, payloads: Mapping[str, Payload], waits_s: int | None = None) -> dict[str, Any]:
+    """Returns what a merge patch is applied to: the members that a caller may set."""
+    return JOB.settable(Seen(job, (), job.modified_at, payloads, Filling(job.policies, waits_s), None))

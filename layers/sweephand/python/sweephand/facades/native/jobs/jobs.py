@@ -1,0 +1,206 @@
+"""Jobs of the native API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from sweephand.domain.instants import text
+from sweephand.domain.job import DEFAULT_COLLECTION, TASK_KINDS, Job, JobDraft, Pause
+from sweephand.domain.occurrences import upcoming
+from sweephand.domain.schedule import Schedule
+from sweephand.errors import InvalidRequest
+from sweephand.facades.http import Answer
+from sweephand.facades.native import shapes
+from sweephand.facades.native.context import Context, helpful
+from sweephand.facades.native.jobs import job_members
+from sweephand.facades.native.jobs.answers import INCLUDES, as_held, changed, waits_of, whole
+from sweephand.facades.native.shared import collection_fields
+from sweephand.flow.idempotency import earlier
+from sweephand.flow.job_parts.change_log import Operation
+from sweephand.flow.jobs import change, creation, deletion, lookup
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.manual import manual
+from sweephand.flow.tenants import tenancy
+from sweephand.schedules.timing import load_or_never
+
+if TYPE_CHECKING:
+    from sweephand.facades.native.jobs.own_hooks import There
+
+
+def create(ctx: Context) -> Answer:
+    once = ctx.once()
+    body = ctx.body()
+    if once is not None and (there := earlier(ctx.world, ctx.tenant, once)) is not None:
+        return _created(ctx, lookup.find(ctx.world, ctx.tenant, there), fresh=False)
+    with helpful(body, ctx.now):
+        draft = job_members.job_draft(_filled(ctx, body), ctx.guard)
+        _require_scope(ctx, draft)
+        _check_hooks(ctx, draft)
+        planned = creation.create_job(ctx.world, ctx.tenant, draft, once, ctx.by(Operation.CREATE))
+    return _created(ctx, planned, fresh=True)
+
+
+TASKS = "tasks:write"
+"""The scope of whoever says what tasks do."""
+
+
+def _require_scope(ctx: Context, draft: JobDraft, before: Job | None = None, stored: Any = None) -> None:
+    """Beside the route's own: of jobs that run, or ran, tasks. Raises Forbidden."""
+    actions = [draft.action, draft.error_action, *draft.hooks.values()]
+    there = [before.action, before.error_action, *before.hooks.values()] if before is not None else []
+    if any(action.kind in TASK_KINDS for action in (*actions, *there) if action is not None):
+        from sweephand.facades.native.jobs import tasks  # noqa: PLC0415 - few jobs do
+
+        tasks.require_scope(ctx, draft, before, stored)
+
+
+def _filled(ctx: Context, body: Any) -> Any:
+    """The body with the defaults of its collection. One that is not there is refused later, under its field."""
+    if not isinstance(body, dict):
+        return body
+    name = DEFAULT_COLLECTION if body.get("collection") is None else body["collection"]
+    if not isinstance(name, str) or not shapes.is_plain(name):
+        return body
+    return collection_fields.with_defaults(body, tenancy.defaults_of(ctx.world, ctx.tenant, name))
+
+
+def _created(ctx: Context, planned: Planned, *, fresh: bool) -> Answer:
+    answer = whole(ctx, planned, fresh=fresh, include=INCLUDES)
+    return Answer(201, answer.body, {**answer.headers, "Location": f"/v1/jobs/{planned.job.id}"})
+
+
+def read(ctx: Context) -> Answer:
+    include = ctx.include(INCLUDES)
+    answer = whole(ctx, lookup.find(ctx.world, ctx.tenant, ctx.id("job")), include=include)
+    if answer.too_large:
+        raise InvalidRequest("include", "the job is too large with its schedules: list them", code="INVALID_QUERY")
+    return answer
+
+
+def put(ctx: Context) -> Answer:
+    body = ctx.body()
+
+    def edit(planned: Planned, stored: Any) -> JobDraft:
+        draft = _draft(ctx, body, planned, stored)
+        return draft if draft.name else replace(draft, name=planned.job.name)
+
+    with helpful(body, ctx.now):
+        return _change(ctx, edit, Operation.REPLACE)
+
+
+def patch(ctx: Context) -> Answer:
+    body = ctx.body()
+    if not isinstance(body, dict):
+        raise InvalidRequest(None, "a merge patch of a job must be an object", code="INVALID_FIELD")
+
+    def edit(planned: Planned, stored: Any) -> JobDraft:
+        if "pause" in body and body["pause"] != job_members.pause_body(planned.job):
+            # Of what only answers have, the one that somebody may want to set: to do nothing would be taken for done.
+            raise InvalidRequest("pause", "is set by POST /v1/jobs/{job}/pause and /resume")
+        current = job_members.editable(planned.job, stored)
+        return _draft(ctx, shapes.patched(current, body), planned, stored)
+
+    with helpful(body, ctx.now):
+        return _change(ctx, edit, Operation.PATCH)
+
+
+def _draft(ctx: Context, body: Any, planned: Planned, stored: Any) -> JobDraft:
+    """What a change asks for, as far as its caller may."""
+    there = None
+    if isinstance(body, dict) and body.get("schedules") and any(each.hooks for each in planned.schedules):
+        from sweephand.facades.native.jobs import own_hooks  # noqa: PLC0415 - few schedules bring any
+
+        there = own_hooks.there(ctx, planned.job, planned.schedules)
+    draft = job_members.job_draft(body, ctx.guard, planned.job, there, waits_of(ctx, planned.job))
+    _require_scope(ctx, draft, planned.job, stored)
+    _check_hooks(ctx, draft, there)
+    return draft
+
+
+def _check_hooks(ctx: Context, draft: JobDraft, there: There | None = None) -> None:
+    """Those that schedules bring."""
+    if there is not None or any(each.hooks for each in draft.schedules or ()):
+        from sweephand.facades.native.jobs import own_hooks  # noqa: PLC0415 - as above
+
+        own_hooks.check(ctx, draft.schedules or (), there)
+
+
+def _change(ctx: Context, edit: change.Edit, operation: Operation) -> Answer:
+    by = ctx.by(operation)
+    return changed(ctx, change.change_job(ctx.world, ctx.tenant, ctx.id("job"), edit, ctx.if_match(), by))
+
+
+def delete(ctx: Context) -> Answer:
+    deletion.delete_job(ctx.world, ctx.tenant, ctx.id("job"), ctx.if_match())
+    return Answer(204)
+
+
+def run(ctx: Context) -> Answer:
+    """`runId` and `Location` name the run to watch: the new one, or with ifActive `drop` the active one."""
+    from sweephand.facades.native.runs import run_edits  # noqa: PLC0415 - most requests start no run
+
+    schedule, if_active, given = shapes.run(ctx.body())
+    assert ctx.caller is not None
+    edit = run_edits.read(given, tasks=ctx.caller.allows(TASKS))
+    asked = ctx.world, ctx.tenant, ctx.id("job"), schedule, ctx.once(), ctx.hop()
+    if if_active == "drop":
+        from sweephand.flow.manual.unless_active import run_unless_active  # noqa: PLC0415 - few requests ask for it
+
+        answered = run_unless_active(*asked, edit=edit)
+        return _started(answered.run_id, started=answered.started)
+    return _started(manual.run_now(*asked, edit=edit), started=True)
+
+
+def _started(run_id: str, *, started: bool) -> Answer:
+    return Answer(202, {"runId": run_id, "started": started}, {"Location": f"/v1/runs/{run_id}"})
+
+
+def pause(ctx: Context) -> Answer:
+    note, until = shapes.pause(ctx.body())
+    now = ctx.now
+    if until is not None and until <= now:
+        raise InvalidRequest("until", "must lie ahead")
+
+    def edit(job: Job) -> Job:
+        return replace(job, pause=Pause(since=job.pause.since if job.pause else now, note=note, until=until))
+
+    return _set(ctx, edit, Operation.PAUSE)
+
+
+def resume(ctx: Context) -> Answer:
+    ctx.no_members()
+    return _set(ctx, lambda job: replace(job, pause=None), Operation.RESUME)
+
+
+def activate(ctx: Context) -> Answer:
+    ctx.no_members()
+    return _set(ctx, lambda job: replace(job, active=True), Operation.ACTIVATE)
+
+
+def deactivate(ctx: Context) -> Answer:
+    ctx.no_members()
+    return _set(ctx, lambda job: replace(job, active=False), Operation.DEACTIVATE)
+
+
+def _set(ctx: Context, edit: Callable[[Job], Job], operation: Operation) -> Answer:
+    by = ctx.by(operation)
+    return changed(ctx, change.set_state(ctx.world, ctx.tenant, ctx.id("job"), edit, ctx.if_match(), by))
+
+
+def next_run(ctx: Context) -> Answer:
+    """The earliest instant of the job that is still ahead, and which schedule it belongs to."""
+    planned, _ = as_held(ctx, lookup.find(ctx.world, ctx.tenant, ctx.id("job")))
+    found = min(
+        ((each.instant, schedule) for schedule in planned.schedules for each in _ahead(ctx, schedule, 1)),
+        key=lambda pair: pair[0],
+        default=None,
+    )
+    if found is None:
+        return Answer(200, {"nextRunAt": None, "scheduleId": None})
+    return Answer(200, {"nextRunAt": text(found[0]), "scheduleId": found[1].id})
+
+
+def _ahead(ctx: Context, schedule: Schedule, limit: int) -> list[Any]:
+    return upcoming.ahead(schedule, load_or_never(schedule.packed), ctx.now, limit)

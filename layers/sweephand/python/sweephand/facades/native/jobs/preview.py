@@ -1,0 +1,299 @@
+"""What a schedule will do and why, over the native API: the preview of one that is not stored, an instant explained."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Any
+
+from sweephand.domain.collection import Collection, Usage
+from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, text
+from sweephand.domain.members import fields
+from sweephand.domain.occurrences import generations, upcoming
+from sweephand.domain.run import Kind
+from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
+from sweephand.errors import InvalidRequest, Mistakes
+from sweephand.facades.http import Answer
+from sweephand.facades.native import shapes
+from sweephand.facades.native.context import TENANT_HEADER, Context, helpful
+from sweephand.facades.native.jobs import idle
+from sweephand.facades.native.jobs.answers import as_held
+from sweephand.facades.native.runs.runs import moved_body
+from sweephand.facades.native.shared import collection_fields
+from sweephand.flow.jobs import lookup
+from sweephand.flow.jobs.drafts import LAST
+from sweephand.flow.series import replan
+from sweephand.flow.tenants import tenancy
+from sweephand.ids import run_uuid
+from sweephand.schedules.explain import explain_instant, gaps, preview_warnings
+from sweephand.schedules.explain.describe import describe
+from sweephand.schedules.explain.explain import dropped, left_out, local_text, search
+from sweephand.schedules.explain.instant_reasons import Reason
+from sweephand.schedules.rule import MOST, Undecided, limited
+from sweephand.schedules.text import instants
+from sweephand.schedules.text.instants import Written, parse_instant
+from sweephand.schedules.timing import TIMING_MEMBERS, Timing, load_or_never, parse
+from sweephand.schedules.zones.localtime import IANA_VERSION
+from sweephand.store.views import runs as views
+
+NEXT_PREVIEWED, MOST_PREVIEWED, MOST_DROPPED = 5, 1_000, 100
+OWN_MEMBERS = ("collection", "after", "limit", "explain")
+
+
+def preview_schedule(ctx: Context) -> Answer:
+    """The next instants of a schedule that is not stored. Members: those of a timing, and OWN_MEMBERS.
+
+    collection: what it says of its schedules holds, such as its default zone and its quotas.
+
+    dropped: wall times up to the last instant that a gap of the clock leaves out (dstGap skip), 100 at most. leftOut:
+    likewise what calendars leave out. gaps and warnings look a year ahead. explain: an instant to be explained; wall
+    time in the schedule's zone without offset.
+    """
+    with limited():
+        return _preview(ctx)
+
+
+def _preview(ctx: Context) -> Answer:
+    body = ctx.body()
+    with helpful(body, ctx.now):
+        timing, given, after, limit, asked = _asked_for(ctx, body)
+    count = limit if timing.count is None else min(limit, timing.count)
+    found, whole = search(timing, after, count)
+    until = found[-1].instant if len(found) == limit or not whole else LAST
+    ends = found[-1].instant if len(found) == count or not whole else LAST  # after the last, nothing is left out
+    gone = dropped(timing, after, ends, MOST_DROPPED)
+    counted = None if timing.count is None else explain_instant.Counted(after, timing.count)
+    return Answer(
+        200,
+        {
+            "type": "recurring" if timing.recurring else "one-time",
+            "summary": timing.summary,
+            "description": describe(timing, after),
+            "items": [
+                {
+                    "plannedAt": text(each.instant),
+                    "localTime": local_text(epoch_s(each.instant), timing.zone),
+                    "movedBy": moved_body(each.moved_by),
+                }
+                for each in found
+            ],
+            "dropped": [{"at": text(each.at), "movedBy": moved_body(each.moved_by)} for each in gone],
+            "leftOut": [
+                {"plannedAt": text(each.instant), "calendar": given["calendars"][each.calendar]["name"]}
+                for each in islice(left_out(timing, after, ends), MOST_DROPPED)
+            ],
+            "gaps": _gaps(timing, after),
+            "warnings": [
+                {"code": each.code, "message": each.text} for each in preview_warnings.cautions(timing, after)
+            ],
+            "explained": None
+            if asked is None
+            else _explained(timing, explain_instant.explain_written(timing, asked, counted), given.get("calendars")),
+            "nextCursor": None,
+            "searchedUntil": text(until),
+            "ianaVersion": IANA_VERSION,
+        },
+    )
+
+
+def _since(timing: Timing, after: datetime) -> datetime:
+    """Items lie behind it. `after` stands for the creation, whose very instant `time` may name: "now"."""
+    return after - timedelta(seconds=1) if timing.notation == "time" and timing.once_at == after else after
+
+
+def _asked_for(ctx: Context, body: object) -> tuple[Timing, dict[str, Any], datetime, int, Written | None]:
+    """The timing with its members, from when on, how many, and what is to be explained."""
+    wrong = Mistakes()
+    given = fields.members(body, "", (*TIMING_MEMBERS, *OWN_MEMBERS), wrong)
+    limit = wrong.of(fields.whole, given.pop("limit", NEXT_PREVIEWED), "limit", 1, MOST_PREVIEWED)
+    after = wrong.of(parse_instant, given.pop("after"), "after") if "after" in given else ctx.now
+    asked = wrong.of(instants.read, given.pop("explain"), "explain") if "explain" in given else None
+    found = wrong.of(_collection, ctx, given.pop("collection")) if "collection" in given else None
+    collection, seen = found or (None, Usage())
+    given = _filled(given, collection)
+    for refused in idle.of_timing(given, ""):
+        wrong.add(refused)
+    wrong.check()
+    timing = parse(given, now=after, book=_book(ctx, given))
+    if collection is not None:
+        tenancy.check_interval(collection, seen, timing, "")
+        timing = tenancy.bounded(collection, timing, timing.count, "")
+    return timing, given, _since(timing, after), limit, asked
+
+
+def _collection(ctx: Context, value: object) -> tuple[Collection, Usage]:
+    name = fields.text(value, "collection", 1, 128)
+    if not shapes.is_plain(name):
+        raise InvalidRequest("collection", f"there is no such collection: {fields.shown(name)}")
+    return tenancy.open_with_usage(ctx.world, _tenant(ctx), name, for_more=False)
+
+
+def _filled(given: dict[str, Any], collection: Collection | None) -> dict[str, Any]:
+    if collection is None:
+        return given
+    return dict(collection_fields.schedule_with_defaults(given, collection.defaults))
+
+
+def _tenant(ctx: Context) -> str:
+    assert ctx.caller is not None
+    return ctx.caller.acting_for(ctx.request.headers.get(TENANT_HEADER))
+
+
+def _book(ctx: Context, given: dict[str, Any]) -> dict[str, str]:
+    """The calendars that a schedule names which is not stored, as they are now."""
+    if "calendars" not in given:
+        return {}
+    from sweephand.flow.job_parts import named_calendars  # noqa: PLC0415 - few schedules name any
+
+    return named_calendars.references(named_calendars.book_of(ctx.world, _tenant(ctx), [given]))
+
+
+def explain_schedule(ctx: Context) -> Answer:
+    """Why `at` (now) is an occurrence of a stored schedule or is none: by its rule as it is now, and from before its
+    last change by the ledger.
+
+    runId: under it the ledger has what became of an occurrence.
+    """
+    planned, _ = as_held(ctx, lookup.find(ctx.world, ctx.tenant, ctx.id("job")))
+    schedule = lookup.find_schedule(planned, ctx.id("schedule"))
+    timing = load_or_never(schedule.packed)
+    found = explain_instant.explain_written(timing, _asked(ctx), _counted(schedule, timing))
+    if timing.actual_start_interval_s is not None and schedule.state is ScheduleState.ACTIVE:
+        found = _by_actual_starts(ctx.now, schedule, timing, found)
+    uuid = run_uuid(ctx.tenant, schedule.id, epoch_ms(found.instant), Kind.SCHEDULED.value)
+    if found.instant in schedule.still_due or found.instant <= generations.began(schedule):
+        found = _before_change(ctx, schedule, found, uuid)
+    elif not _acts(ctx.now, schedule, found.instant):
+        found = replace(found, occurs=False, reasons=(_not_active(schedule), *found.reasons))
+    elif schedule.newer_packed is not None and found.instant > ctx.now:
+        found = _while_following(schedule, timing, found, load_or_never(schedule.newer_packed))
+    body = _explained(timing, found, schedule.timing.get("calendars"))
+    if found.occurs:
+        body["runId"] = f"{schedule.id}_{uuid}"
+    return Answer(200, body)
+
+
+def _asked(ctx: Context) -> Written:
+    given = ctx.query.get("at")
+    if given is None:
+        return Written(epoch_s(ctx.now), 0)
+    try:
+        return instants.read(given, "at")
+    except InvalidRequest as wrong:
+        raise InvalidRequest("at", wrong.reason, position=wrong.position, code="INVALID_QUERY") from wrong
+
+
+def _counted(schedule: Schedule, timing: Timing) -> explain_instant.Counted | None:
+    """What is left of `count`. Of a schedule that is over, its state says it."""
+    waits = schedule.unsent_from
+    if timing.count is None or waits is None or schedule.state is ScheduleState.ENDING:
+        return None
+    return explain_instant.Counted(waits - timedelta(seconds=1), max(0, timing.count - schedule.planned_total))
+
+
+def _before_change(
+    ctx: Context, schedule: Schedule, found: explain_instant.Explanation, uuid: str
+) -> explain_instant.Explanation:
+    """Of an instant that the schedule's rule as it is now does not answer for."""
+    due = found.instant in schedule.still_due and schedule.state in LIVE and schedule.held_from is None
+    if due or views.read(ctx.world.table, ctx.tenant, schedule.id, uuid) is not None:
+        before = Reason("PLANNED_BEFORE", "the schedule had it before its last change, which came too late to stop it")
+        return replace(found, occurs=True, reasons=(before,), moved_by=None)
+    since = f"the schedule is as it is since {text(generations.began(schedule))}; the ledger has no run of it before"
+    return replace(found, occurs=False, reasons=(Reason("CHANGED_SINCE", since),), moved_by=None)
+
+
+def _while_following(
+    schedule: Schedule, timing: Timing, found: explain_instant.Explanation, newer: Timing
+) -> explain_instant.Explanation:
+    """Of an instant ahead: no instant is named that only one version of the schedule's calendars has."""
+    before = found.instant - timedelta(seconds=1)
+    certain = [each.instant for each in upcoming.ahead(schedule, timing, before, 2)]
+    following = next((each for each in certain if each > found.instant), None)
+    found = replace(found, previous=None, following=following)
+    if found.occurs is (found.instant in certain) and found.occurs is (newer.rule.next_after(before) == found.instant):
+        return found
+    reason = Reason("FOLLOWS_CALENDAR", "a calendar was changed a moment ago; ask again once the schedule follows it")
+    return replace(found, occurs=False, reasons=(reason,), moved_by=None)
+
+
+def _by_actual_starts(
+    now: datetime, schedule: Schedule, timing: Timing, found: explain_instant.Explanation
+) -> explain_instant.Explanation:
+    """Of an instant ahead: such an interval goes by its row, because its steps follow the runs that came before."""
+    if found.instant <= now:
+        return found
+    ahead = [each.instant for each in upcoming.ahead(schedule, timing, found.instant - timedelta(seconds=1), 2)]
+    occurs = found.instant in ahead
+    reason = Reason("BETWEEN_STEPS", "its steps follow its actual starts, and none of them leads here")
+    if occurs:
+        reason = Reason("MATCHES", "one interval after the actual start before it")
+    step = timedelta(seconds=timing.actual_start_interval_s or 0)
+    previous = ahead[0] - step if ahead and ahead[0] - step > now else None
+    following = next((each for each in ahead if each > found.instant), None)
+    return explain_instant.Explanation(found.instant, occurs, (reason,), None, previous, following)
+
+
+def _acts(now: datetime, schedule: Schedule, instant: datetime) -> bool:
+    """Does the schedule run then, if its rule says so?"""
+    if schedule.held_from is not None and instant >= min(schedule.held_from, now):
+        return False  # what was sent before it was held is skipped at its instant
+    if schedule.state in LIVE:
+        last = schedule.last_planned_at
+        return schedule.state is not ScheduleState.ENDING or (last is not None and instant <= last)
+    return schedule.state not in replan.OFF and instant <= now
+
+
+def _not_active(schedule: Schedule) -> Reason:
+    held = schedule.held_from is not None
+    reason = f" ({schedule.state_reason})" if schedule.state_reason else ""
+    state = "held: its collection or tenant is disabled" if held else f"{schedule.state}{reason}"
+    return Reason("NOT_ACTIVE", f"the schedule is {state}")
+
+
+def _gaps(timing: Timing, after: datetime) -> dict[str, Any] | None:
+    """The smallest and largest distance of the next year; None where it has fewer than two occurrences."""
+    begin = epoch_s(after)
+    end = begin + preview_warnings.YEAR_S
+    most = gaps.MOST_LOOKS
+    if timing.count is not None and _ends_within(timing, begin, end):
+        found = gaps.walk(timing.rule, begin, end, min(most, timing.count))
+    else:
+        found = gaps.measure(timing.rule, begin, end, most)
+    if found is None or found.smallest_s is None:
+        return None
+    until = text(from_ms(found.until * 1000))
+    return {"smallestSeconds": found.smallest_s, "largestSeconds": found.largest_s, "until": until}
+
+
+def _ends_within(timing: Timing, begin: int, end: int) -> bool:
+    """Whether the last occurrence of its `count` comes by then; also where counting them would take too long."""
+    assert timing.count is not None
+    try:
+        with limited(MOST // 8):
+            return timing.rule.count(begin, end, timing.count + 1) > timing.count
+    except Undecided:
+        return True
+
+
+def _explained(timing: Timing, found: explain_instant.Explanation, calendars: Any) -> dict[str, Any]:
+    """calendars: as the schedule names them."""
+    return {
+        "at": text(found.instant),
+        "localTime": local_text(epoch_s(found.instant), timing.zone),
+        "occurs": found.occurs,
+        "reasons": [
+            {"code": each.code, "message": _message(each, calendars), "field": each.field} for each in found.reasons
+        ],
+        "movedBy": moved_body(found.moved_by),
+        "previous": None if found.previous is None else text(found.previous),
+        "next": None if found.following is None else text(found.following),
+        "runId": None,
+    }
+
+
+def _message(reason: Reason, calendars: Any) -> str:
+    if reason.calendar is None:
+        return reason.text
+    return f"the times of its calendar {calendars[reason.calendar]['name']} do not allow it"

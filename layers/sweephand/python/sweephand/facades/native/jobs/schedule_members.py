@@ -1,0 +1,270 @@
+"""The members of a schedule: read from POST, PUT and PATCH, shown in answers. Its timing is the notations'."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from sweephand import actions
+from sweephand.actions.payloads import json_payload
+from sweephand.domain.instants import text as text_of
+from sweephand.domain.instants import text_ms
+from sweephand.domain.job import HOOK_KINDS, ActionDraft, ActionSpec, Payload, ScheduleDraft
+from sweephand.domain.jobs.held import HeldBy
+from sweephand.domain.members import fields
+from sweephand.domain.members.fields import below
+from sweephand.domain.occurrences import upcoming
+from sweephand.domain.run import Run, State
+from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
+from sweephand.errors import InvalidRequest, Mistakes
+from sweephand.facades.native.jobs import defaults, policies
+from sweephand.facades.native.jobs.defaults import Filling, payload_value
+from sweephand.facades.native.members import Member, Resource, answered
+from sweephand.facades.native.schema_words import ANYTHING, FLAG, ID, INSTANT, INSTANT_MS, NAME, RUN_ID, TEXT
+from sweephand.json_schema import answer, items, one_of, or_null, ref, request, text
+from sweephand.schedules.timing import TIMING_MEMBERS, Timing, load_or_never
+from sweephand.security.guard import GuardSettings
+from sweephand.store.views.runs import Totals
+
+if TYPE_CHECKING:
+    from sweephand.domain.jobs.held import Held
+    from sweephand.facades.native.jobs.own_hooks import There
+
+NEXT_RUNS = 5
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The context of a request. action: the job's, which the schedule's payload must suit; None: it cannot be read.
+
+    stored: the hooks of the schedule that is changed; shown_by: what was filled in as they were shown.
+    """
+
+    guard: GuardSettings
+    action: ActionDraft | ActionSpec | None
+    shown_by: Filling
+    stored: Mapping[str, ActionSpec]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The parts of an answer. schedule: as it is held."""
+
+    schedule: Schedule
+    now: datetime
+    timing: Timing
+    payload: Payload | None
+    hooks: Mapping[str, Any]
+    last_run: Run | None
+    totals: Totals
+    held: Held | None
+
+
+# Reading
+
+
+def read_action(
+    given: object, field: str, guard: GuardSettings, shown_by: Filling, stored: ActionSpec | None
+) -> ActionDraft:
+    """stored: the action that this one replaces. What was only shown of it, by this filling, stays unsaid."""
+    draft = actions.draft(given, field=field, guard=guard, stored=stored)
+    if stored is None:
+        return draft
+    return replace(draft, params=defaults.unsaid(draft.params, stored, shown_by))
+
+
+def read_hooks(
+    value: object, field: str, guard: GuardSettings, shown_by: Filling, stored: Mapping[str, ActionSpec]
+) -> dict[str, ActionDraft]:
+    wrong = Mistakes()
+    given = fields.members(value, field, tuple(HOOK_KINDS), wrong)
+    found = {
+        name: wrong.of(read_action, hook, below(field, name), guard, shown_by, stored.get(name))
+        for name, hook in given.items()
+    }
+    wrong.check()
+    return found
+
+
+def _hooks(value: object, field: str, reading: Reading) -> dict[str, ActionDraft]:
+    return read_hooks(value, field, reading.guard, reading.shown_by, reading.stored)
+
+
+# Showing
+
+
+def held_body(held: Held | None) -> dict[str, Any] | None:
+    return None if held is None else {"by": held.by.value, "name": held.name, "since": text_ms(held.since)}
+
+
+def next_run_at(schedule: Schedule, now: datetime) -> datetime | None:
+    """Returns the next instant at which it is due; None while it is off or when nothing lies ahead."""
+    return next(iter(upcoming.next_runs(schedule, load_or_never(schedule.packed), now, 1)), None)
+
+
+def _next_run_text(seen: Seen) -> str | None:
+    found = next_run_at(seen.schedule, seen.now)
+    return None if found is None else text_of(found)
+
+
+def _next_runs(seen: Seen) -> list[str]:
+    return [text_of(instant) for instant in upcoming.next_runs(seen.schedule, seen.timing, seen.now, NEXT_RUNS)]
+
+
+def totals_body(totals: Totals) -> dict[str, int]:
+    return {
+        "planned": totals.planned,
+        "open": totals.open,
+        "succeeded": totals.succeeded,
+        "failed": totals.failed,
+        "failedAttempts": totals.failed_attempts,
+        "skipped": totals.skipped,
+        "missed": totals.missed + totals.missed_sent,
+    }
+
+
+HELD = or_null(
+    answer(
+        {"by": one_of(HeldBy), "name": TEXT, "since": INSTANT_MS},
+        description="What keeps it from running although it is switched on: its disabled tenant or collection, while"
+        " which nothing is announced and what falls due is skipped, or its paused flow key, under which runs wait.",
+    )
+)
+SCHEDULE = Resource(
+    ScheduleDraft,
+    "schedule",
+    {
+        "id": answered(ID, lambda seen: seen.schedule.id),
+        "jobId": answered(ID, lambda seen: seen.schedule.job_id),
+        "name": Member(NAME, lambda value, field, _: fields.name(value, field), shown=TEXT),
+        "active": Member(FLAG),
+        "state": answered(one_of(ScheduleState), lambda seen: seen.schedule.state.value),
+        "stateReason": answered(or_null(one_of(StateReason)), lambda seen: seen.schedule.state_reason),
+        "held": answered(HELD, lambda seen: held_body(seen.held)),
+        "type": answered(
+            one_of(("recurring", "one-time")), lambda seen: "recurring" if seen.timing.recurring else "one-time"
+        ),
+        "summary": answered(text(description="In plain English."), lambda seen: seen.timing.summary),
+        "payload": Member(
+            {**ANYTHING, "description": "In the place of the action's. " + ANYTHING["description"]},
+            lambda value, field, _: json_payload(value, field),
+            shown=ANYTHING,
+            show=lambda seen: None if seen.payload is None else payload_value(seen.payload),
+        ),
+        "hooks": Member(
+            request(
+                dict.fromkeys(HOOK_KINDS, ref("Action")), description="Each in the place of the job's of that name."
+            ),
+            _hooks,
+            shown=answer(dict.fromkeys(HOOK_KINDS, ref("ShownAction")), HOOK_KINDS),
+            show=lambda seen: dict(seen.hooks),
+        ),
+        "policies": Member(
+            ref("SchedulePolicies"),
+            lambda value, field, _: policies.read(value, field),
+            shown=ref("OwnPolicies"),
+            show=lambda seen: dict(seen.schedule.policies),
+        ),
+        "createdAt": answered(INSTANT_MS, lambda seen: text_ms(seen.schedule.created_at)),
+        "modifiedAt": answered(INSTANT_MS, lambda seen: text_ms(seen.schedule.modified_at)),
+        "nextRunAt": answered(or_null(INSTANT), _next_run_text),
+        "nextRuns": answered(items(INSTANT, maxItems=NEXT_RUNS), _next_runs),
+        "lastRun": answered(
+            or_null(answer({"id": RUN_ID, "state": one_of(State)})),
+            lambda seen: seen.last_run and {"id": seen.last_run.id, "state": seen.last_run.state.value},
+        ),
+        "totals": answered(ref("Totals"), lambda seen: totals_body(seen.totals)),
+    },
+)
+
+
+def with_timing(shown: Mapping[str, Any], timing: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the members of an answer, with those of the timing after the summary."""
+    names = list(shown)
+    head = names[: names.index("summary") + 1]
+    return {**{name: shown[name] for name in head}, **timing, **shown}
+
+
+def schedule_draft(
+    body: object,
+    field: str,
+    action: ActionDraft | ActionSpec | None,
+    guard: GuardSettings,
+    *,
+    change: bool,
+    there: There | None = None,
+) -> ScheduleDraft:
+    """action: see Reading. there: what is changed, whose secrets may be kept."""
+    known = (*SCHEDULE.given, *sorted(TIMING_MEMBERS), *(SCHEDULE.read_only if change else ()))
+    wrong = Mistakes()
+    given = fields.members(body, field, known, wrong)
+    timing = {name: given[name] for name in given if name in TIMING_MEMBERS}
+    if "calendars" in timing:
+        timing["calendars"] = wrong.of(_calendars, timing["calendars"], field)
+    read = SCHEDULE.read(given, field, Reading(guard, action, *_shown(given, there)), wrong)
+    if action is not None:
+        wrong.of(actions.check_payload, action.kind, action.params, read.get("payload"), below(field, "payload"))
+    draft = ScheduleDraft(
+        **{
+            "id": wrong.of(fields.free, given["id"], below(field, "id"), 1, 64) if "id" in given else None,
+            "name": None,
+            "hooks": {},
+            "timing": defaults.without_defaults(timing, defaults.timing_defaults(timing)),
+            **read,
+        }
+    )
+    from sweephand.facades.native.jobs import idle  # noqa: PLC0415 - no cold start waits for what a change needs
+
+    for refused in idle.of_schedule(draft, field):
+        wrong.add(refused)
+    if action is not None and draft.policies is not None:
+        for refused in idle.of_action(draft.policies, action, below(field, "policies")):
+            wrong.add(refused)
+    wrong.check()
+    return draft
+
+
+def _calendars(value: object, field: str) -> Any:
+    from sweephand.schedules.calendars import calendar_uses  # noqa: PLC0415 - few schedules name any
+
+    try:
+        return calendar_uses.shown(value)
+    except InvalidRequest as wrong:
+        raise (wrong.within(field) if field else wrong) from wrong
+
+
+def _shown(given: Mapping[str, Any], there: There | None) -> tuple[Filling, Mapping[str, ActionSpec]]:
+    if there is None or not given.get("hooks"):
+        return Filling(), {}
+    return there.of(there.find(given.get("id"), given.get("name")))
+
+
+def schedule_body(
+    schedule: Schedule,
+    now: datetime,
+    *,
+    payloads: Mapping[str, Payload] | None,
+    last_run: Run | None,
+    totals: Totals,
+    hooks: Mapping[str, Any] | None = None,
+    held: Held | None = None,
+) -> dict[str, Any]:
+    """payloads None: of a list of jobs, which leaves them out, and the hooks with theirs."""
+    timing = load_or_never(schedule.packed)
+    payload = (payloads or {}).get(schedule.id)
+    body = SCHEDULE.show(Seen(schedule, now, timing, payload, hooks or {}, last_run, totals, held))
+    if payloads is None:
+        del body["payload"], body["hooks"]
+    return with_timing(body, defaults.shown_timing(schedule.timing))
+
+
+def schedule_editable(
+    schedule: Schedule, payload: Payload | None, hooks: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Returns what a merge patch is applied to: the members that a caller may set. hooks: as they are shown."""
+    timing = load_or_never(schedule.packed)
+    seen = Seen(schedule, schedule.modified_at, timing, payload, hooks or {}, None, Totals(), None)
+    body = {**SCHEDULE.settable(seen), **schedule.timing}
+    return body if hooks else {name: value for name, value in body.items() if name != "hooks"}

@@ -1,0 +1,183 @@
+"""Schedules of the native API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sweephand.domain.job import TASK_KINDS, ScheduleDraft
+from sweephand.domain.schedule import Schedule
+from sweephand.errors import InvalidRequest
+from sweephand.facades.http import Answer
+from sweephand.facades.native import shapes
+from sweephand.facades.native.context import Context, helpful
+from sweephand.facades.native.jobs import schedule_members
+from sweephand.facades.native.jobs.answers import as_held, one_schedule, schedule_bodies
+from sweephand.facades.native.shared import collection_fields
+from sweephand.flow.job_parts.change_log import Operation
+from sweephand.flow.jobs import change, drafts, lookup
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.jobs.requested import Wish
+from sweephand.flow.tenants import tenancy
+from sweephand.ids import is_uuid
+
+if TYPE_CHECKING:
+    from sweephand.facades.native.jobs.own_hooks import There
+
+
+def list_all(ctx: Context) -> Answer:
+    planned, held = as_held(ctx, lookup.find(ctx.world, ctx.tenant, ctx.id("job")))
+    limit, mark = ctx.page(is_uuid)
+    behind = [each for each in planned.schedules if mark is None or each.id > mark[0]]
+    page = behind[:limit]
+    payloads = lookup.payloads_of(ctx.world, Planned(planned.job, tuple(page)))
+    items, _ = schedule_bodies(ctx, planned.job, page, payloads, held=held)
+    cursor = ctx.cursor(page[-1].id) if len(behind) > limit else None
+    return Answer(200, {"items": items, "nextCursor": cursor})
+
+
+def create(ctx: Context) -> Answer:
+    body = ctx.body()
+    made: list[str] = []
+
+    def wish(planned: Planned) -> list[Wish]:
+        made[:] = [each.id for each in planned.schedules]
+        usual = tenancy.defaults_of(ctx.world, ctx.tenant, planned.job.collection)
+        filled = collection_fields.schedule_with_defaults(body, usual)
+        draft = schedule_members.schedule_draft(filled, "", planned.job.action, ctx.guard, change=False)
+        if draft.hooks:
+            from sweephand.facades.native.jobs import own_hooks  # noqa: PLC0415 - few schedules bring any
+
+            own_hooks.check(ctx, [draft])
+        _check_payload(ctx, planned, None, draft)
+        return [Wish(None, draft)]
+
+    with helpful(body, ctx.now):
+        planned = _commit(ctx, wish, Operation.ADD_SCHEDULE)
+    new = next(each for each in planned.schedules if each.id not in made)
+    location = {"Location": f"/v1/jobs/{new.job_id}/schedules/{new.id}"}
+    answer = one_schedule(ctx, planned, new.id)
+    return Answer(201, answer.body, {**answer.headers, **location})
+
+
+def read(ctx: Context) -> Answer:
+    return one_schedule(ctx, lookup.find(ctx.world, ctx.tenant, ctx.id("job")), ctx.id("schedule"))
+
+
+def put(ctx: Context) -> Answer:
+    body = ctx.body()
+
+    def draft(planned: Planned, there: Schedule) -> ScheduleDraft:
+        checked = _checked(ctx, planned, _hooks_of(ctx, planned, there), body)
+        _check_payload(ctx, planned, there, checked)
+        return checked
+
+    with helpful(body, ctx.now):
+        return _change(ctx, draft, Operation.REPLACE_SCHEDULE)
+
+
+def patch(ctx: Context) -> Answer:
+    body = ctx.body()
+    if not isinstance(body, dict):
+        raise InvalidRequest(None, "a merge patch of a schedule must be an object", code="INVALID_FIELD")
+
+    def draft(planned: Planned, there: Schedule) -> ScheduleDraft:
+        payloads = lookup.payloads_of(ctx.world, Planned(planned.job, (there,)))
+        known = _hooks_of(ctx, planned, there)
+        current = schedule_members.schedule_editable(
+            there, payloads.get(there.id), known.shown(there) if known else None
+        )
+        checked = _checked(ctx, planned, known, shapes.patched(current, body))
+        _check_payload(ctx, planned, there, checked)
+        return checked
+
+    with helpful(body, ctx.now, change=True):
+        return _change(ctx, draft, Operation.PATCH_SCHEDULE)
+
+
+def _hooks_of(ctx: Context, planned: Planned, there: Schedule) -> There | None:
+    if there.hooks is None:
+        return None
+    from sweephand.facades.native.jobs import own_hooks  # noqa: PLC0415 - few schedules bring any
+
+    return own_hooks.there(ctx, planned.job, [there], single=True)
+
+
+def _checked(ctx: Context, planned: Planned, known: There | None, body: object) -> ScheduleDraft:
+    draft = schedule_members.schedule_draft(body, "", planned.job.action, ctx.guard, change=True, there=known)
+    if draft.hooks or known is not None:
+        from sweephand.facades.native.jobs import own_hooks  # noqa: PLC0415 - as above
+
+        own_hooks.check(ctx, [draft], known)
+    return draft
+
+
+def _check_payload(ctx: Context, planned: Planned, there: Schedule | None, draft: ScheduleDraft) -> None:
+    """Raises Forbidden for a new payload of an action that runs a task, without the scope for it."""
+    kind = planned.job.action.kind
+    if kind not in TASK_KINDS or draft.payload is None:
+        return
+    from sweephand.facades.native.jobs import tasks  # noqa: PLC0415 - few jobs run tasks
+
+    stored = lookup.payloads_of(ctx.world, Planned(planned.job, (there,))) if there is not None else {}
+    tasks.require_for_payloads(ctx, kind, [draft.payload], set(stored.values()))
+
+
+def activate(ctx: Context) -> Answer:
+    return _switch(ctx, active=True)
+
+
+def deactivate(ctx: Context) -> Answer:
+    return _switch(ctx, active=False)
+
+
+def preview(ctx: Context) -> Answer:
+    from sweephand.facades.native.jobs.preview import preview_schedule  # noqa: PLC0415 - rare, and half of the mathematics
+
+    return preview_schedule(ctx)
+
+
+def explain(ctx: Context) -> Answer:
+    from sweephand.facades.native.jobs.preview import explain_schedule  # noqa: PLC0415 - as above
+
+    return explain_schedule(ctx)
+
+
+def _switch(ctx: Context, *, active: bool) -> Answer:
+    ctx.no_members()
+
+    def draft(planned: Planned, there: Schedule) -> ScheduleDraft:
+        payloads = lookup.payloads_of(ctx.world, Planned(planned.job, (there,)))
+        return replace(drafts.as_stored(there, payloads.get(there.id)), active=active)
+
+    operation = Operation.ACTIVATE_SCHEDULE if active else Operation.DEACTIVATE_SCHEDULE
+    return _change(ctx, draft, operation)
+
+
+def delete(ctx: Context) -> Answer:
+    schedule_id = ctx.id("schedule")
+
+    def wish(planned: Planned) -> list[Wish]:
+        return [Wish(lookup.find_schedule(planned, schedule_id), None, delete=True)]
+
+    _commit(ctx, wish, Operation.DELETE_SCHEDULE)
+    return Answer(204)
+
+
+def _change(ctx: Context, draft: Callable[[Planned, Schedule], ScheduleDraft], operation: Operation) -> Answer:
+    schedule_id = ctx.id("schedule")
+
+    def wish(planned: Planned) -> list[Wish]:
+        there = lookup.find_schedule(planned, schedule_id)
+        wanted = draft(planned, there)
+        if wanted.id not in {None, there.id}:
+            raise InvalidRequest("id", "cannot be changed")
+        return [Wish(there, replace(wanted, id=there.id, name=wanted.name or there.name))]
+
+    return one_schedule(ctx, _commit(ctx, wish, operation), schedule_id)
+
+
+def _commit(ctx: Context, wish: Callable[[Planned], list[Wish]], operation: Operation) -> Planned:
+    by = ctx.by(operation)
+    return change.change_schedules(ctx.world, ctx.tenant, ctx.id("job"), wish, ctx.if_match(), by)

@@ -1,0 +1,403 @@
+"""The OpenAPI 3.1 document, made of routes and schemas. `make openapi` writes it; the service only serves it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from sweephand import __version__
+from sweephand.domain.job import JobState
+from sweephand.domain.operation import OperationKind, OperationState
+from sweephand.domain.run import Kind, State
+from sweephand.facades.http import RUN_TOKEN_HEADER, Route
+from sweephand.facades.native import cursors
+from sweephand.facades.native.jobs.answers import INCLUDES
+from sweephand.facades.native.jobs.job_list import LIST_INCLUDES
+from sweephand.facades.native.json_schema import Schema, items, one_of, ref, text, whole
+from sweephand.facades.native.openapi import descriptions
+from sweephand.facades.native.openapi.examples import REQUESTS
+from sweephand.facades.native.openapi.schemas import SCHEMAS
+from sweephand.facades.native.problems import STATUS, problem
+from sweephand.facades.native.route_kinds import READ
+from sweephand.facades.native.routes import HTML, ROUTES
+from sweephand.facades.native.schema_words import GIVEN_INSTANT, ID, JOB_FILTER, PLAIN_NAME, RUN_ID, TENANT_NAME
+
+PROBLEM, JSON = "application/problem+json", "application/json"
+MEDIA = {"form": "application/x-www-form-urlencoded"}
+VERSIONED = frozenset({"Job", "Schedule", "Collection", "Calendar", "FlowKey", "Document"})
+"""Schemas whose answers have an ETag."""
+DESCRIPTION = """\
+Each answer has `x-request-id`. HEAD answers like GET, without a body. A path or a method that does not exist is a 404
+or a 405 once the identity is known.
+
+An answer has exactly the members of its schema. A request is refused (422) for a member that its schema lacks; a body
+that fits may still break a rule that no schema can say, and the problem names the field. `null` is an absent member.
+
+A provider's credential names the tenant that it acts for in `Sweephand-Tenant`. The scope of each operation is beside
+its security schemes."""
+TAGS = {
+    "jobs": "What to do, and when.",
+    "schedules": "When: of a job, or not stored at all.",
+    "runs": "The life of each occurrence: the ledger.",
+    "errors": "What failed, until somebody has seen to it.",
+    "operations": "Long work that goes on by itself.",
+    "collections": "Groups of a tenant's jobs, with quotas.",
+    "calendars": "Dates and hours that schedules leave out, or keep to.",
+    "flow-keys": "How often and how many at once the calls of several jobs may be.",
+    "credentials": "Client ids and secrets.",
+    "tenants": "Owners of data; for providers.",
+    "service": "Tokens, health, this document.",
+}
+HEADERS: Mapping[str, tuple[str, Schema]] = {
+    "If-Match": (
+        "The ETag of the revision that is to be changed, or `*`.",
+        text(pattern=r'^\s*(\*|(W/)?"[0-9]{1,15}")\s*$'),
+    ),
+    "If-None-Match": ("The ETag that the caller has.", text()),
+    "Accept-Encoding": ("`gzip` if the caller takes the answer compressed.", text()),
+    "Idempotency-Key": (
+        "A repetition within 24 hours answers as the first did; with another body it is refused.",
+        text(pattern="^[!-~]{1,255}$"),
+    ),
+    "Sweephand-Tenant": ("Of provider credentials: the tenant that they act for.", TENANT_NAME),
+}
+ANSWER_HEADERS: Mapping[str, tuple[str, Schema]] = {
+    "x-request-id": ("Of this request; also in the log.", text()),
+    "ETag": ("The revision; give it back in If-Match. Of this document: its hash.", text(pattern='^"[0-9a-f]+"$')),
+    "Location": ("The path of what came into being.", text(format="uri-reference")),
+    "Link": ('The next page, as `rel="next"` (RFC 8288); absent behind the last.', text()),
+    "Retry-After": ("Seconds.", text(pattern="^[0-9]+$")),
+    "Vary": ("What the answer depends on.", text()),
+    "Content-Encoding": ("How the answer is compressed, for callers who take that.", text()),
+    "WWW-Authenticate": ("The schemes that are understood.", text()),
+}
+PATH: Mapping[str, Schema] = {
+    "job": ID,
+    "schedule": ID,
+    "run": RUN_ID,
+    "failed_run": RUN_ID,
+    "collection": PLAIN_NAME,
+    "calendar": PLAIN_NAME,
+    "flow_key": PLAIN_NAME,
+    "version": text(pattern="^[1-9][0-9]{0,7}$"),
+    "credential": text(description="A client id."),
+    "key": ID,
+    "tenant": TENANT_NAME,
+    "operation": ID,
+    "application": PLAIN_NAME,
+    "error": text(pattern="^[0-9a-f]{32}$"),
+    "problem": text(pattern="^[a-z]+(-[a-z]+)*$", description="The last part of a problem's `type`."),
+}
+QUERY: Mapping[str, Schema] = {
+    "limit": whole(1, cursors.LARGEST_LIMIT, default=cursors.DEFAULT_LIMIT),
+    "cursor": text(1, 1_024, description="`nextCursor` of the page before, with the same query."),
+    "offset": whole(0, cursors.LARGEST_OFFSET, description="How many to leave out; not together with `cursor`."),
+    "collection": text(1, 128),
+    "search": text(1, 128, description="A part of the name, in any case."),
+    "tag": text(1, 128),
+    "resourceId": text(1, 256),
+    "name": text(1, 128),
+    "scheduleId": ID,
+    "jobId": JOB_FILTER,
+    "dryRun": one_of(("true", "false"), default="false", description="Only says how many it would be."),
+    "expectedCount": whole(0, 10**9, description="Refused (412) if it were another number; needed but with `dryRun`."),
+    "kind": one_of(Kind),
+    "format": one_of(("csv", "jsonl"), default="csv"),
+    "include": items(one_of(sorted(INCLUDES))),
+    "from": {**GIVEN_INSTANT, "description": "By default now. " + GIVEN_INSTANT["description"]},
+    "until": GIVEN_INSTANT,
+    "at": {**GIVEN_INSTANT, "description": "By default now. " + GIVEN_INSTANT["description"]},
+}
+OF_ROUTE: Mapping[tuple[str, str], Schema] = {
+    ("/v1/jobs", "state"): one_of(JobState),
+    **{
+        (path, name): {**GIVEN_INSTANT, "description": f"Runs planned at or {side} this instant; by default all."}
+        for path in ("/v1/runs", "/v1/runs:export")
+        for name, side in (("from", "after"), ("until", "before"))
+    },
+    ("/v1/errors", "from"): {**GIVEN_INSTANT, "description": "Groups that last failed at or after this instant."},
+    ("/v1/errors", "until"): {
+        **GIVEN_INSTANT,
+        "description": "Groups that first failed at or before this instant.",
+    },
+    ("/v1/runs", "state"): one_of(state for state in State if state is not State.SCHEDULED),
+    ("/v1/runs:export", "state"): one_of(state for state in State if state is not State.SCHEDULED),
+    ("/v1/errors", "state"): one_of(("OPEN", "ARCHIVED", "RESOLVED"), default="OPEN"),
+    ("/v1/operations", "state"): one_of(OperationState),
+    ("/v1/operations", "kind"): one_of(OperationKind),
+    ("/v1/jobs", "include"): items(one_of(sorted(LIST_INCLUDES))),
+}
+WITH_FIELDS = frozenset({400, 413, 415, 422})
+"""Problems that name the fields that are to blame."""
+COUNTED = frozenset({"RedriveRequest"})
+"""Requests that may say how many things they expect to act on."""
+OAUTH = "An error of OAuth 2.0 (RFC 6749, 5.2)."
+OPEN_TO_SOME = {"/v1/health": READ}
+"""Paths that are open, and say more to an identity with this scope."""
+
+
+def document(answers: Mapping[tuple[str, str], Any]) -> dict[str, Any]:
+    """answers: (method, path) -> an answer's body as an example; what a real request was answered."""
+    paths: dict[str, dict[str, Any]] = {}
+    for route in ROUTES.all:
+        example = answers.get((route.method, route.path))
+        paths.setdefault(route.path, {})[route.method.lower()] = operation(route, example)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Sweephand",
+            "version": __version__,
+            "summary": "Job scheduling: delivered on the second, with a ledger that says why.",
+            "description": DESCRIPTION,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/", "description": "Where this document comes from."}],
+        "tags": [{"name": name, "description": description} for name, description in TAGS.items()],
+        "paths": paths,
+        "components": {
+            "schemas": _schemas(),
+            "responses": _problems(),
+            "parameters": {name: _header_parameter(name) for name in HEADERS},
+            "headers": {
+                name: {"description": description, "schema": schema}
+                for name, (description, schema) in ANSWER_HEADERS.items()
+            },
+            "securitySchemes": {
+                "basic": {"type": "http", "scheme": "basic", "description": "A client id and its secret."},
+                "bearer": {"type": "http", "scheme": "bearer", "description": "A token of `/oauth/token`."},
+                "runToken": {
+                    "type": "apiKey",
+                    "in": "header",
+                    "name": RUN_TOKEN_HEADER,
+                    "description": "What the run's target was sent under this name (policy `callbackToken`).",
+                },
+            },
+        },
+    }
+
+
+def operation(route: Route, example: Any = None) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "operationId": operation_id(route),
+        "summary": route.summary,
+        "description": descriptions.of_operation(operation_id(route), route.method),
+        "tags": [tag_of(route)],
+        "security": _security(route),
+    }
+    if parameters := _parameters(route):
+        described["parameters"] = parameters
+    if route.body != "none":
+        described["requestBody"] = {
+            "required": route.body != "optional",
+            "content": {media: _content(route.takes, REQUESTS.get(route.takes, {})) for media in _media(route)},
+        }
+    described["responses"] = {str(route.status): _success(route, example), **_other_responses(route)}
+    return described
+
+
+ONE_OF = {f"{noun}s": noun for noun in ("run", "job", "schedule", "tenant", "operation", "error")}
+
+
+def operation_id(route: Route) -> str:
+    """`createJob`, `listRuns`: the verb of the function, and what it acts on unless its name says so."""
+    verb, _, noun = route.operation.__name__.partition("_")
+    owner = route.operation.__module__.rpartition(".")[2].removesuffix("_list")
+    if route.operation.__name__ == "list_all":
+        noun = owner if owner.endswith("s") else f"{owner}s"
+    elif not noun:
+        noun = "" if owner == "admin" else ONE_OF.get(owner, owner)
+    noun = {"occurrences": ""}.get(verb, noun)
+    return verb + "".join(word.capitalize() for word in noun.split("_"))
+
+
+def tag_of(route: Route) -> str:
+    for name in ("schedules", *TAGS):
+        if f"/{name}" in route.path:
+            return name
+    return "service"
+
+
+def _security(route: Route) -> list[dict[str, list[str]]]:
+    if route.body == "form":
+        return [{}, {"basic": []}]
+    scopes = route.scopes or tuple(filter(None, (OPEN_TO_SOME.get(route.path),)))
+    known = [{kind: [scope]} for scope in scopes for kind in ("basic", "bearer")]
+    known += [{"runToken": []}] if route.run_token else []
+    return known if route.scope else [{}, *known]
+
+
+def _parameters(route: Route) -> list[dict[str, Any]]:
+    in_path = [
+        _worded({"name": name, "in": "path", "required": True, "schema": PATH[name]})
+        for name in re.findall(r"\{([a-z_]+)\}", route.path)
+    ]
+    in_query = [_query_parameter(route, name) for name in route.query]
+    acting = ("Sweephand-Tenant",) if route.scope and route.tenant else ()
+    return [*in_path, *in_query, *({"$ref": f"#/components/parameters/{name}"} for name in (*route.headers, *acting))]
+
+
+def _query_parameter(route: Route, name: str) -> dict[str, Any]:
+    schema = OF_ROUTE.get((route.path, name)) or QUERY[name]
+    listed = {"style": "form", "explode": False} if schema.get("type") == "array" else {}
+    return _worded({"name": name, "in": "query", "schema": schema, **listed})
+
+
+def _worded(parameter: dict[str, Any]) -> dict[str, Any]:
+    """With the description of its schema, or else that of its name."""
+    text = parameter["schema"].get("description") or descriptions.PARAMETERS.get(parameter["name"])
+    return parameter if text is None else {**parameter, "description": text}
+
+
+def _header_parameter(name: str) -> dict[str, Any]:
+    description, schema = HEADERS[name]
+    return {"name": name, "in": "header", "description": description, "schema": schema}
+
+
+def _media(route: Route) -> list[str]:
+    usual = MEDIA.get(route.body, JSON)
+    return [usual, "application/merge-patch+json"] if route.method == "PATCH" else [usual]
+
+
+def _content(schema: str, examples: Mapping[str, Any]) -> dict[str, Any]:
+    shown = {name: {"value": value} for name, value in examples.items()}
+    return {"schema": ref(schema), **({"examples": shown} if shown else {})}
+
+
+def _headers(*names: str) -> dict[str, Any]:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in ("x-request-id", *names)}
+
+
+def _success(route: Route, example: Any) -> dict[str, Any]:
+    names = (
+        *(("ETag",) if route.gives in VERSIONED else ()),
+        *(("Vary", "Content-Encoding") if "Accept-Encoding" in route.headers else ()),
+        *(("Location",) if route.status in {201, 202} else ()),
+        *(("Link",) if JSON not in route.media else ()),
+    )
+    if not route.gives:
+        return {"description": "It is done.", "headers": _headers(*names)}
+    content = _content(route.gives, {} if example is None else {"answer": example})
+    return {
+        "description": route.gives,
+        "headers": _headers(*names),
+        "content": {
+            **{media: {"schema": text()} if media == HTML else _content(route.gives, {}) for media in route.media},
+            route.media[0]: content,
+        },
+    }
+
+
+def statuses(route: Route) -> list[int]:
+    """Of the problems that a route can answer."""
+    known = route.scope is not None or route.path in OPEN_TO_SOME
+    reads = route.body in {"required", "optional"}
+    named = "{" in route.path or route.tenant or "Sweephand-Tenant" in route.headers
+    found = {
+        400: True,
+        401: known,
+        403: known,
+        404: (route.scope is not None and named) or route.path.startswith(("/.well-known/", "/problems/")),
+        409: route.scope is not None and route.method != "GET" and _can_conflict(route),
+        412: "If-Match" in route.headers or route.takes in COUNTED or "expectedCount" in route.query,
+        413: reads,
+        415: reads,
+        422: reads,
+        500: True,
+        503: True,
+    }
+    return [status for status, can_be in found.items() if can_be]
+
+
+def _can_conflict(route: Route) -> bool:
+    apart = ("/v1/tenants", "/v1/operations")
+    taking = {"CredentialDraft", "CredentialRotation", "PreviewRequest"}
+    return route.tenant or route.path.startswith(apart) or route.takes in taking
+
+
+def _other_responses(route: Route) -> dict[str, Any]:
+    other: dict[str, Any] = {}
+    if "If-None-Match" in route.headers:
+        other["304"] = {"description": "The caller has it already.", "headers": _headers("ETag", "Vary")}
+    other |= {str(status): {"$ref": f"#/components/responses/{status}"} for status in statuses(route)}
+    if route.begins:
+        content = {JSON: _content(route.begins, {})}
+        other["202"] = {"description": "It goes on by itself.", "headers": _headers("Location"), "content": content}
+    other |= {status: {"$ref": f"#/components/responses/{status}"} for status in ("429", "431")}
+    if route.body == "form":
+        refused = _content("OAuthError", {})
+        either = {JSON: refused, PROBLEM: _problem_content(400)}
+        other["400"] = {"description": OAUTH, "headers": _headers(), "content": either}
+        other["401"] = {"description": OAUTH, "headers": _headers("WWW-Authenticate"), "content": {JSON: refused}}
+    return dict(sorted(other.items()))
+
+
+def _problems() -> dict[str, Any]:
+    """Makes one response for each status, with its codes. 429 has two forms: ours and API Gateway's."""
+    more = {401: ("WWW-Authenticate",), 429: ("Retry-After",), 503: ("Retry-After",)}
+    found: dict[str, Any] = {}
+    for status in sorted({status for status, _ in STATUS.values()} - {405}):
+        titles = " ".join(f"`{code}`: {title}." for code, (each, title) in STATUS.items() if each == status)
+        found[str(status)] = {
+            "description": titles,
+            "headers": _headers(*more.get(status, ())),
+            "content": {PROBLEM: _problem_content(status)},
+        }
+    found["429"]["description"] += " A tenant has a limit of requests a minute; API Gateway has one for all callers."
+    found["429"]["content"][JSON] = _content("GatewayRefusal", {})
+    found["431"] = {
+        "description": "The headers are too large. API Gateway refuses them before the service sees the request.",
+        "content": {JSON: _content("GatewayRefusal", {})},
+    }
+    return found
+
+
+def _schemas() -> dict[str, Any]:
+    """The schemas as generators of clients can use them: each variant and each problem has a name, each member a
+    description.
+    """
+    named: dict[str, Any] = {}
+    worded = descriptions.described(SCHEMAS)
+    for name, schema in worded.items():
+        named[name] = _with_named_variants(name, schema, named)
+    for status in sorted({status for status, _ in STATUS.values()} - {405}):
+        named[f"Problem{status}"] = _problem_schema(status, worded["Problem"])
+    return named
+
+
+def _with_named_variants(name: str, schema: Schema, named: dict[str, Any]) -> Schema:
+    """Of several objects that differ by `type`, each gets a name: ShownAuthenticationBasic."""
+    forms = schema.get("oneOf", ())
+    kinds = [form.get("properties", {}).get("type", {}).get("const") for form in forms]
+    if not forms or not all(isinstance(kind, str) for kind in kinds):
+        return schema
+    references = []
+    for form, kind in zip(forms, kinds, strict=True):
+        words = re.findall("[a-zA-Z0-9]+", str(kind))
+        title = name + "".join(word[:1].upper() + word[1:] for word in words)
+        title += next(str(n) if n > 1 else "" for n in range(1, 99) if title + (str(n) if n > 1 else "") not in named)
+        named[title] = form
+        references.append(ref(title))
+    return {**schema, "oneOf": references}
+
+
+def _problem_schema(status: int, any_problem: Schema) -> Schema:
+    """A problem of one status, with its codes."""
+    codes = [code for code, (each, _) in STATUS.items() if each == status]
+    properties = {**any_problem["properties"]}
+    required = [*any_problem["required"]]
+    properties["status"] = {"type": "integer", "enum": [status], "description": "The HTTP status."}
+    properties["code"] = {"type": "string", "enum": codes, "description": "A stable code."}
+    if status in WITH_FIELDS:
+        required.append("errors")
+    else:
+        del properties["errors"]
+    return {**any_problem, "properties": properties, "required": required}
+
+
+def _problem_content(status: int) -> dict[str, Any]:
+    """Where a field is to blame, `errors` says which."""
+    code = next(code for code, (each, _) in STATUS.items() if each == status)
+    about = {"errors": [{"field": None, "reason": "why"}]} if status in WITH_FIELDS else {}
+    example = problem(code, "why", "Ab3dEfGhIjKlMnO=", **about).body
+    return {"schema": ref(f"Problem{status}"), "example": example}

@@ -1,0 +1,67 @@
+"""Schemas of schedules: every notation, the time rules, and what an answer shows."""
+
+from __future__ import annotations
+
+from sweephand.facades.native.jobs import schedule_members as members
+from sweephand.facades.native.json_schema import (
+    NULL,
+    Members,
+    Schema,
+    one_of,
+    or_null,
+    text,
+    whole,
+)
+from sweephand.facades.native.openapi import descriptions
+from sweephand.facades.native.schema_words import (
+    GIVEN_INSTANT,
+    PASSED_OVER,
+)
+from sweephand.facades.native.shared.calendar_schemas import SHOWN_USES, USES
+from sweephand.schedules import notations
+from sweephand.schedules.notations.every import Align
+from sweephand.schedules.text.members import LONGEST_TEXT
+from sweephand.schedules.timing import MOST_COUNT, MOST_JITTER_S
+from sweephand.schedules.zones.localtime import Gap, MonthOverflow, Overlap
+
+DST_RULES: Members = {
+    "dstGap": one_of(Gap, description="A wall time that the clock jumps over."),
+    "dstOverlap": one_of(Overlap, description="A wall time that the clock shows twice."),
+    "monthOverflow": one_of(MonthOverflow, description="A day that its month does not have."),
+}
+NOTATIONS: Members = {name: notation.SCHEMA for name, notation in notations.NOTATIONS.items()}
+
+
+def _described(name: str) -> Schema:
+    """Returns a notation's own description, where the document has no shorter one for its name."""
+    return {} if name in descriptions.MEMBERS else {"description": NOTATIONS[name]["description"]}
+
+
+ALIGN = one_of(Align, description="Of `every`: where the grid of the steps lies.")
+ZONE = text(1, LONGEST_TEXT, description="IANA, such as `Europe/Berlin`.")
+ONE_NOTATION = [{"required": [name], "properties": {name: {"not": NULL, **_described(name)}}} for name in NOTATIONS]
+TIMING: Members = {
+    **NOTATIONS,
+    "align": ALIGN,
+    "timezone": ZONE,
+    **DST_RULES,
+    "startTime": GIVEN_INSTANT,
+    "endTime": {**GIVEN_INSTANT, "description": "Included. " + GIVEN_INSTANT["description"]},
+    "count": whole(1, MOST_COUNT, description="Occurrences in all."),
+    "jitterSeconds": whole(0, MOST_JITTER_S),
+    "calendars": USES,
+}
+_SHOWN_TIMING: Members = {
+    **TIMING,
+    **{name: or_null(TIMING[name]) for name in ("startTime", "endTime", "count")},
+    "calendars": SHOWN_USES,
+}
+_STAMPS = ("createdAt", "modifiedAt")
+SCHEDULE_DRAFT: Members = {**members.SCHEDULE.request(), **TIMING}
+SCHEDULE_REPLACEMENT: Members = {
+    "id": text(1, 64, description="Of a schedule that is there."),
+    **SCHEDULE_DRAFT,
+    **dict.fromkeys(sorted(members.SCHEDULE.read_only[1:], key=lambda name: name in _STAMPS), PASSED_OVER),
+}
+SCHEDULE: Members = members.with_timing(members.SCHEDULE.answer(), _SHOWN_TIMING)
+OF_SOME_NOTATIONS = (*NOTATIONS, "align", *DST_RULES)

@@ -1,0 +1,319 @@
+"""The JSON of the native API as data: JSON Schema 2020-12, one schema a noun. What `openapi.json` is made of.
+
+An answer has each member that its schema names, and no other. A request's schema is what every accepted body fits;
+rules that a schema cannot say (a time zone that exists, a cron text that fires) stay with shapes.py and schedules.
+`null` in a request is an absent member.
+
+The service never imports this module: it serves the finished file.
+"""
+
+from __future__ import annotations
+
+from sweephand.actions.http import Http
+from sweephand.actions.outcome import SHOWN_WAIT
+from sweephand.domain.job import HOOK_KINDS, SCHEDULES_AT_ONCE
+from sweephand.domain.schedule import Lane
+from sweephand.facades.native.jobs import policies
+from sweephand.facades.native.jobs.job_members import JOB
+from sweephand.facades.native.json_schema import (
+    Members,
+    Schema,
+    answer,
+    items,
+    one_of,
+    or_null,
+    page,
+    patch_of,
+    ref,
+    request,
+    text,
+    whole,
+)
+from sweephand.facades.native.openapi import action_schemas
+from sweephand.facades.native.openapi.http_schemas import (
+    AUTHENTICATION,
+    OUTCOME,
+    RETRY,
+    retry_shown,
+    shown_authentication,
+)
+from sweephand.facades.native.openapi.schedule_schemas import (
+    OF_SOME_NOTATIONS,
+    ONE_NOTATION,
+    SCHEDULE,
+    SCHEDULE_DRAFT,
+    SCHEDULE_REPLACEMENT,
+    TIMING,
+)
+from sweephand.facades.native.problems import MOST_ERRORS, STATUS
+from sweephand.facades.native.runs import run_schemas
+from sweephand.facades.native.schema_words import (
+    ANYTHING,
+    FLAG,
+    GIVEN_INSTANT,
+    ID,
+    INSTANT,
+    INSTANT_MS,
+    NAME,
+    PASSED_OVER,
+    REVISION,
+    SCOPES,
+    STATUS_CODE,
+    TEXT,
+)
+from sweephand.facades.native.service import last_audit
+from sweephand.facades.native.shared import calendar_schemas, flow_key_schemas
+from sweephand.facades.native.tenants import operation_schemas, tenant_schemas
+from sweephand.facades.native.tenants.service_schemas import (
+    COLLECTION,
+    COLLECTION_DRAFT,
+    COLLECTION_REPLACEMENT,
+    CREDENTIAL,
+    ROTATION,
+    SIGNING_KEY,
+)
+from sweephand.flow.job_parts.change_log import Operation
+
+# Jobs
+
+_JOB_DRAFT: Members = {**JOB.request(), "schedules": items(ref("ScheduleDraft"), maxItems=SCHEDULES_AT_ONCE)}
+_JOB_REPLACEMENT: Members = {
+    **JOB.request(),
+    "schedules": items(
+        ref("ScheduleReplacement"),
+        maxItems=1_000,
+        description="Absent: they stay. Matched by `id`, else by `name`; the others are deleted.",
+    ),
+    **dict.fromkeys(JOB.read_only, PASSED_OVER),
+    "totals": PASSED_OVER,
+}
+_JOB: Members = {**JOB.answer(), "totals": ref("Totals"), "schedules": items(ref("Schedule"))}
+_UNTIL: Schema = {**GIVEN_INSTANT, "description": "The job resumes by itself then. " + GIVEN_INSTANT["description"]}
+_LISTED_JOB: Members = {
+    **_JOB,
+    "action": ref("ListedAction"),
+    "errorAction": or_null(ref("ListedAction")),
+    "hooks": answer(dict.fromkeys(HOOK_KINDS, ref("ListedAction")), HOOK_KINDS),
+    "schedules": items(ref("ListedSchedule")),
+}
+_WITH_SCHEDULES = {"dependentRequired": {"schedules": ["totals"], "totals": ["schedules"]}}
+
+# Problems
+
+_PROBLEM: Members = {
+    "type": text(
+        format="uri-reference",
+        pattern="^/problems/",
+        description="The address of its page, relative to this API's own.",
+    ),
+    "title": TEXT,
+    "status": STATUS_CODE,
+    "code": one_of(STATUS, description="Stable; the texts may change."),
+    "detail": TEXT,
+    "requestId": TEXT,
+    "errors": items(
+        ref("FieldProblem"), maxItems=MOST_ERRORS, description="All mistakes of the request, up to the first fifty."
+    ),
+}
+_PROBLEM_PAGE: Members = {
+    **{name: _PROBLEM[name] for name in ("type", "title", "status", "code")},
+    "cause": text(description="Why requests are refused so."),
+    "cure": text(description="What to do about it."),
+}
+_FIELD_PROBLEM: Members = {
+    "field": or_null(text(description="A path, as `schedules[0].cron`; null: the request as a whole.")),
+    "reason": TEXT,
+    "position": whole(description="Index into the text of the field."),
+}
+
+
+SCHEMAS: dict[str, Schema] = {
+    "JobDraft": request(_JOB_DRAFT, ("action",)),
+    "JobReplacement": request(_JOB_REPLACEMENT, ("action",)),
+    "ScheduleDraft": request(SCHEDULE_DRAFT, oneOf=ONE_NOTATION),
+    "ScheduleReplacement": request(SCHEDULE_REPLACEMENT, oneOf=ONE_NOTATION),
+    "Action": {"oneOf": action_schemas.names()},
+    **action_schemas.schemas(),
+    "HttpAction": action_schemas.given(Http),
+    "Authentication": {"oneOf": list(AUTHENTICATION.values())},
+    "Outcome": request(OUTCOME),
+    "Retry": request(RETRY),
+    "Policies": request(policies.SCHEMA),
+    "SchedulePolicies": request(policies.SCHEDULE_SCHEMA),
+    "Misfire": request(policies.MISFIRE),
+    "PauseRequest": request({"note": text(0, 1_000), "until": _UNTIL}),
+    "Nothing": request({}),
+    "CollectionDraft": request(COLLECTION_DRAFT, ("name",)),
+    "CollectionReplacement": request(COLLECTION_REPLACEMENT),
+    "CredentialDraft": request({"name": NAME, "scopes": SCOPES}),
+    "CredentialRotation": request(ROTATION),
+    "TokenRequest": {
+        "type": "object",
+        "properties": {
+            "grant_type": {"const": "client_credentials"},
+            "scope": text(description="A part of the client's scopes, parted by blanks; by default all."),
+            "client_id": text(description="With `client_secret`, instead of Basic."),
+            "client_secret": text(),
+        },
+        "required": ["grant_type"],
+    },
+    "Job": answer(_JOB, ("schedules",)),
+    "ListedJob": answer(_LISTED_JOB, ("totals", "schedules"), **_WITH_SCHEDULES),
+    "JobPage": page("ListedJob", {"total": whole(description="With `include=total`.")}, ("total",)),
+    "Schedule": answer(SCHEDULE, OF_SOME_NOTATIONS, oneOf=ONE_NOTATION),
+    "ListedSchedule": answer(
+        {name: each for name, each in SCHEDULE.items() if name not in {"payload", "hooks"}},
+        OF_SOME_NOTATIONS,
+        oneOf=ONE_NOTATION,
+    ),
+    "SchedulePage": page("Schedule"),
+    "ShownAction": {"oneOf": action_schemas.names("Shown")},
+    "ShownHttpAction": action_schemas.shown(Http),
+    "ListedAction": {"oneOf": action_schemas.names("Listed")},
+    "ListedHttpAction": action_schemas.listed(Http),
+    "ShownAuthentication": shown_authentication(),
+    "ShownOutcome": answer({**OUTCOME, **SHOWN_WAIT}),
+    "ShownRetry": retry_shown(),
+    "ShownPolicies": answer(
+        {**policies.SCHEMA, "misfire": answer(policies.SHOWN_MISFIRE), "flowKey": or_null(policies.SCHEMA["flowKey"])}
+    ),
+    "OwnPolicies": answer({**policies.SCHEMA, "misfire": answer(policies.MISFIRE, policies.MISFIRE)}, policies.SCHEMA),
+    "Totals": answer(
+        dict.fromkeys(("planned", "open", "succeeded", "failed", "failedAttempts", "skipped", "missed"), whole())
+    ),
+    "Change": answer(
+        {
+            "revision": {**REVISION, "description": "That the job had afterwards."},
+            "at": INSTANT_MS,
+            "actor": or_null(text(description="The caller's client id; null: the service itself.")),
+            "operation": one_of(Operation),
+            "changes": items(ref("ChangedMember"), description="Empty where the job was created."),
+            "omittedSchedules": whole(description="Changed schedules that the entry could not hold."),
+            "before": or_null(ref("JobBefore")),
+        },
+        ("before",),
+    ),
+    "ChangedMember": answer(
+        {
+            "scheduleId": or_null(ID),
+            "path": or_null(text(description="As `action.url`; null: the schedule as a whole is new or gone.")),
+            "old": {"description": "Null: it was not there."},
+            "new": {"description": "Null: it is not there any more."},
+            "cut": {**FLAG, "description": "A value of over 4,000 characters is shown by the beginning of its JSON."},
+        }
+    ),
+    "JobBefore": answer(
+        {
+            **{name: each for name, each in _JOB.items() if name in {*JOB.given, "schedules"}},
+            "pause": _JOB["pause"],
+            "schedules": items(ref("ScheduleBefore"), description="Those that the change touched."),
+        },
+        ("name", "description", "collection", "resourceId", "startTime", "endTime", "errorAction", "hooks"),
+    ),
+    "ScheduleBefore": answer(
+        {"id": ID, "name": TEXT, "active": FLAG, "payload": ANYTHING, "hooks": SCHEDULE["hooks"]}
+        | {"policies": ref("OwnPolicies"), **TIMING},
+        ("payload", "hooks", *TIMING),
+    ),
+    "ChangePage": page("Change"),
+    "NextRun": answer({"nextRunAt": or_null(INSTANT), "scheduleId": or_null(ID)}),
+    "Collection": answer(COLLECTION),
+    "CollectionPage": page("Collection"),
+    "SigningKey": answer(SIGNING_KEY),
+    "IssuedSigningKey": answer(
+        {**SIGNING_KEY, "secret": text(pattern="^whsec_", description="Of Standard Webhooks; shown this once.")}
+    ),
+    "SigningKeyPage": page("SigningKey"),
+    "KeySet": answer(
+        {
+            "keys": items(
+                answer(
+                    {"kty": {"const": "RSA"}, "use": {"const": "sig"}, "alg": {"const": "RS256"}}
+                    | {"kid": TEXT, "n": TEXT, "e": TEXT}
+                )
+            )
+        },
+        description="RFC 7517.",
+    ),
+    "IssuerConfiguration": answer(
+        {
+            "issuer": text(description="`iss` of the tokens."),
+            "jwks_uri": text(format="uri"),
+            **{
+                name: items(TEXT)
+                for name in (
+                    *("response_types_supported", "subject_types_supported"),
+                    "id_token_signing_alg_values_supported",
+                )
+            },
+        },
+        description="OpenID Connect Discovery 1.0.",
+    ),
+    "Credential": answer(CREDENTIAL),
+    "IssuedCredential": answer(
+        {
+            **CREDENTIAL,
+            "secret": text(
+                description="Shown this once. After a rotation it is accepted everywhere within ten seconds."
+            ),
+        }
+    ),
+    "CredentialPage": page("Credential"),
+    **calendar_schemas.SCHEMAS,
+    **operation_schemas.SCHEMAS,
+    **flow_key_schemas.SCHEMAS,
+    **run_schemas.SCHEMAS,
+    **tenant_schemas.SCHEMAS,
+    "Token": answer(
+        {
+            "access_token": TEXT,
+            "token_type": {"const": "bearer"},
+            "expires_in": whole(1, description="Seconds."),
+            "scope": TEXT,
+            "jti": text(description="The token's own id, which it also holds."),
+        }
+    ),
+    "OAuthError": answer(
+        {
+            "error": one_of(
+                ("invalid_request", "invalid_client", "invalid_scope", "unauthorized_client", "unsupported_grant_type")
+            ),
+            "error_description": text(description="Says what is wrong, in plain English."),
+        }
+    ),
+    "Health": answer(
+        {
+            "status": {"const": "ok"},
+            "version": TEXT,
+            "oldestDueAt": or_null(INSTANT),
+            "behindSeconds": whole(),
+            "backlog": answer({lane.value: ref("Backlog") for lane in Lane}),
+            "lastAudit": or_null(ref("LastAudit")),
+        },
+        ("oldestDueAt", "behindSeconds", "backlog", "lastAudit"),
+        dependentRequired={"oldestDueAt": ["behindSeconds"], "behindSeconds": ["oldestDueAt"]},
+    ),
+    "Backlog": answer({"ready": whole(), "delayed": whole(), "inFlight": whole()}),
+    "LastAudit": answer(
+        {"at": INSTANT, "everything": {"type": "boolean"}, "finished": {"type": "boolean"}}
+        | {name: whole() for name in last_audit.COUNTS}
+    ),
+    "GatewayRefusal": {"type": "object", "properties": {"message": TEXT}},
+    "Document": {"type": "object", "required": ["openapi", "info", "paths", "components"]},
+    "Problem": answer(_PROBLEM, ("errors",)),
+    "ProblemPage": answer(_PROBLEM_PAGE),
+    "ProblemPages": page("ProblemPage"),
+    "FieldProblem": answer(_FIELD_PROBLEM, ("position",)),
+}
+SCHEMAS |= {
+    f"{noun}Patch": patch_of(SCHEMAS[f"{noun}Replacement"], SCHEMAS, removable=False)
+    for noun in ("Job", "Schedule", "Collection", "FlowKey")
+}
+SCHEMAS["ActionPatch"] = patch_of(ref("Action"), SCHEMAS, removable=False)
+_OF_JOB = SCHEMAS["JobPatch"]["properties"]
+_OF_JOB["action"] = ref("ActionPatch")
+_OF_JOB["errorAction"] = or_null(ref("ActionPatch"))
+_OF_SCHEDULE = SCHEMAS["SchedulePatch"]["properties"]
+for _of in (_OF_JOB, _OF_SCHEDULE):
+    _of["hooks"]["properties"] = dict.fromkeys(HOOK_KINDS, or_null(ref("ActionPatch")))
+"""Said once: a job has up to five of them, and its schedules more."""

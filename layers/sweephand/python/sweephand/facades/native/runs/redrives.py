@@ -1,0 +1,94 @@
+"""Failed runs that are run again: one at once, perhaps edited; many as an operation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sweephand.domain.instants import epoch_ms
+from sweephand.domain.members import fields
+from sweephand.domain.operation import OperationKind
+from sweephand.errors import InvalidRequest, PreconditionFailed
+from sweephand.facades.http import Answer
+from sweephand.facades.native.context import RUN_ID, Context
+from sweephand.facades.native.runs import run_edits
+from sweephand.facades.native.tenants import operations
+from sweephand.flow.bulk import redrive
+from sweephand.flow.errors import failures
+from sweephand.flow.job_parts.change_log import Operation
+from sweephand.flow.manual import rerun
+from sweephand.flow.operations import verbs
+
+EDIT_SCOPE = "errors:edit"
+
+
+def rerun_one(ctx: Context, owner: str, uuid: str) -> Answer:
+    """Whoever sends something else than the job says needs the scope for it too."""
+    assert ctx.caller is not None
+    tasks = ctx.caller.allows("tasks:write")
+    edit = run_edits.read(fields.members(ctx.body(), "", run_edits.MEMBERS), tasks=tasks)
+    if edit is not None:
+        ctx.caller.require(EDIT_SCOPE)
+    actor = ctx.by(Operation.CHANGE).actor
+    run_id = rerun.rerun(ctx.world, ctx.tenant, owner, uuid, edit=edit, once=ctx.once(), actor=actor, hop=ctx.hop())
+    return Answer(202, {"runId": run_id, "started": True}, {"Location": f"/v1/runs/{run_id}"})
+
+
+def redrive_errors(ctx: Context) -> Answer:
+    """Of a selection, or of what nobody has seen to in a group. dryRun: how many it would be, and nothing begins.
+
+    Nor does anything begin where it would be none.
+    """
+    once = ctx.once()
+    given = fields.members(ctx.body(), "", ("runs", "group", "ratePerMinute", "dryRun", "expectedCount"))
+    if ("runs" in given) == ("group" in given):
+        raise InvalidRequest("runs", "is required, or `group` in its place")
+    rate = _whole(given, "ratePerMinute", redrive.USUAL_RATE, redrive.MOST_RATE)
+    expected = fields.whole(given["expectedCount"], "expectedCount", 0, 10**9) if "expectedCount" in given else None
+    only_count = "dryRun" in given and fields.flag(given["dryRun"], "dryRun")
+    wanted, count = _of_runs(ctx, given["runs"]) if "runs" in given else _of_group(ctx, given["group"])
+    begun = None if only_count else verbs.begun_before(ctx.world, ctx.tenant, once)
+    if begun is None and expected not in {None, count}:
+        raise PreconditionFailed(f"it would be {count} runs", code="COUNT_MISMATCH")
+    if only_count or (count == 0 and begun is None):
+        return Answer(202, {"count": count, "operation": None})
+    operation = verbs.begin(
+        ctx.world,
+        ctx.tenant,
+        OperationKind.REDRIVE,
+        {**wanted, "ratePerMinute": rate},
+        actor=ctx.by(Operation.CHANGE).actor,
+        total=len(wanted["runs"]) if "runs" in wanted else count,
+        once=once,
+    )
+    shown = {"count": count, "operation": operations.body(operation)}
+    return Answer(202, shown, {"Location": f"/v1/operations/{operation.id}"})
+
+
+def _of_runs(ctx: Context, value: object) -> tuple[dict[str, Any], int]:
+    """The count is of those that can be run again as it looks now; what cannot is told with the result."""
+    runs = _runs(value)
+    return {"runs": runs}, redrive.repeatable(ctx.world, ctx.tenant, runs)
+
+
+def _of_group(ctx: Context, value: object) -> tuple[dict[str, Any], int]:
+    """What failed up to now: what fails while it is run again is not run again with it."""
+    group = failures.find(ctx.world, ctx.tenant, fields.text(value, "group", 1, 64))
+    wanted: dict[str, Any] = {"group": group.id, "until": epoch_ms(ctx.now)}
+    if group.closed_through is not None:
+        wanted["archivedThrough"] = epoch_ms(group.closed_through)
+    return wanted, failures.standing(ctx.world, group, until=ctx.now).count
+
+
+def _runs(value: object) -> list[str]:
+    """Each once, in the order given."""
+    if not isinstance(value, list) or not 1 <= len(value) <= redrive.MOST_RUNS:
+        raise InvalidRequest("runs", f"must be a list of 1 to {redrive.MOST_RUNS} ids of runs")
+    for n, each in enumerate(value):
+        if not isinstance(each, str) or not RUN_ID.fullmatch(each):
+            raise InvalidRequest(f"runs[{n}]", "is not an id of a run")
+    return list(dict.fromkeys(value))
+
+
+def _whole(given: Mapping[str, Any], name: str, usual: int, most: int) -> int:
+    return fields.whole(given[name], name, 1, most) if name in given else usual

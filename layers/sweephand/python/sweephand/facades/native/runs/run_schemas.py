@@ -1,0 +1,214 @@
+"""The schemas of occurrences and runs: what comes, what it became, and why."""
+
+from __future__ import annotations
+
+from sweephand.actions.payloads import MAX_PAYLOAD
+from sweephand.domain.run import Kind, Reason, State, Status
+from sweephand.facades.native.json_schema import (
+    Members,
+    Schema,
+    answer,
+    items,
+    one_of,
+    or_null,
+    page,
+    ref,
+    request,
+    text,
+    whole,
+)
+from sweephand.facades.native.openapi.schedule_schemas import (
+    ONE_NOTATION,
+    TIMING,
+)
+from sweephand.facades.native.schema_words import (
+    ANYTHING,
+    FLAG,
+    GIVEN_INSTANT,
+    ID,
+    INSTANT,
+    INSTANT_MS,
+    LOCAL,
+    LOCAL_WITH_OFFSET,
+    RUN_ID,
+    STATUS_CODE,
+    TEXT,
+)
+from sweephand.schedules.explain.instant_reasons import REASON_CODES
+from sweephand.schedules.explain.preview_warnings import CAUTIONS
+
+_ATTEMPT: Members = {
+    "attempt": whole(1),
+    "state": one_of(State, description="What it came to; of the last one, the state of the run."),
+    "plannedAt": or_null({**INSTANT_MS, "description": "When it was to begin."}),
+    "enqueuedAt": or_null({**INSTANT_MS, "description": "When its message came into the run queue."}),
+    "startedAt": INSTANT_MS,
+    "finishedAt": or_null(INSTANT_MS),
+    "durationMs": or_null(whole()),
+    "reason": or_null(one_of(Reason)),
+    "httpStatus": or_null(STATUS_CODE),
+    "message": or_null(TEXT),
+    "answer": or_null(TEXT),
+}
+_RUN: Members = {
+    "id": RUN_ID,
+    "jobId": ID,
+    "jobName": or_null({**TEXT, "description": "The job's name as it is now; null where the job is gone."}),
+    "scheduleId": or_null(ID),
+    "kind": one_of(Kind),
+    "status": one_of(Status),
+    "state": one_of(State),
+    "reason": or_null(one_of(Reason)),
+    "httpStatus": or_null(STATUS_CODE),
+    "plannedAt": INSTANT_MS,
+    "enqueuedAt": or_null(INSTANT_MS),
+    "startedAt": or_null(INSTANT_MS),
+    "finishedAt": or_null(INSTANT_MS),
+    "latenessMs": or_null(whole()),
+    "attempt": whole(1),
+    "maxAttempts": whole(1),
+    "nextAttemptAt": or_null(INSTANT_MS),
+    "callbackDeadlineAt": or_null(INSTANT_MS),
+    "answer": or_null(TEXT),
+    "message": or_null(TEXT),
+    "parentRunId": or_null(RUN_ID),
+    "rerunOf": or_null({**RUN_ID, "description": "The run that this one repeats."}),
+    "rerunBy": or_null({**RUN_ID, "description": "The last run that repeats this one."}),
+    "range": or_null(answer({"until": INSTANT_MS, "count": whole(1)}, description="It stands for many occurrences.")),
+    "attempts": {
+        **items(ref("Attempt")),
+        "description": (
+            "Each try, in order. One whose executor ended without a word is `UNKNOWN`, `EXECUTOR_LOST`, without an "
+            "end: the call was made, perhaps. It is followed by the same attempt, made again."
+        ),
+    },
+    "notes": items(TEXT),
+    "expiresAt": or_null(INSTANT),
+}
+_MOVED_BY = or_null(
+    answer(
+        {
+            "rule": one_of(("dstGap", "dstOverlap", "monthOverflow", "calendar")),
+            "localTime": {
+                **LOCAL,
+                "description": "The wall time it stands for; of `monthOverflow` a day that does not exist.",
+            },
+            "timezone": text(description="Whose clock reads `localTime`; absent where it is the schedule's."),
+            "effect": one_of(
+                ("moved", "skipped", "doubled", "once"),
+                description="`doubled`: both copies of a time that comes twice run; `once`: this one only.",
+            ),
+        },
+        ("timezone",),
+    )
+)
+_GAPS = answer(
+    {"smallestSeconds": whole(1), "largestSeconds": whole(1), "until": INSTANT},
+    description="The distances between the occurrences of the next 366 days, or of those up to `until`.",
+)
+_CALENDAR = or_null(text(description="Of what a calendar leaves out: its name."))
+_SEARCHED: Members = {"searchedUntil": {**INSTANT, "description": "What lies behind was not looked at."}}
+
+
+EDIT: Members = {
+    "payload": {**ANYTHING, "description": "JSON that this run sends in place of the job's payload."},
+    "body": text(0, MAX_PAYLOAD, description="A string that is sent as it is; refused together with `payload`."),
+    "headers": {
+        "type": "object",
+        "additionalProperties": or_null(TEXT),
+        "description": "Headers that replace the action's headers of these names; null leaves one out.",
+    },
+}
+"""What one run sends in place of what its job says."""
+
+SCHEMAS: dict[str, Schema] = {
+    "RunRequest": request(
+        {
+            "scheduleId": ID,
+            "ifActive": one_of(
+                ("start", "drop"),
+                default="start",
+                description="`drop`: nothing is started while a run of the job (or of the schedule) has not ended.",
+            ),
+            **EDIT,
+        }
+    ),
+    "PreviewRequest": request(
+        {
+            **TIMING,
+            "collection": text(1, 128, description="Its defaults and quotas hold, as for a job of it."),
+            "after": {**GIVEN_INSTANT, "description": "By default now."},
+            "limit": whole(1, 1_000, default=5),
+            "explain": {**GIVEN_INSTANT, "description": "An instant to be explained. " + GIVEN_INSTANT["description"]},
+        },
+        oneOf=ONE_NOTATION,
+    ),
+    "Result": request({"success": FLAG, "message": text(0, 1_000)}, ("success",)),
+    "Occurrence": answer(
+        {
+            "scheduleId": ID,
+            "plannedAt": INSTANT,
+            "state": one_of(State),
+            "reason": or_null(one_of(Reason)),
+            "runId": or_null({**RUN_ID, "description": "Null: a calendar leaves it out."}),
+            "movedBy": _MOVED_BY,
+            "calendar": _CALENDAR,
+        }
+    ),
+    "OccurrencePage": page("Occurrence", _SEARCHED),
+    "Preview": answer(
+        {
+            "type": one_of(("recurring", "one-time")),
+            "summary": TEXT,
+            "description": text(description="The summary with its window, its limits and what clock changes do."),
+            "items": items(answer({"plannedAt": INSTANT, "localTime": LOCAL_WITH_OFFSET, "movedBy": _MOVED_BY})),
+            "dropped": items(answer({"at": INSTANT, "movedBy": _MOVED_BY}), maxItems=100),
+            "leftOut": items(answer({"plannedAt": INSTANT, "calendar": TEXT}), maxItems=100),
+            "gaps": or_null(_GAPS),
+            "warnings": items(answer({"code": one_of(CAUTIONS), "message": TEXT})),
+            "explained": or_null(ref("Explanation")),
+            "nextCursor": {"type": "null"},
+            **_SEARCHED,
+            "ianaVersion": text(description="Of the time-zone data."),
+        }
+    ),
+    "Explanation": answer(
+        {
+            "at": INSTANT,
+            "localTime": LOCAL_WITH_OFFSET,
+            "occurs": FLAG,
+            "reasons": items(
+                answer(
+                    {
+                        "code": one_of(REASON_CODES),
+                        "message": TEXT,
+                        "field": or_null(text(description="Of the clock, where it does not match.")),
+                    }
+                ),
+                minItems=1,
+            ),
+            "movedBy": _MOVED_BY,
+            "previous": or_null(INSTANT),
+            "next": or_null(INSTANT),
+            "runId": or_null(
+                {**RUN_ID, "description": "Of an occurrence of a stored schedule: under it the ledger has it."}
+            ),
+        }
+    ),
+    "Run": answer(_RUN),
+    "RunPage": page("Run"),
+    "RunsFile": {
+        "type": "string",
+        "description": "CSV (RFC 4180) with a line of names, or a Run as JSON in each line.",
+    },
+    "Attempt": answer(_ATTEMPT),
+    "RunStarted": answer(
+        {
+            "runId": RUN_ID,
+            "started": {
+                **FLAG,
+                "description": "False: nothing was started, `runId` is that of the active run.",
+            },
+        }
+    ),
+}

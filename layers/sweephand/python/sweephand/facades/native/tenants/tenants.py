@@ -1,0 +1,223 @@
+"""Tenants and the applications that they are subscribed to: what the provider does with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+from sweephand.domain.collection import (
+    DESCENDANTS,
+    MOST_DESCENDANTS,
+    MOST_RUNS_PER_MINUTE,
+    MOST_SCHEDULES,
+    Pace,
+    Subscription,
+    Tenant,
+    Usage,
+)
+from sweephand.domain.instants import text_ms
+from sweephand.domain.members import fields
+from sweephand.domain.operation import Operation
+from sweephand.errors import InvalidRequest, Mistakes, NotFound
+from sweephand.facades.http import Answer
+from sweephand.facades.native import shapes
+from sweephand.facades.native.context import Context
+from sweephand.facades.native.shared.collection_fields import LONGEST_INTERVAL_S
+from sweephand.facades.native.tenants import credentials, operations
+from sweephand.flow.tenants import subscriptions, tenancy
+from sweephand.security.caller import TENANT_SCOPES, is_free_name, is_tenant_name
+from sweephand.store.views import tenants as views
+
+SETTINGS = ("description", "quota", "withheldScopes")
+READ_ONLY = ("state", "usage", "deletedBy", "createdAt", "createdBy", "modifiedAt", "modifiedBy")
+LONGEST_DESCRIPTION = 1_000
+NOT_A_TENANT = "must have letters, digits, - and _ only, and not be `provider`"
+
+
+def create(ctx: Context) -> Answer:
+    wrong = Mistakes()
+    given = fields.members(ctx.body(), "", ("tenant", "name", *SETTINGS), wrong)
+    name, quota = wrong.of(_new_name, given), wrong.of(_quota, given)
+    description, withheld = wrong.of(_description, given), wrong.of(_withheld, given)
+    wrong.check()
+    allowed, pace = quota
+    tenant = tenancy.create_tenant(
+        ctx.world, name, description, allowed=allowed, pace=pace, withheld=withheld, actor=ctx.actor
+    )
+    return Answer(201, body(tenant, allowed), {"Location": f"/v1/tenants/{name}"})
+
+
+def _new_name(given: Mapping[str, Any]) -> str:
+    if "name" in given and "tenant" in given:
+        raise InvalidRequest("name", "says the same as `tenant`: give one of them")
+    member = "tenant" if "tenant" in given else "name"
+    if member not in given:
+        raise InvalidRequest(member, "is required")
+    name = fields.text(given[member], member, 1, 64)
+    if not is_free_name(name):
+        raise InvalidRequest(member, f"{NOT_A_TENANT}, but it is {fields.shown(name)}")
+    return name
+
+
+def _description(given: Mapping[str, Any]) -> str | None:
+    return fields.free(given["description"], "description", 0, LONGEST_DESCRIPTION) if "description" in given else None
+
+
+def _withheld(given: Mapping[str, Any]) -> frozenset[str]:
+    return credentials.scopes(given.get("withheldScopes", []), "withheldScopes", TENANT_SCOPES)
+
+
+QUOTA_BOUNDS = {
+    "maxSchedules": (0, MOST_SCHEDULES),
+    "maxJobs": (0, MOST_SCHEDULES),
+    "minIntervalSeconds": (1, LONGEST_INTERVAL_S),
+    "runsPerMinute": (1, MOST_RUNS_PER_MINUTE),
+    "maxDescendants": (0, MOST_DESCENDANTS),
+}
+"""The members of a tenant's quota, each with its least and its largest value."""
+
+
+def _quota(given: Mapping[str, Any]) -> tuple[Usage, Pace]:
+    """Reads what the provider allows. An absent member sets no limit; `maxDescendants` then has its default."""
+    quota = fields.members(given.get("quota", {}), "quota", tuple(QUOTA_BOUNDS))
+    most = {name: fields.whole(quota[name], f"quota.{name}", *QUOTA_BOUNDS[name]) for name in quota}
+    allowed = Usage(
+        most_schedules=most.get("maxSchedules"),
+        most_jobs=most.get("maxJobs"),
+        least_interval_s=most.get("minIntervalSeconds"),
+    )
+    return allowed, Pace(most.get("runsPerMinute"), most.get("maxDescendants", DESCENDANTS))
+
+
+def read(ctx: Context) -> Answer:
+    tenant = tenancy.find_tenant(ctx.world, named(ctx))
+    return Answer(200, body(tenant, views.usage_of(ctx.world.table, tenant.name)))
+
+
+def named(ctx: Context) -> str:
+    """The tenant of the path. An impossible name is unknown, like any other."""
+    name = ctx.parameters["tenant"]
+    if not is_tenant_name(name):
+        raise NotFound("no such tenant")
+    return name
+
+
+def list_all(ctx: Context) -> Answer:
+    limit, mark = ctx.page(is_tenant_name)
+    page = list(islice(views.tenants(ctx.world.table, mark[0] if mark else None, limit + 1), limit + 1))
+    cursor = ctx.cursor(page[limit - 1].name) if len(page) > limit else None
+    found = views.usage_of_many(ctx.world.table, [each.name for each in page[:limit]])
+    return Answer(200, {"items": [body(each, found[each.name]) for each in page[:limit]], "nextCursor": cursor})
+
+
+def patch(ctx: Context) -> Answer:
+    """A merge patch. Members that only answers have are let through unread."""
+    given = ctx.body()
+    if not isinstance(given, dict):
+        raise InvalidRequest(None, "a merge patch of a tenant must be an object", code="INVALID_FIELD")
+    name = named(ctx)
+    before = tenancy.find_tenant(ctx.world, name)
+    seen = views.usage_of(ctx.world.table, name)
+    withheld = sorted(before.withheld)
+    there = {
+        "description": before.description,
+        "quota": _quota_body(before, seen),
+        "withheldScopes": withheld,
+    }
+    merged = fields.members(shapes.merged(there, given), "", ("tenant", *SETTINGS, *READ_ONLY))
+    if merged.get("tenant", name) != name:
+        raise InvalidRequest("tenant", "cannot be changed")
+    allowed, pace = _quota(merged)
+    tenant = tenancy.change_tenant(
+        ctx.world, name, _description(merged), allowed, pace, withheld=_withheld(merged), actor=ctx.actor
+    )
+    return Answer(200, body(tenant, replace(allowed, schedules=seen.schedules, jobs=seen.jobs)))
+
+
+def enable(ctx: Context) -> Answer:
+    return _switch(ctx, on=True)
+
+
+def disable(ctx: Context) -> Answer:
+    return _switch(ctx, on=False)
+
+
+def _switch(ctx: Context, *, on: bool) -> Answer:
+    ctx.no_members()
+    tenant = tenancy.switch_tenant(ctx.world, named(ctx), on=on, actor=ctx.actor)
+    return Answer(200, body(tenant, views.usage_of(ctx.world.table, tenant.name)))
+
+
+# What a tenant is subscribed to, and its end
+
+
+def subscribe(ctx: Context) -> Answer:
+    """Twice is as once; a tenant that is not there comes into being."""
+    ctx.no_members()
+    name, application = ctx.parameters["tenant"], ctx.parameters["application"]
+    if not is_free_name(name):
+        raise InvalidRequest("tenant", NOT_A_TENANT, code="INVALID_QUERY")
+    if not shapes.is_plain(application):
+        reason = "must have 1 to 128 letters, digits, . _ and -, and begin with one of the first two"
+        raise InvalidRequest("application", reason, code="INVALID_QUERY")
+    made = subscriptions.subscribe(ctx.world, name, application, ctx.actor)
+    return Answer(200, _subscription(name, application, made))
+
+
+def list_subscriptions(ctx: Context) -> Answer:
+    """By application: all of them, for a tenant has few."""
+    tenant = tenancy.find_tenant(ctx.world, named(ctx))
+    found = [_subscription(tenant.name, *each) for each in sorted(tenant.applications.items())]
+    return Answer(200, {"items": found, "nextCursor": None})
+
+
+def unsubscribe(ctx: Context) -> Answer:
+    """204 while others are left. With the last one the tenant goes: 202, and the operation that deletes it."""
+    name = named(ctx)
+    begun = subscriptions.unsubscribe(ctx.world, name, ctx.parameters["application"], ctx.actor)
+    return Answer(204) if begun is None else _begun(begun)
+
+
+def delete(ctx: Context) -> Answer:
+    return _begun(subscriptions.delete_tenant(ctx.world, named(ctx), ctx.actor))
+
+
+def _begun(operation: Operation) -> Answer:
+    return Answer(202, operations.body(operation), {"Location": f"/v1/operations/{operation.id}"})
+
+
+def _subscription(tenant: str, application: str, made: Subscription) -> dict[str, str | None]:
+    return {
+        "tenant": tenant,
+        "application": application,
+        "createdAt": text_ms(made.since),
+        "createdBy": made.by,
+    }
+
+
+def body(tenant: Tenant, usage: Usage) -> dict[str, Any]:
+    return {
+        "tenant": tenant.name,
+        "description": tenant.description,
+        "state": tenant.state.value,
+        "quota": _quota_body(tenant, usage),
+        "usage": {"schedules": usage.schedules, "jobs": usage.jobs},
+        "withheldScopes": sorted(tenant.withheld),
+        "deletedBy": tenant.purge,
+        "createdAt": text_ms(tenant.created_at),
+        "createdBy": tenant.created_by,
+        "modifiedAt": None if tenant.modified_at is None else text_ms(tenant.modified_at),
+        "modifiedBy": tenant.modified_by,
+    }
+
+
+def _quota_body(tenant: Tenant, usage: Usage) -> dict[str, int | None]:
+    return {
+        "maxSchedules": usage.most_schedules,
+        "maxJobs": usage.most_jobs,
+        "minIntervalSeconds": usage.least_interval_s,
+        "runsPerMinute": tenant.pace.runs_per_minute,
+        "maxDescendants": tenant.pace.descendants,
+    }
