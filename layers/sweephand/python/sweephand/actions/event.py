@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 from sweephand.actions.call import Call
-from sweephand.actions.kind import Action, string, taken_outcome
-from sweephand.actions.outcome import Rules, failed, taken
+from sweephand.actions.kind import Action, string
+from sweephand.actions.outcome import Rules, failed, taken, taken_outcome
 from sweephand.domain.instants import text, text_ms
 from sweephand.domain.members.json_text import dumps, loads
 from sweephand.domain.run import Outcome, Reason

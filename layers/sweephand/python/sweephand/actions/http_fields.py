@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sweephand.actions.headers import MASK
-from sweephand.actions.kind import Reading, within
-from sweephand.actions.outcome import ANSWER_TIMEOUT_S, CALLBACK_TIMEOUT_S, ON_ACCEPTED
+from sweephand.actions.kind import ANSWER_TIMEOUT_S, CALLBACK_TIMEOUT_S, ON_ACCEPTED, Reading, within
 from sweephand.domain.members import fields as read
 from sweephand.domain.members.fields import below
 from sweephand.domain.runs import statuses

@@ -15,14 +15,14 @@ from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from sweephand.actions import outcome, payloads
+from sweephand.actions import payloads
 from sweephand.actions.headers import MASK
-from sweephand.actions.outcome import Rules
 from sweephand.actions.payloads import check_size, parse_payload
+from sweephand.domain.collection import LONGEST_CALLBACK_S
 from sweephand.domain.members import fields as read
 from sweephand.domain.members.fields import below
 from sweephand.errors import InvalidRequest, Mistakes
-from sweephand.json_schema import Schema, one_of, ref, text
+from sweephand.json_schema import Schema, one_of, text
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -32,20 +32,23 @@ if TYPE_CHECKING:
     from sweephand.domain.run import Outcome
     from sweephand.security.guard import GuardSettings, Outbound
 
+ANSWER_TIMEOUT_S = (1, 60)
+CALLBACK_TIMEOUT_S = (1, LONGEST_CALLBACK_S)
+ON_ACCEPTED = ("success", "wait")
 _MEMBER = "member"
 
 
-@dataclass(frozen=True)
 class Reading:
     """An action that is being read. values: the members read so far, by attribute; None where one was refused.
 
     secrets: what the members hold in confidence, by their path within the action; `***` is not among them.
     """
 
-    kind: str
-    guard: GuardSettings
-    values: dict[str, Any] = field(default_factory=dict)
-    secrets: dict[str, str] = field(default_factory=dict, repr=False)
+    def __init__(self, kind: str, guard: GuardSettings) -> None:
+        self.kind = kind
+        self.guard = guard
+        self.values: dict[str, Any] = {}
+        self.secrets: dict[str, str] = {}
 
     def keep(self, name: str, secret: str) -> None:
         """Puts a secret away, unless it stands for the stored one."""
@@ -131,20 +134,6 @@ def choice(name: str, choices: Collection[str], *, more: Schema | None = None, *
     """Declares a string that is one of several. more: of its schema."""
     schema = one_of(choices, **(more or {}))
     return member(name, schema, lambda value, path, _: read.one_of(value, path, choices), **of_field)
-
-
-def taken_outcome() -> Any:
-    """Declares the member `outcome` of a kind whose targets only take what they are sent."""
-    return member(
-        "outcome",
-        ref("TakenOutcome"),
-        lambda value, path, _: outcome.parse(value, path),
-        shown=ref("ShownTakenOutcome"),
-        stored=outcome.to_json,
-        loaded=outcome.from_json,
-        default=Rules(),
-        kw_only=True,
-    )
 
 
 @cache

@@ -7,17 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from sweephand.actions.call import Call
-from sweephand.domain.collection import LONGEST_CALLBACK_S
+from sweephand.actions.kind import ANSWER_TIMEOUT_S, CALLBACK_TIMEOUT_S, ON_ACCEPTED, member
 from sweephand.domain.members import fields as read
 from sweephand.domain.members.fields import below
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.errors import Mistakes
-from sweephand.json_schema import Members, Schema, answer, one_of, or_null, request, whole
+from sweephand.json_schema import Members, Schema, answer, one_of, or_null, ref, request, whole
 
 MEMBERS = ("answerTimeoutSeconds", "onAccepted", "callbackTimeoutSeconds")
-ANSWER_TIMEOUT_S = (1, 60)
-CALLBACK_TIMEOUT_S = (1, LONGEST_CALLBACK_S)
-ON_ACCEPTED = ("success", "wait")
 SHOWN_WAIT: Members = {
     "callbackTimeoutSeconds": or_null(
         whole(
@@ -80,6 +77,20 @@ def from_json(stored: Mapping[str, Any]) -> Rules:
     """Returns what `to_json` wrote."""
     on_accepted = stored.get("onAccepted")
     return Rules(stored["answerTimeoutSeconds"], on_accepted, stored["callbackTimeoutSeconds"])
+
+
+def taken_outcome() -> Any:
+    """Declares the member `outcome` of a kind whose targets only take what they are sent."""
+    return member(
+        "outcome",
+        ref("TakenOutcome"),
+        lambda value, path, _: parse(value, path),
+        shown=ref("ShownTakenOutcome"),
+        stored=to_json,
+        loaded=from_json,
+        default=Rules(),
+        kw_only=True,
+    )
 
 
 def taken(

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sweephand.actions.call import Call
-from sweephand.actions.kind import Action, taken_outcome
-from sweephand.actions.outcome import Rules, failed, taken
+from sweephand.actions.kind import Action
+from sweephand.actions.outcome import Rules, failed, taken, taken_outcome
 from sweephand.actions.redaction import hidden
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.domain.runs.retry import is_transient, retry_after_s

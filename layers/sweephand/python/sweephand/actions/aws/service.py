@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 from botocore.exceptions import BotoCoreError, ClientError, ConnectionClosedError, ReadTimeoutError, SSLError
 
 from sweephand.actions.call import Call
-from sweephand.actions.kind import Action, Reading, member, taken_outcome, within
-from sweephand.actions.outcome import Rules, failed, taken
+from sweephand.actions.kind import Action, Reading, member, within
+from sweephand.actions.outcome import Rules, failed, taken, taken_outcome
 from sweephand.actions.payloads import JSON_ONLY, BadPayloadError, message
 from sweephand.actions.redaction import hidden
 from sweephand.domain.job import Payload
