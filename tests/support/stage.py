@@ -301,7 +301,8 @@ class Stage:
         return there
 
     def totals(self, planned: Planned | Schedule) -> Totals:
-        return views.totals_of(self.world.table, self.stored(planned))
+        table, schedule = self.world.table, self.stored(planned)
+        return views.totals_of(table, schedule, views.stats_of(table, [schedule]).get(schedule.id))
 
     def runs(self, owner: Planned | Schedule | str, kind: Kind | None = None) -> list[Run]:
         """The ledger rows of a schedule (the first one of a job), by planned instant."""

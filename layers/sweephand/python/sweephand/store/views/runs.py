@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import chain, islice
@@ -61,12 +61,17 @@ class Totals:
         )
 
 
-def totals_of(table: Table, schedule: Schedule) -> Totals:
+def stats_of(table: Table, schedules: Iterable[Schedule]) -> dict[str, StatsItem]:
+    """Returns the statistics of schedules by their ids: one read for each, a hundred in a call."""
+    places = {(keys.job(each.tenant, each.job_id), keys.stats(each.id)): each.id for each in schedules}
+    return {places[key]: StatsItem.from_raw_data(row) for key, row in table.batch_get(places).items()}
+
+
+def totals_of(table: Table, schedule: Schedule, stats: StatsItem | None) -> Totals:
     """Returns exact totals: the settled part from the statistics, the rest counted in the ledger after settled_to.
 
-    Cost: one read, and one query over the runs since the audit last moved settled_to.
+    Cost: one query over the runs since the audit last moved settled_to.
     """
-    stats = table.get(StatsItem, keys.job(schedule.tenant, schedule.job_id), keys.stats(schedule.id))
     if stats is None:
         ended = ended_after(table, schedule.tenant, schedule.id, None)
         return Totals(planned=max(schedule.planned_total, ended), ended=ended)

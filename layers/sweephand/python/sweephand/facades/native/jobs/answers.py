@@ -116,12 +116,15 @@ def schedule_bodies(
 ) -> tuple[list[dict[str, Any]] | None, Totals]:
     """The bodies (None if not `full`), and the sum of their totals. payloads None: of a list, which leaves them out."""
     table = ctx.world.table
+    stats = {} if fresh else views.stats_of(table, schedules)
 
     def look(schedule: Schedule) -> tuple[Totals, Run | None]:
         if fresh:
             return Totals(), None
         last = next(views.runs_of(table, ctx.tenant, schedule.id, None, 1), None) if full else None
-        return views.totals_of(table, schedule), None if last is None or last.is_gone(ctx.now) else last
+        return views.totals_of(table, schedule, stats.get(schedule.id)), None if last is None or last.is_gone(
+            ctx.now
+        ) else last
 
     if fresh or len(schedules) < 2:
         seen = [look(each) for each in schedules]

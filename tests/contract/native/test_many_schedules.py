@@ -1,0 +1,43 @@
+"""A job of 1,000 schedules: how many calls its changes and answers make."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from tests.contract.native.api import JOB, Api, Reply
+
+MANY = 1_000
+HOURLY = [{"name": f"s{n}", "every": "PT1H"} for n in range(MANY)]
+TWO_HOURLY = [{**each, "every": "PT2H"} for each in HOURLY]
+
+
+@pytest.fixture
+def place(api: Api) -> str:
+    made = api.create(JOB, schedules=HOURLY[:40])
+    where = f"/v1/jobs/{made['id']}"
+    assert api("PUT", where, {**JOB, "schedules": HOURLY}).status == 200
+    return where
+
+
+def test_changes_and_answers_of_a_thousand_schedules_make_a_bounded_number_of_calls(api: Api, place: str) -> None:
+    """Two queries a schedule are its last run and what the audit has not counted yet; all else is read in batches."""
+    verbs: dict[str, tuple[Callable[[], Reply], int, int]] = {
+        # (request, queries, other calls)
+        "put": (lambda: api("PUT", place, {**JOB, "schedules": TWO_HOURLY}), 2_010, 100),
+        "deactivate": (lambda: api("POST", f"{place}/deactivate"), 2_010, 100),
+        "activate": (lambda: api("POST", f"{place}/activate"), 2_010, 100),
+        "whole": (lambda: api.get(place, query={"include": "schedules"}), 2_010, 20),
+        "job": (lambda: api.get(place), 1_010, 20),
+        "refused": (lambda: api("PUT", place, {**JOB, "schedules": [*HOURLY, {"every": "PT1H"}]}), 2, 5),
+    }
+
+    for verb, (request, queries, others) in verbs.items():
+        api.stage.taps.passed.clear()
+        reply = request()
+        calls = Counter(passing.name for passing in api.stage.taps.passed)
+        assert reply.status == (422 if verb == "refused" else 200), reply.text[:500]
+        assert calls.pop("dynamodb.Query") <= queries, verb
+        assert sum(calls.values()) <= others, (verb, calls)
