@@ -1,6 +1,6 @@
-"""A change of more schedules than one transaction takes: its steps as parts, written with the job, carried out later.
+"""Changes of more schedules than one transaction allows: their steps are stored as parts and carried out later.
 
-A part holds as many steps as one transaction can carry out, and goes in that transaction: so each happens once.
+A part has as many steps as one transaction can carry out, and that transaction deletes it, so each step happens once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ with lazy():
 
 @dataclass(frozen=True)
 class PartStep:
-    """added: a whole new row. members: what a change sets of the schedule `id`; None for a new or a deleted one."""
+    """A step for the schedule `id`. added: the new schedule. members: values to set; None for a new or deleted one."""
 
     id: str
     added: Schedule | None = None
@@ -49,7 +49,7 @@ class PartStep:
 
 @dataclass(frozen=True)
 class Part:
-    """resumed_at: where the change is a pause that ended by itself."""
+    """A part of a change. resumed_at: if the change is the end of a pause with an `until`."""
 
     number: str
     steps: tuple[PartStep, ...]
@@ -57,7 +57,7 @@ class Part:
 
 
 def wake_op(table: Table, job: Job, sk: str, waits: Waits, at: datetime, shards: int) -> Op:
-    """A job's row in the next-run index."""
+    """Returns the part that writes a job's row in the next-run index."""
     item = JobWakeItem(
         pk=keys.job(job.tenant, job.id),
         sk=sk,
@@ -82,7 +82,7 @@ def part_ops(table: Table, job: Job, parts: Sequence[Sequence[PartStep]], resume
 
 
 def open_parts(table: Table, tenant: str, job_id: str, revision: int) -> Iterator[Part]:
-    """What is left of a change, in order."""
+    """Yields the parts of a change that are left, in order."""
     sort = ChangePartItem.sk.startswith(keys.change_part(revision, ""))
     for row in table.query_all(keys.job(tenant, job_id), sort, consistent=True):
         item = ChangePartItem.from_raw_data(row)
@@ -96,13 +96,13 @@ def open_parts(table: Table, tenant: str, job_id: str, revision: int) -> Iterato
 
 
 def done_op(table: Table, job: Job, part: Part) -> Op:
-    """Its part of the transaction that carries it out [it is still there]."""
+    """Deletes a part, if it still exists, in the transaction that carries it out."""
     key = keys.job(job.tenant, job.id), keys.change_part(job.revision, part.number)
     return table.delete_op("part", *key, ChangePartItem.pk.exists())
 
 
 def rows(table: Table, job: Job, part: Part) -> dict[str, Schedule]:
-    """The part's schedules as they are now, by id."""
+    """Reads the part's schedules as they are now, by id."""
     wanted = [(keys.job(job.tenant, job.id), keys.schedule(step.id)) for step in part.steps]
     texts = (step.added.packed if step.added else (step.members or {}).get("packed", "") for step in part.steps)
     jobs.know_calendars(table, ((job.tenant, text) for text in texts))

@@ -1,7 +1,7 @@
-"""The directory: one lean row a job, in blocks of 1,000 numbers, and the count of each block.
+"""The directory: one small row per job, in blocks of 1,000 numbers, and the count of each block.
 
-Lists, filters and totals read it instead of the jobs. Every part is written in the transaction of the job it speaks
-of, on the condition of the job's own row, so that a repeat counts once. Source: decision 0019.
+Lists, filters and totals read it instead of the jobs. Each row is written in the transaction of its job, under the
+condition of the job's own row, so that a repeat counts once. Source: decision 0019.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ with lazy():
     from sweephand.store.tenants import searching
 
 BLOCK = 1_000
-"""Numbers of a block: its rows are some 150 KB, one page of a query."""
+"""Numbers per block: its rows are some 150 KB, one page of a query."""
 ABSENT: Condition = EntryItem.pk.does_not_exist()
 
 
 class Entry(NamedTuple):
-    """A job as the directory knows it. search: only where it was asked for, see store.tenants.searching."""
+    """A job's entry in the directory. search: only if requested, see store.tenants.searching."""
 
     number: int
     job_id: str
@@ -48,7 +48,7 @@ class Entry(NamedTuple):
 
     @property
     def searched(self) -> Searched | None:
-        """None where the row does not say: the job itself does."""
+        """Returns the searched members; None if the row lacks them and the job itself must be read."""
         if self.search is None:
             return None
         return searching.unpack(self.search)
@@ -59,7 +59,7 @@ class Entry(NamedTuple):
 
 
 class Block(NamedTuple):
-    """How many jobs of a facade a block holds."""
+    """The number of jobs of a facade in a block."""
 
     number: int
     facade: str
@@ -76,12 +76,12 @@ def row_key(tenant: str, number: int) -> tuple[str, str]:
 
 
 def number_of(sk: str) -> int:
-    """From the sort key of a row of the directory, of a tag or of a resource."""
+    """Returns the number in the sort key of a row of the directory, of a tag or of a resource."""
     return int(keys.parts(sk)[1])
 
 
 def entry_of(row: dict[str, dict[str, Any]]) -> Entry:
-    """row: in DynamoDB's JSON. Not by the model: thousands are read for one page (docs/benchmarks.md)."""
+    """Reads an entry from DynamoDB's JSON; without the model, as a page may need thousands (docs/benchmarks.md)."""
     job_id, name, collection, active, paused, facade = json.loads(row["entry"]["S"])
     number = int(row["sk"]["S"][4:])
     ended = JobState(row["ended"]["S"]) if "ended" in row else None
@@ -96,12 +96,12 @@ def block_count_of(row: dict[str, Any]) -> Block:
 
 
 def next_number(table: Table, tenant: str) -> int:
-    """A number that no other job of the tenant gets. Outside of any transaction: one that is not used stays a gap."""
+    """Returns a number that no other job of the tenant gets. An unused one stays a gap: no transaction covers it."""
     return table.increase(keys.directory(tenant), keys.LAST_NUMBER, NumberItem.last)
 
 
 def job_id_of(table: Table, tenant: str, number: int) -> str | None:
-    """The job with this number."""
+    """Returns the id of the job with this number."""
     item = table.get(DirectoryItem, *row_key(tenant, number))
     return None if item is None else str(json.loads(item.entry)[0])
 
@@ -110,7 +110,7 @@ def job_id_of(table: Table, tenant: str, number: int) -> str | None:
 
 
 def create_ops(table: Table, job: Job, schedules: Sequence[Schedule]) -> list[Op]:
-    """The name's part is called `name`: it is refused where the collection has a job of this name."""
+    """Adds a job. The part `name` is refused if the collection has a job with this name."""
     rows = [table.put_op(part, item, _condition(part)) for part, item in entry_items(job).items()]
     row = table.put_op("directory", row_item(job, schedules))
     return [*rows, row, _count_op(table, job, 1, int(job.active))]
@@ -125,7 +125,7 @@ def is_name_taken(table: Table, before: Job, after: Job) -> bool:
 def change_ops(
     table: Table, before: Job, after: Job, were: Sequence[Schedule], schedules: Sequence[Schedule]
 ) -> list[Op]:
-    """were, schedules: of the job before and after the change. Parts as in create_ops, and `old` before what goes."""
+    """Changes a job's rows. were, schedules: before and after. Parts as in create_ops; deletes are named `old ...`."""
     old, new = _entry_keys(before), _entry_keys(after)
     ops = [table.delete_op(f"old {part}", *key) for part, key in old.items() if key not in new.values()]
     items = entry_items(after)
@@ -137,14 +137,14 @@ def change_ops(
 
 
 def delete_ops(table: Table, job: Job) -> list[Op]:
-    """Afterwards: `drop_if_empty`."""
+    """Deletes a job's rows; call `drop_if_empty` afterwards."""
     rows = [table.delete_op(part, *key) for part, key in _entry_keys(job).items()]
     row = table.delete_op("directory", *row_key(job.tenant, job.number))
     return [*rows, row, _count_op(table, job, -1, -int(job.active))]
 
 
 def _entry_keys(job: Job) -> dict[str, tuple[str, str]]:
-    """Where a job is listed beside the directory: part of the transaction -> key."""
+    """Returns the keys of a job's rows outside the directory: part of the transaction -> key."""
     sk = keys.job_entry(job.number)
     found = {"name": (keys.names(job.tenant, job.collection), keys.name(job.name))}
     if job.resource_id is not None:
@@ -153,7 +153,7 @@ def _entry_keys(job: Job) -> dict[str, tuple[str, str]]:
 
 
 def entry_items(job: Job) -> dict[str, EntryItem]:
-    """The rows of a job beside the directory, by the parts of its transaction."""
+    """Returns a job's rows outside the directory, by the parts of its transaction."""
     found = _entry_keys(job).items()
     return {part: EntryItem(pk=pk, sk=sk, job_id=job.id, number=job.number) for part, (pk, sk) in found}
 
@@ -171,7 +171,7 @@ def row_item(job: Job, schedules: Sequence[Schedule]) -> DirectoryItem:
 
 
 def _search(job: Job, schedules: Sequence[Schedule]) -> str | None:
-    """None where the facade asks for no integer ids."""
+    """Returns the searched members; None for a job without an integer id."""
     if job.ordinal is None:
         return None
     return searching.pack(job, schedules)
@@ -187,9 +187,9 @@ def _condition(part: str) -> Condition | None:
 
 
 def _change_row_op(table: Table, job: Job, were: Sequence[Schedule], schedules: Sequence[Schedule]) -> Op:
-    """The end stays as it is where a schedule that the change does not touch may come to its own end meanwhile.
+    """Changes the entry; leaves `ended` as it is if a schedule that the change does not touch may end meanwhile.
 
-    Only a change leaves an end, so what was over when it was read is so still.
+    Only a change can undo an end, so a schedule that was over when it was read still is.
     """
     actions = [assign(DirectoryItem.entry, _packed(job)), assign(DirectoryItem.revision, job.revision)]
     if job.ordinal is not None:
@@ -211,7 +211,7 @@ def _count_key(job: Job) -> tuple[str, str]:
 
 
 def mark_ended(table: Table, job: Job, ended: JobState) -> bool:
-    """All schedules of the job are over [the job's revision as read before them]. False: read them again."""
+    """Marks a job as ended, if its revision is as read before its schedules. Returns False if it changed."""
     same: Condition = DirectoryItem.revision == job.revision
     return not isinstance(
         table.update(*row_key(job.tenant, job.number), [assign(DirectoryItem.ended, ended)], same), Refused
@@ -219,9 +219,9 @@ def mark_ended(table: Table, job: Job, ended: JobState) -> bool:
 
 
 def drop_if_empty(table: Table, job: Job) -> None:
-    """After a delete: the count of a block without a job goes [live = 0], so that heads never outgrow what lives.
+    """Deletes the count of an empty block after a delete, so that counts never outnumber the jobs.
 
-    One that stays because this was not reached says nothing wrong.
+    If a crash prevents this, the count that stays is still right.
     """
     pk, sk = _count_key(job)
     try:
@@ -229,4 +229,4 @@ def drop_if_empty(table: Table, job: Job) -> None:
         if there is not None and there.live == 0:
             table.delete(pk, sk, BlockItem.live == 0)
     except Unavailable:
-        return  # the job is deleted: that is what the caller must hear
+        return  # the job is deleted, so the caller must see success

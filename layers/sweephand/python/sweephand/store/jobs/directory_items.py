@@ -1,4 +1,4 @@
-"""The models of the directory: what lists, names and numbers are found by. As table.py, of which they are a part."""
+"""The models of the directory of jobs; part of table.py, with the same conventions."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class EntryItem(Item):
 
 
 class DirectoryItem(Item):
-    """All that filters of lists look at, in about 150 bytes. entry: packed, see store.jobs.directory.
+    """The members of a job that filters of lists read, in about 150 bytes. entry: packed, see store.jobs.directory.
 
-    revision: the job's. ended: COMPLETED or FAULTED, present where all of its schedules are over. search: of a job with
-    an integer id, packed, see store.tenants.searching.
+    revision: the job's. ended: COMPLETED or FAULTED, if all of its schedules are over. search: only with an integer id;
+    packed, see store.tenants.searching.
     """
 
     entry = UnicodeAttribute()
@@ -27,20 +27,20 @@ class DirectoryItem(Item):
 
 
 class BlockItem(Item):
-    """How many jobs of one facade a block of the directory holds; active: those that are switched on."""
+    """The number of jobs of one facade in a block of the directory; active: those that are switched on."""
 
     live = Integer(default=0)
     active = Integer(default=0)
 
 
 class NumberItem(Item):
-    """The last number that was given out: of a directory, or of the tenants' ordinals."""
+    """The last number assigned: of a directory, or of the tenants' ordinals."""
 
     last = Integer(default=0)
 
 
 class OrdinalItem(Item):
-    """A tenant's ordinal, twice: beside the tenant, and in the stack's register, by its number."""
+    """A tenant's ordinal, stored twice: with the tenant, and by number in the stack's register."""
 
     tenant = UnicodeAttribute()
     ordinal = Integer()

@@ -1,4 +1,4 @@
-"""The plans that a schedule has left behind: written by the change that ends one, read by the audit."""
+"""Ended plans of a schedule: written by the change that ends one, read by the audit."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from sweephand.store.dynamo.table import GenerationItem
 from sweephand.store.jobs import jobs
 
 KEPT = timedelta(days=30)
-"""Twice as long as the ledger keeps a row: an audit a day has settled it long before."""
+"""Twice as long as the ledger keeps a row; the daily audit has settled the plan long before."""
 PAGE = 25
 
 
 def op(table: Table, schedule: Schedule, left: Generation) -> Op:
-    """Its part of the change's transaction. schedule: as it was before."""
+    """Returns the part that writes an ended plan, for the transaction of the change. schedule: before the change."""
     through = left.through or left.began
     item = GenerationItem(
         pk=keys.job(schedule.tenant, schedule.job_id),
@@ -34,7 +34,7 @@ def op(table: Table, schedule: Schedule, left: Generation) -> Op:
 
 
 def find(table: Table, schedule: Schedule, number: int) -> Generation | None:
-    """One of them. None where it is forgotten."""
+    """Returns one of the ended plans; None if it has expired."""
     pk, sk = keys.job(schedule.tenant, schedule.job_id), keys.generation(schedule.id, number)
     item = table.get(GenerationItem, pk, sk)
     if item is None:
@@ -44,7 +44,7 @@ def find(table: Table, schedule: Schedule, number: int) -> Generation | None:
 
 
 def left_since(table: Table, schedule: Schedule, since: datetime) -> Iterator[Generation]:
-    """Those that answer for an instant after `since`, the newest first: no read where no change came since."""
+    """Yields the ended plans that cover an instant after `since`, newest first; reads nothing if none ended since."""
     if max(schedule.ended_at.values(), default=0) <= epoch_s(since):
         return
     sort = GenerationItem.sk.between(keys.generation(schedule.id, 0), keys.generation(schedule.id, 99_999_999))

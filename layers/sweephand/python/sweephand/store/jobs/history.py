@@ -1,6 +1,6 @@
-"""The change log of a job: one immutable item a revision, written in the transaction that makes the revision.
+"""The change log of a job: one immutable item per revision, written in the transaction that makes the revision.
 
-It lives in the job's partition and goes with it.
+It is in the job's partition and is deleted with it.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from sweephand.store.dynamo.table import RevisionItem, raw
 from sweephand.store.jobs import jobs
 
 LONGEST_BODY = 380_000
-"""Characters of one entry's packed body: DynamoDB takes 400 KB an item."""
+"""Characters of one entry's packed body: DynamoDB allows 400 KB per item."""
 
 
 def item_of(entry: Entry) -> RevisionItem:
-    """As many schedules as fit: an entry of 1,000 new ones has some 100 KB."""
+    """Returns the item with as many schedules as fit: an entry of 1,000 new ones has some 100 KB."""
     pairs = list(entry.schedules)
     body = _packed(entry, pairs)
     while len(body) > LONGEST_BODY:
@@ -44,7 +44,7 @@ def put_op(table: Table, entry: Entry) -> Op:
 
 
 def is_written(table: Table, entry: Entry) -> bool:
-    """Whether this very entry is there: its transaction happened, though its answer may have been lost."""
+    """Returns whether this very entry exists: its transaction succeeded, although its answer was lost."""
     there = table.get(RevisionItem, keys.job(entry.after.tenant, entry.after.id), keys.revision(entry.revision))
     return there is not None and raw(there) == raw(item_of(entry))
 

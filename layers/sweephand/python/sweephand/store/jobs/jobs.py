@@ -1,4 +1,4 @@
-"""Jobs, schedules, their payloads and secrets: rows to nouns and back, and the parts of their transactions."""
+"""Jobs, schedules, their payloads and secrets: rows and records, and the parts of their transactions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sweephand.store.dynamo.table import JobItem, PayloadItem, ScheduleItem, Sec
 with lazy():
     from sweephand.store.calendars import calendars
 
-# Rows to nouns and back
+# Rows and records
 
 
 def action_of(stored: Mapping[str, Any]) -> ActionSpec:
@@ -121,7 +121,7 @@ def schedule_of(item: ScheduleItem) -> Schedule:
 
 
 def _sweep(text: str) -> SweepText:
-    """A text that cannot be read is a schedule that cannot fire: reading it must not fail the whole list."""
+    """Reads the sweep's string. One that cannot be read must not fail a whole list; that schedule just cannot run."""
     try:
         return SweepText.read(text)
     except (LookupError, ValueError):
@@ -154,7 +154,7 @@ def sweep_text(schedule: Schedule) -> str:
 
 
 def sweep_of(schedule: Schedule) -> SweepText:
-    """What the sweeper is told of a schedule."""
+    """Returns what the sweeper reads of a schedule."""
     waits, since = Waits.OCCURRENCE, None
     if schedule.state is ScheduleState.ENDING:
         waits = Waits.END
@@ -179,21 +179,21 @@ def read_schedule(table: Table, tenant: str, job_id: str, schedule_id: str) -> S
 
 
 def read_schedules(table: Table, tenant: str, job_id: str) -> list[Schedule]:
-    """All schedules of a job, by creation."""
+    """Reads all schedules of a job, by creation."""
     sort = ScheduleItem.sk.startswith("SCH#")
     rows = table.query_all(keys.job(tenant, job_id), sort, consistent=True)
     return schedules_of(table, [ScheduleItem.from_raw_data(row) for row in rows])
 
 
 def schedules_of(table: Table, items: Sequence[ScheduleItem]) -> list[Schedule]:
-    """Rows to schedules, with the calendars that they name read along."""
+    """Converts rows to schedules, and reads the calendars that they name."""
     found = [schedule_of(item) for item in items]
     know_calendars(table, ((schedule.tenant, schedule.packed) for schedule in found))
     return found
 
 
 def know_calendars(table: Table, texts: Iterable[tuple[str, str]]) -> None:
-    """What packed timings (tenant, text) name must be known before these are loaded; most name nothing."""
+    """Reads the calendars that packed timings (tenant, string) name, as loading them requires; most name none."""
     named = [(tenant, packed) for tenant, packed in texts if names_calendars(packed)]
     if named:
         calendars.know(table, named)
@@ -205,7 +205,7 @@ def read_payload(table: Table, tenant: str, job_id: str, owner: str, version: in
 
 
 def read_payloads(table: Table, tenant: str, job_id: str, versions: Mapping[str, int]) -> dict[str, Payload]:
-    """Several payloads by owner in one batched read."""
+    """Reads several payloads by owner, in one batched read."""
     wanted = {(keys.job(tenant, job_id), keys.payload(owner, n)): owner for owner, n in versions.items()}
     found = table.batch_get(wanted)
     items = {wanted[key]: PayloadItem.from_raw_data(row) for key, row in found.items()}
@@ -213,15 +213,15 @@ def read_payloads(table: Table, tenant: str, job_id: str, versions: Mapping[str,
 
 
 def read_secrets(table: Table, tenant: str, job_id: str, version: int) -> dict[str, str]:
-    """field -> ciphertext."""
+    """Reads the secrets of a job: field -> ciphertext."""
     item = table.get(SecretItem, keys.job(tenant, job_id), keys.secret(version))
     return json.loads(item.sealed) if item is not None else {}
 
 
 def note_own_runs(table: Table, job: Job) -> None:
-    """Marks a job that is about to get its first run without a schedule, before that run is written.
+    """Marks a job before its first run without a schedule is written.
 
-    The mark is written once for each job. A job that is gone stays gone.
+    Writes the mark once per job, and only if the job exists.
     """
     if not job.own_runs:
         there: Condition = JobItem.pk.exists()
@@ -238,7 +238,7 @@ def revision_is(number: int) -> Condition:
 
 
 def job_as_read(job: Job) -> Condition:
-    """[the revision that was read, and whether it has had runs of its own]: a change loses neither."""
+    """Requires the revision that was read, and that the job was not marked as having own runs since."""
     if job.own_runs:
         return revision_is(job.revision)
     return every(revision_is(job.revision), JobItem.own_runs == False)  # noqa: E712 - a condition of DynamoDB
@@ -249,17 +249,17 @@ def open_change_is(number: int) -> Condition:
 
 
 def as_read(schedule: Schedule) -> Condition:
-    """[the generation and next_run_at that were read]: the sweeper has not moved it, nobody else changed it."""
+    """Requires the generation and next_run_at that were read: neither the sweeper nor a change has moved it."""
     same: Condition = ScheduleItem.generation == schedule.generation
     if schedule.state in OVER:
-        return same  # next_run_at says when its job goes: no sweep moves it
+        return same  # next_run_at says when its job is deleted: no sweep moves it
     if schedule.next_run_at is None:
         return every(same, ScheduleItem.next_run_at.does_not_exist())
     return every(same, ScheduleItem.next_run_at == epoch_s(schedule.next_run_at))
 
 
 def reach_as_read(schedule: Schedule) -> Condition:
-    """[the streak as read]: no attempt has noted since that its target is out of reach, or answers again."""
+    """Requires the streak that was read: no attempt has noted since that its target fails or answers again."""
     if schedule.unreachable is None:
         return ScheduleItem.unreachable.does_not_exist()
     return ScheduleItem.unreachable == schedule.unreachable
@@ -278,9 +278,9 @@ def secret_op(table: Table, tenant: str, job_id: str, version: int, sealed: Mapp
 
 
 def schedule_update_actions(schedule: Schedule, shards: int) -> list[Action]:
-    """Every attribute that a change may touch, as it shall be.
+    """Sets every attribute that a change may touch.
 
-    It stays in the catalogue, or comes back: the audit takes one out that is off, once all that it owed is settled.
+    The schedule stays in the catalogue or returns to it. The audit removes one that is off once all is settled.
     """
     item = schedule_item(schedule, shards)
     item.schedule_id = schedule.id
@@ -293,9 +293,9 @@ def schedule_update_actions(schedule: Schedule, shards: int) -> list[Action]:
 
 
 def description_actions(schedule: Schedule) -> list[Action]:
-    """What a change may touch without a new generation: nothing that the sweeper reads.
+    """Sets the attributes that may change without a new generation; the sweeper reads none of them.
 
-    timing: the same rule may be spelled in another way.
+    timing: the same rule may be written in another way.
     """
     item = schedule_item(schedule, 1)
     names = "name timing policies hooks payload_version attributes modified_at"
@@ -303,7 +303,7 @@ def description_actions(schedule: Schedule) -> list[Action]:
 
 
 def packed_actions(schedule: Schedule) -> list[Action]:
-    """The timing of a schedule that is over: the row's place in the index stays."""
+    """Sets the packed timing of a schedule that is over; the row's place in the index stays."""
     return [assign(ScheduleItem.sweep, sweep_text(schedule))]
 
 

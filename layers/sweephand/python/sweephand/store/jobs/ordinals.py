@@ -1,4 +1,4 @@
-"""Tenants by number, for facades whose ids are integers. Given out once, never taken back; gaps are harmless."""
+"""Ordinals of tenants, for facades with integer ids. Each is assigned once and never reused; gaps are harmless."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ def read(table: Table, tenant: str) -> int | None:
 
 
 def tenant_of(table: Table, ordinal: int) -> str | None:
-    """Reads the stack's register: for callers of provider level."""
+    """Reads the stack's register; only for provider-level callers."""
     item = table.get(OrdinalItem, keys.STACK_ORDINALS, keys.ordinal(ordinal))
     return None if item is None else item.tenant
 
 
 def give(table: Table, tenant: str) -> int:
-    """The tenant's ordinal, from 0; a new one if it has none [absent]. Two at once agree on the first."""
+    """Returns the tenant's ordinal, from 0; assigns one if it has none. Two concurrent calls agree on the first one."""
     there = read(table, tenant)
     if there is not None:
         return there

@@ -1,6 +1,6 @@
-"""Hooks that schedules bring themselves: one immutable item a version, with their payloads and sealed secrets.
+"""The schedules' own hooks: one immutable item per version, with their payloads and sealed secrets.
 
-They live in the job's partition and go with it: the change log of the job names their versions.
+They are in the job's partition and are deleted with it, because the change log of the job names their versions.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from sweephand.store.dynamo.table import OwnHooksItem
 from sweephand.store.jobs import jobs
 
 ByName = Mapping[str, ActionSpec]
-"""Each with what stands beside it."""
+"""Hooks by name, each with its payload and secrets."""
 
 
 def read(table: Table, schedule: Schedule) -> ByName:
-    """Of one schedule, as its row names them."""
+    """Reads the own hooks of a schedule, in the version that its row names."""
     return read_all(table, [schedule]).get(schedule.id, {})
 
 
 def read_all(table: Table, schedules: Iterable[Schedule]) -> dict[str, ByName]:
-    """By the ids of those schedules that bring any, in one batched read; without any, nothing is read."""
+    """Reads the own hooks of schedules by id, in one batched read; reads nothing if no schedule has any."""
     wanted = {key: schedule.id for schedule in schedules if (key := _key(schedule)) is not None}
     found = table.batch_get(wanted) if wanted else {}
     items = {wanted[key]: OwnHooksItem.from_raw_data(row) for key, row in found.items()}
@@ -42,7 +42,7 @@ def _key(schedule: Schedule) -> tuple[str, str] | None:
 
 
 def put_op(table: Table, schedule: Schedule, hooks: ByName) -> Op:
-    """Part of the transaction that writes the schedule's row, which names this version."""
+    """Returns the part that writes this version, for the transaction of the schedule's row, which names it."""
     key = _key(schedule)
     assert key is not None
     item = OwnHooksItem(pk=key[0], sk=key[1], text=pack(to_json(hooks)))

@@ -1,7 +1,7 @@
-"""Whose turn it is to change a job that many change at once. The item is there only while they do.
+"""Turns for concurrent changes of one job. The item exists only while there are several.
 
-A turn promises nothing: a change is kept whole by its own conditions, also where two believe that it is theirs. It
-saves the tries that would be in vain.
+A turn guarantees nothing: a change is safe by its own conditions, even if two callers believe that it is their turn.
+Turns only save tries that would fail.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from sweephand.store.dynamo.flat_models import Integer, UnicodeAttribute
 from sweephand.store.dynamo.table import Item
 
 FORGOTTEN = timedelta(hours=1)
-"""After which the table drops a turn that was never given back."""
+"""Retention of a turn that was never given back."""
 
 
 class TurnItem(Item):
-    """Of a job. owner: of the turn; until: epoch ms, when it is over in any case."""
+    """The turn to change a job. owner: of the turn; until: epoch ms, when it ends in any case."""
 
     owner = UnicodeAttribute()
     until = Integer()
 
 
 def _free(now: datetime) -> Condition:
-    """Nobody's turn, or one that is over."""
+    """Requires that the turn is free or over."""
     free: Condition = TurnItem.pk.does_not_exist() | (TurnItem.until <= epoch_ms(now))
     return free
 
 
 def take(table: Table, tenant: str, job_id: str, owner: str, now: datetime, lasts: timedelta) -> bool:
-    """[free] Is it the owner's turn now? True also where an earlier answer of this call was lost."""
+    """Takes the turn, if it is free. Returns whether the owner has it, also from a try whose answer was lost."""
     until = now + lasts
     item = TurnItem(
         pk=keys.job(tenant, job_id),
@@ -50,5 +50,5 @@ def take(table: Table, tenant: str, job_id: str, owner: str, now: datetime, last
 
 
 def give_back(table: Table, tenant: str, job_id: str, owner: str) -> None:
-    """[own turn]"""
+    """Gives the turn back, if it is the owner's."""
     table.delete(keys.job(tenant, job_id), keys.TURN, TurnItem.owner == owner)

@@ -1,4 +1,4 @@
-"""Rows of single attempts, beside the run's own."""
+"""Rows of single attempts, next to the run's own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sweephand.store.dynamo.table import AttemptItem
 def attempt_item(run: Run, *, reason: Reason | None, answer: str | None, state: State | None = None) -> AttemptItem:
     """Returns the row of the attempt that `run` has just made.
 
-    answer: up to 16 KB of it. state: if the reason leaves it open.
+    answer: up to 16 KB of the target's answer. state: if the reason leaves it open.
     """
     started = run.started_at or run.planned_at
     return AttemptItem(

@@ -1,4 +1,4 @@
-"""What a schedule's statistics gain by the end of a run: only together with the write that lets it happen once."""
+"""Adds the end of a run to its schedule's statistics, in the transaction that makes it happen only once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LATE_TRIES = 3
 
 
 def write(table: Table, run: Run, op: Op, counts: dict[str, int], attempts: Sequence[AttemptItem]) -> Written | Refused:
-    """The run's own part, its counts and its attempts: all or nothing."""
+    """Writes the run's own part, its counts and its attempts, all or none."""
     rest = [table.put_op(f"attempt {item.attempt}", item) for item in attempts]
     if run.ends_late:
         return _end_late(table, run, op, counts, rest)
@@ -31,7 +31,7 @@ def write(table: Table, run: Run, op: Op, counts: dict[str, int], attempts: Sequ
 
 
 def _end_late(table: Table, run: Run, op: Op, counts: dict[str, int], rest: Sequence[Op]) -> Written | Refused:
-    """An end that totals may no longer find by counting rows: then it is counted here."""
+    """Writes a late end, which totals may no longer find by counting rows, and counts it."""
     for _ in range(LATE_TRIES):
         late, same = late_ends(table, [run])
         done = table.transact([op, count_op(table, run, {**counts, **late}, same), *rest])
@@ -39,14 +39,14 @@ def _end_late(table: Table, run: Run, op: Op, counts: dict[str, int], rest: Sequ
             return done
         if "run" in done.refused:
             return done.refused["run"]
-    raise Unavailable("the statistics were settled all the time")
+    raise Unavailable("too many concurrent changes to the statistics; try again")
 
 
 def late_ends(table: Table, runs: Sequence[Run]) -> tuple[dict[str, int], Condition | None]:
-    """What the statistics gain by those of the runs (of one schedule) that end late [settled_to as read].
+    """Returns the counts of those runs (of one schedule) that end late, and the condition that settled_to is as read.
 
-    settled_total: those behind what was settled. late_ends moves in any case, so that an audit which saw one of them
-    open does not settle beyond it unawares.
+    settled_total: those within the settled part. late_ends always increases, so that an audit that saw one of them open
+    cannot settle past it.
     """
     late = [run for run in runs if run.ends_late]
     if not late:
@@ -61,7 +61,7 @@ def late_ends(table: Table, runs: Sequence[Run]) -> tuple[dict[str, int], Condit
 
 
 def count_op(table: Table, run: Run, counts: dict[str, int], condition: Condition | None = None) -> Op:
-    """What the schedule's statistics gain: only together with the write that lets it happen once."""
+    """Returns the part of a transaction that adds to the statistics; never use it without a part that happens once."""
     actions: list[Action] = [add(getattr(StatsItem, name), amount) for name, amount in counts.items()]
     return table.update_op("stats", *_key(run), actions, condition)
 

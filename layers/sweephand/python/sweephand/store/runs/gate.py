@@ -1,6 +1,6 @@
-"""One strong read of all that the gate needs: schedule, job and run row (3 read units beside the payload's size).
+"""Reads all that the gate needs consistently in one call: schedule, job and run (3 read units plus the payload's).
 
-The messages of a batch share one call: a call takes more CPU than its rows.
+The messages of a batch share one call, because a call takes more CPU than its rows.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from sweephand.store.tenants.collection_cache import Standing
 
 Key = tuple[str, str]
 Rows = Mapping[Key, dict[str, Any] | None]
-"""What was asked for, in DynamoDB's JSON; None where there is none."""
+"""The requested rows in DynamoDB's JSON; None for a row that does not exist."""
 
 
 def read(table: Table, pointers: Iterable[Pointer]) -> Rows:
-    """The rows that the gate needs of these runs, in one call."""
+    """Reads the rows that the gate needs for these runs, in one call."""
     wanted = [key for pointer in pointers for key in _keys(pointer)]
     found = table.batch_get(wanted) if wanted else {}
     return {key: found.get(key) for key in wanted}
 
 
 def look(table: Table, standing: Standing, pointer: Pointer, known: Rows | None = None) -> Seen:
-    """known: rows that were read a moment ago, and not before the run's instant. Where they lack one, all are read."""
+    """Returns what the gate decides by. known: rows read since the run's instant; if one is missing, all are read."""
     wanted = _keys(pointer)
     rows = known if known is not None and all(key in known for key in wanted) else read(table, [pointer])
     job_row, run_row = rows[wanted[0]], rows[wanted[1]]
@@ -39,7 +39,7 @@ def look(table: Table, standing: Standing, pointer: Pointer, known: Rows | None 
     job = jobs.job_of(JobItem.from_raw_data(job_row)) if job_row else None
     terms = Terms() if job is None else standing.of(pointer.tenant, job.collection)
     if terms.purging:
-        job = schedule_row = None  # it is as good as deleted: retries and manual runs of it end as well
+        job = schedule_row = None  # as if deleted already: retries and manual runs end as well
     return Seen(
         job=job,
         schedule=jobs.schedules_of(table, [ScheduleItem.from_raw_data(schedule_row)])[0] if schedule_row else None,
@@ -49,7 +49,7 @@ def look(table: Table, standing: Standing, pointer: Pointer, known: Rows | None 
 
 
 def _keys(pointer: Pointer) -> list[Key]:
-    """Of job, run and, where it has one, schedule."""
+    """Returns the keys of job, run and, if it has one, schedule."""
     partition = keys.job(pointer.tenant, pointer.job)
     wanted = [(partition, keys.JOB), (keys.runs(pointer.tenant, pointer.owner), keys.run(pointer.run))]
     return wanted if pointer.schedule is None else [*wanted, (partition, keys.schedule(pointer.schedule))]

@@ -1,4 +1,4 @@
-"""The ledger: one row a run. Claims, terminal writes and waits, each with its named condition."""
+"""The ledger, with one row per run: claims, terminal writes and waits, each with its named condition."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TERMINAL_TEXTS = tuple(sorted(TERMINAL))
 
 
 def run_in(refused: Refused) -> Run | None:
-    """The row that a refused write met."""
+    """Returns the run that a refused write met."""
     item = refused.read(RunItem)
     return run_of(item) if item is not None else None
 
@@ -35,14 +35,14 @@ def read(table: Table, tenant: str, owner: str, uuid: str) -> Run | None:
     return run_of(item) if item is not None else None
 
 
-# Conditions: each a clause of the protocol, by its name
+# Conditions: the named clauses of the protocol
 
 ABSENT: Condition = RunItem.pk.does_not_exist()
 NOT_TERMINAL: Condition = RunItem.pk.exists() & ~RunItem.state.is_in(*TERMINAL_TEXTS)
 
 
 def claimable(attempt: int, now: datetime) -> Condition:
-    """The row waits for exactly this attempt, and its time has come."""
+    """Requires that the row waits for exactly this attempt, and its time has come."""
     return every(
         RunItem.attempt == attempt,
         RunItem.state.is_in(*sorted(CLAIMABLE)),
@@ -55,7 +55,7 @@ def own_lease(owner: str) -> Condition:
 
 
 def lease_as_read(run: Run) -> Condition:
-    """The holder whose lease is over is still the one that was read."""
+    """Requires that the holder whose lease is over is still the one that was read."""
     return every(
         RunItem.state == State.TRIGGERED.value,
         RunItem.attempt == run.attempt,
@@ -65,7 +65,7 @@ def lease_as_read(run: Run) -> Condition:
 
 
 def state_as_read(run: Run) -> Condition:
-    """A row that waits still waits for the same thing."""
+    """Requires that the row is still in the state and attempt that were read."""
     return every(RunItem.state == run.state.value, RunItem.attempt == run.attempt)
 
 
@@ -74,9 +74,9 @@ def state_as_read(run: Run) -> Condition:
 
 @dataclass(frozen=True)
 class Lease:
-    """Who holds a run, since and until when. planned_at, enqueued_at: the stamps of an attempt beyond the first.
+    """The holder of a run, since and until when. planned_at, enqueued_at: the stamps of an attempt after the first.
 
-    flow_key: under which it calls.
+    flow_key: the key under which it calls.
     """
 
     owner: str
@@ -88,7 +88,7 @@ class Lease:
 
     @classmethod
     def of(cls, run: Run) -> Lease:
-        """Of a row as its claim leaves it."""
+        """Returns the lease of a claimed run."""
         assert run.owner is not None
         assert run.started_at is not None
         assert run.lease_until is not None
@@ -97,12 +97,12 @@ class Lease:
 
 
 def claim_first(table: Table, run: Run, *, shards: int, lane: Lane) -> Written | Refused:
-    """The first attempt of an occurrence that has no row: the row is the claim."""
+    """Claims the first attempt of an occurrence without a row; writing the row is the claim."""
     return table.put(item_of(run, shards=shards, lane=lane), ABSENT)
 
 
 def claim_again(table: Table, run: Run, lease: Lease, attempt: int) -> Written | Refused:
-    """A further attempt, or the first of a run that was written before its message (manual, error action)."""
+    """Claims a further attempt, or the first of a run that was written before its message (manual, error action)."""
     return table.update(*key_of(run), claiming(run, lease), claimable(attempt, lease.taken_at))
 
 
@@ -119,7 +119,7 @@ def claiming(run: Run, lease: Lease) -> list[Action]:
 
 
 def take_over(table: Table, run: Run, lease: Lease) -> Written | Refused:
-    """The same attempt again, from an executor whose lease is over. The row keeps when that one's call began."""
+    """Takes the attempt over from an executor whose lease is over; the row notes when that executor's call began."""
     lost = RunItem.lost_calls.add({lost_text(LostCall.of(run))})
     return table.update(*key_of(run), [*_held_by(lease), lost], lease_as_read(run))
 
@@ -141,9 +141,9 @@ def _held_by(lease: Lease) -> list[Action]:
 
 
 def succeed(table: Table, run: Run) -> Written | Refused:
-    """The one cheap end: nothing but the row. run: as it shall be.
+    """Ends a run as a success, in most cases by one write of its row. run: its new state.
 
-    Whoever reports it first wins, with or without lease.
+    The first report wins, with or without a lease.
     """
     if run.ends_late:
         return counting.write(table, run, table.update_op("run", *key_of(run), _ending(run), NOT_TERMINAL), {}, ())
@@ -153,7 +153,7 @@ def succeed(table: Table, run: Run) -> Written | Refused:
 def finish(
     table: Table, run: Run, condition: Condition, counts: dict[str, int], attempts: Sequence[AttemptItem]
 ) -> Written | Refused:
-    """Any other end, with its counts and what is known of the attempts: one transaction. run: as it shall be."""
+    """Ends a run otherwise, with its counts and attempts, in one transaction. run: its new state."""
     actions = [*_ending(run), assign(RunItem.max_attempts, run.max_attempts)]
     if run.state in NEEDS_ATTENTION:
         actions += attention(run)
@@ -163,7 +163,7 @@ def finish(
 def finish_from_outside(
     table: Table, run: Run, *, shards: int, lane: Lane, counts: dict[str, int]
 ) -> Written | Refused:
-    """An end by one who holds no lease (callback, cancel) [not terminal]. run: as it shall be, with its wake."""
+    """Ends a run without its lease (callback, cancel), if it has not ended. run: its new state, with its wake."""
     return counting.write(table, run, end_from_outside_op(table, "run", run, shards=shards, lane=lane), counts, ())
 
 
@@ -181,18 +181,18 @@ def end_from_outside_op(table: Table, name: str, run: Run, *, shards: int, lane:
 
 
 def note(table: Table, run: Run, text: str) -> None:
-    """What came after the end: kept beside it, at most twenty."""
+    """Notes a report that came after the end; a run keeps at most twenty."""
     few = RunItem.notes.does_not_exist() | (size(RunItem.notes) < MOST_NOTES)  # type: ignore[no-untyped-call]
     table.update(*key_of(run), [RunItem.notes.add({text})], every(RunItem.pk.exists(), few))
 
 
 def rerun_op(table: Table, run: Run, by: str) -> Op:
-    """It is run again [it is there: no row comes back by this]. by: the whole id of the new run."""
+    """Marks a run as run again, if its row exists, so that none comes back. by: the whole id of the new run."""
     return table.update_op("old", *key_of(run), [assign(RunItem.rerun_by, by)], RunItem.pk.exists())
 
 
 def not_rerun_op(table: Table, run: Run, by: str) -> Op:
-    """That run did not run [the row knows of it, and of none that came later]."""
+    """Removes the mark of a rerun that did not run, if no later one replaced it."""
     return table.update_op("old", *key_of(run), [assign(RunItem.rerun_by, None)], RunItem.rerun_by == by)
 
 
@@ -201,7 +201,7 @@ def finish_without_attempt(
 ) -> Written | Refused:
     """Writes a run that ends before it began (skipped, expired, missed) and its counts in one transaction.
 
-    counts None: its schedule has no statistics any more.
+    counts: None if its schedule no longer has statistics.
     """
     put = table.put_op("run", item_of(run, shards=shards, lane=lane), ABSENT)
     return table.carry_out(put) if counts is None else counting.write(table, run, put, counts, ())
@@ -220,7 +220,7 @@ def wait(
 ) -> Written | Refused:
     """Writes that a run waits: RETRY_WAIT for its next attempt, or ACK_* for its result until a deadline.
 
-    run: as it shall be. lost: the call whose executor was lost.
+    run: its new state. lost: the call whose executor was lost.
     """
     actions = [
         assign(RunItem.state, run.state.value),
@@ -247,14 +247,14 @@ def wait(
 
 
 def tell_task(table: Table, run: Run, task: str) -> Written | Refused:
-    """Which task an open run waits for, of which its own RunTask had no answer [as read, and none known]."""
+    """Notes the task of an open run whose own RunTask had no answer, if it is as read and has no task."""
     return table.update(
         *key_of(run), [assign(RunItem.task, task)], every(state_as_read(run), RunItem.task.does_not_exist())
     )
 
 
 def drop_wake(table: Table, run: Run) -> Written | Refused:
-    """After the effects are done: nothing waits for this run any more, and what was reported has become its message."""
+    """Removes the wake of an ended run after its effects are done; a reported message becomes the run's message."""
     actions = [assign(RunItem.shard, None), assign(RunItem.sweep, None), assign(RunItem.next_run_at, None)]
     if run.reported is not None:
         actions += [assign(RunItem.message, run.message), assign(RunItem.reported, None)]
@@ -262,9 +262,7 @@ def drop_wake(table: Table, run: Run) -> Written | Refused:
 
 
 def _ending(run: Run) -> list[Action]:
-    """Whoever ends a run without its lease sets a wake, so that somebody does the effects:
-    it stays until they are done.
-    """
+    """Returns the change that ends a run. It leaves the wake, which an end without a lease sets for the effects."""
     actions = [
         assign(RunItem.state, run.state.value),
         assign(RunItem.reason, run.reason.value if run.reason else None),

@@ -1,6 +1,6 @@
-"""The slot of a schedule whose runs exclude each other. Each write moves it from what was read to what it shall be.
+"""The slot of a schedule whose runs exclude each other. Each write moves it, conditional on what was read.
 
-The item is there only while a run is active: a slot in which nothing stands is no item.
+The item exists only while a run is active: an empty slot has no item.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sweephand.store.runs import counting, ledger, run_rows
 
 
 def look(table: Table, run: Run) -> tuple[Slot, dict[str, Run]]:
-    """The slot of the run's schedule, and the rows of the other runs in it, by uuid: strong reads."""
+    """Reads the slot of the run's schedule, and the other runs in it by uuid, consistently."""
     assert run.schedule_id is not None
     slot = Slot(run.tenant, run.job_id, run.schedule_id)
     slot = _slot_of(slot, table.get(SlotItem, *_key(slot)))
@@ -35,7 +35,7 @@ def look(table: Table, run: Run) -> tuple[Slot, dict[str, Run]]:
 
 
 def read_in(refused: Refused, slot: Slot) -> Slot:
-    """The slot that a refused move met. slot: which one."""
+    """Returns the slot that a refused move met. slot: identifies it."""
     return _slot_of(slot, refused.read(SlotItem))
 
 
@@ -45,11 +45,11 @@ def _slot_of(slot: Slot, item: SlotItem | None) -> Slot:
     )
 
 
-# Conditions: each a clause of the protocol, by its name
+# Conditions: the named clauses of the protocol
 
 
 def slot_as_read(slot: Slot) -> Condition:
-    """Free, or held by the same run as before; and the same run waits behind it, or none."""
+    """Requires that the slot has the same active run and the same queued run as read, or none."""
     return every(_same(SlotItem.active, slot.active), _same(SlotItem.queued, slot.queued))
 
 
@@ -64,7 +64,7 @@ def _same(attribute: Attribute[str], value: str | None) -> Condition:
 
 
 def move(table: Table, before: Slot, after: Slot) -> Written | Refused:
-    """[slot as read]"""
+    """Moves the slot, if it is as read."""
     if after.empty:
         return table.delete(*_key(before), slot_as_read(before))
     actions = [assign(SlotItem.active, after.active), assign(SlotItem.queued, after.queued)]
@@ -78,10 +78,10 @@ def _move_op(table: Table, before: Slot, after: Slot) -> Op:
 
 @dataclass(frozen=True)
 class Move:
-    """What a run makes of its schedule's slot, and what the ledger gains by it.
+    """A move of a schedule's slot by a run, with its changes of the ledger.
 
-    run: the run as its row shall be; there: as it was read, None if it has no row. ended: runs that lose their turn by
-    it, as they shall be, each with its wake. counts: what the schedule's statistics gain.
+    run: the new state of the run; there: the run as read, None if it has no row. ended: the new states of runs that
+    lose their turn by it, each with its wake. counts: added to the schedule's statistics.
     """
 
     before: Slot
@@ -93,7 +93,7 @@ class Move:
 
 
 def claim(table: Table, move: Move, *, shards: int, lane: Lane) -> Written | Cancelled:
-    """The slot and the first attempt in one transaction; those who lose their turn end in it [not terminal]."""
+    """Takes the slot, claims the first attempt and ends the runs that lose their turn, in one transaction."""
     if move.there is None:
         run_op = table.put_op("run", run_rows.item_of(move.run, shards=shards, lane=lane), ledger.ABSENT)
     else:
@@ -110,9 +110,9 @@ def claim(table: Table, move: Move, *, shards: int, lane: Lane) -> Written | Can
 
 
 def queue(table: Table, move: Move, *, shards: int, lane: Lane) -> Written | Cancelled:
-    """The place behind the active run, and the row of the run that waits there: one transaction.
+    """Takes the place after the active run and writes the row of the waiting run, in one transaction.
 
-    A run that was written before its message has its wake already.
+    A run that was written before its message already has its wake.
     """
     if move.there is None:
         run_op = table.put_op("run", run_rows.item_of(move.run, shards=shards, lane=lane), ledger.ABSENT)
@@ -125,7 +125,7 @@ def queue(table: Table, move: Move, *, shards: int, lane: Lane) -> Written | Can
 def pass_on(
     table: Table, before: Slot, after: Slot, queued: Run, wake_at: datetime, *, shards: int, lane: Lane
 ) -> Written | Cancelled:
-    """The turn goes to the run that waits [its state = QUEUED], which is looked at again at `wake_at`."""
+    """Gives the turn to the waiting run, if it is still QUEUED, and wakes it at `wake_at`."""
     actions = run_rows.wake_actions(queued, wake_at, shards=shards, lane=lane)
     return table.transact(
         [

@@ -1,4 +1,4 @@
-"""A run as its row: what each attribute of the ledger says of it, its key, its place in the two indexes."""
+"""The row of a run: its attributes, its key, and its place in the two indexes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def lost_text(call: LostCall) -> str:
 
 
 def _lost_calls(texts: Collection[str]) -> tuple[LostCall, ...]:
-    """In order."""
+    """Reads lost calls, in order."""
     pairs = sorted((int(attempt), int(started)) for attempt, started in (text.split(",") for text in texts))
     return tuple(LostCall(attempt, from_ms(started)) for attempt, started in pairs)
 
@@ -61,7 +61,7 @@ def run_of(item: RunItem) -> Run:
 
 
 def item_of(run: Run, *, shards: int, lane: Lane) -> RunItem:
-    """A new row. A wake puts it into the next-run index; a state other than plain success into `attention`."""
+    """Returns a new row. A wake puts it into the next-run index; a state in NEEDS_ATTENTION into `attention`."""
     item = RunItem(pk=keys.runs(run.tenant, run.schedule_id or run.job_id), sk=keys.run(run.uuid), **_RUNS.write(run))
     if run.wake_at is not None:
         item.shard = shard_of(run.uuid, shards)
@@ -78,7 +78,7 @@ def wake_text(run: Run, lane: Lane) -> str:
 
 
 def wake_actions(run: Run, wake_at: datetime, *, shards: int, lane: Lane) -> list[Action]:
-    """Somebody will look at this run at `wake_at`."""
+    """Returns the change that wakes this run at `wake_at`."""
     return [
         assign(RunItem.shard, shard_of(run.uuid, shards)),
         assign(RunItem.sweep, wake_text(run, lane)),

@@ -1,4 +1,4 @@
-"""The statistics of a schedule: what was counted for good, up to an instant behind which the ledger is counted."""
+"""The statistics of a schedule: final counts up to an instant; after it the rows of the ledger are counted."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from sweephand.store.dynamo.table import StatsItem
 
 
 def read(table: Table, schedule: Schedule, *, consistent: bool = True) -> StatsItem:
-    """Of a schedule without any: zeros."""
+    """Reads the statistics of a schedule; zeros if it has none."""
     pk, sk = keys.job(schedule.tenant, schedule.job_id), keys.stats(schedule.id)
     return table.get(StatsItem, pk, sk, consistent=consistent) or StatsItem(pk=pk, sk=sk)
 
 
 def settled_as_read(before: StatsItem) -> Condition:
-    """Nobody has settled since, and no run that ended late has come behind what was settled."""
+    """Requires that nobody has settled since, and that no late run has ended within the settled part."""
     return every(
         _same(StatsItem.settled_to, before.settled_to),
         _same(StatsItem.settled_total, before.settled_total),
@@ -30,9 +30,9 @@ def settled_as_read(before: StatsItem) -> Condition:
 
 
 def settle(table: Table, before: StatsItem, until: datetime, *, ended: int, planned: int) -> Written | Refused:
-    """Counts for good what lies up to `until`, in absolute values [settled_as_read].
+    """Settles the counts up to `until`, in absolute values, if nothing has changed (settled_as_read).
 
-    ended, planned: of the occurrences between what was settled before and `until`: runs with an end, rows at all.
+    ended, planned: ended runs, and all rows, of the occurrences after the part settled before and up to `until`.
     """
     wanted = epoch_ms(until), before.settled_total + ended, before.settled_planned + planned
     actions = [
@@ -45,10 +45,10 @@ def settle(table: Table, before: StatsItem, until: datetime, *, ended: int, plan
     if isinstance(result, Refused):
         there = result.read(StatsItem)
         if there is not None and (there.settled_to, there.settled_total, there.settled_planned) == wanted:
-            return Written()  # own success, its answer was lost
+            return Written()  # this very write succeeded; its answer was lost
     return result
 
 
 def _same(attribute: Attribute[int], value: int | None) -> Condition:
-    """Zero and absent are the same count."""
+    """Requires a count; zero and absent are the same."""
     return attribute == value if value else (attribute.does_not_exist() | (attribute == 0))
