@@ -1,4 +1,4 @@
-"""Commands for a user's machine. The functions' layer does not have them."""
+"""Commands for a user's machine. The functions' layer does not contain them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ with lazy():
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Returns the exit status: 0 done, 1 something could not be done, 2 wrong usage."""
+    """Runs a command. Returns the exit status: 0 done, 1 partly failed, 2 wrong usage."""
     parser = argparse.ArgumentParser(prog="python -m sweephand", description="Sweephand from the command line.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     importing = commands.add_parser("import", help="copy jobs from another service")

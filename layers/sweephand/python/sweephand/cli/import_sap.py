@@ -1,7 +1,7 @@
-"""Copies jobs and schedules out of SAP Job Scheduling Service, over its own API, into the SAP facade of a stack.
+"""Copies jobs and schedules from SAP Job Scheduling Service, through its API, to the SAP facade of a stack.
 
-It can be repeated: each copy carries the address of its source and its id there as `resourceId`, so a second run
-changes what has changed since and creates nothing twice. A job that is no copy is never touched.
+It can be repeated: each copy has the address of its source and its id there as `resourceId`. A second import updates
+what has changed since and creates nothing twice. Jobs that are not copies are never touched.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ NO_PASSWORD = "has the user {}: give its password, and switch it on"  # noqa: S1
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--from", dest="source", metavar="URL", help="base URL of the service to copy from")
-    parser.add_argument("--credentials", metavar="ID:SECRET", help="for --from; else SWEEPHAND_IMPORT_CREDENTIALS")
-    parser.add_argument("--token-url", metavar="URL", help="where --credentials get a token; without it they are Basic")
-    parser.add_argument("--service-key", metavar="FILE", help="a service key or VCAP_SERVICES, in place of these three")
-    parser.add_argument("--tenant", metavar="ID", help="copy the jobs of this tenant of the source only (its tenantId)")
-    parser.add_argument("--to", metavar="URL", help="base URL of the stack; else SWEEPHAND_URL")
-    parser.add_argument("--to-credentials", metavar="ID:SECRET", help="for --to; else SWEEPHAND_CREDENTIALS")
+    parser.add_argument("--credentials", metavar="ID:SECRET", help="for --from; default: SWEEPHAND_IMPORT_CREDENTIALS")
+    parser.add_argument("--token-url", metavar="URL", help="where --credentials get a token; default: Basic")
+    parser.add_argument("--service-key", metavar="FILE", help="a service key or VCAP_SERVICES, instead of these three")
+    parser.add_argument("--tenant", metavar="ID", help="copy only the jobs of this tenant of the source (its tenantId)")
+    parser.add_argument("--to", metavar="URL", help="base URL of the stack; default: SWEEPHAND_URL")
+    parser.add_argument("--to-credentials", metavar="ID:SECRET", help="for --to; default: SWEEPHAND_CREDENTIALS")
     parser.add_argument(
         "--to-tenant",
         metavar="[SUBDOMAIN=]TENANT",
         action="append",
         default=[],
-        help="with --to-credentials of provider level: where the jobs of a subdomain, or all, go; else by its name",
+        help="tenant for the jobs of a subdomain, or for all jobs; needs --to-credentials of provider level",
     )
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--inactive", action="store_true", help="new copies are switched off, until --switch")
-    how.add_argument("--switch", action="store_true", help="copy, switch the copies on, and the old jobs off")
-    parser.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
+    how.add_argument("--inactive", action="store_true", help="create copies switched off, until --switch")
+    how.add_argument("--switch", action="store_true", help="copy, then switch the copies on and the old jobs off")
+    parser.add_argument("--dry-run", action="store_true", help="print what would be done, and do nothing")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _accesses(options: argparse.Namespace) -> tuple[Access, Access]:
-    """Source and target. Raises Failed for what is missing."""
+    """Returns source and target. Raises Failed if an option is missing."""
     if options.service_key is not None:
         for name in ("source", "credentials", "token_url"):
             if getattr(options, name) is not None:
@@ -98,9 +98,9 @@ def _access(url: tuple[str, str | None], pair: tuple[str, str | None], token_url
 
 @dataclass
 class Copying:
-    """One import. tenant: of the source. to_tenants: as the option says. taken: names that this run gives.
+    """One import. tenant: of the source. to_tenants: from the option. taken: names that this import uses.
 
-    tenants: of the target, whether they are there. seen: the marks of the jobs that the source has.
+    tenants: of the target, True if they exist. seen: the marks of the jobs in the source.
     """
 
     source: Service
@@ -115,8 +115,9 @@ class Copying:
     seen: set[str] = field(default_factory=set)
 
     def run(self, out: TextIO, err: TextIO) -> int:
-        """Copies every job; one line each on `out`, and one with the numbers. Returns the exit status: 1 where a job
-        could not be copied, or the list could not be read to its end.
+        """Copies every job. Writes a line for each to `out`, and one with the numbers.
+
+        Returns the exit status: 1 if a job could not be copied or the list could not be read to its end.
         """
         counts = {"created": 0, "changed": 0, "unchanged": 0, "failed": 0}
         ended: str | None = None
@@ -138,7 +139,7 @@ class Copying:
         return 1 if counts["failed"] or ended is not None else 0
 
     def _is_of_provider_level(self) -> bool:
-        """A tenant's credential may not name a tenant. Raises Failed."""
+        """Returns True if the target's credential may name a tenant. Raises Failed."""
         try:
             self.target.call("GET", "/scheduler/jobs", query={"page_size": 1, "tenantId": "any"})
         except Failed as failed:
@@ -150,7 +151,7 @@ class Copying:
         return True
 
     def _line(self, listed: Mapping[str, Any], *, by_tenant: bool) -> tuple[str, str]:
-        """What became of a job, and what is said of it."""
+        """Copies one job. Returns the verdict and the line about it."""
         name = listed.get("name")
         try:
             job = self.source.job(listed.get("_id", listed.get("jobId")))
@@ -167,8 +168,9 @@ class Copying:
         return verdict, f"{name}  ({len(wanted.body['schedules'])} schedules)  {shown}"
 
     def _gone(self, *, by_tenant: bool) -> Iterator[str]:
-        """Yields a line for each copy whose job has been deleted in the source. With a tenant of the source named, the
-        list of its jobs is a part of all, so nothing is known about the others. Raises Failed.
+        """Yields a line for each copy whose job was deleted in the source. Raises Failed.
+
+        Yields nothing if a tenant of the source was named, because its list then contains only some of the jobs.
         """
         if self.tenant is not None:
             return
@@ -179,7 +181,7 @@ class Copying:
 
     @cached_property
     def _has_identity(self) -> bool:
-        """Does the stack sign tokens of its own? Raises Failed."""
+        """Returns True if the stack signs its own tokens. Raises Failed."""
         try:
             self.target.call("GET", "/.well-known/jwks.json")
         except Failed as failed:
@@ -189,7 +191,7 @@ class Copying:
         return True
 
     def _without_header(self, job: Mapping[str, Any]) -> list[str]:
-        """Returns why the target of a job that is switched will not see an Authorization header. Raises Failed."""
+        """Returns why the target of a switched job will get no Authorization header, if so. Raises Failed."""
         if job.get("user"):
             return []
         if str(job.get("action")).lower().startswith("http:"):
@@ -197,29 +199,29 @@ class Copying:
         return [] if self._has_identity else [NO_HEADER_AT_ALL]
 
     def _is_switched(self, job: Mapping[str, Any], there: Any) -> bool:
-        """On here and off there: what leads is the copy, and what has been changed of it is nobody's to undo.
+        """Returns True if the copy is on and the job is off. The copy then leads, and its changes are not undone.
 
-        A run with neither option copies that a job went off.
+        An import with neither option copies that a job was switched off.
         """
         on_here = there is not None and bool(there["active"])
         return on_here and not is_on(job) and (self.switch or self.inactive)
 
     def _tenant_of(self, listed: Mapping[str, Any]) -> str:
-        """Where a job goes. Raises Failed."""
+        """Returns the target's tenant for a job. Raises Failed."""
         pairs = dict(each.split("=", 1) for each in self.to_tenants if "=" in each)
         every = next((each for each in self.to_tenants if "=" not in each), None)
         whose = str(listed.get("subDomain") or "")
         found = pairs.get(whose) or every or whose
         if not found:
-            raise Failed("its list says no subDomain: name the tenant with --to-tenant")
+            raise Failed("its list names no subDomain: name the tenant with --to-tenant")
         if found not in self.tenants:
             self.tenants[found] = self._is_there(found)
         if not self.tenants[found]:
-            raise Failed(f"the stack has no tenant {found}: make it, or name another with --to-tenant {whose}=TENANT")
+            raise Failed(f"the stack has no tenant {found}: create it, or name another with --to-tenant {whose}=TENANT")
         return found
 
     def _is_there(self, tenant: str) -> bool:
-        """Who may not read tenants hears it of the first write. Raises Failed."""
+        """Returns False if the tenant does not exist; True if it must not be read, so the first write tells."""
         try:
             self.target.call("GET", f"/v1/tenants/{quote(tenant, safe='')}")
         except Failed as failed:
@@ -229,7 +231,7 @@ class Copying:
         return True
 
     def _copy(self, place: Place, job: Mapping[str, Any], wanted: Form, there: Any) -> tuple[str, list[str]]:
-        """created, changed or unchanged, and what the owner must know. there: the copy. Raises Failed."""
+        """Returns created, changed or unchanged, and remarks for the owner. there: the copy. Raises Failed."""
         mark = marked(self.source.base_url, job["_id"])
         self._check_name(place, wanted.body["name"], mark, there)
         secret_missing = bool(job.get("user")) and (there is None or there.get("user") != job["user"])
@@ -257,7 +259,7 @@ class Copying:
         return verdict, remarks
 
     def _check_name(self, place: Place, name: str, mark: str, there: Any) -> None:
-        """Raises Failed where a job that is no copy of this one has the name."""
+        """Raises Failed if a job that is not a copy of this one has the name."""
         holder = self.taken.setdefault((place.tenant, name), mark)
         if holder == mark and there is not None and there["name"] == name:
             return
@@ -266,7 +268,7 @@ class Copying:
             raise Failed("its name is taken by a job that is no copy of it: rename one of them")
 
     def _active(self, on: bool, job: Mapping[str, Any], there: Any, *, secret_missing: bool) -> bool:
-        """What a copy may not be by itself, its owner may have made it. on: the job itself."""
+        """Returns True if the copy is active, also if only its owner switched it on. on: the job is active."""
         if there is None:
             return on and not (self.inactive or secret_missing)
         if self.inactive or secret_missing or (job.get("user") and not self.switch):
@@ -275,5 +277,5 @@ class Copying:
 
 
 def marked(base_url: str, job_id: object) -> str:
-    """By what the copy of a job is found again."""
+    """Returns the mark by which the copy of a job is found."""
     return f"sap:{hashlib.sha256(base_url.encode()).hexdigest()[:16]}:{job_id}"

@@ -1,4 +1,4 @@
-"""A job as SAP's API shows it, in the form in which a copy of it is asked for. Pure."""
+"""Turns a job from SAP's API into the request for its copy. Pure."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ USUAL: Mapping[str, Any] = {
 SHOWN_WHEN_REFUSED = frozenset({*MODES, "startTime", "endTime", "httpMethod"})
 EVERYWHERE = tuple(ip_network(each) for each in ("0.0.0.0/0", "::/0"))
 LENIENT = GuardSettings(private=EVERYWHERE, plain_http=True)
-"""What a stack may allow: which addresses this one does, it says itself."""
+"""The widest settings that a stack may have. The stack itself refuses addresses that it does not allow."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """body: of POST; `active` is the job's own. ids: of its schedules, in their order. over, in_words: how many
-    schedules it leaves out, by why.
+    """The request for a copy. body: of POST; `active` is the job's own. ids: of its schedules, in order.
+
+    over, in_words: the number of schedules left out because they are over, or because their time is only in words.
     """
 
     body: dict[str, Any]
@@ -55,10 +56,10 @@ class Form:
 
 
 def form(job: Mapping[str, Any], now: datetime, there: Mapping[str, Any] | None = None) -> Form:
-    """Returns the form of the copy. What is over is left out, and a single instant is given as an instant, whatever its
-    words were: "in 2 hours" would be other hours here. Raises InvalidRequest for what the target would not take.
+    """Returns the request for the copy. Raises InvalidRequest for members that the target would refuse.
 
-    there: the copy; it may know an instant that was planned once, and is not any more.
+    Leaves out schedules that are over. Replaces a time in words by its instant, because "in 2 hours" would mean other
+    hours now. there: the existing copy, which may know an instant that is no longer planned in the source.
     """
     body = {name: job.get(name) if job.get(name) is not None else USUAL.get(name) for name in AS_SHOWN}
     for name in ("ansConfig", "calmConfig"):
@@ -96,19 +97,19 @@ def form(job: Mapping[str, Any], now: datetime, there: Mapping[str, Any] | None 
 
 
 def is_on(job: Mapping[str, Any]) -> bool:
-    """Raises InvalidRequest."""
+    """Returns True if the job or schedule is active. Raises InvalidRequest."""
     given = job.get("active")
     return given is not None and flag(given, "active")
 
 
 def _with_usual(given: object, name: str) -> dict[str, Any]:
     if not isinstance(given, Mapping | None):
-        raise InvalidRequest(None, f"{name} is no object")
+        raise InvalidRequest(None, f"{name} is not an object")
     return {**USUAL[name], **{member: value for member, value in (given or {}).items() if value is not None}}
 
 
 def _checked(body: Mapping[str, Any], now: datetime) -> ActionDraft:
-    """The action of a job without its schedules. Raises InvalidRequest."""
+    """Returns the action of a job without its schedules. Raises InvalidRequest."""
     try:
         draft = new_job({**body, "schedules": []}, LENIENT, now)
     except InvalidRequest as refused:
@@ -118,7 +119,7 @@ def _checked(body: Mapping[str, Any], now: datetime) -> ActionDraft:
 
 
 def _told(refused: InvalidRequest, given: Mapping[str, Any]) -> str:
-    """With the member, and its value where that is no secret."""
+    """Returns the message with the member, and with its value if that is not secret."""
     if refused.field is None:
         return refused.reason
     member = {native: mode for mode, native in MODES.items()}.get(refused.field, refused.field)
@@ -127,13 +128,13 @@ def _told(refused: InvalidRequest, given: Mapping[str, Any]) -> str:
 
 
 def differing(wanted: Mapping[str, Any], there: Mapping[str, Any]) -> dict[str, Any]:
-    """The members of a job to change, but for its schedules."""
+    """Returns the members of a job to change, without its schedules."""
     return {name: value for name, value in wanted.items() if name != "schedules" and there.get(name) != value}
 
 
 @dataclass(frozen=True)
 class Changes:
-    """Of the schedules of a copy. changed: ids with members, None for one that goes. gone: ids."""
+    """Changes of a copy's schedules. changed: ids with members, None for one to remove. gone: ids to delete."""
 
     new: Sequence[dict[str, Any]]
     changed: Sequence[tuple[str, dict[str, Any]]]
@@ -144,7 +145,7 @@ class Changes:
 
 
 def schedule_changes(wanted: Form, there: Form) -> Changes:
-    """Those that are the same stay as they are; one of the same kind as another is changed into it."""
+    """Returns the changes: equal schedules stay, and one is changed into a new one of the same kind if there is any."""
     new: list[dict[str, Any]] = list(wanted.body["schedules"])
     left: list[tuple[str, dict[str, Any]]] = []
     for schedule_id, schedule in zip(there.ids, there.body["schedules"], strict=True):
@@ -175,7 +176,7 @@ def _shown(value: object, name: str, now: datetime) -> str | None:
 def _schedule(given: Mapping[str, Any], now: datetime) -> dict[str, Any]:
     """Returns the schedule in the form of a request. Raises InvalidRequest.
 
-    Its `time` is None where nobody knows which instant the words mean.
+    Its `time` is None if the instant of its words is unknown.
     """
     mode = next((name for name in MODES if given.get(name) not in (None, "")), None)
     if mode is None:
@@ -196,10 +197,10 @@ def _schedule(given: Mapping[str, Any], now: datetime) -> dict[str, Any]:
 
 
 def _instants(originals: Sequence[Any], copies: Sequence[Any], now: datetime) -> dict[int, dict[str, Any]]:
-    """Returns, for schedules with a time in words and no run planned, the form with the instant that their copy knows.
+    """Returns requests with the copy's instant for schedules with a time in words and no planned run.
 
-    A copy whose original still has an instant is no other original's. Where more originals than copies are left that
-    differ in nothing but their words, nobody knows whose instant a copy has: none of them gets one.
+    A copy whose original still has an instant belongs to that original only. If more originals than copies remain that
+    differ only in their words, it is unknown whose instant a copy has, and none of them gets one.
     """
     left = [copy for each in copies if each.get("time") and (copy := _readable(each, now)).get("time")]
     waiting: list[tuple[int, dict[str, Any]]] = []
@@ -222,7 +223,7 @@ def _instants(originals: Sequence[Any], copies: Sequence[Any], now: datetime) ->
 
 
 def _readable(given: Mapping[str, Any], now: datetime) -> dict[str, Any]:
-    """Returns the form of a schedule; an empty one for what is refused, which is said where it is copied."""
+    """Returns the request for a schedule; an empty one if it is refused, which is reported when it is copied."""
     try:
         return _schedule(given, now)
     except InvalidRequest:
@@ -239,11 +240,11 @@ def _data(given: Any) -> Any:
     try:
         return json.loads(given) if isinstance(given, str) else given
     except ValueError as wrong:
-        raise InvalidRequest("data", "is no JSON") from wrong
+        raise InvalidRequest("data", "is not JSON") from wrong
 
 
 def _is_over(schedule: Mapping[str, Any], job: Mapping[str, Any], now: datetime) -> bool:
-    """Does nothing of it lie ahead?"""
+    """Returns True if the schedule has no future occurrence."""
     mode = _mode(schedule)
     members: dict[str, Any] = {MODES[mode]: schedule[mode]}
     if mode == "repeatInterval":
@@ -264,5 +265,5 @@ def _is_over(schedule: Mapping[str, Any], job: Mapping[str, Any], now: datetime)
 
 
 def _zoned(shown: str) -> str:
-    """As SAP shows it, which is UTC, in ISO's form."""
+    """Turns SAP's form of an instant, which is UTC, into ISO 8601."""
     return shown.replace(" ", "T") + "Z"

@@ -1,4 +1,4 @@
-"""Where copies of an import go: the SAP facade of a stack. A request makes at most 40 schedules, of at most 100 KB."""
+"""The target of an import: a stack's SAP facade. A request has at most 40 schedules and 100 KB."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONGEST_BODY = 100_000
 
 @dataclass(frozen=True)
 class Place:
-    """Where copies go: the name space of a credential, or with one of provider level that of a tenant."""
+    """The target of copies: the tenant of the credential, or the named one at provider level."""
 
     service: Service
     tenant: str | None
@@ -27,13 +27,13 @@ class Place:
         return {} if self.tenant is None else {"tenantId": self.tenant}
 
     def marked(self, mark: str) -> Any:
-        """The copy that an earlier run made, as SAP's API shows it."""
+        """Returns the copy from an earlier import in the form of SAP's API, None without one."""
         headers = {} if self.tenant is None else {"Sweephand-Tenant": self.tenant}
         found = self.service.call("GET", "/v1/jobs", headers=headers, query={"resourceId": mark})["items"]
         return self.named(found[0]["name"]) if found else None
 
     def copies(self, mark: str) -> Iterator[Any]:
-        """Yields the jobs whose mark begins so, as the native API shows them. Raises Failed."""
+        """Yields the jobs whose mark begins with `mark`, in the form of the native API. Raises Failed."""
         headers = {} if self.tenant is None else {"Sweephand-Tenant": self.tenant}
         query: dict[str, str | int] = {"collection": COLLECTION, "limit": 200}
         while True:
@@ -53,8 +53,10 @@ class Place:
             return None
 
     def create(self, body: Mapping[str, Any], mark: str) -> None:
-        """With more schedules than a request may have it is switched on when it has them all; who is cut off before
-        that finds it switched off, with what is missing. mark: what it is found again by.
+        """Creates a copy. mark: by which it is found again.
+
+        A job with more schedules than a request may have is switched on after the last one. If the import is
+        interrupted before that, the copy is switched off and incomplete, and the next import completes it.
         """
         first, rest = first_of(body)
         job_id = self._create({**body, "active": body["active"] and not rest, "schedules": first}, mark)
@@ -62,8 +64,10 @@ class Place:
             self.change(job_id, {"active": True} if body["active"] else {}, Form(dict(body)), Changes(rest, (), ()))
 
     def _create(self, body: Mapping[str, Any], mark: str) -> object:
-        """Its id. A name that is taken in the same moment is refused, but for a tenant by a credential of provider
-        level. A repeated request may find what the one before it made, whose answer was lost.
+        """Creates the job and returns its id.
+
+        A name that was taken in the meantime is refused, except with a credential of provider level. A repeated request
+        may find the job that a previous one with a lost answer created.
         """
         try:
             if self.tenant is None:
@@ -76,8 +80,9 @@ class Place:
             return there["_id"]
 
     def change(self, job_id: object, members: Mapping[str, Any], wanted: Form, schedules: Changes) -> None:
-        """What is switched off goes off first, what is switched on when all else is there. Schedules that are not
-        named in `schedules` keep their rhythm.
+        """Changes a copy. Switches it off before all other changes, and on after them.
+
+        Schedules that are not in `schedules` stay unchanged.
         """
         last = {"active": True} if schedules and members.get("active") else {}
         first = {name: value for name, value in members.items() if name not in last}
@@ -90,7 +95,7 @@ class Place:
         for schedule in schedules.new:
             self.service.call("POST", f"{where}/schedules", schedule)
         if schedules.new:
-            # One whose answer was lost was asked for again, and may be there twice.
+            # A request with a lost answer was repeated, so a schedule may exist twice.
             there = form(self.service.job(job_id), self.service.clock.now())
             self._remove(job_id, schedule_changes(wanted, there).gone)
         if last:
@@ -106,7 +111,7 @@ class Place:
 
 
 def first_of(body: Mapping[str, Any]) -> tuple[list[Any], Sequence[Any]]:
-    """The schedules that go along with a new job, and the others."""
+    """Returns the schedules in the request for a new job, and the remaining ones."""
     schedules: list[Any] = body["schedules"]
     size, fitting = _size({**body, "schedules": []}), 0
     for schedule in schedules[:SCHEDULES_AT_ONCE]:

@@ -1,4 +1,4 @@
-"""One side of an import: SAP's API, or the SAP facade of a stack, over HTTP."""
+"""A client for one side of an import: SAP's API, or the SAP facade of a stack."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from sweephand.sources import Clock
 PAGE = 100
 TIMEOUT_S = 30.0
 TRIES_UNTIL_ALLOWED = 12
-"""Of a request that is refused for its rate: these windows are a minute long."""
+"""How often a request is tried that is refused for its rate. The windows of such limits are a minute long."""
 TRIES = 4
-"""Of a request whose side fails, or does not answer."""
+"""How often a request is tried if its side fails or does not answer."""
 LONGEST_WAIT_S = 60.0
 
 
@@ -32,7 +32,7 @@ class Failed(Exception):
 
 @dataclass(frozen=True)
 class Access:
-    """Where a side is, and how it is shown who asks. token_url: for OAuth by client credentials; else Basic."""
+    """The address and credentials of one side. token_url: for OAuth client credentials; None for Basic."""
 
     url: str
     client_id: str
@@ -47,7 +47,7 @@ class Access:
 
 
 class ByToken(httpx.Auth):
-    """A token of client credentials, fetched when first needed and again when it is refused."""
+    """Authentication by OAuth client credentials. Fetches a token at its first use, and again if it is refused."""
 
     requires_response_body = True
 
@@ -69,7 +69,7 @@ class ByToken(httpx.Auth):
             yield request
 
     def _fetch(self) -> Generator[httpx.Request, httpx.Response, None]:
-        """Raises Failed, or TransportError where it is worth asking again."""
+        """Fetches a token. Raises Failed, or TransportError if another try may succeed."""
         form = {"grant_type": "client_credentials", "response_type": "token"}
         request = httpx.Request("POST", self._url, data=form, headers={"Accept": "application/json"})
         answer = yield next(self._pair.auth_flow(request))
@@ -82,7 +82,7 @@ class ByToken(httpx.Auth):
 
 
 def service_key(path: str) -> Access:
-    """A service key of an instance, as the cockpit and `cf service-key` show it, or the VCAP_SERVICES of a binding.
+    """Reads a service key from the cockpit or `cf service-key`, or the VCAP_SERVICES of a binding.
 
     Raises Failed.
     """
@@ -103,7 +103,7 @@ def service_key(path: str) -> Access:
 
 
 def _credentials(given: Any) -> dict[str, Any] | None:
-    """The object with the address, however deep it lies: below VCAP_SERVICES, a service's label, `credentials`."""
+    """Returns the object with the address, below VCAP_SERVICES, a service's label or `credentials`."""
     if isinstance(given, list):
         return next((found for each in given if (found := _credentials(each))), None)
     if not isinstance(given, dict):
@@ -116,7 +116,7 @@ def _credentials(given: Any) -> dict[str, Any] | None:
 
 @dataclass(frozen=True)
 class Service:
-    """base_url: without a slash at its end. clock: for waiting."""
+    """A client of one side. base_url: without a slash at the end. clock: for waiting."""
 
     base_url: str
     client: httpx.Client
@@ -136,7 +136,7 @@ class Service:
         query: Mapping[str, str | int] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Any:
-        """The answer's JSON. What may pass is waited for. Raises Failed with the service's own words."""
+        """Returns the answer's JSON. Retries temporary errors. Raises Failed with the service's own message."""
         faults = 0
         for _ in range(TRIES_UNTIL_ALLOWED):
             try:
@@ -154,7 +154,7 @@ class Service:
             if wait_s is None:
                 wait_s, faults = 2.0**faults, faults + 1
             self.clock.sleep(wait_s)
-        raise Failed(f"{method} {self.base_url}{path}: is told to wait again and again")
+        raise Failed(f"{method} {self.base_url}{path}: is asked to wait again and again")
 
     def _told(self, method: str, path: str, answer: httpx.Response) -> Any:
         told = _json(answer)
@@ -165,23 +165,23 @@ class Service:
         raise Failed(reason, answer.status_code)
 
     def listed(self, tenant: str | None) -> Iterator[dict[str, Any]]:
-        """All jobs as the list shows them. tenant: only this one's. Raises Failed."""
+        """Yields all jobs of the list. tenant: only this one's. Raises Failed."""
         narrowed = {} if tenant is None else {"tenantId": tenant}
         offset = 0
         while True:
             page = self.call("GET", "/scheduler/jobs", query={"page_size": PAGE, "offset": offset, **narrowed})
             if not isinstance(page, dict) or not isinstance(page.get("results"), list):
-                raise Failed(f"{self.base_url}/scheduler/jobs: its answer is no list of jobs")
+                raise Failed(f"{self.base_url}/scheduler/jobs: its answer is not a list of jobs")
             yield from page["results"]
             offset += PAGE
             if not page["results"] or (page.get("next_url") is None and offset >= page.get("total", 0)):
                 return
 
     def job(self, job_id: object) -> dict[str, Any]:
-        """With its schedules. Raises Failed."""
+        """Returns a job with its schedules. Raises Failed."""
         found = self.call("GET", f"/scheduler/jobs/{job_id}", query={"displaySchedules": "true"})
         if not isinstance(found, dict):
-            raise Failed(f"{self.base_url}/scheduler/jobs/{job_id}: its answer is no job")
+            raise Failed(f"{self.base_url}/scheduler/jobs/{job_id}: its answer is not a job")
         return found
 
 
@@ -197,7 +197,7 @@ def _may_pass(status: int) -> bool:
 
 
 def _asked_to_wait(answer: httpx.Response) -> float | None:
-    """Seconds; None where the answer does not say."""
+    """Returns the seconds to wait, None if the answer does not say."""
     given = answer.headers.get("retry-after", "")
     if given.isascii() and given.isdigit():
         return min(float(given), LONGEST_WAIT_S)

@@ -30,7 +30,7 @@ OWN_PORT = 9000
 
 
 def where(stack: StackFile, place: Settings) -> str:
-    """Returns what the user wants to know first: where everything is, and a line that makes a job."""
+    """Returns the first information for the user: all addresses, and a command that creates a job."""
     credential = stack.tenants[jobs.TENANT]
     body = (
         f'{{"name": "mine", "schedules": [{{"every": "PT5S"}}], '
@@ -43,7 +43,7 @@ Sweephand is up.
   AWS endpoint      {stack.aws_endpoint_url}
   logs              make logs
 
-A job of your own against an endpoint of your own, in other terminals:
+Your own job for your own endpoint, in other terminals:
   python3 examples/own_endpoint/endpoint.py --port {OWN_PORT}
   curl -u {credential.client_id}:{credential.secret} {stack.base_url}/v1/jobs \\
     -H 'Content-Type: application/json' \\
@@ -52,10 +52,10 @@ A job of your own against an endpoint of your own, in other terminals:
 
 
 class Demo:
-    """The demo: its endpoint first, then its jobs on a running stack, and the ledger as it grows."""
+    """The demo: first its endpoint, then its jobs on a running stack, and then the growing ledger."""
 
     def __init__(self, place: Settings, clock: Clock) -> None:
-        """Opens the endpoint, or finds the one of another demo of this stack."""
+        """Opens the endpoint, or uses the one of another demo on this stack."""
         self._clock = clock
         self._since = clock.now()
         standing = endpoint.standing(place.folder)
@@ -68,10 +68,9 @@ class Demo:
         return self._endpoint
 
     def load(self, stack: StackFile, show: Callable[[str], None], *, all_since_start: bool) -> None:
-        """Makes the jobs and begins to follow.
+        """Creates the jobs and starts to follow their runs.
 
-        all_since_start: show also what has finished since we opened the endpoint; a stack that comes back catches up
-        at once.
+        all_since_start: also show runs since the endpoint was opened; a restarted stack catches up at once.
         """
         self._apis = {tenant: Api(stack.base_url, pair) for tenant, pair in stack.tenants.items()}
         self._ids = jobs.ensure(self._apis[jobs.TENANT], self._jobs)
@@ -81,14 +80,14 @@ class Demo:
         self._follower = Follower(self._apis, self._arrivals, self._clock, show, since)
 
     def follow(self, seconds: float | None) -> None:
-        """Shows what finishes, for so many seconds, or until it is interrupted. Raises Refused, Unreachable."""
+        """Shows runs that finish, for a number of seconds or until interrupted. Raises Refused, Unreachable."""
         end = None if seconds is None else self._clock.monotonic() + seconds
         while end is None or self._clock.monotonic() < end:
             self._follower.step()
             self._clock.sleep(STEP_S)
 
     def summary(self) -> report.Summary:
-        """What has happened since the demo began."""
+        """Returns the summary since the demo began."""
         window = report.Window(self._begin, self._clock.now())
         runs = list(self._follower.runs.values())
         demos = {demo_job.name: demo_job for demo_job in self._jobs}
@@ -105,7 +104,7 @@ class Demo:
         return report.Summary(window, lateness, lost, states, unfinished)
 
     def close(self, *, suspend: bool) -> None:
-        """suspend: switch the jobs off, because the stack stays up and the endpoint goes (if it is ours)."""
+        """Ends the demo. suspend: switch the jobs off if the endpoint is ours, because the stack stays up."""
         try:
             if suspend and self._endpoint is not None:
                 jobs.suspend(self._apis[jobs.TENANT], list(self._ids.values()))
@@ -124,7 +123,7 @@ class Demo:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """SIGTERM and SIGHUP end the command as Ctrl-C does: with the summary, and the stack stopped in order."""
+    """Makes SIGTERM and SIGHUP end the command like Ctrl-C: with the summary and an orderly stop of the stack."""
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -138,9 +137,9 @@ def interruptible() -> Iterator[None]:
 
 
 def run_demo(place: Settings, clock: Clock, *, seconds: float | None) -> int:
-    """The demo, for so many seconds or until Ctrl-C. With seconds: the summary alone, and its verdict as status."""
+    """Runs the demo until Ctrl-C or for `seconds`; then prints only the summary, whose verdict is the exit status."""
     quiet = seconds is not None
-    the_demo = Demo(place, clock)  # before the stack: what it catches up with meets the endpoint
+    the_demo = Demo(place, clock)  # before the stack, which may call the endpoint at once to catch up
     try:
         running = control.start(place, clock, say_error if quiet else say, owned=True)
         try:
@@ -149,7 +148,7 @@ def run_demo(place: Settings, clock: Clock, *, seconds: float | None) -> int:
             summary = _follow(the_demo, running, seconds)
             say("\n".join(summary.lines()))
         except Unreachable as error:
-            raise EmulatorFailed(f"The stack is gone ({error}). See {place.folder.service_log}") from error
+            raise EmulatorFailed(f"The stack has stopped ({error}). See {place.folder.service_log}") from error
         finally:
             if running.ours and not quiet:
                 say("Stopping; the state is kept ...")
@@ -193,7 +192,7 @@ def stop(place: Settings, clock: Clock) -> int:
 
 
 def deploy(place: Settings, clock: Clock, stack_name: str | None) -> int:
-    """Puts today's code and template on the running stack; or mends a stack that the SAM CLI put on its emulator."""
+    """Deploys the current code and template to the running stack, or repairs a stack that the SAM CLI deployed."""
     running = control.attach(place, clock)
     if running is None:
         raise NotRunning(f"No stack runs in {place.folder.root}.")
@@ -202,7 +201,7 @@ def deploy(place: Settings, clock: Clock, stack_name: str | None) -> int:
 
 
 def show_logs(place: Settings, clock: Clock, function: str | None, minutes: float, *, follow: bool) -> int:
-    """Prints what the functions have logged, oldest first; with follow, on until it is interrupted."""
+    """Prints the functions' log lines, oldest first; with follow, continues until interrupted."""
     from sweephand.local import logs  # noqa: PLC0415 - boto3 is slow to import
 
     running = control.attach(place, clock)
@@ -220,15 +219,15 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("run", help="start, load the demo and follow the ledger until Ctrl-C")
     commands.add_parser("stack", help="start in the background; returns when ready")
-    commands.add_parser("stop", help="stop the background stack; its state is kept")
-    report_command = commands.add_parser("report", help="run the demo for a while and print its summary alone")
+    commands.add_parser("stop", help="stop the background stack; its state is saved")
+    report_command = commands.add_parser("report", help="run the demo for a while and print only its summary")
     report_command.add_argument("--seconds", type=float, default=300.0)
     logs_command = commands.add_parser("logs", help="print the log lines of the functions")
-    logs_command.add_argument("--function", help="api, sweeper, executor, ...; without it all")
+    logs_command.add_argument("--function", help="api, sweeper, executor, ...; by default all")
     logs_command.add_argument("--minutes", type=float, default=10.0)
     logs_command.add_argument("--follow", action="store_true")
-    deploy_command = commands.add_parser("deploy", help="put today's code and template on the running stack")
-    deploy_command.add_argument("--repair", metavar="STACK", help="only mend a stack that `sam deploy` made there")
+    deploy_command = commands.add_parser("deploy", help="deploy the current code and template to the running stack")
+    deploy_command.add_argument("--repair", metavar="STACK", help="only repair a stack that `sam deploy` created there")
     serve_command = commands.add_parser("serve")
     serve_command.add_argument("report_to", type=int)
     serve_command.add_argument("owner")
@@ -262,7 +261,7 @@ def main(arguments: list[str]) -> int:
         say_error(str(failure))
         return failure.status
     except (Refused, Unreachable) as error:
-        say_error(f"The stack's API gave no such answer as was expected: {error}")
+        say_error(f"The stack's API gave an unexpected answer: {error}")
         return LocalFailure.status
     except KeyboardInterrupt:
         return 130

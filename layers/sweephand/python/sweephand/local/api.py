@@ -1,4 +1,4 @@
-"""A small client of the public API, as any user could write it."""
+"""A small client of the public API, like one that any user could write."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TIMEOUT_S = 30.0
 
 
 class Refused(Exception):
-    """An answer other than 2xx. code: of the problem document, empty where the answer is none."""
+    """An answer other than 2xx. code: of the problem document, empty without one."""
 
     def __init__(self, method: str, path: str, response: httpx.Response) -> None:
         problem = _json(response)
@@ -26,7 +26,7 @@ class Refused(Exception):
 
 
 class Unreachable(Exception):
-    """No answer: the stack is gone, or going."""
+    """No answer: the stack has stopped or is stopping."""
 
 
 def _json(response: httpx.Response) -> Any:
@@ -37,10 +37,10 @@ def _json(response: httpx.Response) -> Any:
 
 
 class Api:
-    """Calls of one credential. Safe to use from several threads."""
+    """A client with one credential. Safe for threads."""
 
     def __init__(self, base_url: str, credential: Credential, *, for_tenant: str | None = None) -> None:
-        """for_tenant: the tenant that a provider-level credential acts for."""
+        """Creates a client. for_tenant: the tenant that a provider-level credential acts for."""
         headers = {} if for_tenant is None else {"Sweephand-Tenant": for_tenant}
         auth = httpx.BasicAuth(credential.client_id, credential.secret)
         self._client = httpx.Client(
@@ -48,7 +48,7 @@ class Api:
         )
 
     def call(self, method: str, path: str, body: Any = None, *, query: Mapping[str, str | int] | None = None) -> Any:
-        """The answer's JSON, None if it has none. Raises Refused, Unreachable."""
+        """Returns the answer's JSON, None without any. Raises Refused, Unreachable."""
         try:
             response = self._client.request(method, path, json=body, params=query)
         except httpx.TransportError as error:
@@ -60,7 +60,7 @@ class Api:
     def pages(
         self, path: str, *, limit: int = PAGE, query: Mapping[str, str | int] | None = None
     ) -> Iterator[list[Any]]:
-        """The pages of a list, as they are asked for."""
+        """Yields the pages of a list on demand."""
         cursor: str | None = None
         while True:
             more = {} if cursor is None else {"cursor": cursor}
@@ -71,7 +71,7 @@ class Api:
                 return
 
     def items(self, path: str, *, query: Mapping[str, str | int] | None = None) -> Iterator[Any]:
-        """Every item of a list."""
+        """Yields every item of a list."""
         for page in self.pages(path, query=query):
             yield from page
 

@@ -1,4 +1,4 @@
-"""What the user reads."""
+"""Output for the user."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import sys
 
 
 def say(text: str) -> None:
-    """One or more lines on standard output, at once."""
+    """Writes lines to standard output and flushes."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
 
 def say_error(text: str) -> None:
-    """One or more lines on standard error, at once."""
+    """Writes lines to standard error and flushes."""
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()

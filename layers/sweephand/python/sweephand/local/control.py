@@ -1,4 +1,4 @@
-"""The stack seen from the command line: attach to it, start it, stop it."""
+"""The commands' view of the stack: attach to it, start it, stop it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ GOES_DOWN_WITHIN_S = 60.0
 
 @dataclass(frozen=True)
 class Running:
-    """A stack that answers. owner: our end of the pipe whose closing ends the stack; None if it is not ours to end.
+    """A stack that answers. owner: our end of the pipe whose closing stops the stack; None if we did not start it.
 
     process: the background process, if we started it.
     """
@@ -44,7 +44,7 @@ class Running:
 
 
 def attach(settings: Settings, clock: Clock) -> Running | None:
-    """The stack that runs in the folder, once it is ready; None if there is none."""
+    """Returns the stack that runs in the folder, once it is ready; None if there is none."""
     end = clock.monotonic() + COMES_UP_WITHIN_S
     while held(settings.folder):
         stack = stack_file.read(settings.folder) if holder(settings.folder) is not None else None
@@ -52,16 +52,16 @@ def attach(settings: Settings, clock: Clock) -> Running | None:
             return Running(stack)
         if clock.monotonic() > end:
             raise EmulatorFailed(
-                f"The stack in {settings.folder.root} does not come up. See {settings.folder.service_log}"
+                f"The stack in {settings.folder.root} does not start. See {settings.folder.service_log}"
             )
         clock.sleep(0.1)
     return None
 
 
 def start(settings: Settings, clock: Clock, say: Callable[[str], None], *, owned: bool) -> Running:
-    """Starts the stack, or attaches to the one that runs. owned: it ends with this process, however that ends.
+    """Starts the stack, or attaches to the running one. owned: it stops when this process ends, in whatever way.
 
-    Raises LocalFailure, of the kind that the background process met.
+    Raises LocalFailure, with the class that the background process reports.
     """
     attached = attach(settings, clock)
     if attached is not None:
@@ -96,7 +96,7 @@ def start(settings: Settings, clock: Clock, say: Callable[[str], None], *, owned
         raise
     stack = stack_file.read(settings.folder)
     if stack is None:
-        raise EmulatorFailed(f"The stack ended as soon as it was up. See {settings.folder.service_log}")
+        raise EmulatorFailed(f"The stack stopped just after its start. See {settings.folder.service_log}")
     if not owned:
         os.close(owner)
         return Running(stack, process=child)
@@ -104,7 +104,7 @@ def start(settings: Settings, clock: Clock, say: Callable[[str], None], *, owned
 
 
 class _SomebodyElse(Exception):
-    """Another process took the lock between our look and our start."""
+    """Another process took the lock between our check and our start."""
 
 
 def _environment(settings: Settings) -> dict[str, str]:
@@ -131,11 +131,11 @@ def _follow_start(report: int, say: Callable[[str], None], settings: Settings) -
                 raise BY_STATUS.get(message["status"], LocalFailure)(message["failed"])
             else:
                 return
-    raise EmulatorFailed(f"The stack ended before it was up. See {settings.folder.service_log}")
+    raise EmulatorFailed(f"The stack stopped during its start. See {settings.folder.service_log}")
 
 
 def stop(settings: Settings, clock: Clock) -> None:
-    """Ends the stack of the folder; its state is saved. Raises NotRunning if there is none."""
+    """Stops the stack of the folder; its state is saved. Raises NotRunning if there is none."""
     if not held(settings.folder):
         raise NotRunning(f"No stack runs in {settings.folder.root}.")
     process = holder(settings.folder)
@@ -148,12 +148,14 @@ def _await_end(settings: Settings, clock: Clock) -> None:
     end = clock.monotonic() + GOES_DOWN_WITHIN_S
     while held(settings.folder):
         if clock.monotonic() > end:
-            raise EmulatorFailed(f"The stack in {settings.folder.root} does not end. See {settings.folder.service_log}")
+            raise EmulatorFailed(
+                f"The stack in {settings.folder.root} does not stop. See {settings.folder.service_log}"
+            )
         clock.sleep(0.05)
 
 
 def release(running: Running, settings: Settings, clock: Clock) -> None:
-    """Ends a stack that is ours; leaves any other alone."""
+    """Stops a stack that is ours; leaves any other alone."""
     if running.owner is None:
         return
     os.close(running.owner)
@@ -163,9 +165,9 @@ def release(running: Running, settings: Settings, clock: Clock) -> None:
 
 
 def redeploy(running: Running, settings: Settings, clock: Clock, repair_only: str | None) -> None:
-    """Puts the present code and template on the running stack. Raises DeployFailed.
+    """Deploys the current code and template to the running stack. Raises DeployFailed.
 
-    repair_only: name of another stack on the same emulator, made by the SAM CLI: it gets what the emulator left out.
+    repair_only: name of another stack on the same emulator, deployed by the SAM CLI, which is only repaired.
     """
     from sweephand.local.aws import deploy as deploys  # noqa: PLC0415 - boto3 is slow to import
     from sweephand.local.aws import template as templates  # noqa: PLC0415

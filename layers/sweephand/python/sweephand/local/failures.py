@@ -1,10 +1,10 @@
-"""What can go wrong with the local stack. Each failure is one clear line for the user and an exit status of its own."""
+"""Failures of the local stack. Each one is a clear line for the user and has its own exit status."""
 
 from __future__ import annotations
 
 
 class LocalFailure(Exception):
-    """The message is the line that the user reads; status is the exit status of the command."""
+    """A failure. The message is the line for the user; status is the exit status of the command."""
 
     status = 1
 

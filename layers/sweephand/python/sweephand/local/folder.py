@@ -1,4 +1,4 @@
-"""The state folder: who uses it now, what is kept in it, and whether it can be used by this version."""
+"""The state folder: its files, its lock, and the check that this version can use it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TAKE_ATTEMPTS = 10
 
 
 def write_private(path: Path, value: Any) -> None:
-    """Replaces `path` by `value` as JSON, whole or not at all, readable by its owner only."""
+    """Writes `value` as JSON to `path` atomically, readable only by its owner."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -33,7 +33,7 @@ def write_private(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """The JSON in `path`; None where there is no such file, or only the half of one that a kill left."""
+    """Returns the JSON in `path`; None if the file does not exist or is incomplete after a kill."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):
@@ -42,7 +42,7 @@ def read_json(path: Path) -> Any:
 
 @dataclass(frozen=True)
 class StateFolder:
-    """One folder, one stack. Everything that outlives a stop is in here."""
+    """The folder of one stack, with everything that outlives a stop."""
 
     root: Path
 
@@ -82,9 +82,9 @@ class StateFolder:
         return f"rm -rf {shlex.quote(str(self.root))}"
 
     def check(self, data_shape: str) -> None:
-        """Raises ForeignState if what is kept here was written by another emulator or with other keys.
+        """Raises ForeignState if the state was written by another emulator or with other keys.
 
-        data_shape: what of the template cannot change under stored data (template.data_shape).
+        data_shape: the parts of the template that must fit the stored data (template.data_shape).
         """
         kept = read_json(self.manifest_file)
         if kept is None:
@@ -102,7 +102,7 @@ class StateFolder:
         raise ForeignState(f"The state in {self.root} is {why}. To start empty: {self.clear_command()}")
 
     def stamp(self, data_shape: str) -> None:
-        """Notes who writes here, so that `check` can tell the next version."""
+        """Writes the versions for `check` at the next start."""
         kept = {"format": FORMAT, "emulator": emulator_version(), "dataShape": data_shape}
         write_private(self.manifest_file, kept)
 
@@ -112,20 +112,23 @@ def emulator_version() -> str:
 
 
 class Lock:
-    """Held by the process that runs the stack, and by its emulator: the kernel frees it when the last of them has gone,
-    whatever killed it. So nobody reads a state that an orphaned emulator is still saving."""
+    """A lock that the process of the stack and its emulator share.
+
+    The kernel frees it when both have ended, for whatever reason. So nobody reads a state that an orphaned emulator is
+    still saving.
+    """
 
     def __init__(self, folder: StateFolder) -> None:
         folder.root.mkdir(parents=True, exist_ok=True)
         self._descriptor = os.open(folder.lock_file, os.O_RDWR | os.O_CREAT, 0o600)
 
     def take(self, clock: Clock) -> bool:
-        """Whether it is ours now. The holder's process id is written into it."""
+        """Takes the lock and writes our process id into it. Returns False if somebody else holds it."""
         for _ in range(TAKE_ATTEMPTS):
             try:
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                clock.sleep(0.05)  # somebody may just be looking (`held`)
+                clock.sleep(0.05)  # another process may just be checking it (`held`)
             else:
                 os.ftruncate(self._descriptor, 0)
                 os.pwrite(self._descriptor, str(os.getpid()).encode(), 0)
@@ -134,7 +137,7 @@ class Lock:
 
     @property
     def descriptor(self) -> int:
-        """For a child process that shall hold it too."""
+        """Returns the descriptor for a child process that must hold the lock too."""
         return self._descriptor
 
     def close(self) -> None:
@@ -142,7 +145,7 @@ class Lock:
 
 
 def held(folder: StateFolder) -> bool:
-    """Whether a stack runs in the folder, or is still coming up or going down."""
+    """Returns True if a stack runs in the folder, or is starting or stopping."""
     try:
         descriptor = os.open(folder.lock_file, os.O_RDWR)
     except FileNotFoundError:
@@ -158,7 +161,7 @@ def held(folder: StateFolder) -> bool:
 
 
 def holder(folder: StateFolder) -> int | None:
-    """The process that runs the stack of the folder; None if there is none, or only its emulator is left."""
+    """Returns the id of the stack's process; None if there is none or only its emulator is left."""
     if not held(folder):
         return None
     text = folder.lock_file.read_text(encoding="ascii", errors="replace")

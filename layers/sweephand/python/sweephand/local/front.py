@@ -1,8 +1,8 @@
 """A root URL on loopback for an HTTP API that the emulator only serves below a long path.
 
-Passes method, target, headers and body on byte for byte. It judges nothing but what API Gateway itself judges before it
-calls a function: the grammar of HTTP/1.1 (400), 10,240 bytes of head (431), 10 MB of body (413); 503 while nothing
-stands behind it.
+Forwards method, target, headers and body byte for byte. It refuses only what API Gateway itself refuses before it calls
+a function: violations of HTTP/1.1 (400), heads over 10,240 bytes (431), bodies over 10 MB (413). It answers 503 while
+the emulator does not.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ MAX_BODY_BYTES = 10_000_000
 IDLE_S = 75.0
 REQUEST_WITHIN_S = 60.0
 ANSWER_WITHIN_S = 30.0  # as API Gateway; no function of the template may take longer to answer a request
-# Each request that finds all workers of its function busy makes the emulator start another one, a second of CPU each:
-# a burst of 25 took half a minute. So few are passed on at once; the others wait, and are answered sooner.
+# If all workers of a function are busy, each further request makes the emulator start another one, for a second of CPU.
+# A burst of 25 took half a minute. With a few requests at once, the others wait but are answered sooner.
 AT_ONCE = 4
 LINGER_S = 5.0
 CHUNK = 65_536
 
-# Of one connection, not of the message (RFC 9110, 7.6.1); Host and Content-Length are set anew.
+# Headers of a connection, not of the message (RFC 9110, 7.6.1); Host and Content-Length are set again.
 HOP_BY_HOP = frozenset(
     {b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade", b"expect"}
 )
@@ -41,7 +41,7 @@ Headers = list[tuple[bytes, bytes]]
 
 @dataclass(frozen=True)
 class Upstream:
-    """Where the API is: host and port, and the path below which its root hangs (no slash at the end)."""
+    """The address of the API: host, port and the path of its root (without a slash at the end)."""
 
     host: str
     port: int
@@ -71,7 +71,7 @@ class _Refused(Exception):
 
 
 class _UpstreamGone(Exception):
-    """The connection to the emulator broke. before_answer: whether it had said nothing yet."""
+    """The connection to the emulator broke."""
 
 
 def _own_answer(status: int, message: str) -> Answer:
@@ -81,7 +81,7 @@ def _own_answer(status: int, message: str) -> Answer:
 
 
 def path_and_query(target: bytes) -> bytes | None:
-    """The target in origin form (`/path?query`); None for a form that names no path of ours (RFC 9112, 3.2)."""
+    """Returns the target in origin form (`/path?query`), None for forms without a path (RFC 9112, 3.2)."""
     if target.startswith(b"/"):
         return target
     scheme, separator, rest = target.partition(b"://")
@@ -93,7 +93,7 @@ def path_and_query(target: bytes) -> bytes | None:
 
 
 def end_to_end(headers: Sequence[tuple[bytes, bytes]]) -> Headers:
-    """The headers without those of one connection, and those that Connection names."""
+    """Returns the headers without those of a connection, including those that Connection names."""
     named = {
         token.strip().lower() for name, value in headers if name.lower() == b"connection" for token in value.split(b",")
     }
@@ -103,7 +103,7 @@ def end_to_end(headers: Sequence[tuple[bytes, bytes]]) -> Headers:
 
 
 class _Peer:
-    """One TCP connection and the grammar on it."""
+    """One TCP connection and its HTTP state."""
 
     def __init__(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, role: type[h11.CLIENT | h11.SERVER]
@@ -133,7 +133,7 @@ class _Peer:
 
 
 class _Exchange:
-    """One client's connection, with a connection of its own to the emulator: requests stay in order, clients apart."""
+    """A client's connection and its own connection to the emulator, which keeps requests in order and clients apart."""
 
     def __init__(self, client: _Peer, upstream: Upstream, places: asyncio.Semaphore) -> None:
         self._client = client
@@ -146,7 +146,7 @@ class _Exchange:
             while await self._one():
                 self._client.http.start_next_cycle()
         finally:
-            # Both before any wait: a cancellation may come in the middle of one.
+            # Close both before waiting, because a cancellation may interrupt a wait.
             peers = [peer for peer in (self._behind, self._client) if peer is not None]
             for peer in peers:
                 peer.writer.close()
@@ -154,7 +154,7 @@ class _Exchange:
                 await peer.close()
 
     async def _one(self) -> bool:
-        """Answers one request. Whether another may follow on this connection."""
+        """Answers one request. Returns True if another may follow on this connection."""
         try:
             request = await self._request()
             if request is None:
@@ -204,7 +204,7 @@ class _Exchange:
             raise h11.RemoteProtocolError("the request ended too early")
 
     async def _forward(self, request: Request) -> Answer:
-        """The emulator's answer. A connection that it closed while idle is made anew, once."""
+        """Returns the emulator's answer. Opens an idle connection again, once, if the emulator has closed it."""
         kept = self._behind is not None
         try:
             async with asyncio.timeout(ANSWER_WITHIN_S), self._places:
@@ -262,7 +262,7 @@ class _Exchange:
             await behind.close()
 
     async def _answer(self, answer: Answer, *, last: bool = False) -> None:
-        """Writes the answer. last: the connection ends after it, however much of the request is still on its way."""
+        """Writes the answer. last: closes the connection after it, even if the request has not fully arrived."""
         headers = list(answer.headers)
         bodiless = answer.status in {204, 304}
         if not bodiless and not any(name.lower() == b"content-length" for name, _ in headers):
@@ -276,7 +276,7 @@ class _Exchange:
             await self._drain()
 
     async def _drain(self) -> None:
-        """Reads what the client still sends: closing at once would make its system throw our answer away."""
+        """Reads the rest of the request. Closing at once would make the client's system discard our answer."""
         self._client.writer.write_eof()
         with contextlib.suppress(TimeoutError, OSError):
             async with asyncio.timeout(LINGER_S):
@@ -294,7 +294,7 @@ def _reason(status: int) -> bytes:
 
 
 class Front:
-    """Serves on a socket that is bound already, in a thread of its own."""
+    """A server in its own thread, on a socket that is already bound."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
@@ -331,13 +331,13 @@ class Front:
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
-        for _ in range(3):  # closed connections still have a last word with the loop
+        for _ in range(3):  # closed connections still have callbacks in the loop
             await asyncio.sleep(0)
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         assert self._upstream is not None
         exchange = _Exchange(_Peer(reader, writer, h11.SERVER), self._upstream, self._places)
-        # A client that goes away, stays silent or is cut off at our stop ends its own connection and nothing else.
+        # A client that disconnects, stays silent or is interrupted by our stop ends only its own connection.
         with contextlib.suppress(OSError, TimeoutError, h11.LocalProtocolError, asyncio.CancelledError):
             await exchange.run()
 

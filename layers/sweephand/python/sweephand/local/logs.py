@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 LOOK_EVERY_S = 1.0
 FRAMES = ("START RequestId", "END RequestId", "REPORT RequestId", "INIT_START")
-"""What the runtime itself writes around each call."""
+"""The lines that the runtime itself writes around each call."""
 
 
 def show(
     stack: StackFile, clock: Clock, say: Callable[[str], None], *, function: str | None, minutes: float, follow: bool
 ) -> None:
-    """Says each line as `time role line`, oldest first. function: its role in stack.json; None: all.
+    """Prints each line as `time role line`, oldest first. function: its role in stack.json; None for all.
 
     Raises LocalFailure for a role that the stack does not have.
     """

@@ -1,7 +1,7 @@
-"""The process that runs a stack: emulator, deploy, front, tenants, first sweep and audit; then it waits for its end.
+"""The process that runs a stack: emulator, deploy, front, tenants, first sweep and audit; then it waits for the stop.
 
-It lives in the background under a lock on the state folder. What it has to say goes through a pipe to whoever started
-it, one JSON object a line: {"say": text}, {"failed": text, "status": n} or {"ready": true}.
+It runs in the background with a lock on the state folder. It sends messages through a pipe to the process that started
+it, one JSON object per line: {"say": text}, {"failed": text, "status": n} or {"ready": true}.
 """
 
 from __future__ import annotations
@@ -89,8 +89,11 @@ class Service:
         stack_file.write(self._folder, described)
 
     def _recover(self, aws: Aws, stack: Stack) -> None:
-        """One sweep and the whole audit: a killed emulator's table and queue may be seconds apart, and the rule first
-        ticks a minute from now. A failure is told and leaves the stack up: the user will want to look at it."""
+        """Runs one sweep and the whole audit.
+
+        The table and the queues of a killed emulator may be seconds apart, and the first tick comes after a minute. A
+        failure is reported and leaves the stack up, so that the user can inspect it.
+        """
         for role, event in (("sweeper", SWEEP_EVENT), ("auditor", AUDIT_EVENT)):
             try:
                 aws.invoke(stack.outputs[stack_file.FUNCTION_OUTPUTS[role]], event)
@@ -101,7 +104,7 @@ class Service:
         return self._emulator is not None and self._emulator.running()
 
     def stop(self) -> None:
-        """Ends what was started, in whatever state the start was left; the state is saved."""
+        """Stops everything that was started, even after an incomplete start. The state is saved."""
         self._folder.stack_file.unlink(missing_ok=True)
         if self._front is not None:
             self._front.close()
@@ -110,7 +113,7 @@ class Service:
 
 
 class Report:
-    """Our end of the pipe to whoever started us. They may leave before we do."""
+    """Our end of the pipe to the process that started us, which may end before we do."""
 
     def __init__(self, descriptor: int) -> None:
         self._pipe = os.fdopen(descriptor, "w", encoding="utf-8")
@@ -126,9 +129,9 @@ class Report:
 
 
 def serve(settings: Settings, clock: Clock, chance: Chance, *, report_to: int, owner: int | None) -> int:
-    """The background process. Returns its exit status.
+    """Runs the background process. Returns its exit status.
 
-    report_to: descriptor of the pipe. owner: descriptor of a pipe whose end says that our owner is gone, or None.
+    report_to: descriptor of the pipe. owner: descriptor of a pipe that closes when our owner ends, or None.
     """
     report = Report(report_to)
     lock = Lock(settings.folder)

@@ -1,4 +1,4 @@
-"""What the user may choose about the local stack, and what the stack is told of it."""
+"""The user's settings of the local stack, and the template's parameters for it."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 DEFAULT_PORT = 8080
 PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 CHECKOUT = PACKAGE_ROOT.parents[2]
-# What the local stack sets itself, or what the rows that it keeps depend on.
+# Parameters that the local stack sets itself.
 NOT_TO_CHOOSE = frozenset({"EndpointUrl", "PublicBaseUrl"})
 TARGET_ROLE = "arn:aws:iam::000000000000:role/sweephand-targets"
-"""By which jobs act on the embedded AWS, which asks no role whom it trusts."""
+"""The role of jobs on the embedded AWS, which does not check trust policies."""
 TASK_CLUSTER, TASK_FAMILY = "sweephand-tasks", "sweephand-task"
 TASK_DEFINITIONS = f"arn:aws:ecs:us-east-1:000000000000:task-definition/{TASK_FAMILY}:*"
-"""What jobs may run as tasks on the embedded AWS, once the user has registered it there."""
-# Between the background process and its starter only: two started at once, and the other was first.
+"""The tasks that jobs may run on the embedded AWS, once the user has registered them there."""
+# Only between the background process and its starter: two were started at once, and the other one was first.
 ALREADY_RUNNING = 9
 
 
 @dataclass(frozen=True)
 class Settings:
-    """template: path of template.yaml. port: of the base URL. aws_port: of the emulator, None for the usual one.
+    """The settings. template: path of template.yaml. port: of the base URL. aws_port: of the emulator, None by default.
 
-    aws_also_on: an address beside loopback at which the emulator listens, or None. chosen: parameters of the template.
+    aws_also_on: a second address for the emulator next to loopback, or None. chosen: parameters of the template.
     """
 
     folder: StateFolder
@@ -44,7 +44,7 @@ class Settings:
 
 
 def parameters(base_url: str, chosen: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The template's parameters on a user's machine: jobs may call loopback, and by http. chosen: goes before that."""
+    """Returns the template's parameters: jobs may call loopback, also by http. chosen: overrides the defaults."""
     return {
         "AllowedPrivateTargets": "127.0.0.0/8,::1/128",
         "PlainHttpTargets": "allow",
@@ -58,16 +58,19 @@ def parameters(base_url: str, chosen: Mapping[str, str] | None = None) -> dict[s
 
 
 def read(environment: Mapping[str, str]) -> Settings:
-    """SWEEPHAND_STATE: state folder. SWEEPHAND_PORT: of the base URL, 0 for a free one. SWEEPHAND_AWS_PORT: of the
-    emulator. SWEEPHAND_AWS_ALSO_ON: an address beside loopback at which it listens, for `sam local` on Linux.
-    SWEEPHAND_PARAMETERS: of the template, `Name=value Other='a b'`. SWEEPHAND_TEMPLATE: another template than the
-    checkout's. Raises LocalFailure."""
+    """Reads the settings from the environment. Raises LocalFailure.
+
+    SWEEPHAND_STATE: the state folder. SWEEPHAND_PORT: the port of the base URL, 0 for a free one. SWEEPHAND_AWS_PORT:
+    the emulator's port. SWEEPHAND_AWS_ALSO_ON: a second address for the emulator next to loopback, for `sam local` on
+    Linux. SWEEPHAND_PARAMETERS: parameters of the template, `Name=value Other='a b'`. SWEEPHAND_TEMPLATE: a template
+    to use instead of the checkout's.
+    """
     port = environment.get("SWEEPHAND_PORT") or str(DEFAULT_PORT)
     if not port.isdigit() or int(port) > 65_535:
-        raise LocalFailure(f"SWEEPHAND_PORT={port} is no port: 0 to 65535.")
+        raise LocalFailure(f"SWEEPHAND_PORT={port} is not a port: use 0 to 65535.")
     state = Path(environment.get("SWEEPHAND_STATE") or CHECKOUT / ".local").absolute()
     if any(place.exists() and not place.is_dir() for place in (state, *state.parents)):
-        raise LocalFailure(f"SWEEPHAND_STATE={state} cannot be a folder: a file is in its way.")
+        raise LocalFailure(f"SWEEPHAND_STATE={state} cannot be a folder: there is a file in its path.")
     return Settings(
         folder=StateFolder(state),
         template=Path(environment.get("SWEEPHAND_TEMPLATE") or CHECKOUT / "template.yaml").absolute(),
@@ -79,28 +82,31 @@ def read(environment: Mapping[str, str]) -> Settings:
 
 
 def _chosen(text: str) -> dict[str, str]:
-    """Parameters as a shell would read them; whether the template knows them, its deploy will say."""
+    """Reads parameters like a shell. The deploy checks that the template has them."""
     try:
         pairs = [word.partition("=") for word in shlex.split(text)]
     except ValueError as wrong:
         raise LocalFailure(f"SWEEPHAND_PARAMETERS cannot be read: {wrong}.") from None
     for name, sign, _ in pairs:
         if not sign or not name.isalnum():
-            raise LocalFailure(f"SWEEPHAND_PARAMETERS: {name} is not written Name=value.")
+            raise LocalFailure(f"SWEEPHAND_PARAMETERS: {name} must have the form Name=value.")
         if name in NOT_TO_CHOOSE:
-            raise LocalFailure(f"SWEEPHAND_PARAMETERS: {name} is the local stack's own.")
+            raise LocalFailure(f"SWEEPHAND_PARAMETERS: {name} is set by the local stack itself.")
     return {name: value for name, _, value in pairs}
 
 
 def _bridge(address: str | None) -> str | None:
-    """The address, if it can be that of a container engine's bridge. Whoever reaches the emulator may run code as a
-    function, so an address that stands for all of them, or is reached from everywhere, is refused."""
+    """Returns the address if it can be that of a container engine's bridge.
+
+    Everyone who reaches the emulator can run code as a function. The unspecified address and public ones are therefore
+    refused.
+    """
     if address is None:
         return None
     try:
         parsed = ipaddress.IPv4Address(address)
     except ValueError:
-        raise LocalFailure(f"SWEEPHAND_AWS_ALSO_ON={address} is no IPv4 address, such as 172.17.0.1.") from None
+        raise LocalFailure(f"SWEEPHAND_AWS_ALSO_ON={address} is not an IPv4 address such as 172.17.0.1.") from None
     if parsed.is_unspecified or parsed.is_loopback or not parsed.is_private:
         raise LocalFailure(f"SWEEPHAND_AWS_ALSO_ON={address} is not the address of a container engine's bridge.")
     return address

@@ -1,4 +1,4 @@
-"""`stack.json`: where everything of the running stack is. Tools and tests read it; it is there while the stack runs."""
+"""The file `stack.json` with all addresses of the running stack, for tools and tests. Removed at the stop."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sweephand.local.folder import StateFolder
 
 PROVIDER_CLIENT = "provider.admin"
-# Output of the template by the role of the function.
+# Output of the template, by the function's role.
 FUNCTION_OUTPUTS = {
     "api": "ApiFunctionName",
     "sapApi": "SapApiFunctionName",
@@ -26,7 +26,7 @@ FUNCTION_OUTPUTS = {
     "operations": "OperationsFunctionName",
 }
 OPTIONAL = frozenset({"sapApi"})
-"""Functions that a parameter of the template leaves out."""
+"""Functions that a parameter of the template can leave out."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class StackFile:
 def describe(
     base_url: str, aws: Aws, stack: Stack, *, provider: Credential, tenants: Mapping[str, Credential]
 ) -> StackFile:
-    """The file for a deployed stack. Raises KeyError for a template without one of the outputs that the file names."""
+    """Returns the file for a deployed stack. Raises KeyError if the template lacks an output that the file needs."""
     outputs = stack.outputs
     there = {role: output for role, output in FUNCTION_OUTPUTS.items() if output in outputs or role not in OPTIONAL}
     return StackFile(
@@ -114,7 +114,7 @@ def describe(
 
 
 def _here(queue_url: str, aws: Aws) -> str:
-    """The queue's address at the port of today: an SDK may take a queue's address for its endpoint."""
+    """Returns the queue's address with the current port, because an SDK may use it as its endpoint."""
     return aws.endpoint_url + urlsplit(queue_url).path
 
 
@@ -123,6 +123,6 @@ def write(folder: StateFolder, stack: StackFile) -> None:
 
 
 def read(folder: StateFolder) -> StackFile | None:
-    """None while no stack runs in the folder, or has not come up yet."""
+    """Reads the file. Returns None if no stack runs in the folder or it has not started yet."""
     value = read_json(folder.stack_file)
     return None if value is None else StackFile.from_json(value)

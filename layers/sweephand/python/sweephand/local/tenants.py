@@ -1,6 +1,6 @@
-"""The credentials of the local stack: the provider's, and those of two tenants, made through the public API.
+"""The credentials of the local stack: the provider's, and those of two tenants, created through the public API.
 
-They are kept in the state folder, so that they stay the same over restarts.
+They are stored in the state folder, so that they stay the same after restarts.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ CREDENTIAL_NAME = "local stack"
 
 @dataclass(frozen=True)
 class Kept:
-    """What the state folder knows. tenants: as far as they have been made."""
+    """The stored credentials. tenants: those that exist already."""
 
     provider: Credential
     tenants: Mapping[str, Credential]
 
 
 def kept(folder: StateFolder, chance: Chance) -> Kept:
-    """The credentials of this folder; a new folder gets a secret for the provider, fit for a curl line."""
+    """Returns the stored credentials. Creates the provider's secret in a new folder, fit for a curl command."""
     stored = read_json(folder.secrets_file) or {}
     if "provider" not in stored:
         stored = {"provider": chance.token(32).hex(), "tenants": {}}
@@ -50,7 +50,7 @@ def _store(folder: StateFolder, known: Kept) -> None:
 
 
 def ensure(folder: StateFolder, base_url: str, known: Kept) -> Kept:
-    """Both tenants with a credential that works, made where there is none. Raises Refused, Unreachable."""
+    """Returns working credentials of both tenants, and creates missing ones. Raises Refused, Unreachable."""
     made = dict(known.tenants)
     for tenant in TENANTS:
         if tenant not in made or not _works(base_url, made[tenant]):

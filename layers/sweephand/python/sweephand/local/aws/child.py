@@ -1,8 +1,8 @@
-"""What runs inside the emulator's process: MiniStack, with a journal of its tables and all else saved often.
+"""The main module of the emulator's process: MiniStack, with a journal of its tables and frequent saves of the rest.
 
-MiniStack saves on SIGTERM only, keeps every log line and metric for ever, looks once a second whether a
-delayed message is due (AWS hands it over within some 0.1 s), and reads a query's condition anew for every row of the
-partition (`shortcuts`). All of this is mended by names of its inside, which is why its version is pinned.
+MiniStack saves on SIGTERM only, keeps every log line and metric for ever, checks only once a second whether a delayed
+message is due (AWS delivers it within some 0.1 s), and parses a query's condition again for every row of the partition
+(`shortcuts`). All of this is repaired through its private names, which is why its version is pinned.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from sweephand.local.aws.journal import MARK, Journal
 from sweephand.sources import Clock, SystemClock
 
 SAVE_EVERY_S = 5.0
-# Saving competes with the emulator for the interpreter: at most a tenth of the time goes into it.
+# Saving competes with the emulator for the interpreter, so it takes at most a tenth of the time.
 REST_PER_SAVING = 9.0
 SAVE_ATTEMPTS = 5
 TABLES = "dynamodb"
-KEPT_STREAMS = 100  # one stream an invocation
+KEPT_STREAMS = 100  # one stream per invocation
 KEPT_POINTS = 2_000
 LOOK_EVERY_S = 0.2
 
@@ -32,7 +32,7 @@ Snapshots = Mapping[str, Callable[[], dict[str, Any] | None]]
 
 
 def save(snapshots: Snapshots, write: Callable[[str, dict[str, Any]], None]) -> list[str]:
-    """Writes each service's state. Returns the services that changed under every attempt to copy them."""
+    """Writes each service's state. Returns the services that changed during every attempt to copy them."""
     missed = []
     for service, snapshot in snapshots.items():
         for _ in range(SAVE_ATTEMPTS):
@@ -63,28 +63,28 @@ def trim_metrics(metrics: Any) -> None:
 
 
 class Saving:
-    """Writes what the emulator holds: tables by their journal, all other services every few seconds."""
+    """The saving of the emulator's state: tables by their journal, all other services every few seconds."""
 
     def __init__(self, services: Callable[[], Snapshots], write: Callable[[str, dict[str, Any]], None]) -> None:
-        """services: how each is copied, as they are loaded now. write: one service's copy to its file."""
+        """Creates a Saving. services: the copy functions of the loaded services. write: saves one copy to its file."""
         self._services = services
         self._write = write
         self._guard = threading.Lock()
 
     def all_but_tables(self) -> list[str]:
-        """Returns the services that changed under every attempt to copy them."""
+        """Saves all services except tables. Returns those that changed during every attempt to copy them."""
         with self._guard:
             return save({name: copy for name, copy in self._services().items() if name != TABLES}, self._write)
 
     def everything(self) -> list[str]:
-        """Saves tables last: what they belong to is there then. Only for the thread that carries out requests."""
+        """Saves everything, tables last, after the services that refer to them. Only for the thread of the requests."""
         missed = self.all_but_tables()
         tables = self._services().get(TABLES)
         with self._guard:
             return missed if tables is None else missed + save({TABLES: tables}, self._write)
 
     def at_the_end(self, own_way: Callable[[Snapshots], None]) -> Callable[[Snapshots], None]:
-        """Returns the emulator's own last saving, alone: two would write the same draft file."""
+        """Wraps the emulator's own save at exit with the lock, because two saves would write the same draft file."""
 
         def alone(snapshots: Snapshots) -> None:
             with self._guard:
@@ -132,14 +132,14 @@ def _also_on(config: Any) -> None:
 
 
 def _hold_queues(functions: Any) -> None:
-    """Keeps the event sources from polling while the file is there that the launcher makes at each start."""
+    """Prevents the event sources from polling while the file exists that the launcher creates at each start."""
     hold = Path(os.environ["SWEEPHAND_HOLD"])
     poll = functions._poll_sqs  # noqa: SLF001
     functions._poll_sqs = lambda: not hold.exists() and poll()  # noqa: SLF001
 
 
 def _look_often(clock: Clock, functions: Any) -> None:
-    """Wakes the poller of the event sources, which else sleeps for a second while nothing new is sent."""
+    """Wakes the poller of the event sources, which otherwise sleeps for a second if nothing new is sent."""
     while True:
         clock.sleep(LOOK_EVERY_S)
         functions._esm_wake.set()  # noqa: SLF001
@@ -156,13 +156,13 @@ def _journal(tables: Any, state: str, saving: Saving) -> Journal:
 
 
 def _starts_with(file: Path, text: str) -> bool:
-    """Whether the beginning of a file has a text: MiniStack does not say that a copy could not be written."""
+    """Returns True if the start of a file contains the string. MiniStack does not report failed writes."""
     with file.open("rb") as opened:
         return text.encode() in opened.read(200)
 
 
 def _stop_with_owner() -> None:
-    """Waits for the owner's end of the pipe to close, by whatever death, and then stops as if asked to."""
+    """Waits until the owner's end of the pipe closes, for whatever reason, and then stops in order."""
     while os.read(0, 1):
         pass
     os.kill(os.getpid(), signal.SIGTERM)

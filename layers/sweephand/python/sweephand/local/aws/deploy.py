@@ -1,8 +1,8 @@
-"""Puts the template on the emulator without the SAM CLI, and mends what the emulator leaves out of it.
+"""Deploys the template to the emulator without the SAM CLI, and adds what the emulator leaves out.
 
 MiniStack 1.5.33 ignores the body of an HTTP API (every route), a table's TimeToLiveSpecification and the
-ExcludePunctuation of a generated secret, and takes a concurrency that comes from a parameter for text. Each repair has
-a test that fails once the emulator does it by itself.
+ExcludePunctuation of a generated secret, and reads a concurrency from a parameter as a string. Each repair has a test
+that fails once the emulator no longer needs it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ CLIENT_CONFIG = Config(
 
 @dataclass(frozen=True)
 class Aws:
-    """How to reach the emulator as if it were AWS."""
+    """The emulator's address and credentials, as if it were AWS."""
 
     endpoint_url: str
     region: str
@@ -51,7 +51,7 @@ class Aws:
     _clients: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def client(self, service: str) -> Any:
-        """A client of the AWS SDK; made once, safe between threads. The user's own AWS settings have no say in it."""
+        """Returns a cached client of the AWS SDK, safe for threads. Ignores the user's own AWS settings."""
         if service not in self._clients:
             self._clients[service] = Session(session_vars=NO_PROFILE).create_client(
                 service,
@@ -64,7 +64,7 @@ class Aws:
         return self._clients[service]
 
     def invoke(self, function: str, event: Any) -> Any:
-        """The function's answer. Raises DeployFailed with its error if it raised."""
+        """Returns the function's answer. Raises DeployFailed with its error if it raised one."""
         answer = self.client("lambda").invoke(FunctionName=function, Payload=json.dumps(event).encode())
         payload = json.loads(answer["Payload"].read() or b"null")
         if "FunctionError" in answer:
@@ -75,7 +75,7 @@ class Aws:
 
 @dataclass(frozen=True)
 class Stack:
-    """What stands on the emulator. outputs: of the template; physical: physical id by logical id."""
+    """A deployed stack. outputs: of the template; physical: physical id by logical id."""
 
     name: str
     outputs: Mapping[str, str]
@@ -83,7 +83,7 @@ class Stack:
 
 
 def deploy(aws: Aws, clock: Clock, *, path: Path, stack_name: str, parameters: Mapping[str, str]) -> Stack:
-    """Creates the stack, or updates it where code, template or parameters differ from what stands. Raises DeployFailed.
+    """Creates the stack, or updates it if code, template or parameters have changed. Raises DeployFailed.
 
     path: template.yaml; code addresses in it are relative to its folder.
     """
@@ -94,7 +94,7 @@ def deploy(aws: Aws, clock: Clock, *, path: Path, stack_name: str, parameters: M
     ).hexdigest()
     try:
         if _standing(aws, stack_name) != fingerprint:
-            # A request takes 51,200 bytes of template, an object 1 MB; what sam deploy does.
+            # A template in a request may have 51,200 bytes, in an object 1 MB; `sam deploy` also uploads it.
             key = f"{fingerprint[:32]}.json"
             _upload(aws, {**objects, key: json.dumps(packed, default=str).encode()})
             url = f"{aws.endpoint_url}/{BUCKET}/{key}"
@@ -118,7 +118,7 @@ def _describe(aws: Aws, stack_name: str) -> dict[str, Any] | None:
 
 
 def _standing(aws: Aws, stack_name: str) -> str | None:
-    """The fingerprint of what stands whole; None if nothing does. Kept with the stack: both are saved, or neither."""
+    """Returns the fingerprint in a tag of the deployed stack, None without a complete stack."""
     stack = _describe(aws, stack_name)
     if stack is None or stack["StackStatus"] not in {"CREATE_COMPLETE", "UPDATE_COMPLETE"}:
         return None
@@ -183,7 +183,7 @@ def _first_failure(aws: Aws, stack_name: str) -> str:
 
 
 def read_stack(aws: Aws, stack_name: str) -> Stack:
-    """What stands now. Raises DeployFailed if nothing does."""
+    """Returns the deployed stack. Raises DeployFailed if there is none."""
     described = _describe(aws, stack_name)
     if described is None:
         raise DeployFailed(f"There is no stack {stack_name}.")
@@ -196,16 +196,16 @@ def read_stack(aws: Aws, stack_name: str) -> Stack:
 
 
 def repair(aws: Aws, stack: Stack, source: Mapping[str, Any]) -> None:
-    """All that the emulator leaves out of a deployed stack. source: its template, as `template.load` reads it."""
+    """Adds everything that the emulator leaves out. source: the stack's template, read by `template.load`."""
     repair_routes(aws, stack)
     repair_time_to_live(aws, stack, source)
     repair_concurrency(aws)
 
 
 def repair_routes(aws: Aws, stack: Stack) -> None:
-    """Makes the routes that the body of each HTTP API names; one function stands behind each, without authorizer.
+    """Creates the routes in the body of each HTTP API. Each route leads to a function, without an authorizer.
 
-    Leaves an API alone whose routes are right already. Raises ValueError for a body that it cannot rebuild.
+    Leaves an API alone if its routes are right. Raises ValueError for a body that it cannot rebuild.
     """
     body = aws.client("cloudformation").get_template(StackName=stack.name, TemplateStage="Processed")["TemplateBody"]
     processed = json.loads(body) if isinstance(body, str) else body
@@ -219,7 +219,7 @@ def repair_routes(aws: Aws, stack: Stack) -> None:
 
 
 def _put_routes(aws: Aws, api_id: str, wanted: Mapping[str, str]) -> None:
-    """wanted: function name by route key."""
+    """Replaces the routes of an API. wanted: function name by route key."""
     gateway = aws.client("apigatewayv2")
     arns = {
         name: aws.client("lambda").get_function(FunctionName=name)["Configuration"]["FunctionArn"]
@@ -257,7 +257,7 @@ def _all(gateway: Any, operation: str, api_id: str) -> Iterator[dict[str, Any]]:
 
 
 def repair_time_to_live(aws: Aws, stack: Stack, source: Mapping[str, Any]) -> None:
-    """Switches on the TTL that the template gives a table."""
+    """Enables the time to live that the template gives a table."""
     dynamodb = aws.client("dynamodb")
     for logical_id, properties in templates.resources(source, "AWS::DynamoDB::Table"):
         wanted = properties.get("TimeToLiveSpecification")
@@ -273,9 +273,9 @@ def repair_time_to_live(aws: Aws, stack: Stack, source: Mapping[str, Any]) -> No
 
 
 def repair_concurrency(aws: Aws) -> None:
-    """Makes a number of each event source's MaximumConcurrency: as text, it ends every poll of every queue.
+    """Turns each event source's MaximumConcurrency into a number: as a string, it breaks every poll of every queue.
 
-    The SDK reads the text as a number, so what stands cannot be told from what should.
+    The SDK reads the string as a number, so a wrong value cannot be recognised and all values are written.
     """
     functions = aws.client("lambda")
     for source in functions.get_paginator("list_event_source_mappings").paginate().search("EventSourceMappings[]"):
@@ -284,7 +284,7 @@ def repair_concurrency(aws: Aws) -> None:
 
 
 def put_secret(aws: Aws, secret_id: str, client_id: str, secret: str) -> None:
-    """Gives the stack's secret a value of ours: the emulator's own has quotes and backslashes in it."""
+    """Replaces the stack's generated secret, which contains quotes and backslashes on the emulator."""
     manager = aws.client("secretsmanager")
     wanted = {"clientId": client_id, "secret": secret}
     if json.loads(manager.get_secret_value(SecretId=secret_id)["SecretString"]) != wanted:

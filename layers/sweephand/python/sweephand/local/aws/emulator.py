@@ -1,5 +1,8 @@
-"""The embedded AWS behind five calls: start, deploy, base_url, credentials, stop. Another emulator replaces this module
-together with launcher.py, child.py and deploy.py; nothing else of the local stack knows which one it is."""
+"""The embedded AWS behind five calls: start, deploy, base_url, credentials, stop.
+
+Another emulator would replace this module together with launcher.py, child.py and deploy.py. No other module of the
+local stack depends on the emulator.
+"""
 
 from __future__ import annotations
 
@@ -31,35 +34,36 @@ class Emulator:
         inherited: tuple[int, ...] = (),
         also_on: str | None = None,
     ) -> None:
-        """port: of the AWS endpoint; None takes 4570, or a free one if that is in use. Raises PortTaken.
+        """Creates an emulator. port: of the AWS endpoint; None for 4570, or a free one if that is taken.
 
-        inherited: descriptors that its process keeps open while it lives. also_on: an address beside loopback at which
-        it listens, for functions in containers; it asks nobody who they are, so None wherever none are.
+        inherited: descriptors that its process keeps open. also_on: an address in addition to loopback at which it
+        listens, for functions in containers. It accepts every caller, so pass None without containers. Raises
+        PortTaken.
         """
         self._clock = clock
         self._launcher = Launcher(folder, clock, choose_port(port), inherited, also_on)
         self._aws = Aws(endpoint_url=self._launcher.url, region=REGION)
 
     def start(self) -> None:
-        """Returns when it answers, with the state of its folder. Raises EmulatorFailed."""
+        """Starts it with the state of its folder. Returns when it answers. Raises EmulatorFailed."""
         self._launcher.start()
 
     def deploy(self, path: Path, parameters: Mapping[str, str]) -> Stack:
-        """Puts a SAM template on it; unchanged, it leaves what stands alone. Raises DeployFailed."""
+        """Deploys a SAM template. Does nothing if it is unchanged. Raises DeployFailed."""
         stack = deploys.deploy(self._aws, self._clock, path=path, stack_name=STACK_NAME, parameters=parameters)
         self.release_queues()
         return stack
 
     def release_queues(self) -> None:
-        """Lets the event sources poll, which a start holds. `deploy` does it; needed where another tool deploys."""
+        """Lets the event sources poll, which a start prevents. `deploy` calls it; call it if another tool deploys."""
         self._launcher.release_queues()
 
     def base_url(self, api_id: str) -> str:
-        """Address of an HTTP API's root, without a slash at the end. Not a root URL: the front makes it one."""
+        """Returns the address of an HTTP API without a slash at the end. The front serves it as a root URL."""
         return f"{self._launcher.url}/_aws/execute-api/{api_id}/$default"
 
     def credentials(self) -> Aws:
-        """How boto3 reaches it."""
+        """Returns the address and credentials for boto3."""
         return self._aws
 
     def running(self) -> bool:

@@ -1,8 +1,8 @@
-"""A journal of the emulator's tables: what was acknowledged is there after any death of the process.
+"""A journal of the emulator's tables: acknowledged writes survive any end of the process.
 
-MiniStack keeps tables in memory and writes them whole, which takes seconds where they are large. So each request that
-writes items is appended to a file before its answer goes out, and is carried out again at the next start, on top of the
-last whole copy. The file reaches the operating system, not the disk: it survives `kill -9`, but not a loss of power.
+MiniStack keeps tables in memory and saves them whole, which takes seconds for large ones. The journal appends each
+request that writes items to a file before its answer is sent, and repeats it at the next start, on top of the last
+whole copy. The file reaches the operating system, not the disk: it survives `kill -9`, but not a loss of power.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 MARK = "sweephand_journal"
-"""Member of a copy of the tables: the number of the first file whose requests it does not hold."""
+"""The member of a copy of the tables with the number of the first file whose requests it does not contain."""
 WRITES = frozenset(
     {
         *("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"),
@@ -25,7 +25,7 @@ WRITES = frozenset(
 )
 READING = ("Get", "BatchGet", "Query", "Scan", "Describe", "List")
 MOST_BYTES = 16_000_000
-"""A longer journal is replaced by a copy of the tables. A start carries out some 2,000 requests a second."""
+"""A longer journal is replaced by a copy of the tables. A start repeats some 2,000 requests a second."""
 
 Scope = Callable[[str, str], AbstractContextManager[None]]
 
@@ -34,9 +34,9 @@ class Journal:
     """The journal of one table service. All calls but `save_if_due` come from the thread that carries out requests."""
 
     def __init__(self, folder: Path, tables: Any, scope: Scope, where: Callable[[], tuple[str, str]]) -> None:
-        """folder: of the files. tables: MiniStack's module of DynamoDB.
+        """Creates a journal. folder: of the files. tables: MiniStack's DynamoDB module.
 
-        scope: pins account and region of a request; where: those of the request under way.
+        scope: sets account and region of a request. where: returns those of the current request.
         """
         self._folder = folder
         self._tables = tables
@@ -51,9 +51,9 @@ class Journal:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def install(self, save_all: Callable[[], object], is_written: Callable[[int], bool]) -> None:
-        """Stands between the emulator and its tables.
+        """Installs the journal between the emulator and its tables.
 
-        save_all: writes a copy of all services, tables included. is_written: whether the file has the copy of a mark.
+        save_all: saves all services, including tables. is_written: returns True if the file holds the copy of a mark.
         """
         self._save_all, self._is_written = save_all, is_written
         copy, load = self._tables.get_state, self._tables.load_persisted_state
@@ -61,14 +61,14 @@ class Journal:
         async def handle_request(method: str, path: str, headers: Mapping[str, str], body: bytes, query: Any) -> Any:
             self._loop = asyncio.get_running_loop()
             action = headers.get("x-amz-target", "").rpartition(".")[2]
-            status = 500  # what fails may have written
+            status = 500  # a failed request may have written
             try:
                 answer = await self._carry_out(method, path, headers, body, query)
                 status = answer[0]
             finally:
                 if action in WRITES and (status < 400 or status >= 500):
                     if self._names() != self._saved_names:
-                        self._save()  # no copy has that table, so its requests could not be carried out again
+                        self._save()  # no copy has that table, so its requests could not be repeated
                     else:
                         self._append(headers["x-amz-target"], body)
                 elif not action.startswith(READING) and action not in WRITES:
@@ -92,7 +92,7 @@ class Journal:
         self._tables.load_persisted_state = load_persisted_state
 
     def save_if_due(self) -> None:
-        """Replaces a long journal by a copy of the tables. For any thread: the one of the requests makes the copy."""
+        """Replaces a long journal by a copy of the tables. Callable from any thread; the requests' thread copies."""
         if self._loop is not None and (self._stale or self._bytes > MOST_BYTES):
             asyncio.run_coroutine_threadsafe(self._saved(), self._loop).result()
 
@@ -107,7 +107,7 @@ class Journal:
             self._stale = True
 
     def _forget(self, mark: int) -> None:
-        """Removes the files that a copy with this mark makes needless."""
+        """Removes the files that a copy with this mark replaces."""
         for number in self._numbers():
             if number < mark:
                 self._path(number).unlink(missing_ok=True)
@@ -128,7 +128,7 @@ class Journal:
         self._number, self._bytes = self._number + 1, 0
 
     def _replay(self, first: int) -> None:
-        """Carries out the requests of all files from `first` on, in their order."""
+        """Repeats the requests of all files from `first` on, in order."""
         for number in sorted(self._numbers()):
             if number >= first:
                 for request in self._requests(number):
@@ -138,7 +138,7 @@ class Journal:
         self._forget(first)
 
     def _requests(self, number: int) -> Iterator[dict[str, str]]:
-        """A line that was cut off was not acknowledged."""
+        """Yields the requests of a file. An incomplete last line was not acknowledged."""
         for line in self._path(number).read_bytes().split(b"\n")[:-1]:
             yield json.loads(line)
 
@@ -153,11 +153,11 @@ class Journal:
 
 
 def _at_once(request: Coroutine[Any, Any, Any]) -> None:
-    """Carries out a request of the tables, which never waits. One that fails had failed the first time too."""
+    """Repeats a request, which never waits. A request that fails also failed the first time."""
     try:
         request.send(None)
     except StopIteration:
         return
-    except Exception:  # noqa: BLE001 - whatever the emulator raised the first time
+    except Exception:  # noqa: BLE001 - the emulator raised it the first time too
         return
     raise RuntimeError("MiniStack's tables wait within a request: the journal cannot carry it out again")

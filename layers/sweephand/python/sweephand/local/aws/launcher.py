@@ -1,4 +1,4 @@
-"""The emulator as a child process: its environment, its port, its health, its end."""
+"""The emulator as a child process: its environment, its port, its start and its stop."""
 
 from __future__ import annotations
 
@@ -28,37 +28,37 @@ READY_WITHIN_S = 60.0
 STOP_WITHIN_S = 20.0
 HOLD = "hold-queues"
 CHILD = "import sys; sys.path.insert(0, sys.argv[1]); from sweephand.local.aws.child import main; main()"
-# What the child gets from the user's environment. The rest stays away: the functions' workers inherit it all.
+# The variables that the child gets from the user's environment. No others, because the functions' workers inherit them.
 INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "SYSTEMROOT")
 
 
 def clean_environment(user: Mapping[str, str], home: Path, port: int, also_on: str | None = None) -> dict[str, str]:
-    """The whole environment of the emulator. user: the environment of this process; home: the emulator's own folder.
+    """Returns the emulator's environment. user: the environment of this process. home: the emulator's own folder.
 
-    also_on: an address beside loopback at which it listens, or None.
+    also_on: an address in addition to loopback at which it listens, or None.
     """
     return {
         **{name: user[name] for name in INHERITED if name in user},
-        # Its default is 0.0.0.0: anyone on the network could run code as a function.
+        # The default is 0.0.0.0, with which anyone on the network could run code as a function.
         "BIND_HOST": LOOPBACK,
-        # The port is part of each queue's key in the saved state: one for all starts. The child binds the real one.
+        # The port is part of each queue's key in the saved state, so it never changes. The child binds the real one.
         "GATEWAY_PORT": "4566",
         "SWEEPHAND_EMULATOR_PORT": str(port),
         **({} if also_on is None else {"SWEEPHAND_EMULATOR_ALSO_ON": also_on}),
         "SWEEPHAND_HOLD": str(home / HOLD),
         "AWS_ENDPOINT_URL": f"http://{LOOPBACK}:{port}",
-        # Else it opens 8883 on all interfaces as soon as the package cryptography is there.
+        # Otherwise it opens 8883 on all interfaces if the package cryptography is installed.
         "IOT_MTLS_ENABLED": "0",
         "SFTP_ENABLED": "0",
         "PERSIST_STATE": "1",
         "STATE_DIR": str(home / "state"),
         "S3_PERSIST": "1",
         "S3_DATA_DIR": str(home / "s3"),
-        # Workers unpack their code here, and a kill leaves it behind: emptied at each start.
+        # Workers unpack their code here. A kill leaves it there, so the folder is emptied at each start.
         "TMPDIR": str(home / "tmp"),
         "LAMBDA_EXECUTOR": "local",
         "LOG_LEVEL": "WARNING",
-        # The workers inherit all this; with no log line of theirs, each call waits 50 ms for a first one.
+        # Inherited by the workers. Without a log line from them, each call waits 50 ms for the first one.
         "POWERTOOLS_LOG_LEVEL": "INFO",
         "MINISTACK_REGION": REGION,
         "AWS_DEFAULT_REGION": REGION,
@@ -74,7 +74,7 @@ def clean_environment(user: Mapping[str, str], home: Path, port: int, also_on: s
 
 
 def bind(port: int, *, name: str) -> socket.socket:
-    """A socket bound to loopback, not listening yet. port: 0 takes a free one. name: the variable that sets the port.
+    """Returns a socket bound to loopback, not listening yet. port: 0 for a free one. name: the variable for the port.
 
     Raises PortTaken.
     """
@@ -92,7 +92,7 @@ def bind(port: int, *, name: str) -> socket.socket:
 
 
 def choose_port(wanted: str | None) -> int:
-    """The emulator's port: the wanted one (0: a free one) or PortTaken; without a wish the usual one, or a free one."""
+    """Returns the port: `wanted` (0: a free one), or by default the usual or a free one. Raises PortTaken."""
     if wanted is not None:
         return _free_port(int(wanted))
     try:
@@ -107,7 +107,7 @@ def _free_port(port: int) -> int:
 
 
 class Launcher:
-    """Starts and stops one emulator process."""
+    """The control of one emulator process."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class Launcher:
         inherited: tuple[int, ...] = (),
         also_on: str | None = None,
     ) -> None:
-        """inherited: descriptors that the child keeps open. also_on: an address beside loopback, or None."""
+        """Creates a launcher. inherited: descriptors for the child. also_on: a second address next to loopback."""
         self._folder = folder
         self._clock = clock
         self._child: subprocess.Popen[bytes] | None = None
@@ -137,17 +137,20 @@ class Launcher:
             self._child = subprocess.Popen(  # noqa: S603 - our own interpreter and code
                 [sys.executable, "-P", "-c", CHILD, str(PACKAGE_ROOT)],
                 env=clean_environment(os.environ, home, self._port, self._also_on),
-                stdin=subprocess.PIPE,  # the child stops when this pipe closes: it never outlives us
+                stdin=subprocess.PIPE,  # the child stops when this pipe closes, so it never outlives us
                 stdout=log,
                 stderr=log,
                 pass_fds=self._inherited,
-                start_new_session=True,  # a Ctrl-C in the terminal is for us; we stop it in order
+                start_new_session=True,  # a Ctrl-C in the terminal is for us; we stop the child in order
             )
         self._await_health()
 
     def release_queues(self) -> None:
-        """Lets the event sources poll. Until then the functions of the last run, which a deploy may replace at any
-        moment together with what they are doing, get no messages."""
+        """Lets the event sources poll.
+
+        Until then the functions of the previous start get no messages, because the deploy may replace them at any
+        moment during a call.
+        """
         (self._folder.emulator / HOLD).unlink(missing_ok=True)
 
     def _await_health(self) -> None:
@@ -162,14 +165,14 @@ class Launcher:
                 if self._clock.monotonic() > end:
                     self.stop()
                     raise EmulatorFailed(
-                        f"The emulator gave no answer in {READY_WITHIN_S:.0f} s. See {self._folder.emulator_log}"
+                        f"The emulator did not answer within {READY_WITHIN_S:.0f} s. See {self._folder.emulator_log}"
                     )
                 self._clock.sleep(0.05)
-        raise EmulatorFailed(f"The emulator ended at its start: {self._last_words()}. See {self._folder.emulator_log}")
+        raise EmulatorFailed(f"The emulator failed to start: {self._last_words()}. See {self._folder.emulator_log}")
 
     def _last_words(self) -> str:
         lines = self._folder.emulator_log.read_text(encoding="utf-8", errors="replace").split("\n")
-        return next((line.strip() for line in reversed(lines) if line.strip()), "no word")
+        return next((line.strip() for line in reversed(lines) if line.strip()), "no output")
 
     def running(self) -> bool:
         return self._child is not None and self._child.poll() is None
@@ -180,7 +183,7 @@ class Launcher:
         return self._child.pid
 
     def stop(self) -> None:
-        """SIGTERM, which saves the state; a kill if that takes too long (what was saved last is then what is kept)."""
+        """Stops the emulator by SIGTERM, which saves the state; by a kill if that takes too long."""
         if self._child is None:
             return
         self._child.terminate()

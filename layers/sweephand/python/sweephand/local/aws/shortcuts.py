@@ -1,9 +1,8 @@
-"""Short cuts through MiniStack's DynamoDB, which looks at every row of a partition as if it were the only one.
+"""Shortcuts through MiniStack's DynamoDB, which parses each request again for every row.
 
-A query of a partition with 10,000 rows took 90 ms of CPU before its first row: the text of its condition was taken
-apart for each of them, and that of its projection for each row it returned. What depends on the request alone is found
-once here, and the size of a row is added up faster. What these readers do not know goes MiniStack's own way, so that
-its answers are the same in every case.
+A query of a partition with 10,000 rows took 90 ms of CPU before its first row, because its condition was parsed for
+each row, and its projection for each row returned. Here both are parsed once per request, and the size of a row is
+computed faster. Unknown forms use MiniStack's own code, so that its answers are the same in every case.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ Test = Callable[[Row], bool]
 PARSED_KEPT = 256
 OPERATORS = {"=": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
 ORDERED: Mapping[str, Callable[[Any], Any]] = {"S": str, "N": Decimal}
-"""Types of key that are compared here, and as what. Texts by code point, which is the order of their bytes."""
+"""The key types that are compared here, with their Python types. Strings compare by code point, as by bytes."""
 _PARTITION = re.compile(r"(#\w+) = (:\w+)", re.ASCII)
 _PLACE = re.compile(
     r"\((#\w+) = (:\w+) AND (?:(#\w+) (=|<|<=|>|>=) (:\w+)|(#\w+) BETWEEN (:\w+) AND (:\w+))\)", re.ASCII
@@ -32,7 +31,7 @@ _ATTRIBUTES = re.compile(r"#\w+(?:, ?#\w+)*", re.ASCII)
 
 
 def take(service: Any) -> None:
-    """service: MiniStack's module of DynamoDB. Nobody changes what the functions return that are kept here."""
+    """Installs the shortcuts. service: MiniStack's DynamoDB module. Nothing modifies the cached results."""
     for name in ("_tokenize", "_condition_syntax_error"):
         setattr(service, name, lru_cache(PARSED_KEPT)(getattr(service, name)))
     service._evaluate_condition = _evaluating(service._evaluate_condition)  # noqa: SLF001
@@ -47,7 +46,7 @@ def _evaluating(own_way: Callable[..., Any]) -> Callable[..., Any]:
         nonlocal latest
         if slot != "KeyConditionExpression":
             return own_way(expression, row, values, names, slot)
-        # The dictionaries of a request are its own: the same ones are the same request. One assignment, for threads.
+        # Each request has its own dictionaries, so the same ones mean the same request. One assignment, for threads.
         of, of_names, of_values, test = latest
         if of_values is not values or of_names is not names or of != expression:
             test = key_test(expression, values, names)
@@ -58,7 +57,7 @@ def _evaluating(own_way: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def key_test(expression: str, values: Mapping[str, Value], names: Names) -> Test | None:
-    """Whether a row satisfies a key condition as PynamoDB writes it; None: of another form, or perhaps wrong."""
+    """Returns the test of a key condition in PynamoDB's form; None for other forms and possible mistakes."""
     try:
         if alone := _PARTITION.fullmatch(expression):
             return _compared(names[alone[1]], "=", values[alone[2]])
@@ -76,7 +75,7 @@ def key_test(expression: str, values: Mapping[str, Value], names: Names) -> Test
 
 
 def _compared(name: str, operator: str, value: Value) -> Test:
-    """Raises KeyError or ValueError for a value of another type than keys have here."""
+    """Returns the test of one comparison. Raises KeyError or ValueError for a value of another type."""
     ((kind, bound),) = value.items()
     read, holds = ORDERED[kind], OPERATORS[operator]
     limit = read(bound)
@@ -88,7 +87,7 @@ def _between(name: str, low: Value, high: Value) -> Test:
     read = ORDERED[kind]
     least, most = read(first), read(last)
     if kind != other or least > most:
-        raise ValueError("MiniStack has its own words for that")
+        raise ValueError("MiniStack has its own message for that")
     return lambda row: name in row and kind in row[name] and least <= read(row[name][kind]) <= most
 
 
@@ -107,7 +106,7 @@ def _projecting(own_way: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def whole_attributes(expression: str, names: Names) -> tuple[str, ...]:
-    """The names in a projection of whole attributes by placeholders; none: of another form, or perhaps wrong."""
+    """Returns the names in a projection of whole attributes; nothing for other forms and possible mistakes."""
     if not _ATTRIBUTES.fullmatch(expression or ""):
         return ()
     wanted = tuple(names.get(each.strip(), "") for each in expression.split(","))
@@ -122,14 +121,14 @@ def _sizing(own_way: Callable[[Any], int]) -> Callable[[Any], int]:
 
 
 def flat_size(row: Row) -> int | None:
-    """The bytes of a row of texts and whole numbers, as DynamoDB counts them; None: it has something else."""
+    """Returns the size of a row of strings and whole numbers as DynamoDB counts it; None for other types."""
     total = 0
     for name, value in row.items():
         ((kind, held),) = value.items()
         if kind == "S":
             total += len(held) if held.isascii() else len(held.encode())
         elif kind == "N" and held.isdigit() and held.isascii():
-            # A byte for two digits at an even place; zeros at both ends are free.
+            # One byte holds two digits from an even place; zeros at both ends are free.
             whole = held.lstrip("0")
             kept = len(whole.rstrip("0"))
             total += 1 + (kept + (len(whole) - kept) % 2 + 1) // 2 if kept else 1

@@ -1,4 +1,4 @@
-"""The template as the local deploy needs it: read from YAML, its code packed, its routes found. No AWS calls."""
+"""Prepares the template for the local deploy: reads the YAML, packs the code, finds the routes. No AWS calls."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from sweephand.ids import SHARDS
 if TYPE_CHECKING:
     from pathlib import Path
 
-# A zip cannot hold an earlier date. Fixed, so that the same code has the same hash.
+# The earliest date of a zip. It is fixed, so that the same code has the same hash.
 ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 SKIPPED_FOLDERS = frozenset({"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"})
-# These packages are for the user's machine; the built layer has none of them either (layers/sweephand/Makefile).
+# Packages for the user's machine. The built layer does not contain them either (layers/sweephand/Makefile).
 USERS_MACHINE = frozenset({"sweephand/local", "sweephand/cli", "sweephand/sdk"})
 
 
 class _Loader(yaml.SafeLoader):
-    """SafeLoader that knows CloudFormation's short forms."""
+    """A SafeLoader that reads CloudFormation's short forms."""
 
 
 def _short_form(loader: yaml.Loader | yaml.SafeLoader, suffix: str, node: yaml.Node) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def _short_form(loader: yaml.Loader | yaml.SafeLoader, suffix: str, node: yaml.N
 
 
 _Loader.add_multi_constructor("!", _short_form)
-# A date such as the template's version stays the text that it is.
+# A date such as the template's version stays a string.
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
@@ -54,7 +54,7 @@ _Loader.yaml_implicit_resolvers = {
 
 
 def load(path: Path) -> dict[str, Any]:
-    """The template with its short forms spelled out (`!Ref x` is `{"Ref": "x"}`)."""
+    """Returns the template with short forms expanded (`!Ref x` is `{"Ref": "x"}`)."""
     loaded = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)  # noqa: S506 - a SafeLoader
     if not isinstance(loaded, dict) or "Resources" not in loaded:
         raise ValueError(f"{path} is not a CloudFormation template")
@@ -62,16 +62,16 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def resources(template: Mapping[str, Any], kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(logical id, properties) of every resource of type `kind`."""
+    """Yields (logical id, properties) of every resource of type `kind`."""
     for logical_id, resource in template["Resources"].items():
         if resource["Type"] == kind:
             yield logical_id, resource.get("Properties", {})
 
 
 def data_shape(template: Mapping[str, Any]) -> str:
-    """A hash over what stored rows depend on: the tables' keys and the number of shards.
+    """Returns a hash of what stored rows depend on: the tables' keys and the number of shards.
 
-    A change of the rest is an update; a change of this would make the emulator replace the table and lose its rows.
+    A change of these would make the emulator replace the table and lose its rows. Other changes are updates.
     """
     keys = {
         logical_id: properties.get("KeySchema")
@@ -81,7 +81,7 @@ def data_shape(template: Mapping[str, Any]) -> str:
 
 
 def zip_folder(folder: Path, prefix: str = "") -> bytes:
-    """A zip of `folder`: the same bytes for the same files, whatever their dates. prefix: path in it, ends in `/`."""
+    """Returns a zip of `folder`, with the same bytes for the same files. prefix: a path in the zip that ends in `/`."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(folder.rglob("*")):
@@ -96,7 +96,7 @@ def zip_folder(folder: Path, prefix: str = "") -> bytes:
 
 
 def empty_zip() -> bytes:
-    """A zip of one empty file: for a layer whose packages the workers find in the emulator's own environment."""
+    """Returns a zip of one empty file, for a layer whose packages are in the emulator's own environment."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
         archive.writestr(zipfile.ZipInfo("python/.keep", ZIP_DATE), b"")
@@ -104,9 +104,9 @@ def empty_zip() -> bytes:
 
 
 def pack(template: Mapping[str, Any], root: Path, bucket: str) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """The template with its code addresses pointing into `bucket`, and the objects that must be there, by key.
+    """Returns the template with code addresses in `bucket`, and the objects to upload by key.
 
-    root: folder that CodeUri and ContentUri are relative to. A key holds the hash of its object, so that unchanged code
+    root: folder that CodeUri and ContentUri are relative to. A key contains the object's hash, so that unchanged code
     leaves the template unchanged.
     """
     packed = copy.deepcopy(dict(template))
@@ -130,10 +130,10 @@ FUNCTION_IN_URI = re.compile(r"\$\{(\w+)\.Arn\}")
 
 
 def routes_of(body: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the logical id of the function that each route (`ANY /v1/{proxy+}`) of an HTTP API's OpenAPI body leads
-    to. Routes under a condition (Fn::If) are among them: where it does not hold, their function is not deployed.
+    """Returns the function's logical id for each route (`ANY /v1/{proxy+}`) in an HTTP API's OpenAPI body.
 
-    Raises ValueError for a route that needs an authorizer or calls anything but a function: neither is rebuilt here.
+    Includes routes under a condition (Fn::If); if the condition is false, their function is not deployed. Raises
+    ValueError for a route that needs an authorizer or calls something else than a function.
     """
     found: dict[str, str] = {}
     for path, methods in body.get("paths", {}).items():
@@ -153,7 +153,7 @@ def routes_of(body: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _unconditional(node: Any) -> Any:
-    """Returns what stands there while its conditions hold."""
+    """Returns the value for conditions that are true."""
     while isinstance(node, Mapping) and "Fn::If" in node:
         node = node["Fn::If"][1]
     return node

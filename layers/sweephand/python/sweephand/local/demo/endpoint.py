@@ -1,6 +1,6 @@
-"""The demo's endpoint: a real HTTP server on loopback that answers at once, only the third time, or slowly.
+"""The demo's endpoint: an HTTP server on loopback that answers at once, at the third attempt, or slowly.
 
-It notes when each request arrives, by its own clock: lateness is judged by that, not by what the service says.
+It records when each request arrives. The demo computes the lateness from this clock, not from the service's figures.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SLOW_S = 3.0
 
 
 class Book:
-    """What arrived, in order of arrival, and how often each run was refused. Safe between threads."""
+    """The arrivals in order, and the number of refusals of each run. Safe for threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -44,12 +44,12 @@ class Book:
             self._arrivals.append({"number": self._count, "runId": run_id, "attempt": attempt, "atMs": at_ms})
 
     def after(self, number: int) -> list[dict[str, Any]]:
-        """The arrivals with a greater number."""
+        """Returns the arrivals with a greater number."""
         with self._lock:
             return [arrival for arrival in self._arrivals if arrival["number"] > number]
 
     def refuses(self, run_id: str) -> bool:
-        """Whether this request of the run is one of those that fail."""
+        """Returns True if this request of the run must fail."""
         with self._lock:
             refused = self._refusals.get(run_id, 0)
             if refused >= FAILURES_OF_FLAKY:
@@ -61,10 +61,10 @@ class Book:
 
 
 class DemoEndpoint:
-    """Answers below `url`: POST /sync, /flaky, /slow; GET /arrivals?after=<number>."""
+    """The endpoint below `url`: POST /sync, /flaky, /slow; GET /arrivals?after=<number>."""
 
     def __init__(self, clock: Clock, state: str, port: int) -> None:
-        """state: folder of the stack that it belongs to. port: 0 takes a free one. Raises OSError if it is taken."""
+        """Opens the endpoint. state: its stack's folder. port: 0 for a free one. Raises OSError if it is taken."""
         self.book = Book()
 
         class Handler(_Handler):
@@ -75,7 +75,7 @@ class DemoEndpoint:
         self._server = _Server((LOOPBACK, port), Handler)
         self.port = int(self._server.server_address[1])
         self.url = f"http://{LOOPBACK}:{self.port}"
-        # Bound and never listening: whoever connects is refused, for as long as we live.
+        # Bound and never listening, so that every connection is refused while this process lives.
         self._closed = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._closed.bind((LOOPBACK, 0))
         self.closed_url = f"http://{LOOPBACK}:{self._closed.getsockname()[1]}"
@@ -92,7 +92,7 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 128
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A caller that hangs up is no news."""
+        """Ignores callers that disconnect."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -133,11 +133,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
-        """The ledger is the log."""
+        """Writes nothing: the ledger is the log."""
 
 
 def standing(folder: StateFolder) -> tuple[str, str] | None:
-    """(url, closed url) of the endpoint that another process keeps for this stack; None if there is none."""
+    """Returns (url, closed url) of the endpoint that another process runs for this stack; None without one."""
     kept = read_json(folder.demo_file)
     if kept is None:
         return None
@@ -149,7 +149,7 @@ def standing(folder: StateFolder) -> tuple[str, str] | None:
 
 
 def open_endpoint(folder: StateFolder, clock: Clock) -> DemoEndpoint:
-    """An endpoint on the port of the last time, so that the demo's jobs still find it, or on a free one."""
+    """Opens an endpoint on the previous port, so that the demo's jobs still reach it, or on a free one."""
     kept = read_json(folder.demo_file)
     wanted = 0 if kept is None else int(urlsplit(kept["url"]).port or 0)
     try:

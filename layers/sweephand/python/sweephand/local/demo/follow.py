@@ -1,4 +1,4 @@
-"""The ledger, live: one line for each run of either tenant as it finishes, whoever made its job."""
+"""The live ledger: a line for each run of either tenant when it finishes, also of the user's own jobs."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from sweephand.local.api import Api
     from sweephand.sources import Clock
 
-# Each job is asked for about once a second; with many jobs, as often as this many calls a second allow.
+# Each job is read about once a second; with many jobs, as often as this number of calls per second allows.
 CALLS_PER_SECOND = 6.0
 LIST_JOBS_EVERY_S = 3.0
-# Catch-up writes rows behind newer ones: now and then a look further back finds them.
+# Catch-up writes rows that are older than known ones, so older pages are read from time to time.
 LOOK_BACK_EVERY_S = 20.0
 PAGE = 50
 FAR_PAGE = 200
 FAR_PAGES = 5
 REMEMBERED = 20_000
 GONE = 404
-# A busy or starting stack: the next look may be answered.
+# Answers of a busy or starting stack: the next call may succeed.
 PASSING = frozenset({429, 500, 502, 503, 504})
 
 COLUMNS = (
@@ -48,7 +48,7 @@ JOB_WIDTHS = (11, 32)
 
 
 def row(cells: tuple[str, ...], width: int) -> str:
-    """One line of the table. width: of the terminal; the job's name gets what the other columns leave."""
+    """Returns a line of the table. width: of the terminal; the job's name gets the rest of the width."""
     job = max(JOB_WIDTHS[0], min(JOB_WIDTHS[1], width - FIXED_WIDTH))
     parts = []
     for cell, (title, fixed) in zip(cells, COLUMNS, strict=True):
@@ -63,7 +63,7 @@ def header(width: int) -> str:
 
 
 def line(run: Mapping[str, Any], *, job: str, schedule: str, late_ms: int | None, width: int) -> str:
-    """The line of a finished run. late_ms: by the endpoint's clock where it is the demo's, else as the run says."""
+    """Returns the line of a finished run. late_ms: by the endpoint's clock for the demo's runs, else by the run."""
     span = run.get("range") or {}
     attempt = f"x{span['count']}" if "count" in span else str(run.get("attempt") or "")
     cells = (
@@ -80,7 +80,7 @@ def line(run: Mapping[str, Any], *, job: str, schedule: str, late_ms: int | None
 
 
 def schedule_name(schedule: Mapping[str, Any]) -> str:
-    """Its name; where that is only its id, its rule."""
+    """Returns the schedule's name, or its rule if the name is only its id."""
     if schedule["name"] != schedule["id"]:
         return str(schedule["name"])
     rule = next((schedule[kind] for kind in NOTATIONS if schedule.get(kind)), schedule["id"])
@@ -88,7 +88,7 @@ def schedule_name(schedule: Mapping[str, Any]) -> str:
 
 
 class Arrivals:
-    """When the first attempt of each run reached the demo's endpoint, read from the endpoint itself."""
+    """The arrivals of first attempts at the demo's endpoint, read from the endpoint itself."""
 
     def __init__(self, url: str) -> None:
         self._client = httpx.Client(base_url=url, trust_env=False, timeout=5.0)
@@ -99,7 +99,7 @@ class Arrivals:
         try:
             items = self._client.get("/arrivals", params={"after": self._number}).json()["items"]
         except (httpx.HTTPError, ValueError):
-            return  # the next look gets them
+            return  # the next call gets them
         for arrival in items:
             self._number = max(self._number, arrival["number"])
             if arrival["attempt"] == 1:
@@ -108,7 +108,7 @@ class Arrivals:
             self._first.popitem(last=False)
 
     def first_ms(self, run_id: str) -> int | None:
-        """Unix milliseconds; None if it has not arrived here."""
+        """Returns the arrival in Unix milliseconds, None if it has not arrived."""
         return self._first.get(run_id)
 
     def close(self) -> None:
@@ -117,7 +117,7 @@ class Arrivals:
 
 @dataclass
 class _Watched:
-    """A job that is followed. finished: run ids that have had their line."""
+    """A job that is followed. finished: ids of runs that were shown."""
 
     tenant: str
     job_id: str
@@ -129,12 +129,12 @@ class _Watched:
 
 
 class Follower:
-    """Reads both tenants' ledgers through the public API and shows what finishes."""
+    """A reader of both tenants' ledgers through the public API, which shows runs that finish."""
 
     def __init__(
         self, apis: Mapping[str, Api], arrivals: Arrivals, clock: Clock, show: Callable[[str], None], since: datetime
     ) -> None:
-        """show: takes each line. since: what finished earlier has no line."""
+        """Creates a follower. show: takes each line. since: runs that finished earlier are not shown."""
         self._apis = apis
         self._arrivals = arrivals
         self._clock = clock
@@ -147,7 +147,7 @@ class Follower:
         show(header(self._width))
 
     def step(self) -> None:
-        """Looks at what is due to be looked at. Raises Unreachable, and Refused for what no later look can mend."""
+        """Reads the ledgers that are due. Raises Unreachable, and Refused for lasting errors."""
         try:
             self._step()
         except Refused as refused:
@@ -167,7 +167,7 @@ class Follower:
                 self._jobs.pop(watched.job_id, None)  # deleted since the list was read
 
     def _list_jobs(self) -> None:
-        """Takes up new jobs and drops those that are gone. Raises Refused, Unreachable."""
+        """Adds new jobs and drops deleted ones. Raises Refused, Unreachable."""
         there = set()
         for tenant, api in self._apis.items():
             for job in api.items("/v1/jobs"):
@@ -194,12 +194,12 @@ class Follower:
             if self._before_us(page) or (number >= FAR_PAGES if far else not fresh):
                 break
         if news:
-            self._arrivals.refresh()  # after the ledger: what has finished has arrived
+            self._arrivals.refresh()  # after the ledger, because finished runs have arrived
         for run in reversed(news):
             self._take(watched, run)
 
     def _before_us(self, page: list[dict[str, Any]]) -> bool:
-        """Whether a page reaches back to what had finished before we follow."""
+        """Returns True if a page reaches back to runs that finished before we began."""
         oldest = page[-1] if page else None
         return oldest is None or (oldest.get("finishedAt") is not None and instant(oldest["finishedAt"]) < self._since)
 
@@ -227,7 +227,7 @@ class Follower:
         return said
 
     def arrived_late_ms(self, run: Mapping[str, Any]) -> int | None:
-        """Lateness by the endpoint's clock alone; None if the run did not arrive there."""
+        """Returns the lateness by the endpoint's clock; None if the run did not arrive there."""
         arrived = self._arrivals.first_ms(run["id"])
         return None if arrived is None else lateness_ms(run["plannedAt"], arrived)
 

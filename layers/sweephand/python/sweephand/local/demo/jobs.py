@@ -1,4 +1,4 @@
-"""The demo: a handful of jobs in one tenant, made through the public API, against the demo's own endpoint."""
+"""The demo: some jobs in one tenant, created through the public API, that call the demo's own endpoint."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TENANT = "acme"
 
 @dataclass(frozen=True)
 class DemoJob:
-    """period_s: seconds between two occurrences. reaches_us: whether the endpoint sees it, and its clock can judge."""
+    """A job of the demo. period_s: between two occurrences. reaches_us: its calls arrive at the demo's endpoint."""
 
     name: str
     period_s: int
@@ -34,7 +34,7 @@ def _job(name: str, url: str, schedule: dict[str, Any], **action: Any) -> dict[s
 
 
 def jobs(url: str, closed_url: str) -> tuple[DemoJob, ...]:
-    """The jobs of the demo. url: of the endpoint; closed_url: where nobody listens."""
+    """Returns the jobs of the demo. url: of the endpoint. closed_url: an address where nothing listens."""
     retry = {"type": "fixed", "maxRetries": 4, "delaySeconds": 5}
     return (
         DemoJob("demo-beat", 10, True, _job("demo-beat", f"{url}/sync", {"name": "10s", "every": "PT10S"})),
@@ -48,7 +48,7 @@ def jobs(url: str, closed_url: str) -> tuple[DemoJob, ...]:
 
 
 def ensure(api: Api, wanted: Sequence[DemoJob]) -> dict[str, str]:
-    """Makes the jobs, or brings those of an earlier run back to life at today's address. Returns job id by name."""
+    """Creates the jobs, or activates existing ones with the current address. Returns job ids by name."""
     there = {job["name"]: job for job in api.items("/v1/jobs")}
     ids = {}
     for demo in wanted:
@@ -63,12 +63,12 @@ def ensure(api: Api, wanted: Sequence[DemoJob]) -> dict[str, str]:
 
 
 def suspend_orphans(api: Api) -> None:
-    """Switches off the jobs of a demo that has ended together with its stack."""
+    """Deactivates the jobs of a demo that ended together with its stack."""
     names = {demo.name for demo in jobs("", "")}
     suspend(api, [job["id"] for job in api.items("/v1/jobs") if job["name"] in names and job["active"]])
 
 
 def suspend(api: Api, ids: Sequence[str]) -> None:
-    """Switches the jobs off: without us there is no endpoint that they could call."""
+    """Deactivates the jobs, because their endpoint ends with this process."""
     for job_id in ids:
         api.call("PATCH", f"/v1/jobs/{job_id}", {"active": False})

@@ -1,4 +1,4 @@
-"""The demo's account of itself: lateness by the endpoint's clock, early and lost runs. Pure."""
+"""The summary of the demo: lateness by the endpoint's clock, early and lost runs. Pure."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 TERMINAL_NAMES = frozenset(state.value for state in TERMINAL)
-# A change of a schedule takes effect 5 s after it; the rest is room for a slow start.
+# A change of a schedule takes effect after 5 s; the rest allows for a slow start.
 SETTLES_IN_S = 10
-# What is planned later than this before the end may still be on its way.
+# Runs planned in this time before the end may still be under way.
 GRACE_S = 15
 
 
 def instant(text: str) -> datetime:
-    """An instant of the API (RFC 3339, UTC)."""
+    """Reads an instant of the API (RFC 3339, UTC)."""
     return datetime.fromisoformat(text).astimezone(UTC)
 
 
 def lateness_ms(planned_at: str, arrived_ms: int) -> int:
-    """Milliseconds from the planned instant to the arrival; negative if it came early."""
+    """Returns milliseconds from the planned instant to the arrival, negative if it was early."""
     return arrived_ms - round(instant(planned_at).timestamp() * 1000)
 
 
 def percentile(values: Sequence[int], share: float) -> int:
-    """The smallest value that at least `share` (0..1) of the values do not exceed (nearest rank). values: not empty."""
+    """Returns the percentile by nearest rank. share: 0..1. values: not empty."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 
 
 @dataclass(frozen=True)
 class Window:
-    """What is judged: from the start of the demo to its end."""
+    """The time that is judged: from the start of the demo to its end."""
 
     begin: datetime
     end: datetime
@@ -49,7 +49,7 @@ class Window:
 
 
 def explained(run: Mapping[str, Any], period_s: int) -> set[datetime]:
-    """The instants that a row of the ledger answers for: its own, or all of its range."""
+    """Returns the instants that a row of the ledger stands for: its own, or all of its range."""
     span = run.get("range")
     if not span:
         return {instant(run["plannedAt"])}
@@ -59,9 +59,9 @@ def explained(run: Mapping[str, Any], period_s: int) -> set[datetime]:
 
 
 def lost(runs: Iterable[Mapping[str, Any]], period_s: int, window: Window) -> int:
-    """How many occurrences of a series with a fixed period should be in the ledger by now and are not, or hang there.
+    """Counts the occurrences of a series with a fixed period that are missing in the ledger or do not finish.
 
-    The grid is read off the rows themselves: the first row may be late by one period and the time a change takes.
+    The rows themselves determine the grid. The first row may be late by one period and the time that a change takes.
     """
     latest = window.end - timedelta(seconds=GRACE_S)
     rows = list(runs)
@@ -83,7 +83,7 @@ def lost(runs: Iterable[Mapping[str, Any]], period_s: int, window: Window) -> in
 
 @dataclass(frozen=True)
 class Summary:
-    """lateness: of the first attempts, in ms by the endpoint's clock. states: finished runs of the demo's jobs."""
+    """The figures of a demo. lateness: of first attempts, in ms by the endpoint's clock. states: finished runs."""
 
     window: Window
     lateness: Sequence[int]
@@ -117,7 +117,7 @@ class Summary:
 
 
 def count_states(runs: Iterable[Mapping[str, Any]]) -> tuple[dict[str, int], int]:
-    """(finished runs by state, how many are not finished)."""
+    """Returns (finished runs by state, the number of unfinished runs)."""
     states = Counter(run["state"] for run in runs)
     finished = {state: count for state, count in states.items() if state in TERMINAL_NAMES}
     return finished, sum(states.values()) - sum(finished.values())
