@@ -267,7 +267,7 @@ def test_a_task_that_only_looks_like_ours_is_dropped_and_comes_back_no_more(clus
     cluster.delivers()
 
     assert cluster.run == before
-    assert ("info", "dropped", {"reason": "a task of no run that is there"}) in cluster.stage.journal.lines
+    assert ("info", "dropped", {"reason": "the task belongs to no stored run"}) in cluster.stage.journal.lines
     assert not [body for body in cluster.stage.sqs.bodies(next(iter(aws.URLS.values()))) if mark in body]
 
 

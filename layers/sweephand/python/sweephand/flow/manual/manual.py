@@ -1,4 +1,7 @@
-"""A manual run: its row first, so that reading it works at once, then its message; a lost message heals by its wake."""
+"""Starts manual runs: writes the row first, so that it can be read at once, then sends the message.
+
+If the message is lost, the row's wake sends it again.
+"""
 
 from __future__ import annotations
 
@@ -40,9 +43,9 @@ def run_now(
     *,
     edit: Edit | None = None,
 ) -> str:
-    """Returns the id of the new run, or of the one that an earlier request of the same key made.
+    """Starts a manual run. Returns its id, or that of the run which an earlier request with the same key started.
 
-    hop: runs before it, where a run's call asks for it. edit: what this run sends in place of what its job says.
+    hop: how many runs came before it, if a run's call requests it. edit: replaces what the job says, for this run.
     Raises NotFound; InvalidRequest for an edit that the action cannot send.
     """
     job = find(world, tenant, job_id, schedule_id)
@@ -58,13 +61,13 @@ def run_now(
 
 
 def check_not_final(world: World, job: Job) -> None:
-    """Raises Conflict for a job that has ended for good."""
+    """Raises Conflict for a job in a final state."""
     if job.policies.get("afterEnd") == "final":
         final_jobs.check_run(world, job)
 
 
 def find(world: World, tenant: str, job_id: str, schedule_id: str | None) -> Job:
-    """The job, if it and the schedule are there. Raises NotFound."""
+    """Returns the job. Raises NotFound if it, or the schedule, does not exist."""
     job = jobs.read_job(world.table, tenant, job_id)
     if job is None:
         raise NotFound("no such job")
@@ -74,7 +77,7 @@ def find(world: World, tenant: str, job_id: str, schedule_id: str | None) -> Job
 
 
 def new_run(world: World, job: Job, schedule_id: str | None, once: Once | None, hop: int) -> Run:
-    """As its row shall be."""
+    """Returns the run as its row will be."""
     now = from_ms(epoch_ms(world.clock.now()))
     key = once.key if once else world.chance.new_id(now)
     uuid = ids.run_uuid(job.tenant, schedule_id or job.id, epoch_ms(now), Kind.MANUAL.value, key)
@@ -87,7 +90,7 @@ def new_run(world: World, job: Job, schedule_id: str | None, once: Once | None, 
 
 
 def start_ops(world: World, job: Job, run: Run, once: Once | None, edit: Edit | None = None) -> list[Op]:
-    """Returns the parts `run`, `edit` and `once` of the transaction that starts it. Raises InvalidRequest."""
+    """Returns the operations `run`, `edit` and `once` of the transaction that starts a run. Raises InvalidRequest."""
     if edit is not None:
         edits.check(job.action, edit)
         run = replace(run, edited=True)
@@ -101,7 +104,7 @@ def start_ops(world: World, job: Job, run: Run, once: Once | None, edit: Edit | 
 
 
 def start(world: World, job: Job, run: Run, ops: Sequence[Op]) -> Written | Cancelled:
-    """Carries out the transaction that starts a run. A job notes its first run without a schedule before that."""
+    """Carries out the transaction that starts a run. A job first notes that it has runs without a schedule."""
     if run.schedule_id is None:
         jobs.note_own_runs(world.table, job)
     return world.table.transact(ops)

@@ -1,7 +1,8 @@
-"""A run that has ended is run again: a new run, linked to the old one, with what the job says now or with an edit.
+"""Reruns a run that has ended: starts a new run, linked to the old one, by the job as it is now or with an edit.
 
-The new row, the link on the old one and what is known of the error go in one transaction, under an id that follows
-from the old run and from who asks: a repeat meets it again. Then comes the message; a lost one heals by the row's wake.
+One transaction writes the new row, the link on the old row and the entry of the error. The new id is computed from the
+old run and the request, so that a repetition finds the same run. Then the message is sent; if it is lost, the row's
+wake sends it again.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ with lazy():
 
 @dataclass(frozen=True)
 class Asking:
-    """key: tells one asking from another. actor: the caller's client id. operation: that does it, if one does.
+    """A request for a rerun. key: tells requests apart. actor: the caller's client id.
 
-    hop: runs before it, where a run's call asks for it.
+    operation: the operation that makes the request, if any. hop: how many runs came before, if a run's call makes it.
     """
 
     key: str
@@ -53,9 +54,9 @@ class Asking:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A run that is to come into being.
+    """A rerun that is about to be written.
 
-    old: the run that it repeats. job: whose run it is. lane: of its message. by: who asks.
+    old: the run that it repeats. job: the job that it belongs to. lane: for its message. by: the request.
     alone: it runs only while no other run of its schedule does.
     """
 
@@ -83,10 +84,10 @@ def rerun(
     actor: str | None = None,
     hop: int = 0,
 ) -> str:
-    """The id of the new run, or of the one that an earlier request of the same key made.
+    """Reruns a run. Returns the id of the new run, or of the one that an earlier request with the same key started.
 
     owner: the schedule's id, or the job's for a run without a schedule. actor: the caller's client id. Raises NotFound;
-    Conflict where the run has not ended, or as `prepared`; InvalidRequest for an edit that the action cannot send.
+    Conflict if the run has not ended, or as `prepared`; InvalidRequest for an edit that the action cannot send.
     """
     old = find(world, tenant, owner, uuid)
     if once is not None and (there := earlier(world, tenant, once)) is not None:
@@ -104,12 +105,12 @@ def rerun(
     try:
         world.queue.send_one(wanted.delivery)
     except Unavailable:
-        world.journal.warning("the run starts by its wake", run=wanted.run.uuid)
+        world.journal.warning("the run will be started later, by its wake", run=wanted.run.uuid)
     return wanted.run.id
 
 
 def find(world: World, tenant: str, owner: str, uuid: str) -> Run:
-    """A run that may be run again. Raises NotFound, Conflict."""
+    """Returns a run that may be rerun. Raises NotFound, Conflict."""
     run = tenancy.find_run(world, tenant, owner, uuid)
     ranges.check_is_none(run)
     if not run.finished:
@@ -120,11 +121,12 @@ def find(world: World, tenant: str, owner: str, uuid: str) -> Run:
 def prepared(
     world: World, old: Run, by: Asking, *, at: datetime, due: datetime | None = None, edit: Edit | None = None
 ) -> Wanted:
-    """The run that repeats `old`. at: its planned instant, the same for the same asking; due: when it may begin.
+    """Returns the run that repeats `old`.
 
-    Without an edit of its own it takes over that of the old run. Raises NotFound where the job is gone and not
-    redirected; Conflict where the schedule is gone, or the reaction that the run was, or what a redirected run would
-    have sent; InvalidRequest for the edit.
+    at: its planned instant, the same for the same request; due: when it may begin.
+    Without an edit of its own, it takes over the edit of the old run. Raises NotFound if the job is gone and not
+    redirected; Conflict if the schedule or the reaction is gone, or the payload that a redirected run would have sent;
+    InvalidRequest for the edit.
     """
     redirect = failures.read_redirect(world.table, old.tenant, old.job_id)
     if edit is None and old.edited:
@@ -155,21 +157,21 @@ def prepared(
 
 
 def _with_payload(world: World, old: Run, edit: Edit | None) -> Edit | None:
-    """What goes to another job takes along what it would have sent. If that was nothing, the other job's own goes.
+    """Returns the edit for a rerun by another job: with the old run's payload, unless it had none.
 
-    Raises Conflict where nobody knows that any more.
+    Without a payload, the other job's own is sent. Raises Conflict if the old payload is no longer known.
     """
     if edit is not None and edit.payload is not None:
         return edit
     job = jobs.read_job(world.table, old.tenant, old.job_id)
     if job is None:
-        raise Conflict("what it would have sent went with its job: it can be run again with a payload given")
+        raise Conflict("its payload was deleted with its job; give a payload to run it again")
     schedule = jobs.read_schedule(world.table, old.tenant, job.id, old.schedule_id) if old.schedule_id else None
     if old.schedule_id is not None and schedule is None:
-        raise Conflict("what it would have sent went with its schedule: it can be run again with a payload given")
+        raise Conflict("its payload was deleted with its schedule; give a payload to run it again")
     job = with_hooks(world, job, schedule, old.kind)
     if old.kind in REACTIONS and job.reaction(old.kind) is None:
-        raise Conflict(f"what it would have sent went with its job's {owner_of(old.kind)}")
+        raise Conflict(f"its payload was deleted with its job's {owner_of(old.kind)}; give a payload to run it again")
     payload = payload_of(world, old, job, schedule)
     return edit if payload is None else replace(edit or Edit(), payload=payload)
 
@@ -208,8 +210,9 @@ def write(world: World, wanted: Wanted, more: Sequence[Op] = ()) -> Written | Ca
 
 
 def _ops(world: World, wanted: Wanted) -> list[Op]:
-    """The new run [absent] and what goes with it; the old one [it is there] knows by whom it is repeated, and where it
-    had failed, its error too.
+    """Returns the operations that write the new run [absent] and link the old run [it exists] to it.
+
+    If the old run had failed, its error is linked as well.
     """
     table, now = world.table, world.clock.now()
     run = replace(wanted.run, edited=wanted.edit is not None)
@@ -226,7 +229,7 @@ def _ops(world: World, wanted: Wanted) -> list[Op]:
 
 
 def send(world: World, wanted: Sequence[Wanted]) -> None:
-    """What does not go out begins by its wake."""
+    """Sends the messages of reruns. A run whose message is not sent is started by its wake."""
     unsent = world.queue.send([each.delivery for each in wanted])
     if unsent:
-        world.journal.warning("runs start by their wakes", left=len(unsent))
+        world.journal.warning("runs will be started later, by their wakes", left=len(unsent))

@@ -1,8 +1,8 @@
-"""A manual run that is started only if no other one of its job, or of its schedule, is active.
+"""Starts a manual run only if no other run of its job, or of its schedule, is active.
 
-Active is what has not ended: under way, waiting for a retry, a result or its turn. What the ledger shows decides; so
-that of two requests at once only one finds nothing, the job keeps which run was last started in this way, and a start
-is for one who read it as it is. What a run's end started, an error action or a hook, is not asked about.
+A run is active until it has ended: under way, or waiting for a retry, a result or its turn. The ledger decides. The job
+keeps which run was last started in this way, and a start fails if that has changed since it was read, so that of two
+requests at once only one starts a run. Error actions and hooks do not count as active.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from sweephand.store.runs import ledger
 from sweephand.store.views import runs as views
 
 LOOKED_AT_MOST = 500
-"""Runs of which an open one is found, the latest planned first, beside the last that was started in this way."""
+"""How many runs are searched for an active one, latest planned first, in addition to the last one started this way."""
 TRIES = 5
 
 
 @dataclass(frozen=True)
 class Answered:
-    """run_id: of the new run, or with `started` False of the active one."""
+    """The answer to a request. run_id: the new run's id; if `started` is False, the active run's."""
 
     run_id: str
     started: bool
@@ -50,7 +50,7 @@ def run_unless_active(
     *,
     edit: Edit | None = None,
 ) -> Answered:
-    """A request that starts nothing leaves nothing behind, and no record under its key.
+    """Starts a run unless one is active. A request that starts nothing writes nothing, no idempotency record either.
 
     edit: as in `manual.run_now`. Raises NotFound, InvalidRequest, Unavailable.
     """
@@ -72,11 +72,11 @@ def run_unless_active(
             continue  # another one was started in between
         chained_runs.send(world, run, drafts.lane_of(job))
         return Answered(run.id, started=True)
-    raise Unavailable("runs of the job were started by others all the time")
+    raise Unavailable("too many concurrent starts of this job; try again")
 
 
 def _mark_op(world: World, job: Job, run: Run, last: LastStartItem | None) -> Op:
-    """[the last start as read]"""
+    """Returns the operation that notes the run as the job's last start [the last start as read]."""
     same: Condition = LastStartItem.pk.does_not_exist()
     if last is not None:
         same = LastStartItem.uuid == last.uuid

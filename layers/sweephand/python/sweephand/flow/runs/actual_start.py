@@ -1,4 +1,4 @@
-"""An interval from the actual start: a run that starts late moves the occurrence after it."""
+"""Moves the next occurrence of an interval from the actual start after a run that started late."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ with lazy():
     from sweephand.schedules import timing as timings
 
 ALIGN = '"actual_start"'
-"""As a packed timing names it: to know without loading it that the others need nothing."""
+"""The name in a packed timing. A timing without it needs nothing, and need not be loaded."""
 LATE = timedelta(seconds=60)
 CLOCKS = timedelta(seconds=5)
-"""By how much the clocks of two functions may differ."""
+"""The most by which the clocks of two functions may differ."""
 
 
 def concerns(run: Run, schedule: Schedule | None) -> bool:
-    """Did a run of such a schedule start more than a minute after its instant?"""
+    """Returns whether the schedule is such an interval and its run started more than a minute after its instant."""
     if schedule is None or run.started_at is None or ALIGN not in schedule.packed:
         return False
     return run.started_at - run.planned_at > LATE
 
 
 def follow(world: World, run: Run, schedule: Schedule) -> None:
-    """The next occurrence lies an interval after this start [generation and next_run_at as read]. What it takes the
-    place of was announced: a line of the ledger tells of it.
+    """Moves the next occurrence to an interval after this start [generation and next_run_at as read].
 
-    What a tick may have sent already stays: it is on its way under its id. To lose the race against a tick changes
-    nothing, nor does a table without time: the series then goes on in the old rhythm.
+    A line of the ledger records the announced occurrences that this replaces. Occurrences that a tick may already have
+    sent stay, because they are on their way under their ids. If a tick is faster or the table does not answer, the
+    series goes on in the old rhythm.
     """
     assert run.started_at is not None
     old, newest = schedule.next_run_at, schedule.generation
@@ -59,7 +59,7 @@ def follow(world: World, run: Run, schedule: Schedule) -> None:
         ops = [world.table.update_op("schedule", *key, moved, jobs.as_read(schedule))]
         world.table.transact([*ops, *ranges.missed_ops(world, [line], schedule.collection)])
     except Unavailable as unavailable:
-        world.journal.warning("a rhythm was not moved", schedule=schedule.id, reason=unavailable.reason)
+        world.journal.warning("the series keeps its old rhythm", schedule=schedule.id, reason=unavailable.reason)
 
 
 def _line(schedule: Schedule, first: datetime, count: int, step: timedelta, now: datetime) -> Run:
@@ -74,5 +74,5 @@ def _line(schedule: Schedule, first: datetime, count: int, step: timedelta, now:
         count=count,
         generation=schedule.generation,
         now=now,
-        message="the run before started late, and the interval goes on from its start",
+        message="the run before it started late, and the interval is counted from that start",
     )

@@ -1,4 +1,4 @@
-"""Runs of other jobs that a run starts."""
+"""Starts runs of other jobs from a run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sweephand.store.runs import ledger
 
 
 def run_from(world: World, parent: Run, job_id: str) -> str | None:
-    """A run of another job that a run starts, under an id that follows from that run: a repeat meets it again.
+    """Starts a run of another job, under an id computed from the parent, so that a repetition finds the same run.
 
     Returns its id; None if the tenant has no such job. Raises Unavailable.
     """
@@ -44,8 +44,8 @@ def run_from(world: World, parent: Run, job_id: str) -> str | None:
 
 
 def send(world: World, run: Run, lane: Lane) -> None:
-    """Its message; if the queue does not take it, its wake stands in."""
+    """Sends the run's message. If the queue does not take it, the run's wake sends it later."""
     try:
         world.queue.send_one(Delivery(ledger.pointer_to(run), run.planned_at, lane))
     except Unavailable:
-        world.journal.warning("the run starts by its wake", run=run.uuid)
+        world.journal.warning("the run will be started later, by its wake", run=run.uuid)

@@ -1,7 +1,8 @@
-"""What becomes of ECS tasks: their end ends their runs, and a task whose run is over is stopped.
+"""Ends runs when their ECS tasks end, and stops tasks whose runs are over.
 
-ECS tells of its tasks on the account's own bus; two rules of the template put what concerns ours into the run queue. It
-may come twice, late, before the executor has written that it began the task, or not at all: then the deadline ends it.
+ECS publishes task events on the account's default bus. Two rules of the template put those of our tasks into the run
+queue. An event may come twice, late, or before the executor has recorded the task. If it never comes, the deadline
+ends the run.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from sweephand.store.runs import ledger
 
 
 def heard(world: World, body: str) -> bool:
-    """Whether a message was of ECS; if so, what it tells is done. Raises Unavailable."""
+    """Handles a message if it is an ECS task event. Returns whether it was one. Raises Unavailable."""
     change = ecs_task.read_change(body)
     if change is None:
         return False
     of = change.of
     run = ledger.read(world.table, of.tenant, of.owner, of.uuid) if of else None
     if of is None or run is None:
-        world.journal.info("dropped", reason="a task of no run that is there")
+        world.journal.info("dropped", reason="the task belongs to no stored run")
     elif change.stopped:
         _ended(world, run, change, of.attempt)
     elif _is_waste(run, of.attempt):
@@ -41,15 +42,15 @@ def heard(world: World, body: str) -> bool:
 
 
 def _is_waste(run: Run, attempt: int) -> bool:
-    """Nobody waits for the task of this attempt: its run has ended without its word, or has gone on to another one.
+    """Returns whether nobody waits for this attempt's task: its run has ended, or has gone on to another attempt.
 
-    A run that was reported by callback ended by its word, and its task may finish what it does.
+    If the run was ended by the task's own callback, the task may finish its work.
     """
     return attempt != run.attempt or (run.finished and run.result_digest is None)
 
 
 def _ended(world: World, run: Run, change: Change, attempt: int) -> None:
-    """The first end counts; what comes later, or of another attempt, is kept as a note."""
+    """Ends the run with its task. A later end, or one of another attempt, is kept as a note."""
     success, message = ecs_task.judged(change, _container(world, run))
     if run.finished or attempt != run.attempt:
         if run.result_digest is None:
@@ -61,7 +62,7 @@ def _ended(world: World, run: Run, change: Change, attempt: int) -> None:
 
 
 def _container(world: World, run: Run) -> str | None:
-    """Whose exit code decides, as the job has it now."""
+    """Returns the container whose exit code decides, by the job as it is now."""
     job = jobs.read_job(world.table, run.tenant, run.job_id)
     if job is not None:
         job = schedule_hooks.job_for(world, job, run)
@@ -76,9 +77,9 @@ def _digest(change: Change) -> str:
 
 
 def stop(world: World, run: Run, arn: str) -> None:
-    """Stops a task that its run no longer waits for. Raises Unavailable where ECS cannot be asked just now.
+    """Stops a task that its run no longer waits for. Raises Unavailable if ECS does not answer at the moment.
 
-    What ECS refuses for good is told in the log: it holds up nothing else.
+    A permanent refusal by ECS is only logged, so that it does not block the other effects.
     """
     refused = ecs.stop(arn, f"Sweephand: the run {run.id} is {run.state}", world.outbound)
     if refused is not None:

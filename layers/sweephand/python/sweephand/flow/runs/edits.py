@@ -1,4 +1,4 @@
-"""A run that sends something else than its job says: another payload, other headers, for this one run."""
+"""Edits of single runs: another payload or other headers than the job's, for this run alone."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from sweephand.store.dynamo.conditional import Op
 from sweephand.store.dynamo.table import EditItem
 
 LONGEST_OPEN = timedelta(days=600)
-"""No run takes longer; the row goes by itself after that."""
+"""No run takes longer. The row expires after that."""
 
 
 @dataclass(frozen=True)
 class Edit:
-    """payload: in the place of the job's; None: as the job has it. headers: name -> value, None for one that goes.
+    """An edit of one run. payload: replaces the job's; None: keeps it. headers: name -> value, None removes one.
 
-    tasks: whether its sender may say what tasks do.
+    tasks: whether its sender may set the payload of tasks.
     """
 
     payload: Payload | None = None
@@ -36,7 +36,7 @@ class Edit:
 
 
 def check(action: ActionSpec, edit: Edit) -> None:
-    """Raises InvalidRequest where the action cannot send this, Forbidden where its sender may not say it."""
+    """Raises InvalidRequest if the action cannot send this edit, Forbidden if its sender may not set it."""
     if edit.payload is not None and action.kind in TASK_KINDS and not edit.tasks:
         raise Forbidden("the payload of a task needs the scope tasks:write")
     if edit.payload is not None:
@@ -45,7 +45,7 @@ def check(action: ActionSpec, edit: Edit) -> None:
     if edit.headers is None:
         return
     if "headers" not in action.params:
-        raise InvalidRequest("headers", "the job's action has none")
+        raise InvalidRequest("headers", "the job's action sends no headers")
     locked = actions.load(action.kind, action.params).own_headers
     for name in edit.headers:
         if name.lower() in locked or is_secret(name):
@@ -53,7 +53,7 @@ def check(action: ActionSpec, edit: Edit) -> None:
 
 
 def edit_op(world: World, run: Run, edit: Edit, now: datetime) -> Op:
-    """Part of the transaction that writes the run."""
+    """Returns the operation that stores the edit, for the transaction that writes the run."""
     headers = None if edit.headers is None else json.dumps(edit.headers, separators=(",", ":"))
     item = EditItem(
         pk=keys.runs(run.tenant, run.schedule_id or run.job_id),
@@ -67,7 +67,7 @@ def edit_op(world: World, run: Run, edit: Edit, now: datetime) -> Op:
 
 
 def read(world: World, run: Run) -> Edit:
-    """Of a run that is edited."""
+    """Returns the edit of a run; an empty one if none is stored."""
     item = world.table.get(EditItem, keys.runs(run.tenant, run.schedule_id or run.job_id), keys.edit(run.uuid))
     if item is None:
         return Edit()
@@ -76,7 +76,7 @@ def read(world: World, run: Run) -> Edit:
 
 
 def applied(world: World, run: Run, action: ActionSpec, payload: Payload | None) -> tuple[ActionSpec, Payload | None]:
-    """What the run sends."""
+    """Returns the action and the payload with the run's edit applied."""
     edit = read(world, run)
     if edit.headers is not None and "headers" in action.params:
         action = replace(action, params={**action.params, "headers": _merged(action.params["headers"], edit.headers)})
@@ -84,7 +84,7 @@ def applied(world: World, run: Run, action: ActionSpec, payload: Payload | None)
 
 
 def _merged(headers: Mapping[str, str], edited: Mapping[str, str | None]) -> dict[str, str]:
-    """The edited ones take the place of those of the same name, in any case of its letters."""
+    """Returns the headers with edited ones replacing those of the same name; letter case does not matter."""
     gone = {name.lower() for name in edited}
     kept = {name: value for name, value in headers.items() if name.lower() not in gone}
     return kept | {name: value for name, value in edited.items() if value is not None}

@@ -1,4 +1,4 @@
-"""What follows from the end of a run. Each part may happen twice: all of it is idempotent by the run's id."""
+"""Effects of the end of a run. Each of them may happen twice: all are idempotent by the run's id."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ STOPS_ITS_TASK = frozenset({State.CANCELLED, State.TIMEOUT})
 
 
 _ALERTS = {"ansConfig", "calmConfig"}
-"""By what a job of the SAP facade asks for events of its own."""
+"""Attributes by which a job of the SAP facade requests events of its own."""
 
 
 def after(world: World, run: Run, job: Job | None, schedule: Schedule | None) -> None:
-    """The effects of a finished run, then its wake goes. Raises Unavailable: the message then comes back."""
+    """Carries out the effects of a finished run, then drops its wake. Raises Unavailable: the message comes back."""
     if run.reported is not None:
         run = reported_messages.read_over(world, run, job, schedule)
     if run.kind not in REACTIONS and job is not None:
@@ -49,12 +49,12 @@ def after(world: World, run: Run, job: Job | None, schedule: Schedule | None) ->
 
 
 def _may_be_over(schedule: Schedule) -> bool:
-    """An endless series costs no further read."""
+    """Returns whether the schedule may be over; an endless series costs no further read."""
     return schedule.state is not ScheduleState.ACTIVE or may_end(schedule.packed)
 
 
 def _note_errors(world: World, run: Run, job: Job | None) -> None:
-    """A run that failed, or one that was to make a failed run good and did not run."""
+    """Records a failed run as an error, and reopens the error whose rerun did not run."""
     if run.state in FAILED:
         failures.noted(world, run, job)
     if run.rerun_of is not None and run.state not in RAN:
@@ -68,14 +68,14 @@ def _react(world: World, run: Run, job: Job, schedule: Schedule | None) -> None:
 
 
 def of_attempt(world: World, run: Run, job: Job | None, schedule: Schedule | None) -> None:
-    """What follows from an attempt at a target that was out of reach, whether another attempt follows or not."""
+    """Judges a schedule whose target could not be reached, whether another attempt follows or not."""
     if job is None or schedule is None or schedule.unreachable is None:
         return
     unreachable.judge(world, run, job, schedule)
 
 
 def _tell(world: World, run: Run, job: Job | None, schedule: Schedule | None) -> None:
-    """The event of this end. A plain success of which nobody wants to hear loads and reads nothing."""
+    """Publishes the end of the run. A success that nobody subscribed to loads and reads nothing."""
     quiet = run.state is State.SUCCESS and job is not None and not _ALERTS & job.attributes.keys()
     if quiet and job is not None and _known_choice(world, job) is not Events.ALL:
         return
@@ -83,5 +83,5 @@ def _tell(world: World, run: Run, job: Job | None, schedule: Schedule | None) ->
 
 
 def _known_choice(world: World, job: Job) -> Events:
-    """As the gate read it, however long the action took since."""
+    """Returns the collection's choice as the gate read it, however long ago."""
     return world.standing.of(job.tenant, job.collection, kept_s=math.inf).events

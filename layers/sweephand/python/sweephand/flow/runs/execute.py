@@ -1,6 +1,6 @@
-"""The executor: a batch of pointers, each through gate, claim, act, settle, effects. Only here is a run settled.
+"""The executor: takes each pointer through gate, claim, act, settle and effects. Runs are settled only here.
 
-A message is acknowledged only when its run is finished and the effects are done, or when something else answers for it.
+A message is acknowledged only if its run is finished with all effects, or if another message or wake row stands for it.
 """
 
 from __future__ import annotations
@@ -56,11 +56,10 @@ def carry_out(
 
 
 def _passed_on(world: World, here: Lane, home: Lane, pointer: Pointer, admitted: Admission) -> bool:
-    """Does another queue answer for the message from here on? These executors would cut the call off before its limit,
-    which was raised while the message was under way.
+    """Moves the message to the slow queue if the job's timeout was raised beyond what this executor allows.
 
-    Before anything is claimed: a second copy there meets the claim of the first, and one that does not go out (raises
-    Unavailable) comes back here.
+    Returns whether it did. Nothing is claimed before that, so a second copy there meets the claim of the first. Raises
+    Unavailable if the message is not sent; it then comes back here.
     """
     if here is not Lane.FAST or home is not Lane.SLOW or not isinstance(admitted, admission.Claim | admission.TakeOver):
         return False
@@ -72,7 +71,7 @@ def _passed_on(world: World, here: Lane, home: Lane, pointer: Pointer, admitted:
 def _attempt(  # noqa: C901, PLR0911 - one line for each answer of the gate
     world: World, lane: Lane, owner: str, message: Delivered, pointer: Pointer, seen: Seen, admitted: Admission
 ) -> Verdict | Run | None:
-    """What the gate says, carried out. A Run (or None): another write came first, this is the row as it is now."""
+    """Carries out the gate's decision. Returns a verdict; a Run (or None) if another write came first: the row now."""
     match admitted:
         case admission.Drop(why) | admission.Acknowledge(why):
             world.journal.info("dropped" if seen.run is None else "acknowledged", run=pointer.run, reason=why)
@@ -86,7 +85,7 @@ def _attempt(  # noqa: C901, PLR0911 - one line for each answer of the gate
         case admission.Effects():
             assert seen.run is not None
             effects.after(world, seen.run, seen.job, seen.schedule)
-            # What its target reported ended it outside of any executor; the wake says that nobody has met that yet.
+            # A reported result ended the run outside any executor; its wake shows that no executor has seen that yet.
             reported = seen.run.result_digest is not None and seen.run.wake_at is not None
             return replace(DONE, ended=seen.run if reported else None)
         case admission.End(state, reason, why):
@@ -111,7 +110,7 @@ def _attempt(  # noqa: C901, PLR0911 - one line for each answer of the gate
 def _within_quotas(
     world: World, lane: Lane, pointer: Pointer, seen: Seen, claim: Callable[[], Verdict | Run | None]
 ) -> Verdict | Run | None:
-    """Claims and acts if the provider's quotas let the run begin; else it ends as SKIPPED."""
+    """Claims and acts if the provider's quotas let the run begin; otherwise ends the run as SKIPPED."""
     why = run_budgets.refusal(world, pointer, seen.run, seen.terms.pace)
     if why is not None:
         return _end(world, lane, pointer, seen, State.SKIPPED, Reason.QUOTA, why)
@@ -139,7 +138,7 @@ def _end(
 
 
 def fail_attempt(world: World, lane: Lane, seen: Seen, how: admission.FailAttempt) -> Verdict | Run | None:
-    """An attempt that nobody holds any more makes room for the next one that its policy has."""
+    """Fails an attempt that no executor holds any more; the retry policy decides what follows."""
     assert seen.run is not None
     assert seen.job is not None
     failed = settle.fail_attempt(world, lane, seen.run, how, seen.job, seen.schedule)
@@ -165,7 +164,7 @@ def _claim_and_act(
 def _take_turn_and_act(
     world: World, lane: Lane, owner: str, message: Delivered, pointer: Pointer, seen: Seen, *, attempt: int
 ) -> Verdict | Run | None:
-    """As _claim_and_act, of a schedule whose runs exclude each other."""
+    """Claims and acts like _claim_and_act, for a schedule whose runs exclude each other."""
     if _too_late_to_claim(world, message):
         return AGAIN
     assert seen.job is not None
@@ -184,13 +183,16 @@ def _take_turn_and_act(
 
 
 def _too_late_to_claim(world: World, message: Delivered) -> bool:
-    """Others can see the message already, or are about to."""
+    """Returns whether other executors can see the message already, or soon will."""
     margin = timedelta(seconds=world.settings.visibility_s - CLAIM_MARGIN_S)
     return world.clock.now() > message.received_at + margin
 
 
 def _act(world: World, lane: Lane, mine: Run, seen: Seen, claimed: Written | Refused) -> Verdict | Run | None:
-    """mine: as the claim left the row. A claim that was refused may be this executor's own, its answer lost."""
+    """Performs a claimed attempt and settles it. mine: as the claim left the row.
+
+    A refused claim may be this executor's own: its answer was lost.
+    """
     assert seen.job is not None
     if isinstance(claimed, Refused):
         there = _read(claimed)
@@ -228,7 +230,7 @@ def _act(world: World, lane: Lane, mine: Run, seen: Seen, claimed: Written | Ref
 
 
 def _reach_noted(world: World, mine: Run, outcome: Outcome, job: Job, schedule: Schedule | None) -> Schedule | None:
-    """The schedule, with what the attempt says of whether its target can be reached."""
+    """Returns the schedule, updated with whether the attempt reached its target."""
     if schedule is None or (outcome.reason not in UNREACHABLE and schedule.unreachable is None):
         return schedule
     return unreachable.follow(world, mine, outcome, job, schedule)
@@ -250,7 +252,7 @@ def _settle(world: World, lane: Lane, mine: Run, outcome: Outcome, job: Job, sch
 
 
 def _mine(world: World, owner: str, message: Delivered, pointer: Pointer, seen: Seen, *, attempt: int | None) -> Run:
-    """The row as the claim will leave it."""
+    """Returns the row as the claim will leave it."""
     now = world.clock.now()
     lease_until = now + timedelta(seconds=world.settings.lease_s)
     waiting = seen.run
@@ -293,7 +295,7 @@ def _read(refused: Refused) -> Run | None:
 
 
 def _log(world: World, run: Run) -> None:
-    """One line a run."""
+    """Logs one line per run."""
     world.journal.info(
         "run",
         tenant=run.tenant,

@@ -1,4 +1,4 @@
-"""What the gate judges a run by: the rows that are always read, and the few that only some runs need."""
+"""Reads the rows by which the gate judges a run: those that all runs need, and the few that only some need."""
 
 from __future__ import annotations
 
@@ -22,14 +22,17 @@ with lazy():
 
 
 def seen_of(world: World, pointer: Pointer, rows: gate.Rows | None = None) -> Seen:
-    """rows: read ahead for the whole batch, and not before the run's instant. Raises Unavailable."""
+    """Returns what the gate needs to know. Raises Unavailable.
+
+    rows: read for the whole batch, and not before the run's instant.
+    """
     seen = gate.look(world.table, world.standing, pointer, rows)
     now = world.clock.now()
     return _with_hooks(world, pointer, _with_line(world, pointer, _with_plan(world, pointer, seen, now), now))
 
 
 def _with_plan(world: World, pointer: Pointer, seen: Seen, now: datetime) -> Seen:
-    """A late message of a plan that a change has left behind is judged by that plan."""
+    """Adds the plan of a late message's generation, if a change has replaced it: the message is judged by that plan."""
     if not admission.needs_left(pointer, seen, now):
         return seen
     assert seen.schedule is not None
@@ -37,7 +40,7 @@ def _with_plan(world: World, pointer: Pointer, seen: Seen, now: datetime) -> See
 
 
 def _with_line(world: World, pointer: Pointer, seen: Seen, now: datetime) -> Seen:
-    """A late message from before what was left out last may lie in what was left out before that."""
+    """Adds the ledger line that covers a late message: it may lie in an earlier stretch that was left out."""
     if not admission.needs_line(pointer, seen, now):
         return seen
     assert seen.schedule is not None
@@ -52,11 +55,11 @@ def _with_hooks(world: World, pointer: Pointer, seen: Seen) -> Seen:
 
 
 def with_hooks(world: World, job: Job, schedule: Schedule | None, kind: Kind) -> Job:
-    """The job as a run of this kind sees it: with its schedule's own hook, if there is one. Raises Unavailable."""
+    """Returns the job as a run of this kind sees it: with its schedule's own hook, if any. Raises Unavailable."""
     if schedule is None or schedule.hooks is None:
         return job
     return schedule_hooks.job_of(world, job, schedule, kind)
 
 
 SENT_AHEAD = 1_000
-"""More rows than a line has within it: of each run that was on its way when it began, with its attempts."""
+"""More rows than can lie within a line: the runs, with their attempts, that were on their way when it began."""

@@ -1,7 +1,7 @@
-"""The slot of a schedule whose runs exclude each other: entered at the first attempt, left by the effects of the end.
+"""The slot of a schedule whose runs exclude each other: taken at the first attempt, released by the effects of the end.
 
-A run that has ended and is still in the slot (its executor died between) holds up nobody: whoever meets it does that
-part of its effects. So an end costs no transaction, whoever writes it: executor, callback, cancel, clean-up.
+A run that has ended but is still in the slot, because its executor died, blocks nobody: the next run that meets it
+releases the slot. So an end needs no transaction, whether executor, callback, cancel or clean-up writes it.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ TRIES = 5
 
 class Turn(Enum):
     WAITS = auto()
-    """It is queued, and its wake row answers for it."""
+    """The run is queued, and its wake row keeps it."""
     MOVED = auto()
-    """The slot, or what stands in it, changed in between: look again."""
+    """The slot, or a run in it, changed in between: read again."""
 
 
 def take_turn(
     world: World, lane: Lane, mine: Run, there: Run | None, job: Job, schedule: Schedule | None
 ) -> Written | Refused | Busy | Turn:
-    """Claims the first attempt of a run together with its schedule's slot, or says why not.
+    """Claims the first attempt of a run together with its schedule's slot, or returns why not.
 
-    mine: the row as the claim will leave it, slotted; there: as it was read. Refused: the run's row was written by
-    somebody first, or by this executor (its answer was lost). Raises Unavailable.
+    mine: the row as the claim will leave it, slotted; there: as it was read. Returns Refused if somebody else wrote
+    the run's row first, or this executor did and the answer was lost. Raises Unavailable.
     """
     slot, rows = overlap_slots.look(world.table, mine)
     policy = Overlap(policies_of(job, schedule).get("overlap", Overlap.ALLOW))
@@ -66,9 +66,9 @@ def take_turn(
 
 
 def release(world: World, run: Run, schedule: Schedule | None) -> None:
-    """A part of the effects of a run that was in the slot: its place goes to the one that waits, or is free.
+    """Passes a finished run's slot on to the waiting run, or frees it. Raises Unavailable.
 
-    May happen twice, and after others have had the slot. Raises Unavailable.
+    May happen twice, and after others have had the slot.
     """
     assert run.schedule_id is not None
     lane = schedule.lane if schedule is not None else world.settings.lane
@@ -78,7 +78,7 @@ def release(world: World, run: Run, schedule: Schedule | None) -> None:
 
 def _claim(world: World, lane: Lane, move: overlap_slots.Move) -> Written | Refused | Turn:
     if move.before == move.after and move.there is not None:
-        # The slot was passed on to it: only its row can still speak against it.
+        # The slot was passed on to this run: only its own row can still refuse the claim.
         lease = ledger.Lease.of(move.run)
         return ledger.claim_again(world.table, move.there, lease, move.there.attempt)
     done = overlap_slots.claim(world.table, move, shards=world.settings.shards, lane=lane)
@@ -88,7 +88,10 @@ def _claim(world: World, lane: Lane, move: overlap_slots.Move) -> Written | Refu
 def _replace(
     world: World, lane: Lane, move: overlap_slots.Move, open_runs: tuple[Run, ...], collection: str
 ) -> Written | Refused | Turn:
-    """A call that is under way cannot be recalled: its late answer becomes a note of the run that was replaced."""
+    """Claims the run and cancels the open ones.
+
+    A call that is under way cannot be recalled: its late answer becomes a note of the replaced run.
+    """
     now = world.clock.now()
     ended = tuple(
         replace(
@@ -130,12 +133,12 @@ def _queue(world: World, lane: Lane, move: overlap_slots.Move) -> Refused | Turn
 
 
 def _refused(cancelled: Cancelled) -> Refused | Turn:
-    """The row speaks before the slot: it tells whether this was already done."""
+    """Returns the run's refusal rather than the slot's: it shows whether this call was already carried out."""
     return cancelled.refused.get("run") or Turn.MOVED
 
 
 def _clear(world: World, lane: Lane, slot: Slot, uuid: str) -> None:
-    """Takes a run that has ended out of the slot. slot: as it was read, or as it is taken to be."""
+    """Takes a run that has ended out of the slot. slot: as it was read, or as it is assumed to be."""
     moved: Written | Refused | None
     for _ in range(TRIES):
         queued = _row(world, slot, slot.queued) if slot.active == uuid else None
@@ -151,11 +154,14 @@ def _clear(world: World, lane: Lane, slot: Slot, uuid: str) -> None:
             return
         if moved is not None:
             slot = overlap_slots.read_in(moved, slot)
-    raise Unavailable("the slot of the schedule changes all the time")
+    raise Unavailable("too many concurrent changes to the schedule's slot; try again")
 
 
 def _pass_on(world: World, lane: Lane, slot: Slot, after: Slot, queued: Run) -> Written | Refused | None:
-    """None: the run waits no longer. Refused: the slot is not as it was read. Raises Unavailable."""
+    """Passes the slot on to the queued run. Raises Unavailable.
+
+    Returns None if that run waits no longer, Refused if the slot is no longer as it was read.
+    """
     wake_at = world.clock.now() + WAKE_PASSED
     done = overlap_slots.pass_on(world.table, slot, after, queued, wake_at, shards=world.settings.shards, lane=lane)
     if isinstance(done, Written):
@@ -165,7 +171,7 @@ def _pass_on(world: World, lane: Lane, slot: Slot, after: Slot, queued: Run) -> 
 
 
 def _wake_next(world: World, lane: Lane, slot: Slot) -> None:
-    """The slot was passed on before, and perhaps the pointer of the next run never went out."""
+    """Sends the pointer of the run that the slot was passed on to, because it may never have been sent."""
     active = _row(world, slot, slot.active)
     if active is not None and active.state is State.QUEUED:
         settle.send_pointer(world, lane, active)
@@ -176,7 +182,7 @@ def _row(world: World, slot: Slot, uuid: str | None) -> Run | None:
 
 
 def _wake(world: World, lane: Lane, active: Run) -> None:
-    """A holder that nobody attends to does not lose the slot: its own delivery goes on with it, or ends it."""
+    """Sends the pointer of an active run that no executor attends to: its delivery continues or ends it."""
     if unattended(active, world.clock.now()):
         _try_pointer(world, lane, active)
 
@@ -185,4 +191,4 @@ def _try_pointer(world: World, lane: Lane, run: Run) -> None:
     try:
         settle.send_pointer(world, lane, run)
     except Unavailable:
-        world.journal.warning("its wake, or the next run, sends it again", run=run.uuid)
+        world.journal.warning("a pointer was not sent; the run's wake or the next run sends it", run=run.uuid)

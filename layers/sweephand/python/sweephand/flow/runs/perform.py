@@ -1,4 +1,4 @@
-"""Carrying out one claimed attempt: payload and secrets are read, the action is performed within lease and deadline."""
+"""Performs one claimed attempt: reads payload and secrets, and performs the action within lease and deadline."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ with lazy():
     from sweephand.security import tokens
 
 JOBS_SPEAK_AS = "scheduler"
-"""What the source of an event begins with that a job puts on the bus; the tenant follows."""
+"""The prefix of the source of events that jobs put on the bus; the tenant follows."""
 LEASE_MARGIN_S = 2.0
-"""What must be left of the lease for the terminal write."""
+"""The time that must remain of the lease for the terminal write."""
 
 
 def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
-    """One attempt. Never raises for what the target does.
+    """Performs one attempt. Never raises for a failure of the target.
 
-    Raises Unavailable if the table or the key service cannot be had.
+    Raises Unavailable if the table or the key service does not answer.
     """
     action = action_of(job, run.kind)
     payload = payload_of(world, run, job, schedule)
@@ -78,7 +78,10 @@ def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
 
 
 def payload_of(world: World, run: Run, job: Job, schedule: Schedule | None) -> Payload | None:
-    """The schedule's payload replaces the action's; a reaction has its own, a hook without one is told of the end."""
+    """Returns the payload to send: the schedule's, or else the action's.
+
+    A reaction has its own. A hook without one gets the end of the run that started it.
+    """
     if run.kind in REACTIONS:
         action = action_of(job, run.kind)
         if action.beside is not None and action.beside.payload is not None:
@@ -94,9 +97,9 @@ def payload_of(world: World, run: Run, job: Job, schedule: Schedule | None) -> P
 
 
 def secrets_of(world: World, run: Run, job: Job, action: ActionSpec) -> dict[str, str]:
-    """The action's secrets in the clear, by their field within the action.
+    """Returns the action's secrets in the clear, by their field within the action.
 
-    One that cannot be opened is left out: the action then says which it misses.
+    Secrets that cannot be opened are left out: the action then reports the missing one.
     """
     if action.beside is not None:
         return schedule_hooks.opened(world, job, HOOKS[run.kind], action.beside)
@@ -128,7 +131,7 @@ def _callback_url(world: World, run: Run) -> str | None:
 
 
 def _put_event(world: World, tenant: str, detail_type: str, detail: str) -> str | None:
-    """The source says whose event it is: no job can speak for another tenant, or for the service."""
+    """Puts an event with the tenant in its source, so that no job can pose as another tenant or as the service."""
     return world.bus.put(f"{JOBS_SPEAK_AS}.{tenant}", detail_type, detail)
 
 
@@ -137,5 +140,5 @@ def _start_job(world: World, run: Run, job_id: str) -> str | None:
 
 
 def _redirects(world: World, job: Job, kind: str) -> Mapping[str, Mapping[str, str]]:
-    """Returns the redirects of the collection for the kinds that they may lead elsewhere; no other job asks."""
+    """Returns the collection's redirects for action kinds that can be redirected; none, without a read, for others."""
     return world.standing.of(job.tenant, job.collection).redirects if actions.KINDS[kind].redirectable else {}

@@ -1,7 +1,7 @@
-"""Hooks: actions of a job, or of its schedule, that run when a run of it has succeeded, failed, or was missed.
+"""Hooks: actions of a job or its schedule that run after a run has succeeded, failed or been missed.
 
-Each is a run of its own, as an error action is, under an id that the ended run determines: so a repetition of the
-effects starts none twice, and whatever becomes of it changes nothing of the run that started it.
+Each is a run of its own, as an error action is. Its id is computed from the ended run, so that repeated effects start
+it only once. Its outcome does not change the run that started it.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ OF_STATE = {
     State.MISSED: "onMissed",
     State.EXPIRED: "onMissed",
 }
-"""By the end of the run. A line of the ledger that stands for many missed occurrences has one end, and so one hook."""
+"""The hook for each end of a run. A line of the ledger for many missed occurrences has one end, and so one hook."""
 
 
 def start(world: World, ended: Run, job: Job, schedule: Schedule | None) -> None:
-    """Starts the error action and the hook that this end asks for. May happen twice. Raises Unavailable."""
+    """Starts the error action and the hook for this end. May happen twice. Raises Unavailable."""
     if ended.state in FAILED and job.error_action is not None:
         start_reaction(world, ended, job, Kind.ERROR_ACTION)
     name = OF_STATE.get(ended.state)
@@ -47,8 +47,9 @@ def start(world: World, ended: Run, job: Job, schedule: Schedule | None) -> None
 
 
 def told(world: World, run: Run, job: Job) -> Payload | None:
-    """What a hook without a payload of its own is sent, if its action takes one: the end of the run that started it,
-    in the members of that end's event.
+    """Returns the payload of a hook that has none of its own: the end of the run that started it, as in its event.
+
+    Returns None if the hook's action takes no such payload.
     """
     assert run.parent_uuid is not None
     parent = ledger.read(world.table, run.tenant, run.schedule_id or run.job_id, run.parent_uuid)
@@ -65,7 +66,7 @@ def told(world: World, run: Run, job: Job) -> Payload | None:
 
 
 def start_reaction(world: World, ended: Run, job: Job, kind: Kind) -> None:
-    """Starts a run of its own, under an id that the ended run determines: its row first, then its message."""
+    """Starts a reaction as a run of its own, with an id computed from the ended run: row first, then message."""
     now = world.clock.now()
     owner = ended.schedule_id or ended.job_id
     uuid = ids.run_uuid(ended.tenant, owner, epoch_ms(ended.planned_at), kind.value, ended.uuid)

@@ -1,5 +1,7 @@
-"""What targets report of their runs may repeat what they were told in confidence, and who takes it down may open no
-secret. So it waits in the row, unseen, until an executor has read it over.
+"""Redacts the messages that targets report.
+
+A reported message may repeat a secret, and the API may not decrypt secrets. So the message stays hidden in the run's
+row until an executor has redacted it.
 """
 
 from __future__ import annotations
@@ -23,33 +25,36 @@ NOT_KEPT = "(its message is not kept: it may repeat a secret)"
 
 
 def may_repeat_a_secret(world: World, run: Run, job: Job | None) -> bool:
-    """Its target is told secrets, or may be: of a job that is gone nobody knows, and a hook may be its schedule's."""
+    """Returns whether the run's target may have received secrets.
+
+    That is assumed if the job is gone, and for hooks, which may be the schedule's own.
+    """
     if job is None or job.secret_version is not None or (run.kind in HOOKS and run.schedule_id is not None):
         return True
     return bool(world.standing.of(job.tenant, job.collection).signing)
 
 
 def read_over(world: World, run: Run, job: Job | None, schedule: Schedule | None) -> Run:
-    """With the message that its target reported, without the secrets that it was told. May happen twice.
+    """Returns the run with its reported message, redacted by the job's current secrets. May happen twice.
 
-    Secrets are those that the job has now. Raises Unavailable, as an attempt does.
+    Raises Unavailable, as an attempt does.
     """
     assert run.reported is not None
     if job is None or (run.kind in REACTIONS and job.reaction(run.kind) is None):
         return replace(run, message=NOT_KEPT)
-    return replace(run, message=without(run.reported, _told(world, run, job, schedule)))
+    return replace(run, message=without(run.reported, _sent_secrets(world, run, job, schedule)))
 
 
 def without(message: str, secrets: Iterable[str]) -> str:
     return redaction.hidden(message, secrets)
 
 
-def _told(world: World, run: Run, job: Job, schedule: Schedule | None) -> list[str]:
+def _sent_secrets(world: World, run: Run, job: Job, schedule: Schedule | None) -> list[str]:
     action = action_of(job, run.kind)
     secrets = perform.secrets_of(world, run, job, action)
-    told = [*secrets.values(), *perform.signing_secrets(world, job)]
+    sent = [*secrets.values(), *perform.signing_secrets(world, job)]
     if isinstance(authentication := action.params.get("authentication"), dict):
-        told += authenticate.derived_secrets(authentication, secrets)
+        sent += authenticate.derived_secrets(authentication, secrets)
     if policies_of(job, schedule).get("callbackToken") is True:
-        told.append(perform.token_of(world, run))
-    return told
+        sent.append(perform.token_of(world, run))
+    return sent

@@ -1,6 +1,6 @@
-"""How a run ends from outside: by the result that its target reports, or by a user's cancel. The first valid end wins.
+"""Ends runs from outside: by a result that the target reports, or by a user's cancel. The first valid end wins.
 
-Whoever writes it holds no lease, so the write sets a wake: the executor does what follows from the end.
+The writer holds no lease, so the write sets a wake: the executor carries out the effects.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sweephand.store.jobs import jobs
 from sweephand.store.runs import ledger
 
 LONGEST_NOTE = 1_000
-"""Letters of a message: as many as the API takes, and twenty of them fit into a row."""
+"""The longest message in a note, in characters: as long as the API accepts, and twenty of them fit into a row."""
 
 
 def record(
@@ -38,19 +38,18 @@ def record(
     message_counts: bool = True,
     token: str | None = None,
 ) -> Run:
-    """The result that a target reports, also before its 202 was recorded. The same result again changes nothing.
+    """Records the result that a target reports, even before its 202 was recorded. Repeating it changes nothing.
 
-    owner: the schedule's id, or the job's for a run without a schedule. Raises NotFound; Conflict(RESULT_CONFLICT)
-    where the run has ended otherwise: what came later is kept as a note, with its message; Conflict for a line that
-    stands for many occurrences. message_counts: with another message it is another result; without,
-    whatever ended the run in the same way said the same. token: by which its target reports, if by one.
+    owner: the schedule's id, or the job's for a run without a schedule. message_counts: a different message makes a
+    different result; otherwise any end of the same kind is the same result. token: the callback token used, if any.
+    Raises NotFound; Conflict(RESULT_CONFLICT) if the run has ended otherwise: the late result is kept as a note, with
+    its message; Conflict for a line that stands for many occurrences.
 
-    Nobody is shown a message that may repeat a secret until the executor has read it over; of one that came later such
-    a note says nothing.
+    A message that may repeat a secret is hidden until the executor has redacted it. A note leaves it out.
     """
     run = _found(world, tenant, owner, uuid)
-    told = (message or "") if message_counts else ""
-    digest = hashlib.sha256(f"{success}\x00{told}".encode()).hexdigest()[:32]
+    counted = (message or "") if message_counts else ""
+    digest = hashlib.sha256(f"{success}\x00{counted}".encode()).hexdigest()[:32]
     if message and token:
         message = reported_messages.without(message, [token])
     now = world.clock.now()
@@ -58,15 +57,15 @@ def record(
     ended = replace(run, state=state, reason=reason, message=message, result_digest=digest)
     there = end_from_outside(world, ended, now)
     same = there.result_digest == digest or not message_counts
-    if not same or not _is_told_so(there.state, state, message_counts=message_counts):
+    if not same or not _agrees(there.state, state, message_counts=message_counts):
         ledger.note(world.table, there, _late(world, there, message, success=success))
         raise Conflict(f"the run has ended as {there.state}", code="RESULT_CONFLICT")
     return there
 
 
-def _is_told_so(there: State, told: State, *, message_counts: bool) -> bool:
-    """Did the run end as it is told? Whoever says no more than that it failed says so of a refused request too."""
-    return there is told or (not message_counts and told is State.ERROR and there is State.REQUEST_ERROR)
+def _agrees(there: State, reported: State, *, message_counts: bool) -> bool:
+    """Returns whether the run ended as reported. A report of failure without a message covers a refused request too."""
+    return there is reported or (not message_counts and reported is State.ERROR and there is State.REQUEST_ERROR)
 
 
 def _late(world: World, there: Run, message: str | None, *, success: bool) -> str:
@@ -83,7 +82,7 @@ def _late(world: World, there: Run, message: str | None, *, success: bool) -> st
 
 
 def cancel(world: World, tenant: str, owner: str, uuid: str) -> Run:
-    """Ends an open run at once; a call under way cannot be recalled, its late answer becomes a note.
+    """Ends an open run at once. A call that is under way cannot be recalled: its late answer becomes a note.
 
     Raises NotFound, Conflict.
     """
@@ -101,7 +100,7 @@ def _found(world: World, tenant: str, owner: str, uuid: str) -> Run:
 
 
 def end_from_outside(world: World, wanted: Run, now: datetime) -> Run:
-    """Writes the end [not terminal] with its wake, and sends the pointer. Returns the row that is there now."""
+    """Writes the end [not terminal] with its wake, and sends the pointer. Returns the row as it is now."""
     job = jobs.read_job(world.table, wanted.tenant, wanted.job_id)
     ended = replace(
         wanted,
@@ -125,5 +124,5 @@ def end_from_outside(world: World, wanted: Run, now: datetime) -> Run:
     try:
         world.queue.send_one(Delivery(ledger.pointer_to(ended), now, lane))
     except Unavailable:
-        world.journal.warning("the effects follow by the wake", run=ended.uuid)
+        world.journal.warning("the run's effects will follow later, by its wake", run=ended.uuid)
     return ended

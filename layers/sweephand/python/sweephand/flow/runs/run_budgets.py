@@ -1,7 +1,7 @@
-"""What the provider allows the runs of a tenant: so many a minute, and so many that follow from one run.
+"""The provider's quotas for a tenant's runs: how many per minute, and how many may follow from one run.
 
-Asked once for a run, as an executor first takes it up. A run without room ends as SKIPPED with the reason QUOTA, and
-starts nothing: neither hook nor error action. (Decision 0075.)
+They are checked once per run, when an executor first takes it up. A run above a quota ends as SKIPPED with the reason
+QUOTA, and starts neither hook nor error action. (Decision 0075.)
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from sweephand.flow.world import World
 from sweephand.store.tenants import rates
 
 RUNS_STEP = 10
-"""After so many runs a process reports its count: a tenth of a write unit for each, of tenants that have the quota."""
+"""Runs after which a process reports its count: a tenth of a write unit per run, only for tenants with the quota."""
 
 
 def refusal(world: World, pointer: Pointer, run: Run | None, pace: Pace) -> str | None:
-    """Counts a run that begins. Returns why it may not; None if it may. run: its row, if any. Raises Unavailable.
+    """Counts a run that begins. Returns why it may not begin; None if it may. run: its row, if any. Raises Unavailable.
 
-    A copy of a message may count a descendant twice; no descendant counts less than once.
+    A duplicate message may count a descendant twice; every descendant counts at least once.
     """
     if run is not None and not run.begins:
         return None
@@ -38,7 +38,7 @@ def refusal(world: World, pointer: Pointer, run: Run | None, pace: Pace) -> str 
 
 
 def give_back(world: World, pointer: Pointer, run: Run | None, pace: Pace) -> None:
-    """Takes back the count of a run of this minute that another copy of its message has begun."""
+    """Takes back the count of a run that a duplicate of its message has begun in this minute."""
     if pace.runs_per_minute is not None and (run is None or run.begins):
         _runs(world).give_back(pointer.tenant)
 

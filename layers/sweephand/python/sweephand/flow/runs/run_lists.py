@@ -1,8 +1,8 @@
-"""Runs as users ask for them, for lists and files: of a job, of many jobs, or what wants attention.
+"""Lists runs for users: of one job, of many jobs, or all that need attention.
 
-A list of many jobs has two sources. What failed or waits comes from the index `attention`, whose keys say whose run it
-is. Anything else is merged from the jobs' ledgers, so that a success needs no index and costs no further write. A page
-costs half a read unit for each job and for each ledger that it opens, and the rows that it reads.
+A list of many jobs has two sources. Runs that failed or wait come from the index `attention`, whose keys name the
+owner of each run. All others are merged from the jobs' ledgers, so that a success needs no index and costs no further
+write. A page costs half a read unit for each job and each ledger that it opens, plus the rows that it reads.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from sweephand.store.views.runs import ALWAYS, Passed, RunMark, Span
 
 ATTENTION_DAYS = 15
 OLDEST = timedelta(days=400)
-"""Days of the index that a list reads at most; no run is retained for longer than a year by default."""
+"""The most days of the index that a list reads; no run is retained for longer than a year by default."""
 MOST_JOBS = 1_000
-"""Jobs whose runs one list brings together: at most some 1,000 read units a page."""
+"""The most jobs whose runs one list merges: at most some 1,000 read units per page."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a list of runs is limited to. All members must hold.
+    """The filter of a list of runs. All members must match.
 
-    Without a job, a schedule, or one of collection, tag and resource, a list has what did not succeed or waits, of the
-    whole tenant; with a state that the index does not have, the runs of all jobs.
+    Without a job, schedule, collection, tag or resource, a list has the whole tenant's runs that wait or did not
+    succeed; with a state that the index does not cover, it has the runs of all jobs.
     """
 
     job_id: str | None = None
@@ -54,21 +54,21 @@ class Wanted:
 
     @property
     def of_one(self) -> bool:
-        """Whether one job, or one schedule, is asked for."""
+        """Returns whether one job or one schedule is requested."""
         return self.job_id is not None or self.schedule_id is not None
 
     @property
     def selects_jobs(self) -> bool:
-        """Whether members of jobs choose the runs."""
+        """Returns whether the runs are chosen by members of their jobs."""
         return any(each is not None for each in (self.collection, self.tag, self.resource_id))
 
     @property
     def indexed(self) -> bool:
-        """Whether the index `attention` has every run of the wanted state."""
+        """Returns whether the index `attention` has every run of the requested state."""
         return self.state is not None and State(self.state) in NEEDS_ATTENTION
 
     def holds(self, run: Run | Passed, now: datetime) -> TypeGuard[Run]:
-        """Returns whether a run belongs to the list; one whose retention is over does not."""
+        """Returns whether a run belongs to the list. A run whose retention is over does not."""
         return (
             isinstance(run, Run)
             and self.state in {None, run.state.value}
@@ -79,22 +79,22 @@ class Wanted:
 
 
 def mark_of(looked: Run | Passed) -> RunMark:
-    """Returns where a list goes on after a row that it has looked at."""
+    """Returns the mark from which a list continues after this row."""
     return looked.mark if isinstance(looked, Passed) else (looked.uuid, looked.schedule_id or looked.job_id)
 
 
 def check_members(wanted: Wanted) -> None:
-    """Raises InvalidRequest for members that would not act together."""
+    """Raises InvalidRequest for members that cannot be combined."""
     if wanted.of_one and wanted.selects_jobs:
         one = "jobId" if wanted.job_id is not None else "scheduleId"
-        raise InvalidRequest(one, "names one job already; leave out `collection`, `tag` and `resourceId`, or this")
+        raise InvalidRequest(one, "selects one job; leave out `collection`, `tag` and `resourceId`, or leave this out")
     span = wanted.span
     if span.since is not None and span.until is not None and span.until < span.since:
         raise InvalidRequest("until", "is before `from`")
 
 
 def check(world: World, tenant: str, wanted: Wanted) -> None:
-    """Raises NotFound where there is no such job, or it has no such schedule; InvalidRequest for too many jobs."""
+    """Raises NotFound if the job does not exist or has no such schedule; InvalidRequest for too many jobs."""
     if wanted.job_id is not None:
         _owners(world, tenant, wanted.job_id, wanted.schedule_id)
     elif wanted.selects_jobs:
@@ -104,10 +104,10 @@ def check(world: World, tenant: str, wanted: Wanted) -> None:
 def listed(
     world: World, tenant: str, wanted: Wanted, behind: RunMark | None, page: int, now: datetime
 ) -> Iterator[Run | Passed]:
-    """Yields runs, latest planned first, after a mark; the caller leaves out what `wanted` does not hold.
+    """Yields runs after a mark, latest planned first; the caller leaves out those that `wanted` does not hold.
 
-    page: rows that a query reads. now: of the request, which may be long ago. Raises NotFound; InvalidRequest where
-    more than MOST_JOBS jobs would have to be brought together.
+    page: rows that a query reads. now: the time of the request, which may be long ago. Raises NotFound; InvalidRequest
+    if more than MOST_JOBS jobs would have to be merged.
     """
     if wanted.job_id is not None:
         owners = _owners(world, tenant, wanted.job_id, wanted.schedule_id)
@@ -126,9 +126,9 @@ def listed(
 
 
 def job_ids_of(world: World, tenant: str, wanted: Wanted, most: int = MOST_JOBS) -> list[str]:
-    """Returns the ids of the jobs that collection, tag and resource choose; without any of them, of all jobs.
+    """Returns the ids of the jobs that collection, tag and resource select; without any of them, of all jobs.
 
-    Raises InvalidRequest where they are more than `most`.
+    Raises InvalidRequest for more than `most` jobs.
     """
     filters = jobs.Filters(wanted.collection, tag=wanted.tag, resource_id=wanted.resource_id)
     try:
@@ -140,14 +140,14 @@ def job_ids_of(world: World, tenant: str, wanted: Wanted, most: int = MOST_JOBS)
         field = next((name for name, value in named.items() if value is not None), "state")
         raise InvalidRequest(
             field,
-            f"chooses more than {most:,} jobs; narrow the list by `collection`, `tag` or `resourceId`, or ask for"
+            f"selects more than {most:,} jobs; narrow the list by `collection`, `tag` or `resourceId`, or select"
             " one job by `jobId`",
         )
     return [row.job_id for row in rows]
 
 
 def _ledgers(world: World, tenant: str, wanted: Wanted) -> list[str]:
-    """Returns the owners of all ledgers of the chosen jobs."""
+    """Returns the owners of all ledgers of the selected jobs."""
     found = jobs.named_jobs(world.table, tenant, job_ids_of(world, tenant, wanted))
     return [owner for job in found.values() for owner in _ledgers_of(world, job)]
 
@@ -187,7 +187,10 @@ def _attention(
 
 
 def _own(world: World, tenant: str, found: Iterable[Run | Passed]) -> Iterator[Run | Passed]:
-    """Yields what is not of a tenant that had the name earlier; ends once all that follows was planned before it."""
+    """Yields the runs of this tenant, not those of an earlier tenant with the same name.
+
+    Ends at the first run that was planned before this tenant began.
+    """
     began = tenancy.began_at(world, tenant)
     for each in found:
         if isinstance(each, Passed) or began is None or not each.is_of_former(began):
@@ -198,7 +201,7 @@ def _own(world: World, tenant: str, found: Iterable[Run | Passed]) -> Iterator[R
 
 @dataclass
 class JobNames:
-    """The names of the jobs of runs, each read once; None for a job that is gone."""
+    """The names of the jobs of runs, each read once; None for a deleted job."""
 
     world: World
     tenant: str

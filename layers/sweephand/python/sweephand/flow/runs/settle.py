@@ -1,5 +1,6 @@
-"""Every outcome ends here: the row, its counts and the next attempt's message,
-in the order that a crash may cut anywhere.
+"""Settles every outcome: writes the row and its counts, then sends the next attempt's message.
+
+A crash may come between any two of these steps.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ with lazy():
 
 ANSWER_BYTES = 16_384
 LONGEST_IN_QUEUES = timedelta(days=15)
-"""Between the attempts of a run: no queue keeps a message for longer."""
+"""The most that messages add between the attempts of a run: no queue keeps a message for longer."""
 
 
 def settle(world: World, lane: Lane, run: Run, outcome: Outcome, job: Job, schedule: Schedule | None) -> Run | None:
-    """Writes what the attempt came to. Returns the row as it is now, None if this executor had lost its lease.
+    """Writes the outcome of an attempt. Returns the row as it is now; None if this executor had lost its lease.
 
-    A retry within 15 minutes: first the row, then its message, then (by the caller) the acknowledgement.
+    For a retry within 15 minutes, the row comes first, then its message, then (by the caller) the acknowledgement.
     """
     now = world.clock.now()
     waits_s = _callback_timeout_s(world, job) if outcome.verdict in WAITS else 0
@@ -65,19 +66,19 @@ def settle(world: World, lane: Lane, run: Run, outcome: Outcome, job: Job, sched
 def fail_attempt(
     world: World, lane: Lane, run: Run, how: FailAttempt, job: Job, schedule: Schedule | None
 ) -> Run | Refused:
-    """Writes that an attempt failed which nobody holds [as read]: its executor was lost, or its result did not come.
+    """Fails an attempt that no executor holds [as read]: its executor was lost, or its result did not come.
 
     The retry policy decides what follows, as after any failure.
     """
     now, lost = world.clock.now(), how.reason is Reason.EXECUTOR_LOST
-    message = "its executor ended without a word" if lost else "no result came in time"
+    message = "the executor stopped before reporting a result" if lost else "no result came in time"
     outcome = Outcome(
         Verdict.FAILED, how.reason, run.http_status, run.answer, message, retryable=True, ends_as=how.state
     )
     settled = settlement.settle(run, outcome, action_of(job, run.kind), now, world.chance.uniform, 0)
     after = replace(settled.run, deadline_at=None)
     if after.wake_at is not None and settled.message_at is not None:
-        # It was the deadline's: from now on it answers for the message of the next attempt.
+        # The wake was for the deadline; from now on it stands in for the message of the next attempt.
         after = replace(after, wake_at=up_to_second(settled.message_at) + settlement.FALLBACK)
     attempts: list[AttemptItem] = []
     if lost:
@@ -125,7 +126,7 @@ def _write(
 
 
 def _is_mine(there: Run, wanted: Run) -> bool:
-    """A refused write whose wanted row is already there was this executor's own: its answer was lost."""
+    """Returns whether a refused write was this executor's own: the row is as wanted, and the answer was lost."""
     return (there.state, there.attempt, there.started_at, there.finished_at) == (
         wanted.state,
         wanted.attempt,
@@ -135,11 +136,14 @@ def _is_mine(there: Run, wanted: Run) -> bool:
 
 
 def _ended_elsewhere(world: World, there: Run | None, late: Run) -> Run | None:
-    """Somebody ended the run first (callback, cancel): the call's outcome becomes a note, the effects are done here."""
+    """Returns the run if a callback or cancel ended it first; the call's outcome becomes a note. None otherwise.
+
+    The caller then carries out the effects.
+    """
     if there is None or not there.finished:
         return None
     ledger.note(world.table, there, f"the call ended later: {late.state} {late.http_status or ''}".rstrip())
-    # A task that has just begun for it is the effects' to stop.
+    # The effects stop a task that this call has just started.
     return replace(there, task=late.task or there.task)
 
 
@@ -155,10 +159,10 @@ def end_unacted(
     *,
     counted: bool = True,
 ) -> Run | Refused:
-    """Ends a run without acting: a new row where there is none. Counts go along in the same transaction.
+    """Ends a run without an attempt, in a new row if it has none. The same transaction counts it.
 
-    message: None leaves the one that the row has. collection: of its job; None where the job is gone. counted: False
-    for a new row of a schedule that was deleted, whose statistics go.
+    message: None keeps the row's. collection: the job's; None if the job is gone. counted: False for a new row of a
+    deleted schedule, whose statistics are deleted as well.
     """
     now = world.clock.now()
     expires_at = run_expiry(world, pointer.tenant, collection, now)
@@ -201,26 +205,26 @@ def end_unacted(
 
 
 def send_pointer(world: World, lane: Lane, run: Run) -> None:
-    """The message of a run that waits for its next attempt. Raises Unavailable if it did not go out."""
+    """Sends the message of a run that waits for its next attempt. Raises Unavailable if it was not sent."""
     world.queue.send_one(Delivery(ledger.pointer_to(run), run.not_before or world.clock.now(), lane))
 
 
 def _send_deadline(world: World, lane: Lane, run: Run) -> None:
-    """A deadline that may be over before a sweep looks. One that does not go out is kept by the run's wake."""
+    """Sends a deadline that may pass before a sweep sees it. If that fails, the run's wake keeps it."""
     assert run.deadline_at is not None
     try:
         world.queue.send_one(Delivery(ledger.pointer_to(run), run.deadline_at, lane))
     except Unavailable:
-        world.journal.warning("the deadline follows by the wake", run=run.uuid)
+        world.journal.warning("the run's deadline will be kept by its wake", run=run.uuid)
 
 
 def _callback_timeout_s(world: World, job: Job) -> int:
-    """Where the action does not say."""
+    """Returns the callback timeout for actions that set none."""
     return world.standing.of(job.tenant, job.collection).callback_timeout_s or world.settings.callback_timeout_s
 
 
 def result_due_at(world: World, run: Run, outcome: Outcome, job: Job) -> datetime:
-    """Until when a run waits for its result whose attempt came to this."""
+    """Returns until when a run with this outcome waits for its result."""
     waits_s = _callback_timeout_s(world, job)
     now = world.clock.now()
     waiting = settlement.settle(run, outcome, action_of(job, run.kind), now, world.chance.uniform, waits_s).run
@@ -236,7 +240,7 @@ def counts_of(run: Run) -> dict[str, int]:
 
 
 def _attempt_expiry(world: World, run: Run, job: Job, now: datetime) -> datetime:
-    """As long as its run is kept, or a little longer: nobody knows yet when that ends, only when at the latest."""
+    """Returns until when an attempt of an open run is kept: based on the latest time at which the run can end."""
     action = action_of(job, run.kind)
     policy = retry.load(action.retry)
     result_s = settlement.waits_s(action) or _callback_timeout_s(world, job)
@@ -247,9 +251,9 @@ def _attempt_expiry(world: World, run: Run, job: Job, now: datetime) -> datetime
 def _attempts(
     run: Run, after: Run, outcome: Outcome, keep: str, now: datetime, expiry: Callable[[], datetime]
 ) -> list[AttemptItem]:
-    """Rows of their own for attempts that were not the only one, and for answers that the run's row cannot hold.
+    """Returns a row for the attempt if it was not the only one, or if its answer is too long for the run's row.
 
-    expiry: of one whose run goes on.
+    expiry: when the row expires if the run goes on.
     """
     failed = after.state is not State.SUCCESS
     answer = outcome.answer if keep == "all" or (keep == "failures" and failed) else None
