@@ -468,7 +468,10 @@ def test_a_change_that_never_comes_through_says_so_while_its_caller_waits(stage:
     planned = stage.create(counted(A))
     began = stage.clock.now()
 
-    with stage.taps.faulty(others_first(stage, planned, 10_000)), pytest.raises(Unavailable, match="by others"):
+    with (
+        stage.taps.faulty(others_first(stage, planned, 10_000)),
+        pytest.raises(Unavailable, match="too many concurrent changes to this job"),
+    ):
         stage.set_state(planned, active=False)
 
     assert stage.job(planned).active

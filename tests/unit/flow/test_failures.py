@@ -488,7 +488,7 @@ def test_the_failures_of_a_job_are_run_again_as_another_s_with_what_they_would_h
     rerun.rerun(stage.world, TENANT, owner, failed.uuid)
     stage.run(1)
     stage.delete(planned)
-    with pytest.raises(Conflict, match="went with its job"):
+    with pytest.raises(Conflict, match="was deleted with its job; give a payload"):
         rerun.rerun(stage.world, TENANT, owner, failed.uuid)
     rerun.rerun(stage.world, TENANT, owner, failed.uuid, edit=Edit(Payload('{"n":2}', is_json=True)))
     stage.run(1)
@@ -518,7 +518,7 @@ def test_what_is_redirected_never_sends_the_other_job_s_own_payload(stage: Stage
         stage.change(planned, error_action=None)
     calls = len(stage.endpoint.received)
 
-    with pytest.raises(Conflict, match=f"went with its (job's )?{gone}"):
+    with pytest.raises(Conflict, match=f"was deleted with its (job's )?{gone}"):
         rerun.rerun(stage.world, TENANT, failed.schedule_id or "", failed.uuid)
     stage.run(5)
 
