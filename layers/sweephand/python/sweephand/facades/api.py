@@ -1,4 +1,4 @@
-"""The way in that all facades share: who calls, which route, and an answer whatever happens."""
+"""The entry point that all facades share: identifies the caller, finds the route, and always answers."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ with lazy():
     from sweephand import telemetry
 
 LONGEST_AGENT = 200
-"""Characters of a user agent in a log line."""
+"""The most characters of a user agent in a log line."""
 
 
 class Visit(NamedTuple):
-    """A request that found its route. parameters: of its path. caller: verified; None where all may come in."""
+    """A request that found its route. parameters: of its path. caller: verified; None on a route open to all."""
 
     request: Request
     route: Route
@@ -33,7 +33,7 @@ class Visit(NamedTuple):
 
     @property
     def by_run_token(self) -> bool:
-        """Whether the caller showed the token of the run in the path, and nothing else."""
+        """Returns whether the caller showed the token of the run in the path, and nothing else."""
         return self.route.run_token and shows_run_token(self.request)
 
 
@@ -44,7 +44,7 @@ def shows_run_token(request: Request) -> bool:
 class Api(ABC):
     """A facade as the API function calls it: events of API Gateway (payload 2.0) in, answers out.
 
-    door: made at the first request that needs it, because it reads the stack's secret.
+    door: built at the first request that needs it, because it reads the stack's secret.
     """
 
     routes: ClassVar[Routes]
@@ -56,26 +56,26 @@ class Api(ABC):
 
     @abstractmethod
     def operate(self, visit: Visit) -> Answer:
-        """The route's answer. Raises SweephandError for what it refuses."""
+        """Returns the route's answer. Raises SweephandError for a request that it refuses."""
 
     @abstractmethod
     def refusal(self, error: SweephandError, request_id: str, route: Route | None) -> Answer:
-        """How this facade says a refusal. route: None where none was found."""
+        """Returns an error in the form of this facade. route: None if none was found."""
 
     def no_such_path(self, request: Request) -> str:  # noqa: ARG002 - facades add what they know
-        """Why a path is refused that no route has."""
+        """Returns the reason for refusing a path without a route."""
         return "no such path"
 
     @abstractmethod
     def no_such_method(self, request_id: str) -> Answer:
-        """405, for a path that has other methods; they are added as `Allow`."""
+        """Returns 405 for a path that has other methods; they are added as `Allow`."""
 
     @abstractmethod
     def unexpected(self, request_id: str) -> Answer:
-        """500, without detail."""
+        """Returns 500, without detail."""
 
     def handle(self, event: Mapping[str, Any], request_id: str) -> dict[str, Any]:
-        """Never raises: an unexpected fault is a 500 without detail."""
+        """Answers an event. Never raises: an unexpected error is a 500 without detail."""
         clock = self.world.clock
         begun = clock.monotonic()
         route: Route | None = None
@@ -110,7 +110,7 @@ class Api(ABC):
         return written
 
     def _claimed(self, request: Request | None, _route: Route | None) -> str | None:
-        """Whom a request that nobody was identified by claims to come from. Not verified, and never a secret."""
+        """Returns the client that an unidentified request claims to come from. Not verified, and never a secret."""
         return None if request is None else claimed_identity(request.headers.get("authorization"))
 
     def _answer(self, request: Request) -> tuple[Route | None, Caller | None, Answer]:
@@ -136,14 +136,14 @@ class Api(ABC):
             return route, caller, self.refusal(refused, request.request_id, route)
 
     def _identify(self, request: Request, run_id: str | None = None) -> Caller:
-        """run_id: of the run whose own token is enough, where the caller shows nothing else."""
+        """Identifies the caller. run_id: the run whose own token is enough if the caller shows nothing else."""
         if run_id is not None and shows_run_token(request):
             token = request.headers[RUN_TOKEN_HEADER.lower()]
             return self.door().by_run_token(token, run_id, self.world.clock.now())
         return self.door().identify(request.headers.get("authorization"), self.world.clock.now())
 
     def _written(self, answer: Answer, request_id: str, *, head: bool = False) -> dict[str, Any]:
-        """As API Gateway wants it. head: without the body that a GET would have."""
+        """Returns an answer for API Gateway. head: without the body that a GET would have."""
         if answer.too_large:
             answer = self.refusal(Unavailable("the answer is too large"), request_id, None)
         headers = {

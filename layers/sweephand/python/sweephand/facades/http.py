@@ -1,4 +1,4 @@
-"""What every facade needs of HTTP: requests as API Gateway hands them over (payload 2.0), answers,
+"""HTTP for all facades: requests as API Gateway hands them over (payload 2.0), answers,
 and the route table.
 """
 
@@ -19,14 +19,14 @@ RUN_TOKEN_HEADER = "Sweephand-Callback-Token"  # noqa: S105 - the name of a head
 LONGEST_QUERY = 8_192
 REPLACED = "\ufffd"
 LARGEST_ANSWER = 5_500_000
-"""Bytes; Lambda gives back no more than 6 MB."""
+"""The most bytes of an answer; Lambda returns at most 6 MB."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """path: decoded segments. query: decoded, each name once. headers: names in lower case.
+    """A request. path: decoded segments. query: decoded, each name once. headers: names in lower case.
 
-    base_url: as the caller sees us.
+    base_url: the address of the API as the caller sees it.
     """
 
     method: str
@@ -38,7 +38,7 @@ class Request:
     base_url: str = ""
 
     def plain_body(self) -> bytes:
-        """The body. Raises InvalidRequest(NOT_JSON) where it is compressed."""
+        """Returns the body. Raises InvalidRequest(NOT_JSON) if it is compressed."""
         coding = self.headers.get("content-encoding", "").strip().lower()
         if self.body and coding not in {"", "identity"}:
             reason = f"the Content-Encoding {coding[:40]} is not understood: send the body without compression"
@@ -48,7 +48,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """raw: a text that goes out as it is, in the place of the body; packed: bytes that do."""
+    """An answer. raw: a string that is sent unchanged instead of the body; packed: bytes that are."""
 
     status: int
     body: Any = None
@@ -59,19 +59,19 @@ class Answer:
 
     @cached_property
     def text(self) -> str:
-        """The body as JSON; empty without one."""
+        """Returns the body as JSON; an empty string without one."""
         return self.raw if self.body is None else dumps(self.body)
 
     @property
     def too_large(self) -> bool:
-        """Would Lambda refuse it? The text goes out as a JSON string: quotes and backslashes double."""
+        """Returns whether Lambda would refuse it: as a JSON string, in which quotes and backslashes double."""
         if len(self.text) * 4 <= LARGEST_ANSWER:  # a character has at most four bytes
             return False
         return len(self.text.encode(errors="replace")) + self.text.count('"') + self.text.count("\\") > LARGEST_ANSWER
 
 
 def read_request(event: Mapping[str, Any], request_id: str) -> Request:
-    """Raises InvalidRequest(INVALID_QUERY) for a path, query or body that is no UTF-8 or names a parameter twice.
+    """Reads a request. Raises InvalidRequest(INVALID_QUERY) if it is not UTF-8 or names a parameter twice.
 
     API Gateway's HTTP APIs hand the path over decoded, all but `%25`: the pass over the segments does that one, so that
     what the caller wrote is decoded once. A `%2F` is a slash by then, and part of no name.
@@ -119,7 +119,7 @@ def _query(raw: str) -> dict[str, str]:
 
 
 def _decoded(text: str, name: str | None, subject: str = "") -> str:
-    """subject: what a refusal speaks of, where no parameter has a name."""
+    """Decodes a value. subject: its name in error messages, if it is not a parameter."""
     try:
         decoded = unquote_to_bytes(text).decode()
     except (UnicodeDecodeError, UnicodeEncodeError) as wrong:
@@ -137,10 +137,10 @@ class Route:
     """One operation. path: `/v1/jobs/{job}`, optionally with a fixed ending `{job}:verb`. scope None: open to all.
     also: other scopes, each of which is enough. run_token: the token of the run in its path is enough too.
 
-    query: the parameters that it knows. body: whether it reads one (`required`, `optional`, `none`, `form`). headers:
-    those that it reads beside Authorization. takes, gives: names of the schemas of its body and of its answer with
-    `status`. media: the types that the answer can have. begins: the schema of a 202 that it answers where the request
-    begins long work.
+    query: the parameters that it knows. body: whether it reads one (`required`, `optional`, `none`, `form`).
+    headers: those that it reads in addition to Authorization. takes, gives: names of the schemas of its body and of
+    its answer with `status`. media: the types that the answer can have. begins: the schema of a 202 that it answers
+    where the request begins long work.
     """
 
     method: str
@@ -162,12 +162,12 @@ class Route:
 
     @property
     def gives_access(self) -> bool:
-        """Whether it gives or takes access: to credentials, to keys, to tenants. Then the caller is identified anew."""
+        """Returns whether it gives or takes access to credentials, keys or tenants; it identifies the caller anew."""
         return self.method not in {"GET", "HEAD"} and self.scope in {"admin", "provider:admin"}
 
     @property
     def scopes(self) -> tuple[str, ...]:
-        """Each of which is enough."""
+        """Returns the scopes, each of which is enough."""
         return tuple(filter(None, (self.scope, *self.also)))
 
 
@@ -179,7 +179,7 @@ class Routes:
         self._patterns = [(tuple(route.path.split("/")[1:]), route) for route in self.all]
 
     def find(self, method: str, path: Sequence[str]) -> tuple[Route, dict[str, str]] | frozenset[str]:
-        """The route and its path parameters; else the methods that the path does have (none: no such path).
+        """Returns the route and its path parameters; else the methods that the path has (none: no such path).
 
         HEAD finds what GET does (RFC 9110, 9.3.2).
         """

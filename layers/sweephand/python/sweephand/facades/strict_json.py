@@ -1,4 +1,4 @@
-"""The one parser of request bodies: what it lets through can be stored, sent on and written again.
+"""The one parser of request bodies: every value that it accepts can be stored, sent on and written again.
 
 Python's json module takes NaN, 1e400, duplicate members, lone surrogates and a depth that ends in RecursionError.
 """
@@ -17,7 +17,7 @@ __all__ = ["MAX_BYTES", "MAX_DEPTH", "MAX_NUMBER", "canonical_text", "dumps", "l
 MAX_BYTES = 262_144
 MAX_DEPTH = 32
 MAX_NUMBER = 100
-"""Characters of a number: far beyond 256-bit integers, far below Python's limit of 4,300 digits."""
+"""The most characters of a number: far beyond 256-bit integers, far below Python's limit of 4,300 digits."""
 
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 """From a quote it always matches, closed or not: linear on any text."""
@@ -29,7 +29,7 @@ _SHOWN = 60
 
 
 def loads(body: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH) -> Any:
-    """The value of a JSON text in UTF-8; floats are json_text.Number, so that they are written as they came.
+    """Returns the value of a JSON text in UTF-8; floats are json_text.Number, so that they are written as they came.
 
     Raises InvalidRequest: TOO_LARGE over max_bytes; else INVALID_JSON, with the position in characters if known.
     """
@@ -54,7 +54,7 @@ def loads(body: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH
 
 
 def canonical_text(value: Any) -> str:
-    """The text under which user JSON is stored: compact, members in their order, numbers digit for digit."""
+    """Returns the text under which user JSON is stored: compact, members in order, numbers digit for digit."""
     return dumps(value)
 
 
@@ -69,7 +69,7 @@ def _decoded(body: bytes) -> str:
 
 
 def _check_depth(text: str, max_depth: int) -> None:
-    """Before the parser recurses: it would end in RecursionError."""
+    """Raises InvalidRequest for deep nesting before the parser would end in RecursionError."""
     depth = 0
     for token in _STRING_OR_BRACKET.finditer(text):
         mark = token[0]

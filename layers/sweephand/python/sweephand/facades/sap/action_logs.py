@@ -1,4 +1,4 @@
-"""What was done to a job and its schedules, and what the service did to them by itself: newest first."""
+"""The changes of a job and its schedules, by callers and by the service, newest first."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ BY_ITSELF = {
 
 
 def list_all(ctx: Context) -> Answer:
-    """Of a job, or of one of its schedules (`scheduleId`)."""
+    """Lists the changes of a job, or of one of its schedules (`scheduleId`)."""
     job_id = ctx.option("jobId")
     if job_id is None:
         raise InvalidRequest(None, "jobId is required")
@@ -62,7 +62,7 @@ def list_all(ctx: Context) -> Answer:
 
 
 Line = tuple[int, dict[str, Any]]
-"""With the instant to sort by, in epoch milliseconds."""
+"""A line, with the instant to sort by in epoch milliseconds."""
 
 
 def _of_entries(entries: Iterable[Entry], schedule_id: str | None) -> Iterator[Line]:
@@ -79,14 +79,14 @@ def _of_entries(entries: Iterable[Entry], schedule_id: str | None) -> Iterator[L
 
 
 def _kind(before: Schedule | None, after: Schedule | None) -> str:
-    """Of a schedule that its job's change brought along."""
+    """Returns the kind of change of a schedule that changed with its job."""
     if before is None:
         return "SCHEDULE_CREATION"
     return "SCHEDULE_DELETION" if after is None else "SCHEDULE_UPDATE"
 
 
 def _replaced(entries: Iterable[Entry], schedule_id: str | None) -> Iterator[Schedule]:
-    """Schedules as changes found them: what one had ended with is told also when it goes on."""
+    """Yields schedules as changes found them: their ends are listed even if they continue later."""
     for entry in entries:
         for before, _ in entry.schedules:
             if before is not None and schedule_id in {None, before.id}:
@@ -94,7 +94,7 @@ def _replaced(entries: Iterable[Entry], schedule_id: str | None) -> Iterator[Sch
 
 
 def _ended(states: Iterable[Schedule]) -> Iterable[Line]:
-    """The service's own deactivations, each once, however many changes found a schedule like that."""
+    """Returns the service's own deactivations, each once, however many changes found the schedule deactivated."""
     found: dict[tuple[str, datetime], Line] = {}
     for each in states:
         if each.completed_at is not None and each.state_reason in BY_ITSELF:
@@ -105,7 +105,7 @@ def _ended(states: Iterable[Schedule]) -> Iterable[Line]:
 
 
 def _deactivation(schedule: Schedule, at: datetime) -> str:
-    """A series is over with its last run, also where the end is still to come before which no other fits."""
+    """Builds a deactivation. A series is over with its last run, also if its end is ahead but no other run fits."""
     reason = StateReason(schedule.state_reason or "")
     if reason is StateReason.END_REACHED and at < load_or_never(schedule.packed).ends_at:
         reason = StateReason.NO_FUTURE_DATES

@@ -1,4 +1,4 @@
-"""What the flow knows to SAP's JSON. Every documented member is always there, null where there is nothing."""
+"""Converts the domain to SAP's JSON. Every documented member is always present, null if there is nothing."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ UNDER_WAY = {
     State.ACK_NOT_RECVD: "ACK_NOT_RECVD",
 }
 ENDED = {each: each.value for each in (State.SUCCESS, State.ERROR, State.REQUEST_ERROR, State.UNKNOWN, State.TIMEOUT)}
-"""Runs in another state were skipped, missed or cancelled: the service has no such log line."""
+"""Runs that ended otherwise were skipped, missed or cancelled: the service has no such log line."""
 
 
 # Jobs
 
 
 def job_fields(job: Job) -> dict[str, Any]:
-    """What answers to POST and to GET have in common."""
+    """Returns the members that answers to POST and GET share."""
     return {
         "_id": job.integer_id,
         "name": job.name,
@@ -102,14 +102,14 @@ def instant_of(schedule: Schedule, name: str) -> datetime | None:
 
 
 def sap_status(state: State) -> tuple[str, str] | None:
-    """(runStatus, runState), None for a run that the service would not have."""
+    """Returns (runStatus, runState); None for a run that the service would not have."""
     if state in UNDER_WAY:
         return "RUNNING", UNDER_WAY[state]
     return ("COMPLETED", ENDED[state]) if state in ENDED else None
 
 
 def run_body(run: Run) -> dict[str, Any]:
-    """A line of the run log. The run must have a status there."""
+    """Returns a line of the run log. The run must have a status there."""
     status = sap_status(run.state)
     assert status is not None
     return {
@@ -125,7 +125,7 @@ def run_body(run: Run) -> dict[str, Any]:
 
 
 def _text_of(run: Run) -> str:
-    """Returns what the job reported, else what its target answered; httpStatus says already that its status was 500."""
+    """Returns the text that the job reported, else the target's answer; httpStatus already says that it was 500."""
     if run.state is State.UNKNOWN and run.reason is Reason.DEADLINE:
         answered = f"; the endpoint had answered: {run.answer}" if run.answer else ""
         return f"no result was reported within ASYNC_EXEC_TIMEOUT{answered}"
@@ -134,7 +134,7 @@ def _text_of(run: Run) -> str:
 
 
 def planned_body(uuid: str, at: datetime) -> dict[str, Any]:
-    """A run that is planned is a line of the log already."""
+    """Returns the line of a planned run, which is already part of the log."""
     return {
         "runId": uuid,
         "runText": "",

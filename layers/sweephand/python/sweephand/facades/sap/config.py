@@ -27,7 +27,7 @@ def read(ctx: Context) -> Answer:
 
 
 def put(ctx: Context) -> Answer:
-    """For all jobs of the caller's name space, or of the tenant that is named, from their next answer on."""
+    """Sets it for all jobs of the caller's name space, or of the named tenant, from their next answer on."""
     given = ctx.body()
     if not isinstance(given, dict) or set(given) != {NAME}:
         raise InvalidRequest(None, "Unallowed Configuration")

@@ -1,4 +1,4 @@
-"""What an operation of the SAP facade is given, and the small steps that many of them share."""
+"""The context of an operation of the SAP facade, and the small steps that many operations share."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from sweephand.security.guard import GuardSettings
 T = TypeVar("T")
 FACADE = "sap"
 COLLECTION = "sap"
-"""Of each tenant, made with the first job: the names of its jobs are unique in it, as in SAP's instance."""
+"""A collection of each tenant, made with the first job: job names are unique in it, as in SAP's instance."""
 MAX_BODY = 102_400
 _INTEGER = re.compile(r"[1-9][0-9]{0,15}", re.ASCII)
 
 
 @dataclass(frozen=True)
 class Context:
-    """caller: verified. ordinals: for the integer ids of jobs."""
+    """The context of one request. caller: verified. ordinals: for the integer ids of jobs."""
 
     world: World
     guard: GuardSettings
@@ -45,7 +45,7 @@ class Context:
 
     @property
     def own(self) -> str:
-        """The caller's name space. Jobs of provider level are one of their own, which no tenant has."""
+        """Returns the caller's name space. Jobs of provider level have their own, which no tenant has."""
         return self.caller.tenant or PROVIDER
 
     @property
@@ -54,7 +54,7 @@ class Context:
         return self.named_tenant() or self.own
 
     def tenant_there(self, *, stays: bool = True) -> str:
-        """The same, where a tenant that is named must be there. stays: for what writes.
+        """Returns the same, but a named tenant must exist. stays: nor may it be in deletion, for writes.
 
         Raises NotFound, or Conflict for one that is being deleted.
         """
@@ -76,7 +76,7 @@ class Context:
         return self.request.query
 
     def named_tenant(self) -> str | None:
-        """The tenant that a caller of provider level asks for. Raises InvalidRequest for a tenant's caller."""
+        """Returns the tenant that a caller of provider level asks for. Raises InvalidRequest for a tenant's caller."""
         given = self.option("tenantId")
         if given is None:
             return None
@@ -87,13 +87,13 @@ class Context:
         return given
 
     def refuse_tenant_header(self) -> None:
-        """Raises InvalidRequest for a header of the native API that would not act here, and might be relied upon."""
+        """Raises InvalidRequest for a header of the native API that would have no effect here."""
         if self.request.headers.get("sweephand-tenant", self.caller.tenant) != self.caller.tenant:
             reason = "the header Sweephand-Tenant has no effect here: provider credentials name a tenant by ?tenantId="
             raise InvalidRequest(None, reason)
 
     def option(self, name: str) -> str | None:
-        """A query parameter; what its client sends for an option without a value is none."""
+        """Returns a query parameter; ignores the value that SAP's client sends for an option without one."""
         given = self.query.get(name)
         return None if given in (None, "", "undefined") else given
 
@@ -113,13 +113,13 @@ class Context:
         return strict_json.loads(self.request.plain_body(), max_bytes=MAX_BODY)
 
     def by(self, operation: Operation) -> By:
-        """Who changes a job, for its change log."""
+        """Returns the author of a change, for the change log."""
         return By(operation, f"{self.own}.{self.caller.credential_id}")
 
-    # What the path names
+    # Job and schedule of the path
 
     def job_key(self, given: str | None = None) -> tuple[str, str]:
-        """Tenant and id of the job with the integer id of the path. Raises NotFound, also for a foreign job."""
+        """Returns tenant and id of the job with the integer id of the path. Raises NotFound, also for a foreign job."""
         integer = self.parameters["job"] if given is None else given
         if not _INTEGER.fullmatch(integer):
             raise NotFound("Job Not Found")
@@ -129,7 +129,7 @@ class Context:
         return found
 
     def find(self, given: str | None = None) -> Planned:
-        """The job with its schedules. Raises NotFound."""
+        """Returns the job with its schedules. Raises NotFound."""
         try:
             planned = lookup.find(self.world, *self.job_key(given))
         except NotFound as unknown:
@@ -144,7 +144,7 @@ class Context:
         return _made_here(job, job)
 
     def find_schedule(self, planned: Planned, given: str | None = None) -> Schedule:
-        """Of a job, the schedule of the path, or the given one. Raises NotFound."""
+        """Returns the schedule of the path, or the given one, of a job. Raises NotFound."""
         try:
             return lookup.find_schedule(planned, self.parameters["schedule"] if given is None else given)
         except NotFound as unknown:
@@ -152,7 +152,7 @@ class Context:
 
 
 def _made_here(found: T, job: Job) -> T:
-    """A facade knows the jobs that it made."""
+    """Raises NotFound for a job that this facade did not make."""
     if job.facade != FACADE:
         raise NotFound("Job Not Found")
     return found

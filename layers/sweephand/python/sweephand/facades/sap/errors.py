@@ -34,7 +34,7 @@ TYPES = {
 
 CREATING = "Error while creating job: "
 ALWAYS_CREATING = frozenset({"calmConfig"})
-"""Members whose refusals begin so wherever they are sent: the documentation of PUT has the same texts as POST's."""
+"""Members whose error messages begin like those of POST everywhere, because the documentation of PUT has them too."""
 
 
 def refusal(status: int, message: str, **members: object) -> Answer:
@@ -43,7 +43,7 @@ def refusal(status: int, message: str, **members: object) -> Answer:
 
 
 def of_error(error: SweephandError, prefix: str) -> Answer:
-    """prefix: what the route begins its messages with, `Error while creating job: `; bare where nobody is known."""
+    """Answers an error. prefix: begins the route's messages, `Error while creating job: `; bare without a caller."""
     status = STATUS.get(error.code, 400)
     if isinstance(error, Unauthenticated):
         challenge = {"WWW-Authenticate": 'Basic realm="sweephand", Bearer realm="sweephand"'}
@@ -60,12 +60,14 @@ def of_error(error: SweephandError, prefix: str) -> Answer:
 
 
 NAMES = {"sapCron": "cron", "every": "repeatInterval"}
-"""What the domain's fields are called here."""
+"""SAP's names for fields of the domain."""
 
 
 def _of_field(error: InvalidRequest) -> str:
-    """With the path of the field. Of a cron that cannot be read: the documented text, and the word that clients look
-    for. One that can be read, but has no run left, is told as every other field.
+    """Returns the message with the path of the field.
+
+    A cron that cannot be read gets the documented message, with the word that clients look for. A cron that can be
+    read, but has no run left, is reported like any other field.
     """
     if not error.field:
         return error.reason

@@ -1,7 +1,7 @@
-"""SAP's JSON to what the flow understands.
+"""Reads SAP's JSON into drafts of the domain.
 
-Members that are not known are let through unread: what clients got from the service they send back. Source: the
-tables of its REST documentation.
+Unknown members are ignored, because clients send back everything that they got from the service. Source: the tables of
+its REST documentation.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from sweephand.security.guard import GuardSettings
 
 METHODS = ("GET", "POST", "PUT", "DELETE")
 MODES = {"cron": "sapCron", "time": "time", "repeatInterval": "every", "repeatAt": "repeatAt"}
-"""Of a schedule, each with the native member that it becomes: one of them, no more."""
+"""Members that say when a schedule runs, each with its native member: exactly one may be given."""
 LONGEST_NAME, LONGEST_DESCRIPTION = 255, 1_000
 ENDPOINT, TASK = "HTTP_ENDPOINT", "CF_TASK"
 NO_TASKS = (
@@ -42,7 +42,7 @@ OUTCOME = {
     "onNoAnswer": "wait",
     "answerTimeoutSeconds": 15,
 }
-"""200 to 399 is a success, 202 waits for the callback, and so does silence."""
+"""Statuses 200 to 399 are a success; 202 waits for the callback, and so does a missing answer."""
 POLICIES = {"onPastStart": "run_now"}
 Target = ActionDraft | ActionSpec
 _NAME = re.compile(r"(?![0-9]+\Z)[A-Za-z0-9_-]+", re.ASCII)
@@ -50,17 +50,17 @@ _FLAGS: Mapping[object, bool] = {"true": True, "false": False, 1: True, 0: False
 
 
 Changed = Callable[[Mapping[str, Any], Target, datetime | None], ScheduleDraft | None]
-"""Takes a schedule's members as they were sent, the target and the end of the job as they will be. Returns the changed
-schedule; None if the members name none of the job.
+"""Changes a schedule by its members as sent, and by the future target and end of its job. Returns the changed schedule;
+None if the members name no schedule of the job.
 """
 
 # Jobs
 
 
 def new_job(body: object, guard: GuardSettings, now: datetime, replaced: Job | None = None) -> JobDraft:
-    """Returns the job of a POST or of a PUT by name: what is not sent is as a new job has it.
+    """Returns the job of a POST or of a PUT by name; members that are not sent take their defaults.
 
-    replaced: the job in whose place it comes; a `user` without a `password` keeps its password.
+    replaced: the job that it replaces; a `user` without a `password` keeps its password.
     """
     given = _object(body, "")
     if given.get("schedules") is None:
@@ -83,10 +83,10 @@ def new_job(body: object, guard: GuardSettings, now: datetime, replaced: Job | N
 def changed_job(
     body: object, before: Job, stored: JobDraft, guard: GuardSettings, now: datetime, changed: Changed
 ) -> JobDraft:
-    """PUT by id: what is not sent stays. A schedule that is sent with its id is changed, so that a job can be sent back
-    as it was read; all others are new.
+    """Returns the job of a PUT by id; members that are not sent stay.
 
-    stored: `before` in the form in which it would be asked for.
+    A schedule that is sent with its id is changed, so that a job can be sent back as it was read; others are new.
+    stored: `before` as a request for it.
     """
     usual: dict[str, Any] = {
         "name": before.name,
@@ -125,7 +125,7 @@ def _members(wanted: Mapping[str, Any], now: datetime) -> dict[str, Any]:
 
 
 def _check_kind(value: object) -> None:
-    """The service's own API creates no tasks either."""
+    """Raises InvalidRequest for a task, which SAP's own API cannot create either."""
     if value == TASK:
         raise InvalidRequest(None, NO_TASKS)
     if value is not None and value != ENDPOINT:
@@ -142,7 +142,7 @@ def _name(value: object) -> str:
 
 
 def _resource_id(given: Mapping[str, Any], before: Job | None) -> str | None:
-    """A member of the service's own: by what a job can be found natively; an import marks its jobs with it."""
+    """Returns a member of Sweephand's own, by which a job can be found natively; an import marks its jobs with it."""
     value = given.get("resourceId", before.resource_id if before else None)
     return None if value is None else fields.text(value, "resourceId", 1, 256)
 
@@ -163,13 +163,13 @@ def _proof_of(job: Job) -> Mapping[str, Any]:
 
 
 def shown_target(job: Job) -> dict[str, str]:
-    """Returns `action` and `httpMethod` as answers show them: empty where the job makes no call any more."""
+    """Returns `action` and `httpMethod` as answers show them: empty if the job makes no HTTP call any more."""
     params = job.action.params
     return {"action": params.get("url", ""), "httpMethod": params.get("method", "")}
 
 
 def _keeps_target(given: Mapping[str, Any], before: Job) -> bool:
-    """Returns whether a change says nothing else of the call than what answers show of it."""
+    """Returns whether a change repeats only what answers show of the call."""
     shown = shown_target(before)
     same_user = "user" not in given or (given["user"] or None) == user_of(before)
     return (
@@ -192,7 +192,7 @@ def _action(
     secrets_of: Job | None,
     rest: Mapping[str, Any] | None = None,
 ) -> ActionDraft:
-    """rest: the members of a stored call, of which the target alone is changed."""
+    """Returns an HTTP action. rest: the members of a stored call, of which only the target changes."""
     url = given.get("action")
     if url is None:
         raise InvalidRequest("action", "is required")
@@ -215,8 +215,9 @@ def _names_user_of(given: Mapping[str, Any], job: Job) -> bool:
 
 
 def _authentication(given: Mapping[str, Any], before: Job | None, *, keeps_password: bool) -> Mapping[str, Any]:
-    """Basic with the caller's user; else what is stored, with another password if one was sent; else none, and a call
-    shows the stack's own token while there is one (actions/http.py).
+    """Returns Basic with the caller's user, else the stored authentication with a sent password, else none.
+
+    A call without authentication shows the stack's own token, if there is one (actions/http.py).
     """
     user, password = given.get("user"), given.get("password")
     if user not in (None, ""):
@@ -228,7 +229,7 @@ def _authentication(given: Mapping[str, Any], before: Job | None, *, keeps_passw
         if stored["type"] != STACK.type and not password:
             return stored
     if password:
-        raise InvalidRequest("user", "is required: a password alone is nobody's")
+        raise InvalidRequest("user", "is required with a password")
     return {"type": "none"}
 
 
@@ -240,7 +241,7 @@ _FIELDS = {
 
 
 def _attributes(given: Mapping[str, Any]) -> dict[str, Any]:
-    """ansConfig and calmConfig as they were sent, where they are valid."""
+    """Returns ansConfig and calmConfig as sent. Raises InvalidRequest if they are invalid."""
     found: dict[str, Any] = {}
     if given.get("ansConfig") is not None:
         config = _object(given["ansConfig"], "ansConfig")
@@ -256,7 +257,7 @@ def _attributes(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _calm_config(value: object) -> dict[str, bool]:
-    """The texts are the documented ones, and say which member is meant."""
+    """Checks calmConfig. The messages are the documented ones, and name the member."""
     if not isinstance(value, Mapping):
         raise InvalidRequest("calmConfig", "'calmConfig' must be of type 'object'")
     if not value:
@@ -311,7 +312,7 @@ def new_schedule(body: object, action: Target, now: datetime) -> ScheduleDraft:
 def changed_schedule(
     body: object, before: ScheduleDraft, action: Target, now: datetime, *, within_job: bool
 ) -> ScheduleDraft:
-    """PUT: what is not sent stays. before: what is stored, in the same form. The mode cannot change."""
+    """Returns the schedule of a PUT; members that are not sent stay. before: the stored one. The mode cannot change."""
     given = _object(body, "", nulls=True)
     known = {"active", "description", "data", "startTime", "endTime", *MODES}
     if not known & given.keys():
@@ -337,7 +338,7 @@ def changed_schedule(
 
 
 def mode_of(given: Mapping[str, Any]) -> str | None:
-    """Which of the four ways to say when."""
+    """Returns the member that says when, one of four."""
     modes = [mode for mode in MODES if mode in given]
     if len(modes) > 1:
         raise InvalidRequest(None, "Extra scheduling parameters passed")
@@ -361,14 +362,14 @@ def _other_members(timing: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _shown(given: Mapping[str, Any], mode: str) -> dict[str, Any]:
-    """What the answers show as it was sent."""
+    """Returns the members that answers show as they were sent."""
     found = {mode: given[mode]}
     description = _description(given.get("description"))
     return found | ({"description": description} if description else {})
 
 
 def _data(value: object, action: Target) -> Payload | None:
-    """An object; also the text of one, as the answers have it: what was read can be sent back."""
+    """Reads an object, or its JSON string as answers have it, so that clients can send back what they read."""
     if value is None:
         return None
     if isinstance(value, str):
@@ -389,7 +390,7 @@ def _object_of(data: str) -> object:
 
 
 def flag(value: object, field: str) -> bool:
-    """A boolean; also 1, 0, "true" and "false", which its documentation uses."""
+    """Reads a boolean; also 1, 0, "true" and "false", which SAP's documentation uses."""
     if isinstance(value, bool):
         return value
     if isinstance(value, str | int) and value in _FLAGS:
@@ -398,15 +399,17 @@ def flag(value: object, field: str) -> bool:
 
 
 def _object(value: object, field: str, *, nulls: bool = False) -> dict[str, Any]:
-    """nulls: members that are null are kept, to say that something shall go."""
+    """Reads an object. nulls: keeps members that are null, which remove a value."""
     if not isinstance(value, Mapping):
         raise InvalidRequest(field or None, "must be an object" if field else "the body must be a JSON object: {...}")
     return {name: member for name, member in value.items() if nulls or member is not None}
 
 
 def _window(given: Mapping[str, Any], now: datetime) -> tuple[datetime | None, datetime | None]:
-    """Returns startTime and endTime. An endTime before its startTime is a mistake while one of them is ahead. Once both
-    are past, job or schedule has ended: its startTime may be `new Date()`, by a clock of its own, next to a fixed end.
+    """Returns startTime and endTime. Refuses an endTime before its startTime while one of them is ahead.
+
+    Once both are past, the job or schedule has ended: its startTime may be `new Date()`, by the client's clock, next to
+    a fixed end.
     """
     start, end = _instant(given, "startTime", now), _instant(given, "endTime", now)
     if start is not None and end is not None and end < start and max(start - PAST_GRACE, end) >= now:

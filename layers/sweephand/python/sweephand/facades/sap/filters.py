@@ -20,7 +20,7 @@ _JOINT = re.compile(r"(and|or)(?=\s)", re.ASCII)
 
 @dataclass(frozen=True)
 class Condition:
-    """exact: the whole value, else a part of it."""
+    """One condition. exact: compares the whole value, else a part of it."""
 
     property: str
     text: str
@@ -31,11 +31,11 @@ class Condition:
 
 
 Filter = Callable[[dict[str, str]], bool]
-"""Of a job's properties."""
+"""A test of a job's properties."""
 
 
 def parse(text: str) -> Filter:
-    """Raises InvalidRequest for anything else."""
+    """Parses a filter. Raises InvalidRequest for anything else."""
     if len(text) > LONGEST:
         raise InvalidRequest(None, f"the filter is longer than {LONGEST} characters")
     choices: list[list[Condition]] = [[]]

@@ -1,7 +1,7 @@
 """Lists of jobs: of a tenant, or for callers of provider level of all tenants, one after the other.
 
 Pages come from the directory's lean rows and the counts of its blocks; the jobs of a page are read by their keys.
-Nothing is scanned. A filter or an order looks through the lean rows of all jobs.
+Nothing is scanned. A filter or an order reads the lean rows of all jobs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOST_TENANTS = 10_000
 
 
 class Listed(NamedTuple):
-    """A lean row, and whose it is."""
+    """A lean row and its tenant."""
 
     tenant: str
     entry: views.Entry
@@ -41,7 +41,7 @@ ORDERS: dict[str, Callable[[Listed], Any]] = {
 
 
 def listed(ctx: Context, page: Page) -> tuple[int, list[dict[str, Any]]]:
-    """How many there are, and those of the page."""
+    """Returns how many jobs there are, and those of the page."""
     kind = ctx.option("jobType")
     if kind not in {None, ENDPOINT, TASK}:
         raise InvalidRequest(None, "Invalid jobType")
@@ -62,7 +62,7 @@ def listed(ctx: Context, page: Page) -> tuple[int, list[dict[str, Any]]]:
 
 
 def _order(ctx: Context) -> tuple[str | None, bool]:
-    """By which member, None where none is asked for, and whether the last comes first."""
+    """Returns the member to sort by (None if none is asked for), and whether the last comes first."""
     by, way = ctx.option("sort_by"), (ctx.option("sort_order") or "ASC").upper()
     if by is not None and by not in BY_INTEGER | ORDERS.keys():
         raise InvalidRequest(None, f"sort_by may be {', '.join([*sorted(BY_INTEGER), *ORDERS])}")
@@ -72,13 +72,13 @@ def _order(ctx: Context) -> tuple[str | None, bool]:
 
 
 def _integers(ctx: Context, every: list[Listed]) -> Callable[[Listed], Any]:
-    """The order of the integer ids, which count the tenants before their jobs."""
+    """Returns the order of the integer ids, which count the tenants before their jobs."""
     ordinals = {tenant: ctx.ordinals.give(tenant) for tenant in {each.tenant for each in every}}
     return lambda each: (ordinals[each.tenant], each.entry.number)
 
 
 def tenants_of(ctx: Context, *, narrowed: bool = True) -> list[str]:
-    """Whose jobs the caller sees: at provider level all, the provider's own first. narrowed: unless it names one."""
+    """Returns the tenants whose jobs the caller sees; at provider level all, its own first. narrowed: a named one."""
     named = ctx.named_tenant()
     if not ctx.caller.provider:
         return [ctx.own]
@@ -102,7 +102,7 @@ def _by_creation(ctx: Context, whose: list[str], page: Page) -> tuple[int, list[
 
 
 def all_of(ctx: Context, whose: list[str], *, search: bool = False) -> Iterator[Listed]:
-    """search: with what a search looks at. Raises InvalidRequest where there are too many."""
+    """Yields the lean rows of all jobs. search: with members for a search. Raises InvalidRequest for too many."""
     for tenant in whose:
         try:
             yield from (Listed(tenant, entry) for entry in views.whole(ctx.world.table, tenant, FACADE, search=search))
@@ -120,7 +120,7 @@ def _bodies(ctx: Context, found: list[Listed]) -> list[dict[str, Any]]:
 
 
 def read(ctx: Context, found: list[Listed]) -> Iterator[tuple[Job, list[Schedule]]]:
-    """The jobs themselves with their schedules, those of a tenant together."""
+    """Yields the jobs themselves with their schedules, grouped by tenant."""
     by_tenant: dict[str, list[str]] = {}
     for each in found:
         by_tenant.setdefault(each.tenant, []).append(each.entry.job_id)
@@ -129,7 +129,7 @@ def read(ctx: Context, found: list[Listed]) -> Iterator[tuple[Job, list[Schedule
 
 
 def counted(ctx: Context) -> tuple[int, int]:
-    """How many jobs are active, and how many there are."""
+    """Returns how many jobs are active, and how many there are."""
     named = tenants_of(ctx)
     own = [block for tenant in named for block in views.blocks(ctx.world.table, tenant) if block.facade == FACADE]
     return sum(block.active for block in own), sum(block.live for block in own)

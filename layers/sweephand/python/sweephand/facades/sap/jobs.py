@@ -24,7 +24,7 @@ from sweephand.store.views import jobs as views
 OK = {"success": True}
 TRIES = 5
 RETENTION = Retention(run_days=15, ended_job_days=0)
-"""Run logs go after 15 days; a job stays until somebody deletes it."""
+"""Run logs are deleted after 15 days; a job stays until somebody deletes it."""
 
 
 def create(ctx: Context) -> Answer:
@@ -33,7 +33,7 @@ def create(ctx: Context) -> Answer:
 
 
 def _create(ctx: Context, tenant: str, draft: JobDraft) -> Planned:
-    """The first job of a tenant makes its collection."""
+    """Creates a job. The first job of a tenant creates its collection."""
     wanted, by = replace(draft, ordinal=ctx.ordinals.give(tenant)), ctx.by(Operation.CREATE)
     try:
         try:
@@ -71,7 +71,7 @@ def schedule_bodies(ctx: Context, planned: Planned) -> list[dict[str, object]]:
 
 
 def list_all(ctx: Context) -> Answer:
-    """Many jobs, or with `jobId` or `name` the one."""
+    """Lists jobs, or with `jobId` or `name` returns the one."""
     if asks_for_one(ctx):
         return _one_of_the_list(ctx)
     page = page_of(ctx.query)
@@ -80,12 +80,12 @@ def list_all(ctx: Context) -> Answer:
 
 
 def asks_for_one(ctx: Context) -> bool:
-    """Is a request for the list one for a single job?"""
+    """Returns whether a request for the list asks for a single job."""
     return ctx.option("jobId") is not None or ctx.option("name") is not None
 
 
 def _one_of_the_list(ctx: Context) -> Answer:
-    """Raises InvalidRequest where it is asked for as a page, or where id and name are of different jobs."""
+    """Returns one job of the list. Raises InvalidRequest for a page, or if id and name belong to different jobs."""
     if ctx.option("page_size") is not None or ctx.option("offset") is not None:
         raise InvalidRequest(None, "Invalid query")
     integer, name = ctx.option("jobId"), ctx.option("name")
@@ -98,7 +98,7 @@ def _one_of_the_list(ctx: Context) -> Answer:
 
 
 def find_named(ctx: Context, name: str) -> Planned | None:
-    """Of the caller's own jobs; a caller of provider level may name a tenant. No job has a name that none may have."""
+    """Finds a job by name among the caller's; a caller of provider level may name a tenant."""
     if len(name) > fields.LONGEST_NAME:
         return None
     tenant = ctx.meant
@@ -125,7 +125,7 @@ def _read(ctx: Context, planned: Planned) -> Answer:
 
 
 def put(ctx: Context) -> Answer:
-    """By id: what is sent changes. By name: the job as it is sent, new or in the place of the old."""
+    """Changes the sent members of a job by id, or creates or replaces a job by name."""
     if ctx.parameters["job"].isdecimal():
         return _update(ctx)
     return _upsert(ctx, ctx.parameters["job"])
@@ -157,7 +157,7 @@ def _update(ctx: Context) -> Answer:
 
 
 def _name_taken(name: str | None) -> Conflict:
-    """Without the collection, of which SAP's callers know nothing."""
+    """Returns the error without the collection, which SAP's callers do not know."""
     return Conflict(f"a job with the name {name} exists", code="NAME_TAKEN")
 
 
@@ -183,7 +183,7 @@ def _upsert(ctx: Context, name: str) -> Answer:
             if refused.code != "NAME_TAKEN":
                 raise
         there = find_named(ctx, name)
-    raise Conflict(f"a job with the name {name} is created and deleted all the time")
+    raise Conflict(f"too many concurrent changes to the job {name}; try again")
 
 
 def delete(ctx: Context) -> Answer:
@@ -193,6 +193,6 @@ def delete(ctx: Context) -> Answer:
 
 
 def count(ctx: Context) -> Answer:
-    """How many jobs are active and how many are not: from the counts of the directory's blocks."""
+    """Returns how many jobs are active and how many are not, from the counts of the directory's blocks."""
     active, live = job_list.counted(ctx)
     return Answer(200, {"active": active, "inactive": live - active})

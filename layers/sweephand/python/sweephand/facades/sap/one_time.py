@@ -1,4 +1,4 @@
-"""When a schedule of a single instant (`time`) runs after a change: the one rule, for PUT and for activationStatus.
+"""Decides when a one-time schedule (`time`) runs after a change: the one rule for PUT and for activationStatus.
 
 | it stands             | `active`   | `time`                | then                                                  |
 | --------------------- | ---------- | --------------------- | ----------------------------------------------------- |
@@ -14,14 +14,14 @@
 | switched off          | -          | any                   | stays off, with the new time                          |
 | any                   | false      | any                   | is off                                                |
 
-"-": not sent. "used up": its run has begun, and may still be going on; the tick and the end of the run switch it off.
-A run that was sent and has not begun is still to come, and is the one that was asked for: then it is "waiting".
+"-": not sent. "used up": its run has begun, and may still be active; the tick and the end of the run switch it off. A
+run that was sent and has not begun is the one that was asked for: the schedule is "waiting".
 
-"words" are read as seen from now; a date that says the same instant as before is "as it was", and so are words that
-come back beside what only an answer has (`modifiedAt`, `nextRunAt`): a schedule, or its job, is sent as it was read.
+"words" are read as of now. A date with the same instant as before is "as it was". So are words that come with members
+that only an answer has (`modifiedAt`, `nextRunAt`): the client sends a schedule or its job as it was read.
 
 Nothing runs after the end of the schedule or of its job: over.py refuses to switch it on there. As a part of its job's
-body it is stored and stays over instead: an ended schedule never stands in the way of its job.
+body it is stored and stays over instead, so that an ended schedule never blocks its job.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ TO_COME = {State.QUEUED, State.HELD}
 def as_sent(
     given: Mapping[str, Any], before: Schedule, wanted: ScheduleDraft, job: Job, now: datetime, world: World
 ) -> ScheduleDraft:
-    """The change as the table has it. given: the members that were sent; wanted: what they make of what is stored.
+    """Returns the change by the table. given: the members that were sent; wanted: the stored schedule with them.
 
-    Only a run once more needs more than that: an instant that is stored anew is a new plan for the flow, also where the
-    old one has run. Recurring schedules are left as they are. Raises InvalidRequest.
+    Only running once more needs a change here: storing the instant again is a new plan for the flow, also if the old
+    one has run. Recurring schedules are returned unchanged. Raises InvalidRequest.
     """
     timing = drafts.stored_timing(before)
     if timing.recurring or not wanted.active:
@@ -79,10 +79,10 @@ def as_sent(
 
 
 def is_used_up(schedule: Schedule, world: World) -> bool:
-    """Of a one-time schedule that is switched on: has it run, or missed it, or is its run under way?
+    """Returns whether an active one-time schedule has run, has missed its run, or is running.
 
-    Asked of the ledger: an instant is sent before it comes, and what has not begun yet is still to come. A run that
-    begins behind this look began after the request that asks, and is what it asks for.
+    The ledger decides: an instant is sent early, and a run that has not begun is still to come. A run that begins after
+    this read began after the request, and is what the request asks for.
     """
     if over.is_over(schedule):
         return True
@@ -95,7 +95,7 @@ def is_used_up(schedule: Schedule, world: World) -> bool:
 
 
 def _asks_for_a_run(given: Mapping[str, Any], before: Schedule, timing: Timing, now: datetime) -> bool:
-    """Do the members that were sent speak of another instant than that of a schedule that is used up?"""
+    """Returns whether the sent members name another instant than that of the used-up schedule."""
     time = given.get("time")
     if time is None:
         return given.get("active") is not None
@@ -107,10 +107,10 @@ def _asks_for_a_run(given: Mapping[str, Any], before: Schedule, timing: Timing, 
 
 
 def _says_as_before(given: Mapping[str, Any], timing: Timing, now: datetime) -> bool:
-    """Is a `time` that was sent the instant that is planned, in these words or in others?"""
+    """Returns whether a sent `time` is the planned instant, in the same words or others."""
     return given.get("time") is not None and _read(given["time"], now) == drafts.one_time_instant(timing)
 
 
 def _read(time: object, now: datetime) -> datetime | None:
-    """Words as seen from `now`. Raises InvalidRequest."""
+    """Reads words as of `now`. Raises InvalidRequest."""
     return parse({"time": time}, now=now).once_at

@@ -1,7 +1,7 @@
-"""What is switched on must have something to run: else it would be over at once.
+"""Refuses to switch on a schedule that has nothing to run and would be over at once.
 
-A change of a recurring schedule is judged where it is made, by the table in domain/occurrences/nothing_left.py. This
-module judges single instants, and the many schedules that `activationStatus` names at once.
+A change of a recurring schedule is checked where it is made, by the table in domain/occurrences/nothing_left.py. This
+module checks single instants, and the many schedules that `activationStatus` names at once.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from sweephand.flow.series import replan
 
 
 def is_over(schedule: Schedule) -> bool:
-    """Switched on by its caller, deactivated by the service."""
+    """Returns whether the caller switched it on and the service deactivated it."""
     return schedule.active and not bodies.is_active(schedule)
 
 
 def check_can_run(wanted: ScheduleDraft, job: Job, now: datetime) -> None:
-    """Of one of a single instant that is switched on. Raises InvalidRequest where it would be over at once."""
+    """Raises InvalidRequest if an active one-time schedule would be over at once."""
     if is_past_its_end(wanted, job, now):
         raise InvalidRequest("active", "cannot be true: the endTime of the schedule or of its job is past")
 
 
 def can_run(there: Schedule, wanted: ScheduleDraft, job: Job, now: datetime) -> bool:
-    """Would it run, were it switched on as it is?"""
+    """Returns whether it would run if it were switched on unchanged."""
     timing = drafts.stored_timing(there)
     if not timing.recurring:
         return not is_past_its_end(wanted, job, now)

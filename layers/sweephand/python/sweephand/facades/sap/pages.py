@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 @dataclass(frozen=True)
 class Page:
-    """size None: all that there is, where the caller asked for no page. asked: did the caller ask for one?"""
+    """A page. size None: everything, because the caller asked for no page. asked: whether the caller asked for one."""
 
     size: int | None
     offset: int
@@ -28,7 +28,7 @@ class Page:
 
 
 def page_of(query: Mapping[str, str], *, usual: int | None = USUAL, most: int = MOST) -> Page:
-    """usual: the size where only an offset, or nothing, was sent; None: all. Raises InvalidRequest."""
+    """Reads the page of a request. usual: the size if none was sent; None: everything. Raises InvalidRequest."""
     size, offset = _number(query, "page_size"), _number(query, "offset")
     if size is not None and not 1 <= size <= most:
         raise InvalidRequest(None, "Invalid Page Size")
@@ -39,7 +39,7 @@ def page_of(query: Mapping[str, str], *, usual: int | None = USUAL, most: int = 
 
 
 def _number(query: Mapping[str, str], name: str) -> int | None:
-    """`undefined` is what its client sends for an option that has no value."""
+    """Reads a number. SAP's client sends `undefined` for an option without a value."""
     given = query.get(name)
     if given in (None, "", "undefined"):
         return None
@@ -49,7 +49,7 @@ def _number(query: Mapping[str, str], name: str) -> int | None:
 
 
 def envelope(path: str, page: Page, total: int, results: Sequence[Any], **kept: str) -> dict[str, Any]:
-    """A list with the addresses of its neighbours, which are null at its ends. kept: what stays in the query."""
+    """Returns a list with the addresses of the neighbouring pages, null at its ends. kept: query members that stay."""
 
     def url(offset: int) -> str:
         query = {**kept, "page_size": str(page.size), "offset": str(offset)}

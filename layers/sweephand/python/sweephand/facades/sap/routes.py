@@ -20,7 +20,7 @@ JOBS, JOB = "/scheduler/jobs", "/scheduler/jobs/{job}"
 SCHEDULES, SCHEDULE = f"{JOB}/schedules", f"{JOB}/schedules/{{schedule}}"
 RUNS, ONE_RUN = f"{SCHEDULE}/runs", f"{SCHEDULE}/runs/{{run}}"
 SLOW_MS, CLIENT_SLOW_MS = 1_000, 250
-"""By how much a request is slowed down near the limit of all callers, and near that of a tenant."""
+"""The delay of a request near the limit of all callers, and near that of a tenant."""
 CONFIGURING, REMOVING, DETAILS, LISTING = (
     f"Error while {doing}: "
     for doing in ("configuring job", "removing job", "fetching job details", "fetching list of jobs")
@@ -51,12 +51,13 @@ TABLE: list[tuple[str, str, Operation, str, str]] = [
     ("PUT", "/scheduler/globalParameters", config.put, WRITE, SEARCHING),
     ("GET", "/scheduler/actionLogs", action_logs.list_all, READ, DETAILS),
 ]
-"""Method, path, operation, scope, and what the messages of a refusal begin with."""
+"""Method, path, operation, scope, and the beginning of its error messages."""
 
 
 class _Routes(Routes):
-    """Also with a slash at the end of what is read or made: SAP's samples of lists show such addresses. What changes or
-    deletes may have lost an id there.
+    """Routes that accept a slash at the end for reading and creating, as SAP's samples of lists show.
+
+    Not for changing and deleting, where an id may have been lost.
     """
 
     def find(self, method: str, path: Sequence[str]) -> tuple[Route, dict[str, str]] | frozenset[str]:
@@ -66,7 +67,7 @@ class _Routes(Routes):
 
 
 class SapApi(Api):
-    """`/scheduler`. Parameters that a route does not know are let through: its client sends all that it was given."""
+    """The API under `/scheduler`. It ignores unknown parameters, because SAP's client sends all that it was given."""
 
     routes = _Routes([Route(method, path, operation, scope) for method, path, operation, scope, _ in TABLE])
 
@@ -81,7 +82,7 @@ class SapApi(Api):
         )
 
     def operate(self, visit: Visit) -> Answer:
-        """Near a limit of requests the answer comes later, and says by how much; over that of all, it says how long."""
+        """Delays answers near a limit of requests and says how long; over the limit of all, says how long to wait."""
         assert visit.caller is not None
         context = Context(self.world, self.guard, self.door, *visit[:3], visit.caller, self._ordinals)
         try:
@@ -108,7 +109,7 @@ class SapApi(Api):
 
 
 def _operated(route: Route, context: Context) -> Answer:
-    """The route's answer, or why there is none."""
+    """Returns the route's answer, or the reason why there is none."""
     try:
         context.refuse_tenant_header()
         context.named_tenant()  # a tenant's caller names none, in no route

@@ -1,4 +1,4 @@
-"""The run log of the SAP facade: runs of a schedule, newest first, with the one that is planned next on top."""
+"""The run log of the SAP facade: runs of a schedule, newest first, with the next planned one on top."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from sweephand.store.views import runs as views
 
 MOST_RUNS = 200
 COUNTED = 1_000
-"""`total` is exact up to here; of a longer log it says how far a caller can page on at least."""
+"""`total` is exact up to here; for a longer log it is the least number of lines that a caller can page through."""
 LONGEST_MESSAGE = 1_000
 ACKNOWLEDGED = 202
 
@@ -48,10 +48,10 @@ def list_all(ctx: Context) -> Answer:
 
 
 def _by_offset(ctx: Context, schedule: Schedule, page: Page) -> tuple[int, list[dict[str, Any]]]:
-    """How many lines there are at least, and those of the page (decision 0050).
+    """Returns the least number of lines, and those of the page (decision 0050).
 
-    Only lines of the page are read whole, and one more. Those before it, and those behind it up to COUNTED, are counted
-    briefly; a log that ends with the page is counted by it.
+    Only the lines of the page and one more are read whole. Lines before it, and after it up to COUNTED, are counted by
+    their ids; if the log ends with the page, the page gives the count.
     """
     planned = _planned(ctx, schedule)
     top = [planned] if planned else []
@@ -76,19 +76,19 @@ def _by_offset(ctx: Context, schedule: Schedule, page: Page) -> tuple[int, list[
 
 
 def _count(ctx: Context, schedule: Schedule, behind: str | None, most: int, but: Sequence[str]) -> int:
-    """How many lines there are behind a run, or in all; not further than `most`."""
+    """Counts the lines after a run, or all lines, up to `most`."""
     return sum(1 for _ in islice(_briefs(ctx, schedule, behind, most, but), most))
 
 
 def _briefs(ctx: Context, schedule: Schedule, behind: str | None, page: int, but: Sequence[str]) -> Iterator[str]:
-    """The ids of lines, newest first. As _runs in all else."""
+    """Yields the ids of lines, newest first, otherwise like _runs."""
     briefs = views.briefs_of(ctx.world.table, schedule.tenant, schedule.id, behind, page, ctx.now)
     told = (each for each in briefs if not each.many and bodies.sap_status(each.state) and not each.is_gone(ctx.now))
     return (each.uuid for each in told if each.uuid not in but)
 
 
 def _beside(ctx: Context, schedule: Schedule, page: Page, where: str, way: str, run_id: str) -> dict[str, Any]:
-    """A page behind a run (older), or before it (newer). `total` is that of the log, as on every page."""
+    """Returns a page after a run (older), or before it (newer). `total` is that of the log, as on every page."""
     size = page.size or MOST
     planned = _planned(ctx, schedule)
     first = [planned["runId"]] if planned else []
@@ -123,7 +123,7 @@ def _lines(ctx: Context, schedule: Schedule) -> Iterator[dict[str, Any]]:
 def _runs(
     ctx: Context, schedule: Schedule, mark: views.RunMark | None, page: int, but: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
-    """Lines of runs, newest first, behind a mark. but: one that stands on top as planned."""
+    """Yields lines of runs, newest first, after a mark. but: the one that is shown on top as planned."""
     return _told(ctx, views.runs_of(ctx.world.table, schedule.tenant, schedule.id, mark, page), but)
 
 
@@ -136,7 +136,7 @@ def _is_told(ctx: Context, run: Run) -> bool:
 
 
 def _planned(ctx: Context, schedule: Schedule) -> dict[str, Any] | None:
-    """The next run, which is a line of the log before it has begun."""
+    """Returns the next run, which is a line of the log before it has begun."""
     (schedule,) = lookup.as_following(ctx.world, [schedule])
     ahead = upcoming.next_runs(schedule, load_or_never(schedule.packed), ctx.now, 1)
     if not ahead:
@@ -146,7 +146,7 @@ def _planned(ctx: Context, schedule: Schedule) -> dict[str, Any] | None:
 
 
 def logs(ctx: Context, schedule: Schedule, most: int) -> list[dict[str, Any]]:
-    """Returns the log as it stands within a schedule: there runText is a list of steps, as a string."""
+    """Returns the log as part of a schedule, where runText is a list of steps, as a string."""
     return [
         line | {"runText": json.dumps(steps := _steps(line)), "statusMessage": steps[-1]["text"], "locale": "en"}
         for line in islice(_lines(ctx, schedule), most)
@@ -160,13 +160,13 @@ STEP_TEXTS = {
     "ACK_NOT_RECVD": "The job action endpoint has not acknowledged the request in time",
     "SUCCESS": "The job has completed successfully",
 }
-"""Said of a step where nobody reported or answered anything. The first is the text of SAP's sample."""
+"""Texts of steps for which nobody reported or answered anything. The first is from SAP's sample."""
 
 
 def _steps(line: dict[str, Any]) -> list[dict[str, Any]]:
     """Returns a step for each state that the run has gone through, oldest first.
 
-    The ledger has no instant of its own for an acknowledgement: it lies within 15 s of the call, whose instant is told.
+    The ledger stores no instant of an acknowledgement. It is within 15 s of the call, whose instant is shown instead.
     """
     called_at, ended_at, state = line["executionTimestamp"], line["completionTimestamp"], line["runState"]
     states: list[tuple[str, str, int | None]] = [("SCHEDULED", line["scheduleTimestamp"], None)]
@@ -195,9 +195,9 @@ def read(ctx: Context) -> Answer:
 
 
 def put(ctx: Context) -> Answer:
-    """The result that an asynchronous job reports. The first one counts; the same `success` again is fine.
+    """Takes the result that an asynchronous job reports. The first one counts; the same `success` again is accepted.
 
-    A long message is cut, and one that is no string is kept as JSON: neither loses the report of a run that has ended.
+    A long message is cut, and a message that is not a string is kept as JSON, so that no report is lost.
     """
     schedule = ctx.find_schedule(ctx.find())
     given = ctx.body()

@@ -1,4 +1,4 @@
-"""What a schedule becomes by the members that a caller sends, alone or within its job."""
+"""Applies the members that a caller sends to a schedule, alone or within its job."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def edited(
 ) -> ScheduleDraft:
     """Returns the wanted schedule. Raises InvalidRequest.
 
-    given: the members that were sent; all others stay. payload: its own, as it is stored. within_job: it was sent as
-    part of its job's body.
+    given: the members that were sent; all others stay. payload: the schedule's own, as stored. within_job: it was sent
+    as part of its job's body.
     """
     now = world.clock.now()
     wanted = fields.changed_schedule(given, drafts.as_stored(before, payload), action, now, within_job=within_job)

@@ -82,7 +82,7 @@ def switch_all(ctx: Context) -> Answer:
 def _that_can_run(
     ctx: Context, there: Planned, switched: list[tuple[Schedule, ScheduleDraft]]
 ) -> list[tuple[Schedule, ScheduleDraft]]:
-    """Of those that are to be switched on. Raises InvalidRequest where then none of the job's schedules would be on."""
+    """Returns the schedules to switch on that can run. Raises InvalidRequest if none of the job's would then be on."""
     can = [pair for pair in switched if over.can_run(*pair, there.job, ctx.now)]
     if switched and not can and len(switched) == len(there.schedules):
         reason = "cannot be true: of each schedule the endTime, or its job's, is past, or no date is left"
@@ -136,11 +136,11 @@ def _body(ctx: Context, planned: Planned, schedule_id: str) -> dict[str, object]
 
 
 def _told(ctx: Context, planned: Planned, schedule_id: str) -> dict[str, object]:
-    """After a change, with the job that it belongs to."""
+    """Returns the answer to a change, with the job of the schedule."""
     return _body(ctx, planned, schedule_id) | {"jobId": planned.job.integer_id}
 
 
 def _stored(ctx: Context, planned: Planned, some: tuple[Schedule, ...]) -> list[ScheduleDraft]:
-    """What is stored of some schedules, in the form in which it would be asked for."""
+    """Returns stored schedules as requests for them."""
     payloads = lookup.payloads_of(ctx.world, Planned(planned.job, some))
     return [drafts.as_stored(each, payloads.get(each.id)) for each in some]

@@ -1,8 +1,8 @@
-"""Search over jobs and over schedules: words, and qualifiers `active:`, `startTime:` and `endTime:`; all must hold.
+"""Searches jobs and schedules by words and by the qualifiers `active:`, `startTime:` and `endTime:`; all must match.
 
-Words of a search for jobs stand in the name or the description, those of a search for schedules in the description.
-What is looked through are lean rows; only the jobs of a page are read themselves, and those of which a row does not say
-enough: long descriptions, and, where `active` is asked for, one of several schedules that may be over.
+A search for jobs finds words in the name or the description, a search for schedules in the description. It reads lean
+rows. Jobs themselves are read only for the page, and where the row does not suffice: for long descriptions, and with
+`active:` for jobs with several schedules of which one may be over.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Instant = Callable[[], datetime | None]
 
 @dataclass(frozen=True)
 class Query:
-    """words: in lower case. active: all that are asked for; two that differ are never both there."""
+    """A parsed query. words: in lower case. active: all values asked for; two different ones match nothing."""
 
     words: tuple[str, ...] = ()
     active: frozenset[bool] = frozenset()
@@ -58,7 +58,7 @@ class Query:
     end: tuple[Check, ...] = ()
 
     def holds(self, texts: Sequence[str], active: bool, start: Instant, end: Instant) -> bool:
-        """start, end: looked at only where times are asked for, of what all else lets through."""
+        """Returns whether all conditions match. start, end: called only if times are asked for and all else matches."""
         return (
             self.active <= {active}
             and all(any(word in text.lower() for text in texts) for word in self.words)
@@ -68,7 +68,7 @@ class Query:
 
 
 def parse(text: str) -> Query:
-    """Raises InvalidRequest with the documented texts."""
+    """Parses a query. Raises InvalidRequest with the documented messages."""
     if len(text) > LONGEST:
         raise InvalidRequest(None, f"the query is longer than {LONGEST} characters")
     words: list[str] = []
@@ -146,13 +146,13 @@ class Place(NamedTuple):
 
 
 Matches = list[int]
-"""Which schedules of a job are results; [0] for the job itself."""
+"""The schedules of a job that are results; [0] for the job itself."""
 
 
 def _places(
     ctx: Context, in_row: Callable[[Listed], Matches | None], itself: Callable[[Planned], Matches]
 ) -> list[Place]:
-    """All results in order, by the rows; in_row None: this one does not say, so its job is read."""
+    """Returns all results in order, by the rows. If in_row returns None for a row, its job is read."""
     rows = list(all_of(ctx, tenants_of(ctx), search=True))
     found = [in_row(row) for row in rows]
     unsaid = [n for n, matches in enumerate(found) if matches is None]
@@ -175,7 +175,7 @@ def _job_itself(wanted: Query, job: Job) -> Matches:
 
 
 def _schedules_in_row(wanted: Query, row: Listed) -> Matches | None:
-    """An end of one of several schedules is not in the row: where it matters, their job is read."""
+    """Returns the matching schedules by the row; None if ends of several schedules matter, which rows lack."""
     said = row.entry.searched
     if said is None:
         return None
@@ -215,7 +215,7 @@ def _answer(path: str, page: Page, total: int, results: list[dict[str, Any]], te
 
 
 def _read(ctx: Context, rows: Sequence[Listed]) -> list[Planned | None]:
-    """The jobs of rows themselves, in their order; None for one that has gone meanwhile."""
+    """Returns the jobs of rows, in their order; None for one that was deleted meanwhile."""
     chunks = [list(rows[n : n + CHUNK]) for n in range(0, len(rows), CHUNK)]
     found: dict[str, Planned] = {}
     for some in _at_once(lambda chunk: list(read(ctx, chunk)), chunks):

@@ -18,5 +18,5 @@ def read(value: object, field: str, now: datetime) -> datetime:
 
 
 def shown(instant: datetime | None) -> str | None:
-    """`YYYY-MM-DD HH:mm:ss`."""
+    """Returns `YYYY-MM-DD HH:mm:ss`."""
     return None if instant is None else f"{instant.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
