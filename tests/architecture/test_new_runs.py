@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
+
+from sweephand.domain.job import Job
+from sweephand.domain.run import Kind, Run, State
+from sweephand.domain.runs.run_action import new_run
+from tests.unit.domain.nouns import NOW, job
 
 PACKAGE = Path(__file__).resolve().parents[2] / "layers/sweephand/python/sweephand"
 BUILDERS = {
@@ -29,3 +35,12 @@ def test_no_other_function_builds_a_run():
     found = {name for path in PACKAGE.rglob("*.py") for name in _builders(ast.parse(path.read_text(encoding="utf-8")))}
 
     assert found == BUILDERS.keys(), "begin with run_action.new_run, and replace what is different"
+
+
+def test_a_run_begins_with_all_that_its_job_and_it_have_both():
+    both = {each.name for each in fields(Job)} & {each.name for each in fields(Run)}
+
+    run = new_run(job(), Kind.MANUAL, None, "uuid", State.QUEUED, NOW)
+
+    assert "tenant" in both
+    assert {name: getattr(run, name) for name in both} == {name: getattr(job(), name) for name in both}
