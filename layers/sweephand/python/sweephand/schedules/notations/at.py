@@ -16,7 +16,7 @@ SCHEMA = {**instants.SCHEMA, "description": f"Once. {instants.SCHEMA['descriptio
 
 
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:  # noqa: ARG001 - an instant needs no anchor
-    """{"second"} of a text with offset, {"wall"} of one without.
+    """Returns {"second"} of a string with offset, {"wall"} of one without.
 
     A wall time in a gap or an overlap is refused with both instants named, unless the caller states the rule for it.
     """
@@ -24,7 +24,7 @@ def read(value: object, rules: Rules, beginning: Beginning) -> Facts:  # noqa: A
 
 
 def facts_of(written: instants.Written, field: str, rules: Rules) -> Facts:
-    """The facts of an instant as read, whatever the grammar of its text."""
+    """Returns the facts of an instant as read, whatever the grammar of its text."""
     check_no_overflow(rules, "it is one instant")
     second = instants.resolve(written, field, rules.zone, rules.gap, rules.overlap)
     if written.second is not None:

@@ -69,7 +69,7 @@ class Parsed:
 
 
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:  # noqa: ARG001 - a calendar needs no anchor
-    """The text itself, its blanks tidied. Raises NEVER_FIRES for 30 February and its kin, which monthOverflow moves."""
+    """Returns the string with tidied blanks. Raises NEVER_FIRES for 30 February, unless monthOverflow moves it."""
     text = " ".join(members.text(value, FIELD, EXPECTED).split())
     parsed = parse(text)
     masks = parsed.masks
@@ -134,7 +134,7 @@ def _overflowing(parsed: Parsed, rules: Rules) -> Compiled:
 
 @lru_cache(maxsize=2048)
 def parse(text: str) -> Parsed:
-    """The masks of a text. Raises InvalidRequest with the position at which it leaves the grammar.
+    """Returns the masks of a cron. Raises InvalidRequest with the position of the mistake.
 
     Cached by text: most schedules of a stack share a few (hourly, daily).
     """
@@ -166,7 +166,7 @@ def _with_letters(text: str) -> Parsed:
 
 
 def _masks(text: str, words: list[str]) -> list[int]:
-    """The mask of each field. words: of `text`; looked for again, with their positions, only to refuse one of them."""
+    """Returns the mask of each field. words: of `text`; their positions are found again only to refuse one."""
     try:
         if len(words) == 5:
             return [*map(_mask, _NUMBERS, words)]
@@ -177,7 +177,7 @@ def _masks(text: str, words: list[str]) -> list[int]:
 
 @lru_cache(maxsize=1024)
 def _mask(number: int, word: str) -> int:
-    """Of one word. Cached, because all texts are made of few words, and reading them is most of a text's cost."""
+    """Returns the mask of one word. Cached, because crons have few different words, and reading them costs most."""
     return _FIELDS[number].mask(word, 0)
 
 

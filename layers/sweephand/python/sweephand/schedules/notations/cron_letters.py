@@ -23,7 +23,7 @@ class Dates(NamedTuple):
     last_weekday: bool
 
     def pick(self, length: int, first: int) -> int:
-        """The days of a month. first: weekday of its first day, 0 is Monday."""
+        """Returns the days of a month. first: weekday of its first day, 0 is Monday."""
         final = (first + length - 1) % 7
         working = length - max(0, final - 4)
         return self.mask | self.last << length | self.last_weekday << working
@@ -42,7 +42,7 @@ class Weekdays(NamedTuple):
     nth: tuple[tuple[int, int], ...]
 
     def pick(self, length: int, first: int) -> int:
-        """As `Dates.pick`."""
+        """Returns the same as `Dates.pick`, by weekday."""
         found = 0
         for day in range(1, length + 1):
             weekday = (first + day) % 7
@@ -66,7 +66,7 @@ class Days(NamedTuple):
 
 
 def read(fields: tuple[Field, Field], day: tuple[int, str], weekday: tuple[int, str], months: int) -> Days:
-    """fields: of the day of the month and of the weekday. day, weekday: where each text stands, and the text.
+    """Reads the two day fields. fields: day of the month and weekday. day, weekday: position and string of each.
 
     Raises InvalidRequest.
     """

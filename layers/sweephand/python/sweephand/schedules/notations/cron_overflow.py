@@ -32,7 +32,7 @@ def check(text: str) -> None:
 
 
 def pattern(masks: CalendarMasks, overflow: MonthOverflow) -> OnDays:
-    """The wall times of a cron whose dates move into shorter months, or behind them."""
+    """Returns the wall times of a cron whose dates move to the end of shorter months, or after it."""
     weekdays = masks.weekdays >> 1 & 0x3F | (masks.weekdays & 1) << 6  # there, bit 0 is Sunday
     table = month_table(partial(_pick, masks, weekdays, overflow))
     days: Days = OfMonths(table, masks.months, ALL_YEARS if overflow is MonthOverflow.CLAMP or masks.ever() else 0)
@@ -45,7 +45,7 @@ def pattern(masks: CalendarMasks, overflow: MonthOverflow) -> OnDays:
 
 
 def words(masks: CalendarMasks, overflow: MonthOverflow) -> str:
-    """What becomes of dates that a month lacks; "" where each month has them, or all of its days anyway."""
+    """Says how dates that a month lacks move; "" if no month lacks them, or all its days are chosen anyway."""
     every_day = masks.either and masks.weekdays == _ALL_WEEKDAYS
     return english.lacking(_ALL_DATES if every_day else masks.days, masks.months, overflow)
 
@@ -61,7 +61,7 @@ def _short_months(masks: CalendarMasks) -> int:
 
 
 def _pick(masks: CalendarMasks, weekdays: int, overflow: MonthOverflow, length: int, first: int) -> int:
-    """The days of a month. first: weekday of its first day, 0 is Monday."""
+    """Returns the days of a month. first: weekday of its first day, 0 is Monday."""
     dates = masks.days
     if overflow is MonthOverflow.CLAMP and dates >> length + 1:
         dates |= 1 << length

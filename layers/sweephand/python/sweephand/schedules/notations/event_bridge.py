@@ -3,8 +3,8 @@
 cron(minutes hours day-of-month month day-of-week year): one of the two day fields is `?`. Weekdays are 1 to 7 or SUN to
 SAT. In the day of the month L is the last day, LW the last weekday, 15W the weekday nearest to the 15th of that month;
 in the day of the week L is Saturday, 6L the last Friday of the month, 6#3 the third Friday.
-Wall times in a gap are skipped, those that come twice run the first time, unless the schedule states its rules. Of a
-cron of all 24 hours both copies run.
+Wall times in a gap are skipped, those that come twice run the first time, unless the schedule states its rules. A cron
+of all 24 hours runs both copies.
 Source: the service's user guide, "Schedule types".
 """
 
@@ -60,7 +60,7 @@ _ORDINALS = ("", "first", "second", "third", "fourth", "fifth")
 
 
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
-    """{"cron": text}, or "at" or "rate" with the facts of the notation that does the same."""
+    """Returns {"cron": string}, or "at" or "rate" with the facts of the equivalent notation."""
     check_no_overflow(rules, "EventBridge leaves such days out, and L is the last of a month")
     text = members.text(value, FIELD, EXPECTED)
     found = _SHAPE.fullmatch(text.strip())
@@ -106,7 +106,7 @@ def compile_(facts: Facts, rules: Rules) -> Compiled:
 
 
 def _on_wall_clock(pattern: OnDays, rules: Rules) -> OnWallClock:
-    """The service's rules (decision 0068): a time in a gap is skipped, one that comes twice runs the first time.
+    """Applies the service's rules (decision 0068): skips times in a gap, runs repeated ones the first time.
 
     With all 24 hours each real hour has its occurrences, unless the schedule states another rule.
     """
@@ -125,7 +125,7 @@ class Parsed(NamedTuple):
 
 @lru_cache(maxsize=2048)
 def parse(text: str) -> Parsed:
-    """What stands between the brackets of cron(). Raises InvalidRequest with the position there."""
+    """Parses the content of cron(). Raises InvalidRequest with the position there."""
     fields = split(text, _FIELDS)
     (_, day), (weekday_at, weekday) = fields[_DAY], fields[_WEEKDAY]
     if (day == "?") is (weekday == "?"):
@@ -168,7 +168,7 @@ def _at(text: str, rules: Rules, beginning: Beginning) -> Facts:
 
 
 def _of_dates(text: str, position: int) -> tuple[tuple[int, ...], str]:
-    """(table, words) of a day of the month."""
+    """Returns (table, words) of a day of the month."""
     field = _FIELDS[_DAY]
     if text in ("L", "LW") or (text[-1:] == "W" and "," not in text):
         nearest = 0 if text[0] == "L" else field.value(text[:-1], position)
@@ -185,7 +185,7 @@ def _of_dates(text: str, position: int) -> tuple[tuple[int, ...], str]:
 
 
 def _of_weekdays(text: str, position: int) -> tuple[tuple[int, ...], str]:
-    """(table, words) of a day of the week."""
+    """Returns (table, words) of a day of the week."""
     field = _FIELDS[_WEEKDAY]
     if text == "L":
         text = "7"
@@ -212,17 +212,17 @@ def _of_weekdays(text: str, position: int) -> tuple[tuple[int, ...], str]:
 
 
 def _monday_first(number: int) -> int:
-    """0 for Monday, of 1 for Sunday."""
+    """Returns the weekday from 0 for Monday, given 1 for Sunday."""
     return (number + 5) % 7
 
 
 def _of_week(length: int, first: int, weekday: int) -> int:
-    """The mask of all days of a month that are that weekday. first: weekday of day 1; 0 is Monday."""
+    """Returns the mask of all days of a month on a weekday. first: weekday of day 1; 0 is Monday."""
     return sum(1 << day for day in range(1 + (weekday - first) % 7, length + 1, 7))
 
 
 def _nearest_weekday(day: int, length: int, first: int) -> int:
-    """The Monday to Friday nearest to a day (0: the last), never in another month; 0 if this month lacks it."""
+    """Returns the Monday to Friday nearest to a day (0: the last), never in another month; 0 if this month lacks it."""
     day = day or length
     if day > length:
         return 0

@@ -63,7 +63,7 @@ class Align(StrEnum):
 
 
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
-    """{"seconds" or "months", "align"}, with "anchor" where the grid lies on a start, and "earliest" of a fresh one.
+    """Returns {"seconds" or "months", "align"}; "anchor" if the grid lies on a start; "earliest" for a fresh one.
 
     A repeating interval has "until", its last second, too.
     """
@@ -92,7 +92,7 @@ def _read_repeating(value: str, rules: Rules, beginning: Beginning) -> Facts:
 
 
 def _steps_back(series: Series, end: int, times: int) -> int:
-    """The occurrence so many steps before `end`, itself a step; the first since 1970 where that is later."""
+    """Returns the occurrence so many steps before `end`, itself a step; the first since 1970 where that is later."""
     if isinstance(series, Steps):
         return end - min(times, (end - FIRST_SECOND) // series.step_s) * series.step_s
     begun = end
@@ -134,7 +134,7 @@ def _read_months(step: duration.Duration, align: Align, where: Zone, beginning: 
 
 
 def counted_from(facts: Facts) -> int | None:
-    """Of a grid that lies on its start: without startTime it began a step before its anchor."""
+    """Returns the `now` of a grid on its start: without startTime it began one step before its anchor."""
     if not isinstance(facts, dict) or "anchor" not in facts:
         return None
     return int(facts["anchor"]) - int(facts.get("seconds", 0))

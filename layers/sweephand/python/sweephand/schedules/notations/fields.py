@@ -1,4 +1,4 @@
-"""What notations of fields share: numbers and names within bounds, or a refusal with the position of what is none."""
+"""Reads the fields of cron notations: numbers and names within bounds; refuses others with their position."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Field:
     letters: bool = False
 
     def value(self, text: str, position: int) -> int:
-        """A number within bounds, or one of the names in any case. Raises InvalidRequest."""
+        """Returns a number within bounds, or one of the names in any case. Raises InvalidRequest."""
         if text.isascii() and text.isdigit():
             value = int(text)
             if self.low <= value <= self.top:
@@ -43,7 +43,7 @@ class Field:
         return named
 
     def step(self, text: str, position: int) -> int:
-        """A number of 1 or more."""
+        """Returns a number of 1 or more."""
         width = int(text) if text.isascii() and text.isdigit() else 0
         if width < 1:
             reason = f"{self.name}: expected a step of 1 or more, not {quoted(text)}"
@@ -51,7 +51,7 @@ class Field:
         return width
 
     def mask(self, text: str, position: int) -> int:
-        """Bit n for value n of a list of `*`, `a`, `a-b` and each with `/step`; `a/step` runs to the field's end."""
+        """Returns bit n for value n of a list of `*`, `a`, `a-b`, each also with `/step`; `a/step` runs to the end."""
         mask = 0
         for item in text.split(","):
             mask |= self.item(item, position)
@@ -59,7 +59,7 @@ class Field:
         return mask
 
     def item(self, item: str, position: int) -> int:
-        """One item of such a list."""
+        """Returns the mask of one item of such a list."""
         body, slash, step = item.partition("/")
         begin, dash, end = body.partition("-")
         if begin == "*":
@@ -78,7 +78,7 @@ class Field:
         return sum(1 << value for value in range(low, max(high, low) + 1, width))
 
     def _forwards(self, begin: str, low: int, high: int) -> str:
-        """What a range that was written backwards probably means."""
+        """Suggests the probable meaning of a range that was written backwards."""
         top = max([self.last, *self.names.values()])
         values = [*range(low, top + 1), *range(self.low, high + 1)]
         if not self.names or begin.isdigit():
@@ -89,7 +89,7 @@ class Field:
 
 
 def split(text: str, fields: Sequence[Field]) -> list[tuple[int, str]]:
-    """(position, text) of each field. Raises InvalidRequest if there are more or fewer."""
+    """Returns (position, string) of each field. Raises InvalidRequest if there are more or fewer."""
     words, position = [], 0
     for word in text.split():
         position = text.index(word, position)
@@ -104,7 +104,7 @@ def split(text: str, fields: Sequence[Field]) -> list[tuple[int, str]]:
 
 
 def steps_over_all_hours(text: str, mask: int) -> bool:
-    """Whether an hour field (`*/n`, `0-23/n`, `0/n` with more than one hour) is a step over the whole day."""
+    """Returns whether an hour field (`*/n`, `0-23/n`, `0/n` with more than one hour) is a step over the whole day."""
     if "/" not in text or "," in text or not mask & 1 or mask == 1:
         return False
     width = (mask >> 1 & -(mask >> 1)).bit_length()

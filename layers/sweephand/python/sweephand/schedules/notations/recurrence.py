@@ -49,7 +49,7 @@ _MONDAY = 3
 
 
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
-    """The members of Spec that are set, and "earliest" where the anchor is the moment of creation."""
+    """Returns the members of Spec that are set, and "earliest" where the anchor is the moment of creation."""
     spec = read_spec(value)
     elapsed = spec.unit in _SLOT_S and not spec.scheduled
     second = beginning.now if beginning.start is None else beginning.start
@@ -70,8 +70,9 @@ def defaults_of(value: object) -> Defaults:
 
 
 def as_rfc_3339(value: object) -> object:
-    """A startTime or endTime as Azure Scheduler's own JSON has them (2015-04-07T14:00Z, 2015-04-07), with all that
-    RFC 3339 wants. A date is its midnight. Anything else as it is.
+    """Completes a startTime or endTime of Azure Scheduler's JSON (2015-04-07T14:00Z, 2015-04-07) to RFC 3339.
+
+    A date means its midnight. Anything else is returned unchanged.
     """
     found = _AZURE.fullmatch(value) if isinstance(value, str) else None
     return value if found is None else f"{found[1]}T{found[2] or '00:00'}:00{found[3] or ''}"
@@ -113,7 +114,7 @@ def _pattern(spec: Spec, rules: Rules) -> OnDays | Slots:
 
 
 def _on_wall_clock(spec: Spec, pattern: OnDays | Slots, rules: Rules) -> OnWallClock:
-    """A grid of up to an hour counts each reading of the clock, a wider one has each of its wall times once."""
+    """Returns a series: a grid of up to an hour counts each real hour, a wider one has each wall time once."""
     if isinstance(pattern, OnDays):
         return at_hours(pattern, pattern.clock.hours, rules, stepped=False)
     if _fixes_hour(spec):
@@ -124,7 +125,7 @@ def _on_wall_clock(spec: Spec, pattern: OnDays | Slots, rules: Rules) -> OnWallC
 
 
 def _clock(spec: Spec) -> Clock:
-    """The times of a day: minutes without hours are those of every hour; what is not given is the anchor's."""
+    """Returns the times of a day: minutes without hours are those of every hour; what is not given is the anchor's."""
     hour, minute, second = spec.anchor // 3600 % 24, spec.anchor // 60 % 60, spec.anchor % 60
     if not spec.scheduled:
         return Clock(1 << hour, 1 << minute, 1 << second)
@@ -153,14 +154,14 @@ def _unmoved(spec: Spec, overflow: MonthOverflow | None, clock: Clock) -> Unmove
 
 
 def _of_months(spec: Spec) -> Callable[[tuple[int, ...]], OfMonths]:
-    """The days of a table in the months that it comes to."""
+    """Returns the days of a table in the months that it comes to."""
     on = EPOCH + timedelta(days=spec.anchor // DAY_S)
     every = spec.interval * (12 if spec.unit == "year" else 1)
     return partial(OfMonths, every=every, anchor=on.year * 12 + on.month - 1)
 
 
 def _dates(spec: Spec) -> int:
-    """The days of the month that it has by their date: bit n is day n. Without any, the anchor's."""
+    """Returns the days of the month that it has by their date: bit n is day n. Without any, the anchor's."""
     if spec.month_days or spec.from_end:
         return spec.month_days
     return 1 << (EPOCH + timedelta(days=spec.anchor // DAY_S)).day
@@ -173,7 +174,7 @@ def _overflow(spec: Spec, overflow: MonthOverflow | None) -> MonthOverflow:
 
 
 def _summary(spec: Spec, rules: Rules) -> str:
-    """With what becomes of dates that a month lacks."""
+    """Returns the summary, including how dates that a month lacks move."""
     words = summary(spec, rules.zone.name)
     if spec.unit not in ("month", "year") or spec.nth:
         return words
@@ -184,7 +185,7 @@ def _summary(spec: Spec, rules: Rules) -> str:
 def _of_dates(
     of_months: Callable[[tuple[int, ...]], OfMonths], dates: int, from_end: int, overflow: MonthOverflow
 ) -> Days:
-    """dates: bit n is day n. from_end: bit n is the n-th last day. overflow: of dates that a month lacks."""
+    """Returns a table. dates: bit n is day n. from_end: bit n is the n-th last day. overflow: for missing dates."""
 
     def there(length: int, _: int) -> int:
         last = 1 << length if overflow is MonthOverflow.CLAMP and dates >> length + 1 else 0
@@ -197,7 +198,7 @@ def _of_dates(
 
 
 def _of_nth(nth: int, length: int, first: int) -> int:
-    """The mask of a month's days of the weekdays in `nth` (see Spec). first: weekday of day 1; 0 is Monday."""
+    """Returns the mask of a month's days of the weekdays in `nth` (see Spec). first: weekday of day 1; 0 is Monday."""
     days = 0
     for day in range(1, length + 1):
         wanted = nth >> 11 * ((first + day - 1) % 7)

@@ -82,7 +82,7 @@ class Spec(NamedTuple):
 
 
 def read_spec(value: object) -> Spec:
-    """All but the anchor. Raises InvalidRequest with the path of the member that breaks a rule."""
+    """Returns all but the anchor. Raises InvalidRequest with the path of the member that breaks a rule."""
     if isinstance(value, dict):
         for name in _BESIDE:
             if value.get(name) is not None:
@@ -119,7 +119,7 @@ def _schedule(value: object, unit: str) -> dict[str, int]:
 
 
 def _list(value: object, path: str, most: int) -> list[object]:
-    """A number alone is a list of one."""
+    """Reads a list; a number alone is a list of one."""
     if isinstance(value, int) and not isinstance(value, bool):
         return [value]
     if not isinstance(value, list):
@@ -151,7 +151,7 @@ def _month_days(values: list[object], path: str) -> set[int]:
 
 
 def _in_lower_case(value: object) -> object:
-    """Azure's own client for Python writes `Occurrence`. Two members that differ in case alone are left as they are."""
+    """Returns members in lower case, as Azure's Python client writes `Occurrence`, unless two differ in case only."""
     if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
         return value
     lower = {name.lower(): each for name, each in value.items()}

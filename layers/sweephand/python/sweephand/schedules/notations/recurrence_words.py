@@ -18,7 +18,7 @@ _ALL_HOURS = (1 << 24) - 1
 
 
 def summary(spec: Spec, zone: str) -> str:
-    """ "every 2 days from 2015-04-07T14:00:00, UTC", "at 06:00 on the last day of the month"."""
+    """Returns "every 2 days from 2015-04-07T14:00:00, UTC", "at 06:00 on the last day of the month"."""
     if not spec.scheduled:
         elapsed = spec.unit in ("minute", "hour")
         since = instant_text(spec.anchor) if elapsed else f"{wall_text(spec.anchor)}, {zone}"

@@ -23,7 +23,7 @@ SCHEMA = json_schema.text(1, members.LONGEST_WORDS, description="Daily: `4.40pm`
 
 
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:  # noqa: ARG001 - every day has its time
-    """Seconds since midnight on the wall. Raises InvalidRequest for what is neither a time nor a date."""
+    """Returns seconds since midnight on the wall. Raises InvalidRequest for what is neither a time nor a date."""
     check_no_overflow(rules, "it runs each day")
     text = members.text(value, FIELD, EXPECTED, longest=members.LONGEST_WORDS)
     if iso_dates.looks_like_one(text):
@@ -56,5 +56,5 @@ def compile_(facts: Facts, rules: Rules) -> Compiled:
 
 
 def _time_of(written: Written, where: Zone) -> int:
-    """Of a date. An offset counts: the time is that of the clock in `where` at that instant."""
+    """Returns the time of a date. With an offset it is the time of the clock in `where` at that instant."""
     return (written.wall if written.second is None else where.wall(written.second)) % DAY_S

@@ -34,7 +34,7 @@ class Repeating(NamedTuple):
 
 
 def read(text: str, field: str, rules: Rules) -> Repeating:
-    """A text that begins with R. Raises InvalidRequest with the position at which it leaves the grammar."""
+    """Reads a string that begins with R. Raises InvalidRequest with the position of the mistake."""
     parts = text.split("/")
     head = _HEAD.fullmatch(parts[0])
     if head is None or len(parts) not in (2, 3):
@@ -68,7 +68,7 @@ def _step(text: str, field: str, position: int) -> duration.Duration:
 
 
 def _instant(text: str, field: str, position: int, rules: Rules) -> tuple[int, int | None]:
-    """(`at`, `unread`) of a date of ISO 8601, with a time of day or at its midnight; without offset wall time."""
+    """Returns (`at`, `unread`) of a date of ISO 8601, with a time of day or at midnight; without offset wall time."""
     if not text[:4].isdigit() or " " in text:
         raise InvalidRequest(field, "expected a date, or a date and time such as 2027-01-01T00:00Z", position=position)
     try:

@@ -1,4 +1,4 @@
-"""`rrule`: recurrence rules of RFC 5545, alone or with lines DTSTART, RDATE and EXDATE beside RRULE, or dates alone.
+"""`rrule`: recurrence rules of RFC 5545, alone, with lines DTSTART, RDATE and EXDATE, or dates alone.
 
 A rule alone begins at the schedule's startTime, else at its creation. COUNT counts instants of the rule, before EXDATE
 takes any away; the beginning is one of them only if it matches. Without a rule it is the first of the dates. A date in
@@ -86,7 +86,7 @@ class Stamp(NamedTuple):
 
 
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
-    """{"rule", "start", "first"}: the rule in upper case, its beginning in wall seconds and as the first second.
+    """Returns {"rule", "start", "first"}: the rule in upper case, its beginning in wall seconds and as a second.
 
     None of them where dates stand alone. Where they are: "last" (UNTIL, COUNT), "also" and "except" (RDATE, EXDATE:
     seconds, or pairs of first and last), "exceptions" (how many EXDATE names, where "except" has both
@@ -133,7 +133,7 @@ def _read(lines: list[Line], rules: Rules, beginning: Beginning) -> Facts:
 
 
 def _of_rule(rule: Line, begin: Line | None, rules: Rules, beginning: Beginning) -> tuple[dict[str, Any], Rules]:
-    """{"rule", "start", "first"}, for some {"last"} and {"now"}: see `read`; and its rules for clock changes."""
+    """Returns {"rule", "start", "first"}, sometimes {"last"} and {"now"} (see `read`), and rules for clock changes."""
     recur = rrule_parts.parse(rule.value, rule.at)
     facts = {"rule": rule.value, **_begin(recur, begin, rules, beginning)}
     on_clock = _on_clock(pattern(recur, facts["start"]), rules, facts["start"])
@@ -158,7 +158,7 @@ def counted_from(facts: Facts) -> int | None:
 
 
 def zone_named(value: object) -> str | None:
-    """The zone that the text itself names, UTC where DTSTART ends in Z; None if it leaves that open or is no rule."""
+    """Returns the zone that the rule itself names, UTC if DTSTART ends in Z; None if it names none or is no rule."""
     try:
         text = members.text(value, FIELD, EXPECTED, lines=True)
         begin = _one("DTSTART", _lines(_FOLD.sub("", text)))
@@ -194,8 +194,8 @@ def _mark(second: int, wall: int, effect: str, where: str | None = None) -> tupl
 
 
 def _on_clock(made: Pattern, rules: Rules, start: int) -> OnWallClock:
-    """The instants of a pattern, by what its hours say of clock changes (decision 0027). start: the wall time at which
-    the rule begins.
+    """Returns the instants of a pattern; its hours decide on clock changes (decision 0027). start: the wall time at
+    which the rule begins.
     """
     if 0 < made.step_s <= 3600:
         return OnWallClock(made.series, rules.zone, Gap.SKIP, Overlap.BOTH, marked=False)
@@ -268,7 +268,7 @@ def _one(name: str, lines: list[Line]) -> Line | None:
 
 
 def _begin(recur: Recur, line: Line | None, rules: Rules, beginning: Beginning) -> dict[str, Any]:
-    """{"start"}, for some {"first"} and {"now"}: see `read`."""
+    """Returns {"start"}, sometimes {"first"} and {"now"}: see `read`."""
     if line is None:
         if beginning.start is not None:
             fixed = recur.frequency >= DAILY or bool(recur.hours)
@@ -281,7 +281,7 @@ def _begin(recur: Recur, line: Line | None, rules: Rules, beginning: Beginning) 
 
 
 def _first_stamp(line: Line, rules: Rules) -> Stamp:
-    """What DTSTART says. Raises InvalidRequest if it is in another zone than the schedule."""
+    """Returns DTSTART. Raises InvalidRequest if it is in another zone than the schedule."""
     stamp = _stamp("DTSTART", line.value, line.at)
     named = "UTC" if stamp.utc else rules.zone.name if line.zone is None else line.zone.name
     if named != rules.zone.name:
@@ -308,7 +308,7 @@ def _stamp(name: str, text: str, position: int) -> Stamp:
 
 
 def _until(recur: Recur, where: Zone) -> int:
-    """The last second: of a wall time that comes twice the later, of a date its end."""
+    """Returns the last second: for a repeated wall time the later copy, for a date its end."""
     stamp = _stamp("UNTIL", recur.until or "", recur.until_at)
     if stamp.utc:
         return stamp.wall
@@ -325,13 +325,13 @@ def _stamps(line: Line) -> Iterator[Stamp]:
 
 
 def _named(line: Line, rules: Rules) -> Iterator[int]:
-    """The instants of an RDATE, those of periods their beginnings."""
+    """Yields the instants of an RDATE, those of periods their beginnings."""
     for stamp in _stamps(line):
         yield from _instants(stamp, line.zone or rules.zone, rules)
 
 
 def _instants(stamp: Stamp, where: Zone, rules: Rules) -> Sequence[int]:
-    """The instants of one date or time by the schedule's rules for clock changes: none, one or both copies."""
+    """Returns the instants of one date or time by the schedule's rules for clock changes: none, one or both copies."""
     if stamp.utc:
         return (stamp.wall,)
     copies = where.instants(stamp.wall)
@@ -343,8 +343,9 @@ def _instants(stamp: Stamp, where: Zone, rules: Rules) -> Sequence[int]:
 
 
 def _marks(line: Line, rules: Rules) -> Iterator[tuple[int, int, str] | tuple[int, int, str, str]]:
-    """Of each time that a clock change touches: its instants (the change, if left out), wall second, effect on it; and
-    the zone of the line, if it is another than the schedule's.
+    """Returns for each time that a clock change touches its instants (the change, if left out), wall second and effect.
+
+    Also the zone of the line, if it differs from the schedule's.
     """
     where = line.zone or rules.zone
     other = () if where == rules.zone else (where.name,)
@@ -359,7 +360,7 @@ def _marks(line: Line, rules: Rules) -> Iterator[tuple[int, int, str] | tuple[in
 
 
 def _excluded(line: Line, rules: Rules) -> Iterator[list[tuple[int, int]]]:
-    """For each date or time of an EXDATE what it takes out: its day as a whole, or none, one or both copies."""
+    """Returns what each date or time of an EXDATE takes out: its whole day, or none, one or both copies."""
     where = line.zone or rules.zone
     for stamp in _stamps(line):
         if stamp.day:
@@ -369,6 +370,6 @@ def _excluded(line: Line, rules: Rules) -> Iterator[list[tuple[int, int]]]:
 
 
 def _first_of(wall: int, where: Zone) -> int:
-    """The first instant at which the clock reads a wall time, or has jumped over it."""
+    """Returns the first instant at which the clock reads a wall time, or has jumped over it."""
     copies = where.instants(wall)
     return copies[0] if copies else where.around_gap(wall)[0]

@@ -34,7 +34,7 @@ _NOT_WITH = {
     "BYYEARDAY": frozenset({DAILY, WEEKLY, MONTHLY}),
     "BYMONTHDAY": frozenset({WEEKLY}),
 }
-"""The table of RFC 5545: what a frequency does not go with."""
+"""The table of RFC 5545: parts that a frequency excludes."""
 
 
 class Recur(NamedTuple):
@@ -57,7 +57,7 @@ class Recur(NamedTuple):
 
 @lru_cache(maxsize=2048)
 def parse(text: str, begin: int = 0) -> Recur:
-    """The parts of a rule in upper case. begin: where the text stands in the caller's, for positions of refusals.
+    """Parses a rule in upper case. begin: its position in the caller's string, for error messages.
 
     Raises InvalidRequest. Cached by text: most schedules of a stack share a few.
     """
@@ -95,7 +95,7 @@ def parse(text: str, begin: int = 0) -> Recur:
 
 
 def _parts(text: str, begin: int) -> dict[str, tuple[str, int]]:
-    """name -> (value, position)."""
+    """Returns name -> (value, position)."""
     parts: dict[str, tuple[str, int]] = {}
     position = begin
     for part in text.removesuffix(";").split(";"):
@@ -113,7 +113,7 @@ def _parts(text: str, begin: int) -> dict[str, tuple[str, int]]:
 
 
 def _check(frequency: int, parts: dict[str, tuple[str, int]], ordinals: bool) -> None:
-    """What RFC 5545 does not let stand together."""
+    """Raises InvalidRequest for parts that RFC 5545 does not allow together."""
     for name, frequencies in _NOT_WITH.items():
         if name in parts and frequency in frequencies:
             reason = f"{name} does not go with FREQ={FREQUENCIES[frequency]}"
@@ -143,7 +143,7 @@ def _whole(name: str, parts: dict[str, tuple[str, int]]) -> int | None:
 
 
 def _numbers(name: str, text: str, position: int) -> tuple[int, ...]:
-    """A list of numbers within the bounds of the part, rising, each once."""
+    """Returns a list of numbers within the bounds of the part, rising, each once."""
     low, high = _LISTS[name]
     bounds = f"{low}..{high}" if low >= 0 else f"1..{high} and {low}..-1"
     found = set()
@@ -161,7 +161,7 @@ def _numbers(name: str, text: str, position: int) -> tuple[int, ...]:
 
 
 def _weekdays(text: str, position: int) -> tuple[int, tuple[tuple[int, int], ...]]:
-    """(mask of the weekdays without a number, those with one)."""
+    """Returns (mask of the weekdays without a number, those with one)."""
     mask, ordinals = 0, set()
     for item in text.split(","):
         found = _DAY.fullmatch(item)

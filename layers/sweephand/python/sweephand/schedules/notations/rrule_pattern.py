@@ -1,4 +1,4 @@
-"""From the parts of a recurrence rule and its beginning to the wall times that it names.
+"""Turns the parts of a recurrence rule and its beginning into wall times.
 
 Each part limits or widens its period as the table of RFC 5545 says. Where the rule leaves the month, the day or the
 time open, those of its beginning hold.
@@ -54,7 +54,7 @@ class Pattern(NamedTuple):
 
 @lru_cache(maxsize=64)  # a text that was read is built at once; those of a stack share few
 def pattern(recur: Recur, anchor: int) -> Pattern:
-    """anchor: the beginning in wall seconds. Raises NEVER_FIRES where the parts shut each other out."""
+    """Builds the pattern. anchor: the beginning in wall seconds. Raises NEVER_FIRES if the parts exclude each other."""
     day, time = divmod(anchor, DAY_S)
     if recur.frequency < DAILY:
         return Pattern(_within_days(recur, anchor), 0 if recur.hours else recur.interval * _UNIT_S[recur.frequency])
@@ -66,7 +66,7 @@ def pattern(recur: Recur, anchor: int) -> Pattern:
 
 
 def gap_s(series: Series) -> int:
-    """The smallest distance between two seconds of a pattern's series that is certain."""
+    """Returns the smallest distance between two seconds of a pattern's series that is certain."""
     if isinstance(series, Apart):
         times = sorted(part.clock.first for part in series.parts if isinstance(part, OnDays))
         return min(later - time for time, later in zip(times, (*times[1:], times[0] + DAY_S), strict=True))
@@ -74,7 +74,7 @@ def gap_s(series: Series) -> int:
 
 
 def _picked(recur: Recur, day: int, clock: Clock) -> Series:
-    """With BYSETPOS: of the days and times of a period, those at one of the positions.
+    """Applies BYSETPOS: picks the days and times of a period at one of the positions.
 
     Position p of days with n times each is a position among the days, and one of the times.
     """
@@ -101,7 +101,7 @@ def _picked(recur: Recur, day: int, clock: Clock) -> Series:
 
 
 def _time(clock: Clock, which: int) -> int:
-    """The time of the day at that place, from 0."""
+    """Returns the time of the day at that place, from 0."""
     hours, minutes, seconds = bits(clock.hours), bits(clock.minutes), bits(clock.seconds)
     rest, second = divmod(which, len(seconds))
     hour, minute = divmod(rest, len(minutes))
@@ -112,7 +112,7 @@ def _time(clock: Clock, which: int) -> int:
 
 
 def _days(recur: Recur, day: int, positions: tuple[int, ...]) -> Days:
-    """The days of a rule of days or longer that begins on `day`. Raises NEVER_FIRES."""
+    """Returns the days of a rule of days or longer that begins on `day`. Raises NEVER_FIRES."""
     days = _days_or_none(recur, day, positions)
     if days is None:
         raise never("none of its days, weeks, months or years has a day that it names")
@@ -148,7 +148,7 @@ def _ever(days: Days) -> bool:
 
 
 def _limit(rule: DayRule) -> Days | None:
-    """The days that a rule of days or shorter periods admits; None for all of them."""
+    """Returns the days that a rule of days or shorter periods admits; None for all of them."""
     if rule.year_days:
         return OfYears(rule)
     if rule.months or rule.month_days:
@@ -210,7 +210,7 @@ def _month_table(rule: DayRule) -> tuple[int, ...]:
 
 
 def _years(every: int, year: int) -> int:
-    """The mask of each k-th year: bit n is the year 1969 + n."""
+    """Returns the mask of each k-th year: bit n is the year 1969 + n."""
     if every == 1:
         return ALL_YEARS
     return sum(1 << each - FIRST_YEAR for each in range(FIRST_YEAR + (year - FIRST_YEAR) % every, LAST_YEAR + 1, every))
@@ -220,7 +220,7 @@ def _years(every: int, year: int) -> int:
 
 
 def _within_days(recur: Recur, anchor: int) -> Series:
-    """Of hours, minutes or seconds: the steps, limited to times of the day and to days."""
+    """Returns steps of hours, minutes or seconds, limited to times of the day and to days."""
     limit = _limit(recur.days)
     if limit is not None and not _ever(limit):
         raise never("no year has a day that it names")
@@ -237,7 +237,7 @@ def _within_days(recur: Recur, anchor: int) -> Series:
 
 
 def _on_weekdays(cycle: Cycle, weekdays: int) -> Cycle:
-    """The seconds of a cycle that lie on some weekdays; the cycle itself where that makes a long list.
+    """Returns the seconds of a cycle on some weekdays; the cycle itself if that makes a long list.
 
     Raises NEVER_FIRES.
     """
@@ -250,7 +250,7 @@ def _on_weekdays(cycle: Cycle, weekdays: int) -> Cycle:
 
 
 def _fitting(recur: Recur, anchor: int) -> Clock | None:
-    """The times of each day, where the steps divide the hours of a day, the minutes of an hour or so on."""
+    """Returns the times of each day, where the steps divide the hours of a day, the minutes of an hour or so on."""
     frequency, every = recur.frequency, recur.interval
     if recur.positions or (24 if frequency == HOURLY else 60) % every:
         return None
@@ -268,7 +268,7 @@ def _fitting(recur: Recur, anchor: int) -> Clock | None:
 
 
 def _masks(recur: Recur, anchor: int) -> tuple[int, int, int]:
-    """(hours, minutes, seconds) that a rule admits; finer ones than its frequency are those of its beginning."""
+    """Returns (hours, minutes, seconds) that a rule admits; units below its frequency are those of its beginning."""
     return (
         recur.hours or _ALL_HOURS,
         recur.minutes or (1 << anchor // 60 % 60 if recur.frequency == HOURLY else _ALL_SIXTY),

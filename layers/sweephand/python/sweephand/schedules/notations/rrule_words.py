@@ -15,7 +15,7 @@ _UNITS = ("second", "minute", "hour", "day", "week", "month", "year")
 
 
 def sentence(recur: Recur, facts: Any, zone: str) -> str:
-    """ "every 2 weeks on Monday and Friday at 09:00, Europe/Berlin, 10 times"."""
+    """Returns "every 2 weeks on Monday and Friday at 09:00, Europe/Berlin, 10 times"."""
     unit, start = _UNITS[recur.frequency], int(facts["start"])
     parts = [f"every {unit}" if recur.interval == 1 else f"every {recur.interval:,} {unit}s"]
     parts += _days(recur, start)
@@ -36,7 +36,7 @@ def sentence(recur: Recur, facts: Any, zone: str) -> str:
 
 
 def dates(facts: Any) -> str:
-    """Of dates without a rule: "at 3 dates, the first 2027-01-01T09:00:00Z, the last 2027-01-31T09:00:00Z"."""
+    """Describes dates without a rule: "at 3 dates, the first 2027-01-01T09:00:00Z, the last 2027-01-31T09:00:00Z"."""
     first, last = facts["also"][0], facts["also"][-1]
     said = f"at {instant_text(first)}"
     if first < last:
@@ -85,7 +85,7 @@ def _numbered(rule: DayRule) -> list[str]:
 
 
 def _times(recur: Recur, start: int) -> list[str]:
-    """When on the day; of hours and shorter, only what the rule says."""
+    """Returns the times of the day; for hours and shorter, only those in the rule."""
     frequency = recur.frequency
     if frequency < DAILY:
         said = []
@@ -105,7 +105,7 @@ def _spans(mask: int) -> str:
 
 
 def _numbers(name: str, numbers: tuple[int, ...]) -> str:
-    """ "day 1, 15 and the last day"."""
+    """Returns "day 1, 15 and the last day"."""
     counted = [number for number in numbers if number > 0]
     parts = [f"{name} {english.numbers(counted)}"] if counted else []
     parts += [f"the {_ordinal(number)} {name}" for number in reversed(numbers) if number < 0]
@@ -113,7 +113,7 @@ def _numbers(name: str, numbers: tuple[int, ...]) -> str:
 
 
 def _ordinal(number: int) -> str:
-    """ "first", "21st", "last", "second to last"."""
+    """Returns "first", "21st", "last", "second to last"."""
     if number == -1:
         return "last"
     return english.ordinal(number) if number > 0 else f"{english.ordinal(-number)} to last"

@@ -72,11 +72,11 @@ class Field(NamedTuple):
     below: bool = False
 
     def spans(self, text: str, position: int) -> list[Span]:
-        """One for each item of the list. Raises InvalidRequest with the position of what is none."""
+        """Reads each item of the list. Raises InvalidRequest with the position of a wrong item."""
         return [self._span(item, at) for at, item in _items(text, position)]
 
     def mask(self, text: str, position: int) -> int:
-        """Bit n for value n."""
+        """Returns bit n for value n."""
         mask = 0
         for first, last, step in self.spans(text, position):
             numbers = (2 << last) - (1 << first) if step == 1 else sum(1 << n for n in range(first, last + 1, step))
@@ -114,7 +114,7 @@ _HOUR, _MINUTE, _SECOND = Field("hour", 0, 23), Field("minute", 0, 59), Field("s
 
 
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:  # noqa: ARG001 - a calendar needs no anchor
-    """The text itself, its blanks tidied, in lower case. Raises NEVER_FIRES for 30 February and its kin."""
+    """Returns the string in lower case with tidied blanks. Raises NEVER_FIRES for 30 February and the like."""
     check_no_overflow(rules, "SAP leaves such days out, and -1 is the last of a month")
     text = members.text(value, FIELD, EXPECTED)
     if not parse(text).days.ever():
@@ -150,7 +150,7 @@ class Parsed(NamedTuple):
 
 @lru_cache(maxsize=2048)
 def parse(text: str) -> Parsed:
-    """What the seven fields say. Raises InvalidRequest with the position at which they leave the grammar."""
+    """Parses the seven fields. Raises InvalidRequest with the position of the mistake."""
     words = [(found.start(), found[0]) for found in _WORD.finditer(text)]
     if len(words) != 7:
         raise InvalidRequest(FIELD, _not_seven(text, len(words)), position=words[7][0] if len(words) > 7 else len(text))
@@ -173,7 +173,7 @@ def parse(text: str) -> Parsed:
 
 
 def resolved(day: int, length: int) -> int:
-    """A day of a month of so many days; one below 0 counts from its end. May lie outside the month."""
+    """Returns a day of a month of so many days; one below 0 counts from its end. May lie outside the month."""
     return day if day >= 0 else length + 1 + day
 
 
@@ -188,7 +188,7 @@ def _refused(name: str, reason: str, position: int) -> InvalidRequest:
 
 
 def _step(name: str, digits: str | None, position: int) -> int:
-    """1 where none is written. Raises InvalidRequest for a step of 0."""
+    """Returns the step, 1 if none is written. Raises InvalidRequest for a step of 0."""
     width = 1 if digits is None else int(digits)
     if width < 1:
         raise _refused(name, "expected a step of 1 or more", position)
@@ -196,7 +196,7 @@ def _step(name: str, digits: str | None, position: int) -> int:
 
 
 def _whole(found: re.Match[str], field: Field, at: int) -> Span:
-    """Of `*` and `*/n`: the values that n divides."""
+    """Returns the values of `*` and `*/n`: those that n divides."""
     width = _step(field.name, found[1], at + 2)
     first = -(-field.low // width) * width
     if first > field.high:
@@ -236,7 +236,7 @@ def _number(name: str, at: int) -> int:
 
 
 def _of_dates(spans: list[Span], length: int) -> int:
-    """The days of a month of that length: bit n is day n."""
+    """Returns the days of a month of that length: bit n is day n."""
     mask = 0
     for first, last, step in spans:
         for day in range(resolved(first, length), resolved(last, length) + 1, step):
@@ -245,7 +245,7 @@ def _of_dates(spans: list[Span], length: int) -> int:
 
 
 def _of_weekdays(items: list[Span | Nth], length: int, first: int) -> int:
-    """The days of a month of that length whose first day is the weekday `first` (0 is Monday)."""
+    """Returns the days of a month of that length whose first day is the weekday `first` (0 is Monday)."""
     mask = 0
     for item in items:
         if isinstance(item, Nth):
@@ -259,8 +259,8 @@ def _of_weekdays(items: list[Span | Nth], length: int, first: int) -> int:
 
 
 def _not_seven(text: str, found: int) -> str:
-    """SAP's own documents once showed six fields: one form lacked the Day of Week, another, which they have corrected
-    since, the Second. A text may be read as either.
+    """Suggests seven fields for six. SAP's documents once showed six: one form lacked the Day of Week, another (since
+    corrected) the Second. Both are possible.
     """
     reason = f"expected {EXPECTED}; found {found}"
     if found != 6:
@@ -294,7 +294,7 @@ def _summary(text: str, zone: str) -> str:
 
 
 def _dates_words(spans: list[Span]) -> str:
-    """ "on day 15 of the month", "on day 3 to the second last day of the month"; "" for every day."""
+    """Returns "on day 15 of the month", "on day 3 to the second last day of the month"; "" for every day."""
     if all(span.first > 0 and span.last > 0 for span in spans):
         return english.dates(_of_dates(spans, 31))
     if all(_of_dates(spans, length) == (2 << length) - 2 for length in _LENGTHS):
@@ -313,7 +313,7 @@ def _date_words(span: Span) -> str:
 
 
 def _weekdays_words(items: list[Span | Nth], last: str = "and") -> str:
-    """ "on Monday to Friday", "on the last Sunday of the month"; "" for every day. last: before the last of several."""
+    """Returns "on Monday to Friday", "on the last Sunday of the month"; "" for every day. last: before the last."""
     plain = _of_weekdays([item for item in items if isinstance(item, Span)], 7, 6) >> 1
     names = english.weekdays(plain, last).removeprefix("on ") if plain else ""
     if plain and not names:

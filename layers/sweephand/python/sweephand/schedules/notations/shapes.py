@@ -1,4 +1,4 @@
-"""What every notation takes and gives."""
+"""The inputs and outputs that all notations share."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 Facts = Any
 """JSON: a string, or an object of whole numbers and strings."""
 Defaults = Mapping[str, str]
-"""The member of a rule and what holds where a caller says nothing of it."""
+"""The member of a rule, and its value if a caller states none."""
 
 
 @value
 class Rules:
-    """What a schedule says beside its notation. None: not said, the notation has its own default."""
+    """The rules of a schedule next to its notation. None: not stated, the notation has its own default."""
 
     zone: Zone
     gap: Gap | None = None
@@ -44,7 +44,7 @@ class Beginning:
     unread: int | None = None
 
     def wall(self, where: Zone, *, fixed: bool = True) -> int:
-        """What the clock reads there, or would read; without a start, now. fixed: False of a grid that runs through
+        """Returns the wall time there, or the skipped one; without a start, now. fixed: False for a grid through
         clock changes, which lies on `start` itself.
         """
         if self.start is None:
@@ -106,7 +106,7 @@ def at_hours(
     *,
     stepped: bool,
 ) -> OnWallClock:
-    """The wall times of a pattern in the schedule's zone, by what its hours say of clock changes (decision 0012).
+    """Returns the wall times of a pattern in the schedule's zone; its hours decide on clock changes (decision 0012).
 
     hours: mask. All of them: each real hour counts, nothing is lost or doubled. stepped: they are a step over the whole
     day, which loses and doubles nothing either. Else they fix the hour, and the schedule's rules decide.

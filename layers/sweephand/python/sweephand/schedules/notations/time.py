@@ -37,7 +37,7 @@ SCHEMA: json_schema.Schema = {
 
 
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
-    """{"second"} or {"wall"}, as of `at`. Doubtful wall times are refused unless the caller states the rule.
+    """Returns {"second"} or {"wall"}, as of `at`. Doubtful wall times are refused unless the caller states the rule.
 
     Words without a time of the day ("in 1 day") take the first valid instant, and the first of two.
     """

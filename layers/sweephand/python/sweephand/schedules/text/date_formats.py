@@ -1,8 +1,8 @@
 """Reads dates in the caller's own format: {"date": "2027-10-20 04:30 +0000", "format": "YYYY-MM-DD HH:mm Z"}.
 
 The tokens are those of SAP's table, and mean what they mean in moment.js. Other letters are refused, but for T; text in
-[brackets] stands for itself. What a format leaves out is filled from the left with today's year, month and day, from
-the right with the first month, the first day and midnight.
+[brackets] stands for itself. Missing parts are filled from the left with today's year, month and day, from the right
+with the first month, the first day and midnight.
 """
 
 from __future__ import annotations

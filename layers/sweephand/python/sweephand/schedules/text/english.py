@@ -53,19 +53,19 @@ _LACKING = {
 
 
 def calendar(masks: CalendarMasks, zone: str) -> str:
-    """ "at 02:30 on Monday to Friday, Europe/Berlin"; the zone is left out if it is UTC."""
+    """Returns "at 02:30 on Monday to Friday, Europe/Berlin"; the zone is left out if it is UTC."""
     days = _days(masks)
     sentence = times(masks.hours, masks.minutes) + (f" {days}" if days else "")
     return sentence if zone == "UTC" else f"{sentence}, {zone}"
 
 
 def listed(parts: Sequence[str], last: str = "and") -> str:
-    """ "a", "a and b", "a, b and c"."""
+    """Returns "a", "a and b", "a, b and c"."""
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {last} {parts[-1]}"
 
 
 def times(hour_mask: int, minute_mask: int) -> str:
-    """ "at 02:30", "every 5 minutes from 09:00 to 16:59"."""
+    """Returns "at 02:30", "every 5 minutes from 09:00 to 16:59"."""
     minutes, hours = bits(minute_mask), bits(hour_mask)
     if len(minutes) * len(hours) <= _MOST_TIMES and len(hours) < 24:
         return f"at {listed([f'{hour:02d}:{minute:02d}' for hour in hours for minute in minutes])}"
@@ -89,7 +89,7 @@ def times(hour_mask: int, minute_mask: int) -> str:
 
 
 def clock_times(clock: Clock) -> str:
-    """As `times`, with seconds where they are not 0 alone: "every 10 seconds of minute 0 from 10:00 to 12:59"."""
+    """Returns `times` with seconds, unless they are only 0: "every 10 seconds of minute 0 from 10:00 to 12:59"."""
     if clock.seconds == 1:
         return times(clock.hours, clock.minutes)
     hours, minutes, seconds = bits(clock.hours), bits(clock.minutes), bits(clock.seconds)
@@ -112,22 +112,22 @@ def _hours(hours: Sequence[int]) -> str:
 
 
 def dates(mask: int) -> str:
-    """ "on day 1 and 15 of the month"; "" for all of them."""
+    """Returns "on day 1 and 15 of the month"; "" for all of them."""
     return "" if _full(mask, 1, 31) else _dates(bits(mask))
 
 
 def weekdays(mask: int, last: str = "and") -> str:
-    """ "on Monday to Friday"; "" for all of them. Bit 0 is Sunday. last: before the last of several."""
+    """Returns "on Monday to Friday"; "" for all of them. Bit 0 is Sunday. last: before the last of several."""
     return "" if _full(mask, 0, 6) else f"on {_weekdays(mask, last)}"
 
 
 def months(mask: int) -> str:
-    """ "in June to August"; "" for all of them."""
+    """Returns "in June to August"; "" for all of them."""
     return "" if _full(mask, 1, 12) else f"in {_named(bits(mask), MONTHS, 1)}"
 
 
 def lacking(days: int, months: int, overflow: MonthOverflow) -> str:
-    """What becomes of dates that some of these months lack; "" where that makes no difference."""
+    """Says that some of these months lack dates; "" if that makes no difference."""
     for month in bits(months):
         for length in _LENGTHS[month]:
             if not days >> length + 1:
@@ -144,7 +144,7 @@ def lacking(days: int, months: int, overflow: MonthOverflow) -> str:
 
 
 def years(mask: int) -> str:
-    """ "in 2027 to 2030", "in every second year from 2027 to 2199". Bit n is the year n."""
+    """Returns "in 2027 to 2030", "in every second year from 2027 to 2199". Bit n is the year n."""
     found = bits(mask)
     steps = {later - year for year, later in pairwise(found)}
     if len(found) > 3 and len(steps) == 1 and steps != {1}:
@@ -153,7 +153,7 @@ def years(mask: int) -> str:
 
 
 def numbers(values: Sequence[int]) -> str:
-    """Rising numbers: "5, 7 to 9 and 40"."""
+    """Returns numbers in order: "5, 7 to 9 and 40"."""
     return _spans(values)
 
 
@@ -177,7 +177,7 @@ def _dates(days: Sequence[int]) -> str:
 
 
 def _weekdays(mask: int, last: str) -> str:
-    """From Monday on, so that a weekend is one span: "Saturday and Sunday"."""
+    """Returns weekdays from Monday on, so that a weekend is one span: "Saturday and Sunday"."""
     monday_first = (mask >> 1) | (mask & 1) << 6
     return _named(bits(monday_first), (*WEEKDAYS[1:], WEEKDAYS[0]), 0, last)
 
@@ -217,7 +217,7 @@ def _step(numbers: Sequence[int], size: int) -> int:
 
 
 def ordinal(number: int) -> str:
-    """ "first", "third", "11th", "22nd"."""
+    """Returns "first", "third", "11th", "22nd"."""
     words = {1: "first", 2: "second", 3: "third"}
     ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return words.get(number) or f"{number}{ending}"

@@ -1,7 +1,7 @@
 """An instant in words, seen from now: "in 2 hours", "tomorrow at 4pm", "next week monday at 5am", "9pm tonight".
 
 A cursor reads the text once from left to right. Seconds to hours are elapsed time; days and longer count by the
-calendar, at the same time of day unless one is given. What else the words mean: decision 0025.
+calendar, at the same time of day unless one is given. Decision 0025 defines the words.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def read(text: str, field: str, now: int, where: Zone, overlap: Overlap | None =
 
 
 def _unit(word: str) -> str:
-    """Singular, and in full."""
+    """Returns the unit in singular and in full."""
     unit = word.removesuffix("s")
     return _SHORT.get(unit, unit)
 
@@ -73,7 +73,7 @@ class _Now(NamedTuple):
 
 
 class _Cursor:
-    """A place in a text, behind the blanks."""
+    """A place in a string, after the blanks."""
 
     def __init__(self, text: str, field: str) -> None:
         self.text = text.rstrip()
@@ -109,7 +109,7 @@ class _Cursor:
         return unit is not None and _unit(unit[0]) in _UNITS
 
     def _one(self) -> str:
-        """ "a" or "an", which stand for a 1; "" for anything else."""
+        """Returns "a" or "an", which stand for 1; "" for anything else."""
         word = self.word()
         return word if word in _ONE else ""
 
@@ -149,7 +149,7 @@ class _Cursor:
 
 
 def _from_now(words: _Cursor, now: int, where: Zone, counted: str) -> Written:
-    """ "in 2 hours", "20 minutes from now", "in 2 days at 4pm"; amounts may be joined by "and"."""
+    """Reads "in 2 hours", "20 minutes from now", "in 2 days at 4pm"; amounts may be joined by "and"."""
     elapsed = days = months = 0
     while True:
         number, unit = words.amount()
@@ -268,7 +268,7 @@ def _wall(words: _Cursor, named: _Named | None, time: int | None, now: _Now) -> 
 
 
 def _weekday(day: int) -> int:
-    """0 for Monday; 1970-01-01 was a Thursday."""
+    """Returns 0 for Monday; 1970-01-01 was a Thursday."""
     return (day + 3) % 7
 
 
