@@ -124,7 +124,7 @@ def let_go(world: World, row: WaitingRow, until: datetime) -> WaitingRow | None:
 
 
 def let_all_go(world: World, held: Sequence[Schedule]) -> None:
-    """Lets schedules go before a change, as if they were enabled now. Those still disabled are held again later."""
+    """Lets schedules go before a change, as if they were enabled now. If still disabled, they are held again later."""
     until = world.clock.now().replace(microsecond=0)
     for schedule in held:
         let_go(world, row_of(schedule), until)
