@@ -1,7 +1,7 @@
-"""The outbound guard: which address a job may call. Judged at creation, and at each call with what it resolves to.
+"""The outbound guard: the addresses that jobs may call. Checked at creation, and at each call after name resolution.
 
-Nothing here connects: outbound.py does, only to addresses that `resolve` has judged. Own lists instead of
-ipaddress.is_global, which calls multicast, NAT64, 6to4 and the metadata services of other clouds global.
+This module does not connect. outbound.py connects, only to addresses that `resolve` has checked. It uses its own lists
+instead of ipaddress.is_global, for which multicast, NAT64, 6to4 and metadata services of other clouds are global.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _DENIED: tuple[Network, ...] = tuple(
     )
 )
 _GLOBAL_IPV6 = IPv6Network("2000::/3")
-"""The rest of IPv6 is not assigned to anybody (RFC 4291)."""
+"""The assigned part of IPv6 (RFC 4291)."""
 _NEVER: tuple[Network, ...] = tuple(
     ipaddress.ip_network(text)
     for text in (
@@ -53,7 +53,7 @@ _NEVER: tuple[Network, ...] = tuple(
         *("::/128", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "fd00:ec2::/32", "fe80::/10", "ff00::/8"),
     )
 )
-"""Not even as an allowed private target: metadata services, "this host", multicast, tunnels into IPv4."""
+"""Networks that cannot even be allowed: metadata services, "this host", multicast, tunnels into IPv4."""
 
 _LOCALHOST = re.compile(r"(?:.*\.)?localhost", re.ASCII)
 _PRIVATE_NAME = re.compile(r"[^.]+|.*\.(?:localdomain|local|internal|home\.arpa)", re.ASCII)
@@ -65,14 +65,14 @@ _UNWANTED = re.compile(r"[\x00-\x20\x7f-\xa0\\\u2028\u2029\ufeff\ud800-\udfff]")
 _DROPPED = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff]"
 )
-"""What UTS 46 leaves out of a name, or draws as nothing."""
+"""Characters that UTS 46 removes from a name, or that are displayed as nothing."""
 _KEPT_IN_PATH = "%/?:@!$&'()*+,;=-._~[]"
 _DEFAULT_PORT = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True)
 class AwsSettings:
-    """roles: TargetRoleArns. account, region, stack_name, bus_name: the stack's own, to know its resources by."""
+    """The settings for AWS targets. roles: TargetRoleArns. The others identify the stack's own resources."""
 
     roles: frozenset[str] = frozenset()
     account: str = ""
@@ -83,9 +83,9 @@ class AwsSettings:
 
 @dataclass(frozen=True)
 class TaskSettings:
-    """The parameters Task*. definitions: `family:*` or `family:7`, as the ARNs of TaskDefinitionArns end.
+    """The parameters Task*. definitions: `family:*` or `family:7`, the ends of the ARNs in TaskDefinitionArns.
 
-    public_ip: whether tasks get a public address, without which they reach nothing from a public subnet.
+    public_ip: True if tasks get a public address, without which they reach nothing from a public subnet.
     """
 
     cluster: str = ""
@@ -98,12 +98,12 @@ class TaskSettings:
 
 @dataclass(frozen=True)
 class GuardSettings:
-    """What this stack allows beyond https to public addresses.
+    """The targets that this stack allows in addition to https at public addresses.
 
-    private: AllowedPrivateTargets. plain_http: PlainHttpTargets. closed_loopback_ports: ours, whatever is allowed
-    (Lambda's runtime API, the endpoint of an embedded AWS). aws: which resources of AWS, by which roles. The hosts of
-    Azure's queues end in the two suffixes; a local emulator's may begin with http:// and end in a port.
-    identity: whether the stack has one of its own. tasks: which of ECS it runs, and where.
+    private: AllowedPrivateTargets. plain_http: PlainHttpTargets. closed_loopback_ports: our own ports, which are never
+    allowed (Lambda's runtime API, the endpoint of an embedded AWS). aws: for resources on AWS. The two suffixes end the
+    hosts of Azure's queues; those of a local emulator may begin with http:// and end in a port. identity: True if the
+    stack has its own identity. tasks: for tasks on ECS.
     """
 
     private: tuple[Network, ...] = ()
@@ -118,7 +118,7 @@ class GuardSettings:
 
 @dataclass(frozen=True)
 class Target:
-    """Where a request goes. host: A-labels without a final dot, or a canonical address; target: path and query."""
+    """The target of a request. host: A-labels without a final dot, or a canonical address. target: path and query."""
 
     scheme: str
     host: str
@@ -137,7 +137,7 @@ class Target:
 
 
 class CallFailed(Exception):
-    """A call that brought no answer. timed_out: the deadline passed after the connection was made."""
+    """A call without an answer. timed_out: the deadline passed after the connection was made."""
 
     def __init__(self, reason: Reason, message: str, *, timed_out: bool = False) -> None:
         super().__init__(message)
@@ -154,21 +154,21 @@ class Deadline:
     monotonic: Callable[[], float]
 
     def left(self) -> float:
-        """Seconds; 0 or less once it has passed."""
+        """Returns the remaining seconds; 0 or less after the deadline."""
         return self.at - self.monotonic()
 
 
 Lookup = Callable[..., Iterable[tuple[Any, ...]]]
-"""As socket.getaddrinfo."""
+"""A function like socket.getaddrinfo."""
 
 
 @dataclass(frozen=True)
 class Outbound:
-    """How calls leave this process. authorities: the certificates that are trusted, as PEM; None: the usual ones.
+    """The means of outgoing calls. authorities: trusted certificates as PEM, None for the usual ones.
 
-    tokens: what was fetched to show targets who calls. roles: clients of AWS that act by the roles of jobs; None where
-    nothing acts. identity: the stack's own; None where it has none. ecs: a client of ECS by the function's own right,
-    whose call is over within so many seconds, its repeat included; None where nothing acts.
+    tokens: cached credentials for targets. roles: AWS clients that use the roles of jobs; None in functions that call
+    no targets. identity: the stack's own, None without one. ecs: makes an ECS client with the function's permissions,
+    whose call ends within the given seconds, including its retry; None without tasks.
     """
 
     settings: GuardSettings
@@ -181,17 +181,17 @@ class Outbound:
 
 
 def networks(text: str) -> tuple[Network, ...]:
-    """The networks of a parameter, separated by commas: `127.0.0.0/8,::1/128`. Raises ValueError with the culprit."""
+    """Reads networks separated by commas: `127.0.0.0/8,::1/128`. Raises ValueError with the invalid one."""
     return tuple(ipaddress.ip_network(piece.strip()) for piece in text.split(",") if piece.strip())
 
 
 def role_arns(text: str) -> frozenset[str]:
-    """Of the parameter: parted by commas."""
+    """Reads ARNs separated by commas."""
     return frozenset(filter(None, text.split(",")))
 
 
 def loopback_ports(endpoints: Iterable[str]) -> frozenset[int]:
-    """The ports of those own endpoints (URLs, or host:port) that lie on this machine."""
+    """Returns the ports of our own endpoints (URLs, or host:port) on this machine."""
     split = [urlsplit(text if "://" in text else f"//{text}") for text in endpoints]
     here = [
         url
@@ -202,7 +202,7 @@ def loopback_ports(endpoints: Iterable[str]) -> frozenset[int]:
 
 
 def check_url(url: str, settings: GuardSettings) -> Target:
-    """The target of a URL; raises InvalidRequest(None, reason) for what this stack never calls.
+    """Returns the target of a URL. Raises InvalidRequest(None, reason) for URLs that this stack never calls.
 
     Pure: a name that resolves to a private address passes here and is refused by `resolve`. A fragment is not sent.
     """
@@ -210,7 +210,7 @@ def check_url(url: str, settings: GuardSettings) -> Target:
         raise _refused(f"must have 1 to {MAX_URL:,} characters")
     unwanted = _UNWANTED.search(url)
     if unwanted:
-        raise _refused("a URL holds no blank, control character or backslash", unwanted.start())
+        raise _refused("a URL contains no blank, control character or backslash", unwanted.start())
     parts = _URL.fullmatch(url)
     scheme = parts["scheme"].lower() if parts else ""
     if not parts or scheme not in _DEFAULT_PORT:
@@ -232,10 +232,10 @@ def check_url(url: str, settings: GuardSettings) -> Target:
 
 
 def resolve(target: Target, outbound: Outbound, deadline: Deadline, *, with_credentials: bool) -> list[Address]:
-    """The addresses of a target, each judged, in the resolver's order; looked up once, within the deadline.
+    """Returns the checked addresses of a target in the resolver's order, looked up once within the deadline.
 
-    Raises CallFailed: DNS (no address, or none in time); GUARD if any of them must not be called, or not with
-    credentials over plain http.
+    Raises CallFailed with DNS if there is no address in time, and with GUARD if any address must not be called, or not
+    with credentials over plain http.
     """
     if target.literal is not None:
         found: list[Address] = [target.literal]
@@ -243,7 +243,7 @@ def resolve(target: Target, outbound: Outbound, deadline: Deadline, *, with_cred
         found = _looked_up(target, outbound.lookup, deadline)
     settings = outbound.settings
     for address in found:
-        # Which address it was is not said: the answer would map the inside of the network.
+        # The message does not name the address, because it would reveal the internal network.
         if not allowed(address, settings):
             raise CallFailed(Reason.GUARD, f"{target.host} leads to an address that is not public")
         if address.is_loopback and target.port in settings.closed_loopback_ports:
@@ -254,7 +254,7 @@ def resolve(target: Target, outbound: Outbound, deadline: Deadline, *, with_cred
 
 
 def allowed(address: Address, settings: GuardSettings) -> bool:
-    """May this address be called? Public ones, and those of the allowed private networks but for the never-list."""
+    """Returns True for public addresses, and for allowed private ones that are not in _NEVER."""
     address = unwrapped(address)
     return not _within(address, _NEVER) and (is_public(address) or _within(address, settings.private))
 
@@ -265,7 +265,7 @@ def is_public(address: Address) -> bool:
 
 
 def unwrapped(address: Address) -> Address:
-    """The IPv4 address inside ::ffff:0:0/96, else the address itself."""
+    """Returns the IPv4 address inside ::ffff:0:0/96, else the address itself."""
     return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
 
 
@@ -293,7 +293,7 @@ def _split_authority(authority: str, default_port: int) -> tuple[str, int]:
 
 
 def _literal(host: str) -> Address | None:
-    """The address that a host stands for; refuses spellings that only some programs read as one (0x7f.1, 127.1)."""
+    """Returns the address that a host stands for. Refuses forms that only some programs accept (0x7f.1, 127.1)."""
     try:
         if host.startswith("["):
             if "%" in host:
@@ -314,7 +314,7 @@ def _check_literal(address: Address, port: int, settings: GuardSettings) -> None
 
 
 def _checked_name(host: str, settings: GuardSettings) -> str:
-    """A name in A-labels. Raises for names of private networks, unless such a network is allowed."""
+    """Returns a name in A-labels. Raises for names of private networks, unless such a network is allowed."""
     if not host.isascii():
         host = _a_labels(host)
         if _literal(host) is not None:
@@ -338,9 +338,9 @@ def _checked_name(host: str, settings: GuardSettings) -> str:
 
 
 def _a_labels(host: str) -> str:
-    """As browsers do it (UTS 46): circled digits and ideographic full stops become plain ones and are judged again.
+    """Encodes a name like browsers (UTS 46): circled digits and ideographic full stops become plain ones.
 
-    Characters that UTS 46 drops are refused: a name that looks like another one must not be it.
+    Refuses characters that UTS 46 removes, so that no name looks like another one.
     """
     unseen = _DROPPED.search(host)
     if unseen:
@@ -354,7 +354,7 @@ def _a_labels(host: str) -> str:
 
 
 def _check_a_labels(host: str) -> None:
-    """Raises for an A-label that stands for no name (RFC 5891, 5.4): no resolver could know it."""
+    """Raises for an A-label that does not decode to a name (RFC 5891, 5.4), which no resolver could know."""
     import idna  # noqa: PLC0415 - as above
 
     try:
@@ -364,7 +364,7 @@ def _check_a_labels(host: str) -> None:
 
 
 def _looked_up(target: Target, lookup: Lookup, deadline: Deadline) -> list[Address]:
-    """getaddrinfo knows no time limit: it runs in a thread of its own, which is left behind when the time is over."""
+    """Looks up a name in a separate thread, which is abandoned at the deadline: getaddrinfo has no time limit."""
     answers: SimpleQueue[list[Address] | Exception] = SimpleQueue()
 
     def ask() -> None:
