@@ -90,7 +90,7 @@ class CollectionState(StrEnum):
 
 
 class Events(StrEnum):
-    """Which events of a collection's jobs go to the event bus."""
+    """The choice of events that a collection publishes on the event bus."""
 
     FAILURES = "failures"
     ALL = "all"
@@ -111,7 +111,7 @@ class Quota:
 
 @dataclass(frozen=True)
 class Retention:
-    """How long a collection keeps runs and ended jobs.
+    """The retention of a collection's runs and ended jobs.
 
     run_days: how long the ledger keeps a run, counted from its end. ended_job_days: how long a job is kept after the
     last of its schedules became COMPLETED; 0: for ever.

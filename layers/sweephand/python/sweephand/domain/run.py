@@ -16,7 +16,7 @@ class Status(StrEnum):
 
 
 class State(StrEnum):
-    """How a run stands or ended. SCHEDULED is computed from the schedule and never stored."""
+    """The state of a run, or how it ended. SCHEDULED is computed from the schedule and never stored."""
 
     SCHEDULED = "SCHEDULED"
     TRIGGERED = "TRIGGERED"
@@ -62,7 +62,7 @@ CLAIMABLE = frozenset({State.RETRY_WAIT, State.QUEUED, State.HELD})
 
 
 class Reason(StrEnum):
-    """Why a run is in its state: a closed list with one meaning each."""
+    """The reason for a run's state: a closed list with one meaning each."""
 
     ON_TIME = "ON_TIME"
     LATE = "LATE"

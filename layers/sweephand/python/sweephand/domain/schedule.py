@@ -24,7 +24,7 @@ class ScheduleState(StrEnum):
 
 
 class StateReason(StrEnum):
-    """Why a schedule or a job is in its state, if the caller did not simply request it."""
+    """The reason for the state of a schedule or job, if the caller did not simply request it."""
 
     ONE_TIME_DONE = "ONE_TIME_DONE"
     NO_FUTURE_DATES = "NO_FUTURE_DATES"
@@ -51,7 +51,7 @@ OVER = frozenset({ScheduleState.COMPLETED, ScheduleState.FAULTED})
 
 @dataclass(frozen=True)
 class Schedule:
-    """When a job runs. generation: raised by every change of timing or state.
+    """The times at which a job runs. generation: raised by every change of timing or state.
 
     ended_at: generation -> epoch seconds at which it ended. timing: the caller's members, for responses. packed: read
     by schedules.timing.load. next_run_at: the earliest instant not yet sent (ENDING: when the sweeper checks it again);

@@ -25,7 +25,7 @@ COMES_LATE = timedelta(seconds=2)
 
 @dataclass(frozen=True)
 class Patience:
-    """How long a run waits: in all (until), and for its target's circuit (tries_until). None: for ever."""
+    """The limits of a run's wait: in all (until), and for its target's circuit (tries_until). None: for ever."""
 
     until: datetime | None = None
     tries_until: datetime | None = None

@@ -46,7 +46,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class CircuitRule:
-    """When a target's circuit opens (consecutive failures), and how often one call then tests it (every probe_s)."""
+    """The rule of a circuit: it opens after consecutive failures; then one call tests the target every probe_s."""
 
     failures: int = 10
     probe_s: int = 5
