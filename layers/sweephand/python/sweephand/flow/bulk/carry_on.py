@@ -104,7 +104,7 @@ def _meant(world: World, pointer: Pointer) -> Operation | None:
     operation = store.by_pointer(world.table, pointer)
     if operation is None or operation.step != pointer.generation:
         return None
-    if operation.state is OperationState.FAILED:  # whoever gave up may have died before publishing it
+    if operation.state is OperationState.FAILED:  # the function that gave up may have died before publishing it
         events.operation_failed(world, operation)
     return operation if operation.state is OperationState.RUNNING or operation.leaves else None
 

@@ -24,7 +24,7 @@ USUAL_OVERLAP = timedelta(days=1)
 
 @dataclass(frozen=True)
 class Issued:
-    """secret: shown this once. listed: the credential as lists show it."""
+    """A new secret of a credential. secret: shown only this once. listed: the credential as lists show it."""
 
     credential: Credential
     secret: str
