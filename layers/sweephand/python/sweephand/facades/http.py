@@ -94,10 +94,10 @@ def _body(event: Mapping[str, Any]) -> bytes:
     body = event.get("body") or ""
     if not event.get("isBase64Encoded"):
         if REPLACED in body:
-            # A gateway that decodes by itself puts it where bytes were no UTF-8: what was sent is lost.
+            # A decoding gateway puts it where bytes were not UTF-8: the original is lost.
             reason = "the body is not UTF-8 (the character U+FFFD itself is written \\ufffd)"
             raise InvalidRequest(None, reason, position=body.index(REPLACED), code="INVALID_JSON")
-        # A lone surrogate can come out of a gateway that decodes by itself; the parser refuses what it becomes here.
+        # A decoding gateway can produce a lone surrogate; the parser refuses its bytes.
         return str(body).encode(errors="surrogatepass")
     try:
         return base64.b64decode(body, validate=True)

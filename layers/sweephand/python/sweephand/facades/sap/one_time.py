@@ -20,8 +20,8 @@ run that was sent and has not begun is the one that was asked for: the schedule 
 "words" are read as of now. A date with the same instant as before is "as it was". So are words that come with members
 that only an answer has (`modifiedAt`, `nextRunAt`): the client sends a schedule or its job as it was read.
 
-Nothing runs after the end of the schedule or of its job: over.py refuses to switch it on there. As a part of its job's
-body it is stored and stays over instead, so that an ended schedule never blocks its job.
+Nothing runs after the end of the schedule or of its job: over.py refuses to switch it on there. Sent within its job, it
+is stored and stays over instead, so that an ended schedule never blocks its job.
 """
 
 from __future__ import annotations

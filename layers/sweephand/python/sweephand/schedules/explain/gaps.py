@@ -1,7 +1,7 @@
 """Measures the smallest and the largest distance between two occurrences in a stretch of time.
 
 Steps, wall times of a calendar and wall times by steps are measured by their shape, day by day, however dense they are.
-Behind calendars they are measured one free stretch at a time. Everything else, and what jitter delays or calendars
+Under calendars they are measured one free stretch at a time. Everything else, and what jitter delays or calendars
 roll, is walked through. The work is counted in looks, so that no answer takes long; it says how far it was measured.
 """
 
@@ -115,7 +115,7 @@ def _walk(series: Series, after: int, until: int, looks: _Looks) -> Stretch | No
 
 
 def _by_stretches(series: ByCalendars, after: int, until: int, looks: _Looks) -> Iterator[Stretch]:
-    """Yields stretches behind calendars. Where these let all through, the series beneath is measured; else walked."""
+    """Yields stretches under calendars. Where these let all through, the series beneath is measured; else walked."""
     at = series.after(after)
     while at is not None and at <= until:
         end = min(series.alike_until(at), until)

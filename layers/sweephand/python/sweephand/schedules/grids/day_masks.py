@@ -44,7 +44,7 @@ _Kind = tuple[int, int, int, int]
 _LENGTHS = [365 + (month_length(year, 2) - 28) for year in range(FIRST_YEAR - 1, LAST_YEAR + 2)]
 _FIRSTS = [(date(year, 1, 1).toordinal() - 1) % 7 for year in range(FIRST_YEAR, LAST_YEAR + 1)]
 _YEARS: list[_Kind] = list(zip(_LENGTHS[1:], _FIRSTS, _LENGTHS, _LENGTHS[2:], strict=False))
-"""(days, weekday of the first, days of the year before, of the year behind) of each year: one of 28 kinds."""
+"""(days, weekday of the first, days of the year before, of the year after) of each year: one of 28 kinds."""
 
 
 def of_days(stretches: Iterable[tuple[int, int]]) -> int:

@@ -46,7 +46,7 @@ class Both:
         return _counted(self, first, last)
 
     def shortest_gap(self) -> int:
-        """One that is certain, not always the smallest."""
+        """Returns a certain gap, not always the smallest."""
         return max(self.first.shortest_gap(), self.second.shortest_gap())
 
 
@@ -90,7 +90,7 @@ class PickedOfWeeks:
         return _counted(self, first, last)
 
     def shortest_gap(self) -> int:
-        """One that is certain, not always the smallest."""
+        """Returns a certain gap, not always the smallest."""
         return 1
 
     def _days_of(self, begun: int) -> int:

@@ -25,7 +25,7 @@ _MODULES = {
     "repeatAt": "repeat_at",
     "recurrence": "recurrence",
 }
-"""By the name of the member that holds the value."""
+"""Modules by the name of the member that holds the value."""
 
 
 class _Notations(Mapping[str, "Notation"]):

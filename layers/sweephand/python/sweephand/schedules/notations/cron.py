@@ -1,7 +1,7 @@
 """`cron`: five fields by the rules of Vixie cron: minute, hour, day of the month, month, weekday.
 
 A day matches if either day field has it when both are restricted; a field that starts with `*` is not restricted.
-Names of months and weekdays in any case, 0 and 7 for Sunday, lists, ranges, steps, `@daily` and the like. Of Quartz's
+Names of months and weekdays in any case, 0 and 7 for Sunday, lists, ranges, steps, `@daily` and the like. Quartz's
 letters `L`, `LW`, `5L` and `2#2` (cron_letters.py). No @reboot, no seconds, no 15W, no ?.
 """
 

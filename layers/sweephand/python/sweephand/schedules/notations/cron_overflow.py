@@ -51,7 +51,7 @@ def words(masks: CalendarMasks, overflow: MonthOverflow) -> str:
 
 
 def _short_months(masks: CalendarMasks) -> int:
-    """Its months that lack one of its dates. A search for days in others would find none up to the horizon."""
+    """Returns its months that lack one of its dates. A search in other months would find no day up to the horizon."""
     if masks.days == _ALL_DATES:
         return 0
     lacking = 0

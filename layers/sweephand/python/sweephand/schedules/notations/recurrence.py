@@ -12,7 +12,7 @@ With one, on whole minutes (see `_days` and `_clock`):
   day, week, month    the times `hours` x `minutes` on the days that the schedule names, else on the anchor's
   hour, minute        the grid of whole hours or minutes on the clock since the anchor's, cut to `hours` and `minutes`
 
-Weeks begin on Monday. What the schedule fixes of the hour obeys dstGap and dstOverlap (next_valid, first); a grid runs
+Weeks begin on Monday. Hours that the schedule fixes obey dstGap and dstOverlap (next_valid, first); a grid runs
 through a clock change without loss or double. Source: decision 0026.
 """
 

@@ -321,7 +321,7 @@ def _cycle(period: int, residues: list[int]) -> Cycle:
 
 
 def _stepped_clock(every: int, anchor: int, clock: Clock) -> SteppedClock:
-    """Raises NEVER_FIRES where every step lies beside the clock's times."""
+    """Raises NEVER_FIRES if no step meets the clock's times."""
     common = gcd(every, DAY_S)
     seconds = {second % common for second in bits(clock.seconds)}
     begun = Clock(clock.hours, clock.minutes, 1)

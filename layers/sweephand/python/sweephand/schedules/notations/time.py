@@ -56,7 +56,7 @@ compile_, is_one_time = at.compile_, at.is_one_time
 
 
 def _written(value: object, rules: Rules, now: int) -> Written:
-    """Its grammars are loaded here: a sweeper that loads a schedule needs none of them."""
+    """Reads the value. The grammars are loaded here, because a sweeper that loads a schedule needs none of them."""
     if isinstance(value, dict):
         return dates.read(value, FIELD, now, rules.zone)
     text = members.text(value, FIELD, EXPECTED, longest=members.LONGEST_WORDS)
