@@ -256,6 +256,33 @@ def test_a_timing_that_changes_during_the_pause_holds_from_its_end(stage: Stage)
     assert stage.endpoint.planned == minutes(10, 15)
 
 
+@pytest.mark.parametrize("ahead_s", [14, 8, 3, 1])
+@pytest.mark.parametrize("sent_ahead", [True, False])
+def test_a_timing_that_changes_once_the_resume_is_written_holds_from_the_end_too(
+    stage: Stage, ahead_s: int, sent_ahead: bool
+) -> None:
+    """The resume is written 15 s ahead: until its end nothing of the new timing is named, runs, or has a second row."""
+    planned = stage.create({"every": "PT1S", "align": "epoch"} if sent_ahead else {"cron": "0 0 1 1 *"})
+    stage.run(90)
+    paused(stage, planned)
+    at(stage, UNTIL - timedelta(seconds=ahead_s))
+    assert stage.job(planned).pause is None
+
+    stage.change(planned, timings=[{"every": "PT2S", "align": "epoch"}])
+
+    assert stage.stored(planned).next_run_at == UNTIL
+    at(stage, UNTIL + 9 * SECOND)
+    received = [each for each in stage.endpoint.planned if each > NOON + 100 * SECOND]
+    new = [UNTIL + n * 2 * SECOND for n in range(5)]
+    # Within six seconds of the change, what the old timing had sent runs as well.
+    assert [each for each in received if each not in new and each > UNTIL + (6 - ahead_s) * SECOND] == []
+    assert received[0] == UNTIL
+    assert set(new) <= set(received)
+    recorded = [run for run in stage.runs(planned) if run.planned_at < UNTIL and run.range_count is not None]
+    assert all(run.range_until < UNTIL for run in recorded)
+    assert len(recorded) == sent_ahead
+
+
 # Faults
 
 

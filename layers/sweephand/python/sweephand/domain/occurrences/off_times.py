@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from sweephand.domain.instants import epoch_s
+from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.run import Reason
 
 KEPT = timedelta(days=5)
@@ -56,6 +56,12 @@ def ended(text: str | None, until: datetime) -> str | None:
     """Ends the time that still lasts."""
     times = [replace(each, until=epoch_s(until)) if each.until is None else each for each in _read(text)]
     return _text(times) if times else None
+
+
+def ends_ahead(text: str | None, now: datetime) -> datetime | None:
+    """Returns the end of a time that was ended ahead of its instant, as a pause with a set end is; None if none was."""
+    ahead = [each.until for each in _read(text) if each.until is not None and each.until > epoch_s(now)]
+    return from_s(max(ahead)) if ahead else None
 
 
 def reason_at(text: str | None, instant: datetime, generation: int) -> Reason | None:

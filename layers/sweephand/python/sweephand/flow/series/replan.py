@@ -75,10 +75,13 @@ class Effect:
         """Returns where the old plan ends and the new one begins.
 
         Nothing is planned while a schedule is off. Its new plan begins with the request, or with the end of the pause;
-        that may lie ahead, so that what is due then is sent on its second. It is not known what an unreadable schedule
-        has sent: its new plan begins after the seam.
+        that may lie ahead, so that what is due then is sent on its second, and a further change until then begins there
+        too. It is not known what an unreadable schedule has sent: its new plan begins after the seam.
         """
         if schedule.state in LIVE:
+            resumes = off_times.ends_ahead(schedule.off_times, self.now) if schedule.off_times else None
+            if resumes is not None:
+                return Seam(resumes, max(self.at, resumes))
             return Seam(series.before_first(self.now), self.at)
         if schedule.state is ScheduleState.BROKEN:
             return Seam(self.at, self.at)
@@ -151,7 +154,7 @@ def change(before: Schedule, after: Schedule, job: Job, timing: Timing, effect: 
         first_at=_first_at(timing, start, seam) if state is ScheduleState.ACTIVE else None,
         still_due=still_due,
         missed_to=before.missed_to if before.missed_to is None else min(before.missed_to, seam.since),
-        off_times=_off_times(before, state, seam, still_due),
+        off_times=_off_times(before, state, seam, still_due, effect.now),
         unreachable=None if after.active else before.unreachable,
     )
     deliveries = tuple(_delivery(before, instant) for instant in owed)
@@ -182,18 +185,24 @@ def _first_at(timing: Timing, start: Start, seam: Seam) -> datetime | None:
     return None if start.first_at == by_rule else start.first_at
 
 
-def _off_times(before: Schedule, state: ScheduleState, seam: Seam, still_due: Sequence[datetime]) -> str | None:
+def _off_times(
+    before: Schedule, state: ScheduleState, seam: Seam, still_due: Sequence[datetime], now: datetime
+) -> str | None:
     """Returns the times when the schedule was off, including one that this change begins or ends.
 
-    They are needed only to judge occurrences that were sent ahead.
+    They are needed to judge occurrences that were sent ahead, and to know of an end that lies ahead.
     """
     reason = OFF.get(state)
     begins = reason is not None and before.state in LIVE and bool(still_due)
+    ends_ahead = reason is None and before.state is ScheduleState.PAUSED and seam.since > now
     ends = reason is None and before.off_times is not None
-    if not (begins or ends):
+    if not (begins or ends or ends_ahead):
         return before.off_times
     if reason is None:
-        return off_times.ended(before.off_times, seam.since)
+        lasting = before.off_times
+        if ends_ahead and lasting is None:
+            lasting = off_times.began(None, Reason.PAUSED, before.generation, seam.since)
+        return off_times.ended(lasting, seam.since)
     return off_times.began(before.off_times, reason, before.generation, seam.since)
 
 
