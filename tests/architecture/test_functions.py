@@ -45,7 +45,7 @@ LOADED_LATER = {
     "boto3",
     "cryptography",
     "h11",
-    "httpcore",
+    "httpcore2",
     "httpx",
     "jwt",
     "multiprocessing",

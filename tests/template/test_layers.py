@@ -69,7 +69,7 @@ def test_the_code_layer_is_the_package_without_what_is_for_the_user_s_machine(bu
 def test_the_dependencies_layer_carries_the_lock_and_no_sdk_of_aws(built):
     python, _ = built["DependenciesLayer"]
 
-    for package in ("aws_lambda_powertools", "h11", "jwt", "pynamodb", "tzdata"):
+    for package in ("aws_lambda_powertools", "h11", "httpcore2", "jwt", "pynamodb", "tzdata"):
         assert (python / package).is_dir()
     for package in ("boto3", "botocore", "cryptography", "dateutil", "urllib3"):
         assert not (python / package).exists()
