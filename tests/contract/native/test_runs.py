@@ -453,7 +453,7 @@ def test_attention_reaches_over_days(api):
         ("from=yesterday", 400, "from"),
         ("collection=", 400, "collection"),
         ("jobId=01a400f6-36fa-71e9-9550-323b38da5e82&tag=a", 400, "jobId"),
-        ("scheduleId=01a400f6-36fa-71e9-9550-323b38da5e82&collection=a", 400, "scheduleId"),
+        ("scheduleId=01a400f6-36fa-71e9-9550-323b38da5e82&collection=default", 400, "scheduleId"),
         ("offset=5", 400, "offset"),
     ],
 )

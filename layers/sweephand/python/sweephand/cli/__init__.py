@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from sweephand.lazy import lazy
 
 with lazy():
-    from sweephand.cli import import_sap
+    from sweephand.cli import import_sap as sap
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -17,5 +17,5 @@ def main(arguments: Sequence[str]) -> int:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     importing = commands.add_parser("import", help="copy jobs from another service")
     systems = importing.add_subparsers(dest="system", required=True, metavar="SYSTEM")
-    import_sap.add_arguments(systems.add_parser("sap", help="from SAP Job Scheduling Service"))
-    return import_sap.run(parser.parse_args(arguments))
+    sap.add_arguments(systems.add_parser("sap", help="from SAP Job Scheduling Service"))
+    return sap.run(parser.parse_args(arguments))

@@ -35,6 +35,12 @@ class Place:
     def copies(self, mark: str) -> Iterator[Any]:
         """Yields the jobs whose mark begins with `mark`, in the form of the native API. Raises Failed."""
         headers = {} if self.tenant is None else {"Sweephand-Tenant": self.tenant}
+        try:
+            self.service.call("GET", f"/v1/collections/{COLLECTION}", headers=headers)
+        except Failed as failed:
+            if failed.status != 404:
+                raise
+            return  # the target has had no job of SAP's API yet
         query: dict[str, str | int] = {"collection": COLLECTION, "limit": 200}
         while True:
             page = self.service.call("GET", "/v1/jobs", headers=headers, query=query)
