@@ -287,7 +287,7 @@ def test_an_offset_is_read_no_further_than_its_page(api, small_blocks):
     ],
 )
 def test_a_search_finds_parts_of_names_in_any_case(api, query, wanted):
-    api.post("/v1/collections", {"name": "other"})
+    api("POST", "/v1/collections", {"name": "other"})
     api.create(ACTION, name="Nightly-A", tags=["x"])
     api.create(ACTION, name="nightly-b", resourceId="r", active=False)
     api.create(ACTION, name="STRASSE")
