@@ -18,8 +18,8 @@ BEGIN, END = "<!-- figures: written by make bench -->", "<!-- end of figures -->
 BUDGETS = {
     "sweeper, ready": "1.15",
     "sweeper, ready to send": "-",
-    "executor, ready": "1.15",
-    "executor, first HTTP call": "1.55",
+    "executor, ready": "1.2",
+    "executor, first HTTP call": "1.7",
     "auditor, ready": "-",
     "api, ready": "1.35",
 }
