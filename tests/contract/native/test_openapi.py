@@ -17,9 +17,9 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from sweephand.domain.runs import retry
 from sweephand.facades.native.document import FILE
-from sweephand.facades.native.jobs.job_members import JOB
-from sweephand.facades.native.jobs.schedule_members import SCHEDULE
-from sweephand.facades.native.openapi import descriptions
+from sweephand.facades.native.members import descriptions
+from sweephand.facades.native.members.job_members import JOB
+from sweephand.facades.native.members.schedule_members import SCHEDULE
 from sweephand.facades.native.openapi.examples import REQUESTS
 from sweephand.facades.native.openapi.schemas import SCHEMAS
 from sweephand.facades.native.routes import ROUTES

@@ -21,7 +21,7 @@ from sweephand.domain.runs.overlap import (
     unattended,
     without,
 )
-from sweephand.facades.native.jobs import policies
+from sweephand.facades.native.members import policies
 from tests.unit.domain.nouns import JOB_ID, MINUTE, NOW, SCHEDULE_ID, TENANT, job, pointer, run, schedule
 
 FREE = Slot(TENANT, JOB_ID, SCHEDULE_ID)

@@ -11,7 +11,7 @@ import pytest
 from sweephand.domain.instants import text
 from sweephand.domain.run import Kind, State
 from sweephand.domain.schedule import ScheduleState, StateReason
-from sweephand.facades.native.jobs import job_members
+from sweephand.facades.native.members import job_members
 from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.lookup import Planned
 from tests.support.endpoint import BUSY, OK

@@ -11,7 +11,7 @@ from sweephand.domain.collection import Events
 from sweephand.domain.instants import text
 from sweephand.domain.schedule import ScheduleState, StateReason
 from sweephand.errors import InvalidRequest
-from sweephand.facades.native.jobs import job_members
+from sweephand.facades.native.members import job_members
 from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.jobs.requested import Wish

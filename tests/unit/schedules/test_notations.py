@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from sweephand.domain.members.json_text import dumps
 from sweephand.errors import InvalidRequest
-from sweephand.facades.native.jobs import defaults, idle
-from sweephand.facades.native.openapi import schedule_schemas
+from sweephand.facades.native.members import defaults, idle, schedule_schemas
 from sweephand.schedules.notations import NOTATIONS, defaults_of
 from sweephand.schedules.timing import TIMING_MEMBERS, Timing, parse
 from sweephand.schedules.zones.localtime import Gap, MonthOverflow, Overlap

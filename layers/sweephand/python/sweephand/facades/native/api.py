@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from sweephand.domain.members import fields
 from sweephand.errors import InvalidRequest, SweephandError
@@ -15,9 +14,11 @@ from sweephand.facades.native.context import TENANT_HEADER, Context
 from sweephand.facades.native.problems import of_error, problem
 from sweephand.facades.native.routes import ROUTES
 from sweephand.flow.tenants import tenancy
+from sweephand.lazy import lazy
 
-if TYPE_CHECKING:
-    from sweephand.flow.rates import RateMeter
+with lazy():
+    from sweephand.facades.native.tenants import oauth
+    from sweephand.flow import rates
 
 SMALLER_PAGE = 4
 """A page too large for an answer is read again with a limit of so many times less."""
@@ -33,10 +34,10 @@ class NativeApi(Api):
     routes = ROUTES
 
     @cached_property
-    def _rates(self) -> RateMeter:
-        from sweephand.flow.rates import Limit, RateMeter  # noqa: PLC0415 - no start waits for what a request needs
-
-        return RateMeter(self.world, Limit(), Limit(most=self.world.settings.client_rate_most), counted="native")
+    def _rates(self) -> rates.RateMeter:
+        return rates.RateMeter(
+            self.world, rates.Limit(), rates.Limit(most=self.world.settings.client_rate_most), counted="native"
+        )
 
     def operate(self, visit: Visit) -> Answer:
         """Answers, or refuses a tenant that is over its limit of requests a minute.
@@ -55,9 +56,7 @@ class NativeApi(Api):
         """Whoever asks for a token names itself in the header or in the form."""
         claimed = super()._claimed(request, route)
         if claimed is None and request is not None and route is not None and route.body == "form":
-            from sweephand.facades.native.tenants.oauth import named_client  # noqa: PLC0415 - loaded with the route
-
-            return named_client(request)
+            return oauth.named_client(request)
         return claimed
 
     def _acting_for(self, visit: Visit) -> str | None:

@@ -20,9 +20,15 @@ from sweephand.flow.idempotency import Once
 from sweephand.flow.job_parts.change_log import By, Operation
 from sweephand.flow.world import World
 from sweephand.ids import is_uuid
+from sweephand.lazy import lazy
 from sweephand.security.caller import Caller, Door
 from sweephand.security.guard import GuardSettings
 
+with lazy():
+    from sweephand.facades.native import hints
+    from sweephand.flow.tenants import integer_ids, tenancy
+
+KEYS_PATH = "/.well-known/jwks.json"
 TENANT_HEADER = "sweephand-tenant"
 HOP_HEADER = "sweephand-hop"
 MOST_HOPS = 3
@@ -75,8 +81,6 @@ class Context:
         if isinstance(given, str) and is_uuid(given):
             return given
         if isinstance(given, str) and _INTEGER.fullmatch(given):
-            from sweephand.flow.tenants import integer_ids  # noqa: PLC0415 - jobs of the native API have none
-
             return integer_ids.job_with(self.world, self.tenant, int(given)).id
         raise InvalidRequest("jobId", f"is not the id of a job: {fields.shown(given)}", code=code)
 
@@ -175,8 +179,6 @@ class Context:
         given = self.text("collection", 128)
         if given is None or "cursor" in self.query:
             return given
-        from sweephand.flow.tenants import tenancy  # noqa: PLC0415 - few requests limit a list to a collection
-
         try:
             tenancy.check_collection(self.world, self.tenant, given)
         except InvalidRequest as wrong:
@@ -206,8 +208,6 @@ def helpful(body: object, now: datetime, *, change: bool = False) -> Iterator[No
     try:
         yield
     except InvalidRequest as wrong:
-        from sweephand.facades.native import hints  # noqa: PLC0415 - only a refusal pays for it
-
         raise hints.improved(wrong, body, now, change=change) from wrong
 
 

@@ -65,7 +65,7 @@ def of_tenants(name: str) -> Operation:
 
 
 def of_operations(name: str) -> Operation:
-    return rare("tenants.operations", name)
+    return rare("operations.operations", name)
 
 
 def of_errors(name: str) -> Operation:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sweephand.facades.http import Route, Routes
+from sweephand.facades.native.context import KEYS_PATH
 from sweephand.facades.native.jobs import job_list, jobs, schedules
 from sweephand.facades.native.route_kinds import (
     ACTING,
@@ -32,7 +33,6 @@ from sweephand.facades.native.route_kinds import (
 from sweephand.facades.native.runs import runs
 from sweephand.facades.native.service import admin
 
-KEYS_PATH = "/.well-known/jwks.json"
 PAGE = ("limit", "cursor")
 JOB = "/v1/jobs/{job}"
 SCHEDULE = "/v1/jobs/{job}/schedules/{schedule}"

@@ -11,7 +11,11 @@ from sweephand.domain.members import fields
 from sweephand.domain.members.fields import below, flag
 from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.ids import is_uuid
+from sweephand.lazy import lazy
 from sweephand.schedules.text.instants import parse_instant
+
+with lazy():
+    from sweephand.facades.native.members import idle
 
 _STRANGE = re.compile(r"^[._-]|[^A-Za-z0-9._-]", re.ASCII)
 IF_ACTIVE = ("start", "drop")
@@ -58,8 +62,6 @@ def pause(body: object) -> tuple[str | None, datetime | None]:
 
 def patched(target: Any, patch: Any) -> Any:
     """What a merge patch makes of a stored body, without members of `target` that act no longer."""
-    from sweephand.facades.native.jobs import idle  # noqa: PLC0415 - as above
-
     return idle.without_leftovers(merged(target, patch), patch)
 
 

@@ -13,15 +13,20 @@ from sweephand.domain.run import Run
 from sweephand.domain.schedule import Schedule
 from sweephand.facades.http import Answer
 from sweephand.facades.native.context import Context
-from sweephand.facades.native.jobs import job_members, schedule_members
+from sweephand.facades.native.members import job_members, schedule_members
+from sweephand.facades.native.members.defaults import waits_of
 from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.lookup import Planned
+from sweephand.lazy import lazy
 from sweephand.store.views import runs as views
-from sweephand.store.views import tenants
 from sweephand.store.views.runs import Totals
 
 if TYPE_CHECKING:
     from sweephand.domain.jobs.held import Held
+
+with lazy():
+    from sweephand.facades.native.jobs import own_hooks
+    from sweephand.store.views import holds
 
 INCLUDES = frozenset({"schedules"})
 AT_ONCE = 8
@@ -67,8 +72,6 @@ def _each_held(ctx: Context, schedules: Iterable[Schedule], held: Held | None) -
 
 
 def _held(ctx: Context, jobs: Iterable[Job]) -> dict[str, Held]:
-    from sweephand.store.views import holds  # noqa: PLC0415 - as above
-
     return holds.of_jobs(ctx.world.table, ctx.tenant, jobs)
 
 
@@ -80,19 +83,6 @@ def all_as_held(
     following = iter(lookup.as_following(ctx.world, [schedule for _, schedules in found for schedule in schedules]))
     found = [(job, list(islice(following, len(schedules)))) for job, schedules in found]
     return [(job, _each_held(ctx, schedules, held.get(job.id)), held.get(job.id)) for job, schedules in found]
-
-
-def waits_of(ctx: Context, job: Job) -> int:
-    """How long a run of this job waits for its result where it does not say: seconds, one read."""
-    return waits_of_all(ctx, [job])[job.collection]
-
-
-def waits_of_all(ctx: Context, jobs: Iterable[Job]) -> Mapping[str, int]:
-    """By collection, as each has it now, or else the stack; one read for each hundred."""
-    names = {job.collection for job in jobs}
-    usual = ctx.world.settings.callback_timeout_s
-    said = tenants.callback_timeouts(ctx.world.table, ctx.tenant, names)
-    return {name: said.get(name) or usual for name in names}
 
 
 def one_schedule(ctx: Context, planned: Planned, schedule_id: str) -> Answer:
@@ -149,7 +139,5 @@ def _hooks(ctx: Context, job: Job, schedules: Sequence[Schedule]) -> dict[str, d
     """The bodies of the hooks that schedules bring themselves, by schedule and name."""
     if all(schedule.hooks is None for schedule in schedules):
         return {}
-    from sweephand.facades.native.jobs import own_hooks  # noqa: PLC0415 - few schedules bring any
-
     there = own_hooks.there(ctx, job, schedules)
     return {each.id: there.shown(each) for each in schedules if each.hooks is not None}

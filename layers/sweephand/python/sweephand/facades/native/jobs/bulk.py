@@ -8,7 +8,7 @@ from sweephand.errors import InvalidRequest, PreconditionFailed
 from sweephand.facades.http import Answer
 from sweephand.facades.native.context import Context
 from sweephand.facades.native.jobs.job_list import TOO_MANY, filters_of, widest
-from sweephand.facades.native.tenants import operations
+from sweephand.facades.native.operations import operations
 from sweephand.flow.bulk import delete_jobs as work
 from sweephand.store.views import jobs as views
 

@@ -15,14 +15,18 @@ from sweephand.domain.members.json_text import dumps
 from sweephand.domain.schedule import Schedule
 from sweephand.facades.http import Answer
 from sweephand.facades.native.context import Context
-from sweephand.facades.native.jobs import job_members, schedule_members
-from sweephand.facades.native.jobs.answers import waits_of
+from sweephand.facades.native.members import job_members, schedule_members
+from sweephand.facades.native.members.defaults import waits_of
 from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.lookup import Planned
+from sweephand.lazy import lazy
 from sweephand.store.views import changes as views
 
 if TYPE_CHECKING:
-    from sweephand.facades.native.jobs.own_hooks import There
+    from sweephand.facades.native.members.stored_hooks import There
+
+with lazy():
+    from sweephand.facades.native.jobs import own_hooks
 
 INCLUDES = frozenset({"before"})
 LONGEST_VALUE = 4_000
@@ -125,8 +129,6 @@ def _hooks_of(ctx: Context, job: Job, schedules: Sequence[Schedule | None]) -> T
     bringing = _few(schedules, "hooks")
     if not bringing:
         return None
-    from sweephand.facades.native.jobs import own_hooks  # noqa: PLC0415 - few schedules bring any
-
     return own_hooks.there(ctx, job, bringing)
 
 

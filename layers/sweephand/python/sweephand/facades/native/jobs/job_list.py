@@ -13,8 +13,9 @@ from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
 from sweephand.facades.native import cursors
 from sweephand.facades.native.context import Context
-from sweephand.facades.native.jobs import job_members
-from sweephand.facades.native.jobs.answers import INCLUDES, all_as_held, schedule_bodies, waits_of_all
+from sweephand.facades.native.jobs.answers import INCLUDES, all_as_held, schedule_bodies
+from sweephand.facades.native.members import job_members
+from sweephand.facades.native.members.defaults import waits_of_all
 from sweephand.store.views import jobs as views
 from sweephand.store.views.jobs import Filters
 

@@ -14,8 +14,9 @@ from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
 from sweephand.facades.native import shapes
 from sweephand.facades.native.context import Context, helpful
-from sweephand.facades.native.jobs import job_members
-from sweephand.facades.native.jobs.answers import INCLUDES, as_held, changed, waits_of, whole
+from sweephand.facades.native.jobs.answers import INCLUDES, as_held, changed, whole
+from sweephand.facades.native.members import job_members
+from sweephand.facades.native.members.defaults import waits_of
 from sweephand.facades.native.shared import collection_fields
 from sweephand.flow.idempotency import earlier
 from sweephand.flow.job_parts.change_log import Operation
@@ -23,10 +24,16 @@ from sweephand.flow.jobs import change, creation, deletion, lookup
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.manual import manual
 from sweephand.flow.tenants import tenancy
+from sweephand.lazy import lazy
 from sweephand.schedules.timing import load_or_never
 
 if TYPE_CHECKING:
-    from sweephand.facades.native.jobs.own_hooks import There
+    from sweephand.facades.native.members.stored_hooks import There
+
+with lazy():
+    from sweephand.facades.native.jobs import own_hooks, tasks
+    from sweephand.facades.native.members import run_edits
+    from sweephand.flow.manual import unless_active
 
 
 def create(ctx: Context) -> Answer:
@@ -51,8 +58,6 @@ def _require_scope(ctx: Context, draft: JobDraft, before: Job | None = None, sto
     actions = [draft.action, draft.error_action, *draft.hooks.values()]
     there = [before.action, before.error_action, *before.hooks.values()] if before is not None else []
     if any(action.kind in TASK_KINDS for action in (*actions, *there) if action is not None):
-        from sweephand.facades.native.jobs import tasks  # noqa: PLC0415 - few jobs do
-
         tasks.require_scope(ctx, draft, before, stored)
 
 
@@ -110,8 +115,6 @@ def _draft(ctx: Context, body: Any, planned: Planned, stored: Any) -> JobDraft:
     """What a change asks for, as far as its caller may."""
     there = None
     if isinstance(body, dict) and body.get("schedules") and any(each.hooks for each in planned.schedules):
-        from sweephand.facades.native.jobs import own_hooks  # noqa: PLC0415 - few schedules bring any
-
         there = own_hooks.there(ctx, planned.job, planned.schedules)
     draft = job_members.job_draft(body, ctx.guard, planned.job, there, waits_of(ctx, planned.job))
     _require_scope(ctx, draft, planned.job, stored)
@@ -122,8 +125,6 @@ def _draft(ctx: Context, body: Any, planned: Planned, stored: Any) -> JobDraft:
 def _check_hooks(ctx: Context, draft: JobDraft, there: There | None = None) -> None:
     """Those that schedules bring."""
     if there is not None or any(each.hooks for each in draft.schedules or ()):
-        from sweephand.facades.native.jobs import own_hooks  # noqa: PLC0415 - as above
-
         own_hooks.check(ctx, draft.schedules or (), there)
 
 
@@ -139,16 +140,12 @@ def delete(ctx: Context) -> Answer:
 
 def run(ctx: Context) -> Answer:
     """`runId` and `Location` name the run to watch: the new one, or with ifActive `drop` the active one."""
-    from sweephand.facades.native.runs import run_edits  # noqa: PLC0415 - most requests start no run
-
     schedule, if_active, given = shapes.run(ctx.body())
     assert ctx.caller is not None
     edit = run_edits.read(given, tasks=ctx.caller.allows(TASKS))
     asked = ctx.world, ctx.tenant, ctx.id("job"), schedule, ctx.once(), ctx.hop()
     if if_active == "drop":
-        from sweephand.flow.manual.unless_active import run_unless_active  # noqa: PLC0415 - few requests ask for it
-
-        answered = run_unless_active(*asked, edit=edit)
+        answered = unless_active.run_unless_active(*asked, edit=edit)
         return _started(answered.run_id, started=answered.started)
     return _started(manual.run_now(*asked, edit=edit), started=True)
 

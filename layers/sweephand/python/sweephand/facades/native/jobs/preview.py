@@ -17,15 +17,16 @@ from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.facades.http import Answer
 from sweephand.facades.native import shapes
 from sweephand.facades.native.context import TENANT_HEADER, Context, helpful
-from sweephand.facades.native.jobs import idle
 from sweephand.facades.native.jobs.answers import as_held
-from sweephand.facades.native.runs.runs import moved_body
+from sweephand.facades.native.members import idle
+from sweephand.facades.native.members.schedule_members import moved_body
 from sweephand.facades.native.shared import collection_fields
 from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.drafts import LAST
 from sweephand.flow.series import replan
 from sweephand.flow.tenants import tenancy
 from sweephand.ids import run_uuid
+from sweephand.lazy import lazy
 from sweephand.schedules.explain import explain_instant, gaps, preview_warnings
 from sweephand.schedules.explain.describe import describe
 from sweephand.schedules.explain.explain import dropped, left_out, local_text, search
@@ -36,6 +37,9 @@ from sweephand.schedules.text.instants import Written, parse_instant
 from sweephand.schedules.timing import TIMING_MEMBERS, Timing, load_or_never, parse
 from sweephand.schedules.zones.localtime import IANA_VERSION
 from sweephand.store.views import runs as views
+
+with lazy():
+    from sweephand.flow.job_parts import named_calendars
 
 NEXT_PREVIEWED, MOST_PREVIEWED, MOST_DROPPED = 5, 1_000, 100
 OWN_MEMBERS = ("collection", "after", "limit", "explain")
@@ -144,8 +148,6 @@ def _book(ctx: Context, given: dict[str, Any]) -> dict[str, str]:
     """The calendars that a schedule names which is not stored, as they are now."""
     if "calendars" not in given:
         return {}
-    from sweephand.flow.job_parts import named_calendars  # noqa: PLC0415 - few schedules name any
-
     return named_calendars.references(named_calendars.book_of(ctx.world, _tenant(ctx), [given]))
 
 

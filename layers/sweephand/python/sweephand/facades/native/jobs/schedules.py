@@ -12,8 +12,8 @@ from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
 from sweephand.facades.native import shapes
 from sweephand.facades.native.context import Context, helpful
-from sweephand.facades.native.jobs import schedule_members
 from sweephand.facades.native.jobs.answers import as_held, one_schedule, schedule_bodies
+from sweephand.facades.native.members import schedule_members
 from sweephand.facades.native.shared import collection_fields
 from sweephand.flow.job_parts.change_log import Operation
 from sweephand.flow.jobs import change, drafts, lookup
@@ -21,9 +21,13 @@ from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.jobs.requested import Wish
 from sweephand.flow.tenants import tenancy
 from sweephand.ids import is_uuid
+from sweephand.lazy import lazy
 
 if TYPE_CHECKING:
-    from sweephand.facades.native.jobs.own_hooks import There
+    from sweephand.facades.native.members.stored_hooks import There
+
+with lazy():
+    from sweephand.facades.native.jobs import own_hooks, tasks
 
 
 def list_all(ctx: Context) -> Answer:
@@ -47,8 +51,6 @@ def create(ctx: Context) -> Answer:
         filled = collection_fields.schedule_with_defaults(body, usual)
         draft = schedule_members.schedule_draft(filled, "", planned.job.action, ctx.guard, change=False)
         if draft.hooks:
-            from sweephand.facades.native.jobs import own_hooks  # noqa: PLC0415 - few schedules bring any
-
             own_hooks.check(ctx, [draft])
         _check_payload(ctx, planned, None, draft)
         return [Wish(None, draft)]
@@ -99,16 +101,12 @@ def patch(ctx: Context) -> Answer:
 def _hooks_of(ctx: Context, planned: Planned, there: Schedule) -> There | None:
     if there.hooks is None:
         return None
-    from sweephand.facades.native.jobs import own_hooks  # noqa: PLC0415 - few schedules bring any
-
     return own_hooks.there(ctx, planned.job, [there], single=True)
 
 
 def _checked(ctx: Context, planned: Planned, known: There | None, body: object) -> ScheduleDraft:
     draft = schedule_members.schedule_draft(body, "", planned.job.action, ctx.guard, change=True, there=known)
     if draft.hooks or known is not None:
-        from sweephand.facades.native.jobs import own_hooks  # noqa: PLC0415 - as above
-
         own_hooks.check(ctx, [draft], known)
     return draft
 
@@ -118,8 +116,6 @@ def _check_payload(ctx: Context, planned: Planned, there: Schedule | None, draft
     kind = planned.job.action.kind
     if kind not in TASK_KINDS or draft.payload is None:
         return
-    from sweephand.facades.native.jobs import tasks  # noqa: PLC0415 - few jobs run tasks
-
     stored = lookup.payloads_of(ctx.world, Planned(planned.job, (there,))) if there is not None else {}
     tasks.require_for_payloads(ctx, kind, [draft.payload], set(stored.values()))
 

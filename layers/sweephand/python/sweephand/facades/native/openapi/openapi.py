@@ -14,14 +14,14 @@ from sweephand.facades.http import RUN_TOKEN_HEADER, Route
 from sweephand.facades.native import cursors
 from sweephand.facades.native.jobs.answers import INCLUDES
 from sweephand.facades.native.jobs.job_list import LIST_INCLUDES
-from sweephand.facades.native.json_schema import Schema, items, one_of, ref, text, whole
-from sweephand.facades.native.openapi import descriptions
+from sweephand.facades.native.members import descriptions
+from sweephand.facades.native.members.json_schema import Schema, items, one_of, ref, text, whole
+from sweephand.facades.native.members.schema_words import GIVEN_INSTANT, ID, JOB_FILTER, PLAIN_NAME, RUN_ID, TENANT_NAME
 from sweephand.facades.native.openapi.examples import REQUESTS
 from sweephand.facades.native.openapi.schemas import SCHEMAS
 from sweephand.facades.native.problems import STATUS, problem
 from sweephand.facades.native.route_kinds import READ
 from sweephand.facades.native.routes import HTML, ROUTES
-from sweephand.facades.native.schema_words import GIVEN_INSTANT, ID, JOB_FILTER, PLAIN_NAME, RUN_ID, TENANT_NAME
 
 PROBLEM, JSON = "application/problem+json", "application/json"
 MEDIA = {"form": "application/x-www-form-urlencoded"}

@@ -13,9 +13,16 @@ from sweephand.actions.http import Http
 from sweephand.actions.outcome import SHOWN_WAIT
 from sweephand.domain.job import HOOK_KINDS, SCHEDULES_AT_ONCE
 from sweephand.domain.schedule import Lane
-from sweephand.facades.native.jobs import policies
-from sweephand.facades.native.jobs.job_members import JOB
-from sweephand.facades.native.json_schema import (
+from sweephand.facades.native.members import action_schemas, calendar_schemas, policies, run_schemas
+from sweephand.facades.native.members.http_schemas import (
+    AUTHENTICATION,
+    OUTCOME,
+    RETRY,
+    retry_shown,
+    shown_authentication,
+)
+from sweephand.facades.native.members.job_members import JOB
+from sweephand.facades.native.members.json_schema import (
     Members,
     Schema,
     answer,
@@ -29,15 +36,7 @@ from sweephand.facades.native.json_schema import (
     text,
     whole,
 )
-from sweephand.facades.native.openapi import action_schemas
-from sweephand.facades.native.openapi.http_schemas import (
-    AUTHENTICATION,
-    OUTCOME,
-    RETRY,
-    retry_shown,
-    shown_authentication,
-)
-from sweephand.facades.native.openapi.schedule_schemas import (
+from sweephand.facades.native.members.schedule_schemas import (
     OF_SOME_NOTATIONS,
     ONE_NOTATION,
     SCHEDULE,
@@ -45,9 +44,7 @@ from sweephand.facades.native.openapi.schedule_schemas import (
     SCHEDULE_REPLACEMENT,
     TIMING,
 )
-from sweephand.facades.native.problems import MOST_ERRORS, STATUS
-from sweephand.facades.native.runs import run_schemas
-from sweephand.facades.native.schema_words import (
+from sweephand.facades.native.members.schema_words import (
     ANYTHING,
     FLAG,
     GIVEN_INSTANT,
@@ -61,9 +58,11 @@ from sweephand.facades.native.schema_words import (
     STATUS_CODE,
     TEXT,
 )
+from sweephand.facades.native.operations import operation_schemas
+from sweephand.facades.native.problems import MOST_ERRORS, STATUS
 from sweephand.facades.native.service import last_audit
-from sweephand.facades.native.shared import calendar_schemas, flow_key_schemas
-from sweephand.facades.native.tenants import operation_schemas, tenant_schemas
+from sweephand.facades.native.shared import flow_key_schemas
+from sweephand.facades.native.tenants import tenant_schemas
 from sweephand.facades.native.tenants.service_schemas import (
     COLLECTION,
     COLLECTION_DRAFT,

@@ -9,11 +9,11 @@ from sweephand.domain.runs.run_file import MEDIA_TYPES, Format
 from sweephand.facades.http import Answer
 from sweephand.facades.native import cursors
 from sweephand.facades.native.context import Context
+from sweephand.facades.native.operations.export_results import EXPORT_PATH
 from sweephand.facades.native.runs import runs
 from sweephand.flow.runs.run_lists import JobNames
 from sweephand.ids import is_uuid
 
-PATH = "/v1/runs:export"
 PAGE = 1_000
 """Runs."""
 FORMATS = frozenset(Format)
@@ -31,7 +31,7 @@ def export_runs(ctx: Context) -> Answer:
         headers = {}
         if behind is not None:
             query = {**ctx.query, "cursor": ctx.cursor(*behind)}
-            headers["Link"] = f'<{PATH}?{urlencode(query)}>; rel="next"'
+            headers["Link"] = f'<{EXPORT_PATH}?{urlencode(query)}>; rel="next"'
         answer = Answer(200, headers=headers, media_type=MEDIA_TYPES[form], raw=text)
         if not answer.too_large:
             return answer

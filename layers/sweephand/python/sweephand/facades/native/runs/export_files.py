@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from sweephand.domain.instants import text, text_ms
+from sweephand.domain.instants import text_ms
 from sweephand.domain.members import fields
-from sweephand.domain.operation import Operation
 from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
 from sweephand.facades.native import cursors
 from sweephand.facades.native.context import Context
-from sweephand.facades.native.runs.export import FORMATS, PATH
+from sweephand.facades.native.operations import operations
+from sweephand.facades.native.runs.export import FORMATS
 from sweephand.facades.native.runs.runs import KINDS, STATES, exact_instant
-from sweephand.facades.native.tenants import operations
 from sweephand.flow.bulk import export_runs
-from sweephand.flow.bulk.export_runs import Link
 from sweephand.flow.tenants import tenancy
 from sweephand.ids import is_uuid
 
@@ -55,29 +52,3 @@ def _member(ctx: Context, name: str, value: object) -> str:
     if not isinstance(value, str) or not is_uuid(value):
         raise InvalidRequest(name, f"is not the id of a schedule: {fields.shown(value)}")
     return value
-
-
-def result_with_link(ctx: Context, operation: Operation) -> dict[str, Any] | None:
-    """The link is made anew each time: it is stored nowhere and stands in no log."""
-    return result(operation, export_runs.link(ctx.world, operation))
-
-
-def result(operation: Operation, link: Link | None = None) -> dict[str, Any] | None:
-    """link: only where one operation is read, as long as its file is there."""
-    there, expires_at = operation.result, export_runs.file_expires_at(operation)
-    if there is None or expires_at is None:
-        return None
-    return {
-        "runs": operation.done,
-        "bytes": there["bytes"],
-        "link": None if link is None else {"url": link.url, "expiresAt": text_ms(link.expires_at)},
-        "fileExpiresAt": text(expires_at),
-        "nextCursor": _next_cursor(operation, there["behind"]),
-    }
-
-
-def _next_cursor(operation: Operation, behind: list[str] | None) -> str | None:
-    if behind is None:
-        return None
-    place = " ".join((operation.tenant or "", *PATH.split("/")[1:]))
-    return cursors.write(place, operation.params, tuple(behind))

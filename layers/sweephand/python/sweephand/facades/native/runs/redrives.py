@@ -11,8 +11,8 @@ from sweephand.domain.operation import OperationKind
 from sweephand.errors import InvalidRequest, PreconditionFailed
 from sweephand.facades.http import Answer
 from sweephand.facades.native.context import RUN_ID, Context
-from sweephand.facades.native.runs import run_edits
-from sweephand.facades.native.tenants import operations
+from sweephand.facades.native.members import run_edits
+from sweephand.facades.native.operations import operations
 from sweephand.flow.bulk import redrive
 from sweephand.flow.errors import failures
 from sweephand.flow.job_parts.change_log import Operation

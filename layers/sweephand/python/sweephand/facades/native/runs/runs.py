@@ -22,6 +22,7 @@ from sweephand.facades.http import RUN_TOKEN_HEADER, Answer
 from sweephand.facades.native import shapes
 from sweephand.facades.native.context import Context
 from sweephand.facades.native.jobs.answers import as_held
+from sweephand.facades.native.members.schedule_members import moved_body
 from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.drafts import LAST
 from sweephand.flow.retention import RUN_DAYS
@@ -29,6 +30,7 @@ from sweephand.flow.runs import results, run_lists
 from sweephand.flow.runs.run_lists import JobNames, Wanted
 from sweephand.flow.tenants import tenancy
 from sweephand.ids import is_uuid, run_uuid
+from sweephand.lazy import lazy
 from sweephand.schedules.explain.explain import MovedBy, left_out
 from sweephand.schedules.rule import Undecided
 from sweephand.schedules.text.instants import parse_instant
@@ -36,6 +38,10 @@ from sweephand.schedules.timing import Timing, load_or_never
 from sweephand.security.caller import RUN_TARGET
 from sweephand.store.views import runs as views
 from sweephand.store.views.runs import Passed, RunMark, Span
+
+with lazy():
+    from sweephand.domain.members import near_names
+    from sweephand.facades.native.runs import redrives
 
 LOOKED_AT_MOST = 1_000
 """Rows that a page looks at for those that the query asks for: at most some 250 read units."""
@@ -144,8 +150,6 @@ def _shown(ctx: Context, run: Run, attempts: Sequence[Attempt] = ()) -> dict[str
 
 
 def rerun(ctx: Context) -> Answer:
-    from sweephand.facades.native.runs import redrives  # noqa: PLC0415 - few requests are about what failed
-
     return redrives.rerun_one(ctx, *ctx.run())
 
 
@@ -305,14 +309,5 @@ def _of_query(read: Callable[[object, str], datetime], given: str, name: str) ->
     try:
         return read(given, name)
     except InvalidRequest as wrong:
-        from sweephand.domain.members.near_names import with_value  # noqa: PLC0415 - only a refusal pays for it
-
-        reason = with_value(wrong.reason, given)
+        reason = near_names.with_value(wrong.reason, given)
         raise InvalidRequest(name, reason, position=wrong.position, code="INVALID_QUERY") from wrong
-
-
-def moved_body(moved: MovedBy | None) -> dict[str, str] | None:
-    if moved is None:
-        return None
-    where = {} if moved.zone is None else {"timezone": moved.zone}
-    return {"rule": moved.rule, "localTime": moved.local_time, **where, "effect": moved.effect}

@@ -14,7 +14,12 @@ from sweephand.facades.native import shapes
 from sweephand.facades.native.context import Context
 from sweephand.facades.native.shared import collection_fields
 from sweephand.flow.tenants import tenancy
+from sweephand.lazy import lazy
 from sweephand.store.views import tenants as views
+
+with lazy():
+    from sweephand.facades.native.service import last_audit
+    from sweephand.facades.native.tenants import oauth
 
 
 def health(ctx: Context) -> Answer:
@@ -27,8 +32,6 @@ def health(ctx: Context) -> Answer:
     caller = ctx.door().identify(ctx.request.headers["authorization"], ctx.now)
     caller.require("jobs:read")
     if caller.provider:
-        from sweephand.facades.native.service import last_audit  # noqa: PLC0415 - asked for now and then
-
         table = ctx.world.table
         oldest = views.oldest_due(table, ctx.world.settings.shards)
         told["oldestDueAt"] = text(oldest) if oldest else None
@@ -123,6 +126,4 @@ def _collection(collection: Collection, status: int = 200) -> Answer:
 
 
 def token(ctx: Context) -> Answer:
-    from sweephand.facades.native.tenants import oauth  # noqa: PLC0415 - one request an hour and client
-
     return oauth.token(ctx)

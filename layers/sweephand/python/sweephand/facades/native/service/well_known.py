@@ -6,8 +6,7 @@ from typing import Any
 
 from sweephand.errors import NotFound
 from sweephand.facades.http import Answer
-from sweephand.facades.native.context import Context
-from sweephand.facades.native.routes import KEYS_PATH
+from sweephand.facades.native.context import KEYS_PATH, Context
 
 KEPT = {"Cache-Control": "public, max-age=3600"}
 

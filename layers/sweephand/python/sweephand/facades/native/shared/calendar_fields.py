@@ -12,10 +12,10 @@ from sweephand.domain.instants import EPOCH, text_ms
 from sweephand.domain.members import fields
 from sweephand.errors import InvalidRequest
 from sweephand.facades.native import shapes
+from sweephand.facades.native.members.calendar_schemas import READ_ONLY
 from sweephand.schedules.calendars import calendar_content, icalendar, icalendar_text
 
 IMPORT = icalendar_text.FIELD
-READ_ONLY = ("version", "usedBy", "replanning", "createdAt", "modifiedAt")
 
 
 def read(body: object, tenant: str, now: datetime, before: Calendar | None = None) -> Calendar:

@@ -12,9 +12,13 @@ from sweephand.domain.members import fields
 from sweephand.domain.runs import retry
 from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.facades.native import shapes
-from sweephand.facades.native.jobs import policies
+from sweephand.facades.native.members import policies
+from sweephand.lazy import lazy
 from sweephand.schedules.zones.localtime import zone
 from sweephand.security.guard import GuardSettings
+
+with lazy():
+    from sweephand.actions.azure import redirects
 
 MOST_JOBS = 1_000_000
 MOST_RUNS = 2**31 - 1
@@ -99,8 +103,6 @@ def _callback_timeout(given: Mapping[str, Any]) -> int | None:
 def _redirects(value: object, guard: GuardSettings) -> Mapping[str, Mapping[str, str]]:
     if value == {}:
         return {}
-    from sweephand.actions.azure import redirects  # noqa: PLC0415 - of few collections
-
     return redirects.parse(value, "redirects", guard)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sweephand.domain.flow_keys.circuits import CircuitState
 from sweephand.domain.flow_keys.flow_keys import LONGEST_PERIOD_S, MOST_PARALLEL, CircuitRule
 from sweephand.domain.run import Reason
-from sweephand.facades.native.json_schema import (
+from sweephand.facades.native.members.json_schema import (
     Members,
     Schema,
     answer,
@@ -17,7 +17,7 @@ from sweephand.facades.native.json_schema import (
     text,
     whole,
 )
-from sweephand.facades.native.schema_words import (
+from sweephand.facades.native.members.schema_words import (
     ACTOR,
     FLAG,
     INSTANT_MS,

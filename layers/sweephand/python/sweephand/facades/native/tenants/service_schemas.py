@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from sweephand.domain.collection import LONGEST_CALLBACK_S, CollectionState, Events
-from sweephand.facades.native.json_schema import Members, answer, one_of, or_null, ref, request, text, whole
-from sweephand.facades.native.openapi import action_schemas
-from sweephand.facades.native.openapi.schedule_schemas import ZONE
-from sweephand.facades.native.schema_words import (
+from sweephand.facades.native.members import action_schemas
+from sweephand.facades.native.members.json_schema import Members, answer, one_of, or_null, ref, request, text, whole
+from sweephand.facades.native.members.schedule_schemas import ZONE
+from sweephand.facades.native.members.schema_words import (
     ACTOR,
     ID,
     INSTANT_MS,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sweephand.domain.collection import TenantState
-from sweephand.facades.native.json_schema import (
+from sweephand.facades.native.members.json_schema import (
     Schema,
     answer,
     items,
@@ -15,7 +15,7 @@ from sweephand.facades.native.json_schema import (
     text,
     whole,
 )
-from sweephand.facades.native.schema_words import ACTOR, INSTANT_MS, PASSED_OVER, PLAIN_NAME, TENANT_NAME
+from sweephand.facades.native.members.schema_words import ACTOR, INSTANT_MS, PASSED_OVER, PLAIN_NAME, TENANT_NAME
 from sweephand.facades.native.tenants import tenants
 from sweephand.security.caller import TENANT_SCOPES
 

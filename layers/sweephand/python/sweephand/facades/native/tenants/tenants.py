@@ -24,8 +24,9 @@ from sweephand.errors import InvalidRequest, Mistakes, NotFound
 from sweephand.facades.http import Answer
 from sweephand.facades.native import shapes
 from sweephand.facades.native.context import Context
+from sweephand.facades.native.operations import operations
 from sweephand.facades.native.shared.collection_fields import LONGEST_INTERVAL_S
-from sweephand.facades.native.tenants import credentials, operations
+from sweephand.facades.native.tenants import credentials
 from sweephand.flow.tenants import subscriptions, tenancy
 from sweephand.security.caller import TENANT_SCOPES, is_free_name, is_tenant_name
 from sweephand.store.views import tenants as views

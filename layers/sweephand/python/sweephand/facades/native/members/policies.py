@@ -12,7 +12,7 @@ from sweephand.domain.members.fields import below
 from sweephand.domain.occurrences import lateness
 from sweephand.domain.occurrences.lateness import Misfire
 from sweephand.errors import InvalidRequest, Mistakes
-from sweephand.facades.native.members import Read, by_schema
+from sweephand.facades.native.members.resource import Read, by_schema
 from sweephand.json_schema import Members, Schema, items, one_of, or_null, ref, text, whole
 
 LEAST_LATENESS_S, MOST_LATENESS_S = 10, 345_600

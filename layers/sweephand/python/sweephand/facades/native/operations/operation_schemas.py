@@ -6,7 +6,7 @@ from sweephand.domain.job import HOOK_KINDS, hook_owner
 from sweephand.domain.operation import OperationKind, OperationState
 from sweephand.domain.run import FAILED, Kind, Reason, State
 from sweephand.domain.runs.run_file import Format
-from sweephand.facades.native.json_schema import (
+from sweephand.facades.native.members.json_schema import (
     Members,
     Schema,
     answer,
@@ -19,8 +19,8 @@ from sweephand.facades.native.json_schema import (
     text,
     whole,
 )
-from sweephand.facades.native.runs.run_schemas import EDIT
-from sweephand.facades.native.schema_words import (
+from sweephand.facades.native.members.run_schemas import EDIT
+from sweephand.facades.native.members.schema_words import (
     FLAG,
     GIVEN_INSTANT,
     ID,

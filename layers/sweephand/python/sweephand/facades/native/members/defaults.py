@@ -5,15 +5,21 @@ So a body that was read can be sent back as it is, and changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sweephand.domain.job import ActionSpec, Payload
+from sweephand.domain.job import ActionSpec, Job, Payload
 from sweephand.domain.members import json_text
 from sweephand.domain.occurrences import lateness
-from sweephand.facades.native.jobs.policies import DEFAULTS as POLICIES
+from sweephand.facades.native.context import Context
+from sweephand.facades.native.members.policies import DEFAULTS as POLICIES
+from sweephand.lazy import lazy
 from sweephand.schedules.notations import NOTATIONS, defaults_of, zone_named
+from sweephand.store.views import tenants
+
+with lazy():
+    from sweephand import actions
 
 FOLLOWING = ("on202", "onAccepted")
 """Members of an action's outcome that say whether a target's acceptance is the end."""
@@ -86,8 +92,6 @@ class Filling:
 
 
 def _tells_its_run(action: ActionSpec) -> bool:
-    from sweephand import actions  # noqa: PLC0415 - few jobs ask for callback tokens
-
     beside = action.beside is not None and action.beside.payload is not None
     with_payload = beside or action.payload_version is not None
     return actions.load(action.kind, action.params).tells_its_run(with_payload=with_payload)
@@ -106,3 +110,16 @@ def unsaid(params: Mapping[str, Any], stored: ActionSpec, filling: Filling) -> M
     shown = filling.of(stored)
     silent = [name for name, value in shown.items() if outcome.get(name) == value]
     return {**params, "outcome": {**outcome, **dict.fromkeys(silent)}} if silent else params
+
+
+def waits_of(ctx: Context, job: Job) -> int:
+    """How long a run of this job waits for its result where it does not say: seconds, one read."""
+    return waits_of_all(ctx, [job])[job.collection]
+
+
+def waits_of_all(ctx: Context, jobs: Iterable[Job]) -> Mapping[str, int]:
+    """By collection, as each has it now, or else the stack; one read for each hundred."""
+    names = {job.collection for job in jobs}
+    usual = ctx.world.settings.callback_timeout_s
+    said = tenants.callback_timeouts(ctx.world.table, ctx.tenant, names)
+    return {name: said.get(name) or usual for name in names}

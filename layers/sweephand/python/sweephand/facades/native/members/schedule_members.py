@@ -19,18 +19,24 @@ from sweephand.domain.occurrences import upcoming
 from sweephand.domain.run import Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
 from sweephand.errors import InvalidRequest, Mistakes
-from sweephand.facades.native.jobs import defaults, policies
-from sweephand.facades.native.jobs.defaults import Filling, payload_value
-from sweephand.facades.native.members import Member, Resource, answered
-from sweephand.facades.native.schema_words import ANYTHING, FLAG, ID, INSTANT, INSTANT_MS, NAME, RUN_ID, TEXT
+from sweephand.facades.native.members import defaults, policies
+from sweephand.facades.native.members.defaults import Filling, payload_value
+from sweephand.facades.native.members.resource import Member, Resource, answered
+from sweephand.facades.native.members.schema_words import ANYTHING, FLAG, ID, INSTANT, INSTANT_MS, NAME, RUN_ID, TEXT
 from sweephand.json_schema import answer, items, one_of, or_null, ref, request, text
+from sweephand.lazy import lazy
+from sweephand.schedules.explain.explain import MovedBy
 from sweephand.schedules.timing import TIMING_MEMBERS, Timing, load_or_never
 from sweephand.security.guard import GuardSettings
 from sweephand.store.views.runs import Totals
 
 if TYPE_CHECKING:
     from sweephand.domain.jobs.held import Held
-    from sweephand.facades.native.jobs.own_hooks import There
+    from sweephand.facades.native.members.stored_hooks import There
+
+with lazy():
+    from sweephand.facades.native.members import idle
+    from sweephand.schedules.calendars import calendar_uses
 
 NEXT_RUNS = 5
 
@@ -215,8 +221,6 @@ def schedule_draft(
             **read,
         }
     )
-    from sweephand.facades.native.jobs import idle  # noqa: PLC0415 - no cold start waits for what a change needs
-
     for refused in idle.of_schedule(draft, field):
         wrong.add(refused)
     if action is not None and draft.policies is not None:
@@ -227,8 +231,6 @@ def schedule_draft(
 
 
 def _calendars(value: object, field: str) -> Any:
-    from sweephand.schedules.calendars import calendar_uses  # noqa: PLC0415 - few schedules name any
-
     try:
         return calendar_uses.shown(value)
     except InvalidRequest as wrong:
@@ -268,3 +270,10 @@ def schedule_editable(
     seen = Seen(schedule, schedule.modified_at, timing, payload, hooks or {}, None, Totals(), None)
     body = {**SCHEDULE.settable(seen), **schedule.timing}
     return body if hooks else {name: value for name, value in body.items() if name != "hooks"}
+
+
+def moved_body(moved: MovedBy | None) -> dict[str, str] | None:
+    if moved is None:
+        return None
+    where = {} if moved.zone is None else {"timezone": moved.zone}
+    return {"rule": moved.rule, "localTime": moved.local_time, **where, "effect": moved.effect}

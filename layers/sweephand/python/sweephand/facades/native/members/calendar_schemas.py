@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sweephand.facades.native.json_schema import (
+from sweephand.facades.native.members.json_schema import (
     Members,
     Schema,
     answer,
@@ -14,12 +14,12 @@ from sweephand.facades.native.json_schema import (
     text,
     whole,
 )
-from sweephand.facades.native.schema_words import PLAIN_NAME
-from sweephand.facades.native.shared.calendar_fields import READ_ONLY
+from sweephand.facades.native.members.schema_words import PLAIN_NAME
 from sweephand.schedules.calendars import calendar_content as content
 from sweephand.schedules.calendars import icalendar
 from sweephand.schedules.calendars.calendars import MOST, Mode, Roll
 
+READ_ONLY = ("version", "usedBy", "replanning", "createdAt", "modifiedAt")
 _LONGEST = 1_000
 USES: Schema = items(
     request(

@@ -7,7 +7,7 @@ from sweephand.actions.aws import service as aws
 from sweephand.actions.azure import redirects
 from sweephand.actions.kind import Action, members_of
 from sweephand.actions.payloads import ANYTHING, TEXT_BODY
-from sweephand.facades.native.json_schema import Members, Schema, answer, one_of, or_null, ref, request
+from sweephand.facades.native.members.json_schema import Members, Schema, answer, one_of, or_null, ref, request
 
 _AWS: Members = {"targetArn": aws.TARGET, "roleArn": aws.ROLE}
 _REDIRECT: Members = {**_AWS, "format": one_of(redirects.FORMATS, description="Of storage queues; else always raw.")}

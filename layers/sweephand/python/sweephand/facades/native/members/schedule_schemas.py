@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from sweephand.facades.native.jobs import schedule_members as members
-from sweephand.facades.native.json_schema import (
-    NULL,
-    Members,
-    Schema,
-    one_of,
-    or_null,
-    text,
-    whole,
-)
-from sweephand.facades.native.openapi import descriptions
-from sweephand.facades.native.schema_words import (
-    GIVEN_INSTANT,
-    PASSED_OVER,
-)
-from sweephand.facades.native.shared.calendar_schemas import SHOWN_USES, USES
+from sweephand.facades.native.members import descriptions
+from sweephand.facades.native.members import schedule_members as members
+from sweephand.facades.native.members.calendar_schemas import SHOWN_USES, USES
+from sweephand.facades.native.members.json_schema import NULL, Members, Schema, one_of, or_null, text, whole
+from sweephand.facades.native.members.schema_words import GIVEN_INSTANT, PASSED_OVER
 from sweephand.schedules import notations
 from sweephand.schedules.notations.every import Align
 from sweephand.schedules.text.members import LONGEST_TEXT

@@ -24,12 +24,12 @@ from sweephand.domain.jobs.job_state import ended_state, state_of
 from sweephand.domain.members import fields
 from sweephand.domain.schedule import OVER, Schedule, StateReason
 from sweephand.errors import InvalidRequest, Mistakes
-from sweephand.facades.native.jobs import defaults, policies, schedule_members
-from sweephand.facades.native.jobs.defaults import Filling
-from sweephand.facades.native.jobs.schedule_members import HELD, held_body, next_run_at, read_hooks, totals_body
-from sweephand.facades.native.jobs.schedule_members import schedule_draft as read_schedule
-from sweephand.facades.native.members import Member, Resource, answered
-from sweephand.facades.native.schema_words import (
+from sweephand.facades.native.members import defaults, policies, schedule_members
+from sweephand.facades.native.members.defaults import Filling
+from sweephand.facades.native.members.resource import Member, Resource, answered
+from sweephand.facades.native.members.schedule_members import HELD, held_body, next_run_at, read_hooks, totals_body
+from sweephand.facades.native.members.schedule_members import schedule_draft as read_schedule
+from sweephand.facades.native.members.schema_words import (
     FLAG,
     GIVEN_INSTANT,
     ID,
@@ -40,12 +40,16 @@ from sweephand.facades.native.schema_words import (
     TEXT,
 )
 from sweephand.json_schema import answer, items, one_of, or_null, ref, request, text
+from sweephand.lazy import lazy
 from sweephand.security.guard import GuardSettings
 from sweephand.store.views.runs import Totals
 
 if TYPE_CHECKING:
     from sweephand.domain.jobs.held import Held
-    from sweephand.facades.native.jobs.own_hooks import There
+    from sweephand.facades.native.members.stored_hooks import There
+
+with lazy():
+    from sweephand.facades.native.members import idle
 
 MOST_TAGS = 10
 
@@ -259,8 +263,6 @@ def job_draft(
         wrong.add(InvalidRequest("endTime", "is before startTime"))
     asked = draft.get("policies", {})
     if reading.action is not None and asked is not None:
-        from sweephand.facades.native.jobs import idle  # noqa: PLC0415 - no cold start waits for what a change needs
-
         for refused in idle.of_job(asked, reading.action, "policies"):
             wrong.add(refused)
     wrong.check()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sweephand.actions.payloads import MAX_PAYLOAD
 from sweephand.domain.run import Kind, Reason, State, Status
-from sweephand.facades.native.json_schema import (
+from sweephand.facades.native.members.json_schema import (
     Members,
     Schema,
     answer,
@@ -17,11 +17,8 @@ from sweephand.facades.native.json_schema import (
     text,
     whole,
 )
-from sweephand.facades.native.openapi.schedule_schemas import (
-    ONE_NOTATION,
-    TIMING,
-)
-from sweephand.facades.native.schema_words import (
+from sweephand.facades.native.members.schedule_schemas import ONE_NOTATION, TIMING
+from sweephand.facades.native.members.schema_words import (
     ANYTHING,
     FLAG,
     GIVEN_INSTANT,

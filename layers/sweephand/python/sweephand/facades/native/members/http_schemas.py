@@ -5,7 +5,7 @@ from __future__ import annotations
 from sweephand.actions import http_fields
 from sweephand.actions.auth import authentication
 from sweephand.domain.runs import retry
-from sweephand.facades.native.json_schema import (
+from sweephand.facades.native.members.json_schema import (
     Members,
     Schema,
     answer,

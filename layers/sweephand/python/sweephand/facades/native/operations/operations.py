@@ -14,7 +14,11 @@ from sweephand.flow.operations import verbs
 from sweephand.flow.operations.kinds import KINDS
 from sweephand.flow.world import World
 from sweephand.ids import is_uuid
+from sweephand.lazy import lazy
 from sweephand.store.views import operations as views
+
+with lazy():
+    from sweephand.facades.native.operations import export_results
 
 PROVIDER, READ = "provider:admin", "jobs:read"
 LOOKED_AT_MOST = 5_000
@@ -44,9 +48,7 @@ def read(ctx: Context) -> Answer:
     operation = _find(ctx)
     if operation.kind is not OperationKind.EXPORT_RUNS:
         return Answer(200, body(operation))
-    from sweephand.facades.native.runs import export_files  # noqa: PLC0415 - few operations write a file
-
-    return Answer(200, {**body(operation), "result": export_files.result_with_link(ctx, operation)})
+    return Answer(200, {**body(operation), "result": export_results.result_with_link(ctx, operation)})
 
 
 def pause(ctx: Context) -> Answer:
@@ -125,6 +127,4 @@ def _request(operation: Operation) -> Mapping[str, Any]:
 def _result(operation: Operation) -> Mapping[str, Any] | None:
     if operation.kind is not OperationKind.EXPORT_RUNS:
         return operation.result
-    from sweephand.facades.native.runs import export_files  # noqa: PLC0415 - as above
-
-    return export_files.result(operation)
+    return export_results.result(operation)
