@@ -94,7 +94,7 @@ assert SCHEMAS["SlackAction"]["required"] == ["type"]
 assert SCHEMAS["ShownSlackAction"]["properties"]["url"]["const"] == "***"
 assert SCHEMAS["ShownSlackAction"]["properties"]["channel"]["type"] == ["string", "null"]
 
-from sweephand.facades.native.openapi import descriptions
+from sweephand.facades.native.members import descriptions
 
 described = descriptions.described({name: schema for name, schema in SCHEMAS.items() if "Slack" in name})
 assert len(described) == 3
@@ -140,8 +140,8 @@ notations._MODULES["hourlyAt"] = "hourly_at"
 
 from datetime import UTC, datetime
 
-from sweephand.facades.native.jobs import defaults, idle
-from sweephand.facades.native.openapi import schedule_schemas
+from sweephand.facades.native.members import defaults, idle
+from sweephand.facades.native.members import schedule_schemas
 from sweephand.schedules.timing import TIMING_MEMBERS, load, parse
 
 timing = parse({"hourlyAt": 40}, now=datetime(2027, 1, 1, tzinfo=UTC))
