@@ -8,6 +8,7 @@ export SAM_CLI_TELEMETRY := 0
 
 PY := .venv/bin/python
 LOCAL := $(PY) -m sweephand.local
+DEMO := $(PY) -m examples.demo
 SAM := PATH="$(CURDIR)/.venv-sam/bin:$$PATH" AWS_DEFAULT_REGION="$${AWS_DEFAULT_REGION:-us-east-1}" sam
 SECONDS ?= 300
 MINUTES ?= 10
@@ -55,11 +56,11 @@ layer-lock: setup ## Write the layers' requirements anew after a change of requi
 
 .PHONY: run
 run: setup ## The whole service on this machine with a demo, its ledger live; Ctrl-C stops it
-	@$(LOCAL) run
+	@$(DEMO) run
 
 .PHONY: stack
 stack: setup ## The same without the demo, in the background; see .local/stack.json
-	@$(LOCAL) stack
+	@$(LOCAL) stack && $(DEMO) suspend
 
 .PHONY: stack-stop
 stack-stop: setup ## Stop the background stack; its state stays
@@ -71,7 +72,7 @@ logs: setup ## Print the functions' log lines; FUNCTION=executor MINUTES=10 FOLL
 
 .PHONY: demo-report
 demo-report: setup ## Run the demo for SECONDS=300 and print lateness, early and lost runs
-	@$(LOCAL) report --seconds $(SECONDS)
+	@$(DEMO) report --seconds $(SECONDS)
 
 # ---- Judging ---------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""The demo and the report on the real template and functions, as `make run` and `make demo-report` start them."""
+"""The demo and its report on the real template and functions, as `make run` and `make demo-report` start them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
+from examples.demo import jobs
 from sweephand.local import stack_file
 from sweephand.local.api import Api
-from sweephand.local.demo import jobs
 from sweephand.local.folder import StateFolder, held
-from sweephand.local.settings import PACKAGE_ROOT
+from sweephand.local.settings import CHECKOUT, PACKAGE_ROOT
 from tests.local_stack.waiting import WITHIN_S, until
 
 pytestmark = pytest.mark.emulator
@@ -24,10 +24,10 @@ pytestmark = pytest.mark.emulator
 
 def start(folder, *arguments, out=subprocess.PIPE, err=subprocess.PIPE):
     return subprocess.Popen(
-        [sys.executable, "-m", "sweephand.local", *arguments],
+        [sys.executable, "-m", "examples.demo", *arguments],
         env={
             **{name: value for name, value in os.environ.items() if not name.startswith("SWEEPHAND_")},
-            "PYTHONPATH": str(PACKAGE_ROOT),
+            "PYTHONPATH": f"{PACKAGE_ROOT}:{CHECKOUT}",
             "SWEEPHAND_STATE": str(folder.root),
             "SWEEPHAND_PORT": "0",
             "SWEEPHAND_AWS_PORT": "0",

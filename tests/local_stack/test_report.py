@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweephand.local.demo.report import Summary, Window, count_states, lateness_ms, lost, percentile
+from examples.demo.summary import Summary, Window, count_states, lateness_ms, lost, percentile
 
 BEGIN = datetime(2027, 1, 1, 12, 0, 3, tzinfo=UTC)
 WINDOW = Window(BEGIN, BEGIN + timedelta(seconds=300))

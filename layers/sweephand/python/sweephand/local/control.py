@@ -164,14 +164,17 @@ def release(running: Running, settings: Settings, clock: Clock) -> None:
         running.process.wait()
 
 
-def redeploy(running: Running, settings: Settings, clock: Clock, repair_only: str | None) -> None:
-    """Deploys the current code and template to the running stack. Raises DeployFailed.
+def redeploy(settings: Settings, clock: Clock, repair_only: str | None) -> None:
+    """Deploys the current code and template to the running stack. Raises NotRunning, DeployFailed.
 
     repair_only: name of another stack on the same emulator, deployed by the SAM CLI, which is only repaired.
     """
     from sweephand.local.aws import deploy as deploys  # noqa: PLC0415 - boto3 is slow to import
     from sweephand.local.aws import template as templates  # noqa: PLC0415
 
+    running = attach(settings, clock)
+    if running is None:
+        raise NotRunning(f"No stack runs in {settings.folder.root}.")
     aws = deploys.Aws(endpoint_url=running.stack.aws_endpoint_url, region=running.stack.region)
     if repair_only is not None:
         stack = deploys.read_stack(aws, repair_only)

@@ -59,10 +59,6 @@ class StateFolder:
         return self.root / "manifest.json"
 
     @property
-    def demo_file(self) -> Path:
-        return self.root / "demo.json"
-
-    @property
     def lock_file(self) -> Path:
         return self.root / "lock"
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from examples.demo.summary import TERMINAL_NAMES, instant, lateness_ms
 from sweephand.local.api import Refused
-from sweephand.local.demo.report import TERMINAL_NAMES, instant, lateness_ms
 from sweephand.schedules.notations import NOTATIONS
 
 if TYPE_CHECKING:

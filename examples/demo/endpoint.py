@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sweephand.local.folder import StateFolder
     from sweephand.sources import Clock
 
+FILE = "demo.json"
 KEPT_ARRIVALS = 20_000
 KEPT_RUNS = 5_000
 FAILURES_OF_FLAKY = 2
@@ -138,7 +139,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 def standing(folder: StateFolder) -> tuple[str, str] | None:
     """Returns (url, closed url) of the endpoint that another process runs for this stack; None without one."""
-    kept = read_json(folder.demo_file)
+    kept = read_json(folder.root / FILE)
     if kept is None:
         return None
     try:
@@ -150,11 +151,11 @@ def standing(folder: StateFolder) -> tuple[str, str] | None:
 
 def open_endpoint(folder: StateFolder, clock: Clock) -> DemoEndpoint:
     """Opens an endpoint on the previous port, so that the demo's jobs still reach it, or on a free one."""
-    kept = read_json(folder.demo_file)
+    kept = read_json(folder.root / FILE)
     wanted = 0 if kept is None else int(urlsplit(kept["url"]).port or 0)
     try:
         endpoint = DemoEndpoint(clock, str(folder.root), wanted)
     except OSError:
         endpoint = DemoEndpoint(clock, str(folder.root), 0)
-    write_private(folder.demo_file, {"url": endpoint.url, "closedUrl": endpoint.closed_url})
+    write_private(folder.root / FILE, {"url": endpoint.url, "closedUrl": endpoint.closed_url})
     return endpoint
