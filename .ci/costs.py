@@ -28,12 +28,12 @@ MONTH_H = 730
 MINUTES = MONTH_H * 60
 MILLION = 1_000_000
 FREE = {"SQS requests": 1e6, "Lambda GB-s": 400_000, "Lambda requests": 1e6, "GB of logs": 5, "GB stored": 25}
-"""What every account has free of charge each month, for good."""
+"""The permanent free tier: units that every account has free of charge each month."""
 
 
 @dataclass(frozen=True)
 class Assumed:
-    """What an account has to tell. unknown: its number among the unknowns of a first deploy."""
+    """A figure that only an account can give. unknown: its number among the unknowns of a first deploy."""
 
     value: float
     what: str
@@ -77,7 +77,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Counted:
-    """What docs/benchmarks.md says of a successful run and of an idle tick."""
+    """Figures in docs/benchmarks.md for a successful run and for an idle tick."""
 
     writes: float
     reads: float
@@ -104,7 +104,7 @@ def _found(pattern: str, text: str) -> tuple[float, ...]:
 
 
 def million(received: float) -> list[Line]:
-    """A million successful runs of http jobs. received: how many messages come at a time."""
+    """Returns the lines of a million successful runs of http jobs. received: how many messages come at a time."""
     figures, calls = counted(), MILLION / received
     stored = MILLION * _assumed("row_gb") * KEPT_DAYS * 24 / MONTH_H
     executor_s = _assumed("target_s") + _assumed("table_s") + received * figures.run_s / PROCESSOR_OF_EXECUTOR
@@ -138,7 +138,7 @@ def million(received: float) -> list[Line]:
 
 
 def idle() -> list[Line]:
-    """A month in which nothing is due, before what can be left out."""
+    """Returns the lines of a month in which nothing is due, without the optional parts."""
     figures = counted()
     polls = 3 * _assumed("polls") * MINUTES
     tick_gb_s = MINUTES * _assumed("tick_s") * SWEEPER_GB
@@ -166,7 +166,7 @@ def idle() -> list[Line]:
 
 
 def more() -> list[Line]:
-    """What a month costs more, line by line, where it is on."""
+    """Returns the lines that an optional part adds to a month, where it is on."""
     return [
         Line("Six alarms (`Alarms=on`, the default)", 6 * ALARM, 6 * ALARM),
         Line("The custom metric `OldestDue` (always)", METRIC, METRIC),

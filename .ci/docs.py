@@ -146,7 +146,7 @@ def explanations() -> str:
 
 
 BESIDE = {"tasks:write": "with `jobs:write`, actions that run [tasks](targets.md#tasks-on-ecs)"}
-"""What scopes open that are no route's."""
+"""Scopes that open something other than a route."""
 
 
 def scopes() -> str:
@@ -164,7 +164,7 @@ def scopes() -> str:
 
 @cache
 def _source() -> str:
-    """What the service runs, but for the closed tables themselves."""
+    """Returns the source of the service, without the closed tables themselves."""
     return "".join(
         path.read_text()
         for path in PACKAGE.rglob("*.py")
@@ -173,7 +173,7 @@ def _source() -> str:
 
 
 def _written(member: State | Reason) -> bool:
-    """Whether the service can write it: its code names it, and of a final state one of its reasons too."""
+    """Tells whether the service can write it: its code names it, and of a final state one of its reasons too."""
     if member in {Reason.ON_TIME, Reason.LATE, State.SCHEDULED}:
         return True  # by rules of the table itself
     named = re.search(rf"\b{type(member).__name__}\.{member.name}\b", _source()) is not None
@@ -183,7 +183,7 @@ def _written(member: State | Reason) -> bool:
 
 
 def _raised(code: str) -> bool:
-    """Whether the service can answer with this code: its code names it, or raises the error whose code it is."""
+    """Tells whether the service can answer with this code: its code names it, or raises the error whose code it is."""
     kinds = [kind.__name__ for _, kind in inspect.getmembers(errors, inspect.isclass) if vars(kind).get("code") == code]
     names = [rf'"{code}"', *(rf"\b{kind}\(" for kind in kinds)]
     return any(re.search(name, _source()) for name in names)
@@ -228,13 +228,13 @@ def own_doing() -> str:
 
 
 def _told(kind: EventType) -> bool:
-    """Whether the service can tell it: some state of it has a reason that is written."""
+    """Tells whether the service can send the event: some state of it has a reason that is written."""
     states = event_schemas.states_of(kind, event.OF_STATE)
     return not states or any(map(_written, states))
 
 
 def event_members() -> str:
-    """Each member once, with the events that have it."""
+    """Lists each member once, with the events that have it."""
     everywhere = event_schemas.of_all(EventType.RUN_FAILED)
     where: dict[str, list[EventType]] = {}
     facts: dict[str, Any] = {**everywhere}
@@ -250,7 +250,7 @@ def event_members() -> str:
 
 
 def _kinds(kinds: Iterable[EventType]) -> str:
-    """By their groups: `run.*` where all of a group have it."""
+    """Names events by their groups: `run.*` where all of a group have the member."""
     kinds = list(kinds)
     said = []
     for group in dict.fromkeys(kind.value.partition(".")[0] for kind in kinds):
@@ -265,7 +265,7 @@ def _template() -> dict[str, Any]:
 
 
 def parameters() -> str:
-    """By the groups of the console's form."""
+    """Lists the parameters by the groups of the console's form."""
     template = _template()
     lines = []
     for group in template["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]:
@@ -308,7 +308,7 @@ def _keys(schema: Iterable[Mapping[str, str]]) -> tuple[str, str]:
 
 
 def attributes() -> str:
-    """The models in the order of their modules; `?` marks what an item may lack."""
+    """Returns the models in the order of their modules; `?` marks what an item may lack."""
     lines = []
     inherited = set(table.Item.get_attributes())
     modules = table, directory_items, calendar_items, flow_items, failure_items, operation_items, turns
@@ -359,7 +359,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
 
 
 def renewed(text: str) -> str:
-    """The page with its generated tables made anew. Raises KeyError for a mark without a table."""
+    """Returns the page with its generated tables made anew. Raises KeyError for a mark without a table."""
     return PLACE.sub(lambda found: f"{found[1]}{TABLES[found[2]]()}{found[3]}", text)
 
 

@@ -1,6 +1,6 @@
-"""`make docs`: events/schemas, one JSON Schema (2020-12) for each event that goes out on the bus.
+"""Writes events/schemas for `make docs`: one JSON Schema (2020-12) for each event that goes out on the bus.
 
-What an event is, as a target gets it: `source`, `detail-type` and `detail`, beside what EventBridge adds to each.
+A schema describes an event as a target gets it: `source`, `detail-type`, `detail`, and what EventBridge adds.
 States and reasons are the code's. tests/unit/domain/test_event.py fails if a file differs from what this makes.
 """
 
@@ -251,12 +251,12 @@ OTHERS: Mapping[EventType, Members] = {
 
 
 def states_of(kind: EventType, table: Mapping[State, EventType]) -> list[State]:
-    """In the order of the closed table."""
+    """Returns the schemas in the order of the closed table."""
     return [state for state in State if table.get(state) is kind]
 
 
 def members_of(kind: EventType) -> Members:
-    """Of the detail, beside those that every event has."""
+    """Returns the members of the detail that not every event has."""
     for table, members in ((OF_STATE, RUN), (OF_LINE, LINE)):
         if states := states_of(kind, table):
             return {**JOB, **members, "state": one_of(states), "reason": one_of(Reason)}
@@ -264,7 +264,7 @@ def members_of(kind: EventType) -> Members:
 
 
 def of_all(kind: EventType) -> Members:
-    """Of the detail of every event."""
+    """Returns the members that the detail of every event has."""
     return {
         "version": {"const": VERSION, "description": "Of the detail. New members may come under the same version."},
         "id": text(
@@ -296,7 +296,7 @@ def schema(kind: EventType) -> Schema:
 
 
 def of_jobs() -> Schema:
-    """Of what jobs themselves put on the bus by the action `event`; `detail-type` is each job's own choice."""
+    """Returns the schema of events sent by the action `event`; each job chooses its `detail-type`."""
     detail: Members = {
         "id": {**RUN_ID, "description": "The run's: a repeat has the same."},
         "tenant": text(1, 64),
@@ -333,7 +333,7 @@ def of_jobs() -> Schema:
 
 
 def files() -> dict[Path, str]:
-    """Path -> text."""
+    """Returns path -> text."""
     told = {kind.value: schema(kind) for kind in EventType} | {OF_JOBS: of_jobs()}
     return {FOLDER / f"{name}.json": _written(each) for name, each in told.items()}
 
@@ -343,7 +343,7 @@ def _written(value: Any) -> str:
 
 
 def write(*, check: bool) -> list[Path]:
-    """The files that differ from what is made here; without `check` they are made anew, and strangers go."""
+    """Returns the files that differ from those made here; without `check` they are made anew, and strangers go."""
     wanted = files()
     differ = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
     strangers = [path for path in FOLDER.glob("*") if path not in wanted]

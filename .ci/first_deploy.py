@@ -123,7 +123,7 @@ class Run:
         )
 
     def api(self, credential: tuple[str, str] | None = None) -> httpx.Client:
-        """By the tenant's credential, or by another one."""
+        """Sends a request with the tenant's credential, or with another one."""
         stack = self.described()
         root = stack.outputs["ApiUrl"]
         if self.endpoint is not None:
@@ -134,7 +134,7 @@ class Run:
 
 
 def sums(run: Run, namespace: str, metric: str, dimension: tuple[str, str], hours: float, what: str = "Sum") -> float:
-    """A CloudWatch statistic of the last hours: of all values together, or the greatest."""
+    """Returns a CloudWatch statistic of the last hours: of all values together, or the greatest."""
     now = CLOCK.now()
     points = run.client("cloudwatch").get_metric_statistics(
         Namespace=namespace,
@@ -326,12 +326,12 @@ def _planned_ms(arrival: Mapping[str, Any]) -> int:
 
 
 def _planned_at(run: Run, instant_ms: int) -> list[dict[str, Any]]:
-    """The arrivals of runs that were planned for one instant: a late retry of the load is none of the burst."""
+    """Returns the arrivals of runs that were planned for one instant, without late retries of the load."""
     return [each for each in arrivals(run) if _planned_ms(each) == instant_ms]
 
 
 def _queued(run: Run) -> dict[str, str]:
-    """How many messages wait in the queue of runs, are being worked on, and are delayed."""
+    """Counts the messages that wait in the queue of runs, are being worked on, and are delayed."""
     names = ("", "NotVisible", "Delayed")
     wanted = [f"ApproximateNumberOfMessages{name}" for name in names]
     url = run.described().outputs["RunQueueUrl"]
@@ -339,7 +339,7 @@ def _queued(run: Run) -> dict[str, str]:
 
 
 def _runs(api: httpx.Client, job: str) -> list[dict[str, Any]]:
-    """The latest runs of a job. Raises StepFailed with the answer if they are not to be had."""
+    """Returns the latest runs of a job. Raises StepFailed with the answer if it cannot be read."""
     answer = api.get("/v1/runs", params={"jobId": job, "limit": 200})
     if answer.is_error:
         raise StepFailed(f"the runs of a job are not to be had: {answer.text}")
@@ -399,7 +399,7 @@ def arrivals(run: Run) -> list[dict[str, Any]]:
 
 
 def burst(run: Run) -> dict[str, Any]:
-    """Many one-offs on one second, by jobs of 40 schedules each."""
+    """Runs many one-time schedules on one second, by jobs of 40 schedules each."""
     at = CLOCK.now() + timedelta(seconds=(10 if run.local else 30) + run.burst / 20)
     instant = at.strftime("%Y-%m-%dT%H:%M:%SZ")
     with run.api() as api, concurrent.futures.ThreadPoolExecutor(8) as pool:
@@ -427,7 +427,7 @@ def burst(run: Run) -> dict[str, Any]:
 
 
 def faults(run: Run) -> dict[str, Any]:
-    """The sweeper's rule is off for seven minutes; then a purge and the whole audit."""
+    """Switches the sweeper's rule off for seven minutes; then a purge and the whole audit."""
     stack, events = run.described(), run.client("events")
     rule = stack.physical["MinuteRule"].rpartition("|")[2]
     events.disable_rule(Name=rule)
@@ -452,7 +452,7 @@ def _alarm(run: Run, stack: local_deploy.Stack, name: str) -> str:
 
 
 def update(run: Run) -> dict[str, Any]:
-    """An update and a roll-back while a schedule runs each 5 s: no account can reserve so many executions."""
+    """Updates and rolls back while a schedule runs each 5 s: no account can reserve so many executions."""
     with run.api() as api:
         job = _create(api, "during the update", f"{run.target}/sync", [{"every": "PT5S"}])
         deploy(run, LogLevel="DEBUG")
@@ -471,7 +471,7 @@ def update(run: Run) -> dict[str, Any]:
 
 
 def other_processor(run: Run) -> dict[str, Any]:
-    """The same stack for arm64, and a job with a client certificate, which loads the compiled code."""
+    """Updates the stack to arm64, and runs a job with a client certificate, which loads the compiled code."""
     deploy(run, Architecture="arm64")
     folder = ROOT / ".cache" / "first-deploy"
     folder.mkdir(parents=True, exist_ok=True)
@@ -498,7 +498,7 @@ def other_processor(run: Run) -> dict[str, Any]:
 
 
 def idle(run: Run) -> dict[str, Any]:
-    """Nothing is due for some hours: what the stack does all the same, as for a month."""
+    """Measures an idle stack for some hours, projected to a month."""
     with run.api() as api:
         for job in api.get("/v1/jobs", params={"limit": 200}).json()["items"]:
             api.post(f"/v1/jobs/{job['id']}/deactivate")

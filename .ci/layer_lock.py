@@ -24,7 +24,7 @@ WHAT = {
 
 
 def layer_locks(lock: str) -> dict[str, str]:
-    """The text of each layer's requirements, by its folder, given the text of the runtime's lock."""
+    """Returns the text of each layer's requirements, by its folder, given the text of the runtime's lock."""
     blocks = re.split(r"^(?=[A-Za-z0-9])", lock, flags=re.MULTILINE)[1:]
     kept: dict[str, list[str]] = {layer: [] for layer in WHAT}
     for block in blocks:

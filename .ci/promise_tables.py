@@ -30,6 +30,6 @@ def _tests(line: promises.Line) -> list[str]:
 
 
 def _told(test: str) -> str:
-    """A link to the file, and the test's sentence."""
+    """Returns a link to the file, and the test's sentence."""
     path, _, name = test.partition("::")
     return f"[{name.removeprefix('test_').replace('_', ' ')}](../../{path})"

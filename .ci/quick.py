@@ -63,7 +63,7 @@ def _run(*command: str, timeout_s: float | None = None) -> subprocess.CompletedP
 
 
 def _imports() -> Mapping[str, set[str]]:
-    """Returns, by module, the modules that import it. Folders of tests that need a stack or minutes are left out."""
+    """Returns each module with the modules that import it. Leaves out tests that need a stack or minutes."""
     sys.path[:0] = [str(ROOT), str(ROOT / PACKAGE)]
     import grimp  # noqa: PLC0415 - only where something has changed
 

@@ -1,6 +1,6 @@
-"""`make sam-deploy-local`: the real `sam deploy` of what `sam build` made, to the emulator of the local stack.
+"""Runs the real `sam deploy` of what `sam build` made, for `make sam-deploy-local`, to the emulator of the local stack.
 
-It becomes a stack of its own beside the launcher's, so neither changes the other. What the emulator
+It becomes a stack of its own next to the launcher's, so neither changes the other. What the emulator
 leaves out is repaired afterwards, as the launcher does.
 """
 

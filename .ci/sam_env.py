@@ -19,7 +19,7 @@ STACK_FILE = Path(os.environ.get("SWEEPHAND_STATE") or ROOT / ".local") / "stack
 
 # How a container reaches this machine. Docker Desktop knows the name; elsewhere samconfig.toml gives it (add_host).
 HOST = "host.docker.internal"
-# What that name stands for: the bridge of an engine on Linux, the gateway of Docker Desktop.
+# The address of that name: the bridge of an engine on Linux, the gateway of Docker Desktop.
 HOST_NETWORKS = "172.16.0.0/12,192.168.65.0/24"
 LOGICAL_IDS = {
     "api": "ApiFunction",
@@ -33,7 +33,7 @@ LOGICAL_IDS = {
 
 
 def in_container(declared: dict[str, str], endpoint_url: str) -> dict[str, str]:
-    """A function's variables as they are right in a container. declared: those of the function on the local stack.
+    """Returns a function's variables for a container. declared: those of the function on the local stack.
 
     sam local passes on only what the template declares, and AWS_ENDPOINT_URL only if parameter EndpointUrl is set.
     """
@@ -46,7 +46,7 @@ def in_container(declared: dict[str, str], endpoint_url: str) -> dict[str, str]:
 
 
 def variables(aws: Any, functions: dict[str, str], endpoint_url: str) -> dict[str, dict[str, str]]:
-    """Logical id -> variables. aws: a Lambda client. functions: physical name by role."""
+    """Returns logical id -> variables. aws: a Lambda client. functions: physical name by role."""
     return {
         LOGICAL_IDS[role]: in_container(
             aws.get_function_configuration(FunctionName=name)["Environment"]["Variables"], endpoint_url
@@ -56,7 +56,7 @@ def variables(aws: Any, functions: dict[str, str], endpoint_url: str) -> dict[st
 
 
 def hint(endpoint_url: str) -> str:
-    """What the user has to do so that a container reaches the stack; empty if it does."""
+    """Returns what the user has to do so that a container reaches the stack; empty if it does."""
     bridge, port = _bridge(), urlsplit(endpoint_url).port
     if bridge is None or _answers(bridge, port):
         return ""
@@ -67,8 +67,10 @@ def hint(endpoint_url: str) -> str:
 
 
 def _bridge() -> str | None:
-    """This machine's address on the network of the containers; None if they reach our loopback, as with Docker Desktop,
-    or if there is no engine."""
+    """Returns this machine's address on the network of the containers.
+
+    None if they reach our loopback, as with Docker Desktop, or if there is no engine.
+    """
     wanted = ["docker", "network", "inspect", "bridge", "--format", "{{(index .IPAM.Config 0).Gateway}}"]
     try:
         done = subprocess.run(wanted, capture_output=True, text=True, timeout=20, check=True)  # noqa: S603
