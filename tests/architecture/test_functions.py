@@ -72,7 +72,7 @@ OWN_LOADED_LATER = {
         "domain.collection",
         "domain.job",
         "facades",
-        "flow.sweep.broken",
+        "flow.retention",
         "flow.series.catch_up",
         "flow.runs.execute",
         "flow.jobs.change",

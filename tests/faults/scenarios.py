@@ -36,7 +36,7 @@ from sweephand.flow.jobs import change, drafts, lookup
 from sweephand.flow.jobs.change import Wish
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.manual import manual, rerun
-from sweephand.flow.manual.unless_active import run_unless_active
+from sweephand.flow.manual.manual import run_unless_active
 from sweephand.flow.operations import verbs as operations
 from sweephand.flow.runs import edits, results
 from sweephand.flow.tenants import access, signing, subscriptions, tenancy
@@ -202,7 +202,7 @@ class OutOfReach(Scenario):
     """The target cannot be reached for ten days, here two minutes: its schedule is switched off, and that is told."""
 
     name = "out-of-reach"
-    constants = {"domain.runs.deactivation.LIMIT": 2 * TICK}  # noqa: RUF012 - as declared
+    constants = {"flow.lifecycle.unreachable.LIMIT": 2 * TICK}  # noqa: RUF012 - as declared
 
     def history(self, at: Play) -> None:
         at.scene.endpoint.answer = lambda call: OK if call.planned_at in minutes(1, 3) else DOWN
@@ -1313,7 +1313,7 @@ class ByCalendar(Scenario):
     """A job names a calendar; the calendar is changed so that the day is over, its user follows, and both go."""
 
     name = "by-calendar"
-    constants = {"flow.calendars.followers.STRETCH_S": -1}  # noqa: RUF012 - as declared; a stretch for each page
+    constants = {"flow.calendars.calendars.STRETCH_S": -1}  # noqa: RUF012 - as declared; a stretch for each page
 
     def history(self, at: Play) -> None:
         world = at.scene.world

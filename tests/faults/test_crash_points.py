@@ -15,8 +15,8 @@ from tests.faults.scenarios import SCENARIOS, Retry
 
 ELSEWHERE = {
     "flow/runs/perform._put_event put": "tests/unit/flow/test_inner_actions.py: the call of an event action itself",
-    "flow/runs/actual_start.follow send_one": "tests/unit/flow: a run that starts over 60 s late moves its series",
-    "flow/runs/actual_start.follow transact": "the same",
+    "flow/runs/execute._follow_start send_one": "tests/unit/flow: a run that starts over 60 s late moves its series",
+    "flow/runs/execute._follow_start transact": "the same",
     "flow/series/catch_up._restarted send": (
         "tests/unit/flow/test_actual_start.py: an interval that is found minutes late"
     ),
@@ -31,8 +31,8 @@ ELSEWHERE = {
     "flow/job_parts/clean_up_rows.note_delay update": (
         "tests/unit/flow/test_unbegun.py: a second passes while a delete is written"
     ),
-    "flow/deletes/not_begun._drop_catch_ups delete": "tests/unit/flow/test_unbegun.py: what no tick had sent",
-    "flow/deletes/not_begun._drop_catch_ups query_all": "the same",
+    "flow/deletes/clean_up._drop_catch_ups delete": "tests/unit/flow/test_unbegun.py: what no tick had sent",
+    "flow/deletes/clean_up._drop_catch_ups query_all": "the same",
     "store/jobs/directory.is_name_taken get": "tests/contract/native/test_jobs.py: a job gets another name",
     "store/runs/ledger.finish_without_attempt carry_out": "tests/unit/flow/test_unbegun.py: a schedule that is gone",
     "store/tenants/rates.count_descendant update": "tests/unit/flow/test_budgets.py: a run that another one started",
@@ -48,11 +48,9 @@ ELSEWHERE = {
         "under a race that is known and allowed: a run within a line of missed ones"
     ),
     "flow/audit/reconcile._settle update": "tests/unit/flow/test_audit.py",
-    "flow/lifecycle/unused_schedules._ask_again update": (
-        "tests/contract/sap/test_unused.py: what was touched meanwhile"
-    ),
-    "flow/lifecycle/unused_schedules._ask_again update 2": "the same",
-    "flow/series/releasing.go_on send_one": "test_held_model.py: more schedules than one look releases",
+    "flow/lifecycle/ended_jobs._ask_again update": ("tests/contract/sap/test_unused.py: what was touched meanwhile"),
+    "flow/lifecycle/ended_jobs._ask_again update 2": "the same",
+    "flow/series/holding.go_on send_one": "test_held_model.py: more schedules than one look releases",
     "store/calendars/calendars.read_version get": (
         "under a fault: the answer to a change was lost; and a list of the API"
     ),

@@ -66,14 +66,14 @@ ORDERINGS = {
     ),
     "deadline-row-before-message": _ordering("near-deadline", *ENDS, then="flow/runs/settle._send_deadline send_one"),
     "error-action-row-before-message": _ordering(
-        "error-action", "store/runs/ledger.claim_first put", then="flow/runs/reactions.start_reaction send_one"
+        "error-action", "store/runs/ledger.claim_first put", then="flow/runs/chained_runs.start_reaction send_one"
     ),
     "manual-row-before-message": _ordering(
         "by-hand", "flow/manual/manual.start transact", then="flow/runs/chained_runs.send send_one"
     ),
     "result-before-pointer": _ordering("cancel", *ENDS, then="flow/runs/results.end_from_outside send_one"),
     "line-before-taking-out": _ordering(
-        "unreadable", *ENDS, "flow/sweep/broken.take_out send_one", then="flow/sweep/broken.take_out update"
+        "unreadable", *ENDS, "flow/sweep/sweep.take_out send_one", then="flow/sweep/sweep.take_out update"
     ),
     "kept-before-split": _ordering(
         "catch-up-latest", "flow/series/catch_up.split send", then="flow/series/catch_up.split transact"

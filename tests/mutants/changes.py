@@ -127,7 +127,7 @@ CHANGES = {
         "domain/runs/admission.py", "_after_lost", "run.lost_in_attempt < MAX_LOST:", "run.lost < MAX_LOST:"
     ),
     "a-lost-call-leaves-no-trace": Change(
-        "domain/runs/run_body.py", "attempt_bodies", "if run.lost_calls:", "if False:"
+        "domain/runs/run_file.py", "attempt_bodies", "if run.lost_calls:", "if False:"
     ),
     "nothing-is-passed-on": Change("flow/runs/execute.py", "_passed_on", "if here is not Lane.FAST or", "if True or"),
     "a-retry-stays-where-its-message-came": Change(
@@ -230,7 +230,7 @@ CHANGES = {
         "domain/runs/retry.py", "RetryPolicy.max_attempts", "(self.immediate + 1)", "(self.immediate + 2)"
     ),
     "ten-tries-are-ten-days": Change(
-        "domain/runs/deactivation.py",
+        "flow/lifecycle/unreachable.py",
         "is_due",
         "failed_at - streak.since >= LIMIT",
         "failed_at - streak.since >= LIMIT / 10",

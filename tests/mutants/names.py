@@ -80,7 +80,7 @@ NEAR = {
     "store/index/suspended": ("flow/test_suspended.py",),
     "store/tenants/tenants": ("flow/test_create.py", "flow/test_suspended.py"),
     "store/index/next_run_index": ("store/test_waiting.py", "flow/test_sweep.py"),
-    "flow/sweep/broken": ("flow/test_sweep.py",),
+    "flow/sweep/sweep": ("flow/test_sweep.py",),
     "flow/series/catch_up": ("flow/test_misfire.py",),
     "flow/jobs/change": ("flow/test_changes.py",),
     "flow/deletes/clean_up": ("flow/test_deletes.py",),

@@ -57,7 +57,10 @@ BROKEN = {
         "flow/runs/settle.py", "settle", "= _write(", "after.deadline_at and _send_deadline(world, lane, after)"
     ),
     "error-action-row-before-message": TooEarly(
-        "flow/runs/reactions.py", "start_reaction", "ledger.claim_first(", SEND.format(run="started", lane="own_lane")
+        "flow/runs/chained_runs.py",
+        "start_reaction",
+        "ledger.claim_first(",
+        SEND.format(run="started", lane="own_lane"),
     ),
     "manual-row-before-message": TooEarly(
         "flow/manual/manual.py",
@@ -69,7 +72,7 @@ BROKEN = {
         "flow/runs/results.py", "end_from_outside", "ledger.finish_from_outside(", SEND.format(run="ended", lane="lane")
     ),
     "line-before-taking-out": TooEarly(
-        "flow/sweep/broken.py",
+        "flow/sweep/sweep.py",
         "take_out",
         "ledger.finish_without_attempt(",
         "world.table.update(row.pk, row.sk, [assign(ScheduleItem.state_reason, None)])",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sweephand.flow.operations.kinds import KINDS
+from sweephand.flow.operations.verbs import KINDS
 from sweephand.security.caller import TENANT_SCOPES
 from tests.contract.native.api import CANARY
 from tests.contract.native.everything import body_of, furnish, send, title

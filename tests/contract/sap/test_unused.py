@@ -10,7 +10,7 @@ from sweephand.domain.collection import Retention
 from sweephand.domain.occurrences.index_row import Waits
 from sweephand.domain.schedule import ScheduleState
 from sweephand.flow.jobs import lookup
-from sweephand.flow.lifecycle import unused_schedules
+from sweephand.flow.lifecycle import ended_jobs
 from sweephand.flow.tenants import tenancy
 from sweephand.store.dynamo import keys
 from tests.contract.sap.api import TENANT
@@ -203,7 +203,7 @@ def test_a_row_that_a_change_has_put_meanwhile_stays(api):
     """Who found the schedule switched on had read it before it went off again."""
     job, schedule = off_for_good(api)
 
-    unused_schedules.look(
+    ended_jobs.look_at_unused(
         api.stage.world, job, replace(schedule, state=ScheduleState.ACTIVE), Retention(ended_job_days=0)
     )
 
@@ -214,6 +214,6 @@ def test_a_row_that_went_with_its_job_does_not_come_back(api):
     job, schedule = off_for_good(api)
     api.stage.world.table.delete(keys.job(TENANT, job.id), keys.unused(schedule.id))
 
-    unused_schedules.look(api.stage.world, job, schedule, Retention(ended_job_days=0))
+    ended_jobs.look_at_unused(api.stage.world, job, schedule, Retention(ended_job_days=0))
 
     assert waiting(api) == []

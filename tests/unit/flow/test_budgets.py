@@ -16,7 +16,7 @@ from sweephand.flow.jobs import change
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.jobs.requested import Wish
 from sweephand.flow.manual import manual, rerun
-from sweephand.flow.runs.run_budgets import RUNS_STEP
+from sweephand.flow.rates import RUNS_STEP
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import FlowMemory
 from sweephand.store.dynamo.table import RunItem

@@ -17,7 +17,7 @@ from sweephand.domain.occurrences.index_row import SweepText
 from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded, SweephandError, Unavailable
-from sweephand.flow.calendars import calendars, followers
+from sweephand.flow.calendars import calendars
 from sweephand.flow.job_parts import named_calendars
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.tenants import tenancy
@@ -373,8 +373,8 @@ def test_another_description_is_a_version_that_plans_nothing(stage: Stage) -> No
 
 
 def test_a_second_change_during_the_work_begins_it_anew(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(followers, "PAGE", 1)
-    monkeypatch.setattr(followers, "STRETCH_S", -1.0)
+    monkeypatch.setattr(calendars, "PAGE", 1)
+    monkeypatch.setattr(calendars, "STRETCH_S", -1.0)
     make(stage)
     users = [stage.create(MINUTELY, name=f"user {n}") for n in range(4)]
     change(stage, **minutes(100, 101))
@@ -394,14 +394,14 @@ def test_a_user_that_cannot_follow_now_follows_later_and_holds_up_no_other(
 ) -> None:
     make(stage)
     users = [stage.create(MINUTELY, name=f"user {n}") for n in range(3)]
-    follow = followers._follow
+    follow = calendars._follow
     until = stage.clock.now() + timedelta(seconds=30)
 
     def failing(world: Any, tenant: str, job_id: str) -> bool:
         busy = job_id == users[0].job.id and stage.clock.now() < until
         return not busy and follow(world, tenant, job_id)
 
-    monkeypatch.setattr(followers, "_follow", failing)
+    monkeypatch.setattr(calendars, "_follow", failing)
     change(stage, **minutes(10, 12))
     stage.run(5)
     waiting = [mathematics.references(stage.stored(each).packed) == [head(stage).reference] for each in users]
@@ -454,8 +454,8 @@ FAULTS: list[Fault] = [crash_before, crash_after, answer_lost, refused]
 def test_whatever_becomes_of_a_call_all_users_follow_and_nothing_is_lost(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, fault: Fault, operation: str, nth: int
 ) -> None:
-    monkeypatch.setattr(followers, "PAGE", 1)
-    monkeypatch.setattr(followers, "STRETCH_S", -1.0)
+    monkeypatch.setattr(calendars, "PAGE", 1)
+    monkeypatch.setattr(calendars, "STRETCH_S", -1.0)
     make(stage)
     users = [stage.create(MINUTELY, name=f"user {n}") for n in range(2)]
     stage.run(90)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sweephand.domain.job import JobDraft, Pause, Payload, ScheduleDraft
-from sweephand.domain.jobs.revision import Entry
+from sweephand.domain.jobs.job_state import Entry
 from sweephand.errors import Unavailable
 from sweephand.flow.job_parts.change_log import By, Operation
 from sweephand.flow.jobs import change, creation, lookup

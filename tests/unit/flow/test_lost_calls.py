@@ -10,8 +10,7 @@ import pytest
 from sweephand.domain.instants import text_ms
 from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.runs.admission import MAX_LOST_LAST
-from sweephand.domain.runs.run_body import attempt_bodies
-from sweephand.domain.runs.run_file import Format, lines
+from sweephand.domain.runs.run_file import Format, attempt_bodies, lines
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.store.views import runs as views
 from tests.support.endpoint import BUSY, OK

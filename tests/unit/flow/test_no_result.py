@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sweephand.domain.run import Outcome, Reason, State, Verdict
-from sweephand.domain.runs.run_body import attempt_bodies
+from sweephand.domain.runs.run_file import attempt_bodies
 from sweephand.errors import Conflict
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.runs import results

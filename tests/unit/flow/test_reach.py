@@ -13,11 +13,11 @@ from sweephand.domain.collection import Events
 from sweephand.domain.event import EventType
 from sweephand.domain.job import Pause
 from sweephand.domain.run import Kind, Outcome, State
-from sweephand.domain.runs.deactivation import Streak, target_of
 from sweephand.domain.schedule import ScheduleState, StateReason
 from sweephand.flow.jobs.drafts import as_stored
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.jobs.requested import Wish
+from sweephand.flow.lifecycle.unreachable import Streak, target_of
 from sweephand.flow.manual import manual
 from sweephand.store.dynamo.table import RevisionItem
 from tests.support.endpoint import BUSY, DOWN, OK, WRONG

@@ -10,7 +10,7 @@ import pytest
 from sweephand.actions.call import Call
 from sweephand.domain.instants import text_ms
 from sweephand.domain.run import Kind, Outcome, Reason, Run, State
-from sweephand.domain.runs.run_body import attempt_bodies
+from sweephand.domain.runs.run_file import attempt_bodies
 from sweephand.domain.schedule import Lane, ScheduleState
 from sweephand.flow.manual import manual
 from sweephand.flow.runs import results

@@ -14,7 +14,7 @@ from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import ScheduleState
 from sweephand.errors import SweephandError
 from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.series import releasing
+from sweephand.flow.series import holding
 from sweephand.flow.sweep import sweep
 from sweephand.flow.tenants import tenancy
 from sweephand.store.dynamo import keys
@@ -400,8 +400,8 @@ def test_the_audit_finds_nothing_wrong_with_what_is_held(stage: Stage) -> None:
 @pytest.mark.parametrize("page", [1, 2, 5])
 def test_a_release_goes_on_where_it_was_cut_off(stage: Stage, monkeypatch: pytest.MonkeyPatch, page: int) -> None:
     """A stretch that takes too long leaves the rest to the next message; if that is lost, to the row."""
-    monkeypatch.setattr(releasing, "PAGE", page)
-    monkeypatch.setattr(releasing, "STRETCH_S", -1.0)
+    monkeypatch.setattr(holding, "PAGE", page)
+    monkeypatch.setattr(holding, "STRETCH_S", -1.0)
     for name in ("b", "c"):
         tenancy.create_collection(stage.world, tenancy.named(TENANT, name))
     tenancy.switch_tenant(stage.world, TENANT, on=False)

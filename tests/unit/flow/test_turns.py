@@ -11,7 +11,7 @@ import pytest
 
 from sweephand.errors import Unavailable
 from sweephand.flow.jobs import lookup
-from sweephand.flow.jobs.change_queue import LASTS
+from sweephand.flow.jobs.change import LASTS
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.jobs.requested import Wish
 from sweephand.store.dynamo import keys

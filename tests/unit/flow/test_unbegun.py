@@ -15,7 +15,7 @@ from sweephand.domain.job import DEFAULT_COLLECTION, Pause
 from sweephand.domain.message import Pointer, occurrence
 from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import Lane
-from sweephand.flow.deletes import clean_up, not_begun
+from sweephand.flow.deletes import clean_up
 from sweephand.flow.job_parts import clean_up_rows
 from sweephand.flow.jobs import deletion, lookup
 from sweephand.flow.jobs.lookup import Planned
@@ -373,7 +373,7 @@ def test_the_second_that_passes_while_the_delete_is_written_counts(stage: Stage)
 def test_a_backlog_of_more_rows_than_a_look_takes_follows_in_further_looks(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(not_begun, "ROWS_AT_ONCE", 15)
+    monkeypatch.setattr(clean_up, "ROWS_AT_ONCE", 15)
     planned = backlog(stage, 10, *[EACH_SECOND] * 4)
 
     stage.delete(planned)

@@ -11,7 +11,7 @@ from sweephand.domain.run import Kind, State
 from sweephand.flow.idempotency import Once
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.manual import manual
-from sweephand.flow.manual.unless_active import Answered, run_unless_active
+from sweephand.flow.manual.manual import Answered, run_unless_active
 from sweephand.flow.runs import results
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage
@@ -99,7 +99,7 @@ def test_an_error_action_holds_up_nothing(stage: Stage) -> None:
 def test_a_start_that_waits_for_days_is_found_behind_many_later_runs(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sweephand.flow.manual.unless_active.LOOKED_AT_MOST", 3)
+    monkeypatch.setattr("sweephand.flow.manual.manual.LOOKED_AT_MOST", 3)
     stage.endpoint.script = [BUSY]
     planned = stage.create(NEVER, action=stage.action(retry=fixed(30 * 86_400)))
     first = ask(stage, planned)

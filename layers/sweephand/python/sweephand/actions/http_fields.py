@@ -11,7 +11,7 @@ from sweephand.actions.headers import MASK
 from sweephand.actions.kind import ANSWER_TIMEOUT_S, CALLBACK_TIMEOUT_S, ON_ACCEPTED, Reading, within
 from sweephand.domain.members import fields as read
 from sweephand.domain.members.fields import below
-from sweephand.domain.runs import statuses
+from sweephand.domain.runs import retry
 from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.json_schema import Members, items, one_of, text, whole
 from sweephand.security.guard import check_url
@@ -45,7 +45,7 @@ class OutcomeRules:
 
     def is_success(self, status: int) -> bool:
         """Says whether a status counts as a success."""
-        return statuses.holds(self.success_statuses, status)
+        return retry.holds(self.success_statuses, status)
 
 
 _QUERY_SECRET = re.compile(
@@ -145,7 +145,7 @@ def _parse_statuses(value: object, field: str) -> tuple[str, ...]:
         raise InvalidRequest(field, f'must be a list of 1 to 20 strings such as "2xx", not {read.shown(value)}')
     wrong = Mistakes()
     for position, item in enumerate(value):
-        found = statuses.bounds(item) if isinstance(item, str) else None
+        found = retry.bounds(item) if isinstance(item, str) else None
         path = f"{field}[{position}]"
         if found is None:
             reason = f'must be a string such as "2xx", "204" or "200-299", not {read.shown(item)}'

@@ -186,7 +186,7 @@ class ActionDraft:
 
 @dataclass(frozen=True)
 class Asked:
-    """A request to which the rule of domain.occurrences.nothing_left applies.
+    """A request to which the rule of flow.jobs.last_instant applies.
 
     active: the request's member; None if it was not sent. within_job: the schedule is part of its job's body.
     """
@@ -200,7 +200,7 @@ class ScheduleDraft:
     """A schedule that a caller asks for. timing: the members of schedules.timing as the caller wrote them.
 
     book: the current references of the calendars that it names, by name. because: why the service itself switches it
-    off. hooks, attributes: None keeps the stored ones. asked: set if the rule of domain.occurrences.nothing_left
+    off. hooks, attributes: None keeps the stored ones. asked: set if the rule of flow.jobs.last_instant
     applies.
     """
 

@@ -64,8 +64,8 @@ class Schedule:
     left out and nothing is sent, unless all of it is.
     collection: of its job. held_from: the earliest instant not yet sent while its collection or tenant is disabled;
     next_run_at is then only the next check. completed_at: set once COMPLETED. unreachable: since when its target does
-    not answer (domain.runs.deactivation.Streak); None while it answers. hooks: hooks that replace those of its job
-    (domain.jobs.own_hooks.OwnHooks); None without any. attributes: JSON that only its job's facade reads.
+    not answer (flow.lifecycle.unreachable.Streak); None while it answers. hooks: hooks that replace those of its job
+    (domain.jobs.job_state.OwnHooks); None without any. attributes: JSON that only its job's facade reads.
     newer_packed: the timing by the current versions of its calendars, while it does not follow them yet. Set only in
     responses and never stored.
     """

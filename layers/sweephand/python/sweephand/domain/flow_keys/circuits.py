@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from enum import Enum, StrEnum, auto
 
 from sweephand.domain.flow_keys.flow_keys import CircuitRule
+from sweephand.domain.job import ActionSpec
 from sweephand.domain.run import UNREACHABLE, Outcome, Reason, Verdict
 
 READ_EACH_S = 5.0
@@ -74,3 +75,15 @@ def opens(failures: int, rule: CircuitRule) -> bool:
 
 def next_probe(rule: CircuitRule, now: datetime) -> datetime:
     return now + timedelta(seconds=rule.probe_s)
+
+
+_NOT_THE_TARGET = frozenset({"type", "method", "dialect", "roleArn", "region", "transportType"})
+
+
+def target_of(action: ActionSpec) -> str:
+    """Returns the address without its query; for other kinds, the kind and the members that name the target."""
+    url = action.params.get("url")
+    if isinstance(url, str):
+        return url.partition("#")[0].partition("?")[0]
+    names = [value for name, value in action.params.items() if isinstance(value, str) and name not in _NOT_THE_TARGET]
+    return " ".join([action.kind, *names])

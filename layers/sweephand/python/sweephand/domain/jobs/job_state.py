@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
 
-from sweephand.domain.job import Job, JobState
-from sweephand.domain.schedule import OVER, Schedule, ScheduleState, StateReason
+from sweephand.domain.job import HOOK_KINDS, Job, JobState
+from sweephand.domain.schedule import LIVE, OVER, Schedule, ScheduleState, StateReason
 
 
 def ended_state(schedules: Sequence[Schedule]) -> JobState | None:
@@ -41,3 +44,76 @@ def wanted_state(job: Job, active: bool) -> tuple[ScheduleState, StateReason | N
     if job.pause is not None:
         return ScheduleState.PAUSED, StateReason.BY_USER
     return ScheduleState.ACTIVE, None
+
+
+class HeldBy(StrEnum):
+    """The kind of holder. A disabled tenant or collection skips due occurrences; a paused flow key makes them wait."""
+
+    TENANT = "tenant"
+    COLLECTION = "collection"
+    FLOW_KEY = "flowKey"
+
+
+@dataclass(frozen=True)
+class Held:
+    """The tenant, collection or flow key that holds a job. since: when it was disabled or paused."""
+
+    by: HeldBy
+    name: str
+    since: datetime
+
+    @property
+    def skips(self) -> bool:
+        """Returns True if occurrences that fall due meanwhile are skipped."""
+        return self.by is not HeldBy.FLOW_KEY
+
+
+def as_held(schedule: Schedule, held: Held | None, now: datetime) -> Schedule:
+    """Returns the schedule as held, so that no occurrence is announced that will be skipped.
+
+    The sweep marks its row as held a little later.
+    """
+    if held is None or not held.skips or schedule.held_from is not None or schedule.state not in LIVE:
+        return schedule
+    return replace(schedule, held_from=min(schedule.next_run_at or now, now))
+
+
+@dataclass(frozen=True)
+class OwnHooks:
+    """The hooks of a schedule. version: the revision of the job that wrote them. names: in the order of HOOK_KINDS."""
+
+    version: int
+    names: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Returns the stored form: `7 onSuccess onMissed`."""
+        return " ".join((str(self.version), *self.names))
+
+    @classmethod
+    def of(cls, version: int, names: Collection[str]) -> OwnHooks:
+        return cls(version, tuple(name for name in HOOK_KINDS if name in names))
+
+    @classmethod
+    def read(cls, text: str | None) -> OwnHooks | None:
+        if text is None:
+            return None
+        version, *names = text.split(" ")
+        return cls(int(version), tuple(names))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One revision. revision: the job's number after the change. actor: a client id, None for the service itself.
+
+    before: None if the job was created. schedules: pairs of before and after for those that the caller changed, added
+    (before is None) or deleted (after is None). omitted: how many more changes did not fit into the item.
+    """
+
+    revision: int
+    at: datetime
+    actor: str | None
+    operation: str
+    before: Job | None
+    after: Job
+    schedules: tuple[tuple[Schedule | None, Schedule | None], ...] = ()
+    omitted: int = 0

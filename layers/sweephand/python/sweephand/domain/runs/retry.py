@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -12,7 +12,6 @@ from typing import Any, assert_never
 
 from sweephand.domain.members import fields
 from sweephand.domain.run import Outcome, Reason
-from sweephand.domain.runs import statuses
 from sweephand.errors import InvalidRequest, Mistakes
 
 LONGEST_S = 548 * 86_400
@@ -197,7 +196,7 @@ def _never_on(value: object, field: str) -> tuple[str, ...]:
 
 
 def _is_status(text: str) -> bool:
-    found = statuses.bounds(text)
+    found = bounds(text)
     return found is not None and found[0] <= found[1]
 
 
@@ -251,7 +250,7 @@ def longest_s(policy: RetryPolicy, attempt: int) -> float:
 def _worth_it(policy: RetryPolicy, outcome: Outcome) -> bool:
     if outcome.reason in policy.never_on:
         return False
-    if outcome.http_status is not None and statuses.holds(policy.never_on, outcome.http_status):
+    if outcome.http_status is not None and holds(policy.never_on, outcome.http_status):
         return False
     if policy.retry_on is RetryOn.ANY:
         return True
@@ -317,3 +316,21 @@ def _http_date(value: str, now: datetime) -> datetime | None:
         return datetime(year, _MONTHS.index(date["month"]) + 1, day, hour, minute, second, tzinfo=UTC)
     except ValueError:
         return None
+
+
+_FORM = re.compile(r"([1-5])xx|([1-5][0-9][0-9])(?:-([1-5][0-9][0-9]))?", re.ASCII)
+
+
+def bounds(text: str) -> tuple[int, int] | None:
+    """Returns the lowest and the highest status of an item; None if it has none of the forms."""
+    match = _FORM.fullmatch(text)
+    if match is None:
+        return None
+    if match[1]:
+        return int(match[1]) * 100, int(match[1]) * 100 + 99
+    return int(match[2]), int(match[3] or match[2])
+
+
+def holds(items: Iterable[str], status: int) -> bool:
+    """Returns True if the status is among the items. Ignores items that are not statuses."""
+    return any(found is not None and found[0] <= status <= found[1] for found in map(bounds, items))

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from sweephand.domain.instants import epoch_ms
-from sweephand.domain.jobs.revision import Entry
+from sweephand.domain.jobs.job_state import Entry
 from sweephand.domain.schedule import Schedule, StateReason
 from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer

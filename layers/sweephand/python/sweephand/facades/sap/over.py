@@ -1,6 +1,6 @@
 """Refuses to switch on a schedule that has nothing to run and would be over at once.
 
-A change of a recurring schedule is checked where it is made, by the table in domain/occurrences/nothing_left.py. This
+A change of a recurring schedule is checked where it is made, by the table in flow/jobs/last_instant.py. This
 module checks single instants, and the many schedules that `activationStatus` names at once.
 """
 

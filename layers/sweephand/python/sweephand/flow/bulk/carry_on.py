@@ -6,15 +6,15 @@ another.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 
 from sweephand.domain.message import Pointer, Subject, Unreadable, decode
-from sweephand.domain.operation import KEPT, Operation, OperationState, Page
+from sweephand.domain.operation import KEPT, Operation, OperationKind, OperationState, Page
 from sweephand.domain.schedule import Lane
 from sweephand.errors import SweephandError, Unavailable
 from sweephand.flow import events
-from sweephand.flow.bulk.works import clear, work_of
 from sweephand.flow.operations import verbs
 from sweephand.flow.verdict import AGAIN, DONE, Delivered, Verdict
 from sweephand.flow.world import World
@@ -166,3 +166,24 @@ def _give_up(world: World, operation: Operation, cause: str) -> Verdict:
     """Fails the operation if it still runs, even if a page got further than the operation read here."""
     verbs.give_up(world, operation, cause)
     return DONE
+
+
+Work = Callable[[World, Operation], Page]
+
+MODULES: Mapping[OperationKind, str] = {
+    OperationKind.REDRIVE: "redrive",
+    OperationKind.DELETE_JOBS: "delete_jobs",
+    OperationKind.PURGE_TENANT: "purge_tenant",
+    OperationKind.EXPORT_RUNS: "export_runs",
+}
+
+
+def work_of(kind: OperationKind) -> Work:
+    """Returns the `page` of the kind."""
+    work: Work = import_module(f"sweephand.flow.bulk.{MODULES[kind]}").page
+    return work
+
+
+def clear(world: World, operation: Operation) -> None:
+    """Removes what a cancelled operation has written. Raises Unavailable."""
+    import_module(f"sweephand.flow.bulk.{MODULES[operation.kind]}").clear(world, operation)

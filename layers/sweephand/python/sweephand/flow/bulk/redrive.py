@@ -3,12 +3,16 @@
 params: `ratePerMinute`, and either `runs`, the whole ids of a selection, or `group`, a group of errors, with `until`
 (epoch ms, leaves out later failures) and `archivedThrough` (epoch ms, up to where the group was archived at the
 request). cursor: `at`, how many of a selection are done, or `after`, the last run done of the group; `left`, the first
-runs that could not be run again, each with its reason; and the members of `one_by_one` and WAITS_FOR.
+runs that could not be run again, each with its reason; `open`, the whole ids of runs that have begun and are not known
+to have ended; `looks`, how many times in a row nothing had changed; and WAITS_FOR.
+
+Where the runs of a schedule exclude each other, one run ends before the next one begins: so runs of one redrive never
+overlap, whatever the overlap policy, and runs that end without having run count as failed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
@@ -18,20 +22,21 @@ from sweephand.domain.failure import Failure, Group
 from sweephand.domain.instants import from_ms
 from sweephand.domain.job import DEFAULT_COLLECTION
 from sweephand.domain.operation import WAITS_FOR, Operation, Page
-from sweephand.domain.run import FAILED, Kind, Run
+from sweephand.domain.run import FAILED, RAN, Kind, Run
 from sweephand.errors import Conflict, NotFound, SweephandError, Unavailable
-from sweephand.flow.bulk import one_by_one
 from sweephand.flow.errors import failures
 from sweephand.flow.manual import rerun
 from sweephand.flow.manual.rerun import Asking, Wanted
 from sweephand.flow.world import World
 from sweephand.store.dynamo.conditional import Cancelled
 from sweephand.store.errors import failures as store
+from sweephand.store.runs import overlap_slots
 
 SPAN_S = 10
 """Seconds over which one page spreads its messages; a pause takes effect after that."""
 LARGEST_PAGE = 200
 MOST_TOLD = 20
+FIRST_LOOK_S, LONGEST_LOOK_S = 1, 60
 USUAL_RATE, MOST_RATE = 60, 6_000
 """Runs a minute."""
 HELD_LOOK = timedelta(seconds=60)
@@ -49,8 +54,8 @@ def page(world: World, operation: Operation) -> Page:
     if (held := _held(world, operation)) is not None:
         return held
     rate = int(operation.params["ratePerMinute"])
-    before = one_by_one.read(operation.cursor)
-    open_, not_run = one_by_one.look(world, operation, before.open)
+    before = read(operation.cursor)
+    open_, not_run = look(world, operation, before.open)
     left = [*operation.cursor.get("left", ()), *not_run]
     first = max(world.clock.now(), operation.due_at or operation.started_at)
     batch = _next(world, operation, page_size(rate))
@@ -80,7 +85,7 @@ def page(world: World, operation: Operation) -> Page:
         done = seen_to + gone
         return Page(None, done, failed + gone, total=operation.done + done, result={"notRun": left[:MOST_TOLD]})
     pace_s = len(wanted) * 60 / rate
-    waits = one_by_one.after(before, open_, moved=bool(seen_to or not_run), waits=seen_to < len(batch.chosen))
+    waits = after(before, open_, moved=bool(seen_to or not_run), waits=seen_to < len(batch.chosen))
     cursor = {**mark, "left": left[:MOST_TOLD], **waits.cursor}
     return Page(cursor, seen_to, failed, due_at=first + timedelta(seconds=max(pace_s, waits.wait_s)))
 
@@ -189,7 +194,7 @@ def _begin(world: World, operation: Operation, each: _Next, due: datetime, open_
     if old.rerun_by == wanted.run.id:
         return wanted  # an earlier try of this page began it and was cut off; its message may be missing
     _check(old)
-    if wanted.alone and one_by_one.must_wait(world, wanted, open_):
+    if wanted.alone and must_wait(world, wanted, open_):
         return None
     done = rerun.write(world, wanted)
     if isinstance(done, Cancelled) and "run" not in done.refused:
@@ -202,3 +207,62 @@ def _check(old: Run) -> None:
         raise Conflict("it did not fail")
     if old.rerun_by is not None:
         raise Conflict(f"it was run again as {old.rerun_by}")
+
+
+MOST_OPEN = 100
+"""Limit of open runs, each of another schedule; the cursor names them all."""
+
+
+@dataclass(frozen=True)
+class Waits:
+    """The open runs, as whole ids, and the seconds until they are checked again (0 where none is open or waits)."""
+
+    open: tuple[str, ...] = ()
+    looks: int = 0
+    wait_s: int = 0
+
+    @property
+    def cursor(self) -> dict[str, Any]:
+        if not self.wait_s:
+            return {}
+        return {"open": list(self.open), "looks": self.looks, WAITS_FOR: "runs that exclude each other"}
+
+
+def read(cursor: Mapping[str, Any]) -> Waits:
+    return Waits(tuple(cursor.get("open", ())), int(cursor.get("looks", 0)))
+
+
+def after(before: Waits, open_: tuple[str, ...], *, moved: bool, waits: bool) -> Waits:
+    """Returns the next wait, which doubles while nothing changes. waits: a run that has not begun must wait."""
+    if not (open_ or waits):
+        return Waits()
+    looks = 0 if moved else before.looks + 1
+    return Waits(open_, looks, min(LONGEST_LOOK_S, FIRST_LOOK_S * 2 ** min(looks, 10)))
+
+
+def look(world: World, operation: Operation, runs: Sequence[str]) -> tuple[tuple[str, ...], list[dict[str, str]]]:
+    """Returns the runs that are still open, and the failed runs whose repetition ended without running, with reasons.
+
+    A run that is no longer in the ledger counts as ended.
+    """
+    assert operation.tenant is not None
+    by_id = {run.id: run for run in store.in_ledger(world.table, operation.tenant, runs)}
+    found = [by_id[each] for each in runs if each in by_id]
+    return tuple(run.id for run in found if not run.finished), [
+        {"runId": str(run.rerun_of), "reason": _why(run)} for run in found if run.finished and run.state not in RAN
+    ]
+
+
+def _why(run: Run) -> str:
+    """Returns the reason in words, for the result of the operation."""
+    why = f", {run.reason}" if run.reason is not None else ""
+    return f"its run {run.id} ended as {run.state}{why}"
+
+
+def must_wait(world: World, wanted: Wanted, open_: Collection[str]) -> bool:
+    """Says whether an earlier run of this redrive is open, or another run already waits for the active one."""
+    owner = wanted.run.schedule_id
+    if len(open_) >= MOST_OPEN or any(each.partition("_")[0] == owner for each in open_):
+        return True
+    slot, rows = overlap_slots.look(world.table, wanted.run)
+    return slot.queued in rows and not rows[slot.queued].finished

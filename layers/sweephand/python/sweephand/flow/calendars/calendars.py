@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from typing import Any
 
 from sweephand.domain.calendar import Calendar, Version, reference_of
-from sweephand.errors import Conflict, NotFound, PreconditionFailed, Unavailable
-from sweephand.flow.calendars import followers
+from sweephand.domain.message import Pointer, Subject
+from sweephand.domain.occurrences.index_row import WAKE
+from sweephand.domain.schedule import Lane
+from sweephand.errors import Conflict, InvalidRequest, NotFound, PreconditionFailed, Unavailable
+from sweephand.flow.jobs.change import follow_calendars
 from sweephand.flow.world import World
+from sweephand.messaging.run_queue import Delivery
 from sweephand.store.calendars import calendars as store
-from sweephand.store.dynamo.conditional import Cancelled
+from sweephand.store.dynamo.conditional import Cancelled, Refused
 from sweephand.store.tenants import tenants
 from sweephand.store.views import calendars as views
 
@@ -81,7 +85,7 @@ def change(
         ops = store.change_ops(world.table, before, after, actor, world.settings.shards)
         if not isinstance(world.table.transact(ops), Cancelled) or _is_written(world, after):
             if after.reference != before.reference:
-                followers.begin(world, tenant, name)
+                begin(world, tenant, name)
             return after
     raise Unavailable("too many concurrent changes to this calendar; try again")
 
@@ -111,3 +115,62 @@ def delete(world: World, tenant: str, name: str, if_match: int | None) -> None:
 def _ms(instant: datetime) -> datetime:
     """Rounds down to milliseconds, the precision of the table."""
     return instant.replace(microsecond=instant.microsecond // 1000 * 1000)
+
+
+STRETCH_S = 10.0
+"""Time limit of one message: well within an executor's lease."""
+
+PAGE = 25
+
+
+def pointer(tenant: str, name: str, at: datetime) -> Pointer:
+    return Pointer(tenant, name, None, name, at, subject=Subject.REPLAN)
+
+
+def begin(world: World, tenant: str, name: str) -> None:
+    """Sends the first message, right after the change. If that fails, the next sweep sends it."""
+    now = world.clock.now()
+    try:
+        world.queue.send_one(Delivery(pointer(tenant, name, now), now, Lane.FAST))
+    except Unavailable:
+        world.journal.warning("the schedules of a calendar follow it with the next tick", tenant=tenant)
+
+
+def go_on(world: World, asked: Pointer) -> None:
+    """Does one stretch, then sends a message for the rest; if that is lost, the row sends it."""
+    tenant, name = asked.tenant, asked.run
+    item = store.read_replan(world.table, tenant, name)
+    if item is None:
+        return
+    deadline = world.clock.monotonic() + STRETCH_S
+    left = bool(item.left)
+    for page in _pages(store.users(world.table, tenant, name, item.cursor, PAGE)):
+        for job_id in page:
+            left = not _follow(world, tenant, job_id) or left
+        if world.clock.monotonic() > deadline:
+            again = world.clock.now()
+            saved = store.go_on(world.table, item, cursor=page[-1], left=left, at=again + WAKE)
+            if not isinstance(saved, Refused):
+                world.queue.send_one(Delivery(pointer(tenant, name, again), again, Lane.FAST))
+            return
+    if left:
+        store.go_on(world.table, item, cursor=None, left=False, at=world.clock.now() + WAKE)
+    else:
+        store.finish(world.table, tenant, name, item)
+
+
+def _pages(users: Iterator[str]) -> Iterator[list[str]]:
+    while page := list(islice(users, PAGE)):
+        yield page
+
+
+def _follow(world: World, tenant: str, job_id: str) -> bool:
+    """Replans the schedules of one job. Returns False if it must be tried again."""
+    try:
+        follow_calendars(world, tenant, job_id)
+    except NotFound:
+        return True  # deleted since
+    except (Conflict, InvalidRequest, Unavailable) as refused:
+        world.journal.warning("a job follows its calendar later", tenant=tenant, job=job_id, reason=refused.reason)
+        return False
+    return True

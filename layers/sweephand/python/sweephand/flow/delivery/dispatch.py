@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from functools import partial
 
-from sweephand.domain.message import Subject, Unreadable, decode
+from sweephand.domain.message import Pointer, Subject, Unreadable, decode
 from sweephand.domain.run import FAILED, Kind, State
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Unavailable
@@ -19,8 +19,13 @@ from sweephand.telemetry import where
 from sweephand.threads import Threads
 
 with lazy():
-    from sweephand.flow.delivery import wake_ups
+    from sweephand.flow.calendars import calendars
+    from sweephand.flow.deletes import clean_up
+    from sweephand.flow.flow_keys import waiting_line
+    from sweephand.flow.jobs import completion, large_changes
+    from sweephand.flow.lifecycle import ended_jobs, pause_end
     from sweephand.flow.runs import ecs_tasks
+    from sweephand.flow.series import holding
 
 _at_once = Threads("run").map
 
@@ -82,7 +87,7 @@ def _one(world: World, lane: Lane, request_id: str, message: Delivered, rows: ga
         return _other(world, message, str(unreadable))
     if pointer.subject is Subject.RUN:
         return execute.carry_out(world, lane, request_id, message, pointer, rows)
-    wake_ups.look(world, pointer)
+    look(world, pointer)
     return DONE
 
 
@@ -107,3 +112,23 @@ def _measure(world: World, verdicts: Collection[Verdict]) -> None:
     }
     if any(values.values()):
         world.journal.measure(**{name: found for name, found in values.items() if found})
+
+
+def look(world: World, pointer: Pointer) -> None:
+    match pointer.subject:
+        case Subject.SCHEDULE:
+            completion.look(world, pointer)
+        case Subject.CLEAN_UP:
+            clean_up.clean(world, pointer)
+        case Subject.RESUME:
+            pause_end.look(world, pointer)
+        case Subject.CHANGE:
+            large_changes.look(world, pointer)
+        case Subject.RELEASE:
+            holding.go_on(world, pointer)
+        case Subject.REPLAN:
+            calendars.go_on(world, pointer)
+        case Subject.FLOW:
+            waiting_line.look(world, pointer)
+        case Subject.ENDED:
+            ended_jobs.look(world, pointer)

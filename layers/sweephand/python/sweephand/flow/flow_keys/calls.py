@@ -14,14 +14,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sweephand.domain.flow_keys import circuits, flow_keys
-from sweephand.domain.flow_keys.circuits import Circuit, Sign
+from sweephand.domain.flow_keys.circuits import Circuit, Sign, target_of
 from sweephand.domain.flow_keys.flow_key_lines import Patience
 from sweephand.domain.flow_keys.flow_keys import Enter, Go, Join, Leave, Stay, Wait, Why, holder
 from sweephand.domain.job import Job
 from sweephand.domain.occurrences.lateness import Policy
 from sweephand.domain.run import WAITS, Kind, Outcome, Reason, Run, State
 from sweephand.domain.runs.admission import MAX_AGE, End, Seen
-from sweephand.domain.runs.targets import target_of
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Unavailable
 from sweephand.flow.flow_keys import turnstiles

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from sweephand.domain.job import Payload
+from sweephand.domain.schedule import Schedule
+
+if TYPE_CHECKING:
+    from sweephand.store.jobs.own_hooks import ByName
+
+from collections.abc import Iterable
 from enum import StrEnum
 
 from sweephand.domain.job import Job
-from sweephand.domain.jobs.revision import Entry
-from sweephand.domain.schedule import Schedule
+from sweephand.domain.jobs.job_state import Entry
 from sweephand.flow.world import World
 
 
@@ -61,3 +69,17 @@ def _callers_members(schedule: Schedule | None) -> object:
         return None
     members = schedule.name, schedule.timing, schedule.active, schedule.policies, schedule.payload_version
     return *members, schedule.hooks, schedule.attributes
+
+
+@dataclass(frozen=True)
+class Step:
+    """A schedule's change. before: the row as read; None: it is new. after: as requested; None: it is deleted.
+
+    at: the instant of a new one-time timing. payload, hooks: written under the versions that `after` names.
+    """
+
+    before: Schedule | None
+    after: Schedule | None
+    at: datetime | None = None
+    payload: Payload | None = None
+    hooks: ByName | None = None

@@ -14,7 +14,7 @@ from typing import Any
 from sweephand.domain.calendar import MOST_OF_A_JOB, Calendar
 from sweephand.domain.schedule import OVER, Schedule
 from sweephand.errors import InvalidRequest, QuotaExceeded
-from sweephand.flow.job_parts.step import Step
+from sweephand.flow.job_parts.change_log import Step
 from sweephand.flow.world import World
 from sweephand.schedules.calendars import calendar_uses
 from sweephand.schedules.calendars import calendars as mathematics

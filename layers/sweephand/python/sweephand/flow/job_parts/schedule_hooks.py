@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from sweephand import actions
 from sweephand.domain.job import HOOKS, ActionDraft, ActionSpec, Beside, Job
-from sweephand.domain.jobs.own_hooks import OwnHooks
+from sweephand.domain.jobs.job_state import OwnHooks
 from sweephand.domain.members.fields import below
 from sweephand.domain.run import Kind, Run
 from sweephand.domain.schedule import Schedule

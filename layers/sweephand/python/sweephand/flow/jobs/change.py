@@ -4,28 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
 
 from sweephand.domain.collection import CollectionState, Events, Usage
 from sweephand.domain.job import IN_JOBS_TRANSACTION, Job, JobDraft, Payload
-from sweephand.domain.jobs.revision import Entry
-from sweephand.domain.schedule import Schedule
+from sweephand.domain.jobs.job_state import Entry
+from sweephand.domain.message import Pointer, Subject
+from sweephand.domain.occurrences.index_row import Waits
+from sweephand.domain.schedule import Lane, Schedule
 from sweephand.errors import PreconditionFailed, QuotaExceeded, Unavailable
-from sweephand.flow.job_parts import clean_up_rows, pause_rows, quotas
-from sweephand.flow.job_parts.change_log import BY_SERVICE, By, Operation, entry
-from sweephand.flow.job_parts.step import Step
+from sweephand.flow.job_parts import clean_up_rows, quotas
+from sweephand.flow.job_parts.change_log import BY_SERVICE, By, Operation, Step, entry
 from sweephand.flow.jobs import completion, creation, drafts, large_changes, lookup, new_schedules, requested, steps
-from sweephand.flow.jobs.change_queue import Turns
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.jobs.requested import Scene, Wish
 from sweephand.flow.series import replan
-from sweephand.flow.series.replan import Effect
+from sweephand.flow.series.replan import LOOK_FURTHER_S, Effect
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
+from sweephand.messaging.run_queue import Delivery
+from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Cancelled, Op
-from sweephand.store.jobs import directory, history, jobs
+from sweephand.store.jobs import change_parts, directory, history, jobs, turns
 
 if TYPE_CHECKING:
     from sweephand.domain.calendar import Calendar
@@ -34,11 +37,12 @@ if TYPE_CHECKING:
 with lazy():
     from sweephand.flow import events
     from sweephand.flow.job_parts import named_calendars
-    from sweephand.flow.jobs import final_jobs
 
 SCHEDULES_MOST = 1_000
 TRIED_S = 9.0
 """No further try begins after this time if others keep changing the job: a request has 14 s, cold start included."""
+LASTS = timedelta(seconds=3)
+SHORTEST_WAIT_S, LONGEST_WAIT_S = 0.02, 0.5
 TRIES = 5
 TRIES_MOST = 40
 
@@ -209,7 +213,7 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
         *tenancy.move_ops(world, before, after, collection),
         *quotas.count_ops(world, before, after, seen),
         *tenancy.flow_key_ops(world, before.tenant, before.policies.get("flowKey"), after.policies.get("flowKey")),
-        *pause_rows.row_ops(world, before, after),
+        *row_ops(world, before, after),
         *calendar_ops,
         history.put_op(world.table, new),
     ]
@@ -217,7 +221,7 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
     done = world.table.transact(ops)
     if isinstance(done, Cancelled):
         _explain(world, new, done, seen)
-    pause_rows.send_ahead(world, before, after)
+    send_ahead(world, before, after)
     if many:
         changed = large_changes.followed(world, after)
     else:
@@ -244,7 +248,7 @@ def _check(world: World, planned: Planned, wanted: _Wanted) -> None:
 def _check_not_final(planned: Planned, by: By) -> None:
     """Raises Conflict for a final job. The service's own changes (retention, calendars) are always allowed."""
     if by.actor is not None and planned.job.policies.get("afterEnd") == "final":
-        final_jobs.check(planned.job, planned.schedules)
+        lookup.check(planned.job, planned.schedules)
 
 
 def _book(world: World, job: Job, wanted: Sequence[Wish]) -> Mapping[str, Calendar]:
@@ -314,3 +318,85 @@ def _sealed(world: World, after: Job, before: Job, parts: drafts.Parts) -> tuple
         if stored == sealed:
             return replace(after, secret_version=before.secret_version), {}
     return after, sealed
+
+
+class Turns:
+    """The turn of one change, as a context manager: gives it back at the end. (Decision 0052.)
+
+    It serialises concurrent changes of one job after the first conflict. A change without a conflict takes no turn and
+    pays nothing. A change that has lost a try waits for its turn (two write units): of fifty at once, one works and the
+    others poll, instead of all working in vain. A turn expires, so a process that dies in its turn delays the others
+    only until then.
+    """
+
+    def __init__(self, world: World, tenant: str, job_id: str) -> None:
+        self._world = world
+        self._job = tenant, job_id
+        self._owner: str | None = None
+        self._waits = 0
+
+    def wait(self, until: float) -> None:
+        """Waits, after a conflict, until it is this change's turn or `until` (monotonic) has come.
+
+        Waits only shortly if it has the turn already: then a change without a turn, or the sweeper, came in between.
+        """
+        if self._owner is not None:
+            self._pause()
+            return
+        owner = self._world.chance.new_id(self._world.clock.now())
+        while self._world.clock.monotonic() < until:
+            if turns.take(self._world.table, *self._job, owner, self._world.clock.now(), LASTS):
+                self._owner, self._waits = owner, 0
+                return
+            self._pause()
+
+    def _pause(self) -> None:
+        """Sleeps with jitter, longer each time, so that waiting changes do not crowd out the one that works."""
+        longest = min(LONGEST_WAIT_S, SHORTEST_WAIT_S * 2**self._waits)
+        self._waits += 1
+        self._world.clock.sleep(self._world.chance.uniform(0.0, longest))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, _raised: object, _trace: TracebackType | None) -> None:
+        """Gives the turn back, unless the process is being stopped: then the turn expires."""
+        if self._owner is None or (kind is not None and not issubclass(kind, Exception)):
+            return
+        try:
+            turns.give_back(self._world.table, *self._job, self._owner)
+        except Unavailable as unavailable:
+            reason = unavailable.reason
+            self._world.journal.warning("a turn was not given back; it will expire", job=self._job[1], reason=reason)
+
+
+AHEAD = timedelta(seconds=15)
+"""Time for the queue, the executor and a few hundred schedules. Nothing is left out if the resume takes longer."""
+
+
+def until_of(job: Job) -> datetime | None:
+    return job.pause.until if job.pause else None
+
+
+def row_ops(world: World, before: Job, after: Job) -> list[Op]:
+    """Returns the operations that keep the row exactly while the job has a pause with a set end."""
+    until = until_of(after)
+    if until == until_of(before):
+        return []
+    if until is None:
+        return [world.table.delete_op("wake resume", keys.job(after.tenant, after.id), keys.pause())]
+    at = until - AHEAD
+    return [change_parts.wake_op(world.table, after, keys.pause(), Waits.RESUME, at, world.settings.shards)]
+
+
+def send_ahead(world: World, before: Job, after: Job) -> None:
+    """Sends the end of a pause if it is so near that the sweep might see the row too late. The row sends it again."""
+    until = until_of(after)
+    if until is None or until == until_of(before):
+        return
+    now = world.clock.now()
+    if until - AHEAD > now + timedelta(seconds=world.settings.look_ahead_s + LOOK_FURTHER_S):
+        return
+    pointer = Pointer(after.tenant, after.id, None, "end", until, subject=Subject.RESUME)
+    if world.queue.send([Delivery(pointer, max(now, until - AHEAD), Lane.FAST)]):
+        world.journal.warning("the next tick sends the messages that were not sent", job=after.id)

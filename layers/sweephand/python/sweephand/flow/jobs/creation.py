@@ -33,7 +33,7 @@ from sweephand.store.tenants import usage
 
 with lazy():
     from sweephand.flow import events
-    from sweephand.flow.job_parts import named_calendars, step
+    from sweephand.flow.job_parts import change_log, named_calendars
     from sweephand.flow.jobs import completion, large_changes
 
 TRIES = 5
@@ -147,7 +147,7 @@ def _with_calendars(
     references = named_calendars.references(book)
 
     def ops(job: Job, schedules: Sequence[Schedule]) -> Sequence[Op]:
-        steps = [step.Step(None, schedule) for schedule in schedules]
+        steps = [change_log.Step(None, schedule) for schedule in schedules]
         return named_calendars.use_ops(world, job.id, steps, schedules, book)
 
     return tuple(replace(draft, book=references) for draft in wanted), ops
@@ -177,7 +177,7 @@ def _following_ops(
     Forty schedules with payloads, ten tags, secrets and an idempotency key are too many.
     """
     steps = [
-        step.Step(
+        change_log.Step(
             None, schedule, payload=parts.payloads.pop(schedule.id, None), hooks=parts.hooks.pop(schedule.id, None)
         )
         for schedule in schedules

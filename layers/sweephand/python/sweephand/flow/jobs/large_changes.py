@@ -18,7 +18,7 @@ from sweephand.domain.message import Pointer
 from sweephand.domain.occurrences.index_row import WAKE, Waits
 from sweephand.errors import Unavailable
 from sweephand.flow.job_parts import clean_up_rows, expiry
-from sweephand.flow.job_parts.step import Step
+from sweephand.flow.job_parts.change_log import Step
 from sweephand.flow.jobs import completion, steps
 from sweephand.flow.jobs.lookup import Planned, find
 from sweephand.flow.jobs.steps import CALLERS

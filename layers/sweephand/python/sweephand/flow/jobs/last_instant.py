@@ -1,4 +1,24 @@
-"""Applies the rule of domain.occurrences.nothing_left to a stored schedule and a changed job."""
+"""The rule for changes that leave a schedule no date, for callers whose `active` is the same as the service's.
+
+| before                  | `active` | new time, or new window of its job  | then                                      |
+| ----------------------- | -------- | ----------------------------------- | ----------------------------------------- |
+| on                      | -, true  | its own; with a date                | is planned again                          |
+| on                      | -, true  | its own; without                    | REFUSED                                   |
+| on                      | -, true  | its job's; without                  | is over: ran out                          |
+| over: ran out           | -        | with a date                         | goes on                                   |
+| over: ran out           | -        | without                             | stays over                                |
+| over: past its end      | -        | any                                 | stays off until it is switched on         |
+| over, or switched off   | true     | any, or none; with a date           | is on                                     |
+| over, or switched off   | true     | any, or none; without               | REFUSED                                   |
+| switched off            | -        | any                                 | stays off with the new time, date or not  |
+| any                     | false    | any                                 | is off with the new time, date or not     |
+| new                     | any      | its own; without                    | is stored and over                        |
+| part of its job's body  | -, true  | its own; without                    | is stored and over                        |
+
+"Ran out": it has no further date, although its end lies ahead. "Past its end": its own end or its job's had come before
+the change. "-": not sent. The last two lines take precedence, so that an ended schedule never blocks a change of its
+job. For other callers the policy onNothingLeft applies. Sources: decisions 0055 and 0083.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +27,7 @@ from datetime import datetime
 
 from sweephand.domain.instants import text, up_to_second
 from sweephand.domain.job import Job, ScheduleDraft
-from sweephand.domain.occurrences import nothing_left
-from sweephand.domain.occurrences.nothing_left import NothingLeft
-from sweephand.domain.schedule import Schedule
+from sweephand.domain.schedule import OVER, Schedule, ScheduleState
 from sweephand.errors import InvalidRequest
 from sweephand.flow.jobs import drafts
 from sweephand.flow.series import replan
@@ -29,16 +47,19 @@ def settled(
     if drafts.stored_timing(there).recurring:
         own = dict(there.timing) != dict(draft.timing)
         window = (before.start_at, before.end_at) != (after.start_at, after.end_at)
-        how = nothing_left.stands(there, (drafts.own_end(there.timing), before.end_at), now)
-        on, verdict = nothing_left.after_change(how, asked, own=own, window=window)
-        draft = replace(draft, active=on)
-    else:
-        another = not drafts.same_pattern(there, draft)
-        has_instant = drafts.one_time_instant(drafts.stored_timing(there)) is not None
-        verdict = nothing_left.after_change_of_single(
-            there, asked, on=draft.active, another=another, has_instant=has_instant
-        )
-    return draft, verdict is NothingLeft.KEPT, verdict is NothingLeft.REFUSED
+        over = there.state in OVER or there.state is ScheduleState.BROKEN
+        end_came = over and any(end is not None and end < now for end in (drafts.own_end(there.timing), before.end_at))
+        on = asked.active
+        if on is None:
+            on = there.active and not (end_came and (own or window))
+        decides = own if there.active and not over else asked.active
+        refuse = on and bool(decides) and not asked.within_job
+        return replace(draft, active=on), not refuse, refuse
+    another = not drafts.same_pattern(there, draft)
+    if asked.within_job or not (another or drafts.one_time_instant(drafts.stored_timing(there)) is not None):
+        return draft, True, False
+    waits = there.state in {ScheduleState.ACTIVE, ScheduleState.PAUSED, ScheduleState.INACTIVE}
+    return draft, not (draft.active and (another or waits)), False
 
 
 def refusal(

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sweephand.domain.job import Job, Payload, hook_owner
+from sweephand.domain.jobs.job_state import ended_state, is_final
 from sweephand.domain.schedule import Schedule, names_calendars
-from sweephand.errors import NotFound
+from sweephand.errors import Conflict, NotFound
 from sweephand.flow.jobs import drafts
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
@@ -77,3 +78,15 @@ def as_following(world: World, schedules: Sequence[Schedule]) -> Sequence[Schedu
     if not any(names_calendars(schedule.packed) for schedule in schedules):
         return schedules
     return named_calendars.as_following(world, schedules)
+
+
+def check(job: Job, schedules: Sequence[Schedule]) -> None:
+    """Raises Conflict(STATE_CONFLICT) if the job is in a final state."""
+    if is_final(job, schedules):
+        state = ended_state(schedules)
+        raise Conflict(f"the job is {state}, which is final (policy afterEnd): it can only be read or deleted")
+
+
+def check_run(world: World, job: Job) -> None:
+    """Raises as `check`, before a manual run of a job with the policy `afterEnd: final`."""
+    check(job, jobs.read_schedules(world.table, job.tenant, job.id))

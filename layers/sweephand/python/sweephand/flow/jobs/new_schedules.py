@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sweephand.store.jobs.own_hooks import ByName
 
 with lazy():
-    from sweephand.domain.jobs import own_hooks
+    from sweephand.domain.jobs import job_state
     from sweephand.flow.job_parts import schedule_hooks
     from sweephand.store.jobs import own_hooks as hook_rows
 
@@ -34,7 +34,7 @@ def named_hooks(version: int, hooks: Mapping[str, object] | None) -> str | None:
     """Returns the entry for a schedule's own hooks in its row; None if it has none."""
     if not hooks:
         return None
-    return str(own_hooks.OwnHooks.of(version, hooks))
+    return str(job_state.OwnHooks.of(version, hooks))
 
 
 def hook_ops(world: World, schedule: Schedule, hooks: ByName | None) -> list[Op]:

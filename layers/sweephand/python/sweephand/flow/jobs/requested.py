@@ -11,7 +11,7 @@ from sweephand.domain.collection import Collection, Usage
 from sweephand.domain.job import Job, Payload, ScheduleDraft
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import InvalidRequest
-from sweephand.flow.job_parts.step import Step
+from sweephand.flow.job_parts.change_log import Step
 from sweephand.flow.jobs import drafts, new_schedules
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.series.replan import Effect

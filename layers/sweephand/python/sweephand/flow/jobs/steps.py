@@ -10,7 +10,7 @@ from sweephand.domain.job import Job
 from sweephand.domain.jobs.job_state import wanted_state
 from sweephand.domain.schedule import LIVE, OVER, Schedule, ScheduleState
 from sweephand.flow.job_parts import expiry
-from sweephand.flow.job_parts.step import Step
+from sweephand.flow.job_parts.change_log import Step
 from sweephand.flow.jobs import drafts, new_schedules
 from sweephand.flow.series import ranges, replan
 from sweephand.flow.series.replan import Effect

@@ -2,29 +2,40 @@
 
 A schedule that completes stays in the next-run index, at the instant at which its job may be deleted. The row of the
 last schedule to complete finds the job ended; the rows before it then leave the index. One-time schedules of SAP's API
-are deleted one by one (flow/lifecycle/unused_schedules.py).
+are deleted one by one, 30 days after they ran or should have run. A schedule that was switched off has no instant in
+the index, so switching it off writes a separate row that wakes the check. Source: SAP's documentation of one-time
+schedules.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
+from typing import TYPE_CHECKING
 
+from sweephand.domain.collection import Retention
 from sweephand.domain.instants import epoch_s
 from sweephand.domain.job import Job
-from sweephand.domain.message import Pointer
-from sweephand.domain.schedule import Schedule
-from sweephand.errors import NotFound, PreconditionFailed
-from sweephand.flow.job_parts import expiry
-from sweephand.flow.lifecycle import unused_schedules
+from sweephand.domain.schedule import OVER, Schedule
+from sweephand.flow.job_parts.change_log import By, Operation
+from sweephand.flow.job_parts.expiry import concerns, goes_at, over_goes_at, single_goes_at
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.expressions import assign
-from sweephand.store.dynamo.table import ScheduleItem
+from sweephand.store.dynamo.expressions import Action, assign
+from sweephand.store.dynamo.table import JobWakeItem, ScheduleItem
 from sweephand.store.jobs import jobs
 
+if TYPE_CHECKING:
+    from sweephand.flow.jobs.lookup import Planned
+
+from sweephand.domain.message import Pointer
+from sweephand.errors import NotFound, PreconditionFailed
+
 with lazy():
-    from sweephand.flow.jobs import deletion
+    from sweephand.flow.jobs import change, deletion, requested
+
+SOON_S = 86_400
+"""The row that woke the check is due about now; a row written by a later change is due in 30 days."""
 
 
 def look(world: World, pointer: Pointer) -> None:
@@ -38,18 +49,18 @@ def look(world: World, pointer: Pointer) -> None:
     schedules = jobs.read_schedules(world.table, pointer.tenant, pointer.job)
     asking = next((each for each in schedules if each.id == pointer.run), None)
     if asking is None:
-        unused_schedules.drop_row(world, pointer.tenant, pointer.job, pointer.run)
+        drop_row(world, pointer.tenant, pointer.job, pointer.run)
         return
     retention = world.standing.of(job.tenant, job.collection).retention
-    if expiry.concerns(job, asking) and not (retention.ended_job_days and asking.completed_at):
-        unused_schedules.look(world, job, asking, retention)
+    if concerns(job, asking) and not (retention.ended_job_days and asking.completed_at):
+        look_at_unused(world, job, asking, retention)
         return
     if asking.completed_at is None:
         return
     if not _is_last(asking, schedules):
         _stay(world, asking, None)
         return
-    at = expiry.goes_at(asking, retention, job)
+    at = goes_at(asking, retention, job)
     if at is None or at > world.clock.now():
         _stay(world, asking, at)
         return
@@ -78,3 +89,50 @@ def _remove(world: World, job: Job) -> None:
     except (NotFound, PreconditionFailed):
         return
     world.journal.info("an ended job was removed", tenant=job.tenant, job=job.id)
+
+
+def look_at_unused(world: World, job: Job, schedule: Schedule, retention: Retention) -> None:
+    """Acts on the row of a schedule that is over, or on the separate row of a schedule that is off."""
+    at = single_goes_at(schedule)
+    if at is None or schedule.state in OVER:
+        drop_row(world, job.tenant, job.id, schedule.id)
+    if schedule.state in OVER:
+        at = over_goes_at(schedule, retention, job)
+    if at is None:
+        return
+    if at > world.clock.now():
+        _ask_again(world, job, schedule, at)
+    else:
+        _remove_unused(world, job, schedule)
+
+
+def drop_row(world: World, tenant: str, job_id: str, schedule_id: str) -> None:
+    """Deletes the separate row if it is due, so that a row written by a later change stays."""
+    soon = epoch_s(world.clock.now()) + SOON_S
+    world.table.delete(keys.job(tenant, job_id), keys.unused(schedule_id), JobWakeItem.next_run_at < soon)
+
+
+def _ask_again(world: World, job: Job, schedule: Schedule, at: datetime) -> None:
+    pk = keys.job(job.tenant, job.id)
+    if schedule.state in OVER:
+        world.table.update(pk, keys.schedule(schedule.id), _at(at), jobs.as_read(schedule))
+    else:
+        world.table.update(pk, keys.unused(schedule.id), _at(at), JobWakeItem.pk.exists())
+
+
+def _at(at: datetime) -> list[Action]:
+    return [assign(ScheduleItem.next_run_at, epoch_s(at))]
+
+
+def _remove_unused(world: World, job: Job, schedule: Schedule) -> None:
+    """Deletes the schedule as its owner would, if it is still unused at that moment; then its separate row."""
+
+    def wish(there: Planned) -> list[requested.Wish]:
+        found = [each for each in there.schedules if each.id == schedule.id]
+        gone = [each for each in found if (at := single_goes_at(each)) is not None and at <= world.clock.now()]
+        return [requested.Wish(each, None, delete=True) for each in gone]
+
+    after = change.change_schedules(world, job.tenant, job.id, wish, None, By(Operation.DELETE_SCHEDULE))
+    if all(each.id != schedule.id for each in after.schedules):
+        drop_row(world, job.tenant, job.id, schedule.id)
+        world.journal.info("an unused schedule was removed", tenant=job.tenant, job=job.id, schedule=schedule.id)

@@ -12,7 +12,7 @@ from datetime import timedelta
 from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer
 from sweephand.flow.job_parts.change_log import By, Operation
-from sweephand.flow.job_parts.pause_rows import AHEAD, until_of
+from sweephand.flow.jobs.change import AHEAD, until_of
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys

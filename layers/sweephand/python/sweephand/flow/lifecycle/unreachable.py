@@ -7,13 +7,15 @@ of the other; the streak is then wrong by at most the length of a call.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import datetime
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
 
-from sweephand.domain.job import Job
-from sweephand.domain.run import REACTIONS, Outcome, Run
-from sweephand.domain.runs import deactivation
-from sweephand.domain.runs.deactivation import OnUnreachable
+from sweephand.domain.instants import epoch_ms, from_ms
+from sweephand.domain.job import ActionSpec, Job
+from sweephand.domain.run import REACTIONS, UNREACHABLE, Outcome, Reason, Run, State
 from sweephand.domain.runs.run_action import policies_of
 from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
 from sweephand.errors import NotFound, Unavailable
@@ -39,7 +41,7 @@ def follow(world: World, run: Run, outcome: Outcome, job: Job, schedule: Schedul
     """
     if run.kind in REACTIONS:
         return schedule  # another target
-    streak = deactivation.follow(schedule.unreachable, job.action, outcome, world.clock.now())
+    streak = streak_after(schedule.unreachable, job.action, outcome, world.clock.now())
     if streak == schedule.unreachable:
         return schedule
     try:
@@ -64,16 +66,16 @@ def judge(world: World, run: Run, job: Job, schedule: Schedule) -> None:
     """
     if run.kind in REACTIONS or run.finished_at is None or schedule.unreachable is None:
         return
-    if deactivation.was_contact(run, schedule.unreachable):
+    if was_contact(run, schedule.unreachable):
         _note(world, schedule, None)
-    elif deactivation.is_out_of_reach(run):
+    elif is_out_of_reach(run):
         _switch_off_if_due(world, run.finished_at, job, schedule)
 
 
 def _switch_off_if_due(world: World, failed_at: datetime, job: Job, schedule: Schedule) -> None:
     if policies_of(job, schedule).get("onUnreachable") == OnUnreachable.CONTINUE:
         return
-    if not deactivation.is_due(schedule.unreachable, job.action, failed_at):
+    if not is_due(schedule.unreachable, job.action, failed_at):
         return
     off = _switch_off(world, failed_at, schedule)
     if off is not None:
@@ -87,7 +89,7 @@ def _switch_off(world: World, failed_at: datetime, schedule: Schedule) -> Schedu
         there = _of(planned.schedules, schedule.id)
         if there is None or there.state is not ScheduleState.ACTIVE:
             return []
-        if not deactivation.is_due(there.unreachable, planned.job.action, failed_at):
+        if not is_due(there.unreachable, planned.job.action, failed_at):
             return []
         payload = lookup.payloads_of(world, lookup.Planned(planned.job, (there,))).get(there.id)
         draft = drafts.as_stored(there, payload)
@@ -104,3 +106,75 @@ def _switch_off(world: World, failed_at: datetime, schedule: Schedule) -> Schedu
 
 def _of(schedules: tuple[Schedule, ...], schedule_id: str) -> Schedule | None:
     return next((each for each in schedules if each.id == schedule_id), None)
+
+
+LIMIT = timedelta(days=10)
+
+UNSENT = frozenset({Reason.GUARD, Reason.BAD_PAYLOAD, Reason.DEADLINE})
+"""Reasons of attempts that failed before a call."""
+
+DIGEST_CHARACTERS = 16
+
+
+class OnUnreachable(StrEnum):
+    """The policy `onUnreachable`."""
+
+    DEACTIVATE = "deactivate"
+    CONTINUE = "continue"
+
+
+@dataclass(frozen=True)
+class Streak:
+    """Consecutive failures of one target, stored in the schedule's row as `<epoch ms>,<digest>`.
+
+    since: the end of the first failure. target: a digest of the action, so that a new action starts a new streak.
+    """
+
+    since: datetime
+    target: str
+
+    def __str__(self) -> str:
+        return f"{epoch_ms(self.since)},{self.target}"
+
+    @classmethod
+    def read(cls, text: str) -> Streak:
+        since, target = text.split(",")
+        return cls(from_ms(int(since)), target)
+
+
+def target_of(action: ActionSpec) -> str:
+    """Returns a digest of the action's kind and parameters, without payload and secrets."""
+    said = json.dumps([action.kind, action.params], sort_keys=True, default=str)
+    return hashlib.sha256(said.encode()).hexdigest()[:DIGEST_CHARACTERS]
+
+
+def streak_after(stored: str | None, action: ActionSpec, outcome: Outcome, now: datetime) -> str | None:
+    """Returns the stored form of the streak after an attempt, None without one. now: the attempt's end."""
+    if outcome.reason in UNSENT:
+        return stored
+    if outcome.reason not in UNREACHABLE:
+        return None
+    target = target_of(action)
+    if stored is not None and Streak.read(stored).target == target:
+        return stored
+    return str(Streak(now, target))
+
+
+def is_out_of_reach(run: Run) -> bool:
+    """Returns True if its last attempt got no connection. With MAX_AGE, the missing status shows it."""
+    return run.reason in UNREACHABLE or (run.reason is Reason.MAX_AGE and run.http_status is None)
+
+
+def was_contact(run: Run, stored: str) -> bool:
+    """Returns True if the target answered the last attempt after the streak began. A reported result does not count."""
+    if run.finished_at is None or run.result_digest is not None or run.finished_at <= Streak.read(stored).since:
+        return False
+    return run.state is State.SUCCESS or run.http_status is not None or run.reason is Reason.NO_ANSWER
+
+
+def is_due(stored: str | None, action: ActionSpec, failed_at: datetime) -> bool:
+    """Returns True if this streak of failures has lasted for ten days of 24 hours."""
+    if stored is None:
+        return False
+    streak = Streak.read(stored)
+    return streak.target == target_of(action) and failed_at - streak.since >= LIMIT

@@ -6,30 +6,36 @@ If the message is lost, the row's wake sends it again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from sweephand import ids
 from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.domain.job import Job
 from sweephand.domain.occurrences.index_row import WAKE
-from sweephand.domain.run import Kind, Run, State
+from sweephand.domain.run import REACTIONS, Kind, Run, State
 from sweephand.domain.runs import run_action
-from sweephand.errors import NotFound
+from sweephand.errors import NotFound, Unavailable
 from sweephand.flow.idempotency import Once, earlier, earlier_answer, once_op
 from sweephand.flow.jobs import drafts
 from sweephand.flow.runs.chained_runs import send
+from sweephand.flow.runs.edits import Edit
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
+from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Cancelled, Op, Written
+from sweephand.store.dynamo.expressions import Condition
+from sweephand.store.dynamo.table import LastStartItem
 from sweephand.store.jobs import jobs
 from sweephand.store.runs import ledger, run_rows
+from sweephand.store.views import runs as views
 
 if TYPE_CHECKING:
     from sweephand.flow.runs.edits import Edit
 
 with lazy():
-    from sweephand.flow.jobs import final_jobs
+    from sweephand.flow.jobs import lookup
     from sweephand.flow.runs import edits
 
 
@@ -63,7 +69,7 @@ def run_now(
 def check_not_final(world: World, job: Job) -> None:
     """Raises Conflict for a job in a final state."""
     if job.policies.get("afterEnd") == "final":
-        final_jobs.check_run(world, job)
+        lookup.check_run(world, job)
 
 
 def find(world: World, tenant: str, job_id: str, schedule_id: str | None) -> Job:
@@ -108,3 +114,79 @@ def start(world: World, job: Job, run: Run, ops: Sequence[Op]) -> Written | Canc
     if run.schedule_id is None:
         jobs.note_own_runs(world.table, job)
     return world.table.transact(ops)
+
+
+LOOKED_AT_MOST = 500
+"""How many runs are searched for an active one, latest planned first, in addition to the last one started this way."""
+
+TRIES = 5
+
+
+@dataclass(frozen=True)
+class Answered:
+    """The answer to a request. run_id: the new run's id; if `started` is False, the active run's."""
+
+    run_id: str
+    started: bool
+
+
+def run_unless_active(
+    world: World,
+    tenant: str,
+    job_id: str,
+    schedule_id: str | None,
+    once: Once | None,
+    hop: int = 0,
+    *,
+    edit: Edit | None = None,
+) -> Answered:
+    """Starts a run unless one is active. A request that starts nothing writes nothing, no idempotency record either.
+
+    edit: as in `run_now`. Raises NotFound, InvalidRequest, Unavailable.
+    """
+    job = find(world, tenant, job_id, schedule_id)
+    if once is not None and (there := earlier(world, tenant, once)) is not None:
+        return Answered(there, started=True)
+    for _ in range(TRIES):
+        last = world.table.get(LastStartItem, keys.job(tenant, job_id), keys.LAST_START)
+        active = _active(world, job, schedule_id, last)
+        if active is not None:
+            return Answered(active.id, started=False)
+        check_not_final(world, job)
+        run = new_run(world, job, schedule_id, once, hop)
+        ops = [*start_ops(world, job, run, once, edit), _mark_op(world, job, run, last)]
+        done = start(world, job, run, ops)
+        if isinstance(done, Cancelled) and "run" not in done.refused:
+            if once is not None and "once" in done.refused:
+                return Answered(earlier_answer(done.refused["once"], once), started=True)
+            continue  # another one was started in between
+        send(world, run, drafts.lane_of(job))
+        return Answered(run.id, started=True)
+    raise Unavailable("too many concurrent starts of this job; try again")
+
+
+def _mark_op(world: World, job: Job, run: Run, last: LastStartItem | None) -> Op:
+    """Returns the operation that notes the run as the job's last start [the last start as read]."""
+    same: Condition = LastStartItem.pk.does_not_exist()
+    if last is not None:
+        same = LastStartItem.uuid == last.uuid
+    item = LastStartItem(
+        pk=keys.job(job.tenant, job.id), sk=keys.LAST_START, uuid=run.uuid, owner=run.schedule_id or run.job_id
+    )
+    return world.table.put_op("last", item, same)
+
+
+def _active(world: World, job: Job, schedule_id: str | None, last: LastStartItem | None) -> Run | None:
+    if last is not None and schedule_id in {None, last.owner}:
+        started = ledger.read(world.table, job.tenant, last.owner, last.uuid)
+        if started is not None and not started.finished:
+            return started
+    owners = [schedule_id] if schedule_id is not None else [job.id, *_schedules(world, job)]
+    newest = islice(views.merged_runs(world.table, job.tenant, owners, None, LOOKED_AT_MOST), LOOKED_AT_MOST)
+    return next((run for run in newest if not run.finished and run.kind not in REACTIONS), None)
+
+
+def _schedules(world: World, job: Job) -> list[str]:
+    if not job.many_schedules:
+        return list(job.schedule_ids)
+    return [schedule.id for schedule in jobs.read_schedules(world.table, job.tenant, job.id)]

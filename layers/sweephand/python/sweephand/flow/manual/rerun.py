@@ -36,7 +36,7 @@ from sweephand.store.jobs import jobs
 from sweephand.store.runs import ledger, run_rows
 
 with lazy():
-    from sweephand.flow.jobs import final_jobs
+    from sweephand.flow.jobs import lookup
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def prepared(
     if job is None:
         raise NotFound("its job is gone" if redirect is None else "the job that its errors are redirected to is gone")
     if job.policies.get("afterEnd") == "final":
-        final_jobs.check_run(world, job)
+        lookup.check_run(world, job)
     schedule = None
     if schedule_id is not None:
         schedule = jobs.read_schedule(world.table, old.tenant, job.id, schedule_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sweephand.domain.operation import KEPT, Operation, OperationKind, OperationState
@@ -11,7 +11,6 @@ from sweephand.domain.schedule import Lane
 from sweephand.errors import Conflict, NotFound, Unavailable
 from sweephand.flow import events
 from sweephand.flow.idempotency import Once, earlier, earlier_answer, once_op
-from sweephand.flow.operations.kinds import KINDS
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.store.dynamo.conditional import Cancelled, Op, Refused
@@ -150,3 +149,24 @@ def _turned(world: World, operation: Operation, wanted: OperationState) -> Opera
         return replace(operation, state=wanted, cause=None, ended_at=None, expires_at=None)
     now = world.clock.now()
     return replace(operation, state=wanted, ended_at=now, expires_at=now + KEPT, leaves=KINDS[operation.kind].leaves)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The rules of one kind.
+
+    scope: needed to begin, pause, resume and cancel it. for_good: it cannot be cancelled, because half of it would be
+    neither the old state nor the new one. leaves: what it wrote is removed when it is cancelled.
+    """
+
+    scope: str
+    for_good: bool = False
+    leaves: bool = False
+
+
+KINDS: Mapping[OperationKind, Kind] = {
+    OperationKind.REDRIVE: Kind("errors:edit"),
+    OperationKind.DELETE_JOBS: Kind("jobs:write"),
+    OperationKind.PURGE_TENANT: Kind("provider:admin", for_good=True),
+    OperationKind.EXPORT_RUNS: Kind("jobs:read", leaves=True),
+}

@@ -1,4 +1,8 @@
-"""Starts runs of other jobs from a run."""
+"""Starts runs from a run: of other jobs, and of the error action and hooks of its job or schedule.
+
+Each is a run of its own, with an id computed from the run that starts it, so that repeated effects start it only once.
+The outcome of a hook does not change the run that started it.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +10,23 @@ from dataclasses import replace
 
 from sweephand import ids
 from sweephand.domain.instants import epoch_ms
+from sweephand.domain.job import HOOK_KINDS, Job, Payload
 from sweephand.domain.occurrences.index_row import WAKE
-from sweephand.domain.run import Kind, Run, State
-from sweephand.domain.runs import run_action
-from sweephand.domain.schedule import Lane
-from sweephand.errors import Unavailable
+from sweephand.domain.run import FAILED, Kind, Run, State
+from sweephand.domain.runs.run_action import action_of, lane_of, new_run, policies_of
+from sweephand.domain.schedule import Lane, Schedule
+from sweephand.errors import InvalidRequest, Unavailable
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.messaging.run_queue import Delivery
 from sweephand.store.jobs import jobs
 from sweephand.store.runs import ledger
+
+with lazy():
+    from sweephand import actions
+    from sweephand.domain import event
+    from sweephand.domain.members import json_text
+    from sweephand.flow.job_parts import schedule_hooks
 
 
 def run_from(world: World, parent: Run, job_id: str) -> str | None:
@@ -28,7 +40,7 @@ def run_from(world: World, parent: Run, job_id: str) -> str | None:
     now = world.clock.now()
     uuid = ids.run_uuid(parent.tenant, job_id, epoch_ms(parent.planned_at), Kind.MANUAL.value, parent.id)
     started = replace(
-        run_action.new_run(job, Kind.MANUAL, None, uuid, State.QUEUED, parent.planned_at),
+        new_run(job, Kind.MANUAL, None, uuid, State.QUEUED, parent.planned_at),
         enqueued_at=now,
         parent_uuid=parent.id,
         wake_at=now + WAKE,
@@ -36,7 +48,7 @@ def run_from(world: World, parent: Run, job_id: str) -> str | None:
         chain=parent.chain | {parent.job_id},
         root=parent.root or parent.id,
     )
-    lane = run_action.lane_of(job.action)
+    lane = lane_of(job.action)
     jobs.note_own_runs(world.table, job)
     ledger.claim_first(world.table, started, shards=world.settings.shards, lane=lane)
     send(world, started, lane)
@@ -49,3 +61,65 @@ def send(world: World, run: Run, lane: Lane) -> None:
         world.queue.send_one(Delivery(ledger.pointer_to(run), run.planned_at, lane))
     except Unavailable:
         world.journal.warning("the run will be started later, by its wake", run=run.uuid)
+
+
+OF_STATE = {
+    State.SUCCESS: "onSuccess",
+    **dict.fromkeys(FAILED, "onFailure"),
+    State.MISSED: "onMissed",
+    State.EXPIRED: "onMissed",
+}
+"""The hook for each end of a run. A line of the ledger for many missed occurrences has one end, and so one hook."""
+
+
+def start(world: World, ended: Run, job: Job, schedule: Schedule | None) -> None:
+    """Starts the error action and the hook for this end. May happen twice. Raises Unavailable."""
+    if ended.state in FAILED and job.error_action is not None:
+        start_reaction(world, ended, job, Kind.ERROR_ACTION)
+    name = OF_STATE.get(ended.state)
+    if name is None or not (name in job.hooks or schedule_hooks.brings(schedule, name)):
+        return
+    chosen = policies_of(job, schedule).get("hooks")
+    if chosen is not None and name not in chosen:
+        return
+    kind = HOOK_KINDS[name]
+    start_reaction(world, ended, schedule_hooks.job_of(world, job, schedule, kind), kind)
+
+
+def told(world: World, run: Run, job: Job) -> Payload | None:
+    """Returns the payload of a hook that has none of its own: the end of the run that started it, as in its event.
+
+    Returns None if the hook's action takes no such payload.
+    """
+    assert run.parent_uuid is not None
+    parent = ledger.read(world.table, run.tenant, run.schedule_id or run.job_id, run.parent_uuid)
+    if parent is None or not parent.finished:
+        return None
+    payload = Payload(json_text.dumps(event.of_run(parent, job, job.collection).detail), is_json=True)
+    action = job.reaction(run.kind)
+    assert action is not None
+    try:
+        actions.check_payload(action.kind, action.params, payload, "payload")
+    except InvalidRequest:
+        return None
+    return payload
+
+
+def start_reaction(world: World, ended: Run, job: Job, kind: Kind) -> None:
+    """Starts a reaction as a run of its own, with an id computed from the ended run: row first, then message."""
+    now = world.clock.now()
+    owner = ended.schedule_id or ended.job_id
+    uuid = ids.run_uuid(ended.tenant, owner, epoch_ms(ended.planned_at), kind.value, ended.uuid)
+    started = replace(
+        new_run(job, kind, ended.schedule_id, uuid, State.QUEUED, ended.planned_at),
+        enqueued_at=now,
+        generation=ended.generation,
+        parent_uuid=ended.uuid,
+        hop=ended.hop,
+        chain=ended.chain,
+        root=ended.root or (ended.id if action_of(job, kind).kind == "job" else None),
+        wake_at=now + WAKE,
+    )
+    own_lane = lane_of(action_of(job, kind))
+    ledger.claim_first(world.table, started, shards=world.settings.shards, lane=own_lane)
+    world.queue.send_one(Delivery(ledger.pointer_to(started), now, own_lane))

@@ -15,10 +15,10 @@ from sweephand.store.runs import ledger
 
 with lazy():
     from sweephand.flow import events
-    from sweephand.flow.errors import failures, reopening
+    from sweephand.flow.errors import failures
     from sweephand.flow.flow_keys import calls
     from sweephand.flow.lifecycle import unreachable
-    from sweephand.flow.runs import ecs_tasks, overlap, reactions, reported_messages
+    from sweephand.flow.runs import chained_runs, ecs_tasks, overlap, reported_messages
 
 STOPS_ITS_TASK = frozenset({State.CANCELLED, State.TIMEOUT})
 
@@ -58,13 +58,13 @@ def _note_errors(world: World, run: Run, job: Job | None) -> None:
     if run.state in FAILED:
         failures.noted(world, run, job)
     if run.rerun_of is not None and run.state not in RAN:
-        reopening.reopen(world, run, job)
+        failures.reopen(world, run, job)
 
 
 def _react(world: World, run: Run, job: Job, schedule: Schedule | None) -> None:
     has_hooks = job.hooks or (schedule is not None and schedule.hooks is not None)
     if has_hooks or (run.state in FAILED and job.error_action is not None):
-        reactions.start(world, run, job, schedule)
+        chained_runs.start(world, run, job, schedule)
 
 
 def of_attempt(world: World, run: Run, job: Job | None, schedule: Schedule | None) -> None:

@@ -7,29 +7,39 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
+from sweephand.domain.instants import epoch_s
 from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import AWAITING_RESULT, UNREACHABLE, Kind, LostCall, Outcome, Reason, Run, State
 from sweephand.domain.runs import admission, run_action
 from sweephand.domain.runs.admission import Admission, Seen
-from sweephand.domain.schedule import Lane, Schedule
-from sweephand.flow.runs import actual_start, effects, gate_rows, settle
+from sweephand.domain.schedule import Lane, Schedule, ScheduleState
+from sweephand.errors import Unavailable
+from sweephand.flow.runs import effects, gate_rows, settle
 from sweephand.flow.runs.perform import act
 from sweephand.flow.verdict import AGAIN, DONE, Delivered, Verdict, later
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.messaging.run_queue import Delivery
+from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Refused, Written
+from sweephand.store.dynamo.expressions import assign
+from sweephand.store.dynamo.table import ScheduleItem
+from sweephand.store.jobs import jobs
 from sweephand.store.runs import gate, ledger
 
 with lazy():
+    from sweephand.domain.occurrences import series
     from sweephand.domain.runs import overlap as slot
+    from sweephand.flow import rates
     from sweephand.flow.flow_keys import calls
     from sweephand.flow.lifecycle import unreachable
-    from sweephand.flow.runs import overlap, run_budgets
+    from sweephand.flow.runs import overlap
+    from sweephand.flow.series import ranges
+    from sweephand.schedules import timing as timings
 
 CLAIM_MARGIN_S = 5
 SHORT_WAIT = timedelta(seconds=2)
@@ -111,12 +121,12 @@ def _within_quotas(
     world: World, lane: Lane, pointer: Pointer, seen: Seen, claim: Callable[[], Verdict | Run | None]
 ) -> Verdict | Run | None:
     """Claims and acts if the provider's quotas let the run begin; otherwise ends the run as SKIPPED."""
-    why = run_budgets.refusal(world, pointer, seen.run, seen.terms.pace)
+    why = rates.refusal(world, pointer, seen.run, seen.terms.pace)
     if why is not None:
         return _end(world, lane, pointer, seen, State.SKIPPED, Reason.QUOTA, why)
     verdict = claim()
     if not isinstance(verdict, Verdict):
-        run_budgets.give_back(world, pointer, seen.run, seen.terms.pace)
+        rates.give_back(world, pointer, seen.run, seen.terms.pace)
     return verdict
 
 
@@ -215,8 +225,8 @@ def _act(world: World, lane: Lane, mine: Run, seen: Seen, claimed: Written | Ref
         if stopped is not None:
             return stopped
     begins = mine.attempt == 1 and (seen.run is None or seen.run.in_line)
-    if begins and seen.schedule is not None and actual_start.concerns(mine, seen.schedule):
-        actual_start.follow(world, mine, seen.schedule)
+    if begins and seen.schedule is not None and _started_late(mine, seen.schedule):
+        _follow_start(world, mine, seen.schedule)
     outcome = act(world, mine, seen.job, seen.schedule)
     turned = None
     if mine.flow_key is not None:
@@ -307,4 +317,64 @@ def _log(world: World, run: Run) -> None:
         status=run.http_status,
         attempt=run.attempt,
         lateness_ms=run.lateness_ms,
+    )
+
+
+ALIGN = '"actual_start"'
+"""The name in a packed timing. A timing without it needs nothing, and need not be loaded."""
+
+LATE = timedelta(seconds=60)
+
+CLOCKS = timedelta(seconds=5)
+"""The most by which the clocks of two functions may differ."""
+
+
+def _started_late(run: Run, schedule: Schedule | None) -> bool:
+    """Returns whether the schedule is such an interval and its run started more than a minute after its instant."""
+    if schedule is None or run.started_at is None or ALIGN not in schedule.packed:
+        return False
+    return run.started_at - run.planned_at > LATE
+
+
+def _follow_start(world: World, run: Run, schedule: Schedule) -> None:
+    """Moves the next occurrence to an interval after this start [generation and next_run_at as read].
+
+    A line of the ledger records the announced occurrences that this replaces. Occurrences that a tick may already have
+    sent stay, because they are on their way under their ids. If a tick is faster or the table does not answer, the
+    series goes on in the old rhythm.
+    """
+    assert run.started_at is not None
+    old, newest = schedule.next_run_at, schedule.generation
+    if schedule.state is not ScheduleState.ACTIVE or schedule.held_from or run.generation != newest or old is None:
+        return
+    timing = timings.load(schedule.packed)
+    upcoming = series.following(timing, run.planned_at, run.started_at)
+    sent_to = world.clock.now() + timedelta(seconds=world.settings.look_ahead_s) + CLOCKS
+    if upcoming is None or upcoming <= old or old <= sent_to:
+        return
+    key = keys.job(schedule.tenant, schedule.job_id), keys.schedule(schedule.id)
+    step = timedelta(seconds=timing.actual_start_interval_s or 0)
+    line = _line(schedule, old, -((old - upcoming) // step), step, world.clock.now())
+    moved = [assign(ScheduleItem.next_run_at, epoch_s(upcoming))]
+    try:
+        world.queue.send_one(ranges.word_of(line, world.clock.now(), schedule.lane))
+        ops = [world.table.update_op("schedule", *key, moved, jobs.as_read(schedule))]
+        world.table.transact([*ops, *ranges.missed_ops(world, [line], schedule.collection)])
+    except Unavailable as unavailable:
+        world.journal.warning("the series keeps its old rhythm", schedule=schedule.id, reason=unavailable.reason)
+
+
+def _line(schedule: Schedule, first: datetime, count: int, step: timedelta, now: datetime) -> Run:
+    return ranges.line(
+        schedule.tenant,
+        schedule.job_id,
+        schedule.id,
+        state=State.MISSED,
+        reason=Reason.SERVICE_OUTAGE,
+        first=first,
+        last=first + (count - 1) * step,
+        count=count,
+        generation=schedule.generation,
+        now=now,
+        message="the run before it started late, and the interval is counted from that start",
     )

@@ -19,7 +19,7 @@ from sweephand.store.jobs import jobs
 
 with lazy():
     from sweephand.flow.job_parts import schedule_hooks
-    from sweephand.flow.runs import chained_runs, edits, reactions
+    from sweephand.flow.runs import chained_runs, edits
     from sweephand.flow.tenants import signing
     from sweephand.security import tokens
 
@@ -88,7 +88,7 @@ def payload_of(world: World, run: Run, job: Job, schedule: Schedule | None) -> P
             return action.beside.payload
         owner, version = owner_of(run.kind), action.payload_version
         if version is None and run.kind in HOOKS:
-            return reactions.told(world, run, job)
+            return chained_runs.told(world, run, job)
     elif schedule is not None and schedule.payload_version is not None:
         owner, version = schedule.id, schedule.payload_version
     else:

@@ -8,27 +8,33 @@ that enabling starts, the sweep, or a change of its job. The release only makes 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sweephand import ids
-from sweephand.domain.collection import Events
-from sweephand.domain.instants import epoch_s
+from sweephand.domain.collection import CollectionState, Events
+from sweephand.domain.instants import epoch_s, from_s
+from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.occurrences import series
-from sweephand.domain.occurrences.index_row import SweepText, Waits
+from sweephand.domain.occurrences.index_row import WAKE, SweepText, Waits
 from sweephand.domain.occurrences.suspension import Suspensions, looked_at_again
 from sweephand.domain.run import Reason, State
-from sweephand.domain.schedule import Schedule, ScheduleState
-from sweephand.flow.series import ranges
+from sweephand.domain.schedule import Lane, Schedule, ScheduleState
+from sweephand.errors import Unavailable
+from sweephand.flow.series import ranges, replan
 from sweephand.flow.world import World
+from sweephand.messaging.run_queue import Delivery
 from sweephand.schedules.timing import Rule, load
-from sweephand.store.dynamo.conditional import Op, Written
+from sweephand.store.dynamo.conditional import Op, Refused, Written
 from sweephand.store.dynamo.expressions import assign, every
-from sweephand.store.dynamo.table import ScheduleItem
+from sweephand.store.dynamo.table import ReleaseItem, ScheduleItem
+from sweephand.store.index import suspended
 from sweephand.store.index.next_run_index import Advance, WaitingRow
 from sweephand.store.jobs import jobs
+from sweephand.store.views import jobs as lists
 from sweephand.store.views import runs as views
+from sweephand.store.views import tenants
 
 SPREAD_PARTS = 3_600
 
@@ -167,3 +173,105 @@ def _line_op(world: World, row: WaitingRow, sweep: SweepText, first: datetime, l
     if sweep.collection is not None and world.standing.of(row.tenant, sweep.collection).events is Events.ALL:
         world.queue.send_one(ranges.word_of(line, now, sweep.lane))
     return ranges.op(world, line, sweep.collection)
+
+
+STRETCH_S = 10.0
+"""How long one message may take: well within an executor's lease."""
+
+LONGEST_TICK = timedelta(minutes=2)
+"""A sweep that began before the list changed has ended by then."""
+
+ROUNDS = 2
+
+PAGE = 25
+
+
+def pointer(tenant: str, collection: str | None, at: datetime) -> Pointer:
+    return Pointer(tenant, "", None, collection or "", at, subject=Subject.RELEASE)
+
+
+def begin(world: World, tenant: str, collection: str | None) -> None:
+    """Sends the first message of a release, right after the write that enabled it. The next sweep sends it if lost."""
+    now = world.clock.now()
+    try:
+        world.queue.send_one(Delivery(pointer(tenant, collection, now), now, Lane.FAST))
+    except Unavailable:
+        world.journal.warning("held schedules will go on with the next tick", tenant=tenant)
+
+
+def go_on(world: World, asked: Pointer) -> None:
+    """Carries out one stretch of a release. Another message does the rest or, if that is lost, the wake row."""
+    tenant, collection = asked.tenant, asked.run or None
+    item = suspended.read_release(world.table, tenant, collection)
+    now = world.clock.now()
+    if item is None or (item.round == ROUNDS and now < from_s(item.until) + LONGEST_TICK):
+        return
+    deadline = world.clock.monotonic() + STRETCH_S
+    for cursor, schedules in _pages(world, tenant, collection, item):
+        _let_go(world, schedules, from_s(item.until))
+        if world.clock.monotonic() > deadline:
+            again = world.clock.now()
+            saved = suspended.go_on(world.table, item, number=item.round, cursor=cursor, at=again + WAKE)
+            if not isinstance(saved, Refused):
+                world.queue.send_one(Delivery(pointer(tenant, collection, again), again, Lane.FAST))
+            return
+    if item.round < ROUNDS:
+        at = max(world.clock.now(), from_s(item.until) + LONGEST_TICK)
+        suspended.go_on(world.table, item, number=item.round + 1, cursor=None, at=at)
+    else:
+        suspended.finish(world.table, tenant, collection, item)
+
+
+Mark = tuple[str, str]
+"""A collection, and the name of its last job that is done."""
+
+
+def _pages(
+    world: World, tenant: str, collection: str | None, item: ReleaseItem
+) -> Iterator[tuple[Mark, Sequence[Schedule]]]:
+    """Yields the schedules of one page of jobs at a time, from the row's cursor on, with the cursor after the page."""
+    begun, name = suspended.cursor_of(item)
+    for each in _collections(world, tenant, collection, begun):
+        entries = lists.by_name(world.table, tenant, each, name if each == begun else None, PAGE)
+        page: list[lists.Row] = []
+        for entry in entries:
+            page.append(entry)
+            if len(page) == PAGE:
+                yield (each, entry.place), _schedules(world, tenant, page)
+                page = []
+        if page:
+            yield (each, page[-1].place), _schedules(world, tenant, page)
+
+
+def _collections(world: World, tenant: str, collection: str | None, begun: str | None) -> Iterator[str]:
+    """Yields the collections to release. For a tenant these are its enabled ones; schedules of others stay held."""
+    if collection is not None:
+        yield collection
+        return
+    for each in tenants.collections(world.table, tenant, None, PAGE):
+        if each.state is CollectionState.ENABLED and (begun is None or each.name >= begun):
+            yield each.name
+
+
+def _schedules(world: World, tenant: str, entries: Sequence[lists.Row]) -> list[Schedule]:
+    found = lists.jobs_with_schedules(world.table, tenant, [entry.job_id for entry in entries])
+    return [schedule for _, schedules in found for schedule in schedules]
+
+
+def _let_go(world: World, schedules: Sequence[Schedule], until: datetime) -> None:
+    """Lets go the schedules that are held, and those that fell due without having been held yet."""
+    going: list[Schedule] = []
+    for schedule in schedules:
+        first = schedule.unsent_from
+        if schedule.state is not ScheduleState.ACTIVE or first is None:
+            continue
+        if schedule.held_from is None and (first > until or planned_since(schedule, until)):
+            continue
+        try:
+            row = let_go(world, row_of(schedule), until)
+        except ValueError:
+            continue  # the sweep takes a schedule that cannot be read out of service
+        if row is not None:
+            there = jobs.read_schedule(world.table, schedule.tenant, schedule.job_id, schedule.id)
+            going += [there] if there is not None else []
+    replan.send_ahead(world, going)

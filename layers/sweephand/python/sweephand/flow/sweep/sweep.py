@@ -12,24 +12,31 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from sweephand import ids
+from sweephand.domain.instants import epoch_ms, epoch_s
 from sweephand.domain.message import Pointer, Subject, occurrence
 from sweephand.domain.occurrences import series
 from sweephand.domain.occurrences.index_row import WAKE_AGAIN, SweepText, UnknownKind, WaitingRun, Waits
 from sweephand.domain.occurrences.lateness import FRESH
 from sweephand.domain.occurrences.suspension import Suspensions
-from sweephand.domain.schedule import Lane, names_calendars
+from sweephand.domain.run import Kind, Reason, Run, State
+from sweephand.domain.schedule import Lane, ScheduleState, StateReason, names_calendars
 from sweephand.errors import Unavailable
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.messaging.run_queue import Delivery
+from sweephand.schedules.rule import Undecided
 from sweephand.schedules.timing import load
+from sweephand.store.dynamo.expressions import Condition, assign
+from sweephand.store.dynamo.table import ScheduleItem
 from sweephand.store.index import next_run_index, suspended
 from sweephand.store.index.next_run_index import Advance, Advanced, WaitingRow
 
 with lazy():
+    from sweephand.flow import retention
     from sweephand.flow.series import catch_up, holding
-    from sweephand.flow.sweep import broken
     from sweephand.store.calendars import calendars
+    from sweephand.store.runs import ledger
 
 TICK_DEADLINE_S = 50.0
 MOST_THREADS = 16
@@ -255,7 +262,7 @@ def _catch_up(world: World, row: WaitingRow, sweep: SweepText, now: datetime, ho
 def _take_out(world: World, row: WaitingRow, why: ValueError) -> None:
     """Takes an unreadable row out of service; if that fails now, the next tick tries again."""
     try:
-        broken.take_out(world, row, why)
+        take_out(world, row, why)
     except Unavailable as unavailable:
         world.journal.warning("a row waits for the next tick", reason=unavailable.reason)
 
@@ -330,3 +337,51 @@ def _wake(row: WaitingRow, sweep: SweepText, now: datetime, pointer: Pointer) ->
     """Sends the pointer for the row's instant; the row moves 15 minutes on and repeats it until its work is done."""
     delivery = Delivery(pointer, row.next_run_at, sweep.lane)
     return Step(Advance(row, max(row.next_run_at, now) + WAKE_AGAIN), (delivery,))
+
+
+OUT_WITHIN = timedelta(seconds=30)
+"""Delay of the message, so that the schedule is out of service when the executor reads it."""
+
+UNREADABLE = "the stored text of this schedule cannot be read: the schedule was taken out of service"
+
+TOO_HARD = "the next occurrence takes too long to compute with its calendars: the schedule was taken out of service"
+
+
+def take_out(world: World, row: WaitingRow, why: ValueError) -> None:
+    """Writes a failed run, sends its pointer, then takes the schedule out of the index unless it was changed.
+
+    After a crash in between the next tick repeats all. An executor gets the pointer a moment later and does the effects
+    of a failed run. The run counts as planned and as failed. A row of another kind stays where it is and is reported at
+    each tick. why: the error of reading or planning the schedule.
+    """
+    if not row.sk.startswith("SCH#"):
+        world.journal.error("a waiting row cannot be read", tenant=row.tenant, job=row.owner, kind=row.sk[:8])
+        return
+    now = world.clock.now()
+    run = Run(
+        tenant=row.tenant,
+        job_id=row.owner,
+        schedule_id=row.own_id,
+        uuid=ids.run_uuid(row.tenant, row.own_id, epoch_ms(row.next_run_at), Kind.SCHEDULED.value),
+        kind=Kind.SCHEDULED,
+        state=State.ERROR,
+        reason=Reason.BAD_PAYLOAD,
+        planned_at=row.next_run_at,
+        finished_at=now,
+        message=TOO_HARD if isinstance(why, Undecided) else UNREADABLE,
+        expires_at=retention.expiry(now),
+        generation=row.generation,
+    )
+    ledger.finish_without_attempt(world.table, run, shards=world.settings.shards, lane=Lane.FAST, counts={"failed": 1})
+    world.queue.send_one(Delivery(ledger.pointer_to(run), now + OUT_WITHIN, Lane.FAST))
+    as_read: Condition = ScheduleItem.next_run_at == epoch_s(row.next_run_at)
+    actions = [
+        assign(ScheduleItem.state, ScheduleState.BROKEN.value),
+        assign(ScheduleItem.state_reason, StateReason.UNREADABLE.value),
+        assign(ScheduleItem.planned_total, row.planned_total + 1),
+        assign(ScheduleItem.next_run_at, None),
+        assign(ScheduleItem.schedule_id, None),
+    ]
+    world.table.update(row.pk, row.sk, actions, as_read)
+    world.journal.error("a schedule cannot be read", tenant=row.tenant, job=row.owner, schedule=row.own_id)
+    world.journal.count("Broken")

@@ -42,7 +42,7 @@ from sweephand.store.tenants import tenants, usage
 with lazy():
     from sweephand.domain.occurrences import off_times as stretches
     from sweephand.flow import events
-    from sweephand.flow.series import releasing
+    from sweephand.flow.series import holding
     from sweephand.store.flow_keys import flow_keys
     from sweephand.store.index import suspended
 
@@ -239,7 +239,7 @@ def switch_tenant(world: World, name: str, *, on: bool, actor: str | None = None
 
 
 def _begin_release(world: World, tenant: str, collection: str | None) -> None:
-    releasing.begin(world, tenant, collection)
+    holding.begin(world, tenant, collection)
 
 
 def _switched(times: str | None, now: datetime, *, on: bool) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.job import Job
-from sweephand.domain.jobs.revision import Entry
+from sweephand.domain.jobs.job_state import Entry
 from sweephand.domain.schedule import Schedule
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.compression import pack

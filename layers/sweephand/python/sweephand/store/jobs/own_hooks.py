@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sweephand.domain.job import ActionSpec, Beside, Payload
-from sweephand.domain.jobs.own_hooks import OwnHooks
+from sweephand.domain.jobs.job_state import OwnHooks
 from sweephand.domain.schedule import Schedule
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.compression import pack, unpack

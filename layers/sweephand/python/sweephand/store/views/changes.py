@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sweephand.domain.instants import from_ms
-from sweephand.domain.jobs.revision import Entry
+from sweephand.domain.jobs.job_state import Entry
 from sweephand.domain.schedule import Schedule
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.compression import unpack

@@ -8,7 +8,7 @@ from typing import Any
 
 from sweephand.domain.instants import from_ms, from_s
 from sweephand.domain.job import Job
-from sweephand.domain.jobs.held import Held, HeldBy
+from sweephand.domain.jobs.job_state import Held, HeldBy
 from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Table

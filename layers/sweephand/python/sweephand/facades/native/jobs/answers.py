@@ -22,7 +22,7 @@ from sweephand.store.views import runs as views
 from sweephand.store.views.runs import Totals
 
 if TYPE_CHECKING:
-    from sweephand.domain.jobs.held import Held
+    from sweephand.domain.jobs.job_state import Held
 
 with lazy():
     from sweephand.facades.native.jobs import own_hooks
@@ -66,7 +66,7 @@ def as_held(ctx: Context, planned: Planned) -> tuple[Planned, Held | None]:
 
 
 def _each_held(ctx: Context, schedules: Iterable[Schedule], held: Held | None) -> list[Schedule]:
-    from sweephand.domain.jobs.held import as_held as one_as_held  # noqa: PLC0415 - not every request shows a job
+    from sweephand.domain.jobs.job_state import as_held as one_as_held  # noqa: PLC0415 - not every request shows a job
 
     return [one_as_held(schedule, held, ctx.now) for schedule in schedules]
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from sweephand.domain.instants import text_ms
 from sweephand.domain.job import SCHEDULES_AT_ONCE, ActionSpec, Job, Payload
-from sweephand.domain.jobs.revision import Entry
-from sweephand.domain.members.json_diff import Difference, differences
-from sweephand.domain.members.json_text import dumps
+from sweephand.domain.jobs.job_state import Entry
+from sweephand.domain.members.json_text import Difference, differences, dumps
 from sweephand.domain.schedule import Schedule
 from sweephand.facades.http import Answer
 from sweephand.facades.native.context import Context

@@ -20,7 +20,7 @@ from sweephand.store.views import jobs as views
 from sweephand.store.views.jobs import Filters
 
 if TYPE_CHECKING:
-    from sweephand.domain.jobs.held import Held
+    from sweephand.domain.jobs.job_state import Held
 
 LIST_INCLUDES = INCLUDES | {"total"}
 _NUMBER = re.compile(r"[1-9][0-9]{0,11}", re.ASCII)

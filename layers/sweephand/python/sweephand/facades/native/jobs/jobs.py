@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 with lazy():
     from sweephand.facades.native.jobs import own_hooks, tasks
     from sweephand.facades.native.members import run_edits
-    from sweephand.flow.manual import unless_active
 
 
 def create(ctx: Context) -> Answer:
@@ -145,7 +144,7 @@ def run(ctx: Context) -> Answer:
     edit = run_edits.read(given, tasks=ctx.caller.allows(TASKS))
     asked = ctx.world, ctx.tenant, ctx.id("job"), schedule, ctx.once(), ctx.hop()
     if if_active == "drop":
-        answered = unless_active.run_unless_active(*asked, edit=edit)
+        answered = manual.run_unless_active(*asked, edit=edit)
         return _started(answered.run_id, started=answered.started)
     return _started(manual.run_now(*asked, edit=edit), started=True)
 

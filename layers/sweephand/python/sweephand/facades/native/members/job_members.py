@@ -45,7 +45,7 @@ from sweephand.security.guard import GuardSettings
 from sweephand.store.views.runs import Totals
 
 if TYPE_CHECKING:
-    from sweephand.domain.jobs.held import Held
+    from sweephand.domain.jobs.job_state import Held
     from sweephand.facades.native.members.stored_hooks import There
 
 with lazy():
@@ -70,7 +70,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Seen:
-    """The parts of an answer. schedules: as they are held (domain.jobs.held.as_held).
+    """The parts of an answer. schedules: as they are held (domain.jobs.job_state.as_held).
 
     payloads None: of a list, which leaves them out. shown: the bodies of the schedules, if they are asked for.
     """

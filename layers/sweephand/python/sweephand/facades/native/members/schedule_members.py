@@ -12,7 +12,7 @@ from sweephand.actions.payloads import json_payload
 from sweephand.domain.instants import text as text_of
 from sweephand.domain.instants import text_ms
 from sweephand.domain.job import HOOK_KINDS, ActionDraft, ActionSpec, Payload, ScheduleDraft
-from sweephand.domain.jobs.held import HeldBy
+from sweephand.domain.jobs.job_state import HeldBy
 from sweephand.domain.members import fields
 from sweephand.domain.members.fields import below
 from sweephand.domain.occurrences import upcoming
@@ -31,7 +31,7 @@ from sweephand.security.guard import GuardSettings
 from sweephand.store.views.runs import Totals
 
 if TYPE_CHECKING:
-    from sweephand.domain.jobs.held import Held
+    from sweephand.domain.jobs.job_state import Held
     from sweephand.facades.native.members.stored_hooks import There
 
 with lazy():

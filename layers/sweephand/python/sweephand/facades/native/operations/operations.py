@@ -11,7 +11,7 @@ from sweephand.domain.operation import WAITS_FOR, Operation, OperationKind, Oper
 from sweephand.facades.http import Answer
 from sweephand.facades.native.context import TENANT_HEADER, Context
 from sweephand.flow.operations import verbs
-from sweephand.flow.operations.kinds import KINDS
+from sweephand.flow.operations.verbs import KINDS
 from sweephand.flow.world import World
 from sweephand.ids import is_uuid
 from sweephand.lazy import lazy

@@ -15,7 +15,7 @@ from sweephand.domain.instants import epoch_ms, epoch_s, text
 from sweephand.domain.members import fields
 from sweephand.domain.occurrences import generations, upcoming
 from sweephand.domain.run import Attempt, Kind, Reason, Run, State
-from sweephand.domain.runs.run_body import run_body
+from sweephand.domain.runs.run_file import run_body
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import InvalidRequest
 from sweephand.facades.http import RUN_TOKEN_HEADER, Answer

@@ -10,7 +10,7 @@ import pytest
 
 from sweephand.domain.job import ActionSpec
 from sweephand.domain.run import UNREACHABLE, Outcome, Reason, State, Verdict
-from sweephand.domain.runs.deactivation import LIMIT, Streak, follow, is_due, is_out_of_reach, was_contact
+from sweephand.flow.lifecycle.unreachable import LIMIT, Streak, is_due, is_out_of_reach, streak_after, was_contact
 from tests.unit.domain.nouns import NOW, run
 
 ACTION = ActionSpec("http", {"url": "https://example.org/a"}, {})
@@ -27,11 +27,11 @@ DOWN = failed(Reason.CONNECT)
 
 @pytest.mark.parametrize("reason", sorted(UNREACHABLE))
 def test_no_connection_begins_a_streak_and_a_further_failure_leaves_its_beginning(reason: Reason) -> None:
-    first = follow(None, ACTION, failed(reason), NOW)
+    first = streak_after(None, ACTION, failed(reason), NOW)
 
     assert first is not None
     assert Streak.read(first).since == NOW
-    assert follow(first, ACTION, DOWN, NOW + SECOND) == first
+    assert streak_after(first, ACTION, DOWN, NOW + SECOND) == first
 
 
 CONTACTS = [
@@ -48,22 +48,22 @@ CONTACTS = [
 
 @pytest.mark.parametrize("outcome", CONTACTS, ids=lambda outcome: f"{outcome.verdict} {outcome.http_status}")
 def test_every_contact_ends_it_whatever_the_target_said(outcome: Outcome) -> None:
-    assert follow(follow(None, ACTION, DOWN, NOW), ACTION, outcome, NOW + SECOND) is None
-    assert follow(None, ACTION, outcome, NOW) is None
+    assert streak_after(streak_after(None, ACTION, DOWN, NOW), ACTION, outcome, NOW + SECOND) is None
+    assert streak_after(None, ACTION, outcome, NOW) is None
 
 
 @pytest.mark.parametrize("reason", [Reason.GUARD, Reason.BAD_PAYLOAD, Reason.DEADLINE])
 def test_what_made_no_call_says_nothing_of_the_target(reason: Reason) -> None:
-    streak = follow(None, ACTION, DOWN, NOW)
+    streak = streak_after(None, ACTION, DOWN, NOW)
 
-    assert follow(streak, ACTION, failed(reason), NOW + SECOND) == streak
-    assert follow(None, ACTION, failed(reason), NOW) is None
+    assert streak_after(streak, ACTION, failed(reason), NOW + SECOND) == streak
+    assert streak_after(None, ACTION, failed(reason), NOW) is None
 
 
 def test_another_target_begins_anew() -> None:
-    streak = follow(None, ACTION, DOWN, NOW)
+    streak = streak_after(None, ACTION, DOWN, NOW)
 
-    moved = follow(streak, MOVED, DOWN, NOW + SECOND)
+    moved = streak_after(streak, MOVED, DOWN, NOW + SECOND)
 
     assert moved is not None
     assert Streak.read(moved).since == NOW + SECOND
@@ -74,13 +74,13 @@ def test_the_order_in_which_an_action_was_read_makes_no_other_target() -> None:
     params = {"url": "https://example.org/a", "headers": {"a": "1", "b": "2"}}
     turned = {"headers": {"b": "2", "a": "1"}, "url": "https://example.org/a"}
 
-    streak = follow(None, replace(ACTION, params=params), DOWN, NOW)
+    streak = streak_after(None, replace(ACTION, params=params), DOWN, NOW)
 
     assert is_due(streak, replace(ACTION, params=turned), NOW + LIMIT)
 
 
 def test_it_is_due_at_the_first_failure_ten_days_of_24_hours_after_the_first() -> None:
-    streak = follow(None, ACTION, DOWN, NOW)
+    streak = streak_after(None, ACTION, DOWN, NOW)
 
     assert not is_due(streak, ACTION, NOW + LIMIT - timedelta(milliseconds=1))
     assert is_due(streak, ACTION, NOW + LIMIT)
