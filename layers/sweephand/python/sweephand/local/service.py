@@ -6,35 +6,41 @@ it, one JSON object per line: {"say": text}, {"failed": text, "status": n} or {"
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
 import sys
 import threading
+from contextlib import closing, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from sweephand.local import stack_file, tenants
-from sweephand.local.api import Refused, Unreachable
+from sweephand.local import stack_file
+from sweephand.local.api import Api, Refused, Unreachable
 from sweephand.local.aws import template as templates
 from sweephand.local.aws.deploy import put_secret
 from sweephand.local.aws.emulator import Emulator
 from sweephand.local.aws.launcher import LOOPBACK, bind
 from sweephand.local.failures import DeployFailed, EmulatorFailed, LocalFailure
-from sweephand.local.folder import Lock
+from sweephand.local.folder import Lock, read_json, write_private
 from sweephand.local.front import Front, Upstream
 from sweephand.local.settings import ALREADY_RUNNING, Settings, parameters
+from sweephand.local.stack_file import PROVIDER_CLIENT, Credential
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from sweephand.local.aws.deploy import Aws, Stack
+    from sweephand.local.folder import StateFolder
     from sweephand.sources import Chance, Clock
 
 WATCH_EVERY_S = 1.0
 SWEEP_EVENT = {"worker": 0, "workers": 1}
 AUDIT_EVENT = {"all": True}
+TENANTS = ("acme", "globex")
+TENANT_SCOPES = ("jobs:read", "jobs:write", "runs:write", "tasks:write", "errors:edit", "admin")
+CREDENTIAL_NAME = "local stack"
 
 
 class Service:
@@ -76,12 +82,12 @@ class Service:
         given = parameters(base_url, self._settings.chosen)
         stack = self._emulator.deploy(self._settings.template, given)
         aws = self._emulator.credentials()
-        known = tenants.kept(self._folder, self._chance)
+        known = stored_credentials(self._folder, self._chance)
         put_secret(aws, stack.outputs["StackSecretArn"], known.provider.client_id, known.provider.secret)
         behind = urlsplit(self._emulator.base_url(stack.physical["Api"]))
         self._front.serve(Upstream(LOOPBACK, behind.port or 80, behind.path))
         try:
-            known = tenants.ensure(self._folder, base_url, known)
+            known = ensure_tenants(self._folder, base_url, known)
         except (Refused, Unreachable) as error:
             raise DeployFailed(f"The API of the stack refused its first requests: {error}") from error
         self._recover(aws, stack)
@@ -119,12 +125,12 @@ class Report:
         self._pipe = os.fdopen(descriptor, "w", encoding="utf-8")
 
     def send(self, message: Mapping[str, Any]) -> None:
-        with contextlib.suppress(BrokenPipeError, ValueError):  # ValueError: closed already
+        with suppress(BrokenPipeError, ValueError):  # ValueError: closed already
             self._pipe.write(json.dumps(message) + "\n")
             self._pipe.flush()
 
     def close(self) -> None:
-        with contextlib.suppress(BrokenPipeError):
+        with suppress(BrokenPipeError):
             self._pipe.close()
 
 
@@ -166,3 +172,61 @@ def _watch_owner(descriptor: int, over: threading.Event) -> None:
     while os.read(descriptor, 1):
         pass
     over.set()
+
+
+# The credentials of the stack: the provider's, and those of two tenants, created through the public API. They stand
+# in the state folder, so that they stay the same after restarts.
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """The stored credentials. tenants: those that exist already."""
+
+    provider: Credential
+    tenants: Mapping[str, Credential]
+
+
+def stored_credentials(folder: StateFolder, chance: Chance) -> Credentials:
+    """Returns the stored credentials. Creates the provider's secret in a new folder, fit for a curl command."""
+    stored = read_json(folder.secrets_file) or {}
+    if "provider" not in stored:
+        stored = {"provider": chance.token(32).hex(), "tenants": {}}
+        write_private(folder.secrets_file, stored)
+    return Credentials(
+        provider=Credential(PROVIDER_CLIENT, stored["provider"]),
+        tenants={tenant: Credential(*pair) for tenant, pair in stored["tenants"].items()},
+    )
+
+
+def ensure_tenants(folder: StateFolder, base_url: str, known: Credentials) -> Credentials:
+    """Returns working credentials of both tenants, and creates missing ones. Raises Refused, Unreachable."""
+    made = dict(known.tenants)
+    for tenant in TENANTS:
+        if tenant not in made or not _works(base_url, made[tenant]):
+            made[tenant] = _make(base_url, known.provider, tenant)
+            pairs = {name: [each.client_id, each.secret] for name, each in made.items()}
+            write_private(folder.secrets_file, {"provider": known.provider.secret, "tenants": pairs})
+    return Credentials(known.provider, {tenant: made[tenant] for tenant in TENANTS})
+
+
+def _works(base_url: str, credential: Credential) -> bool:
+    with closing(Api(base_url, credential)) as api:
+        try:
+            api.call("GET", "/v1/jobs", query={"limit": 1})
+        except Refused as refused:
+            if refused.status not in {401, 403}:
+                raise
+            return False
+    return True
+
+
+def _make(base_url: str, provider: Credential, tenant: str) -> Credential:
+    with closing(Api(base_url, provider)) as api:
+        try:
+            api.call("POST", "/v1/tenants", {"tenant": tenant})
+        except Refused as refused:
+            if refused.status != 409:  # there already
+                raise
+    with closing(Api(base_url, provider, for_tenant=tenant)) as acting:
+        made = acting.call("POST", "/v1/credentials", {"name": CREDENTIAL_NAME, "scopes": list(TENANT_SCOPES)})
+    return Credential(made["clientId"], made["secret"])

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import re
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from sweephand.local.folder import read_json, write_private
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from sweephand.local.aws.deploy import Aws, Stack
     from sweephand.local.folder import StateFolder
 
+T = TypeVar("T", "Credential", "StackFile")
 PROVIDER_CLIENT = "provider.admin"
 # Output of the template, by the function's role.
 FUNCTION_OUTPUTS = {
@@ -53,42 +55,25 @@ class StackFile:
     tenants: Mapping[str, Credential]
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "baseUrl": self.base_url,
-            "consoleUrl": None,
-            "awsEndpointUrl": self.aws_endpoint_url,
-            "region": self.region,
-            "stackName": self.stack_name,
-            "tableName": self.table_name,
-            "runQueueUrl": self.run_queue_url,
-            "slowQueueUrl": self.slow_queue_url,
-            "deadLetterQueueUrl": self.dead_letter_queue_url,
-            "eventBusName": self.event_bus_name,
-            "provider": {"clientId": self.provider.client_id, "secret": self.provider.secret},
-            "functions": dict(self.functions),
-            "tenants": [
-                {"tenant": tenant, "clientId": credential.client_id, "secret": credential.secret}
-                for tenant, credential in self.tenants.items()
-            ],
-        }
+        tenants = [{"tenant": tenant, **_members(credential)} for tenant, credential in self.tenants.items()]
+        return {**_members(self), "consoleUrl": None, "provider": _members(self.provider), "tenants": tenants}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> StackFile:
-        tenants: Sequence[Mapping[str, str]] = value["tenants"]
-        return cls(
-            base_url=value["baseUrl"],
-            aws_endpoint_url=value["awsEndpointUrl"],
-            region=value["region"],
-            stack_name=value["stackName"],
-            table_name=value["tableName"],
-            run_queue_url=value["runQueueUrl"],
-            slow_queue_url=value["slowQueueUrl"],
-            dead_letter_queue_url=value["deadLetterQueueUrl"],
-            event_bus_name=value["eventBusName"],
-            provider=Credential(value["provider"]["clientId"], value["provider"]["secret"]),
-            functions=value["functions"],
-            tenants={item["tenant"]: Credential(item["clientId"], item["secret"]) for item in tenants},
-        )
+        tenants = {item["tenant"]: _record(Credential, item) for item in value["tenants"]}
+        return replace(_record(cls, value), provider=_record(Credential, value["provider"]), tenants=tenants)
+
+
+def _members(record: Credential | StackFile) -> dict[str, Any]:
+    return {_camel(each.name): getattr(record, each.name) for each in fields(record)}
+
+
+def _record(kind: type[T], value: Mapping[str, Any]) -> T:
+    return kind(**{each.name: value[_camel(each.name)] for each in fields(kind)})
+
+
+def _camel(name: str) -> str:
+    return re.sub("_(.)", lambda found: found[1].upper(), name)
 
 
 def describe(
