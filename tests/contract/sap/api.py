@@ -15,8 +15,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from sweephand.facades.native.api import NativeApi
-from sweephand.facades.sap.errors import TYPES
-from sweephand.facades.sap.routes import SapApi
+from sweephand.facades.sap.routes import TYPES, SapApi
 from sweephand.store.dynamo.keys import TURN
 from tests.contract.native.api import CANARY, OTHER, WRITES, Api, Reply, event
 from tests.contract.native.api import api as native_api

@@ -30,6 +30,8 @@ from sweephand.security.guard import GuardSettings
 METHODS = ("GET", "POST", "PUT", "DELETE")
 MODES = {"cron": "sapCron", "time": "time", "repeatInterval": "every", "repeatAt": "repeatAt"}
 """Members that say when a schedule runs, each with its native member: exactly one may be given."""
+_OWN_TIMING = {*MODES.values(), "align", "startTime", "endTime"}
+"""Members of a stored timing that this facade has words for. All others stay."""
 LONGEST_NAME, LONGEST_DESCRIPTION = 255, 1_000
 ENDPOINT, TASK = "HTTP_ENDPOINT", "CF_TASK"
 NO_TASKS = (
@@ -198,7 +200,8 @@ def _action(
         raise InvalidRequest("action", "is required")
     method = given.get("httpMethod")
     method = fields.one_of("POST" if method is None else method, "httpMethod", METHODS)
-    keeps = before is not None or (secrets_of is not None and _names_user_of(given, secrets_of))
+    user = None if secrets_of is None else user_of(secrets_of)
+    keeps = before is not None or (user is not None and user == given.get("user") and not given.get("password"))
     members = {name: value for name, value in (rest or {"outcome": OUTCOME}).items() if name != "dialect"}
     members |= {"type": "http", "url": url, "method": method}
     members["authentication"] = _authentication(given, before, keeps_password=keeps)
@@ -208,10 +211,6 @@ def _action(
     except InvalidRequest as wrong:
         raise InvalidRequest(_FIELDS.get(wrong.field or "", "action"), wrong.reason, code=wrong.code) from wrong
     return replace(draft, params={**draft.params, "dialect": FACADE})
-
-
-def _names_user_of(given: Mapping[str, Any], job: Job) -> bool:
-    return user_of(job) is not None and user_of(job) == given.get("user") and not given.get("password")
 
 
 def _authentication(given: Mapping[str, Any], before: Job | None, *, keeps_password: bool) -> Mapping[str, Any]:
@@ -323,7 +322,8 @@ def changed_schedule(
     if mode != old:
         raise InvalidRequest(None, f"{mode}: the schedule has {old}: the kind of a schedule cannot be changed")
     merged = {**stored, "startTime": before.timing.get("startTime"), "endTime": before.timing.get("endTime"), **given}
-    timing = {**_other_members(before.timing), **_timing(mode, merged[mode], merged, now)}
+    kept = {name: value for name, value in before.timing.items() if name not in _OWN_TIMING}
+    timing = {**kept, **_timing(mode, merged[mode], merged, now)}
     if mode == "time" and merged[mode] == stored[mode]:
         timing[mode] = before.timing[mode]
     active = flag(given["active"], "active") if given.get("active") is not None else None
@@ -355,12 +355,6 @@ def _timing(mode: str, value: Any, given: Mapping[str, Any], now: datetime) -> d
     return timing
 
 
-def _other_members(timing: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the members of a stored timing that this facade has no words for. They stay."""
-    own = {*MODES.values(), "align", "startTime", "endTime"}
-    return {name: value for name, value in timing.items() if name not in own}
-
-
 def _shown(given: Mapping[str, Any], mode: str) -> dict[str, Any]:
     """Returns the members that answers show as they were sent."""
     found = {mode: given[mode]}
@@ -373,17 +367,13 @@ def _data(value: object, action: Target) -> Payload | None:
     if value is None:
         return None
     if isinstance(value, str):
-        value = _object_of(value)
+        try:
+            value = strict_json.loads(value.encode())
+        except (InvalidRequest, UnicodeEncodeError) as wrong:
+            raise InvalidRequest("data", "must be an object, or the JSON text of one") from wrong
     payload = json_payload(_object(value, "data", nulls=True), "data")
     actions.check_payload(action.kind, action.params, payload, "data")
     return payload
-
-
-def _object_of(data: str) -> object:
-    try:
-        return strict_json.loads(data.encode())
-    except (InvalidRequest, UnicodeEncodeError) as wrong:
-        raise InvalidRequest("data", "must be an object, or the JSON text of one") from wrong
 
 
 # Members

@@ -6,6 +6,7 @@ Nothing is scanned. A filter or an order reads the lean rows of all jobs.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 from sweephand.domain.job import Job
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest
-from sweephand.facades.sap import bodies, filters
+from sweephand.facades.sap import bodies
 from sweephand.facades.sap.context import FACADE, Context
 from sweephand.facades.sap.fields import ENDPOINT, TASK
 from sweephand.facades.sap.pages import Page
@@ -32,6 +33,18 @@ class Listed(NamedTuple):
     entry: views.Entry
 
 
+PROPERTIES: dict[str, Callable[[Listed], str]] = {
+    "name": lambda each: each.entry.name,
+    "subDomain": lambda each: each.tenant,
+    "tenantId": lambda each: each.tenant,
+}
+LONGEST_FILTER = 1_000
+_CONDITION = re.compile(
+    r"\s*(?:contains\(\s*(?P<part>[A-Za-z]+)\s*,\s*'(?P<text>(?:[^']|'')*+)'\s*\)"
+    r"|(?P<whole>[A-Za-z]+)\s+eq\s+'(?P<value>(?:[^']|'')*+)')\s*",
+    re.ASCII,
+)
+_JOINT = re.compile(r"(and|or)(?=\s)", re.ASCII)
 BY_INTEGER = frozenset({"_id", "jobId"})
 ORDERS: dict[str, Callable[[Listed], Any]] = {
     "createdAt": lambda each: each.entry.job_id,  # ids of jobs rise with time
@@ -46,7 +59,7 @@ def listed(ctx: Context, page: Page) -> tuple[int, list[dict[str, Any]]]:
     if kind not in {None, ENDPOINT, TASK}:
         raise InvalidRequest(None, "Invalid jobType")
     wanted = ctx.option("filter")
-    hold = filters.parse(wanted) if wanted is not None else None
+    hold = _filter(wanted) if wanted is not None else None
     by, last_first = _order(ctx)
     whose = tenants_of(ctx, narrowed=hold is None)
     if kind == TASK:
@@ -54,11 +67,12 @@ def listed(ctx: Context, page: Page) -> tuple[int, list[dict[str, Any]]]:
     if hold is None and by is None and not last_first:
         total, found = _by_creation(ctx, whose, page)
     else:
-        every = [each for each in all_of(ctx, whose) if hold is None or hold(_properties(each))]
+        every = [each for each in all_of(ctx, whose) if hold is None or hold(each)]
         if by is not None or last_first:
             every.sort(key=ORDERS.get(by or "") or _integers(ctx, every), reverse=last_first)
         total, found = len(every), every[page.offset : page.end(len(every))]
-    return total, _bodies(ctx, found)
+    whole = {job.id: bodies.listed_body(job, schedules, job.tenant) for job, schedules in read(ctx, found)}
+    return total, [whole[each.entry.job_id] for each in found if each.entry.job_id in whole]
 
 
 def _order(ctx: Context) -> tuple[str | None, bool]:
@@ -110,15 +124,6 @@ def all_of(ctx: Context, whose: list[str], *, search: bool = False) -> Iterator[
             raise InvalidRequest(None, f"a filter looks through {views.FILTERED_MOST:,} jobs at most") from many
 
 
-def _properties(each: Listed) -> dict[str, str]:
-    return {"name": each.entry.name, "subDomain": each.tenant, "tenantId": each.tenant}
-
-
-def _bodies(ctx: Context, found: list[Listed]) -> list[dict[str, Any]]:
-    whole = {job.id: bodies.listed_body(job, schedules, job.tenant) for job, schedules in read(ctx, found)}
-    return [whole[each.entry.job_id] for each in found if each.entry.job_id in whole]
-
-
 def read(ctx: Context, found: list[Listed]) -> Iterator[tuple[Job, list[Schedule]]]:
     """Yields the jobs themselves with their schedules, grouped by tenant."""
     by_tenant: dict[str, list[str]] = {}
@@ -133,3 +138,35 @@ def counted(ctx: Context) -> tuple[int, int]:
     named = tenants_of(ctx)
     own = [block for tenant in named for block in views.blocks(ctx.world.table, tenant) if block.facade == FACADE]
     return sum(block.active for block in own), sum(block.live for block in own)
+
+
+# Filters: `contains(name, 'x') and tenantId eq 'y'`. `and` binds tighter than `or`.
+
+
+def _filter(text: str) -> Callable[[Listed], bool]:
+    """Parses a filter. Raises InvalidRequest for anything else."""
+    if len(text) > LONGEST_FILTER:
+        raise InvalidRequest(None, f"the filter is longer than {LONGEST_FILTER} characters")
+    choices: list[list[Callable[[Listed], bool]]] = [[]]
+    position = 0
+    while found := _CONDITION.match(text, position):
+        choices[-1].append(_condition(found))
+        position = found.end()
+        if position == len(text):
+            return lambda each: any(all(holds(each) for holds in choice) for choice in choices)
+        joint = _JOINT.match(text, position)
+        if joint is None:
+            break
+        if joint[1] == "or":
+            choices.append([])
+        position = joint.end()
+    raise InvalidRequest(None, f"the filter cannot be read at character {position}", position=position)
+
+
+def _condition(found: re.Match[str]) -> Callable[[Listed], bool]:
+    exact = found["whole"] is not None
+    name, value = (found["whole"], found["value"]) if exact else (found["part"], found["text"])
+    if name not in PROPERTIES:
+        raise InvalidRequest(None, f"Field not recognized: {name[:40]}", position=found.start())
+    wanted, of = value.replace("''", "'"), PROPERTIES[name]
+    return lambda each: wanted == of(each) if exact else wanted in of(each)

@@ -1,4 +1,4 @@
-"""The routes of SAP Job Scheduling Service, each with the scope that it needs."""
+"""The routes of SAP Job Scheduling Service, each with the scope that it needs, and the form of refusals."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sweephand.errors import InvalidRequest, NotFound, SweephandError, Unavailable
+from sweephand.errors import InvalidRequest, NotFound, RateLimited, SweephandError, Unauthenticated, Unavailable
 from sweephand.facades.api import Api, Visit
 from sweephand.facades.http import Answer, Operation, Route, Routes
 from sweephand.facades.sap import action_logs, config, jobs, runs, schedules, search
 from sweephand.facades.sap.context import Context
-from sweephand.facades.sap.errors import CREATING, of_error, refusal
 from sweephand.flow.rates import Limit, RateMeter
 from sweephand.flow.tenants.integer_ids import Ordinals
 
@@ -21,9 +20,9 @@ SCHEDULES, SCHEDULE = f"{JOB}/schedules", f"{JOB}/schedules/{{schedule}}"
 RUNS, ONE_RUN = f"{SCHEDULE}/runs", f"{SCHEDULE}/runs/{{run}}"
 SLOW_MS, CLIENT_SLOW_MS = 1_000, 250
 """The delay of a request near the limit of all callers, and near that of a tenant."""
-CONFIGURING, REMOVING, DETAILS, LISTING = (
+CREATING, CONFIGURING, REMOVING, DETAILS, LISTING = (
     f"Error while {doing}: "
-    for doing in ("configuring job", "removing job", "fetching job details", "fetching list of jobs")
+    for doing in ("creating job", "configuring job", "removing job", "fetching job details", "fetching list of jobs")
 )
 SEARCHING = "Error in Job Scheduler action: "
 NO_ROUTE = "Not Found: no such route below /scheduler"
@@ -52,6 +51,34 @@ TABLE: list[tuple[str, str, Operation, str, str]] = [
     ("GET", "/scheduler/actionLogs", action_logs.list_all, READ, DETAILS),
 ]
 """Method, path, operation, scope, and the beginning of its error messages."""
+PREFIXES = {(method, path): prefix for method, path, _, _, prefix in TABLE}
+
+STATUS = {
+    "UNAUTHENTICATED": 401,
+    "SCOPE_MISSING": 403,
+    "TENANT_DISABLED": 403,
+    "QUOTA_EXCEEDED": 403,
+    "NOT_FOUND": 404,
+    "TOO_LARGE": 413,
+    "RATE_LIMITED": 429,
+    "UNAVAILABLE": 503,
+    "INTERNAL": 500,
+}
+"""Every other code of the domain is a 400: the service knows no 409, 412, 415 and 422."""
+TYPES = {
+    400: "Bad Request/Invalid Request",
+    401: "Authentication Error",
+    403: "Forbidden Request",
+    404: "Resource Not Found",
+    413: "Request Too Large",
+    429: "Rate Limit Exceeded",
+    500: "Internal Server Error",
+    503: "Service Unavailable",
+}
+ALWAYS_CREATING = frozenset({"calmConfig"})
+"""Members whose error messages begin like those of POST everywhere, because the documentation of PUT has them too."""
+NAMES = {"sapCron": "cron", "every": "repeatInterval"}
+"""SAP's names for fields of the domain."""
 
 
 class _Routes(Routes):
@@ -122,4 +149,42 @@ def _operated(route: Route, context: Context) -> Answer:
     return answer
 
 
-PREFIXES = {(method, path): prefix for method, path, _, _, prefix in TABLE}
+# Refusals have the form that SAP's clients show: they print `message` and the status, nothing else. Source: the
+# service's published OpenAPI description, version 2.88.0, and the texts of its documentation.
+
+
+def refusal(status: int, message: str, **members: object) -> Answer:
+    body = {"code": status, "message": message, "type": TYPES[status], "detailedError": message, **members}
+    return Answer(status, body)
+
+
+def of_error(error: SweephandError, prefix: str) -> Answer:
+    """Answers an error. prefix: begins the route's messages, `Error while creating job: `; bare without a caller."""
+    status = STATUS.get(error.code, 400)
+    if isinstance(error, Unauthenticated):
+        challenge = {"WWW-Authenticate": 'Basic realm="sweephand", Bearer realm="sweephand"'}
+        return replace(refusal(401, "Unauthorized"), headers=challenge)
+    message = prefix + error.reason
+    if isinstance(error, InvalidRequest):
+        message = CREATING + error.reason if error.field in ALWAYS_CREATING else prefix + _of_field(error)
+    if isinstance(error, RateLimited | Unavailable):
+        # Both, because its shell samples read the body and its client the header.
+        answer = refusal(status, message, retryAfter=error.retry_after_s)
+        return replace(answer, headers={"Retry-After": str(error.retry_after_s)})
+    return refusal(status, message)
+
+
+def _of_field(error: InvalidRequest) -> str:
+    """Returns the message with the path of the field.
+
+    A cron that cannot be read gets the documented message, with the word that clients look for. A cron that can be
+    read, but has no run left, is reported like any other field.
+    """
+    if not error.field:
+        return error.reason
+    above, _, name = error.field.rpartition(".")
+    name = NAMES.get(name, name)
+    if name == "cron" and error.code != "NEVER_FIRES":
+        where = f"{above}.{name}: " if above else ""
+        return f"Invalid cron specified (xscron: {where}{error.reason})"
+    return f"{above}.{name}: {error.reason}" if above else f"{name}: {error.reason}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from sweephand.domain.instants import epoch_ms
@@ -114,12 +114,6 @@ def _beside(ctx: Context, schedule: Schedule, page: Page, where: str, way: str, 
     }
 
 
-def _lines(ctx: Context, schedule: Schedule) -> Iterator[dict[str, Any]]:
-    planned = _planned(ctx, schedule)
-    yield from [planned] if planned else []
-    yield from _runs(ctx, schedule, None, MOST_RUNS, [planned["runId"]] if planned else [])
-
-
 def _runs(
     ctx: Context, schedule: Schedule, mark: views.RunMark | None, page: int, but: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
@@ -147,9 +141,12 @@ def _planned(ctx: Context, schedule: Schedule) -> dict[str, Any] | None:
 
 def logs(ctx: Context, schedule: Schedule, most: int) -> list[dict[str, Any]]:
     """Returns the log as part of a schedule, where runText is a list of steps, as a string."""
+    planned = _planned(ctx, schedule)
+    top = [planned] if planned else []
+    lines = chain(top, _runs(ctx, schedule, None, MOST_RUNS, [line["runId"] for line in top]))
     return [
         line | {"runText": json.dumps(steps := _steps(line)), "statusMessage": steps[-1]["text"], "locale": "en"}
-        for line in islice(_lines(ctx, schedule), most)
+        for line in islice(lines, most)
     ]
 
 

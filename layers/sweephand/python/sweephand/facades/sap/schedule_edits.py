@@ -1,15 +1,150 @@
-"""Applies the members that a caller sends to a schedule, alone or within its job."""
+"""Applies the members that a caller sends to a schedule, and decides what a switched-on schedule still has to run.
+
+A one-time schedule (`time`) follows this table, by PUT and by activationStatus:
+
+| it stands             | `active`   | `time`                | then                                                  |
+| --------------------- | ---------- | --------------------- | ----------------------------------------------------- |
+| waiting               | -, true    | -, as it was          | stays as it is planned                                |
+| waiting               | -, true    | another               | runs at that; at once where that is past              |
+| used up, not yet off  | true       | -                     | runs once more, at once                               |
+| used up, not yet off  | -, true    | -, as it was          | stays as it is                                        |
+| used up, not yet off  | -, true    | another, words        | runs once more, at that; at once where that is past   |
+| over (ran, or missed) | -          | -, as it was          | stays over, whatever else of it changes               |
+| over                  | -          | another, words        | runs at that; at once where that is past              |
+| over, or switched off | true       | -                     | runs at its instant; at once where that is past       |
+| over, or switched off | true       | any                   | runs at that; at once where that is past              |
+| switched off          | -          | any                   | stays off, with the new time                          |
+| any                   | false      | any                   | is off                                                |
+
+"-": not sent. "used up": its run has begun, and may still be active; the tick and the end of the run switch it off. A
+run that was sent and has not begun is the one that was asked for: the schedule is "waiting".
+
+"words" are read as of now. A date with the same instant as before is "as it was". So are words that come with members
+that only an answer has (`modifiedAt`, `nextRunAt`): the client sends a schedule or its job as it was read.
+
+Nothing runs after the end of the schedule or of its job: it is refused to switch a schedule on there. Sent within its
+job, it is stored and stays over instead, so that an ended schedule never blocks its job. A change of a recurring
+schedule is checked where it is made, by the table in flow/jobs/last_instant.py.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
+from sweephand.domain.instants import EPOCH, epoch_ms, text, up_to_second
 from sweephand.domain.job import Job, Payload, ScheduleDraft
-from sweephand.domain.schedule import Schedule
-from sweephand.facades.sap import fields, one_time
+from sweephand.domain.run import Kind, State
+from sweephand.domain.schedule import LIVE, Schedule
+from sweephand.errors import InvalidRequest
+from sweephand.facades.sap import bodies, fields
 from sweephand.flow.jobs import drafts
+from sweephand.flow.series import replan
 from sweephand.flow.world import World
+from sweephand.ids import run_uuid
+from sweephand.schedules.timing import Timing, parse
+from sweephand.store.views import runs as views
+
+ONLY_READ = {"modifiedAt", "nextRunAt"}
+"""Members of an answer that no request needs."""
+TO_COME = {State.QUEUED, State.HELD}
+
+
+def as_sent(
+    given: Mapping[str, Any], before: Schedule, wanted: ScheduleDraft, job: Job, now: datetime, world: World
+) -> ScheduleDraft:
+    """Returns the change by the table. given: the members that were sent; wanted: the stored schedule with them.
+
+    Only running once more needs a change here: storing the instant again is a new plan for the flow, also if the old
+    one has run. Recurring schedules are returned unchanged. Raises InvalidRequest.
+    """
+    timing = drafts.stored_timing(before)
+    if timing.recurring or not wanted.active:
+        return wanted
+    if wanted.asked is not None and wanted.asked.within_job and is_past_its_end(wanted, job, now):
+        return replace(wanted, timing={**wanted.timing, "time": before.timing["time"]})
+    speaks = given.get("active") is not None
+    if (speaks and not bodies.is_active(before)) or (
+        _asks_for_a_run(given, before, timing, now) and is_used_up(before, world)
+    ):
+        if speaks:
+            check_can_run(wanted, job, now)
+    elif _says_as_before(given, timing, now):
+        return replace(wanted, timing={**wanted.timing, "time": before.timing["time"]})
+    else:
+        return wanted
+    at = _read(given["time"], now) if given.get("time") is not None else timing.written_at
+    if at is None or at <= now:
+        at = up_to_second(now)
+        if at == drafts.one_time_instant(timing):
+            at += timedelta(seconds=1)  # each run has an instant of its own
+    return replace(wanted, timing={**wanted.timing, "time": text(at)})
+
+
+def is_used_up(schedule: Schedule, world: World) -> bool:
+    """Returns whether an active one-time schedule has run, has missed its run, or is running.
+
+    The ledger decides: an instant is sent early, and a run that has not begun is still to come. A run that begins after
+    this read began after the request, and is what the request asks for.
+    """
+    if is_over(schedule):
+        return True
+    at = drafts.one_time_instant(drafts.stored_timing(schedule))
+    if schedule.state not in LIVE or at is None:
+        return False
+    uuid = run_uuid(schedule.tenant, schedule.id, epoch_ms(at), Kind.SCHEDULED.value)
+    run = views.read(world.table, schedule.tenant, schedule.id, uuid)
+    return run is not None and run.state not in TO_COME
+
+
+def _asks_for_a_run(given: Mapping[str, Any], before: Schedule, timing: Timing, now: datetime) -> bool:
+    """Returns whether the sent members name another instant than that of the used-up schedule."""
+    time = given.get("time")
+    if time is None:
+        return given.get("active") is not None
+    if _says_as_before(given, timing, now):
+        return False
+    if time != before.attributes.get("time"):
+        return True
+    return not ONLY_READ & given.keys() and _read(time, now) != _read(time, EPOCH)
+
+
+def _says_as_before(given: Mapping[str, Any], timing: Timing, now: datetime) -> bool:
+    """Returns whether a sent `time` is the planned instant, in the same words or others."""
+    return given.get("time") is not None and _read(given["time"], now) == drafts.one_time_instant(timing)
+
+
+def _read(time: object, now: datetime) -> datetime | None:
+    """Reads words as of `now`. Raises InvalidRequest."""
+    return parse({"time": time}, now=now).once_at
+
+
+def is_over(schedule: Schedule) -> bool:
+    """Returns whether the caller switched it on and the service deactivated it."""
+    return schedule.active and not bodies.is_active(schedule)
+
+
+def check_can_run(wanted: ScheduleDraft, job: Job, now: datetime) -> None:
+    """Raises InvalidRequest if an active one-time schedule would be over at once."""
+    if is_past_its_end(wanted, job, now):
+        raise InvalidRequest("active", "cannot be true: the endTime of the schedule or of its job is past")
+
+
+def can_run(there: Schedule, wanted: ScheduleDraft, job: Job, now: datetime) -> bool:
+    """Returns whether it would run if it were switched on unchanged."""
+    timing = drafts.stored_timing(there)
+    if not timing.recurring:
+        return not is_past_its_end(wanted, job, now)
+    on = replace(there, active=True)
+    return not replan.leaves_nothing(there, on, job, timing, replan.Effect(now, now), None)
+
+
+def is_past_its_end(wanted: ScheduleDraft, job: Job, now: datetime) -> bool:
+    """Returns whether the end of the schedule or of its job has passed."""
+    ends = [job.end_at, drafts.own_end(wanted.timing)]
+    return any(end is not None and end < now for end in ends)
 
 
 def edited(
@@ -29,4 +164,4 @@ def edited(
     """
     now = world.clock.now()
     wanted = fields.changed_schedule(given, drafts.as_stored(before, payload), action, now, within_job=within_job)
-    return one_time.as_sent(given, before, wanted, job, now, world)
+    return as_sent(given, before, wanted, job, now, world)

@@ -9,7 +9,8 @@ from sweephand.domain.job import ScheduleDraft
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
-from sweephand.facades.sap import bodies, fields, one_time, over, runs
+from sweephand.facades.sap import bodies, fields, runs
+from sweephand.facades.sap import schedule_edits as one_time
 from sweephand.facades.sap.context import Context
 from sweephand.facades.sap.jobs import OK, schedule_bodies
 from sweephand.facades.sap.pages import envelope, page_of
@@ -83,7 +84,7 @@ def _that_can_run(
     ctx: Context, there: Planned, switched: list[tuple[Schedule, ScheduleDraft]]
 ) -> list[tuple[Schedule, ScheduleDraft]]:
     """Returns the schedules to switch on that can run. Raises InvalidRequest if none of the job's would then be on."""
-    can = [pair for pair in switched if over.can_run(*pair, there.job, ctx.now)]
+    can = [pair for pair in switched if one_time.can_run(*pair, there.job, ctx.now)]
     if switched and not can and len(switched) == len(there.schedules):
         reason = "cannot be true: of each schedule the endTime, or its job's, is past, or no date is left"
         raise InvalidRequest("activationStatus", reason)
@@ -129,10 +130,8 @@ def _commit(ctx: Context, planned: Planned, wish: Callable[[Planned], list[Wish]
 
 
 def _body(ctx: Context, planned: Planned, schedule_id: str) -> dict[str, object]:
-    schedule = lookup.find_schedule(planned, schedule_id)
-    payloads = lookup.payloads_of(ctx.world, Planned(planned.job, (schedule,)))
-    (schedule,) = lookup.as_following(ctx.world, [schedule])
-    return bodies.schedule_body(schedule, payloads.get(schedule.id), ctx.now)
+    (body,) = schedule_bodies(ctx, Planned(planned.job, (lookup.find_schedule(planned, schedule_id),)))
+    return body
 
 
 def _told(ctx: Context, planned: Planned, schedule_id: str) -> dict[str, object]:

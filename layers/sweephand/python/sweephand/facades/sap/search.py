@@ -25,9 +25,9 @@ from sweephand.facades.sap import bodies
 from sweephand.facades.sap.context import Context
 from sweephand.facades.sap.fields import shown_target, user_of
 from sweephand.facades.sap.job_list import Listed, all_of, read, tenants_of
+from sweephand.facades.sap.jobs import schedule_bodies
 from sweephand.facades.sap.pages import Page, envelope, page_of
 from sweephand.facades.sap.times import shown
-from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.schedules.text.instants import parse_instant
 
@@ -244,11 +244,7 @@ def _job_body(ctx: Context, planned: Planned, *, with_schedules: bool) -> dict[s
         "signatureVersion": 0,
     }
     if with_schedules:
-        payloads = lookup.payloads_of(ctx.world, planned)
-        body["schedules"] = [
-            _renamed(bodies.schedule_body(each, payloads.get(each.id), ctx.now))
-            for each in lookup.as_following(ctx.world, planned.schedules)
-        ]
+        body["schedules"] = list(map(_renamed, schedule_bodies(ctx, planned)))
     return body
 
 
@@ -258,7 +254,6 @@ def _renamed(schedule: dict[str, Any]) -> dict[str, Any]:
 
 
 def _schedule_body(ctx: Context, job: Job, schedule: Schedule) -> dict[str, Any]:
-    payloads = lookup.payloads_of(ctx.world, Planned(job, (schedule,)))
-    (schedule,) = lookup.as_following(ctx.world, [schedule])
+    (body,) = schedule_bodies(ctx, Planned(job, (schedule,)))
     parent = {"_id": job.integer_id, "name": job.name, "jobUrl": f"/scheduler/jobs/{job.integer_id}"}
-    return _renamed(bodies.schedule_body(schedule, payloads.get(schedule.id), ctx.now)) | {"parent": parent}
+    return _renamed(body) | {"parent": parent}
