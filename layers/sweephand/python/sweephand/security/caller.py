@@ -209,7 +209,7 @@ class Door:
     def by_run_token(self, token: str, run_id: str, now: datetime) -> Caller:
         """Identifies the target of a run by the token that was sent to it. Raises Unauthenticated."""
         if self._callback_key is None:
-            raise _nobody()
+            raise Unauthenticated
         accepted = tokens.callback_keys(self._callback_key(), self._keys, now)
         tenant = tokens.callback_tenant(accepted, run_id, token)
         if tenant is None:
@@ -255,24 +255,24 @@ class Door:
             if credential is not None and not fits(credential):
                 credential = self._stored.look_up((tenant, name), now, UNKNOWN_FOR)
         if credential is None or not fits(credential):
-            raise _nobody()
+            raise Unauthenticated
         return credential
 
 
 def parse_authorization(header: str | None) -> ClientSecret | BearerToken:
     """Reads the header without verifying it. Raises Unauthenticated for any other form."""
     if header is None or len(header) > _LONGEST_HEADER:
-        raise _nobody()
+        raise Unauthenticated
     bearer = _BEARER.fullmatch(header)
     if bearer:
         return BearerToken(bearer[1])
     basic = _BASIC.fullmatch(header)
     if not basic:
-        raise _nobody()
+        raise Unauthenticated
     try:
         client_id, _, secret = base64.b64decode(basic[1], validate=True).decode().partition(":")
     except (binascii.Error, UnicodeDecodeError) as wrong:
-        raise _nobody() from wrong
+        raise Unauthenticated from wrong
     return client_secret(client_id, secret)
 
 
@@ -280,7 +280,7 @@ def client_secret(client_id: str, secret: str) -> ClientSecret:
     """Reads a client's id and secret from Basic or the form of /oauth/token. Raises Unauthenticated."""
     parts = client_id_parts(client_id)
     if parts is None or not _SECRET.fullmatch(secret):
-        raise _nobody()
+        raise Unauthenticated
     return ClientSecret(*parts, secret)
 
 
@@ -349,7 +349,3 @@ def new_secret(credential: Credential, former_until: datetime | None, chance: Ch
 
 def hash_secret(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
-
-
-def _nobody() -> Unauthenticated:
-    return Unauthenticated()

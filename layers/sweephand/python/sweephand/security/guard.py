@@ -227,7 +227,12 @@ def check_url(url: str, settings: GuardSettings) -> Target:
         host = _checked_name(host, settings)
     else:
         host = str(literal)
-        _check_literal(literal, port, settings)
+        if not allowed(literal, settings):
+            raise _refused(
+                "the address is not public: only the provider can allow it (parameter AllowedPrivateTargets)"
+            )
+        if literal.is_loopback and port in settings.closed_loopback_ports:
+            raise _refused(f"port {port} is the service's own")
     return Target(scheme, host, port, target, literal)
 
 
@@ -304,13 +309,6 @@ def _literal(host: str) -> Address | None:
     except ipaddress.AddressValueError as wrong:
         raise _refused("is neither a name nor an address in its usual form") from wrong
     return None
-
-
-def _check_literal(address: Address, port: int, settings: GuardSettings) -> None:
-    if not allowed(address, settings):
-        raise _refused("the address is not public: only the provider can allow it (parameter AllowedPrivateTargets)")
-    if address.is_loopback and port in settings.closed_loopback_ports:
-        raise _refused(f"port {port} is the service's own")
 
 
 def _checked_name(host: str, settings: GuardSettings) -> str:

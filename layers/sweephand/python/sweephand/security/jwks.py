@@ -15,7 +15,7 @@ import jwt
 from cryptography.exceptions import UnsupportedAlgorithm
 
 from sweephand.errors import InvalidRequest
-from sweephand.security.guard import CallFailed, Deadline, Outbound, Target, check_url
+from sweephand.security.guard import CallFailed, Deadline, Outbound, check_url
 from sweephand.security.outbound import MAX_BODY, exchange
 
 FRESH_FOR = timedelta(hours=1)
@@ -57,7 +57,8 @@ def fetcher(outbound: Outbound, monotonic: Callable[[], float]) -> Fetch:
     def fetch(url: str) -> Mapping[str, Any]:
         try:
             target = check_url(url, outbound.settings)
-            if target.scheme == "http" and not _on_this_machine(target):
+            here = target.host == "localhost" or (target.literal is not None and target.literal.is_loopback)
+            if target.scheme == "http" and not here:
                 raise KeysUnavailable("keys are fetched by https only")
             deadline = Deadline(monotonic() + FETCH_WITHIN_S, monotonic)
             answer = exchange(
@@ -74,10 +75,6 @@ def fetcher(outbound: Outbound, monotonic: Callable[[], float]) -> Fetch:
         return _object(answer.body, target.host)
 
     return fetch
-
-
-def _on_this_machine(target: Target) -> bool:
-    return target.host == "localhost" or (target.literal is not None and target.literal.is_loopback)
 
 
 def _object(body: bytes, host: str) -> Mapping[str, Any]:
@@ -152,16 +149,16 @@ class Keys:
 
 
 def _keys_in(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Returns the keys whose name and type are strings, so that they can be compared."""
     keys = document.get("keys")
-    found = [key for key in keys if isinstance(key, dict) and _plain(key)] if isinstance(keys, list) else []
+    found = [
+        key
+        for key in (keys if isinstance(keys, list) else ())
+        if isinstance(key, dict) and isinstance(key.get("kid", ""), str) and isinstance(key.get("kty"), str)
+    ]
     if not found:
         raise KeysUnavailable("the key set contains no usable key")
     return found
-
-
-def _plain(key: Mapping[str, Any]) -> bool:
-    """Returns True if the key's name and type are strings, so that they can be compared."""
-    return isinstance(key.get("kid", ""), str) and isinstance(key.get("kty"), str)
 
 
 def _fits(jwk: Mapping[str, Any], algorithm: str) -> bool:

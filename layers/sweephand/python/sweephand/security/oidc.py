@@ -135,7 +135,7 @@ class ForeignTokens:
         identity = read_claims(self._trust, issuer, members)
         self._verify(issuer, head, token, now)
         if identity.tenant is not None and not self._tenants.look_up(identity.tenant, now):
-            raise _nobody()
+            raise Unauthenticated
         return identity
 
     def _judged(self, members: Mapping[str, Any], now: datetime) -> Issuer:
@@ -143,28 +143,28 @@ class ForeignTokens:
         named = members.get("iss")
         issuer = self._trust.issuers.get(named) if isinstance(named, str) else None
         if issuer is None or not _is_for(members, self._trust.audiences) or not _holds(members, now):
-            raise _nobody()
+            raise Unauthenticated
         # If a client also signs users in, its ID tokens have the audience of its access tokens. They prove to that
         # client who signed in, and must not give access.
         if members.get("token_use", "access") != "access" or _OF_ID_TOKENS & members.keys():
-            raise _nobody()
+            raise Unauthenticated
         return issuer
 
     def _verify(self, issuer: Issuer, head: Mapping[str, Any], token: str, now: datetime) -> None:
         algorithm, kid = head.get("alg"), head.get("kid")
         if not isinstance(algorithm, str) or algorithm not in ALGORITHMS:
-            raise _nobody()
+            raise Unauthenticated
         if kid is not None and not (isinstance(kid, str) and _KID.fullmatch(kid)):
-            raise _nobody()
+            raise Unauthenticated
         if issuer.url not in self._keys:
             self._keys[issuer.url] = self._keys_of(issuer)
         key = self._keys[issuer.url].find(kid, algorithm, now)
         if key is None:
-            raise _nobody()
+            raise Unauthenticated
         try:
             jwt.PyJWS().decode(token, key, algorithms=[algorithm])
         except jwt.PyJWTError as wrong:
-            raise _nobody() from wrong
+            raise Unauthenticated from wrong
 
 
 def read_claims(trusted: Trust, issuer: Issuer, members: Mapping[str, Any]) -> Caller:
@@ -174,7 +174,7 @@ def read_claims(trusted: Trust, issuer: Issuer, members: Mapping[str, Any]) -> C
     """
     subject = members.get("sub")
     if not isinstance(subject, str) or not _SUBJECT.fullmatch(subject):
-        raise _nobody()
+        raise Unauthenticated
     granted = trusted.scopes.ours(_texts(members, trusted.scope_claims))
     # Differs from every credential's id, which contains no colon.
     name = f"oidc:{subject}"
@@ -184,7 +184,7 @@ def read_claims(trusted: Trust, issuer: Issuer, members: Mapping[str, Any]) -> C
             return Caller(None, name, granted)
     tenant = issuer.tenant or claim_of(members, trusted.tenant_claim)
     if not isinstance(tenant, str) or not is_tenant_name(tenant):
-        raise _nobody()
+        raise Unauthenticated
     return Caller(tenant, name, granted & TENANT_SCOPES)
 
 
@@ -218,10 +218,10 @@ def _parts(token: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     head = head_of(token) if form else None
     members = json_part(form[1]) if form and head is not None else None
     if head is None or members is None or "crit" in head:
-        raise _nobody()
+        raise Unauthenticated
     kind = head.get("typ", "JWT")
     if not isinstance(kind, str) or kind.lower() not in _TYPES:
-        raise _nobody()
+        raise Unauthenticated
     return head, members
 
 
@@ -246,7 +246,3 @@ def _instant(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LATEST:
         return None
     return value
-
-
-def _nobody() -> Unauthenticated:
-    return Unauthenticated()

@@ -1,8 +1,8 @@
-"""One guarded HTTP exchange: to judged addresses only, under one deadline, with a bound on every byte that comes back.
+"""Makes one guarded HTTP exchange: only to checked addresses, under one deadline, and with a limit on the answer.
 
-httpcore2 speaks HTTP; the guard is its network backend. There is no cookie jar, redirect, proxy, netrc or rewritten URL
-that tenants could share. One connection serves one call: an idle one is half dead after Lambda's freeze, and a POST
-that meets it cannot be told from one that was lost. Import this module at the first call only (decision 0097).
+httpcore2 speaks HTTP; its network backend connects only to what the guard has checked. There is no cookie jar, proxy,
+netrc, redirect or rewritten URL that tenants could share. Each call has its own connection: after Lambda's freeze an
+idle one may be broken, and a POST on it may be lost or not. Import this module only for the first call (decision 0097).
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from sweephand.security.guard import Address, CallFailed, Deadline, Outbound, Ta
 
 MAX_BODY = 65_536
 _MAX_RECEIVED = 524_288
-"""Everything of one exchange: heads, 1xx answers and chunk framing count too."""
+"""The most bytes of one exchange, including heads, 1xx answers and chunk framing."""
 _MAX_LOOKS = 12_288
-"""How often one answer is looked at: each look costs CPU, whether it finds a chunk, a 1xx answer or no more yet.
-Enough for a chunk every ten milliseconds of the longest call, or for 64 KB in chunks of six bytes."""
+"""The most reads of one answer. Each costs CPU, whether it finds a chunk, a 1xx answer or nothing new. They suffice for
+a chunk every ten milliseconds of the longest call, or for 64 KB in chunks of six bytes."""
 _PIECE = 65_536
 _MAX_ADDRESSES = 6
 _NAMES = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)
 _VALUES = re.compile(r"[\t -~]*", re.ASCII)
 _TARGET = re.compile(r"[!-~]+", re.ASCII)
 _EACH_ANSWER = b"HTTP/1."
-"""Each 1xx answer begins with it, and so does the last one."""
+"""The beginning of each 1xx answer and of the final one."""
 _context_lock = threading.Lock()
 # At DEBUG, httpcore2 logs the values of headers.
 logging.getLogger("httpcore2").setLevel(logging.INFO)
@@ -45,7 +45,7 @@ logging.getLogger("httpcore2").setLevel(logging.INFO)
 
 @dataclass(frozen=True)
 class Answer:
-    """body: raw, at most MAX_BODY bytes. failure: why it ended too early; None if it is whole or was cut by us."""
+    """An answer. body: raw, at most MAX_BODY bytes. failure: why it ended early; None if it is whole or we cut it."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
@@ -53,7 +53,7 @@ class Answer:
     failure: CallFailed | None = None
 
     def header(self, name: str) -> str | None:
-        """The first value; name in lower case."""
+        """Returns the first value. name: in lower case."""
         return next((value for key, value in self.headers if key == name), None)
 
 
@@ -68,11 +68,11 @@ def exchange(
     with_credentials: bool,
     ssl_context: ssl.SSLContext | None = None,
 ) -> Answer:
-    """Sends one request and reads its answer; redirects are answers like others.
+    """Sends one request and returns its answer, also a redirect.
 
     headers: checked, ASCII; Host, Connection and Content-Length are added. with_credentials: some of them are secret.
-    ssl_context: one with a client certificate; None for the shared one.
-    Raises CallFailed, and nothing else, for whatever a network or an endpoint does.
+    ssl_context: one with a client certificate; None for the shared one. Raises only CallFailed, whatever the network or
+    the endpoint does.
     """
     addresses = resolve(target, outbound, deadline, with_credentials=with_credentials)
     context = (ssl_context or shared_ssl_context(outbound.authorities)) if target.scheme == "https" else None
@@ -89,13 +89,13 @@ def exchange(
 
 
 def shared_ssl_context(authorities: str | None = None) -> ssl.SSLContext:
-    """Returns the process's one context for these authorities: making one takes 16 ms of CPU."""
+    """Returns the process's shared context for these authorities, because creating one takes 16 ms of CPU."""
     with _context_lock:
         return _shared(authorities)
 
 
 def new_ssl_context(authorities: str | None) -> ssl.SSLContext:
-    """Makes a context of its own. authorities: as PEM; None for those of certifi."""
+    """Creates a context. authorities: as PEM; None for those of certifi."""
     given = {"cafile": certifi.where()} if authorities is None else {"cadata": authorities}
     return ssl.create_default_context(**given)  # type: ignore[arg-type]
 
@@ -106,8 +106,10 @@ _shared = functools.lru_cache(maxsize=8)(new_ssl_context)
 def _request(
     method: str, target: Target, headers: Sequence[tuple[str, str]], content: bytes | None
 ) -> httpcore2.Request:
-    """Raises CallFailed where a header would end its line: it may come from outside."""
-    sent = [("Host", target.host_header), ("Connection", "close"), *headers, *_length(method, content)]
+    """Returns the request. Raises CallFailed for a header that would end its line, because its value may be foreign."""
+    sent = [("Host", target.host_header), ("Connection", "close"), *headers]
+    if content is not None or method in {"POST", "PUT", "PATCH"}:
+        sent.append(("Content-Length", str(len(content or b""))))
     names, values = "".join([name for name, _ in sent]), "".join([value for _, value in sent])
     if not (_NAMES.fullmatch(names) and _VALUES.fullmatch(values) and _TARGET.fullmatch(target.target)):
         raise _unfit()
@@ -123,14 +125,8 @@ def _unfit() -> CallFailed:
     return CallFailed(Reason.GUARD, "a header holds what none can hold")
 
 
-def _length(method: str, content: bytes | None) -> list[tuple[str, str]]:
-    if content is None:
-        return [("Content-Length", "0")] if method in {"POST", "PUT", "PATCH"} else []
-    return [("Content-Length", str(len(content)))]
-
-
 def _answer(response: httpcore2.Response, stream: _BoundedStream) -> Answer:
-    """Reads up to MAX_BODY bytes of body, and says why it ended early if that was not our doing."""
+    """Reads at most MAX_BODY bytes of the body. Notes the failure if the body ended early and we did not cut it."""
     stream.head_has_come = True
     headers = tuple((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in response.headers)
     body, failure = bytearray(), None
@@ -148,7 +144,7 @@ def _answer(response: httpcore2.Response, stream: _BoundedStream) -> Answer:
 
 
 class _JudgedAddresses(httpcore2.NetworkBackend):
-    """Connects to the addresses that the guard has judged, whatever host it is asked for."""
+    """A backend that connects only to the checked addresses, whatever host it is asked for."""
 
     stream: _BoundedStream
 
@@ -158,7 +154,7 @@ class _JudgedAddresses(httpcore2.NetworkBackend):
         self._deadline = deadline
 
     def connect_tcp(self, host: str, port: int, *_: Any, **__: Any) -> httpcore2.NetworkStream:  # noqa: ARG002
-        """Returns a stream to the first address that answers; those still to be tried share the time that is left."""
+        """Returns a stream to the first address that answers. The remaining addresses share the remaining time."""
         to = f"{self._host}:{port}"
         message = f"no connection to {to} in time"
         for n, address in enumerate(self._addresses):
@@ -191,9 +187,9 @@ def _connected(address: Address, port: int, timeout_s: float) -> socket.socket:
 
 
 class _BoundedStream(httpcore2.NetworkStream):
-    """A connection under the deadline of its call, with a bound on what it brings. httpcore2 limits single reads only.
+    """A connection with the call's deadline and a limit on what it returns. httpcore2 limits only single reads.
 
-    head_has_come: from then on, the reader of the body counts its pieces.
+    head_has_come: True once the head is read; then the reader of the body counts its pieces.
     """
 
     def __init__(self, connection: socket.socket, deadline: Deadline) -> None:
@@ -205,20 +201,20 @@ class _BoundedStream(httpcore2.NetworkStream):
         self._looks = 0
 
     def broken_answer(self) -> CallFailed:
-        """Says why an answer cannot be read. httpcore2 has one error for an early end and for nonsense."""
+        """Returns why an answer cannot be read. httpcore2 has one error for an early end and for invalid bytes."""
         early = self._piece == b""
         why = "the connection ended before the answer did" if early else "what came back is not HTTP"
         return CallFailed(Reason.NO_ANSWER, why)
 
     def look(self, times: int = 1) -> None:
-        """Counts how often the answer was looked at. Raises CallFailed if it comes in too many pieces."""
+        """Counts the reads of the answer. Raises CallFailed if it comes in too many pieces."""
         self._looks += times
         if self._looks > _MAX_LOOKS:
             raise CallFailed(Reason.NO_ANSWER, "the answer comes in too many small pieces")
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002 - the deadline rules
         if not self.head_has_come and self._piece:
-            # All of it was 1xx answers, or the beginning of a head.
+            # The last piece held only 1xx answers, or the beginning of a head.
             self.look(self._piece.count(_EACH_ANSWER))
         self.look()
         self._arm()
@@ -227,7 +223,7 @@ class _BoundedStream(httpcore2.NetworkStream):
         except TimeoutError as wrong:
             raise _silence() from wrong
         except ssl.SSLError as wrong:
-            # TLS 1.3: whether a server takes the client's certificate, it says where its answer would begin.
+            # With TLS 1.3, a server refuses the client's certificate only where its answer would begin.
             reason = Reason.NO_ANSWER if self._received else Reason.TLS
             raise CallFailed(reason, f"the TLS connection broke: {_tls_text(wrong)}") from wrong
         except OSError as wrong:
@@ -247,7 +243,7 @@ class _BoundedStream(httpcore2.NetworkStream):
             except TimeoutError as wrong:
                 raise _silence() from wrong
             except OSError as wrong:
-                # httpcore2 then looks for an answer: some servers refuse a body before they have read it.
+                # httpcore2 then reads the answer, because some servers refuse a body before they have read it.
                 raise httpcore2.WriteError(_system_text(wrong)) from wrong
 
     def start_tls(
@@ -268,7 +264,7 @@ class _BoundedStream(httpcore2.NetworkStream):
         self._socket.close()
 
     def _arm(self) -> None:
-        """Gives the socket the time that is left."""
+        """Limits the next operation of the socket to the remaining time."""
         left = self._deadline.left()
         if left <= 0:
             raise _silence()
