@@ -24,7 +24,7 @@ from sweephand.json_schema import text
 
 
 def _url(value, path, reading):
-    reading.keep("url", read.text(value, path, 1, MAX_SECRET))
+    reading.keep({"url": read.text(value, path, 1, MAX_SECRET)})
     return MASK
 
 

@@ -20,13 +20,13 @@ from sweephand.actions.call import Call
 from sweephand.actions.headers import MASK, is_secret, secret_field
 from sweephand.actions.http_fields import METHODS, QUERY_METHODS, OutcomeRules, opened_url, sealed_url
 from sweephand.actions.kind import Action, Reading, choice, member
+from sweephand.actions.outcome import failed, outcome_of, refused, unanswered
 from sweephand.actions.payloads import MAX_PAYLOAD, MAX_SAP_PAYLOAD, BadPayloadError, check_size
 from sweephand.actions.redaction import hidden
 from sweephand.actions.run_headers import OWN, SAP
 from sweephand.domain.members.fields import below
 from sweephand.domain.members.json_text import Number, dumps
 from sweephand.domain.run import Outcome, Reason, Verdict
-from sweephand.domain.runs.retry import is_transient, retry_after_s
 from sweephand.errors import InvalidRequest
 from sweephand.json_schema import ref, text
 from sweephand.lazy import lazy
@@ -53,7 +53,6 @@ with lazy():
 MAX_ANSWER = 16_384
 MAX_TARGET = 16_384
 USER_AGENT = f"Sweephand/{__version__}"
-GONE = 410
 ACCEPTED = 202
 UNAUTHORIZED = 401
 _CHARSET = re.compile(r';\s*charset="?([A-Za-z0-9._-]{1,40})', re.ASCII)
@@ -69,15 +68,13 @@ _CHARSETS = {
 
 def _headers(value: Any, path: str, reading: Reading) -> tuple[tuple[str, str], ...]:
     headers, secrets = header_fields.parse(value, path)
-    for name, secret in secrets.items():
-        reading.keep(name, secret)
+    reading.keep(secrets)
     return headers
 
 
 def _authentication(value: Any, path: str, reading: Reading) -> Authentication:
     authentication, secrets = auth.parse(value, path, reading.guard)
-    for name, secret in secrets.items():
-        reading.keep(name, secret)
+    reading.keep(secrets)
     return authentication
 
 
@@ -120,15 +117,7 @@ class Http(Action):
         loaded=auth.from_json,
         default=auth.NONE,
     )
-    outcome: OutcomeRules = member(
-        "outcome",
-        ref("Outcome"),
-        http_fields.outcome,
-        shown=ref("ShownOutcome"),
-        stored=http_fields.stored_outcome,
-        loaded=http_fields.loaded_outcome,
-        default=OutcomeRules(),
-    )
+    outcome: OutcomeRules = outcome_of(OutcomeRules, "Outcome")
     dialect: str = OWN
 
     kind = "http"
@@ -238,10 +227,10 @@ class Http(Action):
             answer, request_auth = self._authenticated_exchange(how, call, sending, deadline, outbound)
         except NotAuthenticated as without:
             return without.outcome
-        except InvalidRequest as refused:
-            return _failed(Reason.GUARD, refused.reason, retryable=False)
+        except InvalidRequest as wrong:
+            return failed(Reason.GUARD, wrong.reason, retryable=False)
         except BadPayloadError as wrong:
-            return _failed(Reason.BAD_PAYLOAD, str(wrong), retryable=False)
+            return failed(Reason.BAD_PAYLOAD, str(wrong), retryable=False)
         except CallFailed as failure:
             return _without_answer(failure, self.outcome.on_no_answer, limit_s)
         return self._judged(call, answer, request_auth, limit_s)
@@ -329,16 +318,7 @@ class Http(Action):
                 answer=text,
                 message=f"status {status} came, but the answer has no end: {answer.failure.message}",
             )
-        return Outcome(
-            Verdict.FAILED,
-            Reason.HTTP_STATUS,
-            http_status=status,
-            answer=text,
-            message=f"the target answered with status {status}",
-            retryable=is_transient(status),
-            stop=status == GONE,
-            retry_after_s=retry_after_s(answer.header("retry-after"), call.clock.now()),
-        )
+        return refused(answer, text, call)
 
 
 def _exchange(
@@ -384,16 +364,9 @@ def _query(text: str) -> str | None:
 
 
 def _without_answer(failure: CallFailed, on_no_answer: str, limit_s: float) -> Outcome:
-    if failure.timed_out:
-        message = f"no answer within {limit_s:g} s"
-        if on_no_answer == "wait":
-            return Outcome(Verdict.SILENT, message=message)
-        return _failed(Reason.NO_ANSWER, message, retryable=True)
-    return _failed(failure.reason, failure.message, retryable=failure.reason is not Reason.GUARD)
-
-
-def _failed(reason: Reason, message: str, *, retryable: bool) -> Outcome:
-    return Outcome(Verdict.FAILED, reason, message=message, retryable=retryable)
+    outcome = unanswered(failure, limit_s)
+    waits = failure.timed_out and on_no_answer == "wait"
+    return Outcome(Verdict.SILENT, message=outcome.message) if waits else outcome
 
 
 def _answer_text(answer: Answer, secrets: Sequence[str]) -> str | None:

@@ -7,22 +7,20 @@ is marked as final.
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from sweephand.actions import payloads
 from sweephand.actions.headers import MASK
 from sweephand.actions.payloads import check_size, parse_payload
-from sweephand.domain.collection import LONGEST_CALLBACK_S
 from sweephand.domain.members import fields as read
 from sweephand.domain.members.fields import below
 from sweephand.errors import InvalidRequest, Mistakes
-from sweephand.json_schema import Schema, one_of, text
+from sweephand.json_schema import Schema, one_of, text, whole
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -32,9 +30,7 @@ if TYPE_CHECKING:
     from sweephand.domain.run import Outcome
     from sweephand.security.guard import GuardSettings, Outbound
 
-ANSWER_TIMEOUT_S = (1, 60)
-CALLBACK_TIMEOUT_S = (1, LONGEST_CALLBACK_S)
-ON_ACCEPTED = ("success", "wait")
+R = TypeVar("R")
 _MEMBER = "member"
 
 
@@ -50,10 +46,9 @@ class Reading:
         self.values: dict[str, Any] = {}
         self.secrets: dict[str, str] = {}
 
-    def keep(self, name: str, secret: str) -> None:
-        """Puts a secret away, unless it stands for the stored one."""
-        if secret != MASK:
-            self.secrets[name] = secret
+    def keep(self, secrets: Mapping[str, str]) -> None:
+        """Puts secrets away, by name, but for those that stand for the stored ones."""
+        self.secrets |= {name: secret for name, secret in secrets.items() if secret != MASK}
 
 
 @contextmanager
@@ -119,14 +114,7 @@ def string(
 
     more: of its schema.
     """
-    pattern = None if like is None else re.compile(like[0], re.ASCII)
-
-    def reader(value: Any, path: str, _: Reading) -> str:
-        found = read.text(value, path, shortest, longest)
-        if pattern is not None and like is not None and not pattern.fullmatch(found):
-            raise InvalidRequest(path, like[1])
-        return found
-
+    reader = read.matching(*(like or (r"[\s\S]*", "")), shortest, longest)
     return member(name, text(shortest, longest, **(more or {})), reader, **of_field)
 
 
@@ -136,11 +124,38 @@ def choice(name: str, choices: Collection[str], *, more: Schema | None = None, *
     return member(name, schema, lambda value, path, _: read.one_of(value, path, choices), **of_field)
 
 
-@cache
-def members_of(kind: type[Action]) -> Mapping[str, Member]:
-    """Returns the members of a kind by attribute, in their order; `outcome` is the last."""
+def number(name: str, lowest: int, highest: int, **of_field: Any) -> Any:
+    """Declares a whole number within bounds."""
+    schema = whole(lowest, highest)
+    return member(name, schema, lambda value, path, _: read.whole(value, path, lowest, highest), **of_field)
+
+
+def _members_of(kind: type[Any]) -> Mapping[str, Member]:
     found = {each.name: each.metadata[_MEMBER] for each in fields(kind) if _MEMBER in each.metadata}
     return dict(sorted(found.items(), key=lambda each: each[1].name == "outcome"))
+
+
+members_of: Callable[[type[Any]], Mapping[str, Member]] = cache(_members_of)  # type: ignore[assignment]
+"""Returns the members of a record by attribute, in their order; `outcome` is the last."""
+
+
+def stored_members(record: Any) -> dict[str, Any]:
+    """Returns the members of a record as they are stored, under the API's names."""
+    return {
+        each.name: each.stored(getattr(record, attribute)) if each.stored else getattr(record, attribute)
+        for attribute, each in members_of(type(record)).items()
+    }
+
+
+def loaded_members(kind: type[R], stored: Mapping[str, Any]) -> R:
+    """Returns the record whose members `stored_members` wrote."""
+    return kind(
+        **{
+            attribute: each.loaded(stored[each.name]) if each.loaded else stored[each.name]
+            for attribute, each in members_of(kind).items()
+            if each.name in stored
+        }
+    )
 
 
 @dataclass(frozen=True)
@@ -207,22 +222,12 @@ class Action(ABC):
 
     def to_json(self) -> dict[str, Any]:
         """Returns the stored form, under the API's names: secrets as `***`, no payload."""
-        shown = {
-            each.name: each.stored(getattr(self, attribute)) if each.stored else getattr(self, attribute)
-            for attribute, each in members_of(type(self)).items()
-        }
-        return {"type": self.kind, **shown}
+        return {"type": self.kind, **stored_members(self)}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         """Returns the action that `to_json` wrote."""
-        return cls(
-            **{
-                attribute: each.loaded(stored[each.name]) if each.loaded else stored[each.name]
-                for attribute, each in members_of(cls).items()
-                if each.name in stored
-            }
-        )
+        return loaded_members(cls, stored)
 
     # Secrets
 

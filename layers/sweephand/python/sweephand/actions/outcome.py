@@ -2,95 +2,106 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sweephand.actions.call import Call
-from sweephand.actions.kind import ANSWER_TIMEOUT_S, CALLBACK_TIMEOUT_S, ON_ACCEPTED, member
+from sweephand.actions.kind import Reading, choice, loaded_members, member, members_of, number, stored_members
+from sweephand.domain.collection import LONGEST_CALLBACK_S
 from sweephand.domain.members import fields as read
 from sweephand.domain.members.fields import below
 from sweephand.domain.run import Outcome, Reason, Verdict
+from sweephand.domain.runs.retry import is_transient, retry_after_s
 from sweephand.errors import Mistakes
-from sweephand.json_schema import Members, Schema, answer, one_of, or_null, ref, request, whole
+from sweephand.json_schema import Schema, answer, or_null, ref, request, whole
 
-MEMBERS = ("answerTimeoutSeconds", "onAccepted", "callbackTimeoutSeconds")
-SHOWN_WAIT: Members = {
-    "callbackTimeoutSeconds": or_null(
-        whole(
-            *CALLBACK_TIMEOUT_S,
-            description="Where the action does not say, as its collection or the stack has it now; null in changes.",
-        )
+if TYPE_CHECKING:
+    from sweephand.security.guard import CallFailed
+    from sweephand.security.outbound import Answer
+
+R = TypeVar("R")
+ON_ACCEPTED = ("success", "wait")
+GONE = 410
+_CALLBACK = "callbackTimeoutSeconds"
+_SHOWN_CALLBACK = or_null(
+    whole(
+        1,
+        LONGEST_CALLBACK_S,
+        description="Where the action does not say, as its collection or the stack has it now; null in changes.",
     )
-}
-_SCHEMAS: Members = {
-    "answerTimeoutSeconds": whole(*ANSWER_TIMEOUT_S),
-    "onAccepted": one_of(ON_ACCEPTED, description="Whether the run is over once the target has it, or waits."),
-    "callbackTimeoutSeconds": whole(*CALLBACK_TIMEOUT_S),
-}
+)
 
 
-def schemas(name: str, members: Collection[str] = MEMBERS) -> dict[str, Schema]:
-    """Returns the schemas of an outcome of these members, as it is given and as it is shown."""
-    own = {each: _SCHEMAS[each] for each in members}
-    return {name: request(own), f"Shown{name}": answer({**own, **SHOWN_WAIT})}
+def answer_timeout() -> Any:
+    """Declares how long an answer is waited for."""
+    return number("answerTimeoutSeconds", 1, 60, default=15)
+
+
+def callback_timeout() -> Any:
+    """Declares how long a report is waited for. None: as its collection has it, whenever that changes."""
+    return number(_CALLBACK, 1, LONGEST_CALLBACK_S, default=None)
+
+
+@dataclass(frozen=True)
+class TaskRules:
+    """The rules of a target that reports its end in any case."""
+
+    answer_timeout_s: int = answer_timeout()
+    callback_timeout_s: int | None = callback_timeout()
 
 
 @dataclass(frozen=True)
 class Rules:
-    """on_accepted None: `wait` if the job asks for callback tokens, else `success`.
+    """on_accepted None: `wait` if the job asks for callback tokens, else `success`."""
 
-    callback_timeout_s None: as its collection has it, whenever that changes.
-    """
-
-    answer_timeout_s: int = 15
-    on_accepted: str | None = None
-    callback_timeout_s: int | None = None
-
-
-def parse(value: object, field: str, members: Collection[str] = MEMBERS) -> Rules:
-    """Reads an outcome of these members. Raises InvalidRequest."""
-    wrong = Mistakes()
-    given = read.members(value, field, members, wrong)
-    usual = Rules()
-    on_accepted, waits = given.get("onAccepted"), "callbackTimeoutSeconds"
-    rules = Rules(
-        wrong.of(
-            read.whole,
-            given.get("answerTimeoutSeconds", usual.answer_timeout_s),
-            below(field, "answerTimeoutSeconds"),
-            *ANSWER_TIMEOUT_S,
-        ),
-        None if on_accepted is None else wrong.of(read.one_of, on_accepted, below(field, "onAccepted"), ON_ACCEPTED),
-        wrong.of(read.whole, given[waits], below(field, waits), *CALLBACK_TIMEOUT_S) if waits in given else None,
+    answer_timeout_s: int = answer_timeout()
+    on_accepted: str | None = choice(
+        "onAccepted",
+        ON_ACCEPTED,
+        more={"description": "Whether the run is over once the target has it, or waits."},
+        default=None,
     )
+    callback_timeout_s: int | None = callback_timeout()
+
+
+def schemas(name: str, rules: type[Any]) -> dict[str, Schema]:
+    """Returns the schemas of an outcome of these rules, as it is given and as it is shown."""
+    own = {each.name: each.schema for each in members_of(rules).values()}
+    return {name: request(own), f"Shown{name}": answer({**own, _CALLBACK: _SHOWN_CALLBACK})}
+
+
+def outcome_of(rules: type[Any], name: str) -> Any:
+    """Declares the member `outcome` of these rules. name: of its schema."""
+    return member(
+        "outcome",
+        ref(name),
+        partial(_parse, rules),
+        shown=ref(f"Shown{name}"),
+        stored=stored_members,
+        loaded=partial(loaded_members, rules),
+        default=rules(),
+        kw_only=True,
+    )
+
+
+def _parse(rules: type[R], value: object, field: str, reading: Reading) -> R:
+    wrong = Mistakes()
+    members = {each.name: (attribute, each) for attribute, each in members_of(rules).items()}
+    given: Mapping[str, Any] = read.members(value, field, members, wrong)
+    made = {
+        attribute: wrong.of(each.read, given[name], below(field, name), reading)
+        for name, (attribute, each) in members.items()
+        if name in given
+    }
     wrong.check()
-    return rules
-
-
-def to_json(rules: Rules) -> dict[str, Any]:
-    """Returns the stored form."""
-    return dict(zip(MEMBERS, (rules.answer_timeout_s, rules.on_accepted, rules.callback_timeout_s), strict=True))
-
-
-def from_json(stored: Mapping[str, Any]) -> Rules:
-    """Returns what `to_json` wrote."""
-    on_accepted = stored.get("onAccepted")
-    return Rules(stored["answerTimeoutSeconds"], on_accepted, stored["callbackTimeoutSeconds"])
+    return rules(**made)
 
 
 def taken_outcome() -> Any:
     """Declares the member `outcome` of a kind whose targets only take what they are sent."""
-    return member(
-        "outcome",
-        ref("TakenOutcome"),
-        lambda value, path, _: parse(value, path),
-        shown=ref("ShownTakenOutcome"),
-        stored=to_json,
-        loaded=from_json,
-        default=Rules(),
-        kw_only=True,
-    )
+    return outcome_of(Rules, "TakenOutcome")
 
 
 def taken(
@@ -108,3 +119,24 @@ def taken(
 def failed(reason: Reason, message: str, *, retryable: bool, http_status: int | None = None) -> Outcome:
     """Returns the outcome of an attempt that failed."""
     return Outcome(Verdict.FAILED, reason, http_status=http_status, message=message, retryable=retryable)
+
+
+def refused(answer: Answer, shown: str | None, call: Call) -> Outcome:
+    """Returns the outcome of an answer whose status is no success. shown: its body without secrets."""
+    return Outcome(
+        Verdict.FAILED,
+        Reason.HTTP_STATUS,
+        http_status=answer.status,
+        answer=shown,
+        message=f"the target answered with status {answer.status}",
+        retryable=is_transient(answer.status),
+        stop=answer.status == GONE,
+        retry_after_s=retry_after_s(answer.header("retry-after"), call.clock.now()),
+    )
+
+
+def unanswered(failure: CallFailed, limit_s: float) -> Outcome:
+    """Returns the outcome of a call without an answer. limit_s: how long it was waited for."""
+    if failure.timed_out:
+        return failed(Reason.NO_ANSWER, f"no answer within {limit_s:g} s", retryable=True)
+    return failed(failure.reason, failure.message, retryable=failure.reason is not Reason.GUARD)

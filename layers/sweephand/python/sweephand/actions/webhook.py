@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from sweephand.actions.call import Call
 from sweephand.actions.kind import Action
-from sweephand.actions.outcome import Rules, failed, taken, taken_outcome
+from sweephand.actions.outcome import Rules, failed, refused, taken, taken_outcome, unanswered
 from sweephand.actions.redaction import hidden
-from sweephand.domain.run import Outcome, Reason, Verdict
-from sweephand.domain.runs.retry import is_transient, retry_after_s
+from sweephand.domain.run import Outcome, Reason
 from sweephand.errors import InvalidRequest
 from sweephand.security.guard import CallFailed, Deadline, GuardSettings, Outbound, check_url
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from sweephand.security.outbound import Answer
 
 MAX_ANSWER = 16_384
-GONE = 410
 
 
 @dataclass(frozen=True)
@@ -62,12 +60,10 @@ class Webhook(Action):
             from sweephand.security.outbound import exchange  # noqa: PLC0415 - 70 ms that only the first such call pays
 
             answer = exchange(target, "POST", post.headers, post.content, outbound, deadline, with_credentials=True)
-        except InvalidRequest as refused:
-            return failed(Reason.GUARD, refused.reason, retryable=False)
+        except InvalidRequest as wrong:
+            return failed(Reason.GUARD, wrong.reason, retryable=False)
         except CallFailed as failure:
-            if failure.timed_out:
-                return failed(Reason.NO_ANSWER, f"no answer within {limit_s:g} s", retryable=True)
-            return failed(failure.reason, failure.message, retryable=failure.reason is not Reason.GUARD)
+            return unanswered(failure, limit_s)
         return self._judged(answer, call, (*call.confidences, *post.told))
 
     def _judged(self, answer: Answer, call: Call, told: Sequence[str]) -> Outcome:
@@ -76,13 +72,4 @@ class Webhook(Action):
         if 200 <= answer.status <= 299:
             waits = self.tells_its_run(with_payload=call.payload is not None)
             return taken(self.outcome, call, said, answer.status, told=waits)
-        return Outcome(
-            Verdict.FAILED,
-            Reason.HTTP_STATUS,
-            http_status=answer.status,
-            answer=said,
-            message=f"the target answered with status {answer.status}",
-            retryable=is_transient(answer.status),
-            stop=answer.status == GONE,
-            retry_after_s=retry_after_s(answer.header("retry-after"), call.clock.now()),
-        )
+        return refused(answer, said, call)

@@ -14,6 +14,7 @@ from typing import Any
 from sweephand import json_schema
 from sweephand.actions import headers
 from sweephand.actions.headers import MASK, MAX_SECRET
+from sweephand.actions.kind import within
 from sweephand.domain.instants import text
 from sweephand.domain.members import fields as read
 from sweephand.domain.members.fields import below
@@ -36,9 +37,6 @@ PEM = "authentication.pem"
 CREDENTIALS_IN = ("header", "body")
 OF_SIGV4 = ("Date", "X-Amz-Date", "X-Amz-Security-Token", "X-Amz-Content-SHA256")
 """Headers that a signature sets: a caller's own would break it."""
-_VISIBLE = re.compile(r"[!-~]+", re.ASCII)
-_PRINTABLE = re.compile(r"[ -~]+", re.ASCII)
-_AWS_NAME = re.compile(r"[a-z0-9-]+", re.ASCII)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -170,11 +168,10 @@ def _instant_of(authentication: Authentication, name: str) -> datetime | None:
 # Readers of single members
 
 
-def _username(value: object, field: str, _: GuardSettings) -> str:
-    username = read.text(value, field, 0, 256)
-    if ":" in username or _CONTROL.search(username):
-        raise InvalidRequest(field, "holds a colon or a control character (RFC 7617)")
-    return username
+_username = read.matching(r"[^:\x00-\x1f\x7f]*", "holds a colon or a control character (RFC 7617)", 0, 256)
+_token = read.matching("[!-~]+", "must be visible ASCII without blanks", 1, MAX_SECRET)
+_aws_name = read.matching("[a-z0-9-]+", "must have small letters, digits and - only", 1, 64)
+"""Reads the name of a service as its endpoints sign it (execute-api, lambda, s3, es), or of a region."""
 
 
 def _password(value: object, field: str, _: GuardSettings) -> str:
@@ -184,13 +181,6 @@ def _password(value: object, field: str, _: GuardSettings) -> str:
     if _CONTROL.search(password):
         raise InvalidRequest(field, "holds a control character")
     return password
-
-
-def _token(value: object, field: str, _: GuardSettings) -> str:
-    token = read.text(value, field, 1, MAX_SECRET)
-    if not _VISIBLE.fullmatch(token):
-        raise InvalidRequest(field, "must be visible ASCII without blanks")
-    return token
 
 
 def _header(value: object, field: str, _: GuardSettings) -> str:
@@ -205,47 +195,24 @@ def _header_value(value: object, field: str, _: GuardSettings) -> str:
 
 def _printable(longest: int) -> Reader:
     """Returns the reader of a client's id or secret, or of a scope (RFC 6749, appendix A)."""
-
-    def reader(value: object, field: str, _: GuardSettings) -> str:
-        text = read.text(value, field, 1, longest)
-        if not _PRINTABLE.fullmatch(text):
-            raise InvalidRequest(field, "must be printable ASCII")
-        return text
-
-    return reader
+    return read.matching("[ -~]+", "must be printable ASCII", 1, longest)
 
 
 def _token_url(value: object, field: str, guard: GuardSettings) -> str:
     if not isinstance(value, str):
         raise read.not_a_string(value, field)
-    try:
+    with within(field):
         target = check_url(value, guard)
-    except InvalidRequest as wrong:
-        raise wrong.within(field) from wrong
     if target.scheme == "http" and target.literal and is_public(target.literal):
         raise InvalidRequest(field, CREDENTIALS_IN_CLEAR)
     return value
 
 
-def _credentials_in(value: object, field: str, _: GuardSettings) -> str:
-    return read.one_of(value, field, CREDENTIALS_IN)
-
-
-def _aws_name(value: object, field: str, _: GuardSettings) -> str:
-    """Reads the name of a service as its endpoints sign it (execute-api, lambda, s3, es), or of a region."""
-    name = read.text(value, field, 1, 64)
-    if not _AWS_NAME.fullmatch(name):
-        raise InvalidRequest(field, "must have small letters, digits and - only")
-    return name
-
-
 def _role(value: object, field: str, guard: GuardSettings) -> str:
     if not isinstance(value, str):
         raise read.not_a_string(value, field)
-    try:
+    with within(field):
         return check_role(value, guard.aws)
-    except InvalidRequest as wrong:
-        raise wrong.within(field) from wrong
 
 
 def _secret(reader: Reader) -> Member:
@@ -274,7 +241,7 @@ TYPES: Mapping[str, Mapping[str, Member]] = {
         "audience": _optional(_printable(2_048), _ASKED),
         "resource": _optional(_printable(2_048), _ASKED),
         "credentialsIn": _optional(
-            _credentials_in,
+            lambda value, field, _: read.one_of(value, field, CREDENTIALS_IN),
             json_schema.one_of(CREDENTIALS_IN, description="Where the token endpoint expects id and secret."),
         ),
     },
@@ -307,10 +274,7 @@ def shown(kind: str) -> dict[str, Schema]:
     """Returns the members of a type in an answer."""
     if kind == "clientCertificate":
         return {"type": {"const": kind}, **certificates.SHOWN}
-    return {"type": {"const": kind}, **{name: _shown(each) for name, each in TYPES[kind].items()}}
-
-
-def _shown(member: Member) -> Schema:
-    if member.secret:
-        return {"const": MASK}
-    return json_schema.text() if member.required else json_schema.or_null(member.schema)
+    members = {name: json_schema.or_null(each.schema) for name, each in TYPES[kind].items()}
+    members |= {name: json_schema.text() for name, each in TYPES[kind].items() if each.required}
+    members |= {name: {"const": MASK} for name, each in TYPES[kind].items() if each.secret}
+    return {"type": {"const": kind}, **members}

@@ -13,12 +13,11 @@ from typing import Any, ClassVar, final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from sweephand.actions import outcome as outcomes
 from sweephand.actions.aws.service import MAX_MESSAGE, failure_of
 from sweephand.actions.call import Call
 from sweephand.actions.headers import MASK
-from sweephand.actions.kind import Action, Reading, member, string, within
-from sweephand.actions.outcome import Rules, failed
+from sweephand.actions.kind import Action, Reading, member, number, string, within
+from sweephand.actions.outcome import TaskRules, failed, outcome_of, schemas
 from sweephand.actions.payloads import BadPayloadError
 from sweephand.actions.redaction import hidden
 from sweephand.actions.run_headers import facts
@@ -29,7 +28,7 @@ from sweephand.domain.members.json_text import dumps
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.domain.runs import ecs_task
 from sweephand.errors import InvalidRequest, Unavailable
-from sweephand.json_schema import items, ref, text, whole
+from sweephand.json_schema import items, text
 from sweephand.security.guard import CallFailed, GuardSettings, Outbound, TaskSettings
 from sweephand.security.tasks import check_definition, check_role
 
@@ -43,7 +42,6 @@ MAX_OVERRIDES = 8_192
 CPU_UNITS, MEMORY_MIB, DISK_GIB = (256, 16_384), (512, 122_880), (21, 200)
 STOP_S = 6.0
 """Seconds for StopTask with its repeat: it is a part of the effects, which have the rest of the lease."""
-OUTCOME = ("answerTimeoutSeconds", "callbackTimeoutSeconds")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}", re.ASCII)
 _OURS = "SWEEPHAND_"
 _GONE = frozenset({"InvalidParameterException", "ClusterNotFoundException"})
@@ -71,8 +69,7 @@ def _environment(value: Any, path: str, reading: Reading) -> tuple[str, ...]:
             raise InvalidRequest(below(path, name), "is not the name of a variable")
         if name.startswith(_OURS):
             raise InvalidRequest(below(path, name), "is set by the service")
-    for name, each in value.items():
-        reading.keep(_secret(name), _plain(each, below(path, name)))
+    reading.keep({_secret(name): _plain(each, below(path, name)) for name, each in value.items()})
     return tuple(value)
 
 
@@ -87,16 +84,6 @@ def _plain(value: object, path: str) -> str:
     if "\0" in text:
         raise InvalidRequest(path, "holds the character NUL, which ends a text", position=text.index("\0"))
     return text
-
-
-def _size(name: str, bounds: tuple[int, int]) -> Any:
-    """Declares a size in place of the definition's own."""
-    return member(
-        name,
-        whole(*bounds),
-        lambda value, path, _: read.whole(value, path, *bounds),
-        default=None,
-    )
 
 
 def _secret(variable: str) -> str:
@@ -151,18 +138,10 @@ class Ecs(Action):
         _role,
         default=None,
     )
-    cpu_units: int | None = _size("cpuUnits", CPU_UNITS)
-    memory_mib: int | None = _size("memoryMiB", MEMORY_MIB)
-    disk_gib: int | None = _size("diskGiB", DISK_GIB)
-    outcome: Rules = member(
-        "outcome",
-        ref("TaskOutcome"),
-        lambda value, path, _: outcomes.parse(value, path, OUTCOME),
-        shown=ref("ShownTaskOutcome"),
-        stored=lambda rules: {name: outcomes.to_json(rules)[name] for name in OUTCOME},
-        loaded=outcomes.from_json,
-        default=Rules(),
-    )
+    cpu_units: int | None = number("cpuUnits", *CPU_UNITS, default=None)
+    memory_mib: int | None = number("memoryMiB", *MEMORY_MIB, default=None)
+    disk_gib: int | None = number("diskGiB", *DISK_GIB, default=None)
+    outcome: TaskRules = outcome_of(TaskRules, "TaskOutcome")
 
     kind = "ecs"
     shows = ("own",)
@@ -170,7 +149,7 @@ class Ecs(Action):
     description = (
         "Who makes or changes such an action, or takes it from a job that stays, needs the scope `tasks:write` too."
     )
-    components = outcomes.schemas("TaskOutcome", OUTCOME)
+    components = schemas("TaskOutcome", TaskRules)
     moved = "the task is another one than it was given for"
 
     def check(self, field: str, guard: GuardSettings) -> None:  # noqa: ARG002 - no rule of the stack

@@ -5,12 +5,11 @@ Who left Azure Scheduler still has the queues that its jobs filled. Source: deci
 
 from __future__ import annotations
 
-import re
 from abc import abstractmethod
 from typing import Any
 
 from sweephand.actions.call import Call
-from sweephand.actions.kind import Reader, Reading
+from sweephand.actions.kind import Reading
 from sweephand.actions.webhook import Webhook
 from sweephand.domain.members import fields as read
 from sweephand.domain.run import Outcome
@@ -33,37 +32,28 @@ class AzureAction(Webhook):
         return super().perform(call, outbound) if elsewhere is None else elsewhere
 
 
-def _matching(pattern: str, reason: str) -> Reader:
-    compiled = re.compile(pattern, re.ASCII)
-
-    def reader(value: Any, path: str, _: Reading) -> str:
-        found = read.text(value, path, 1, 260)
-        if not compiled.fullmatch(found):
-            raise InvalidRequest(path, reason)
-        return found
-
-    return reader
-
-
-def entity(value: Any, path: str, reading: Reading) -> str:
+def entity(value: Any, path: str, _: Reading) -> str:
     """Reads the name of a queue or topic of Service Bus, which becomes a path."""
-    found = str(_entity(value, path, reading))
+    found = _entity(value, path)
     if ".." in found or "//" in found:
         raise InvalidRequest(path, "has an empty part, or one that leads upwards")
     return found
 
 
-_entity = _matching(
+_LENGTH = (1, 260)
+_entity = read.matching(
     r"[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,258}[A-Za-z0-9])?",
     "must have 1 to 260 letters, digits, and . _ / - between them",
+    *_LENGTH,
 )
-storage_account = _matching(r"[A-Za-z0-9]{3,24}", "must have 3 to 24 letters and digits")
-storage_queue = _matching(
+storage_account = read.matching(r"[A-Za-z0-9]{3,24}", "must have 3 to 24 letters and digits", *_LENGTH)
+storage_queue = read.matching(
     r"(?=.{3,63}$)[a-z0-9]+(?:-[a-z0-9]+)*",
     "must have 3 to 63 lower-case letters, digits and single hyphens between them",
+    *_LENGTH,
 )
-namespace = _matching(
-    r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?", "must have 1 to 63 letters, digits and inner hyphens"
+namespace = read.matching(
+    r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?", "must have 1 to 63 letters, digits and inner hyphens", *_LENGTH
 )
 
 

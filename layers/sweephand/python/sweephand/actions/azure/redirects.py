@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from sweephand.actions.call import Call
+from sweephand.actions.kind import within
 from sweephand.actions.outcome import Rules
 from sweephand.actions.payloads import STRANGE
 from sweephand.actions.run_headers import facts
@@ -54,19 +55,13 @@ def parse(value: object, field: str, guard: GuardSettings) -> dict[str, dict[str
 
 def _redirect(value: object, field: str, guard: GuardSettings) -> dict[str, str]:
     given = read.members(value, field, MEMBERS)
-    for name in ("targetArn", "roleArn"):
-        if name not in given:
-            raise InvalidRequest(below(field, name), "is required")
-    target = read.text(given["targetArn"], below(field, "targetArn"), 1, 2_048)
-    role = read.text(given["roleArn"], below(field, "roleArn"), 1, 2_048)
-    try:
+    arns = [read.required(given, name, field) for name in ("targetArn", "roleArn")]
+    target = read.text(arns[0], below(field, "targetArn"), 1, 2_048)
+    role = read.text(arns[1], below(field, "roleArn"), 1, 2_048)
+    with within(below(field, "targetArn")):
         check_target(target, service_of(target), guard.aws)
-    except InvalidRequest as wrong:
-        raise wrong.within(below(field, "targetArn")) from wrong
-    try:
+    with within(below(field, "roleArn")):
         check_role(role, guard.aws)
-    except InvalidRequest as wrong:
-        raise wrong.within(below(field, "roleArn")) from wrong
     form = read.one_of(given.get("format", FORMATS[0]), below(field, "format"), FORMATS)
     return {"targetArn": target, "roleArn": role, "format": form}
 
@@ -85,13 +80,10 @@ def brought(broker: Mapping[str, Any], custom: Mapping[str, str], call: Call) ->
     """
     made = {"BrokerProperties": json.dumps(broker, separators=(",", ":"))} if broker else {}
     room = MOST_ATTRIBUTES - len(made) - len(facts(call)) - (call.schedule_id is None)
-    if len(custom) <= room and all(_can_be_attribute(name, value) for name, value in custom.items()):
+    fit = all(_ATTRIBUTE.fullmatch(name) and value and not STRANGE.search(value) for name, value in custom.items())
+    if len(custom) <= room and fit:
         return made | dict(custom)
     return made | {"CustomMessageProperties": json.dumps(custom, separators=(",", ":"))}
-
-
-def _can_be_attribute(name: str, value: str) -> bool:
-    return bool(_ATTRIBUTE.fullmatch(name)) and value != "" and not STRANGE.search(value)
 
 
 def instead(

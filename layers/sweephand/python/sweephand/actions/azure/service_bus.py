@@ -71,7 +71,7 @@ def _authentication(value: Any, path: str, reading: Reading) -> str:
     if not _KEY_NAME.fullmatch(name):
         raise InvalidRequest(below(path, "sasKeyName"), "must be visible ASCII without blanks")
     if given.get("sasKey", MASK) != MASK:
-        reading.keep(SAS_KEY, read.text(given["sasKey"], below(path, "sasKey"), 1, MAX_SECRET // 4))
+        reading.keep({SAS_KEY: read.text(given["sasKey"], below(path, "sasKey"), 1, MAX_SECRET // 4)})
     return name
 
 

@@ -41,7 +41,7 @@ def _token(value: Any, path: str, reading: Reading) -> str:
     token = given.partition("?")[2] if "?" in given else given
     if given != MASK and not _TOKEN.fullmatch(token):
         raise InvalidRequest(path, "must be the query of an address: sv=...&sig=...")
-    reading.keep(SAS_TOKEN, token)
+    reading.keep({SAS_TOKEN: token})
     return MASK
 
 

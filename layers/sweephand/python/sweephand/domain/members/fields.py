@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from sweephand.errors import InvalidRequest, Mistakes
@@ -65,6 +65,19 @@ def text(value: object, field: str, shortest: int, longest: int) -> str:
     except UnicodeEncodeError as wrong:
         raise InvalidRequest(field, "contains half of a surrogate pair", position=wrong.start) from wrong
     return value
+
+
+def matching(pattern: str, reason: str, shortest: int, longest: int) -> Callable[..., str]:
+    """Returns a reader (value, field) of strings that match a pattern. reason: why others are refused."""
+    form = re.compile(pattern, re.ASCII)
+
+    def reader(value: object, field: str, *_: object) -> str:
+        found = text(value, field, shortest, longest)
+        if not form.fullmatch(found):
+            raise InvalidRequest(field, reason)
+        return found
+
+    return reader
 
 
 def not_a_string(value: object, field: str) -> InvalidRequest:

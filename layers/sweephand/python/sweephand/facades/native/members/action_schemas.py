@@ -31,7 +31,7 @@ def names(prefix: str = "") -> list[Schema]:
 def schemas() -> dict[str, Schema]:
     """Returns the schemas of all kinds but `http`, and those that they refer to."""
     kinds = {name: kind for name, kind in KINDS.items() if name != "http"}
-    made = outcome.schemas("TakenOutcome")
+    made = outcome.schemas("TakenOutcome", outcome.Rules)
     for kind in kinds.values():
         made |= kind.components
     for name, kind in kinds.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from sweephand.actions import http_fields
 from sweephand.actions.auth import authentication
 from sweephand.domain.runs import retry
 from sweephand.facades.native.members.json_schema import (
@@ -17,7 +16,6 @@ from sweephand.facades.native.members.json_schema import (
     whole,
 )
 
-OUTCOME = http_fields.OUTCOME
 RETRY: Members = {
     "type": one_of(retry.RetryType),
     "maxRetries": whole(0, retry.MOST_RETRIES),

@@ -10,13 +10,13 @@ The service never imports this module: it serves the finished file.
 from __future__ import annotations
 
 from sweephand.actions.http import Http
-from sweephand.actions.outcome import SHOWN_WAIT
+from sweephand.actions.http_fields import OutcomeRules
+from sweephand.actions.outcome import schemas as outcome_schemas
 from sweephand.domain.job import HOOK_KINDS, SCHEDULES_AT_ONCE
 from sweephand.domain.schedule import Lane
 from sweephand.facades.native.members import action_schemas, calendar_schemas, policies, run_schemas
 from sweephand.facades.native.members.http_schemas import (
     AUTHENTICATION,
-    OUTCOME,
     RETRY,
     retry_shown,
     shown_authentication,
@@ -124,7 +124,7 @@ _FIELD_PROBLEM: Members = {
     "reason": TEXT,
     "position": whole(description="Index into the text of the field."),
 }
-
+_OUTCOME = outcome_schemas("Outcome", OutcomeRules)
 
 SCHEMAS: dict[str, Schema] = {
     "JobDraft": request(_JOB_DRAFT, ("action",)),
@@ -135,7 +135,7 @@ SCHEMAS: dict[str, Schema] = {
     **action_schemas.schemas(),
     "HttpAction": action_schemas.given(Http),
     "Authentication": {"oneOf": list(AUTHENTICATION.values())},
-    "Outcome": request(OUTCOME),
+    "Outcome": _OUTCOME["Outcome"],
     "Retry": request(RETRY),
     "Policies": request(policies.SCHEMA),
     "SchedulePolicies": request(policies.SCHEDULE_SCHEMA),
@@ -171,7 +171,7 @@ SCHEMAS: dict[str, Schema] = {
     "ListedAction": {"oneOf": action_schemas.names("Listed")},
     "ListedHttpAction": action_schemas.listed(Http),
     "ShownAuthentication": shown_authentication(),
-    "ShownOutcome": answer({**OUTCOME, **SHOWN_WAIT}),
+    "ShownOutcome": _OUTCOME["ShownOutcome"],
     "ShownRetry": retry_shown(),
     "ShownPolicies": answer(
         {**policies.SCHEMA, "misfire": answer(policies.SHOWN_MISFIRE), "flowKey": or_null(policies.SCHEMA["flowKey"])}
