@@ -38,7 +38,6 @@ class Event(Action):
         return False
 
     def perform(self, call: Call, outbound: Outbound) -> Outcome:  # noqa: ARG002 - the stack's bus is no target
-        """Puts the event."""
         assert call.put_event is not None
         refused = call.put_event(self.detail_type, dumps(_detail(call)))
         if refused is not None:

@@ -130,7 +130,6 @@ class Http(Action):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Returns the action that `to_json` wrote."""
         return replace(super().from_json(stored), dialect=stored.get("dialect", OWN))
 
     # Reading
@@ -166,7 +165,6 @@ class Http(Action):
 
     @property
     def secret_fields(self) -> frozenset[str]:
-        """The secrets that a call needs."""
         in_url = (name for name, value in sealed_url(self.url)[1].items() if value == MASK)
         sealed = (secret_field(name) for name, value in self.headers if value == MASK and is_secret(name))
         return frozenset((*self.authentication.secret_fields, *sealed, *in_url))
@@ -178,7 +176,6 @@ class Http(Action):
 
     @property
     def own_headers(self) -> frozenset[str]:
-        """The headers that show its target who calls, in lower case: nobody sets them for a run."""
         return frozenset({"authorization", *(name.lower() for name in self.authentication.headers)})
 
     def kept_secrets(self, old: Self | None, *, field: str, guard: GuardSettings) -> frozenset[str]:

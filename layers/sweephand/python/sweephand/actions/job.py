@@ -52,15 +52,12 @@ class StartJob(Action):
 
     @property
     def starts_job(self) -> str | None:
-        """The id of the job that it runs."""
         return self.job_id
 
     def check_payload(self, payload: Payload, field: str) -> None:  # noqa: ARG002 - it takes none
-        """Refuses every payload."""
         raise InvalidRequest(field, "has no effect here: the other job sends its own payload")
 
     def perform(self, call: Call, outbound: Outbound) -> Outcome:  # noqa: ARG002 - the other job is no target
-        """Starts the run."""
         assert call.start_job is not None
         if call.hop > MOST_HOPS:
             return failed(Reason.GUARD, f"{MOST_HOPS} jobs in a row have run each other already", retryable=False)

@@ -44,11 +44,9 @@ class Webhook(Action):
         """Returns what is sent. Raises CallFailed where a secret is missing."""
 
     def tells_its_run(self, *, with_payload: bool) -> bool:
-        """Says whether the message is the run."""
         return not with_payload
 
     def perform(self, call: Call, outbound: Outbound) -> Outcome:
-        """Makes the POST; whatever becomes of it is an Outcome."""
         try:
             post = self.post(call, outbound.settings)
         except CallFailed as missing:

@@ -49,7 +49,6 @@ class Events(JsonAction):
             raise InvalidRequest(field, "must be a JSON object: this target takes nothing else")
 
     def send(self, call: Call, client: Any, target: Arn) -> Sent:
-        """Puts the event."""
         entry = {
             "EventBusName": target.text,
             "Source": self.source,

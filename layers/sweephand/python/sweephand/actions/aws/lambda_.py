@@ -44,7 +44,6 @@ class Lambda(JsonAction):
         return self.invocation == "sync" or self.envelope or not with_payload
 
     def send(self, call: Call, client: Any, target: Arn) -> Sent:
-        """Invokes the function."""
         context = json.dumps({"custom": facts(call)}).encode()
         answer = client.invoke(
             FunctionName=target.text,

@@ -144,7 +144,6 @@ class JsonAction(AwsAction):
             raise InvalidRequest(field, "must be JSON (member payload): this target takes no other text")
 
     def tells_its_run(self, *, with_payload: bool) -> bool:
-        """Says whether the payload is the run."""
         return not with_payload
 
 

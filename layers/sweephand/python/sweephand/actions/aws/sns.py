@@ -37,13 +37,11 @@ class Sns(Message):
     kind = "sns"
 
     def check_payload(self, payload: Payload, field: str) -> None:
-        """Raises InvalidRequest for what SNS does not take."""
         super().check_payload(payload, field)
         if not payload.text:
             raise InvalidRequest(field, "SNS takes no empty text")
 
     def send(self, call: Call, client: Any, target: Arn) -> Sent:
-        """Publishes the message."""
         answer = client.publish(
             TopicArn=target.text,
             Message=message(call),

@@ -71,7 +71,6 @@ class Sqs(Message):
     kind = "sqs"
 
     def check_payload(self, payload: Payload, field: str) -> None:
-        """Raises InvalidRequest for what SQS does not take."""
         super().check_payload(payload, field)
         strange = STRANGE.search(payload.text)
         if strange or not payload.text:

@@ -6,28 +6,38 @@ Who left Azure Scheduler still has the queues that its jobs filled. Source: deci
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 from sweephand.actions.call import Call
-from sweephand.actions.kind import Reading
+from sweephand.actions.kind import Reading, within
 from sweephand.actions.webhook import Webhook
 from sweephand.domain.members import fields as read
+from sweephand.domain.members.fields import below
 from sweephand.domain.run import Outcome
 from sweephand.errors import InvalidRequest
-from sweephand.security.guard import Outbound
+from sweephand.security.guard import GuardSettings, Outbound, check_url
 
 
 class AzureAction(Webhook):
     """An action on a queue or topic of Azure, which the redirects of its collection may lead to SQS or SNS."""
 
     redirectable = True
+    host_member: ClassVar[str]
+
+    @abstractmethod
+    def url(self, settings: GuardSettings) -> str:
+        """Returns where its messages go."""
+
+    def check(self, field: str, guard: GuardSettings) -> None:
+        """Raises InvalidRequest for a host that the stack does not call: its parameters lead to a private network."""
+        with within(below(field, self.host_member)):
+            check_url(self.url(guard), guard)
 
     @abstractmethod
     def redirected(self, call: Call, outbound: Outbound) -> Outcome | None:
         """Sends the message to where a redirect leads it; None if it leads nowhere else."""
 
     def perform(self, call: Call, outbound: Outbound) -> Outcome:
-        """Sends the message."""
         elsewhere = self.redirected(call, outbound) if call.redirects else None
         return super().perform(call, outbound) if elsewhere is None else elsewhere
 

@@ -21,7 +21,7 @@ from sweephand.actions.azure import queue_or_topic as azure
 from sweephand.actions.azure import redirects
 from sweephand.actions.call import Call
 from sweephand.actions.headers import MASK, MAX_HEADER_BYTES, MAX_HEADERS, MAX_SECRET, check_name
-from sweephand.actions.kind import Reading, choice, member, within
+from sweephand.actions.kind import Reading, choice, member
 from sweephand.actions.payloads import message
 from sweephand.actions.redaction import of_query
 from sweephand.actions.webhook import Post
@@ -33,7 +33,7 @@ from sweephand.errors import InvalidRequest
 from sweephand.json_schema import Members, answer, ref, request, whole
 from sweephand.json_schema import text as string
 from sweephand.schedules.text.instants import parse_instant
-from sweephand.security.guard import GuardSettings, Outbound, check_url
+from sweephand.security.guard import GuardSettings, Outbound
 
 SAS_KEY = "authentication.sasKey"
 SIGNED_FOR_S = 300
@@ -160,11 +160,11 @@ class ServiceBus(azure.AzureAction):
         "BrokeredMessageProperties": request(_BROKERED),
         "ShownBrokeredMessageProperties": answer(_BROKERED, _BROKERED),
     }
+    host_member = "namespace"
     moved = "the destination, or the key's name, is another one than it was given for"
 
     @property
     def secret_fields(self) -> tuple[str, ...]:
-        """The key."""
         return (SAS_KEY,)
 
     @property
@@ -172,13 +172,7 @@ class ServiceBus(azure.AzureAction):
         """What the key opens, and under which name."""
         return self.namespace.lower(), self.entity, self.key_name
 
-    def check(self, field: str, guard: GuardSettings) -> None:
-        """Raises InvalidRequest where the stack calls no such host: its parameters lead to a private network."""
-        with within(below(field, "namespace")):
-            check_url(self._url(guard), guard)
-
     def redirected(self, call: Call, outbound: Outbound) -> Outcome | None:
-        """Sends the message elsewhere, where the collection says so."""
         texts = dict.fromkeys(redirects.FORMATS, message(call))
         brought = redirects.brought(self._with_content_type(call), self.custom, call)
         session, where = self.properties.get("sessionId"), f"{self.namespace}/{self.entity}"
@@ -186,7 +180,7 @@ class ServiceBus(azure.AzureAction):
 
     def post(self, call: Call, settings: GuardSettings) -> Post:
         """Returns the message with its signature and properties."""
-        url = self._url(settings)
+        url = self.url(settings)
         signature = signed(url.removesuffix("/messages"), self.key_name, call.secret(SAS_KEY), call)
         headers = [
             ("Authorization", signature),
@@ -222,7 +216,7 @@ class ServiceBus(azure.AzureAction):
         content_type = self.properties.get("contentType")
         return self._brokered(call) | ({} if content_type is None else {"ContentType": content_type})
 
-    def _url(self, settings: GuardSettings) -> str:
+    def url(self, settings: GuardSettings) -> str:
         base = azure.base_url(self.namespace.lower(), settings.azure_service_bus_suffix)
         return f"{base}/{self.entity}/messages"
 

@@ -16,17 +16,16 @@ from sweephand.actions.azure import queue_or_topic as azure
 from sweephand.actions.azure import redirects
 from sweephand.actions.call import Call
 from sweephand.actions.headers import MASK, MAX_SECRET
-from sweephand.actions.kind import Reading, member, string, within
+from sweephand.actions.kind import Reading, member, string
 from sweephand.actions.payloads import STRANGE, message
 from sweephand.actions.redaction import of_query
 from sweephand.actions.webhook import Post
 from sweephand.domain.job import Payload
 from sweephand.domain.members import fields as read
-from sweephand.domain.members.fields import below
 from sweephand.domain.run import Outcome
 from sweephand.errors import InvalidRequest
 from sweephand.json_schema import text
-from sweephand.security.guard import GuardSettings, Outbound, check_url
+from sweephand.security.guard import GuardSettings, Outbound
 
 SAS_TOKEN = "sasToken"  # noqa: S105 - the name of a field
 MAX_MESSAGE = 47_000
@@ -64,22 +63,17 @@ class StorageQueue(azure.AzureAction):
     )
 
     kind = "azure_storage_queue"
+    host_member = "storageAccount"
     moved = "the queue is another one than it was given for"
 
     @property
     def secret_fields(self) -> tuple[str, ...]:
-        """The token."""
         return (SAS_TOKEN,)
 
     @property
     def destination(self) -> tuple[str, str]:
         """The queue that the token opens."""
         return self.account.lower(), self.queue
-
-    def check(self, field: str, guard: GuardSettings) -> None:
-        """Raises InvalidRequest where the stack calls no such host: its parameters lead to a private network."""
-        with within(below(field, "storageAccount")):
-            check_url(self._url(guard), guard)
 
     def check_payload(self, payload: Payload, field: str) -> None:
         """Raises InvalidRequest for what the envelope cannot hold."""
@@ -91,7 +85,6 @@ class StorageQueue(azure.AzureAction):
             raise InvalidRequest(field, f"must have at most {MAX_MESSAGE:,} bytes as XML")
 
     def redirected(self, call: Call, outbound: Outbound) -> Outcome | None:
-        """Sends the message elsewhere, where the collection says so."""
         texts = {"envelope": envelope(self, call), "raw": message(call)}
         return redirects.instead(f"{self.account}/{self.queue}", texts, self.outcome, call, outbound)
 
@@ -100,13 +93,13 @@ class StorageQueue(azure.AzureAction):
         token = call.secret(SAS_TOKEN)
         content = base64.b64encode(envelope(self, call).encode()).decode()
         return Post(
-            f"{self._url(settings)}?{token}",
+            f"{self.url(settings)}?{token}",
             [("Content-Type", "application/xml"), ("Accept", "application/xml"), ("User-Agent", "Sweephand")],
             f"<QueueMessage><MessageText>{content}</MessageText></QueueMessage>".encode(),
             of_query(token),
         )
 
-    def _url(self, settings: GuardSettings) -> str:
+    def url(self, settings: GuardSettings) -> str:
         base = azure.base_url(f"{self.account.lower()}.queue", settings.azure_storage_suffix)
         return f"{base}/{self.queue}/messages"
 
