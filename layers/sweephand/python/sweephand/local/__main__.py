@@ -30,7 +30,7 @@ def stop(place: Settings, clock: Clock) -> int:
 
 def show_logs(place: Settings, clock: Clock, function: str | None, minutes: float, *, follow: bool) -> int:
     """Prints the functions' log lines, oldest first; with follow, continues until interrupted."""
-    from sweephand.local import logs  # noqa: PLC0415 - boto3 is slow to import
+    from sweephand.local import logs  # noqa: PLC0415 - botocore is slow to import
 
     running = control.attach(place, clock)
     if running is None:
@@ -65,7 +65,7 @@ def command(options: argparse.Namespace) -> int:
     place = choices.read(os.environ)
     match options.command:
         case "serve":
-            from sweephand.local.service import serve  # noqa: PLC0415 - boto3 is slow to import
+            from sweephand.local.service import serve  # noqa: PLC0415 - botocore is slow to import
 
             owner = None if options.owner == "-" else int(options.owner)
             return serve(place, clock, SystemChance(), report_to=options.report_to, owner=owner)

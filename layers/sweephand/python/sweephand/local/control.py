@@ -169,7 +169,7 @@ def redeploy(settings: Settings, clock: Clock, repair_only: str | None) -> None:
 
     repair_only: name of another stack on the same emulator, deployed by the SAM CLI, which is only repaired.
     """
-    from sweephand.local.aws import deploy as deploys  # noqa: PLC0415 - boto3 is slow to import
+    from sweephand.local.aws import deploy as deploys  # noqa: PLC0415 - botocore is slow to import
     from sweephand.local.aws import template as templates  # noqa: PLC0415
 
     running = attach(settings, clock)

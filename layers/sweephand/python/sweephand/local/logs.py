@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-import boto3
-
+from sweephand.local.aws.deploy import Aws
 from sweephand.local.failures import LocalFailure
 
 if TYPE_CHECKING:
@@ -30,13 +29,7 @@ def show(
     if function is not None and function not in stack.functions:
         raise LocalFailure(f"There is no function {function}; there are {', '.join(sorted(stack.functions))}.")
     roles = {name: role for role, name in stack.functions.items() if function in {None, role}}
-    client = boto3.client(
-        "logs",
-        endpoint_url=stack.aws_endpoint_url,
-        region_name=stack.region,
-        aws_access_key_id="test",
-        aws_secret_access_key="test",  # noqa: S106 - the emulator checks none
-    )
+    client = Aws(stack.aws_endpoint_url, stack.region).client("logs")
     since_ms = round((clock.now().timestamp() - minutes * 60) * 1000)
     shown: set[tuple[int, str, str]] = set()
     while True:
