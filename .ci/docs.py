@@ -11,7 +11,9 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import Any
 
 from pynamodb.attributes import UnicodeSetAttribute
@@ -24,7 +26,7 @@ import costs
 import event_schemas
 import promise_tables
 
-from sweephand import errors
+from sweephand import errors, store
 from sweephand.domain import event
 from sweephand.domain.event import OWN_DOING, QUIET, EventType
 from sweephand.domain.run import TERMINAL, Reason, State
@@ -34,12 +36,7 @@ from sweephand.local.aws.template import load
 from sweephand.schedules.explain.instant_reasons import REASON_CODES
 from sweephand.schedules.explain.preview_warnings import CAUTIONS
 from sweephand.security.caller import PROVIDER_ALL, PROVIDER_SCOPES, TENANT_SCOPES
-from sweephand.store.calendars import calendar_items
 from sweephand.store.dynamo import table
-from sweephand.store.errors import failure_items
-from sweephand.store.flow_keys import flow_items
-from sweephand.store.jobs import directory_items, turns
-from sweephand.store.operations import operation_items
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "layers" / "sweephand" / "python" / "sweephand"
@@ -311,8 +308,8 @@ def attributes() -> str:
     """Returns the models in the order of their modules; `?` marks what an item may lack."""
     lines = []
     inherited = set(table.Item.get_attributes())
-    modules = table, directory_items, calendar_items, flow_items, failure_items, operation_items, turns
-    for number, module in enumerate(modules):
+    found = (import_module(each.name) for each in walk_packages(store.__path__, "sweephand.store."))
+    for number, module in enumerate(sorted(found, key=lambda module: (module is not table, module.__name__))):
         for name, model in inspect.getmembers(module, inspect.isclass):
             if issubclass(model, table.Item) and model.__module__ == module.__name__ and model is not table.Item:
                 attributes = model.get_attributes().items()

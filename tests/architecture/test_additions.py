@@ -5,11 +5,15 @@ own, and all that must know it is asked.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+from tests.architecture.test_contributing import LISTS
+
 ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ROOT / "layers" / "sweephand" / "python"
 SLACK = '''
 from dataclasses import dataclass
 from typing import final
@@ -154,6 +158,55 @@ assert idle.is_one_time({"hourlyAt": 40}) is False
 """
 
 
+PRIORITY = {
+    "domain/job.py": (
+        ("    own_runs: bool = False\n", "    priority: int = 0\n"),
+        (
+            "    ordinal: int | None = None\n    attributes: Mapping[str, Any] | None = None\n",
+            "    priority: int = 0\n",
+        ),
+    ),
+    "domain/run.py": (("    root: str | None = None\n", "    priority: int = 0\n"),),
+    "store/dynamo/table.py": (
+        ("    own_runs = BooleanAttribute(null=True)\n", "    priority = Integer(null=True)\n"),
+        ("    root = UnicodeAttribute(null=True)\n", "    priority = Integer(null=True)\n"),
+    ),
+    "facades/native/members/job_members.py": (
+        ("from sweephand.lazy import lazy\n", "from sweephand.json_schema import whole\n"),
+        ('        "description": Member(text(0, 1_000)),\n', '        "priority": Member(whole(0, 9)),\n'),
+    ),
+}
+"""The lines that are added, by file of the package, each after another line."""
+ADD_PRIORITY = """
+from datetime import UTC, datetime
+
+from sweephand.domain.run import Kind, State
+from sweephand.domain.runs.run_action import new_run
+from sweephand.domain.runs.run_body import run_body
+from sweephand.domain.schedule import Lane
+from sweephand.facades.native.members.job_members import job_body, job_draft
+from sweephand.facades.native.openapi.schemas import SCHEMAS
+from sweephand.flow.jobs import drafts
+from sweephand.security.guard import GuardSettings
+from sweephand.store.dynamo.table import JobItem, RunItem
+from sweephand.store.jobs import jobs
+from sweephand.store.runs import run_rows
+
+NOW = datetime(2027, 1, 1, tzinfo=UTC)
+draft = job_draft({"action": {"type": "http", "url": "https://example.org/"}, "priority": 7}, GuardSettings())
+made, _ = drafts.job_from(draft, "acme", "id", NOW, 1)
+job = jobs.job_of(JobItem.from_raw_data(jobs.job_item(made).serialize()))
+assert job_body(job, (), NOW)["priority"] == 7
+
+begun = new_run(job, Kind.MANUAL, None, "0198f000-0000-7000-8000-000000000001", State.QUEUED, NOW)
+run = run_rows.run_of(RunItem.from_raw_data(run_rows.item_of(begun, shards=16, lane=Lane.FAST).serialize()))
+assert run_body(run, job_name=None)["priority"] == 7
+
+for name in ("JobDraft", "Job", "Run"):
+    assert SCHEMAS[name]["properties"]["priority"]["maximum"] == 9, name
+"""
+
+
 def test_a_new_action_costs_its_class_and_a_line_of_the_registry(tmp_path: Path):
     (tmp_path / "slack.py").write_text(SLACK)
 
@@ -166,9 +219,23 @@ def test_a_new_notation_costs_its_module_and_a_line_of_the_registry(tmp_path: Pa
     assert outcome_of(ADD_HOURLY_AT, tmp_path) == ""
 
 
-def outcome_of(code: str, added: Path) -> str:
+def test_a_new_attribute_that_the_ledger_shows_costs_four_files(tmp_path: Path):
+    changed = tmp_path / "python"
+    shutil.copytree(PACKAGES, changed, ignore=shutil.ignore_patterns("__pycache__", "cli", "local"))
+    for path, lines in PRIORITY.items():
+        file = changed / "sweephand" / path
+        for before, line in lines:
+            assert file.read_text().count(before) == 1, (path, before)
+            file.write_text(file.read_text().replace(before, before + line))
+
+    assert outcome_of(ADD_PRIORITY, tmp_path, changed) == ""
+    assert {f"layers/sweephand/python/sweephand/{path}" for path in PRIORITY} == set(LISTS["attribute"])
+    assert len(PRIORITY) == 4
+
+
+def outcome_of(code: str, added: Path, packages: Path = PACKAGES) -> str:
     """Returns what a process complains of. added: the folder of the new module."""
-    paths = [str(ROOT / "layers" / "sweephand" / "python"), str(ROOT / ".ci")]
+    paths = [str(packages), str(ROOT / ".ci")]
     done = subprocess.run(
         [sys.executable, "-c", f"ADDED = {str(added)!r}\n{code}"],
         env={"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": os.pathsep.join(paths)},

@@ -34,7 +34,7 @@ from sweephand.settings import from_environment
 from sweephand.sources import SystemChance, SystemClock
 from sweephand.store.dynamo import keys
 from sweephand.store.jobs import directory
-from sweephand.store.jobs.directory_items import BlockItem
+from sweephand.store.jobs.directory import BlockItem
 from sweephand.store.runs import run_rows
 from sweephand.store.tenants import credentials
 from sweephand.store.views import jobs as views

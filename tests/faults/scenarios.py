@@ -48,9 +48,8 @@ from sweephand.store.dynamo.table import JobItem
 from sweephand.store.flow_keys import circuits
 from sweephand.store.flow_keys import flow_keys as flow_key_rows
 from sweephand.store.jobs.jobs import job_of
-from sweephand.store.operations.operation_items import OperationItem
-from sweephand.store.operations.operations import operation_of
-from sweephand.store.views import failures as views
+from sweephand.store.operations.operations import OperationItem, operation_of
+from sweephand.store.views import resources as views
 from tests.faults.play import NOON, TENANT, TICK, Play, Scenario, minutes, surviving
 from tests.support.ecs import ACTION as TASK
 from tests.support.ecs import GUARD, Cluster

@@ -69,11 +69,10 @@ ELSEWHERE = {
     "store/flow_keys/flow_key_lines.let_go put": (
         "tests/unit/flow/test_flow_keys.py: whatever call of a look goes wrong"
     ),
-    "store/runs/counting._end_late transact": "tests/unit/flow: a run that ends days after its instant",
-    "store/runs/counting.late_ends get": "the same",
+    "store/runs/ledger._end_late transact": "tests/unit/flow: a run that ends days after its instant",
+    "store/runs/ledger.late_ends get": "the same",
     "store/tenants/rates.count increase": "a count of requests, which no run waits for: tests of the API's rates",
-    "store/views/failures.groups query_all": "lists of the API",
-    "store/views/failures.redirects query_all": "lists of the API",
+    "store/views/resources.groups query_all": "lists of the API",
     "store/views/jobs._by_creation query_all": "lists of the API: they only read",
     "store/views/jobs._entries batch_get": "lists of the API",
     "store/views/jobs._filtered batch_get": "lists of the API",

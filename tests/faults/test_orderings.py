@@ -32,7 +32,7 @@ CLAIMS = (
     "store/runs/ledger.claim_again update",
     "store/runs/ledger.take_over update",
 )
-ENDS = ("store/runs/counting.write transact", "store/runs/counting.write carry_out")
+ENDS = ("store/runs/ledger._with_counts transact", "store/runs/ledger._with_counts carry_out")
 NOTED = (
     "store/errors/failures.note put",
     "store/errors/failures.begin_group put",

@@ -19,7 +19,7 @@ from sweephand.flow.runs import results
 from sweephand.flow.sweep import sweep
 from sweephand.store.index import next_run_index
 from sweephand.store.index.next_run_index import Advanced, WaitingRow
-from sweephand.store.jobs.directory_items import BlockItem, DirectoryItem
+from sweephand.store.jobs.directory import BlockItem, DirectoryItem
 from sweephand.store.views import jobs as views
 from tests.support import aws, many_jobs
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG

@@ -19,7 +19,7 @@ from sweephand.security.guard import GuardSettings
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.table import Item
 from sweephand.store.jobs import directory, jobs
-from sweephand.store.jobs.directory_items import BlockItem, NumberItem
+from sweephand.store.jobs.directory import BlockItem, NumberItem
 
 NEVER = datetime(2190, 1, 1, tzinfo=UTC)
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)

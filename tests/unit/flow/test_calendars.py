@@ -367,7 +367,7 @@ def test_another_description_is_a_version_that_plans_nothing(stage: Stage) -> No
 
     assert (head(stage).version, head(stage).description, head(stage).replanning) == (2, "new", False)
     assert stage.stored(planned).generation == 1
-    (second, first) = calendars.views.versions(stage.world.table, TENANT, "holidays", None, 5)
+    (second, first) = calendars.resources.versions(stage.world.table, TENANT, "holidays", None, 5)
     assert (first.number, second.number, second.actor) == (1, 2, "acme.x")
     assert first.reference == second.reference
 
@@ -592,7 +592,7 @@ def test_what_was_deleted_can_be_made_again_and_begins_at_version_1(stage: Stage
     made = make(stage, **WEEKENDS)
 
     assert made.version == 1
-    assert [each.number for each in calendars.views.versions(stage.world.table, TENANT, "holidays", None, 9)] == [1]
+    assert [each.number for each in calendars.resources.versions(stage.world.table, TENANT, "holidays", None, 9)] == [1]
 
 
 def test_a_version_that_is_gone_takes_its_schedule_out_of_service_and_not_its_shard(stage: Stage) -> None:

@@ -12,7 +12,7 @@ from sweephand.flow.tenants.callback_keys import CallbackKeys
 from sweephand.security.tokens import CallbackKey
 from sweephand.store.dynamo import keys
 from sweephand.store.tenants import callback_keys
-from sweephand.store.tenants.key_items import CallbackKeyItem
+from sweephand.store.tenants.callback_keys import CallbackKeyItem
 from tests.support.stage import STACK_SECRET, Stage
 
 

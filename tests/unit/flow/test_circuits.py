@@ -11,7 +11,7 @@ from sweephand.domain.event import EventType
 from sweephand.domain.flow_keys.flow_keys import CircuitRule
 from sweephand.domain.instants import text_ms
 from sweephand.domain.run import State
-from sweephand.store.views import flow_keys as views
+from sweephand.store.views import resources as views
 from tests.support.endpoint import BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Act, Passing, refused

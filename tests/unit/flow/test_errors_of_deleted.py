@@ -9,7 +9,7 @@ from sweephand.flow.errors import failures
 from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.jobs.requested import Wish
-from sweephand.store.views import failures as views
+from sweephand.store.views import resources as views
 from tests.support.endpoint import BUSY, DOWN, OK
 from tests.support.stage import TENANT, Stage
 from tests.unit.flow.common import MINUTE, fixed, once

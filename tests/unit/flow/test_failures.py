@@ -24,7 +24,7 @@ from sweephand.flow.operations import verbs
 from sweephand.flow.runs.edits import Edit
 from sweephand.store.dynamo import keys
 from sweephand.store.errors import failures as store
-from sweephand.store.views import failures as views
+from sweephand.store.views import resources as views
 from tests.support.endpoint import OK, WRONG
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Act, Crash, Fault, Passing, answer_lost, crash_after, crash_before, refused

@@ -16,7 +16,7 @@ from sweephand.flow.jobs import change, creation, lookup
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.jobs.requested import Wish
 from sweephand.store.jobs import history
-from sweephand.store.views import changes as views
+from sweephand.store.views import resources as views
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, answer_lost, conflict, crash_after, crash_before, refused
 from tests.unit.flow.common import NOON
@@ -27,7 +27,7 @@ ME = By(Operation.PATCH, "acme.me")
 
 
 def log(stage: Stage, planned: Planned, before: int | None = None) -> list[Entry]:
-    return list(views.newest_first(stage.world.table, TENANT, planned.job.id, before, 2))
+    return list(views.changes(stage.world.table, TENANT, planned.job.id, before, 2))
 
 
 def described(stage: Stage, planned: Planned, text: str, by: By = ME) -> Planned:
@@ -156,7 +156,7 @@ def test_an_entry_keeps_as_many_schedules_as_an_item_holds(stage: Stage) -> None
     item = history.item_of(entry)
 
     assert 100_000 < len(item.body) <= history.LONGEST_BODY
-    read = views.entry_of(item)
+    read = history.entry_of(item)
     assert 0 < len(read.schedules) < 900
     assert len(read.schedules) + read.omitted == 900
 

@@ -13,7 +13,7 @@ from sweephand.domain.job import Pause
 from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import Lane, ScheduleState
 from sweephand.flow.jobs.lookup import Planned
-from sweephand.store.views import changes as views
+from sweephand.store.views import resources as views
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, answer_lost, conflict, crash_after, crash_before, refused
 from tests.unit.flow.common import MINUTE, NOON, SECOND, exact, minutes, once
@@ -82,7 +82,7 @@ def test_the_job_resumes_by_itself_and_the_log_says_so(stage: Stage) -> None:
     at(stage, UNTIL + SECOND)
 
     assert rows(stage, planned) == ["SCH"]
-    entry = next(views.newest_first(stage.world.table, TENANT, planned.job.id, None, 1))
+    entry = next(views.changes(stage.world.table, TENANT, planned.job.id, None, 1))
     assert (entry.revision, entry.operation, entry.actor) == (3, "resume", None)
 
 

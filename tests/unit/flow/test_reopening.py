@@ -19,9 +19,9 @@ from sweephand.flow.runs import results
 from sweephand.store.dynamo.conditional import Cancelled, Written
 from sweephand.store.dynamo.expressions import assign
 from sweephand.store.errors import failures as store
-from sweephand.store.errors.failure_items import ErrorRunItem
+from sweephand.store.errors.failures import ErrorRunItem
 from sweephand.store.runs import ledger
-from sweephand.store.views import failures as views
+from sweephand.store.views import resources as views
 from tests.support.endpoint import ACCEPTED, OK, WRONG
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Act, Crash, Passing, answer_lost, crash_after, crash_before, refused

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sweephand.flow.tenants.callback_keys import CallbackKeys
     from sweephand.messaging.event_bus import EventBus
     from sweephand.security.caller import Caller, Door
-    from sweephand.security.guard import GuardSettings, Outbound, TaskSettings
+    from sweephand.security.guard import GuardSettings, Outbound
     from sweephand.security.identity import Identity
     from sweephand.security.oidc import ForeignTokens
     from sweephand.security.secrets import SecretBox
@@ -42,9 +42,9 @@ with lazy():
     from sweephand import actions
     from sweephand.flow.tenants import callback_keys
     from sweephand.messaging import event_bus
-    from sweephand.security import caller, guard, identity, jwks, oidc, target_roles, tasks, tokens
+    from sweephand.security import caller, guard, identity, jwks, oidc, secrets, target_roles, tasks, tokens
     from sweephand.store.operations import files
-    from sweephand.store.tenants import collection_cache, tenants
+    from sweephand.store.tenants import collection_cache, credentials, tenants
 
 
 def build(settings: Settings | None = None, *, clock: Clock | None = None, chance: Chance | None = None) -> World:
@@ -57,13 +57,13 @@ def build(settings: Settings | None = None, *, clock: Clock | None = None, chanc
     table.open()
     clients = Clients(table, settings)
     sqs = Later(lambda: clients.sqs)
-    secrets = cast("SecretBox", Later(lambda: _secret_box(clients, settings, clock)))
+    box = cast("SecretBox", Later(lambda: secrets.SecretBox(clients.kms, settings.key_id, clock.monotonic)))
     return World(
         settings=settings,
         clock=clock,
         chance=chance,
         table=table,
-        standing=cast("Standing", Later(lambda: _standing(table, clock))),
+        standing=cast("Standing", Later(lambda: collection_cache.Standing(table, clock))),
         queue=RunQueue(
             sqs,
             settings.queue_urls,
@@ -71,12 +71,12 @@ def build(settings: Settings | None = None, *, clock: Clock | None = None, chanc
             dead_letter_url=settings.dead_letter_queue_url,
             archive_url=settings.archive_queue_url,
         ),
-        bus=cast("EventBus", Later(lambda: _event_bus(clients, settings, clock, chance))),
-        secrets=secrets,
-        files=cast("Files", Later(lambda: _files(clients, settings))),
+        bus=cast("EventBus", Later(lambda: event_bus.EventBus(clients.events, settings.event_bus_name, clock, chance))),
+        secrets=box,
+        files=cast("Files", Later(lambda: files.Files(clients.s3, settings.files_bucket))),
         outbound=cast("Outbound", Later(lambda: _outbound(clients, settings, clock))),
         perform=_perform,
-        callback_keys=cast("CallbackKeys", Later(lambda: _callback_keys(table, secrets, clock, chance))),
+        callback_keys=cast("CallbackKeys", Later(lambda: callback_keys.CallbackKeys(table, box, clock, chance))),
         journal=Telemetry(settings.stack_name),
     )
 
@@ -100,48 +100,23 @@ class Later:
         return getattr(self._made, name)
 
 
-def _standing(table: Table, clock: Clock) -> collection_cache.Standing:
-    return collection_cache.Standing(table, clock)
-
-
-def _event_bus(clients: Clients, settings: Settings, clock: Clock, chance: Chance) -> event_bus.EventBus:
-    return event_bus.EventBus(clients.events, settings.event_bus_name, clock, chance)
-
-
-def _secret_box(clients: Clients, settings: Settings, clock: Clock) -> SecretBox:
-    from sweephand.security.secrets import SecretBox  # noqa: PLC0415 - see Later
-
-    return SecretBox(clients.kms, settings.key_id, clock.monotonic)
-
-
-def _callback_keys(table: Table, secrets: SecretBox, clock: Clock, chance: Chance) -> callback_keys.CallbackKeys:
-    return callback_keys.CallbackKeys(table, secrets, clock, chance)
-
-
-def _files(clients: Clients, settings: Settings) -> files.Files:
-    return files.Files(clients.s3, settings.files_bucket)
+def _perform(kind: str, params: Mapping[str, Any], call: Call, outbound: Outbound) -> Outcome:
+    return actions.perform(kind, params, call, outbound)
 
 
 def _outbound(clients: Clients, settings: Settings, clock: Clock) -> guard.Outbound:
-    own = Later(lambda: _identity(clients, settings)) if settings.identity_key_id else None
+    def own_identity() -> identity.Identity:
+        return identity.Identity(lambda: clients.kms, settings.identity_key_id, settings.public_base_url)
+
+    def target() -> target_roles.TargetRoles:
+        return target_roles.TargetRoles(lambda: clients.sts, clients.acting_by, clock)
+
     return guard.Outbound(
         guard_settings(settings),
-        roles=cast("TargetRoles", Later(lambda: _target_roles(clients, clock))),
-        identity=cast("Identity | None", own),
+        roles=cast("TargetRoles", Later(target)),
+        identity=cast("Identity", Later(own_identity)) if settings.identity_key_id else None,
         ecs=clients.ecs if settings.task_cluster else None,
     )
-
-
-def _identity(clients: Clients, settings: Settings) -> identity.Identity:
-    return identity.Identity(lambda: clients.kms, settings.identity_key_id, settings.public_base_url)
-
-
-def _target_roles(clients: Clients, clock: Clock) -> target_roles.TargetRoles:
-    return target_roles.TargetRoles(lambda: clients.sts, clients.acting_by, clock)
-
-
-def _perform(kind: str, params: Mapping[str, Any], call: Call, outbound: Outbound) -> Outcome:
-    return actions.perform(kind, params, call, outbound)
 
 
 def guard_settings(settings: Settings) -> GuardSettings:
@@ -158,21 +133,19 @@ def guard_settings(settings: Settings) -> GuardSettings:
             stack_name=settings.stack_name,
             bus_name=settings.event_bus_name,
         ),
-        tasks=_task_settings(settings) if settings.task_cluster else guard.TaskSettings(),
+        tasks=tasks.settings(
+            cluster=settings.task_cluster,
+            definition_arns=settings.task_definition_arns,
+            subnets=settings.task_subnets,
+            security_groups=settings.task_security_groups,
+            public_ip=settings.task_public_ip,
+            role_arns=settings.task_role_arns,
+        )
+        if settings.task_cluster
+        else guard.TaskSettings(),
         azure_storage_suffix=settings.azure_storage_suffix,
         azure_service_bus_suffix=settings.azure_service_bus_suffix,
         identity=bool(settings.identity_key_id),
-    )
-
-
-def _task_settings(settings: Settings) -> TaskSettings:
-    return tasks.settings(
-        cluster=settings.task_cluster,
-        definition_arns=settings.task_definition_arns,
-        subnets=settings.task_subnets,
-        security_groups=settings.task_security_groups,
-        public_ip=settings.task_public_ip,
-        role_arns=settings.task_role_arns,
     )
 
 
@@ -324,7 +297,7 @@ class StackSecret:
                 self._asked_at = now
                 self._learn(self._asked())
             if self._known is None:
-                raise _unreadable()
+                raise Unavailable(UNREADABLE)
             return self._known
 
     def read_anew(self) -> tuple[str, StackKeys]:
@@ -332,7 +305,7 @@ class StackSecret:
         with self._lock:
             asked = self._asked()
             if asked is None:
-                raise _unreadable()
+                raise Unavailable(UNREADABLE)
             self._asked_at = self._clock.now()
             return self._learn(asked) or asked
 
@@ -362,8 +335,7 @@ class StackSecret:
         return str(json.loads(answer["SecretString"])["secret"]), answer.get("CreatedDate")
 
 
-def _unreadable() -> Unavailable:
-    return Unavailable("the stack's secret cannot be read")
+UNREADABLE = "the stack's secret cannot be read"
 
 
 class Doorkeeper:
@@ -390,8 +362,6 @@ class Doorkeeper:
         return self._made[1]
 
     def _door(self, secret: str, keys: StackKeys) -> caller.Door:
-        from sweephand.store.tenants import credentials  # noqa: PLC0415
-
         foreign = self._by_foreign_token if self._world.settings.oidc_issuers else None
         find = partial(credentials.find_credential, self._world.table)
         return caller.Door(keys, secret, find, foreign, self._world.callback_keys.current, self.anew)

@@ -15,7 +15,7 @@ from sweephand.facades.http import Answer
 from sweephand.facades.sap.context import Context
 from sweephand.facades.sap.times import shown
 from sweephand.schedules.timing import load_or_never
-from sweephand.store.views import changes
+from sweephand.store.views import resources
 
 MOST = 200
 OF_JOB = {
@@ -54,7 +54,7 @@ def list_all(ctx: Context) -> Answer:
     if schedule_id is not None:
         schedules = [ctx.find_schedule(planned, schedule_id)]
     job = planned.job
-    entries = list(islice(changes.newest_first(ctx.world.table, job.tenant, job.id, None, MOST), MOST))
+    entries = list(islice(resources.changes(ctx.world.table, job.tenant, job.id, None, MOST), MOST))
     told = list(islice(_of_entries(entries, schedule_id), MOST))
     told += _ended([*schedules, *_replaced(entries, schedule_id)])
     told.sort(key=lambda line: line[0], reverse=True)

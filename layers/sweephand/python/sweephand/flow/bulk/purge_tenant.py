@@ -23,8 +23,8 @@ from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Cancelled
 from sweephand.store.index import suspended
 from sweephand.store.tenants import tenants
-from sweephand.store.views import calendars as calendar_views
 from sweephand.store.views import jobs as lists
+from sweephand.store.views import resources
 from sweephand.store.views import tenants as views
 
 JOBS = 25
@@ -92,7 +92,7 @@ def _left(world: World, name: str) -> str | None:
         ]
         if isinstance(world.table.transact(ops), Cancelled):
             return f"the collection {collection.name} still has jobs"
-    for calendar in list(calendar_views.listed(world.table, name, None, PAGE)):
+    for calendar in list(resources.calendars(world.table, name, None, PAGE)):
         try:
             calendars.delete(world, name, calendar.name, None)
         except NotFound:

@@ -19,7 +19,7 @@ from sweephand.messaging.run_queue import Delivery
 from sweephand.store.calendars import calendars as store
 from sweephand.store.dynamo.conditional import Cancelled, Refused
 from sweephand.store.tenants import tenants
-from sweephand.store.views import calendars as views
+from sweephand.store.views import resources
 
 TRIES = 5
 
@@ -103,7 +103,7 @@ def delete(world: World, tenant: str, name: str, if_match: int | None) -> None:
         raise PreconditionFailed(f"the calendar is at version {before.version}")
     now = world.clock.now()
     if not before.users:
-        for version in views.versions(world.table, tenant, name, before.version, 25):
+        for version in resources.versions(world.table, tenant, name, before.version, 25):
             store.forget_version(world.table, before, version, now)
         done = world.table.transact(store.delete_ops(world.table, before, now))
         if not isinstance(done, Cancelled) or store.read(world.table, tenant, name) is None:

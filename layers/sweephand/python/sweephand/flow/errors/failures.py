@@ -24,7 +24,7 @@ from sweephand.store.errors import failures as store
 from sweephand.store.jobs import jobs
 from sweephand.store.runs import ledger
 from sweephand.store.tenants import tenants
-from sweephand.store.views import failures as views
+from sweephand.store.views import resources
 
 with lazy():
     from sweephand.flow import events
@@ -224,7 +224,7 @@ def redirect(world: World, tenant: str, source: str, to: str, actor: str | None)
         raise NotFound("no such job")
     if jobs.read_job(world.table, tenant, to) is None:
         raise InvalidRequest("to", "no such job")
-    if any(each.to == source for each in views.redirects(world.table, tenant)):
+    if any(each.to == source for each in resources.redirects(world.table, tenant)):
         raise InvalidRequest("to", "would make a chain: another job is redirected to this one")
     if store.read_redirect(world.table, tenant, to) is not None:
         raise InvalidRequest("to", "would make a chain: it is redirected itself")
@@ -238,7 +238,7 @@ def _known(world: World, tenant: str, job_id: str) -> bool:
     """Says whether the job exists, or existed and still has errors."""
     if jobs.read_job(world.table, tenant, job_id) is not None:
         return True
-    return any(group.signature.job_id == job_id for group in views.groups(world.table, tenant))
+    return any(group.signature.job_id == job_id for group in resources.groups(world.table, tenant))
 
 
 def end_redirect(world: World, tenant: str, source: str) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from sweephand.domain.flow_keys import flow_key_lines, flow_keys
-from sweephand.domain.flow_keys.flow_keys import holder
 from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.run import Run
 from sweephand.domain.runs import admission
@@ -137,8 +136,8 @@ def _line(
     before = [found[order] for order in sorted(found)]
     behind = lines.line(world.table, stile, stile.called, "", PAGE * PAGES)
     entries = _borne_out(world, stile, [*before, *behind])
-    again = tuple(_waiting(entry) for entry in before if entry.order in entries)
-    fresh = tuple(_waiting(entry) for entry in behind if entry.order in entries)
+    again = tuple(entry for entry in before if entry.order in entries)
+    fresh = tuple(entry for entry in behind if entry.order in entries)
     return entries, flow_key_lines.Line(again, fresh, more=len(behind) == PAGE * PAGES)
 
 
@@ -155,10 +154,6 @@ def _triers(entries: list[lines.Entry], shut: dict[str, datetime], now: datetime
         else:
             first.setdefault(entry.target, entry)
     return sorted((*first.values(), *over), key=lambda entry: entry.order)
-
-
-def _waiting(entry: lines.Entry) -> flow_key_lines.Waiting:
-    return flow_key_lines.Waiting(entry.order, holder(entry.uuid), entry.target, entry.patience)
 
 
 def _send(world: World, stile: flow_keys.Turnstile, entries: Entries, calls: flow_key_lines.Calls) -> None:

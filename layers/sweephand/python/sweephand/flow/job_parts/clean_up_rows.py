@@ -17,7 +17,7 @@ from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Op
 from sweephand.store.dynamo.expressions import assign
-from sweephand.store.dynamo.table import CleanUpItem, raw
+from sweephand.store.dynamo.table import CleanUpItem
 from sweephand.store.jobs import jobs
 
 with lazy():
@@ -94,7 +94,7 @@ def _packed(schedules: Iterable[Schedule], deleted_at: datetime) -> str | None:
         for each in schedules
         if _may_have_backlog(each, deleted_at)
     ]
-    return compression.pack([raw(jobs.schedule_item(each, 1)) for each in bare]) if bare else None
+    return compression.pack([jobs.schedule_item(each, 1).serialize() for each in bare]) if bare else None
 
 
 def _may_have_backlog(schedule: Schedule, now: datetime) -> bool:

@@ -9,29 +9,72 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 
-from pynamodb.expressions.condition import Condition
-
 from sweephand.domain.calendar import Calendar, Version
-from sweephand.domain.instants import epoch_ms, epoch_s, from_ms
+from sweephand.domain.instants import epoch_s
 from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.domain.schedule import Lane
 from sweephand.ids import shard_of
 from sweephand.schedules.calendars import calendars
-from sweephand.store.calendars.calendar_items import (
-    CalendarItem,
-    CalendarTextItem,
-    CalendarUseItem,
-    CalendarVersionItem,
-    ReplanItem,
-)
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.compression import pack, unpack
-from sweephand.store.dynamo.conditional import Op, Refused, Table, Written
-from sweephand.store.dynamo.expressions import add, assign, every
+from sweephand.store.dynamo.conditional import Op, Refused, Table, Written, if_any
+from sweephand.store.dynamo.expressions import Condition, add, assign, changes, every
+from sweephand.store.dynamo.flat_models import TENANT, BooleanAttribute, Codec, Integer, UnicodeAttribute, of_key
+from sweephand.store.dynamo.table import Item
 
-ABSENT: Condition = CalendarItem.pk.does_not_exist()
 KEPT_BEHIND = timedelta(days=40)
 """Retention of a deleted calendar's content: longer than that of ended plans that name it."""
+
+
+class CalendarItem(Item):
+    """A calendar. users: jobs that name it. open_version: set while some of these still follow an earlier version."""
+
+    name = UnicodeAttribute()
+    description = UnicodeAttribute(null=True)
+    version = Integer()
+    reference = UnicodeAttribute()
+    users = Integer(default=0)
+    open_version = Integer(null=True)
+    created_at = Integer()
+    modified_at = Integer()
+
+
+class CalendarVersionItem(Item):
+    """A version of a calendar: who created it, and the reference of its content."""
+
+    reference = UnicodeAttribute()
+    at = Integer()
+    actor = UnicodeAttribute(null=True)
+    description = UnicodeAttribute(null=True)
+
+
+class CalendarTextItem(Item):
+    """The content of a version, which never changes. text: packed JSON, the caller's members and the result of them."""
+
+    text = UnicodeAttribute()
+
+
+class CalendarUseItem(Item):
+    """A job with schedules that name a calendar; the key says all."""
+
+
+class ReplanItem(Item):
+    """The work of replanning the users of a changed calendar.
+
+    cursor: the last job that was replanned. left: a job could not be replanned, so another round follows.
+    """
+
+    shard = Integer()
+    next_run_at = Integer()
+    sweep = UnicodeAttribute()
+    version = Integer()
+    cursor = UnicodeAttribute(null=True)
+    left = BooleanAttribute(null=True)
+
+
+ABSENT: Condition = CalendarItem.pk.does_not_exist()
+_CALENDARS = Codec(Calendar, CalendarItem, {"tenant": TENANT}, but="replanning content facts")
+_VERSIONS = Codec(Version, CalendarVersionItem, {"number": of_key("sk", 1, int)})
 
 
 # Contents for computing
@@ -60,23 +103,12 @@ def know(table: Table, named: Iterable[tuple[str, str]]) -> None:
 
 
 def calendar_of(item: CalendarItem) -> Calendar:
-    return Calendar(
-        tenant=keys.parts(item.pk)[1],
-        name=item.name,
-        created_at=from_ms(item.created_at),
-        modified_at=from_ms(item.modified_at),
-        description=item.description,
-        version=item.version,
-        reference=item.reference,
-        users=item.users,
-        replanning=item.open_version is not None,
-    )
+    return _CALENDARS.read(item, replanning=item.open_version is not None)
 
 
 def read(table: Table, tenant: str, name: str) -> Calendar | None:
     """Reads the head of a calendar: all but its content."""
-    item = table.get(CalendarItem, keys.tenant(tenant), keys.calendar(name))
-    return calendar_of(item) if item else None
+    return if_any(calendar_of, table.get(CalendarItem, *_key(tenant, name)))
 
 
 def read_many(table: Table, tenant: str, names: Iterable[str]) -> dict[str, Calendar]:
@@ -96,39 +128,29 @@ def read_content(table: Table, tenant: str, reference: str) -> Mapping[str, obje
 
 
 def read_version(table: Table, tenant: str, name: str, number: int) -> Version | None:
-    item = table.get(CalendarVersionItem, keys.calendar_rows(tenant, name), keys.calendar_version(number))
-    return version_of(item) if item else None
+    there = table.get(CalendarVersionItem, keys.calendar_rows(tenant, name), keys.calendar_version(number))
+    return if_any(version_of, there)
 
 
-def version_of(item: CalendarVersionItem) -> Version:
-    number = int(keys.parts(item.sk)[1])
-    return Version(number, item.reference, from_ms(item.at), item.actor, item.description)
+version_of = _VERSIONS.read
 
 
 def users(table: Table, tenant: str, name: str, after: str | None, page: int) -> Iterator[str]:
     """Yields the ids of the jobs that name a calendar, after `after`."""
-    sort = CalendarUseItem.sk.between(keys.calendar_use(after or ""), keys.calendar_use("\U0010ffff"))
-    for row in table.query_all(keys.calendar_rows(tenant, name), sort, limit=page, consistent=True):
-        job_id = keys.parts(row["sk"]["S"])[1]
-        if job_id != after:
-            yield job_id
+    rows = table.listed(CalendarUseItem, keys.calendar_rows(tenant, name), keys.calendar_use, after, page)
+    return (keys.parts(row.sk)[1] for row in rows)
 
 
 # Writing
 
 
+def _key(tenant: str, name: str) -> tuple[str, str]:
+    return keys.tenant(tenant), keys.calendar(name)
+
+
 def create_ops(table: Table, calendar: Calendar, actor: str | None) -> list[Op]:
     """Creates the head, if absent, with its first version and content."""
-    item = CalendarItem(
-        pk=keys.tenant(calendar.tenant),
-        sk=keys.calendar(calendar.name),
-        name=calendar.name,
-        description=calendar.description,
-        version=calendar.version,
-        reference=calendar.reference,
-        created_at=epoch_ms(calendar.created_at),
-        modified_at=epoch_ms(calendar.modified_at),
-    )
+    item = _CALENDARS.item(_key(calendar.tenant, calendar.name), calendar)
     return [
         table.put_op("calendar", item, ABSENT),
         _version_op(table, calendar, actor),
@@ -139,15 +161,10 @@ def create_ops(table: Table, calendar: Calendar, actor: str | None) -> list[Op]:
 def change_ops(table: Table, before: Calendar, after: Calendar, actor: str | None, shards: int) -> list[Op]:
     """Writes the next version, if the version is as read; with a new content also a row that replans its users."""
     anew = after.reference != before.reference
-    actions = [
-        assign(CalendarItem.version, after.version),
-        assign(CalendarItem.description, after.description),
-        assign(CalendarItem.reference, after.reference),
-        assign(CalendarItem.modified_at, epoch_ms(after.modified_at)),
-    ]
+    key = _key(after.tenant, after.name)
+    actions = changes(_CALENDARS.item(key, after), "version description reference modified_at")
     if anew:
         actions.append(assign(CalendarItem.open_version, after.version))
-    key = keys.tenant(after.tenant), keys.calendar(after.name)
     ops = [
         table.update_op("calendar", *key, actions, CalendarItem.version == before.version),
         _version_op(table, after, actor),
@@ -166,15 +183,9 @@ def change_ops(table: Table, before: Calendar, after: Calendar, actor: str | Non
 
 
 def _version_op(table: Table, calendar: Calendar, actor: str | None) -> Op:
-    item = CalendarVersionItem(
-        pk=keys.calendar_rows(calendar.tenant, calendar.name),
-        sk=keys.calendar_version(calendar.version),
-        reference=calendar.reference,
-        at=epoch_ms(calendar.modified_at),
-        actor=actor,
-        description=calendar.description,
-    )
-    return table.put_op("version", item)
+    version = Version(calendar.version, calendar.reference, calendar.modified_at, actor, calendar.description)
+    key = keys.calendar_rows(calendar.tenant, calendar.name), keys.calendar_version(version.number)
+    return table.put_op("version", _VERSIONS.item(key, version))
 
 
 def _text_op(table: Table, calendar: Calendar) -> Op:
@@ -201,7 +212,7 @@ def delete_ops(table: Table, calendar: Calendar, now: datetime) -> list[Op]:
     rows = keys.calendar_rows(calendar.tenant, calendar.name)
     expires = [assign(CalendarTextItem.expires_at, epoch_s(now + KEPT_BEHIND))]
     return [
-        table.delete_op("calendar", keys.tenant(calendar.tenant), keys.calendar(calendar.name), unused),
+        table.delete_op("calendar", *_key(calendar.tenant, calendar.name), unused),
         table.delete_op("version", rows, keys.calendar_version(calendar.version)),
         table.delete_op("replan", rows, keys.replan(calendar.name)),
         table.update_op(
@@ -219,7 +230,7 @@ PART = "calendar "
 def take_ops(table: Table, calendar: Calendar, job_id: str) -> list[Op]:
     """Adds a job to the users, if the calendar is at the version by which its schedules were planned."""
     use = CalendarUseItem(pk=keys.calendar_rows(calendar.tenant, calendar.name), sk=keys.calendar_use(job_id))
-    key = keys.tenant(calendar.tenant), keys.calendar(calendar.name)
+    key = _key(calendar.tenant, calendar.name)
     one_more = [add(CalendarItem.users, 1)]
     return [
         table.update_op(PART + calendar.name, *key, one_more, _is_at(calendar)),
@@ -229,7 +240,7 @@ def take_ops(table: Table, calendar: Calendar, job_id: str) -> list[Op]:
 
 def keep_op(table: Table, calendar: Calendar) -> Op:
     """Requires, for a user that was replanned, that the calendar is still at the version that it was planned by."""
-    key = keys.tenant(calendar.tenant), keys.calendar(calendar.name)
+    key = _key(calendar.tenant, calendar.name)
     same = [assign(CalendarItem.reference, calendar.reference)]  # a mere check would need a permission of its own
     return table.update_op(PART + calendar.name, *key, same, _is_at(calendar))
 
@@ -241,7 +252,7 @@ def _is_at(calendar: Calendar) -> Condition:
 
 def leave_ops(table: Table, tenant: str, name: str, job_id: str) -> list[Op]:
     """Removes a job from the users."""
-    key = keys.tenant(tenant), keys.calendar(name)
+    key = _key(tenant, name)
     return [
         table.update_op("old calendar", *key, [add(CalendarItem.users, -1)], CalendarItem.pk.exists()),
         table.delete_op("old use of a calendar", keys.calendar_rows(tenant, name), keys.calendar_use(job_id)),
@@ -267,7 +278,7 @@ def go_on(table: Table, item: ReplanItem, *, cursor: str | None, left: bool, at:
 
 def finish(table: Table, tenant: str, name: str, item: ReplanItem) -> None:
     """Ends the work, if it is as read: all users follow the version."""
-    key = keys.tenant(tenant), keys.calendar(name)
+    key = _key(tenant, name)
     table.transact(
         [
             table.delete_op("replan", item.pk, item.sk, _as_read(item)),

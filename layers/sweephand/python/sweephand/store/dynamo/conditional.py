@@ -7,7 +7,7 @@ the item that was there), never an exception, because after a lost answer the SD
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -33,6 +33,7 @@ BATCH_GET_MOST = 100
 TRANSACTION_MOST = 100
 GROWTH, LARGEST_PAGE = 16, 10_000
 
+R = TypeVar("R")
 I = TypeVar("I", bound=Item)  # noqa: E741 - an Item of one model
 
 
@@ -49,6 +50,11 @@ class Refused:
 
     def read(self, model: type[I]) -> I | None:
         return model.from_raw_data(dict(self.old)) if self.old else None
+
+
+def if_any(read: Callable[[I], R], item: I | None) -> R | None:
+    """Returns the record of an item that was found."""
+    return None if item is None else read(item)
 
 
 @dataclass(frozen=True)
@@ -118,7 +124,7 @@ class Table:
             code = refused.response.get("Error", {}).get("Code")
             if code == "TransactionConflictException":
                 raise _Contended("another change of the same item is under way") from refused
-            if code in PASSING or _is_server_fault(refused):
+            if code in PASSING or refused.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) >= 500:
                 raise Unavailable("the table did not answer in time") from refused
             raise
         except BotoCoreError as silent:
@@ -207,19 +213,26 @@ class Table:
                 return
             limit = limit and min(limit * GROWTH, LARGEST_PAGE)
 
+    def listed(
+        self, model: type[I], pk: str, key_of: Callable[[str], str], after: str | None, page: int | None
+    ) -> Iterator[I]:
+        """Yields the items of a partition by name, after the name `after`. key_of: returns the sort key of a name."""
+        first = key_of(after or "")
+        rows = self.query_all(pk, Item.sk.between(first, key_of("\U0010ffff")), limit=page, consistent=True)
+        return (model.from_raw_data(row) for row in rows if row["sk"]["S"] != first)
+
     # Writing
 
     def put(self, item: Item, condition: Condition | None = None) -> Written | Refused:
-        return self._single("put_item", {"TableName": self.name, "Item": item.serialize()}, condition)
+        return self._write(self.put_op("", item, condition))
 
     def update(
         self, pk: str, sk: str, actions: Sequence[Action], condition: Condition | None = None
     ) -> Written | Refused:
-        kwargs = {"TableName": self.name, "Key": key(pk, sk)}
-        return self._single("update_item", kwargs, condition, actions)
+        return self._write(self.update_op("", pk, sk, actions, condition))
 
     def delete(self, pk: str, sk: str, condition: Condition | None = None) -> Written | Refused:
-        return self._single("delete_item", {"TableName": self.name, "Key": key(pk, sk)}, condition)
+        return self._write(self.delete_op("", pk, sk, condition))
 
     def increase(self, pk: str, sk: str, attribute: Attribute[int], by: int = 1, also: Sequence[Action] = ()) -> int:
         """Increases a number and returns it, from 1; no other caller gets the same. A lost answer leaves a gap.
@@ -230,14 +243,11 @@ class Table:
         answer = self.call("update_item", **kwargs, **in_request(None, [add(attribute, by), *also]))
         return int(answer["Attributes"][attribute.attr_name]["N"])
 
-    def _single(
-        self, operation: str, kwargs: dict[str, Any], condition: Condition | None, actions: Sequence[Action] = ()
-    ) -> Written | Refused:
-        kwargs |= in_request(condition, actions)
-        if condition is not None:
-            kwargs["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+    def _write(self, op: Op) -> Written | Refused:
+        """Writes a part of a transaction alone."""
+        ((verb, request),) = op.request.items()
         try:
-            self.call(operation, **kwargs)
+            self.call(ALONE[verb], **request)
         except ClientError as refused:
             if refused.response["Error"]["Code"] != "ConditionalCheckFailedException":
                 raise
@@ -295,14 +305,13 @@ class Table:
         raise Unavailable("too many concurrent changes of the same items; try again")
 
     def carry_out(self, op: Op) -> Written | Refused:
-        """Does a transaction of one part as a plain write, which guarantees the same for half the units.
+        """Writes a transaction of one part as a plain write, which guarantees the same for half the units.
 
         Retries a conflict with a transaction, as `transact` does. Raises Unavailable if conflicts or throttling last.
         """
-        ((verb, request),) = op.request.items()
         for tries in range(TRANSACTION_TRIES):
             try:
-                return self._single(ALONE[verb], dict(request), None)
+                return self._write(op)
             except _Contended:
                 self._wait_for_others(tries)
         raise Unavailable("too many concurrent changes of the same item; try again")
@@ -335,7 +344,3 @@ PASSING = frozenset(
 
 def key(pk: str, sk: str) -> dict[str, dict[str, str]]:
     return {"pk": {"S": pk}, "sk": {"S": sk}}
-
-
-def _is_server_fault(error: ClientError) -> bool:
-    return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)) >= 500

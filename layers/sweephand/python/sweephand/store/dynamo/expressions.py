@@ -9,8 +9,9 @@ from pynamodb.attributes import Attribute
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action, AddAction, RemoveAction, SetAction, Update
 from pynamodb.expressions.util import get_value_placeholder
+from pynamodb.models import Model
 
-__all__ = ["Action", "Condition", "add", "assign", "every", "in_request", "names_of"]
+__all__ = ["Action", "Condition", "add", "assign", "changes", "every", "in_request", "names_of", "removal"]
 
 
 def every(*clauses: Condition) -> Condition:
@@ -24,6 +25,16 @@ def every(*clauses: Condition) -> Condition:
 def assign(attribute: Attribute[Any], value: Any) -> Action:
     """Sets the attribute, or removes it if the value is None."""
     return _Remove(attribute) if value is None else _Set(attribute, value)
+
+
+def changes(item: Model, names: str) -> list[Action]:
+    """Sets these attributes, separated by blanks, as the item has them; removes those that it lacks."""
+    return [assign(getattr(type(item), name), getattr(item, name)) for name in names.split()]
+
+
+def removal(model: type[Model], names: str) -> list[Action]:
+    """Removes these attributes, separated by blanks."""
+    return [assign(getattr(model, name), None) for name in names.split()]
 
 
 class _Set(SetAction):

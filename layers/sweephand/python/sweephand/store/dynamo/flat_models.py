@@ -19,6 +19,7 @@ from pynamodb.exceptions import AttributeDeserializationError, AttributeNullErro
 from pynamodb.models import Model
 
 from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, from_s
+from sweephand.store.dynamo import keys
 
 M = TypeVar("M", bound="FlatModel")
 R = TypeVar("R")
@@ -130,13 +131,24 @@ JSON = Column(json.loads, to_json)
 TEXTS = Column(lambda text: tuple(json.loads(text)), to_json)
 
 
-def named(name: str) -> Column:
-    """Returns the column of a field whose attribute has another name and the same value."""
-    return Column(None, None, name)
+SAME = Column(None, None)
+
+
+def named(name: str, column: Column = SAME) -> Column:
+    """Returns the column of a field whose attribute has another name."""
+    return column._replace(name=name)
 
 
 def one_of(kind: type[Enum]) -> Column:
     return Column(kind, lambda member: member.value)
+
+
+def of_key(name: str, place: int, read: Callable[[str], Any] = str) -> Column:
+    """Returns the column of a field that is read from a part of the key `name`, which the caller of `item` gives."""
+    return Column(lambda key: read(keys.parts(key)[place]), None, name)
+
+
+TENANT = of_key("pk", 1)
 
 
 class _Field(NamedTuple):
@@ -148,41 +160,34 @@ class _Field(NamedTuple):
     """MISSING if the row always has the attribute."""
 
 
-class Codec(Generic[R]):
+class Codec(Generic[R, M]):
     """The conversion of one record, derived from its fields: an attribute has the name of its field.
 
     A field with its default value is left out of the row if the attribute is optional, and is read as its default.
 
     special: columns by field. Instants are milliseconds unless it says otherwise. but: names of fields that come from
-    several attributes, or from the key; the caller passes them to `read`.
+    several attributes; the caller passes them to `read`, and their attributes to `item`.
     """
 
-    def __init__(self, record: type[R], item: type[FlatModel], special: Mapping[str, Column], but: str) -> None:
-        self._record, self._item = record, item
-        attributes = item.get_attributes()
-        self._fields: list[_Field] = []
+    def __init__(self, record: type[R], model: type[M], special: Mapping[str, Column], but: str = "") -> None:
+        self._record, self._model = record, model
         self._absent: dict[str, Any] = {}
         dataclass: Any = record
-        for each in fields(dataclass):
-            if each.name in but.split():
-                continue
-            instant = str(each.type).startswith("datetime")
-            column = special.get(each.name) or (MILLISECONDS if instant else None)
-            name = column.name if column is not None and column.name else each.name
-            default = each.default if each.default_factory is MISSING else each.default_factory()
-            if default is MISSING and attributes[name].null:
-                default = self._absent[each.name] = None
-            self._fields.append(
-                _Field(
-                    each.name,
-                    name,
-                    column.read if column is not None else None,
-                    column.write if column is not None else None,
-                    default if attributes[name].null else MISSING,
-                )
-            )
+        self._fields = [
+            self._field(each, special.get(each.name)) for each in fields(dataclass) if each.name not in but.split()
+        ]
+        self._written = [each for each in self._fields if each.attribute not in {"pk", "sk"}]
 
-    def read(self, item: FlatModel, **others: Any) -> R:
+    def _field(self, field: Any, column: Column | None) -> _Field:
+        column = column or (MILLISECONDS if str(field.type).startswith("datetime") else SAME)
+        name = column.name or field.name
+        optional = self._model.get_attributes()[name].null
+        default = field.default if field.default_factory is MISSING else field.default_factory()
+        if default is MISSING and optional:
+            default = self._absent[field.name] = None
+        return _Field(field.name, name, column.read, column.write, default if optional else MISSING)
+
+    def read(self, item: M, **others: Any) -> R:
         values, others = item.attribute_values, {**self._absent, **others}
         for name, attribute, read, _, _ in self._fields:
             value = values.get(attribute)
@@ -190,11 +195,11 @@ class Codec(Generic[R]):
                 others[name] = value if read is None else read(value)
         return self._record(**others)
 
-    def write(self, record: R) -> dict[str, Any]:
-        """Returns the attributes by name."""
+    def item(self, key: tuple[str, str], record: R, **others: Any) -> M:
+        """Returns the record's row. others: attributes that are not the record's alone."""
         written = {}
-        for name, attribute, _, write, default in self._fields:
+        for name, attribute, _, write, default in self._written:
             value = getattr(record, name)
-            if default is MISSING or value != default:
+            if value is not None and (default is MISSING or value != default):
                 written[attribute] = value if write is None else write(value)
-        return written
+        return self._model(pk=key[0], sk=key[1], **written, **others)

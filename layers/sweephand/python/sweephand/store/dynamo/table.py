@@ -7,8 +7,6 @@ seconds. User JSON is stored as a string. Models of rarer rows are in `*_items.p
 
 from __future__ import annotations
 
-from typing import Any
-
 from sweephand.store.dynamo.flat_models import (
     BooleanAttribute,
     FlatModel,
@@ -422,8 +420,3 @@ class CatalogueItem(Item):
 class AttentionItem(Item):
     attention_day = UnicodeAttribute()
     attention_at = Integer()
-
-
-def raw(item: Item) -> dict[str, Any]:
-    """Returns the item in DynamoDB's JSON."""
-    return item.serialize()

@@ -4,80 +4,103 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from sweephand.domain.failure import Archived, Failure, Group, Note, Redirect, Signature, signature_of
-from sweephand.domain.instants import (
-    epoch_ms,
-    epoch_s,
-    from_ms,
-    from_ms_if_any,
-    from_s_if_any,
-    ms_if_any,
-    s_if_any,
-)
+from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, from_ms_if_any, s_if_any
 from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.domain.run import Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.ids import shard_of
 from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Op, Refused, Table, Written
-from sweephand.store.dynamo.expressions import Condition, assign, every
-from sweephand.store.dynamo.table import RunItem
-from sweephand.store.errors.failure_items import ErrorGroupItem, ErrorRunItem, RedirectItem
+from sweephand.store.dynamo.conditional import Op, Refused, Table, Written, if_any
+from sweephand.store.dynamo.expressions import Condition, assign, changes, every, removal
+from sweephand.store.dynamo.flat_models import (
+    SECONDS,
+    TENANT,
+    BooleanAttribute,
+    Codec,
+    Column,
+    Integer,
+    UnicodeAttribute,
+    of_key,
+    to_json,
+)
+from sweephand.store.dynamo.table import Item, RunItem
 from sweephand.store.runs import run_rows
 
 _SWEEP = str(SweepText(Waits.ERRORS, Lane.OPERATIONS))
+
+
+class ErrorGroupItem(Item):
+    """A group of failures with the same signature: action, error_state, reason, http_status, text.
+
+    notes: JSON. error_action: in rows older than `action`. closed_through: failures up to then are archived. The row is
+    always in the next-run index, to warn of runs that expire.
+    """
+
+    job = UnicodeAttribute()
+    action = UnicodeAttribute(null=True)
+    error_action = BooleanAttribute(null=True)
+    error_state = UnicodeAttribute()
+    reason = UnicodeAttribute(null=True)
+    http_status = Integer(null=True)
+    text = UnicodeAttribute()
+    job_name = UnicodeAttribute(null=True)
+    collection = UnicodeAttribute()
+    first_at = Integer()
+    last_at = Integer()
+    last_run = UnicodeAttribute()
+    notes = UnicodeAttribute(null=True)
+    closed_through = Integer(null=True)
+    closed_by = UnicodeAttribute(null=True)
+    closed_reason = UnicodeAttribute(null=True)
+    revision = Integer(default=1)
+    shard = Integer()
+    next_run_at = Integer()
+    sweep = UnicodeAttribute()
+
+
 _THERE: Condition = ErrorGroupItem.pk.exists()
+_GROUPS = Codec(
+    Group,
+    ErrorGroupItem,
+    {
+        "tenant": TENANT,
+        "notes": Column(
+            lambda text: tuple(Note(note, by, from_ms(at)) for note, by, at in json.loads(text)),
+            lambda notes: to_json([[note.text, note.by, epoch_ms(note.at)] for note in notes]),
+        ),
+    },
+    but="signature",
+)
 
 
 def group_of(item: ErrorGroupItem) -> Group:
-    return Group(
-        tenant=keys.parts(item.pk)[1],
-        signature=Signature(
-            item.job,
-            item.action or ("errorAction" if item.error_action else "action"),
-            State(item.error_state),
-            item.reason,
-            item.http_status,
-            item.text,
-        ),
-        collection=item.collection,
-        first_at=from_ms(item.first_at),
-        last_at=from_ms(item.last_at),
-        last_run=item.last_run,
-        notes=tuple(Note(text, by, from_ms(at)) for text, by, at in json.loads(item.notes or "[]")),
-        closed_through=from_ms_if_any(item.closed_through),
-        closed_by=item.closed_by,
-        closed_reason=item.closed_reason,
-        revision=item.revision,
-        job_name=item.job_name,
-    )
+    action = item.action or ("errorAction" if item.error_action else "action")
+    facts = item.job, action, State(item.error_state), item.reason, item.http_status, item.text
+    return _GROUPS.read(item, signature=Signature(*facts))
 
 
 def read_group(table: Table, tenant: str, group_id: str, *, consistent: bool = True) -> Group | None:
     item = table.get(ErrorGroupItem, keys.errors(tenant), keys.error_group(group_id), consistent=consistent)
-    return None if item is None else group_of(item)
+    return if_any(group_of, item)
 
 
 def begin_group(table: Table, group: Group, look_at: datetime, shards: int) -> Written | Refused:
     """Creates a group with its first failure, if absent. look_at: when it wakes."""
     signature = group.signature
-    item = ErrorGroupItem(
-        pk=keys.errors(group.tenant),
-        sk=keys.error_group(group.id),
+    item = _GROUPS.item(
+        _key(group),
+        group,
         job=signature.job_id,
         action=signature.action,
         error_state=signature.state.value,
         reason=signature.reason,
         http_status=signature.http_status,
         text=signature.text,
-        job_name=group.job_name,
-        collection=group.collection,
-        first_at=epoch_ms(group.first_at),
-        last_at=epoch_ms(group.last_at),
-        last_run=group.last_run,
         shard=shard_of(group.id, shards),
         next_run_at=epoch_s(look_at),
         sweep=_SWEEP,
@@ -93,15 +116,8 @@ def seen_again(table: Table, group: Group, run: Run, now: datetime) -> Written |
 
 def change_group(table: Table, before: Group, after: Group) -> Written | Refused:
     """Writes the notes and the archiving of a group, at the revision that was read."""
-    notes = [[note.text, note.by, epoch_ms(note.at)] for note in after.notes]
-    closed = ms_if_any(after.closed_through)
-    actions = [
-        assign(ErrorGroupItem.notes, json.dumps(notes, ensure_ascii=False) if notes else None),
-        assign(ErrorGroupItem.closed_through, closed),
-        assign(ErrorGroupItem.closed_by, after.closed_by),
-        assign(ErrorGroupItem.closed_reason, after.closed_reason),
-        assign(ErrorGroupItem.revision, before.revision + 1),
-    ]
+    item = _GROUPS.item(_key(before), replace(after, revision=before.revision + 1))
+    actions = changes(item, "notes closed_through closed_by closed_reason revision")
     return table.update(*_key(before), actions, ErrorGroupItem.revision == before.revision)
 
 
@@ -121,6 +137,36 @@ def _key(group: Group) -> tuple[str, str]:
 
 
 # Failed runs
+
+
+class ErrorRunItem(Item):
+    """A failed run in its group. at: absent if it was run again before it was noted.
+
+    closed_at: when this run alone was archived. rerun_at: when it was run again (epoch ms).
+    """
+
+    run_id = UnicodeAttribute()
+    at = Integer(null=True)
+    rerun_by = UnicodeAttribute(null=True)
+    rerun_at = Integer(null=True)
+    actor = UnicodeAttribute(null=True)
+    operation = UnicodeAttribute(null=True)
+    closed_at = Integer(null=True)
+    closed_by = UnicodeAttribute(null=True)
+    closed_reason = UnicodeAttribute(null=True)
+
+
+_FAILURES = Codec(
+    Failure,
+    ErrorRunItem,
+    {"uuid": of_key("sk", 1), "expires_at": SECONDS},
+    but="archived",
+)
+
+
+def failure_of(item: ErrorRunItem) -> Failure:
+    at = from_ms_if_any(item.closed_at)
+    return _FAILURES.read(item, archived=at and Archived(at, item.closed_by, item.closed_reason))
 
 
 def note(table: Table, run: Run, now: datetime) -> Written | Refused:
@@ -146,13 +192,7 @@ def rerun_op(table: Table, run: Run, by: str, at: datetime, actor: str | None, o
 def not_rerun_op(table: Table, run: Run, noted_at: datetime, by: str) -> Op:
     """Reopens a failed run, unless a run later than `by` repeats it. noted_at: the new instant of its note."""
     key = _of(run)
-    actions = [
-        assign(ErrorRunItem.at, epoch_ms(noted_at)),
-        assign(ErrorRunItem.rerun_by, None),
-        assign(ErrorRunItem.rerun_at, None),
-        assign(ErrorRunItem.actor, None),
-        assign(ErrorRunItem.operation, None),
-    ]
+    actions = [assign(ErrorRunItem.at, epoch_ms(noted_at)), *removal(ErrorRunItem, "rerun_by rerun_at actor operation")]
     return table.update_op("error", key["pk"], key["sk"], actions, ErrorRunItem.rerun_by == by)
 
 
@@ -164,26 +204,7 @@ def _of(run: Run) -> dict[str, Any]:
 
 def runs_of(table: Table, tenant: str, group_id: str, after: str | None, page: int) -> Iterator[Failure]:
     """Yields the failed runs of a group by planned instant, after the uuid `after`."""
-    sort = ErrorRunItem.sk.between(keys.run(after or ""), keys.run("g"))
-    for row in table.query_all(keys.error_runs(tenant, group_id), sort, limit=page, consistent=True):
-        failure = failure_of(ErrorRunItem.from_raw_data(row))
-        if failure.uuid != after:
-            yield failure
-
-
-def failure_of(item: ErrorRunItem) -> Failure:
-    closed_at = item.closed_at
-    return Failure(
-        run_id=item.run_id,
-        uuid=keys.parts(item.sk)[1],
-        expires_at=from_s_if_any(item.expires_at),
-        at=from_ms_if_any(item.at),
-        rerun_by=item.rerun_by,
-        rerun_at=from_ms_if_any(item.rerun_at),
-        actor=item.actor,
-        operation=item.operation,
-        archived=None if closed_at is None else Archived(from_ms(closed_at), item.closed_by, item.closed_reason),
-    )
+    return map(failure_of, table.listed(ErrorRunItem, keys.error_runs(tenant, group_id), keys.run, after, page))
 
 
 def in_ledger(table: Table, tenant: str, runs: Iterable[str]) -> list[Run]:
@@ -195,8 +216,7 @@ def in_ledger(table: Table, tenant: str, runs: Iterable[str]) -> list[Run]:
 
 
 def read_run(table: Table, tenant: str, group_id: str, uuid: str) -> Failure | None:
-    item = table.get(ErrorRunItem, keys.error_runs(tenant, group_id), keys.run(uuid))
-    return None if item is None else failure_of(item)
+    return if_any(failure_of, table.get(ErrorRunItem, keys.error_runs(tenant, group_id), keys.run(uuid)))
 
 
 def archive_run(table: Table, tenant: str, group_id: str, uuid: str, archived: Archived | None) -> Written | Refused:
@@ -213,24 +233,24 @@ def archive_run(table: Table, tenant: str, group_id: str, uuid: str, archived: A
 # Redirects
 
 
-def redirect_of(item: RedirectItem) -> Redirect:
-    return Redirect(keys.parts(item.sk)[1], item.to, item.actor, from_ms(item.at))
+class RedirectItem(Item):
+    """A redirect: failed runs of one job are run again as runs of another."""
+
+    to = UnicodeAttribute()
+    actor = UnicodeAttribute(null=True)
+    at = Integer()
+
+
+_REDIRECTS = Codec(Redirect, RedirectItem, {"source": of_key("sk", 1)})
+redirect_of = _REDIRECTS.read
 
 
 def read_redirect(table: Table, tenant: str, job_id: str) -> Redirect | None:
-    item = table.get(RedirectItem, keys.errors(tenant), keys.redirect(job_id))
-    return None if item is None else redirect_of(item)
+    return if_any(redirect_of, table.get(RedirectItem, keys.errors(tenant), keys.redirect(job_id)))
 
 
 def put_redirect(table: Table, tenant: str, redirect: Redirect) -> None:
-    item = RedirectItem(
-        pk=keys.errors(tenant),
-        sk=keys.redirect(redirect.source),
-        to=redirect.to,
-        actor=redirect.actor,
-        at=epoch_ms(redirect.at),
-    )
-    table.put(item)
+    table.put(_REDIRECTS.item((keys.errors(tenant), keys.redirect(redirect.source)), redirect))
 
 
 def delete_redirect(table: Table, tenant: str, job_id: str) -> None:

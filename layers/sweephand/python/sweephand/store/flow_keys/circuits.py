@@ -7,13 +7,25 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from sweephand.domain.flow_keys.circuits import KEPT, Circuit
-from sweephand.domain.instants import epoch_ms, epoch_s, from_ms_if_any
+from sweephand.domain.instants import epoch_ms, epoch_s
 from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Refused, Table, Written
+from sweephand.store.dynamo.conditional import Refused, Table, Written, if_any
 from sweephand.store.dynamo.expressions import assign, every
-from sweephand.store.flow_keys.flow_items import CircuitItem
+from sweephand.store.dynamo.flat_models import Codec, Integer, UnicodeAttribute, of_key
+from sweephand.store.dynamo.table import Item
 
 _SHOWN_TARGET = 200
+
+
+class CircuitItem(Item):
+    """A target under a flow key that has failed. failures: in a row. opened_at, probe_at: only while open."""
+
+    target = UnicodeAttribute()
+    failures = Integer(default=0)
+    opened_at = Integer(null=True)
+    probe_at = Integer(null=True)
+    failed_at = Integer(null=True)
+    reason = UnicodeAttribute(null=True)
 
 
 def target_hash(target: str) -> str:
@@ -24,21 +36,13 @@ def _circuit_key(tenant: str, name: str, target: str) -> tuple[str, str]:
     return keys.flow(tenant, name), keys.circuit(target_hash(target))
 
 
-def circuit_of(item: CircuitItem) -> Circuit:
-    return Circuit(
-        target=item.target,
-        failures=item.failures,
-        opened_at=from_ms_if_any(item.opened_at),
-        probe_at=from_ms_if_any(item.probe_at),
-        failed_at=from_ms_if_any(item.failed_at),
-        reason=item.reason,
-        id=keys.parts(item.sk)[1],
-    )
+_CIRCUITS = Codec(Circuit, CircuitItem, {"id": of_key("sk", 1)})
+circuit_of = _CIRCUITS.read
 
 
 def read_circuit(table: Table, tenant: str, name: str, target: str) -> Circuit:
-    item = table.get(CircuitItem, *_circuit_key(tenant, name, target))
-    return circuit_of(item) if item is not None else Circuit(target)
+    found = if_any(circuit_of, table.get(CircuitItem, *_circuit_key(tenant, name, target)))
+    return found or Circuit(target)
 
 
 def listed(table: Table, tenant: str, name: str) -> Iterator[tuple[str, Circuit]]:
@@ -85,8 +89,7 @@ def close_circuit(table: Table, tenant: str, name: str, target: str) -> Circuit 
     if not isinstance(met, Refused):
         return None
     table.delete(*key)
-    there = met.read(CircuitItem)
-    return None if there is None else circuit_of(there)
+    return if_any(circuit_of, met.read(CircuitItem))
 
 
 def forget_circuits(table: Table, tenant: str, name: str) -> None:

@@ -3,32 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from sweephand.domain.flow_keys.flow_key_lines import ENDLESS, Patience
-from sweephand.domain.flow_keys.flow_keys import Turnstile
+from sweephand.domain.flow_keys.flow_key_lines import ENDLESS, Patience, Waiting
+from sweephand.domain.flow_keys.flow_keys import Turnstile, holder
 from sweephand.domain.instants import epoch_ms, from_ms_if_any, ms_if_any
 from sweephand.domain.run import Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Cancelled, Refused, Table, Written
-from sweephand.store.dynamo.expressions import assign
-from sweephand.store.dynamo.table import RunItem
-from sweephand.store.flow_keys.flow_items import LineItem
+from sweephand.store.dynamo.expressions import removal
+from sweephand.store.dynamo.flat_models import Codec, Column, Integer, UnicodeAttribute, one_of
+from sweephand.store.dynamo.table import Item, RunItem
 from sweephand.store.runs import ledger, run_rows
 
 
-@dataclass(frozen=True)
-class Entry:
+class LineItem(Item):
+    """A run that waits under a flow key; the sort key gives its order. owner: of its ledger partition.
+
+    until: when it stops waiting; tries_until: when it stops waiting for an open circuit (epoch ms; None: never).
+    """
+
+    owner = UnicodeAttribute()
+    uuid = UnicodeAttribute()
+    target = UnicodeAttribute()
+    lane = UnicodeAttribute()
+    until = Integer(null=True)
+    tries_until = Integer(null=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry(Waiting):
     """A run in the line. target: the hash of its target. patience: as it was when the run joined."""
 
-    order: str
     owner: str
     uuid: str
-    target: str
     lane: Lane
-    patience: Patience = ENDLESS
+
+
+_ENTRIES = Codec(
+    Entry,
+    LineItem,
+    {"order": Column(lambda sk: sk.partition("#")[2], None, "sk"), "lane": one_of(Lane)},
+    but="who patience",
+)
 
 
 def order_of(run: Run) -> str:
@@ -47,32 +66,23 @@ def join(
     assert run.flow_key is not None
     assert run.owner is not None
     assert run.line_at is not None
-    owner = run.schedule_id or run.job_id
-    entry = LineItem(
-        pk=keys.flow(run.tenant, run.flow_key),
-        sk=keys.line(order_of(run)),
-        owner=owner,
-        uuid=run.uuid,
+    entry = Entry(
+        order=order_of(run),
+        who=holder(run.uuid),
         target=target,
-        lane=lane.value,
-        until=ms_if_any(patience.until),
-        tries_until=ms_if_any(patience.tries_until),
+        patience=patience,
+        owner=run.schedule_id or run.job_id,
+        uuid=run.uuid,
+        lane=lane,
     )
     actions = [
-        assign(RunItem.state, run.state.value),
-        assign(RunItem.reason, run.reason.value if run.reason else None),
-        assign(RunItem.message, run.message),
-        assign(RunItem.owner, None),
-        assign(RunItem.lease_until, None),
-        assign(RunItem.started_at, ms_if_any(run.started_at)),
-        assign(RunItem.first_started_at, ms_if_any(run.first_started_at)),
-        assign(RunItem.flow_key, run.flow_key),
-        assign(RunItem.line_at, epoch_ms(run.line_at)),
+        *run_rows.changes_of(run, "state reason message started_at first_started_at flow_key line_at"),
+        *removal(RunItem, "owner lease_until"),
         *run_rows.attention(run),
     ]
     ops = [
         table.update_op("run", *run_rows.key_of(run), actions, ledger.own_lease(run.owner)),
-        table.put_op("entry", entry),
+        table.put_op("entry", _item_of(run.tenant, run.flow_key, entry)),
     ]
     if left is not None and left.flow_key is not None and left.flow_key != run.flow_key:
         ops.append(table.delete_op("old entry", keys.flow(left.tenant, left.flow_key), keys.line(order_of(left))))
@@ -95,13 +105,16 @@ def entries(table: Table, stile: Turnstile, orders: Sequence[str]) -> list[Entry
 
 
 def _entry_of(item: LineItem) -> Entry:
-    return Entry(
-        order=item.sk.partition("#")[2],
-        owner=item.owner,
-        uuid=item.uuid,
-        target=item.target,
-        lane=Lane(item.lane),
-        patience=Patience(from_ms_if_any(item.until), from_ms_if_any(item.tries_until)),
+    patience = Patience(from_ms_if_any(item.until), from_ms_if_any(item.tries_until))
+    return _ENTRIES.read(item, who=holder(item.uuid), patience=patience)
+
+
+def _item_of(tenant: str, name: str, entry: Entry) -> LineItem:
+    return _ENTRIES.item(
+        (keys.flow(tenant, name), keys.line(entry.order)),
+        entry,
+        until=ms_if_any(entry.patience.until),
+        tries_until=ms_if_any(entry.patience.tries_until),
     )
 
 
@@ -120,16 +133,7 @@ def drop(table: Table, tenant: str, name: str, orders: Iterable[str]) -> None:
 
 def let_go(table: Table, tenant: str, name: str, entry: Entry, now: datetime) -> None:
     """Ends an entry's patience now. If the run has left meanwhile, its row shows that the entry is left over."""
-    item = LineItem(
-        pk=keys.flow(tenant, name),
-        sk=keys.line(entry.order),
-        owner=entry.owner,
-        uuid=entry.uuid,
-        target=entry.target,
-        lane=entry.lane.value,
-        until=epoch_ms(now),
-    )
-    table.put(item)
+    table.put(_item_of(tenant, name, replace(entry, patience=Patience(now))))
 
 
 def waiting(table: Table, tenant: str, name: str, most: int) -> int:

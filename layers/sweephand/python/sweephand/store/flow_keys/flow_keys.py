@@ -7,23 +7,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
-from pynamodb.expressions.condition import Condition
-
 from sweephand.domain.flow_keys.flow_keys import CircuitRule, FlowKey, Holds, Place, Rate, Terms, Turnstile
-from sweephand.domain.instants import EPOCH, epoch_ms, epoch_s, from_ms, from_ms_if_any, from_s_if_any, ms_if_any
+from sweephand.domain.instants import EPOCH, epoch_ms, epoch_s, from_ms
 from sweephand.domain.job import Pause
 from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.domain.schedule import Lane
 from sweephand.ids import shard_of
 from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Op, Refused, Table, Written
-from sweephand.store.dynamo.expressions import Action, add, assign, every
-from sweephand.store.flow_keys.flow_items import FlowKeyItem, TurnstileItem
+from sweephand.store.dynamo.conditional import Op, Refused, Table, Written, if_any
+from sweephand.store.dynamo.expressions import Action, Condition, add, assign, changes, every, removal
+from sweephand.store.dynamo.flat_models import (
+    SECONDS,
+    TENANT,
+    Codec,
+    Column,
+    Integer,
+    UnicodeAttribute,
+    named,
+    of_key,
+)
+from sweephand.store.dynamo.table import Item
 
-ABSENT: Condition = FlowKeyItem.pk.does_not_exist()
 PART = "flow key "
 """The prefix of a transaction's part that counts a job or collection that names a key."""
 _US = timedelta(microseconds=1)
@@ -32,24 +40,46 @@ _US = timedelta(microseconds=1)
 # The owner's row
 
 
+class FlowKeyItem(Item):
+    """A flow key as its owner set it. settings: JSON, see _terms_text. users: jobs and collections that name it."""
+
+    name = UnicodeAttribute()
+    description = UnicodeAttribute(null=True)
+    settings = UnicodeAttribute()
+    paused_at = Integer(null=True)
+    note = UnicodeAttribute(null=True)
+    revision = Integer(default=1)
+    users = Integer(default=0)
+    created_at = Integer()
+    created_by = UnicodeAttribute(null=True)
+    modified_at = Integer()
+    modified_by = UnicodeAttribute(null=True)
+
+
+ABSENT: Condition = FlowKeyItem.pk.does_not_exist()
+_KEYS = Codec(FlowKey, FlowKeyItem, {"tenant": TENANT}, but="rate parallelism circuit resting pause")
+
+
 def key_of(item: FlowKeyItem) -> FlowKey:
     said = json.loads(item.settings)
     terms = _terms_of(said)
-    return FlowKey(
-        tenant=keys.parts(item.pk)[1],
-        name=item.name,
-        description=item.description,
+    return _KEYS.read(
+        item,
         rate=terms.rate,
         parallelism=terms.parallelism,
         circuit=terms.circuit,
         resting=CircuitRule(*said["resting"]) if "resting" in said else None,
         pause=Pause(from_ms(item.paused_at), item.note) if item.paused_at is not None else None,
-        revision=item.revision,
-        users=item.users,
-        created_at=from_ms(item.created_at),
-        modified_at=from_ms(item.modified_at),
-        created_by=item.created_by,
-        modified_by=item.modified_by,
+    )
+
+
+def _key_item(key: FlowKey) -> FlowKeyItem:
+    return _KEYS.item(
+        _key(key.tenant, key.name),
+        key,
+        settings=_terms_text(key.terms, key.resting),
+        paused_at=epoch_ms(key.pause.since) if key.pause else None,
+        note=key.pause.note if key.pause else None,
     )
 
 
@@ -77,43 +107,23 @@ def _terms_text(terms: Terms, resting: CircuitRule | None = None) -> str:
 
 
 def find(table: Table, tenant: str, name: str) -> FlowKey | None:
-    item = table.get(FlowKeyItem, keys.tenant(tenant), keys.flow_key(name))
-    return key_of(item) if item is not None else None
+    return if_any(key_of, table.get(FlowKeyItem, *_key(tenant, name)))
 
 
 def create_ops(table: Table, key: FlowKey, turn: str) -> list[Op]:
     """Creates the owner's row, if absent, and its turnstile."""
-    item = FlowKeyItem(
-        pk=keys.tenant(key.tenant),
-        sk=keys.flow_key(key.name),
-        name=key.name,
-        description=key.description,
-        settings=_terms_text(key.terms, key.resting),
-        created_at=epoch_ms(key.created_at),
-        created_by=key.created_by,
-        modified_at=epoch_ms(key.modified_at),
-    )
     pk, sk = _stile_key(key.tenant, key.name)
     stile = TurnstileItem(pk=pk, sk=sk, terms=_terms_text(key.terms), turn=turn)
-    return [table.put_op("key", item, ABSENT), table.put_op("turnstile", stile)]
+    return [table.put_op("key", _key_item(key), ABSENT), table.put_op("turnstile", stile)]
 
 
 def change_ops(table: Table, before: FlowKey, after: FlowKey, turn: str) -> list[Op]:
     """Changes the key at the revision that was read. Waiting runs are called again under the new terms."""
-    pause = after.pause
-    actions = [
-        assign(FlowKeyItem.description, after.description),
-        assign(FlowKeyItem.settings, _terms_text(after.terms, after.resting)),
-        assign(FlowKeyItem.paused_at, epoch_ms(pause.since) if pause else None),
-        assign(FlowKeyItem.note, pause.note if pause else None),
-        assign(FlowKeyItem.revision, after.revision),
-        assign(FlowKeyItem.modified_at, epoch_ms(after.modified_at)),
-        assign(FlowKeyItem.modified_by, after.modified_by),
-    ]
+    actions = changes(_key_item(after), "description settings paused_at note revision modified_at modified_by")
     stile = [
         assign(TurnstileItem.terms, _terms_text(after.terms)),
         assign(TurnstileItem.turn, turn),
-        *_from_the_front(),
+        *removal(TurnstileItem, _FRONT),
         # The cursor of another rate may be a week ahead.
         *([] if before.rate == after.rate else [assign(TurnstileItem.next_at, None)]),
     ]
@@ -165,51 +175,70 @@ def _stile_key(tenant: str, name: str) -> tuple[str, str]:
     return keys.flow(tenant, name), keys.turnstile(name)
 
 
-def stile_of(item: TurnstileItem) -> Turnstile:
-    _, tenant, _, name = keys.parts(item.pk)
-    return Turnstile(
-        tenant=tenant,
-        name=name,
-        terms=_terms_of(json.loads(item.terms)),
-        turn=item.turn,
-        next_at=_from_us(item.next_at),
-        places=_places_of(item.places or ""),
-        wake_at=from_s_if_any(item.next_run_at),
-        look_at=from_ms_if_any(item.look_at),
-        called=item.called or "",
-        called_to=_from_us(item.called_to),
-        mark=item.mark or "",
-        mark_at=_from_us(item.mark_at),
-        late=tuple((item.late or "").split()),
-    )
+class TurnstileItem(Item):
+    """The turnstile that every call under a flow key passes. terms: its rules, JSON. turn: replaced by every move.
+
+    places: packed, which run holds one until when. next_at, called_to, mark_at: epoch microseconds. shard, sweep and
+    next_run_at: only while somebody may wait in the line; look_at: epoch ms.
+    """
+
+    terms = UnicodeAttribute()
+    turn = UnicodeAttribute()
+    next_at = Integer(null=True)
+    places = UnicodeAttribute(null=True)
+    called = UnicodeAttribute(null=True)
+    called_to = Integer(null=True)
+    mark = UnicodeAttribute(null=True)
+    mark_at = Integer(null=True)
+    late = UnicodeAttribute(null=True)
+    look_at = Integer(null=True)
+    shard = Integer(null=True)
+    sweep = UnicodeAttribute(null=True)
+    next_run_at = Integer(null=True)
+
+
+def _places_of(text: str) -> dict[str, Place]:
+    each = (place.split(",") for place in text.split())
+    return {who: Place(from_ms(int(until, 16)), Holds(holds)) for who, until, holds in each}
+
+
+def _places_text(places: Mapping[str, Place]) -> str:
+    return " ".join(f"{who},{epoch_ms(place.until):x},{place.holds}" for who, place in places.items())
+
+
+_MICROSECONDS = Column(lambda value: EPOCH + value * _US, lambda instant: (instant - EPOCH) // _US)
+_STILES = Codec(
+    Turnstile,
+    TurnstileItem,
+    {
+        "tenant": TENANT,
+        "name": of_key("pk", 3),
+        "terms": Column(lambda text: _terms_of(json.loads(text)), _terms_text),
+        "places": Column(_places_of, _places_text),
+        "late": Column(lambda text: tuple(text.split()), " ".join),
+        "wake_at": named("next_run_at", SECONDS),
+        **dict.fromkeys(("next_at", "called_to", "mark_at"), _MICROSECONDS),
+    },
+)
+_FRONT = "called called_to mark mark_at look_at late"
+"""The attributes of a position in the line; without them, all waiting runs are called again."""
 
 
 def read_stile(table: Table, tenant: str, name: str) -> Turnstile | None:
-    item = table.get(TurnstileItem, *_stile_key(tenant, name))
-    return stile_of(item) if item is not None else None
+    return if_any(_STILES.read, table.get(TurnstileItem, *_stile_key(tenant, name)))
 
 
 def stile_in(refused: Refused) -> Turnstile | None:
     """Returns the turnstile that a refused move met."""
-    item = refused.read(TurnstileItem)
-    return stile_of(item) if item is not None else None
+    return if_any(_STILES.read, refused.read(TurnstileItem))
 
 
 def move(table: Table, before: Turnstile, after: Turnstile, turn: str, *, shards: int) -> Written | Refused:
     """Moves the turnstile if nobody has moved it since it was read."""
-    actions = [
-        assign(TurnstileItem.turn, turn),
-        assign(TurnstileItem.next_at, _to_us(after.next_at)),
-        assign(TurnstileItem.places, _places_text(after.places)),
-        assign(TurnstileItem.called, after.called or None),
-        assign(TurnstileItem.called_to, _to_us(after.called_to)),
-        assign(TurnstileItem.mark, after.mark or None),
-        assign(TurnstileItem.mark_at, _to_us(after.mark_at)),
-        assign(TurnstileItem.late, " ".join(after.late) or None),
-        assign(TurnstileItem.look_at, ms_if_any(after.look_at)),
-        *_wake_actions(before, after, shards),
-    ]
-    return table.update(*_stile_key(after.tenant, after.name), actions, TurnstileItem.turn == before.turn)
+    key = _stile_key(after.tenant, after.name)
+    moved = _STILES.item(key, replace(after, turn=turn))
+    actions = [*changes(moved, f"turn next_at places {_FRONT}"), *_wake_actions(before, after, shards)]
+    return table.update(*key, actions, TurnstileItem.turn == before.turn)
 
 
 def _wake_actions(before: Turnstile, after: Turnstile, shards: int) -> list[Action]:
@@ -217,8 +246,7 @@ def _wake_actions(before: Turnstile, after: Turnstile, shards: int) -> list[Acti
     if before.wake_at == after.wake_at:
         return []
     if after.wake_at is None:
-        gone = (TurnstileItem.shard, TurnstileItem.sweep, TurnstileItem.next_run_at)
-        return [assign(attribute, None) for attribute in gone]
+        return removal(TurnstileItem, "shard sweep next_run_at")
     return [
         assign(TurnstileItem.shard, shard_of(keys.flow(after.tenant, after.name), shards)),
         assign(TurnstileItem.sweep, str(SweepText(Waits.FLOW, Lane.FAST))),
@@ -228,37 +256,5 @@ def _wake_actions(before: Turnstile, after: Turnstile, shards: int) -> list[Acti
 
 def call_anew(table: Table, tenant: str, name: str, turn: str) -> None:
     """Lets all waiting runs be called again, because a circuit has closed."""
-    actions = [assign(TurnstileItem.turn, turn), *_from_the_front()]
+    actions = [assign(TurnstileItem.turn, turn), *removal(TurnstileItem, _FRONT)]
     table.update(*_stile_key(tenant, name), actions, TurnstileItem.pk.exists())
-
-
-def _from_the_front() -> list[Action]:
-    gone = (
-        TurnstileItem.called,
-        TurnstileItem.called_to,
-        TurnstileItem.mark,
-        TurnstileItem.mark_at,
-        TurnstileItem.look_at,
-        TurnstileItem.late,
-    )
-    return [assign(attribute, None) for attribute in gone]
-
-
-def _places_text(places: Mapping[str, Place]) -> str | None:
-    return " ".join(f"{who},{epoch_ms(place.until):x},{place.holds}" for who, place in places.items()) or None
-
-
-def _places_of(text: str) -> dict[str, Place]:
-    found = {}
-    for each in text.split():
-        who, until, holds = each.split(",")
-        found[who] = Place(from_ms(int(until, 16)), Holds(holds))
-    return found
-
-
-def _to_us(instant: datetime | None) -> int | None:
-    return None if instant is None else (instant - EPOCH) // _US
-
-
-def _from_us(value: int | None) -> datetime | None:
-    return None if value is None else EPOCH + value * _US

@@ -19,7 +19,7 @@ from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.compression import pack, unpack
 from sweephand.store.dynamo.conditional import Op, Table
-from sweephand.store.dynamo.table import ChangePartItem, JobWakeItem, ScheduleItem, raw
+from sweephand.store.dynamo.table import ChangePartItem, JobWakeItem, ScheduleItem
 from sweephand.store.jobs import jobs
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def rows(table: Table, job: Job, part: Part) -> dict[str, Schedule]:
 def _json(step: PartStep) -> dict[str, Any]:
     return {
         "id": step.id,
-        "added": raw(jobs.schedule_item(step.added, 1)) if step.added else None,
+        "added": jobs.schedule_item(step.added, 1).serialize() if step.added else None,
         "members": step.members,
         "at": epoch_s(step.at) if step.at else None,
         "payload": [step.payload.text, step.payload.is_json] if step.payload else None,

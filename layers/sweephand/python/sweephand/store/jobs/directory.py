@@ -20,7 +20,8 @@ from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Op, Refused, Table
 from sweephand.store.dynamo.expressions import add, assign
-from sweephand.store.jobs.directory_items import BlockItem, DirectoryItem, EntryItem, NumberItem
+from sweephand.store.dynamo.flat_models import Integer, UnicodeAttribute
+from sweephand.store.dynamo.table import Item
 
 if TYPE_CHECKING:
     from sweephand.store.tenants.searching import Searched
@@ -30,6 +31,41 @@ with lazy():
 
 BLOCK = 1_000
 """Numbers per block: its rows are some 150 KB, one page of a query."""
+
+
+class EntryItem(Item):
+    """A job in its collection by name, under a tag, under a resource. number: its place in the directory."""
+
+    job_id = UnicodeAttribute()
+    number = Integer()
+
+
+class DirectoryItem(Item):
+    """The members of a job that filters of lists read, in about 150 bytes. entry: packed, see _packed.
+
+    revision: the job's. ended: COMPLETED or FAULTED, if all of its schedules are over. search: only with an integer id;
+    packed, see store.tenants.searching.
+    """
+
+    entry = UnicodeAttribute()
+    revision = Integer()
+    ended = UnicodeAttribute(null=True)
+    search = UnicodeAttribute(null=True)
+
+
+class BlockItem(Item):
+    """The number of jobs of one facade in a block of the directory; active: those that are switched on."""
+
+    live = Integer(default=0)
+    active = Integer(default=0)
+
+
+class NumberItem(Item):
+    """The last number assigned: of a directory, or of the tenants' ordinals."""
+
+    last = Integer(default=0)
+
+
 ABSENT: Condition = EntryItem.pk.does_not_exist()
 
 

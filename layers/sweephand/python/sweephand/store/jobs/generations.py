@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sweephand.domain.instants import epoch_s, from_s
@@ -10,26 +11,30 @@ from sweephand.domain.occurrences.generations import Generation
 from sweephand.domain.schedule import Schedule
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Op, Table
+from sweephand.store.dynamo.flat_models import SECONDS, Codec, named, of_key
 from sweephand.store.dynamo.table import GenerationItem
 from sweephand.store.jobs import jobs
 
 KEPT = timedelta(days=30)
 """Twice as long as the ledger keeps a row; the daily audit has settled the plan long before."""
 PAGE = 25
+_GENERATIONS = Codec(
+    Generation,
+    GenerationItem,
+    {
+        "number": of_key("sk", 2, int),
+        "began": named("began_at", SECONDS),
+        "through": named("through_at", SECONDS),
+        "first": named("first_at", SECONDS),
+    },
+)
 
 
 def op(table: Table, schedule: Schedule, left: Generation) -> Op:
     """Returns the part that writes an ended plan, for the transaction of the change. schedule: before the change."""
     through = left.through or left.began
-    item = GenerationItem(
-        pk=keys.job(schedule.tenant, schedule.job_id),
-        sk=keys.generation(schedule.id, left.number),
-        packed=left.packed,
-        began_at=epoch_s(left.began),
-        through_at=epoch_s(through),
-        first_at=epoch_s(left.first) if left.first else None,
-        expires_at=epoch_s(through + KEPT),
-    )
+    key = keys.job(schedule.tenant, schedule.job_id), keys.generation(schedule.id, left.number)
+    item = _GENERATIONS.item(key, replace(left, through=through), expires_at=epoch_s(through + KEPT))
     return table.put_op(f"generation {schedule.id}", item)
 
 
@@ -40,7 +45,7 @@ def find(table: Table, schedule: Schedule, number: int) -> Generation | None:
     if item is None:
         return None
     jobs.know_calendars(table, [(schedule.tenant, item.packed)])
-    return _generation(item)
+    return _GENERATIONS.read(item)
 
 
 def left_since(table: Table, schedule: Schedule, since: datetime) -> Iterator[Generation]:
@@ -54,14 +59,4 @@ def left_since(table: Table, schedule: Schedule, since: datetime) -> Iterator[Ge
         if from_s(item.through_at) <= since:
             return
         jobs.know_calendars(table, [(schedule.tenant, item.packed)])
-        yield _generation(item)
-
-
-def _generation(item: GenerationItem) -> Generation:
-    return Generation(
-        number=int(keys.parts(item.sk)[2]),
-        packed=item.packed,
-        began=from_s(item.began_at),
-        through=from_s(item.through_at),
-        first=from_s(item.first_at) if item.first_at is not None else None,
-    )
+        yield _GENERATIONS.read(item)

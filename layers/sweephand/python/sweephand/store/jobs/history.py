@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sweephand.domain.instants import epoch_ms
+from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.domain.job import Job
 from sweephand.domain.jobs.job_state import Entry
 from sweephand.domain.schedule import Schedule
 from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.compression import pack
+from sweephand.store.dynamo.compression import pack, unpack
 from sweephand.store.dynamo.conditional import Op, Table
-from sweephand.store.dynamo.table import RevisionItem, raw
+from sweephand.store.dynamo.table import JobItem, RevisionItem, ScheduleItem
 from sweephand.store.jobs import jobs
 
 LONGEST_BODY = 380_000
@@ -46,7 +46,7 @@ def put_op(table: Table, entry: Entry) -> Op:
 def is_written(table: Table, entry: Entry) -> bool:
     """Returns whether this very entry exists: its transaction succeeded, although its answer was lost."""
     there = table.get(RevisionItem, keys.job(entry.after.tenant, entry.after.id), keys.revision(entry.revision))
-    return there is not None and raw(there) == raw(item_of(entry))
+    return there is not None and there.serialize() == item_of(entry).serialize()
 
 
 def _packed(entry: Entry, pairs: Sequence[tuple[Schedule | None, Schedule | None]]) -> str:
@@ -59,8 +59,27 @@ def _packed(entry: Entry, pairs: Sequence[tuple[Schedule | None, Schedule | None
 
 
 def _job(job: Job | None) -> dict[str, Any] | None:
-    return raw(jobs.job_item(job)) if job else None
+    return jobs.job_item(job).serialize() if job else None
 
 
 def _schedule(schedule: Schedule | None) -> dict[str, Any] | None:
-    return raw(jobs.schedule_item(schedule, 1)) if schedule else None
+    return jobs.schedule_item(schedule, 1).serialize() if schedule else None
+
+
+def entry_of(item: RevisionItem) -> Entry:
+    body = unpack(item.body)
+    before, after = body["job"]
+    return Entry(
+        revision=int(keys.parts(item.sk)[1]),
+        at=from_ms(item.at),
+        actor=item.actor,
+        operation=item.operation,
+        before=jobs.job_of(JobItem.from_raw_data(before)) if before else None,
+        after=jobs.job_of(JobItem.from_raw_data(after)),
+        schedules=tuple((_read(old), _read(new)) for old, new in body["schedules"]),
+        omitted=body["omitted"],
+    )
+
+
+def _read(row: dict[str, Any] | None) -> Schedule | None:
+    return jobs.schedule_of(ScheduleItem.from_raw_data(row)) if row else None

@@ -17,9 +17,20 @@ from sweephand.domain.schedule import LIVE, OVER, Lane, Schedule, ScheduleState,
 from sweephand.ids import shard_of
 from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Op, Table
-from sweephand.store.dynamo.expressions import assign, every
-from sweephand.store.dynamo.flat_models import JSON, SECONDS, TEXTS, Codec, Column, named, one_of, to_json
+from sweephand.store.dynamo.conditional import Op, Table, if_any
+from sweephand.store.dynamo.expressions import assign, changes, every
+from sweephand.store.dynamo.flat_models import (
+    JSON,
+    SECONDS,
+    TENANT,
+    TEXTS,
+    Codec,
+    Column,
+    named,
+    of_key,
+    one_of,
+    to_json,
+)
 from sweephand.store.dynamo.table import JobItem, PayloadItem, ScheduleItem, SecretItem
 
 with lazy():
@@ -39,10 +50,6 @@ def action_json(action: ActionSpec) -> dict[str, Any]:
     return stored
 
 
-def _hooks(text: str) -> dict[str, ActionSpec]:
-    return {name: action_of(hook) for name, hook in json.loads(text).items()}
-
-
 def _pause(text: str) -> Pause:
     said = json.loads(text)
     return Pause(from_ms(said["since"]), said.get("note"), from_s_if_any(said.get("until")))
@@ -57,24 +64,31 @@ _JOBS = Codec(
     Job,
     JobItem,
     {
+        "tenant": TENANT,
         "id": named("job_id"),
         "start_at": SECONDS,
         "end_at": SECONDS,
         "tags": TEXTS,
         "action": _ACTION,
         "error_action": _ACTION,
-        "hooks": Column(_hooks, lambda hooks: to_json({name: action_json(hook) for name, hook in hooks.items()})),
+        "hooks": Column(
+            lambda text: {name: action_of(hook) for name, hook in json.loads(text).items()},
+            lambda hooks: to_json({name: action_json(hook) for name, hook in hooks.items()}),
+        ),
         "policies": JSON,
         "pause": Column(_pause, _pause_text),
         "schedule_ids": TEXTS,
         "attributes": JSON,
     },
-    but="tenant schedule_count own_runs",
+    but="schedule_count own_runs",
 )
 _SCHEDULES = Codec(
     Schedule,
     ScheduleItem,
     {
+        "tenant": TENANT,
+        "job_id": of_key("pk", 3),
+        "id": of_key("sk", 1),
         "timing": JSON,
         "policies": JSON,
         "state": one_of(ScheduleState),
@@ -87,7 +101,7 @@ _SCHEDULES = Codec(
             lambda text: tuple(map(from_s, json.loads(text))), lambda due: to_json([epoch_s(each) for each in due])
         ),
     },
-    but="tenant job_id id packed lane misfire collection held_from completed_at newer_packed",
+    but="packed lane misfire collection held_from completed_at newer_packed",
 )
 
 
@@ -95,21 +109,16 @@ def job_of(item: JobItem) -> Job:
     named = len(json.loads(item.schedule_ids)) if item.schedule_ids else 0
     return _JOBS.read(
         item,
-        tenant=keys.parts(item.pk)[1],
         schedule_count=item.schedule_count or named,
         own_runs=item.own_runs is not False,
     )
 
 
 def schedule_of(item: ScheduleItem) -> Schedule:
-    _, tenant, _, job_id = keys.parts(item.pk)
     sweep = _sweep(item.sweep)
     over = ScheduleState(item.state) in OVER
     schedule = _SCHEDULES.read(
         item,
-        tenant=tenant,
-        job_id=job_id,
-        id=keys.parts(item.sk)[1],
         packed=sweep.packed,
         lane=sweep.lane,
         misfire=sweep.misfire,
@@ -129,23 +138,17 @@ def _sweep(text: str) -> SweepText:
 
 
 def job_item(job: Job) -> JobItem:
-    return JobItem(
-        pk=keys.job(job.tenant, job.id),
-        sk=keys.JOB,
-        schedule_count=job.schedule_count if job.many_schedules else None,
-        own_runs=job.own_runs,
-        **_JOBS.write(job),
-    )
+    count = job.schedule_count if job.many_schedules else None
+    return _JOBS.item((keys.job(job.tenant, job.id), keys.JOB), job, schedule_count=count, own_runs=job.own_runs)
 
 
 def schedule_item(schedule: Schedule, shards: int) -> ScheduleItem:
-    return ScheduleItem(
-        pk=keys.job(schedule.tenant, schedule.job_id),
-        sk=keys.schedule(schedule.id),
+    return _SCHEDULES.item(
+        (keys.job(schedule.tenant, schedule.job_id), keys.schedule(schedule.id)),
+        schedule,
         shard=shard_of(schedule.id, shards),
         schedule_id=schedule.id if schedule.state in LIVE else None,
         sweep=sweep_text(schedule),
-        **_SCHEDULES.write(schedule),
     )
 
 
@@ -169,8 +172,7 @@ def sweep_of(schedule: Schedule) -> SweepText:
 
 
 def read_job(table: Table, tenant: str, job_id: str) -> Job | None:
-    item = table.get(JobItem, keys.job(tenant, job_id), keys.JOB)
-    return job_of(item) if item is not None else None
+    return if_any(job_of, table.get(JobItem, keys.job(tenant, job_id), keys.JOB))
 
 
 def read_schedule(table: Table, tenant: str, job_id: str, schedule_id: str) -> Schedule | None:
@@ -284,12 +286,12 @@ def schedule_update_actions(schedule: Schedule, shards: int) -> list[Action]:
     """
     item = schedule_item(schedule, shards)
     item.schedule_id = schedule.id
-    names = (
+    return changes(
+        item,
         "shard next_run_at schedule_id sweep name timing policies active state state_reason generation ended_at"
         " planned_total last_planned_at first_at still_due off_times unreachable hooks payload_version attributes"
-        " modified_at"
+        " modified_at",
     )
-    return [assign(getattr(ScheduleItem, name), getattr(item, name)) for name in names.split()]
 
 
 def description_actions(schedule: Schedule) -> list[Action]:
@@ -297,9 +299,7 @@ def description_actions(schedule: Schedule) -> list[Action]:
 
     timing: the same rule may be written in another way.
     """
-    item = schedule_item(schedule, 1)
-    names = "name timing policies hooks payload_version attributes modified_at"
-    return [assign(getattr(ScheduleItem, name), getattr(item, name)) for name in names.split()]
+    return changes(schedule_item(schedule, 1), "name timing policies hooks payload_version attributes modified_at")
 
 
 def packed_actions(schedule: Schedule) -> list[Action]:

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Cancelled, Table
+from sweephand.store.dynamo.flat_models import Integer, UnicodeAttribute
 from sweephand.store.dynamo.table import Item
-from sweephand.store.jobs.directory_items import NumberItem, OrdinalItem
+from sweephand.store.jobs.directory import NumberItem
+
+
+class OrdinalItem(Item):
+    """A tenant's ordinal, stored twice: with the tenant, and by number in the stack's register."""
+
+    tenant = UnicodeAttribute()
+    ordinal = Integer()
 
 
 def read(table: Table, tenant: str) -> int | None:

@@ -9,16 +9,25 @@ from datetime import datetime
 from pynamodb.expressions.condition import Condition, size
 from pynamodb.expressions.update import Action
 
-from sweephand.domain.instants import epoch_ms, epoch_s, from_s, ms_if_any, s_if_any
+from sweephand.domain.instants import epoch_ms, epoch_s, from_s, ms_if_any
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import CLAIMABLE, TERMINAL, LostCall, Run, State
 from sweephand.domain.schedule import Lane
+from sweephand.errors import Unavailable
 from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Op, Refused, Table, Written
-from sweephand.store.dynamo.expressions import assign, every
-from sweephand.store.dynamo.table import AttemptItem, RunItem
-from sweephand.store.runs import counting
-from sweephand.store.runs.run_rows import NEEDS_ATTENTION, attention, item_of, key_of, lost_text, run_of, wake_actions
+from sweephand.store.dynamo.conditional import Op, Refused, Table, Written, if_any
+from sweephand.store.dynamo.expressions import add, assign, every, removal
+from sweephand.store.dynamo.table import AttemptItem, RunItem, StatsItem
+from sweephand.store.runs.run_rows import (
+    NEEDS_ATTENTION,
+    attention,
+    changes_of,
+    item_of,
+    key_of,
+    lost_text,
+    run_of,
+    wake_actions,
+)
 
 MOST_NOTES = 20
 TERMINAL_TEXTS = tuple(sorted(TERMINAL))
@@ -26,13 +35,11 @@ TERMINAL_TEXTS = tuple(sorted(TERMINAL))
 
 def run_in(refused: Refused) -> Run | None:
     """Returns the run that a refused write met."""
-    item = refused.read(RunItem)
-    return run_of(item) if item is not None else None
+    return if_any(run_of, refused.read(RunItem))
 
 
 def read(table: Table, tenant: str, owner: str, uuid: str) -> Run | None:
-    item = table.get(RunItem, keys.runs(tenant, owner), keys.run(uuid))
-    return run_of(item) if item is not None else None
+    return if_any(run_of, table.get(RunItem, keys.runs(tenant, owner), keys.run(uuid)))
 
 
 # Conditions: the named clauses of the protocol
@@ -127,12 +134,10 @@ def take_over(table: Table, run: Run, lease: Lease) -> Written | Refused:
 def _held_by(lease: Lease) -> list[Action]:
     return [
         assign(RunItem.state, State.TRIGGERED.value),
-        assign(RunItem.reason, None),
         assign(RunItem.owner, lease.owner),
         assign(RunItem.lease_until, epoch_ms(lease.until)),
         assign(RunItem.started_at, epoch_ms(lease.taken_at)),
-        assign(RunItem.attention_day, None),
-        assign(RunItem.attention_at, None),
+        *removal(RunItem, "reason attention_day attention_at"),
         *([assign(RunItem.flow_key, lease.flow_key)] if lease.flow_key else []),
     ]
 
@@ -146,7 +151,7 @@ def succeed(table: Table, run: Run) -> Written | Refused:
     The first report wins, with or without a lease.
     """
     if run.ends_late:
-        return counting.write(table, run, table.update_op("run", *key_of(run), _ending(run), NOT_TERMINAL), {}, ())
+        return _with_counts(table, run, table.update_op("run", *key_of(run), _ending(run), NOT_TERMINAL), {}, ())
     return table.update(*key_of(run), _ending(run), NOT_TERMINAL)
 
 
@@ -154,17 +159,17 @@ def finish(
     table: Table, run: Run, condition: Condition, counts: dict[str, int], attempts: Sequence[AttemptItem]
 ) -> Written | Refused:
     """Ends a run otherwise, with its counts and attempts, in one transaction. run: its new state."""
-    actions = [*_ending(run), assign(RunItem.max_attempts, run.max_attempts)]
+    actions = [*_ending(run), *changes_of(run, "max_attempts")]
     if run.state in NEEDS_ATTENTION:
         actions += attention(run)
-    return counting.write(table, run, table.update_op("run", *key_of(run), actions, condition), counts, attempts)
+    return _with_counts(table, run, table.update_op("run", *key_of(run), actions, condition), counts, attempts)
 
 
 def finish_from_outside(
     table: Table, run: Run, *, shards: int, lane: Lane, counts: dict[str, int]
 ) -> Written | Refused:
     """Ends a run without its lease (callback, cancel), if it has not ended. run: its new state, with its wake."""
-    return counting.write(table, run, end_from_outside_op(table, "run", run, shards=shards, lane=lane), counts, ())
+    return _with_counts(table, run, end_from_outside_op(table, "run", run, shards=shards, lane=lane), counts, ())
 
 
 def end_from_outside_op(table: Table, name: str, run: Run, *, shards: int, lane: Lane) -> Op:
@@ -204,7 +209,7 @@ def finish_without_attempt(
     counts: None if its schedule no longer has statistics.
     """
     put = table.put_op("run", item_of(run, shards=shards, lane=lane), ABSENT)
-    return table.carry_out(put) if counts is None else counting.write(table, run, put, counts, ())
+    return table.carry_out(put) if counts is None else _with_counts(table, run, put, counts, ())
 
 
 def wait(
@@ -222,28 +227,16 @@ def wait(
 
     run: its new state. lost: the call whose executor was lost.
     """
-    actions = [
-        assign(RunItem.state, run.state.value),
-        assign(RunItem.reason, run.reason.value if run.reason else None),
-        assign(RunItem.attempt, run.attempt),
-        assign(RunItem.not_before, ms_if_any(run.not_before)),
-        assign(RunItem.attempt_enqueued_at, ms_if_any(run.attempt_enqueued_at)),
-        assign(RunItem.deadline_at, ms_if_any(run.deadline_at)),
-        assign(RunItem.finished_at, ms_if_any(run.finished_at)),
-        assign(RunItem.http_status, run.http_status),
-        assign(RunItem.answer, run.answer),
-        assign(RunItem.message, run.message),
-        assign(RunItem.max_attempts, run.max_attempts),
-        assign(RunItem.task, run.task),
-        assign(RunItem.owner, None),
-        assign(RunItem.lease_until, None),
-        *attention(run),
-    ]
+    names = (
+        "state reason attempt not_before attempt_enqueued_at deadline_at finished_at http_status answer message"
+        " max_attempts task"
+    )
+    actions = [*changes_of(run, names), *removal(RunItem, "owner lease_until"), *attention(run)]
     if run.wake_at is not None:
         actions += wake_actions(run, run.wake_at, shards=shards, lane=lane)
     if lost is not None:
         actions.append(RunItem.lost_calls.add({lost_text(lost)}))
-    return counting.write(table, run, table.update_op("run", *key_of(run), actions, condition), counts, attempts)
+    return _with_counts(table, run, table.update_op("run", *key_of(run), actions, condition), counts, attempts)
 
 
 def tell_task(table: Table, run: Run, task: str) -> Written | Refused:
@@ -255,7 +248,7 @@ def tell_task(table: Table, run: Run, task: str) -> Written | Refused:
 
 def drop_wake(table: Table, run: Run) -> Written | Refused:
     """Removes the wake of an ended run after its effects are done; a reported message becomes the run's message."""
-    actions = [assign(RunItem.shard, None), assign(RunItem.sweep, None), assign(RunItem.next_run_at, None)]
+    actions = removal(RunItem, "shard sweep next_run_at")
     if run.reported is not None:
         actions += [assign(RunItem.message, run.message), assign(RunItem.reported, None)]
     return table.update(*key_of(run), actions, RunItem.state.is_in(*TERMINAL_TEXTS))
@@ -263,22 +256,11 @@ def drop_wake(table: Table, run: Run) -> Written | Refused:
 
 def _ending(run: Run) -> list[Action]:
     """Returns the change that ends a run. It leaves the wake, which an end without a lease sets for the effects."""
-    actions = [
-        assign(RunItem.state, run.state.value),
-        assign(RunItem.reason, run.reason.value if run.reason else None),
-        assign(RunItem.finished_at, ms_if_any(run.finished_at)),
-        assign(RunItem.http_status, run.http_status),
-        assign(RunItem.answer, run.answer),
-        assign(RunItem.message, run.message),
-        assign(RunItem.expires_at, s_if_any(run.expires_at)),
-        assign(RunItem.owner, None),
-        assign(RunItem.lease_until, None),
-        assign(RunItem.not_before, None),
-        assign(RunItem.deadline_at, None),
+    ends = "attention_day attention_at" if run.state is State.SUCCESS else ""
+    return [
+        *changes_of(run, "state reason finished_at http_status answer message expires_at"),
+        *removal(RunItem, f"owner lease_until not_before deadline_at {ends}"),
     ]
-    if run.state is State.SUCCESS:
-        actions += [assign(RunItem.attention_day, None), assign(RunItem.attention_at, None)]
-    return actions
 
 
 def pointer_to(run: Run) -> Pointer:
@@ -293,3 +275,62 @@ def pointer_to(run: Run) -> Pointer:
         generation=run.generation,
         decided=True,
     )
+
+
+# Counts of ends: added to the statistics in the transaction that makes an end happen only once
+
+LATE_TRIES = 3
+
+
+def _with_counts(
+    table: Table, run: Run, op: Op, counts: dict[str, int], attempts: Sequence[AttemptItem]
+) -> Written | Refused:
+    """Writes the run's own part, its counts and its attempts, all or none."""
+    rest = [table.put_op(f"attempt {item.attempt}", item) for item in attempts]
+    if run.ends_late:
+        return _end_late(table, run, op, counts, rest)
+    stats = [count_op(table, run, counts)] if counts else []
+    if not stats and not rest:
+        return table.carry_out(op)
+    done = table.transact([op, *stats, *rest])
+    return done if isinstance(done, Written) else done.refused["run"]
+
+
+def _end_late(table: Table, run: Run, op: Op, counts: dict[str, int], rest: Sequence[Op]) -> Written | Refused:
+    """Writes a late end, which totals may no longer find by counting rows, and counts it."""
+    for _ in range(LATE_TRIES):
+        late, same = late_ends(table, [run])
+        done = table.transact([op, count_op(table, run, {**counts, **late}, same), *rest])
+        if isinstance(done, Written):
+            return done
+        if "run" in done.refused:
+            return done.refused["run"]
+    raise Unavailable("too many concurrent changes to the statistics; try again")
+
+
+def late_ends(table: Table, runs: Sequence[Run]) -> tuple[dict[str, int], Condition | None]:
+    """Returns the counts of those runs (of one schedule) that end late, and the condition that settled_to is as read.
+
+    settled_total: those within the settled part. late_ends always increases, so that an audit that saw one of them open
+    cannot settle past it.
+    """
+    late = [run for run in runs if run.ends_late]
+    if not late:
+        return {}, None
+    there = table.get(StatsItem, *_key(late[0]))
+    settled_to = there.settled_to if there is not None else None
+    if settled_to is None:
+        return {"late_ends": len(late)}, StatsItem.settled_to.does_not_exist()
+    behind = sum(epoch_ms(run.planned_at) <= settled_to for run in late)
+    counts = {"late_ends": len(late), "settled_total": behind} if behind else {"late_ends": len(late)}
+    return counts, StatsItem.settled_to == settled_to
+
+
+def count_op(table: Table, run: Run, counts: dict[str, int], condition: Condition | None = None) -> Op:
+    """Returns the part of a transaction that adds to the statistics; never use it without a part that happens once."""
+    actions: list[Action] = [add(getattr(StatsItem, name), amount) for name, amount in counts.items()]
+    return table.update_op("stats", *_key(run), actions, condition)
+
+
+def _key(run: Run) -> tuple[str, str]:
+    return keys.job(run.tenant, run.job_id), keys.stats(run.schedule_id or run.job_id)

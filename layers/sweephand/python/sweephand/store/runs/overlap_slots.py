@@ -17,7 +17,7 @@ from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Cancelled, Op, Refused, Table, Written
 from sweephand.store.dynamo.expressions import Condition, assign, every
 from sweephand.store.dynamo.table import RunItem, SlotItem
-from sweephand.store.runs import counting, ledger, run_rows
+from sweephand.store.runs import ledger, run_rows
 
 
 def look(table: Table, run: Run) -> tuple[Slot, dict[str, Run]]:
@@ -103,9 +103,9 @@ def claim(table: Table, move: Move, *, shards: int, lane: Lane) -> Written | Can
         run_op = table.update_op("run", *run_rows.key_of(move.run), actions, claimable)
     ops = [run_op, _move_op(table, move.before, move.after)]
     ops += [ledger.end_from_outside_op(table, f"ended {old.uuid}", old, shards=shards, lane=lane) for old in move.ended]
-    late, same = counting.late_ends(table, move.ended)
+    late, same = ledger.late_ends(table, move.ended)
     if move.counts or late:
-        ops.append(counting.count_op(table, move.run, {**move.counts, **late}, same))
+        ops.append(ledger.count_op(table, move.run, {**move.counts, **late}, same))
     return table.transact(ops)
 
 

@@ -7,14 +7,14 @@ from datetime import datetime
 
 from pynamodb.expressions.update import Action
 
-from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, from_s_if_any
+from sweephand.domain.instants import epoch_ms, epoch_s, from_ms
 from sweephand.domain.occurrences.index_row import SweepText, WaitingRun, Waits
 from sweephand.domain.run import Kind, LostCall, Reason, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.ids import order_of, shard_of
 from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.expressions import assign
-from sweephand.store.dynamo.flat_models import SECONDS, Codec, Column, named, one_of
+from sweephand.store.dynamo.expressions import assign, changes
+from sweephand.store.dynamo.flat_models import SECONDS, TENANT, Codec, Column, named, of_key, one_of
 from sweephand.store.dynamo.table import RunItem
 
 NEEDS_ATTENTION = frozenset(set(State) - {State.SUCCESS, State.TRIGGERED, State.SCHEDULED})
@@ -38,6 +38,8 @@ _RUNS = Codec(
     Run,
     RunItem,
     {
+        "tenant": TENANT,
+        "uuid": of_key("sk", 1),
         "schedule_id": named("schedule"),
         "kind": one_of(Kind),
         "state": one_of(State),
@@ -46,27 +48,23 @@ _RUNS = Codec(
         "lost_calls": Column(_lost_calls, lambda calls: {lost_text(call) for call in calls}),
         "notes": Column(lambda notes: tuple(sorted(notes)), set),
         "chain": Column(frozenset, frozenset),
+        "wake_at": named("next_run_at", SECONDS),
     },
-    but="tenant uuid wake_at",
 )
+run_of = _RUNS.read
 
 
-def run_of(item: RunItem) -> Run:
-    return _RUNS.read(
-        item,
-        tenant=keys.parts(item.pk)[1],
-        uuid=keys.parts(item.sk)[1],
-        wake_at=from_s_if_any(item.next_run_at),
-    )
+def changes_of(run: Run, names: str) -> list[Action]:
+    """Sets these attributes of a run's row, separated by blanks; removes those without a value."""
+    return changes(_RUNS.item(key_of(run), run), names)
 
 
 def item_of(run: Run, *, shards: int, lane: Lane) -> RunItem:
     """Returns a new row. A wake puts it into the next-run index; a state in NEEDS_ATTENTION into `attention`."""
-    item = RunItem(pk=keys.runs(run.tenant, run.schedule_id or run.job_id), sk=keys.run(run.uuid), **_RUNS.write(run))
+    item = _RUNS.item(key_of(run), run)
     if run.wake_at is not None:
         item.shard = shard_of(run.uuid, shards)
         item.sweep = wake_text(run, lane)
-        item.next_run_at = epoch_s(run.wake_at)
     if run.state in NEEDS_ATTENTION:
         item.attention_day = keys.attention_day(run.tenant, run.planned_at)
         item.attention_at = order_of(run.uuid)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
 from datetime import datetime
 
-from sweephand.domain.instants import epoch_s, from_s
 from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Table
-from sweephand.store.dynamo.expressions import assign
+from sweephand.store.dynamo.conditional import Table, if_any
+from sweephand.store.dynamo.expressions import changes
+from sweephand.store.dynamo.flat_models import JSON, SECONDS, Codec, Column, to_json
 from sweephand.store.dynamo.table import AuditItem
 
 
@@ -33,27 +33,25 @@ class LastAudit:
     rests: tuple[Rest, ...] = ()
 
 
+_KEY = keys.STACK_AUDIT, keys.LAST
+_LAST = Codec(
+    LastAudit,
+    AuditItem,
+    {
+        "at": SECONDS,
+        "findings": JSON,
+        "rests": Column(
+            lambda text: tuple(Rest(*each) for each in json.loads(text)),
+            lambda rests: to_json([astuple(rest) for rest in rests]),
+        ),
+    },
+)
+
+
 def read(table: Table) -> LastAudit | None:
-    item = table.get(AuditItem, keys.STACK_AUDIT, keys.LAST)
-    if item is None:
-        return None
-    rests = tuple(Rest(*each) for each in json.loads(item.rests)) if item.rests else ()
-    return LastAudit(from_s(item.at), json.loads(item.findings), item.everything, rests)
+    return if_any(_LAST.read, table.get(AuditItem, *_KEY))
 
 
 def write(table: Table, last: LastAudit) -> None:
     """Writes the last audit. Of two concurrent audits the later one wins; the other's rest follows a day later."""
-    table.update(
-        keys.STACK_AUDIT,
-        keys.LAST,
-        [
-            assign(AuditItem.at, epoch_s(last.at)),
-            assign(AuditItem.findings, json.dumps(dict(last.findings), separators=(",", ":"))),
-            assign(AuditItem.everything, last.everything),
-            assign(AuditItem.rests, _packed(last.rests)),
-        ],
-    )
-
-
-def _packed(rests: Sequence[Rest]) -> str | None:
-    return json.dumps([[rest.part, rest.shard, rest.behind] for rest in rests]) if rests else None
+    table.update(*_KEY, changes(_LAST.item(_KEY, last), "at findings everything rests"))

@@ -7,7 +7,15 @@ from datetime import datetime
 from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Table
-from sweephand.store.tenants.key_items import CallbackKeyItem
+from sweephand.store.dynamo.flat_models import Integer, UnicodeAttribute
+from sweephand.store.dynamo.table import Item
+
+
+class CallbackKeyItem(Item):
+    """The key of callback tokens. sealed: Base64 of 32 bytes, encrypted as a secret of the stack's own."""
+
+    sealed = UnicodeAttribute()
+    created_at = Integer()
 
 
 def read(table: Table) -> tuple[str, datetime] | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pynamodb.expressions.condition import Condition
@@ -23,10 +23,11 @@ from sweephand.domain.collection import (
     Terms,
     Usage,
 )
-from sweephand.domain.instants import epoch_ms, from_ms, from_ms_if_any
+from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Op, Table
-from sweephand.store.dynamo.expressions import add, assign, every
+from sweephand.store.dynamo.conditional import Op, Table, if_any
+from sweephand.store.dynamo.expressions import add, assign, changes, every
+from sweephand.store.dynamo.flat_models import TENANT, Codec, Column, named, one_of, to_json
 from sweephand.store.dynamo.table import CollectionItem, Item, TenantItem
 from sweephand.store.tenants import usage
 
@@ -36,104 +37,71 @@ ABSENT: Condition = Item.pk.does_not_exist()
 # Tenants
 
 
-def tenant_of(item: TenantItem) -> Tenant:
-    """Reads a tenant from its own row; from the register, without applications, purge and off_times."""
-    applications = json.loads(item.applications) if item.applications else {}
-    return Tenant(
-        name=item.tenant,
-        state=TenantState(item.state),
-        description=item.description,
-        created_at=from_ms(item.created_at),
-        applications={name: _subscription(said) for name, said in applications.items()},
-        purge=item.purge,
-        pace=pace_of(item),
-        withheld=withheld_of(item),
-        created_by=item.created_by,
-        modified_at=from_ms_if_any(item.modified_at),
-        modified_by=item.modified_by,
-        off_times=item.off_times,
+def _applications(text: str) -> dict[str, Subscription]:
+    """Reads subscriptions: each an instant, as the first version stored it, or an instant and an actor."""
+    found = {name: [said] if isinstance(said, int) else said for name, said in json.loads(text).items()}
+    return {name: Subscription(from_ms(said[0]), *said[1:]) for name, said in found.items()}
+
+
+def _applications_text(applications: Mapping[str, Subscription]) -> str:
+    """Writes applications sorted by name, so that an unchanged value is written the same."""
+    return to_json(
+        {
+            name: epoch_ms(each.since) if each.by is None else [epoch_ms(each.since), each.by]
+            for name, each in sorted(applications.items())
+        }
     )
 
 
-def withheld_of(item: TenantItem) -> frozenset[str]:
-    return frozenset((item.withheld or "").split())
+_TENANTS = Codec(
+    Tenant,
+    TenantItem,
+    {
+        "name": named("tenant"),
+        "state": one_of(TenantState),
+        "applications": Column(_applications, _applications_text),
+        "withheld": Column(lambda text: frozenset(text.split()), lambda scopes: " ".join(sorted(scopes))),
+    },
+    but="pace",
+)
 
 
-def pace_of(item: TenantItem) -> Pace:
-    usual = Pace()
-    descendants = usual.descendants if item.descendants is None else item.descendants
-    return Pace(item.runs_per_minute, descendants)
+def tenant_of(item: TenantItem) -> Tenant:
+    """Reads a tenant from its own row; from the register, without applications, purge and off_times."""
+    descendants = Pace.descendants if item.descendants is None else item.descendants
+    return _TENANTS.read(item, pace=Pace(item.runs_per_minute, descendants))
 
 
-def _kept(pace: Pace) -> dict[str, int | None]:
-    """Returns the row's attributes: only those that differ from the default, so that a new default reaches others."""
-    descendants = None if pace.descendants == Pace.descendants else pace.descendants
-    return {"runs_per_minute": pace.runs_per_minute, "descendants": descendants}
-
-
-def _subscription(said: int | list[Any]) -> Subscription:
-    """Reads a subscription from the instant alone, as the first version stored it, or from instant and actor."""
-    return Subscription(from_ms(said)) if isinstance(said, int) else Subscription(from_ms(said[0]), said[1])
-
-
-def _applications_text(tenant: Tenant) -> str | None:
-    """Writes applications sorted by name, so that an unchanged value is written the same."""
-    found = {
-        name: epoch_ms(each.since) if each.by is None else [epoch_ms(each.since), each.by]
-        for name, each in sorted(tenant.applications.items())
-    }
-    return json.dumps(found, separators=(",", ":")) if found else None
-
-
-def _withheld_text(tenant: Tenant) -> str | None:
-    return " ".join(sorted(tenant.withheld)) or None
+def _item_of(tenant: Tenant) -> TenantItem:
+    """Returns the tenant's own row. Its pace has only what differs from the default, so a new default reaches it."""
+    pace = tenant.pace
+    return _TENANTS.item(
+        (keys.tenant(tenant.name), keys.TENANT),
+        tenant,
+        runs_per_minute=pace.runs_per_minute,
+        descendants=None if pace.descendants == Pace.descendants else pace.descendants,
+    )
 
 
 def read_tenant(table: Table, name: str) -> Tenant | None:
-    item = table.get(TenantItem, keys.tenant(name), keys.TENANT)
-    return tenant_of(item) if item else None
+    return if_any(tenant_of, table.get(TenantItem, keys.tenant(name), keys.TENANT))
 
 
 def tenant_ops(table: Table, tenant: Tenant) -> list[Op]:
     """Creates the tenant's own row, if absent, and its line in the stack's register."""
-
-    def item(pk: str, sk: str, applications: str | None = None) -> TenantItem:
-        return TenantItem(
-            pk=pk,
-            sk=sk,
-            tenant=tenant.name,
-            state=tenant.state.value,
-            description=tenant.description,
-            created_at=epoch_ms(tenant.created_at),
-            created_by=tenant.created_by,
-            withheld=_withheld_text(tenant),
-            applications=applications,
-            **_kept(tenant.pace),
-        )
-
-    own = item(keys.tenant(tenant.name), keys.TENANT, _applications_text(tenant))
-    return [
-        table.put_op("tenant", own, ABSENT),
-        table.put_op("register", item(keys.STACK_TENANTS, keys.part(tenant.name))),
-    ]
+    line = _item_of(replace(tenant, applications={}))
+    line.pk, line.sk = keys.STACK_TENANTS, keys.part(tenant.name)
+    return [table.put_op("tenant", _item_of(tenant), ABSENT), table.put_op("register", line)]
 
 
 def change_tenant_ops(table: Table, tenant: Tenant) -> list[Op]:
     """Writes what the provider changes to the tenant's row, unless it is being purged, and to the stack's register."""
-    pace = _kept(tenant.pace)
-    actions = [
-        assign(TenantItem.state, tenant.state.value),
-        assign(TenantItem.description, tenant.description),
-        assign(TenantItem.runs_per_minute, pace["runs_per_minute"]),
-        assign(TenantItem.descendants, pace["descendants"]),
-        assign(TenantItem.withheld, _withheld_text(tenant)),
-        assign(TenantItem.modified_at, None if tenant.modified_at is None else epoch_ms(tenant.modified_at)),
-        assign(TenantItem.modified_by, tenant.modified_by),
-    ]
-    own = [*actions, assign(TenantItem.off_times, tenant.off_times)]
+    item, names = _item_of(tenant), "state description runs_per_minute descendants withheld modified_at modified_by"
     return [
-        table.update_op("tenant", keys.tenant(tenant.name), keys.TENANT, own, _stays()),
-        table.update_op("register", keys.STACK_TENANTS, keys.part(tenant.name), actions, TenantItem.pk.exists()),
+        table.update_op("tenant", item.pk, item.sk, changes(item, f"{names} off_times"), _stays()),
+        table.update_op(
+            "register", keys.STACK_TENANTS, keys.part(tenant.name), changes(item, names), TenantItem.pk.exists()
+        ),
     ]
 
 
@@ -152,13 +120,12 @@ def stays_op(table: Table, name: str) -> Op:
 
 def subscribe_op(table: Table, before: Tenant, after: Tenant) -> Op:
     """Writes only the applications, if they are as read and the tenant is not being purged."""
-    actions = [assign(TenantItem.applications, _applications_text(after))]
-    condition = _stays() & _same_applications(before)
-    return table.update_op("tenant", keys.tenant(after.name), keys.TENANT, actions, condition)
+    item, condition = _item_of(after), _stays() & _same_applications(before)
+    return table.update_op("tenant", item.pk, item.sk, changes(item, "applications"), condition)
 
 
 def _same_applications(before: Tenant) -> Condition:
-    known = _applications_text(before)
+    known = _item_of(before).applications
     return TenantItem.applications == known if known else TenantItem.applications.does_not_exist()
 
 
@@ -186,121 +153,105 @@ def forget_tenant_ops(table: Table, name: str, operation_id: str) -> list[Op]:
 # Collections
 
 
+Conversion = tuple[Callable[[Any], Any], Callable[[Any], Any]]
+
+
+def _members(record: Callable[..., Any], names: Mapping[str, str]) -> Conversion:
+    """Returns the conversion of a record from and to JSON. names: JSON's member -> the record's field."""
+    return (
+        lambda said: record(**{names[name]: value for name, value in said.items()}),
+        lambda one: {name: getattr(one, field) for name, field in names.items() if getattr(one, field) is not None},
+    )
+
+
+_QUOTA = {"maxJobs": "max_jobs", "maxRunsPerJob": "max_runs_per_job", "minIntervalSeconds": "min_interval_s"}
+_RETENTION = {"runDays": "run_days", "endedJobDays": "ended_job_days"}
+_SETTINGS: Mapping[str, tuple[str, Conversion]] = {
+    "quota": ("quota", _members(Quota, _QUOTA)),
+    "retention": ("retention", _members(Retention, _RETENTION)),
+    "events": ("events", (Events, str)),
+    "defaults": ("defaults", (dict, dict)),
+    "callbackTimeoutSeconds": ("callback_timeout_s", (int, int)),
+    "redirects": ("redirects", (dict, dict)),
+    "flowKey": ("flow_key", (str, str)),
+}
+"""The members of the JSON `settings`: the field of a collection, and how it is read and written."""
+
+
+def _signing(text: str) -> tuple[SigningKey, ...]:
+    return tuple(SigningKey(key[0], from_ms(key[1]), *key[2:]) for key in json.loads(text))
+
+
+def _signing_text(signing: Sequence[SigningKey]) -> str:
+    """Writes keys as they were read: a key without a recorded creator has three members."""
+    return to_json([[key.id, epoch_ms(key.created_at), key.sealed, *([key.by] if key.by else [])] for key in signing])
+
+
+_COLLECTIONS = Codec(
+    Collection,
+    CollectionItem,
+    {"tenant": TENANT, "state": one_of(CollectionState), "signing": Column(_signing, _signing_text)},
+    but=" ".join(field for field, _ in _SETTINGS.values()),
+)
+
+
 def collection_of(item: CollectionItem) -> Collection:
     settings = json.loads(item.settings)
-    quota, retention = settings.get("quota", {}), settings.get("retention", {})
-    return Collection(
-        tenant=keys.parts(item.pk)[1],
-        name=item.name,
-        state=CollectionState(item.state),
-        quota=Quota(quota.get("maxJobs"), quota.get("maxRunsPerJob"), quota.get("minIntervalSeconds")),
-        retention=Retention(
-            retention.get("runDays", Retention.run_days), retention.get("endedJobDays", Retention.ended_job_days)
-        ),
-        events=Events(settings.get("events", Events.FAILURES)),
-        defaults=settings.get("defaults", {}),
-        callback_timeout_s=settings.get("callbackTimeoutSeconds"),
-        redirects=settings.get("redirects", {}),
-        flow_key=settings.get("flowKey"),
-        revision=item.revision,
-        job_count=item.job_count,
-        created_at=from_ms(item.created_at),
-        created_by=item.created_by,
-        modified_at=from_ms(item.modified_at),
-        modified_by=item.modified_by,
-        signing=tuple(SigningKey(*_signing(*key)) for key in json.loads(item.signing)) if item.signing else (),
-        off_times=item.off_times,
-    )
-
-
-def _signing(key_id: str, created_ms: int, sealed: str, by: str | None = None) -> tuple[str, datetime, str, str | None]:
-    return key_id, from_ms(created_ms), sealed, by
-
-
-def _signing_text(signing: Sequence[SigningKey]) -> str | None:
-    """Writes keys as they were read: a key without a recorded creator has three members."""
-    found = [[key.id, epoch_ms(key.created_at), key.sealed, *([key.by] if key.by else [])] for key in signing]
-    return json.dumps(found, separators=(",", ":")) if found else None
-
-
-def collection_item(collection: Collection) -> CollectionItem:
-    assert collection.created_at is not None
-    assert collection.modified_at is not None
-    return CollectionItem(
-        pk=keys.tenant(collection.tenant),
-        sk=keys.collection(collection.name),
-        name=collection.name,
-        state=collection.state.value,
-        settings=_settings_text(collection),
-        revision=collection.revision,
-        job_count=collection.job_count,
-        created_at=epoch_ms(collection.created_at),
-        created_by=collection.created_by,
-        modified_at=epoch_ms(collection.modified_at),
-        modified_by=collection.modified_by,
-    )
+    said = {field: read(settings[name]) for name, (field, (read, _)) in _SETTINGS.items() if name in settings}
+    return _COLLECTIONS.read(item, **said)
 
 
 def _settings_text(collection: Collection) -> str:
     """Writes the settings that differ from the defaults."""
     usual = Collection(collection.tenant, collection.name)
-    quota = {
-        "maxJobs": collection.quota.max_jobs,
-        "maxRunsPerJob": collection.quota.max_runs_per_job,
-        "minIntervalSeconds": collection.quota.min_interval_s,
-    }
-    retention = {"runDays": collection.retention.run_days, "endedJobDays": collection.retention.ended_job_days}
-    said: dict[str, Any] = {"quota": {name: value for name, value in quota.items() if value is not None}}
-    if collection.retention != usual.retention:
-        said["retention"] = retention
-    if collection.events is not usual.events:
-        said["events"] = collection.events.value
-    if collection.defaults:
-        said["defaults"] = dict(collection.defaults)
-    if collection.callback_timeout_s is not None:
-        said["callbackTimeoutSeconds"] = collection.callback_timeout_s
-    if collection.redirects:
-        said["redirects"] = dict(collection.redirects)
-    if collection.flow_key is not None:
-        said["flowKey"] = collection.flow_key
-    return json.dumps(said, separators=(",", ":"), ensure_ascii=False)
+    return to_json(
+        {
+            name: write(getattr(collection, field))
+            for name, (field, (_, write)) in _SETTINGS.items()
+            if getattr(collection, field) != getattr(usual, field)
+        }
+    )
+
+
+def _row_of(collection: Collection) -> CollectionItem:
+    key = keys.tenant(collection.tenant), keys.collection(collection.name)
+    return _COLLECTIONS.item(key, collection, settings=_settings_text(collection))
+
+
+_OF_A_RUN = "events retention signing callback_timeout_s redirects flow_key"
+"""The terms of a run that its collection has under the same names."""
 
 
 def read_terms(table: Table, tenant: str, collection: str) -> Terms:
     """Reads the terms of tenant and collection for a run, in one call. A missing row disables nothing."""
     tenant_key, collection_key = (keys.tenant(tenant), keys.TENANT), (keys.tenant(tenant), keys.collection(collection))
     rows = table.batch_get([tenant_key, collection_key])
-    active, purging, since, pace, found, withheld = True, False, None, Pace(), None, frozenset[str]()
-    off: str | None = None
+    terms, active = Terms(), True
     if tenant_key in rows:
-        item = TenantItem.from_raw_data(rows[tenant_key])
-        since, pace, off = from_ms(item.created_at), pace_of(item), item.off_times
-        withheld = withheld_of(item)
-        active, purging = item.state == TenantState.ACTIVE, item.state == TenantState.PURGING
-    if collection_key in rows:
-        found = collection_of(CollectionItem.from_raw_data(rows[collection_key]))
-    if found is None:
-        return Terms(active, active, purging, since, withheld, pace=pace, off_times=off)
-    return Terms(
+        own = tenant_of(TenantItem.from_raw_data(rows[tenant_key]))
+        active = own.state is TenantState.ACTIVE
+        terms = Terms(
+            enabled=active,
+            tenant_active=active,
+            purging=own.state is TenantState.PURGING,
+            tenant_since=own.created_at,
+            withheld=own.withheld,
+            pace=own.pace,
+            off_times=own.off_times,
+        )
+    if collection_key not in rows:
+        return terms
+    found = collection_of(CollectionItem.from_raw_data(rows[collection_key]))
+    return replace(
+        terms,
         enabled=active and found.state is CollectionState.ENABLED,
-        tenant_active=active,
-        purging=purging,
-        tenant_since=since,
-        withheld=withheld,
-        events=found.events,
-        retention=found.retention,
-        signing=found.signing,
-        callback_timeout_s=found.callback_timeout_s,
-        redirects=found.redirects,
-        flow_key=found.flow_key,
-        pace=pace,
-        off_times=" ".join(filter(None, [off, found.off_times])) or None,
+        off_times=" ".join(filter(None, [terms.off_times, found.off_times])) or None,
+        **{name: getattr(found, name) for name in _OF_A_RUN.split()},
     )
 
 
 def read_collection(table: Table, tenant: str, name: str) -> Collection | None:
-    item = table.get(CollectionItem, keys.tenant(tenant), keys.collection(name))
-    return collection_of(item) if item else None
+    return if_any(collection_of, table.get(CollectionItem, keys.tenant(tenant), keys.collection(name)))
 
 
 def read_with_usage(table: Table, tenant: str, name: str) -> tuple[Tenant | None, Collection | None, Usage]:
@@ -318,31 +269,22 @@ def read_with_usage(table: Table, tenant: str, name: str) -> tuple[Tenant | None
 
 
 def put_collection_op(table: Table, collection: Collection) -> Op:
-    return table.put_op("collection", collection_item(collection), ABSENT)
+    return table.put_op("collection", _row_of(collection), ABSENT)
 
 
 def change_collection_op(table: Table, collection: Collection, revision: int) -> Op:
     """Writes all but the job count, which the jobs' transactions own, at the revision that was read."""
-    assert collection.modified_at is not None
-    actions = [
-        assign(CollectionItem.state, collection.state.value),
-        assign(CollectionItem.settings, _settings_text(collection)),
-        assign(CollectionItem.revision, collection.revision),
-        assign(CollectionItem.modified_at, epoch_ms(collection.modified_at)),
-        assign(CollectionItem.modified_by, collection.modified_by),
-        assign(CollectionItem.off_times, collection.off_times),
-    ]
-    key = keys.tenant(collection.tenant), keys.collection(collection.name)
-    return table.update_op("collection", *key, actions, CollectionItem.revision == revision)
+    item = _row_of(collection)
+    actions = changes(item, "state settings revision modified_at modified_by off_times")
+    return table.update_op("collection", item.pk, item.sk, actions, CollectionItem.revision == revision)
 
 
 def change_signing_op(table: Table, before: Collection, signing: Sequence[SigningKey]) -> Op:
     """Writes only the keys that sign its jobs' calls, if they are as read."""
-    known, wanted = _signing_text(before.signing), _signing_text(signing)
+    known, item = _row_of(before).signing, _row_of(replace(before, signing=tuple(signing)))
     as_read = CollectionItem.signing == known if known else CollectionItem.signing.does_not_exist()
-    key = keys.tenant(before.tenant), keys.collection(before.name)
-    action = assign(CollectionItem.signing, wanted)
-    return table.update_op("collection", *key, [action], CollectionItem.pk.exists() & as_read)
+    condition = CollectionItem.pk.exists() & as_read
+    return table.update_op("collection", item.pk, item.sk, changes(item, "signing"), condition)
 
 
 def count_job_op(table: Table, collection: Collection, step: int) -> Op:

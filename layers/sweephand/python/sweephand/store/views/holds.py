@@ -16,7 +16,7 @@ from sweephand.store.dynamo.table import CollectionItem, SuspensionItem
 from sweephand.store.tenants import tenants as store
 
 with lazy():
-    from sweephand.store.flow_keys import flow_items
+    from sweephand.store.flow_keys import flow_keys
 
 Rows = Mapping[tuple[str, str], dict[str, Any]]
 
@@ -73,5 +73,5 @@ def _disabled_at(rows: Rows, tenant: str, collection: str | None) -> datetime | 
 
 def _paused_at(rows: Rows, tenant: str, flow_key: str) -> datetime | None:
     row = rows.get((keys.tenant(tenant), keys.flow_key(flow_key)))
-    item = None if row is None else flow_items.FlowKeyItem.from_raw_data(row)
+    item = None if row is None else flow_keys.FlowKeyItem.from_raw_data(row)
     return None if item is None or item.paused_at is None else from_ms(item.paused_at)

@@ -20,9 +20,11 @@ from sweephand.store.dynamo.table import Item, JobItem, ScheduleItem
 from sweephand.store.jobs import directory, jobs
 from sweephand.store.jobs.directory import (
     Block,
+    BlockItem,
+    DirectoryItem,
+    EntryItem,
 )
 from sweephand.store.jobs.directory import Entry as Entry  # noqa: PLC0414 - part of what is listed
-from sweephand.store.jobs.directory_items import BlockItem, DirectoryItem, EntryItem
 from sweephand.store.tenants import tenants as store
 from sweephand.store.views import tenants
 

@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from sweephand.domain.collection import Collection, Tenant, Usage
-from sweephand.domain.instants import from_ms, from_ms_if_any
 from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Table
+from sweephand.store.dynamo.conditional import Table, if_any
+from sweephand.store.dynamo.flat_models import Codec, Column, named
 from sweephand.store.dynamo.table import CollectionItem, CredentialItem, TenantItem
 from sweephand.store.index import next_run_index
 from sweephand.store.tenants import credentials as stored
@@ -40,6 +40,13 @@ class Listed:
     former_until: datetime | None = None
 
 
+_LISTED = Codec(
+    Listed,
+    CredentialItem,
+    {"id": named("credential_id"), "scopes": Column(lambda text: tuple(text.split()), " ".join)},
+)
+
+
 def tenants(table: Table, after: str | None, page: int) -> Iterator[Tenant]:
     """Yields all tenants by name, after `after`, from the stack's register, which only provider-level code reads."""
     sort = TenantItem.sk > keys.part(after) if after is not None else None
@@ -65,42 +72,17 @@ def callback_timeouts(table: Table, tenant: str, names: Iterable[str]) -> dict[s
 
 def collections(table: Table, tenant: str, after: str | None, page: int) -> Iterator[Collection]:
     """Yields a tenant's collections by name, after `after`."""
-    first = keys.collection(after) if after is not None else "COL#"
-    rows = table.query_all(
-        keys.tenant(tenant), CollectionItem.sk.between(first, "COL#\U0010ffff"), limit=page, consistent=True
-    )
-    for row in rows:
-        collection = store.collection_of(CollectionItem.from_raw_data(row))
-        if collection.name != after:
-            yield collection
+    found = table.listed(CollectionItem, keys.tenant(tenant), keys.collection, after, page)
+    return map(store.collection_of, found)
 
 
 def credentials(table: Table, tenant: str | None, after: str | None, page: int) -> Iterator[Listed]:
-    pk, first = stored.credential_key(tenant, after or "")
-    rows = table.query_all(pk, CredentialItem.sk.between(first, "CRED#~"), limit=page, consistent=True)
-    for row in rows:
-        item = CredentialItem.from_raw_data(row)
-        if item.credential_id != after:
-            yield _listed(item)
+    pk = stored.credential_key(tenant, "")[0]
+    return map(_LISTED.read, table.listed(CredentialItem, pk, keys.credential, after, page))
 
 
 def credential(table: Table, tenant: str | None, credential_id: str) -> Listed | None:
-    item = table.get(CredentialItem, *stored.credential_key(tenant, credential_id))
-    return None if item is None else _listed(item)
-
-
-def _listed(item: CredentialItem) -> Listed:
-    return Listed(
-        item.tenant,
-        item.credential_id,
-        item.name,
-        tuple(item.scopes.split()),
-        from_ms(item.created_at),
-        item.created_by,
-        from_ms_if_any(item.rotated_at),
-        item.rotated_by,
-        from_ms_if_any(item.former_until),
-    )
+    return if_any(_LISTED.read, table.get(CredentialItem, *stored.credential_key(tenant, credential_id)))
 
 
 def last_audit(table: Table) -> LastAudit | None:

@@ -19,7 +19,7 @@ from sweephand.facades.native.members.defaults import waits_of
 from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.lazy import lazy
-from sweephand.store.views import changes as views
+from sweephand.store.views import resources as views
 
 if TYPE_CHECKING:
     from sweephand.facades.native.members.stored_hooks import There
@@ -39,7 +39,7 @@ def list_all(ctx: Context) -> Answer:
     include = ctx.include(INCLUDES)
     limit, mark = ctx.page(lambda text: re.fullmatch("[1-9][0-9]{0,7}", text, re.ASCII) is not None)
     job = lookup.find_job(ctx.world, ctx.tenant, ctx.id("job"))
-    found = views.newest_first(ctx.world.table, ctx.tenant, job.id, int(mark[0]) if mark else None, limit + 1)
+    found = views.changes(ctx.world.table, ctx.tenant, job.id, int(mark[0]) if mark else None, limit + 1)
     entries = list(islice(found, limit + 1))
     shown = [_body(ctx, entry, with_before="before" in include) for entry in entries[:limit]]
     cursor = ctx.cursor(str(entries[limit - 1].revision)) if len(entries) > limit else None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from sweephand.actions.payloads import MAX_PAYLOAD
 from sweephand.domain.run import Kind, Reason, State, Status
+from sweephand.domain.runs.run_body import OF_ITS_JOB
+from sweephand.facades.native.members.job_members import JOB
 from sweephand.facades.native.members.json_schema import (
     Members,
     Schema,
@@ -81,6 +83,7 @@ _RUN: Members = {
     },
     "notes": items(TEXT),
     "expiresAt": or_null(INSTANT),
+    **{name: schema for name, schema in JOB.answer().items() if name in OF_ITS_JOB},
 }
 _MOVED_BY = or_null(
     answer(

@@ -15,7 +15,7 @@ from sweephand.flow.operations.verbs import KINDS
 from sweephand.flow.world import World
 from sweephand.ids import is_uuid
 from sweephand.lazy import lazy
-from sweephand.store.views import operations as views
+from sweephand.store.views import resources as views
 
 with lazy():
     from sweephand.facades.native.operations import export_results
@@ -30,7 +30,7 @@ def list_all(ctx: Context) -> Answer:
     """Newest first: all of them for who may read jobs, else those of the kinds that the caller may begin."""
     limit, mark = ctx.page(is_uuid)
     state, kind = ctx.choice("state", frozenset(OperationState)), ctx.choice("kind", frozenset(OperationKind))
-    rows = views.listed(ctx.world.table, _whose(ctx), mark[0] if mark else None, limit + 1)
+    rows = views.operations(ctx.world.table, _whose(ctx), mark[0] if mark else None, limit + 1)
     kept = (each for each in islice(rows, LOOKED_AT_MOST) if not _expired(ctx, each))
     shown = (each for each in kept if _may_see(ctx, each))
     found = (each for each in shown if state in {None, each.state} and kind in {None, each.kind})

@@ -24,7 +24,7 @@ from sweephand.flow.runs import run_lists
 from sweephand.flow.runs.run_lists import JobNames, Wanted
 from sweephand.flow.tenants import tenancy
 from sweephand.ids import is_uuid
-from sweephand.store.views import failures as views
+from sweephand.store.views import resources as views
 
 STATES = frozenset({"OPEN", "ARCHIVED", "RESOLVED"})
 MOST_GROUPS = 5_000

@@ -14,7 +14,7 @@ from sweephand.facades.native.shared import calendar_fields
 from sweephand.flow.calendars import calendars
 from sweephand.flow.job_parts.change_log import Operation
 from sweephand.flow.tenants import tenancy
-from sweephand.store.views import calendars as views
+from sweephand.store.views import resources as views
 
 _NUMBER = re.compile("[1-9][0-9]{0,7}", re.ASCII)
 
@@ -28,7 +28,7 @@ def create(ctx: Context) -> Answer:
 def list_all(ctx: Context) -> Answer:
     """By name, without their content."""
     limit, mark = ctx.page(shapes.is_plain)
-    page = list(islice(views.listed(ctx.world.table, ctx.tenant, mark[0] if mark else None, limit + 1), limit + 1))
+    page = list(islice(views.calendars(ctx.world.table, ctx.tenant, mark[0] if mark else None, limit + 1), limit + 1))
     cursor = ctx.cursor(page[limit - 1].name) if len(page) > limit else None
     return Answer(200, {"items": [calendar_fields.listed(each) for each in page[:limit]], "nextCursor": cursor})
 

@@ -27,7 +27,7 @@ from sweephand.facades.native.members.schema_words import (
     TEXT,
 )
 from sweephand.facades.native.shared import flow_key_fields as fields
-from sweephand.store.views.flow_keys import MOST_CIRCUITS, MOST_COUNTED
+from sweephand.store.views.resources import MOST_CIRCUITS, MOST_COUNTED
 
 _RATE: Members = {
     "limit": whole(1, fields.MOST_CALLS),

@@ -13,7 +13,7 @@ from sweephand.facades.native.context import Context
 from sweephand.facades.native.shared import flow_key_fields
 from sweephand.flow.flow_keys import flow_key_changes
 from sweephand.flow.tenants import tenancy
-from sweephand.store.views import flow_keys as views
+from sweephand.store.views import resources as views
 
 
 def create(ctx: Context) -> Answer:
@@ -25,7 +25,7 @@ def create(ctx: Context) -> Answer:
 def list_all(ctx: Context) -> Answer:
     """By name, without how things stand under them."""
     limit, mark = ctx.page(shapes.is_plain)
-    page = list(islice(views.listed(ctx.world.table, ctx.tenant, mark[0] if mark else None, limit + 1), limit + 1))
+    page = list(islice(views.flow_keys(ctx.world.table, ctx.tenant, mark[0] if mark else None, limit + 1), limit + 1))
     cursor = ctx.cursor(page[limit - 1].name) if len(page) > limit else None
     return Answer(200, {"items": [flow_key_fields.listed(each) for each in page[:limit]], "nextCursor": cursor})
 
