@@ -182,7 +182,7 @@ from datetime import UTC, datetime
 
 from sweephand.domain.run import Kind, State
 from sweephand.domain.runs.run_action import new_run
-from sweephand.domain.runs.run_body import run_body
+from sweephand.domain.runs.run_file import run_body
 from sweephand.domain.schedule import Lane
 from sweephand.facades.native.members.job_members import job_body, job_draft
 from sweephand.facades.native.openapi.schemas import SCHEMAS

@@ -14,6 +14,7 @@ from sweephand.domain.members import fields
 from sweephand.domain.members.json_text import dumps
 from sweephand.domain.run import AWAITING_RESULT, Attempt, Kind, LostCall, Reason, Run, State
 from sweephand.domain.runs import settlement
+from sweephand.domain.runs.run_action import FROM_ITS_JOB
 
 
 class Format(StrEnum):
@@ -77,6 +78,15 @@ def _cell(value: Any) -> Any:
 MILLISECOND = timedelta(milliseconds=1)
 
 
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.title, others))
+
+
+OF_ITS_JOB = {_camel(name): name for name in sorted(FROM_ITS_JOB) if name != "tenant"}
+"""The members that a run has from its job, shown as the job has them: their attributes by their names."""
+
+
 def run_body(run: Run, attempts: Sequence[Attempt] = (), *, job_name: str | None) -> dict[str, Any]:
     """Returns a run as JSON.
 
@@ -111,6 +121,7 @@ def run_body(run: Run, attempts: Sequence[Attempt] = (), *, job_name: str | None
         "attempts": attempt_bodies(run, attempts),
         "notes": list(run.notes),
         "expiresAt": None if run.expires_at is None else text(run.expires_at),
+        **{member: getattr(run, name) for member, name in OF_ITS_JOB.items()},
     }
 
 

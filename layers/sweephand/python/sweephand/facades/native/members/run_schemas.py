@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sweephand.actions.payloads import MAX_PAYLOAD
 from sweephand.domain.run import Kind, Reason, State, Status
-from sweephand.domain.runs.run_body import OF_ITS_JOB
+from sweephand.domain.runs.run_file import OF_ITS_JOB
 from sweephand.facades.native.members.job_members import JOB
 from sweephand.facades.native.members.json_schema import (
     Members,
