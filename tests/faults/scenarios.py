@@ -36,7 +36,6 @@ from sweephand.flow.jobs import change, drafts, lookup
 from sweephand.flow.jobs.change import Wish
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.manual import manual, rerun
-from sweephand.flow.manual.manual import run_unless_active
 from sweephand.flow.operations import verbs as operations
 from sweephand.flow.runs import edits, results
 from sweephand.flow.tenants import access, signing, subscriptions, tenancy
@@ -377,7 +376,7 @@ class ByHandUnlessActive(Scenario):
         at.go_to(1.2)
         for _ in range(2):
             once = at.key()
-            at.ask(lambda once=once: run_unless_active(at.scene.world, TENANT, job.job.id, None, once))
+            at.ask(lambda once=once: manual.run_now(at.scene.world, TENANT, job.job.id, None, once, unless_active=True))
             at.go(90)
 
     def check(self, at: Play) -> None:

@@ -69,7 +69,7 @@ ORDERINGS = {
         "error-action", "store/runs/ledger.claim_first put", then="flow/runs/chained_runs.start_reaction send_one"
     ),
     "manual-row-before-message": _ordering(
-        "by-hand", "flow/manual/manual.start transact", then="flow/runs/chained_runs.send send_one"
+        "by-hand", "flow/manual/manual._start transact", then="flow/runs/chained_runs.send send_one"
     ),
     "result-before-pointer": _ordering("cancel", *ENDS, then="flow/runs/results.end_from_outside send_one"),
     "line-before-taking-out": _ordering(

@@ -64,8 +64,8 @@ BROKEN = {
     ),
     "manual-row-before-message": TooEarly(
         "flow/manual/manual.py",
-        "run_now",
-        "start(world, job, run, start_ops(world, job, run, once, edit))",
+        "_start",
+        "world.table.transact(ops)",
         "send(world, run, drafts.lane_of(job))",
     ),
     "result-before-pointer": TooEarly(

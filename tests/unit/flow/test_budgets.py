@@ -144,7 +144,7 @@ def test_each_occurrence_has_a_budget_of_its_own(there: Stage) -> None:
 def test_a_rerun_adds_nothing_to_the_budget_of_the_run_that_it_repeats(there: Stage) -> None:
     pace(there, descendants=5)
     first = doubling(there, 6)
-    root_id = manual.run_now(there.world, TENANT, first.job.id, None, None)
+    root_id = manual.run_now(there.world, TENANT, first.job.id, None, None).run_id
     there.run(600)
     before = everything(there)
 

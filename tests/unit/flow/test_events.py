@@ -175,7 +175,7 @@ def test_a_cancel_is_no_news_for_who_watches_for_failures(stage: Stage, choice: 
     planned = stage.create(ALL_BUT_RUNS)
     stage.tell(choice)
     stage.endpoint.answer = ACCEPTED
-    run_id = manual.run_now(stage.world, TENANT, planned.job.id, None, None)
+    run_id = manual.run_now(stage.world, TENANT, planned.job.id, None, None).run_id
     stage.deliver_all()
 
     results.cancel(stage.world, TENANT, planned.job.id, run_id.partition("_")[2])

@@ -128,7 +128,7 @@ def test_a_manual_run_and_a_reported_result_have_their_hooks_too(stage: Stage) -
 
     stage.endpoint.script = [ACCEPTED]
     planned = job(stage, {"at": "2199-01-01T00:00:00Z"}, action=stage.action(outcome={"on202": "wait"}))
-    run_id = manual.run_now(stage.world, TENANT, planned.job.id, None, None)
+    run_id = manual.run_now(stage.world, TENANT, planned.job.id, None, None).run_id
     stage.deliver_all()
 
     results.record(stage.world, TENANT, planned.job.id, run_id.partition("_")[2], success=False, message=None)

@@ -21,7 +21,7 @@ TRANSACTION = "dynamodb.TransactWriteItems"
 
 def start(stage: Stage, planned: Planned, key: str | None = None, *, schedule: bool = False, digest: str = "") -> str:
     schedule_id = planned.schedules[0].id if schedule else None
-    return manual.run_now(stage.world, TENANT, planned.job.id, schedule_id, Once(key, digest) if key else None)
+    return manual.run_now(stage.world, TENANT, planned.job.id, schedule_id, Once(key, digest) if key else None).run_id
 
 
 def test_a_manual_run_can_be_read_at_once_and_runs_at_once(stage: Stage) -> None:

@@ -72,7 +72,7 @@ def cancel(stage: Stage, run: Run) -> None:
 
 
 def start(stage: Stage, planned: Planned) -> str:
-    return manual.run_now(stage.world, TENANT, planned.job.id, planned.schedules[0].id, None)
+    return manual.run_now(stage.world, TENANT, planned.job.id, planned.schedules[0].id, None).run_id
 
 
 def stands(stage: Stage, planned: Planned) -> list[tuple[State, Reason | None]]:

@@ -11,7 +11,7 @@ from sweephand.domain.run import Kind, State
 from sweephand.flow.idempotency import Once
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.manual import manual
-from sweephand.flow.manual.manual import Answered, run_unless_active
+from sweephand.flow.manual.manual import Answered
 from sweephand.flow.runs import results
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage
@@ -24,7 +24,7 @@ NEVER = {"at": "2199-01-01T00:00:00Z"}
 def ask(stage: Stage, planned: Planned, schedule: int | None = None, key: Once | None = None) -> Answered:
     """schedule: its place among the job's; None: a run of the job itself."""
     owner = None if schedule is None else planned.schedules[schedule].id
-    return run_unless_active(stage.world, TENANT, planned.job.id, owner, key)
+    return manual.run_now(stage.world, TENANT, planned.job.id, owner, key, unless_active=True)
 
 
 def manual_runs(stage: Stage, owner: str) -> list[State]:
@@ -79,8 +79,8 @@ def test_a_run_of_one_schedule_does_not_hold_up_another(stage: Stage) -> None:
 
 def test_a_plain_manual_run_is_active_too_and_is_never_dropped_itself(stage: Stage) -> None:
     planned = stage.create(NEVER)
-    first = manual.run_now(stage.world, TENANT, planned.job.id, None, None)
-    second = manual.run_now(stage.world, TENANT, planned.job.id, None, None)
+    first = manual.run_now(stage.world, TENANT, planned.job.id, None, None).run_id
+    second = manual.run_now(stage.world, TENANT, planned.job.id, None, None).run_id
 
     assert first != second
     assert ask(stage, planned).run_id in {first, second}

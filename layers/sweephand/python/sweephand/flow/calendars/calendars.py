@@ -12,7 +12,8 @@ from sweephand.domain.calendar import Calendar, Version, reference_of
 from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.occurrences.index_row import WAKE
 from sweephand.domain.schedule import Lane
-from sweephand.errors import Conflict, InvalidRequest, NotFound, PreconditionFailed, Unavailable
+from sweephand.errors import Conflict, InvalidRequest, NotFound, Unavailable
+from sweephand.flow.concurrency import Moved, require_revision, until_unmoved
 from sweephand.flow.jobs.change import follow_calendars
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
@@ -21,12 +22,10 @@ from sweephand.store.dynamo.conditional import Cancelled, Refused
 from sweephand.store.tenants import tenants
 from sweephand.store.views import resources
 
-TRIES = 5
-
 
 def create(world: World, wanted: Calendar, actor: str | None) -> Calendar:
     """Creates a calendar. Raises Conflict(NAME_TAKEN)."""
-    now = _ms(world.clock.now())
+    now = world.clock.now()
     calendar = replace(wanted, created_at=now, modified_at=now, version=1)
     calendar = replace(calendar, reference=reference_of(calendar))
     stays = tenants.stays_op(world.table, wanted.tenant)
@@ -68,26 +67,25 @@ def content_of(world: World, tenant: str, reference: str) -> Mapping[str, Any]:
     return content
 
 
+@until_unmoved("changes to this calendar")
 def change(
     world: World, tenant: str, name: str, edit: Callable[[Calendar], Calendar], if_match: int | None, actor: str | None
 ) -> Calendar:
     """Writes the next version, which the schedules that name it then follow; an edit without effect writes nothing."""
-    for _ in range(TRIES):
-        before = find(world, tenant, name)
-        if if_match is not None and before.version != if_match:
-            raise PreconditionFailed(f"the calendar is at version {before.version}")
-        wanted = edit(before)
-        if (wanted.content, wanted.description) == (before.content, before.description):
-            return before
-        after = replace(wanted, version=before.version + 1, modified_at=_ms(world.clock.now()))
-        if wanted.content != before.content:
-            after = replace(after, reference=reference_of(after), replanning=True)
-        ops = store.change_ops(world.table, before, after, actor, world.settings.shards)
-        if not isinstance(world.table.transact(ops), Cancelled) or _is_written(world, after):
-            if after.reference != before.reference:
-                begin(world, tenant, name)
-            return after
-    raise Unavailable("too many concurrent changes to this calendar; try again")
+    before = find(world, tenant, name)
+    require_revision(if_match, before.version, "the calendar is at version")
+    wanted = edit(before)
+    if (wanted.content, wanted.description) == (before.content, before.description):
+        return before
+    after = replace(wanted, version=before.version + 1, modified_at=world.clock.now())
+    if wanted.content != before.content:
+        after = replace(after, reference=reference_of(after), replanning=True)
+    ops = store.change_ops(world.table, before, after, actor, world.settings.shards)
+    if isinstance(world.table.transact(ops), Cancelled) and not _is_written(world, after):
+        raise Moved
+    if after.reference != before.reference:
+        begin(world, tenant, name)
+    return after
 
 
 def _is_written(world: World, after: Calendar) -> bool:
@@ -99,8 +97,7 @@ def _is_written(world: World, after: Calendar) -> bool:
 def delete(world: World, tenant: str, name: str, if_match: int | None) -> None:
     """Deletes a calendar. Raises Conflict while schedules name it."""
     before = find_head(world, tenant, name)
-    if if_match is not None and before.version != if_match:
-        raise PreconditionFailed(f"the calendar is at version {before.version}")
+    require_revision(if_match, before.version, "the calendar is at version")
     now = world.clock.now()
     if not before.users:
         for version in resources.versions(world.table, tenant, name, before.version, 25):
@@ -110,11 +107,6 @@ def delete(world: World, tenant: str, name: str, if_match: int | None) -> None:
             return
     some = list(islice(store.users(world.table, tenant, name, None, 3), 3))
     raise Conflict(f"schedules of these jobs name it: {', '.join(some)}" if some else "it was changed meanwhile")
-
-
-def _ms(instant: datetime) -> datetime:
-    """Rounds down to milliseconds, the precision of the table."""
-    return instant.replace(microsecond=instant.microsecond // 1000 * 1000)
 
 
 STRETCH_S = 10.0

@@ -16,7 +16,8 @@ from sweephand.domain.failure import Archived, Failure, Group, Note, Redirect, s
 from sweephand.domain.job import DEFAULT_COLLECTION, Job
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import FAILED, Run
-from sweephand.errors import Conflict, InvalidRequest, NotFound, Unavailable
+from sweephand.errors import Conflict, InvalidRequest, NotFound
+from sweephand.flow.concurrency import TRIES, Moved, too_many, until_unmoved
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.store.dynamo.conditional import Refused
@@ -41,7 +42,6 @@ CLOSE_ENOUGH = timedelta(seconds=30)
 """A storm of failures writes its group twice a minute, not for each failure."""
 MOST_COUNTED = 100_000
 MOST_NOTES = 20
-TRIES = 5
 PAGE = 500
 
 
@@ -75,7 +75,7 @@ def _note_group(world: World, run: Run, fresh: Group) -> None:
         if not isinstance(store.begin_group(table, fresh, now + LOOK, world.settings.shards), Refused):
             return
         group = fresh
-    raise Unavailable("too many concurrent changes to this group of errors; try again")
+    raise too_many("changes to this group of errors")
 
 
 def with_group(world: World, run: Run, job: Job | None) -> None:
@@ -200,13 +200,13 @@ def _set_run(world: World, group: Group, owner: str, uuid: str, archived: Archiv
     return replace(there, archived=archived)
 
 
+@until_unmoved("changes to this group of errors")
 def _change(world: World, tenant: str, group_id: str, edit: Callable[[Group], Group]) -> Group:
-    for _ in range(TRIES):
-        before = find(world, tenant, group_id)
-        after = edit(before)
-        if not isinstance(store.change_group(world.table, before, after), Refused):
-            return replace(after, revision=before.revision + 1)
-    raise Unavailable("too many concurrent changes to this group of errors; try again")
+    before = find(world, tenant, group_id)
+    after = edit(before)
+    if isinstance(store.change_group(world.table, before, after), Refused):
+        raise Moved
+    return replace(after, revision=before.revision + 1)
 
 
 # Redirects

@@ -10,7 +10,8 @@ from sweephand.domain.flow_keys.flow_keys import FlowKey
 from sweephand.domain.job import Pause
 from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.schedule import Lane
-from sweephand.errors import Conflict, NotFound, PreconditionFailed, Unavailable
+from sweephand.errors import Conflict, NotFound, Unavailable
+from sweephand.flow.concurrency import Moved, require_revision, until_unmoved
 from sweephand.flow.flow_keys import turnstiles
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
@@ -18,12 +19,10 @@ from sweephand.store.dynamo.conditional import Cancelled
 from sweephand.store.flow_keys import circuits
 from sweephand.store.flow_keys import flow_keys as store
 
-TRIES = 5
-
 
 def create(world: World, wanted: FlowKey, actor: str | None = None) -> FlowKey:
     """Creates a flow key. Raises Conflict(NAME_TAKEN)."""
-    now = _ms(world.clock.now())
+    now = world.clock.now()
     key = replace(wanted, created_at=now, created_by=actor, modified_at=now)
     done = world.table.transact(store.create_ops(world.table, key, turnstiles.new_turn(world)))
     if isinstance(done, Cancelled) and store.find(world.table, key.tenant, key.name) != key:
@@ -39,6 +38,7 @@ def find(world: World, tenant: str, name: str) -> FlowKey:
     return key
 
 
+@until_unmoved("changes to this flow key")
 def change(
     world: World,
     tenant: str,
@@ -48,21 +48,19 @@ def change(
     actor: str | None = None,
 ) -> FlowKey:
     """Changes a flow key, from the next call on. Waiting runs are called again under the new terms."""
-    for _ in range(TRIES):
-        before = find(world, tenant, name)
-        if if_match is not None and before.revision != if_match:
-            raise PreconditionFailed(f"the flow key is at revision {before.revision}")
-        wanted = edit(before)
-        if wanted == before:
-            return before
-        after = replace(wanted, revision=before.revision + 1, modified_at=_ms(world.clock.now()), modified_by=actor)
-        ops = store.change_ops(world.table, before, after, turnstiles.new_turn(world))
-        if not isinstance(world.table.transact(ops), Cancelled) or _is_written(world, after):
-            if before.circuit is not None and after.circuit is None:
-                circuits.forget_circuits(world.table, tenant, name)
-            _call(world, tenant, name)
-            return after
-    raise Unavailable("too many concurrent changes to this flow key; try again")
+    before = find(world, tenant, name)
+    require_revision(if_match, before.revision, "the flow key is at revision")
+    wanted = edit(before)
+    if wanted == before:
+        return before
+    after = replace(wanted, revision=before.revision + 1, modified_at=world.clock.now(), modified_by=actor)
+    ops = store.change_ops(world.table, before, after, turnstiles.new_turn(world))
+    if isinstance(world.table.transact(ops), Cancelled) and not _is_written(world, after):
+        raise Moved
+    if before.circuit is not None and after.circuit is None:
+        circuits.forget_circuits(world.table, tenant, name)
+    _call(world, tenant, name)
+    return after
 
 
 def _is_written(world: World, after: FlowKey) -> bool:
@@ -83,7 +81,7 @@ def _call(world: World, tenant: str, name: str) -> None:
 
 def paused(key: FlowKey, now: datetime, note: str | None) -> FlowKey:
     """Returns the key paused. A key that is already paused keeps its instant; its note may change."""
-    since = key.pause.since if key.pause else _ms(now)
+    since = key.pause.since if key.pause else now
     return replace(key, pause=Pause(since, note))
 
 
@@ -94,8 +92,7 @@ def resumed(key: FlowKey) -> FlowKey:
 def delete(world: World, tenant: str, name: str, if_match: int | None) -> None:
     """Deletes a flow key. Raises Conflict while jobs or collections name it, or runs wait under it."""
     before = find(world, tenant, name)
-    if if_match is not None and before.revision != if_match:
-        raise PreconditionFailed(f"the flow key is at revision {before.revision}")
+    require_revision(if_match, before.revision, "the flow key is at revision")
     if not before.users:
         if _still_waited(world, tenant, name):
             raise Conflict("runs still wait under it: try again in a minute, and resume it if it is paused")
@@ -114,8 +111,3 @@ def _still_waited(world: World, tenant: str, name: str) -> bool:
         return False
     _call(world, tenant, name)
     return True
-
-
-def _ms(instant: datetime) -> datetime:
-    """Rounds down to milliseconds, the precision of the table."""
-    return instant.replace(microsecond=instant.microsecond // 1000 * 1000)

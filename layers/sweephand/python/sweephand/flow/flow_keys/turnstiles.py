@@ -9,7 +9,7 @@ from threading import Lock
 
 from sweephand.domain.flow_keys import flow_keys
 from sweephand.domain.flow_keys.flow_keys import Answer, Ask, Go, Turnstile
-from sweephand.errors import Unavailable
+from sweephand.flow.concurrency import too_many
 from sweephand.flow.world import World
 from sweephand.store.dynamo.conditional import Refused
 from sweephand.store.flow_keys import flow_keys as store
@@ -85,7 +85,7 @@ def move(world: World, key: Name, asks: Sequence[Ask]) -> list[Answer]:
             return answers  # this very move, its answer lost
         if tries:
             world.clock.sleep(world.chance.uniform(0.0, min(0.2, 0.005 * 2**tries)))
-    raise Unavailable("too many concurrent calls under this flow key; try again")
+    raise too_many("calls under this flow key")
 
 
 def new_turn(world: World) -> str:

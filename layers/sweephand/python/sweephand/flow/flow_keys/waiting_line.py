@@ -10,7 +10,7 @@ from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.run import Run
 from sweephand.domain.runs import admission
 from sweephand.domain.schedule import Lane
-from sweephand.errors import Unavailable
+from sweephand.flow.concurrency import Moved, until_unmoved
 from sweephand.flow.flow_keys import turnstiles
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
@@ -23,7 +23,6 @@ from sweephand.store.runs import gate, ledger
 PAGE = 100
 PAGES = 5
 MOST_SEEN = 5_000
-TRIES = 10
 
 
 def look(world: World, pointer: Pointer) -> None:
@@ -31,35 +30,33 @@ def look(world: World, pointer: Pointer) -> None:
     call_next(world, pointer.tenant, pointer.run)
 
 
+@until_unmoved("calls of this line", 10, wait_s=0.005)
 def call_next(world: World, tenant: str, name: str) -> None:
     """Calls the runs that have a turn soon, each for the instant of its turn.
 
     If two processes call at once, the one whose write is refused reads again. Raises Unavailable.
     """
-    for tries in range(TRIES):
-        stile = store.read_stile(world.table, tenant, name)
-        if stile is None or stile.wake_at is None:
-            return
-        now = world.clock.now()
-        shut = _shut(world, stile)
-        if flow_key_lines.wakes(stile, now):
-            _see_off(world, stile, shut, now)
-        elif stile.terms.paused:
-            return
-        entries: Entries = {}
-        if stile.terms.paused:
-            calls = flow_key_lines.Calls(flow_key_lines.rest(stile, now))
-        else:
-            entries, line = _line(world, stile, shut, now)
-            calls = flow_key_lines.call(stile, line, shut, now)
-        if not entries and not lines.line(world.table, stile, "", "", 1):
-            calls = flow_key_lines.Calls(flow_keys.empty(stile))
-        met = store.move(world.table, stile, calls.stile, turnstiles.new_turn(world), shards=world.settings.shards)
-        if not isinstance(met, Refused):
-            _send(world, stile, entries, calls)
-            return
-        world.clock.sleep(world.chance.uniform(0.0, min(0.2, 0.005 * 2**tries)))
-    raise Unavailable("too many concurrent calls of this line; try again")
+    stile = store.read_stile(world.table, tenant, name)
+    if stile is None or stile.wake_at is None:
+        return
+    now = world.clock.now()
+    shut = _shut(world, stile)
+    if flow_key_lines.wakes(stile, now):
+        _see_off(world, stile, shut, now)
+    elif stile.terms.paused:
+        return
+    entries: Entries = {}
+    if stile.terms.paused:
+        calls = flow_key_lines.Calls(flow_key_lines.rest(stile, now))
+    else:
+        entries, line = _line(world, stile, shut, now)
+        calls = flow_key_lines.call(stile, line, shut, now)
+    if not entries and not lines.line(world.table, stile, "", "", 1):
+        calls = flow_key_lines.Calls(flow_keys.empty(stile))
+    met = store.move(world.table, stile, calls.stile, turnstiles.new_turn(world), shards=world.settings.shards)
+    if isinstance(met, Refused):
+        raise Moved
+    _send(world, stile, entries, calls)
 
 
 def _see_off(world: World, stile: flow_keys.Turnstile, shut: dict[str, datetime], now: datetime) -> None:

@@ -14,7 +14,8 @@ from sweephand.domain.jobs.job_state import Entry
 from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.occurrences.index_row import Waits
 from sweephand.domain.schedule import Lane, Schedule
-from sweephand.errors import PreconditionFailed, QuotaExceeded, Unavailable
+from sweephand.errors import QuotaExceeded, Unavailable
+from sweephand.flow.concurrency import TRIES, Moved, require_revision, too_many
 from sweephand.flow.job_parts import clean_up_rows, quotas
 from sweephand.flow.job_parts.change_log import BY_SERVICE, By, Operation, Step, entry
 from sweephand.flow.jobs import completion, creation, drafts, large_changes, lookup, new_schedules, requested, steps
@@ -43,7 +44,6 @@ TRIED_S = 9.0
 """No further try begins after this time if others keep changing the job: a request has 14 s, cold start included."""
 LASTS = timedelta(seconds=3)
 SHORTEST_WAIT_S, LONGEST_WAIT_S = 0.02, 0.5
-TRIES = 5
 TRIES_MOST = 40
 
 Edit = Callable[[Planned, Mapping[str, Payload]], JobDraft]
@@ -163,17 +163,12 @@ def _retried(
             if planned.job.open_change is not None:
                 large_changes.finish(world, planned.job)
                 planned = lookup.find(world, tenant, job_id)
-            if if_match is not None and planned.job.revision != if_match:
-                raise PreconditionFailed(f"the job is at revision {planned.job.revision}")
+            require_revision(if_match, planned.job.revision)
             try:
                 return step(planned)
-            except _CameBetween:
+            except Moved:
                 turns.wait(until)
-    raise Unavailable("too many concurrent changes to this job; try again")
-
-
-class _CameBetween(Exception):
-    """Another writer has changed what was read."""
+    raise too_many("changes to this job")
 
 
 def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
@@ -197,7 +192,7 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
     many = len(carried.ops) + len(calendar_ops) + 2 * first > IN_JOBS_TRANSACTION
     if first and not many:
         steps.let_go(world, carried)
-        raise _CameBetween
+        raise Moved
     if many:
         after = replace(after, open_change=after.revision)
         schedule_ops = large_changes.start_ops(world, after, steps_to_do, wanted.resumed_at)
@@ -298,7 +293,7 @@ def _explain(world: World, wanted: Entry, refused: Cancelled, seen: Usage) -> No
             raise tenancy.full(world, after)
         if quotas.is_exceeded(refused, seen):
             raise quotas.exceeded(seen, refused)
-    raise _CameBetween
+    raise Moved
 
 
 def _unchanged(before: Job, after: Job) -> bool:

@@ -16,6 +16,7 @@ from sweephand.domain.run import FAILED, Kind, Run
 from sweephand.domain.schedule import LIVE, OVER, Schedule, ScheduleState, StateReason
 from sweephand.errors import Unavailable
 from sweephand.flow import retention
+from sweephand.flow.concurrency import TRIES, Moved, until_unmoved
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
@@ -36,7 +37,6 @@ with lazy():
     from sweephand.store.index import next_run_index
     from sweephand.store.jobs import directory
 
-TRIES = 5
 SECOND = timedelta(seconds=1)
 
 
@@ -138,6 +138,7 @@ def complete_if_over(world: World, schedule: Schedule, job: Job | None = None) -
     return True
 
 
+@until_unmoved("changes to this job")
 def mark_job(world: World, tenant: str, job_id: str, ending: Schedule | None = None) -> bool:
     """Marks a job as ended in the directory if all its schedules are over. Returns whether it did.
 
@@ -145,19 +146,18 @@ def mark_job(world: World, tenant: str, job_id: str, ending: Schedule | None = N
     repairs a crash in between. Called after that as well, because two schedules that end at once see each other
     ENDING. A concurrent change raises the job's revision; then the schedules are read again.
     """
-    for _ in range(TRIES):
-        job = jobs.read_job(world.table, tenant, job_id)
-        if job is None:
-            return False
-        there = jobs.read_schedules(world.table, tenant, job_id)
-        if ending is not None:
-            there = [ending if (each.id, each.state) == (ending.id, ScheduleState.ENDING) else each for each in there]
-        ended = job_state.ended_state(there)
-        if ended is None:
-            return False
-        if directory.mark_ended(world.table, job, ended):
-            return True
-    raise Unavailable("too many concurrent changes to this job; try again")
+    job = jobs.read_job(world.table, tenant, job_id)
+    if job is None:
+        return False
+    there = jobs.read_schedules(world.table, tenant, job_id)
+    if ending is not None:
+        there = [ending if (each.id, each.state) == (ending.id, ScheduleState.ENDING) else each for each in there]
+    ended = job_state.ended_state(there)
+    if ended is None:
+        return False
+    if not directory.mark_ended(world.table, job, ended):
+        raise Moved
+    return True
 
 
 def _is_over(refused: Refused) -> bool:

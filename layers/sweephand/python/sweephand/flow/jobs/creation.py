@@ -9,6 +9,7 @@ from sweephand.domain.collection import CollectionState, Events, Usage
 from sweephand.domain.job import SCHEDULES_AT_ONCE, Job, JobDraft, ScheduleDraft
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import Conflict, InvalidRequest, Unavailable
+from sweephand.flow.concurrency import Moved, until_unmoved
 from sweephand.flow.idempotency import Once, earlier_answer, once_op
 from sweephand.flow.job_parts import expiry, quotas
 from sweephand.flow.job_parts.change_log import CREATED, By, entry
@@ -36,7 +37,6 @@ with lazy():
     from sweephand.flow.job_parts import change_log, named_calendars
     from sweephand.flow.jobs import completion, large_changes
 
-TRIES = 5
 COMPLETED_WITHIN_S = 2.0
 """How long a request may spend on completing schedules that it has left no occurrence."""
 
@@ -59,18 +59,10 @@ def create_job(
         raise InvalidRequest(
             "schedules", f"at most {most:,} in one request, not {len(draft.schedules or ()):,}; {more}"
         )
-    for _ in range(TRIES):
-        try:
-            return _create_job(world, tenant, draft, once, by)
-        except _Moved:
-            continue
-    raise Unavailable("too many concurrent changes to a calendar or to the quota; try again")
+    return _create_job(world, tenant, draft, once, by)
 
 
-class _Moved(Exception):
-    """A calendar that the job names, or the tenant's quota, has changed since the request was checked."""
-
-
+@until_unmoved("changes to a calendar or to the quota")
 def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, by: By) -> Planned:
     now = world.clock.now()
     job_id = world.chance.new_id(now)
@@ -209,5 +201,5 @@ def _not_created(world: World, job: Job, refused: Cancelled, once: Once | None, 
     if quotas.is_exceeded(refused, seen):
         raise quotas.exceeded(seen, refused)
     if usage.PART in refused.refused or any(name.startswith("calendar ") for name in refused.refused):
-        raise _Moved
+        raise Moved
     raise Conflict("another change was made at the same time; try again")

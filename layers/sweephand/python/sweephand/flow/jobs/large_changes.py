@@ -17,6 +17,7 @@ from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer
 from sweephand.domain.occurrences.index_row import WAKE, Waits
 from sweephand.errors import Unavailable
+from sweephand.flow.concurrency import Moved, until_unmoved
 from sweephand.flow.job_parts import clean_up_rows, expiry
 from sweephand.flow.job_parts.change_log import Step
 from sweephand.flow.jobs import completion, steps
@@ -32,7 +33,6 @@ from sweephand.store.dynamo.table import JobItem
 from sweephand.store.jobs import change_parts, jobs
 from sweephand.store.jobs.change_parts import Part, PartStep
 
-TRIES = 5
 WRITES_IN_PART = 90
 """A transaction takes at most 100 writes; the rest is for the job, the part and a clean-up row."""
 WRITES_OF = {"add": 2, "change": 3, "delete": 1}
@@ -103,43 +103,40 @@ def finish(world: World, job: Job) -> None:
     )
 
 
+@until_unmoved("changes to the job's schedules", wait_s=0.02)
 def _carry_out(world: World, job: Job, part: Part) -> None:
     """Carries out one part [it is still there, the change is open].
 
     The condition keeps it from repeating what another executor has done, and from bringing a deleted job back.
     """
-    for tries in range(TRIES):
-        began_at = world.clock.now()
-        effect = Effect(began_at, job.modified_at, part.resumed_at)
-        carried = steps.carry_out(world, _steps(world, job, part), job, effect)
-        if carried.held or carried.missed:
-            steps.let_go(world, carried)
-            continue
-        same = assign(JobItem.open_change, job.revision)
-        ops = [
-            world.table.update_op(
-                "job", keys.job(job.tenant, job.id), keys.JOB, [same], jobs.open_change_is(job.revision)
-            ),
-            change_parts.done_op(world.table, job, part),
-            *carried.ops,
-            *clean_up_ops(world, job, carried, began_at),
-        ]
-        terms = world.standing.of(job.tenant, job.collection)
-        replan.send_owed(world, carried.plans, lines_too=terms.events is Events.ALL)
-        replan.in_time(world, effect.at)
-        done = world.table.transact(ops)
-        if not isinstance(done, Cancelled):
-            if carried.gone:
-                clean_up_rows.note_delay(world, clean_up_rows.Place.of(job), began_at, carried.gone[0].id)
-            if terms.enabled:
-                replan.send_ahead(world, carried.ahead)
-            return
-        if done.refused.keys() & {"job", "part"}:
-            # Carried out already, perhaps by this very call: send what is due soon from the current rows.
-            replan.send_ahead(world, list(change_parts.rows(world.table, job, part).values()))
-            return
-        world.clock.sleep(world.chance.uniform(0.0, 0.02 * 2**tries))
-    raise Unavailable("too many concurrent changes to the job's schedules; try again")
+    began_at = world.clock.now()
+    effect = Effect(began_at, job.modified_at, part.resumed_at)
+    carried = steps.carry_out(world, _steps(world, job, part), job, effect)
+    if carried.held or carried.missed:
+        steps.let_go(world, carried)
+        raise Moved
+    same = assign(JobItem.open_change, job.revision)
+    ops = [
+        world.table.update_op("job", keys.job(job.tenant, job.id), keys.JOB, [same], jobs.open_change_is(job.revision)),
+        change_parts.done_op(world.table, job, part),
+        *carried.ops,
+        *clean_up_ops(world, job, carried, began_at),
+    ]
+    terms = world.standing.of(job.tenant, job.collection)
+    replan.send_owed(world, carried.plans, lines_too=terms.events is Events.ALL)
+    replan.in_time(world, effect.at)
+    done = world.table.transact(ops)
+    if not isinstance(done, Cancelled):
+        if carried.gone:
+            clean_up_rows.note_delay(world, clean_up_rows.Place.of(job), began_at, carried.gone[0].id)
+        if terms.enabled:
+            replan.send_ahead(world, carried.ahead)
+        return
+    if done.refused.keys() & {"job", "part"}:
+        # Carried out already, perhaps by this very call: send what is due soon from the current rows.
+        replan.send_ahead(world, list(change_parts.rows(world.table, job, part).values()))
+        return
+    raise Moved
 
 
 def clean_up_ops(world: World, job: Job, carried: steps.Carried, deleted_at: datetime) -> list[Op]:

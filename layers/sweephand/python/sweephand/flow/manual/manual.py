@@ -5,7 +5,6 @@ If the message is lost, the row's wake sends it again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -16,7 +15,8 @@ from sweephand.domain.job import Job
 from sweephand.domain.occurrences.index_row import WAKE
 from sweephand.domain.run import REACTIONS, Kind, Run, State
 from sweephand.domain.runs import run_action
-from sweephand.errors import NotFound, Unavailable
+from sweephand.errors import NotFound
+from sweephand.flow.concurrency import Moved, until_unmoved
 from sweephand.flow.idempotency import Once, earlier, earlier_answer, once_op
 from sweephand.flow.jobs import drafts
 from sweephand.flow.runs.chained_runs import send
@@ -24,7 +24,7 @@ from sweephand.flow.runs.edits import Edit
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Cancelled, Op, Written
+from sweephand.store.dynamo.conditional import Cancelled, Op
 from sweephand.store.dynamo.expressions import Condition
 from sweephand.store.dynamo.table import LastStartItem
 from sweephand.store.jobs import jobs
@@ -39,6 +39,18 @@ with lazy():
     from sweephand.flow.runs import edits
 
 
+LOOKED_AT_MOST = 500
+"""How many runs are searched for an active one, latest planned first, in addition to the last one started this way."""
+
+
+@dataclass(frozen=True)
+class Answered:
+    """The answer to a request. run_id: the new run's id; if `started` is False, the active run's."""
+
+    run_id: str
+    started: bool = True
+
+
 def run_now(
     world: World,
     tenant: str,
@@ -48,28 +60,56 @@ def run_now(
     hop: int = 0,
     *,
     edit: Edit | None = None,
-) -> str:
-    """Starts a manual run. Returns its id, or that of the run which an earlier request with the same key started.
+    unless_active: bool = False,
+) -> Answered:
+    """Starts a manual run, or finds the one that an earlier request with the same key started.
 
     hop: how many runs came before it, if a run's call requests it. edit: replaces what the job says, for this run.
-    Raises NotFound; InvalidRequest for an edit that the action cannot send.
+    unless_active: only if no other run of the job, or of the schedule, is active; a request that starts nothing writes
+    nothing, no idempotency record either. Raises NotFound; InvalidRequest for an edit that the action cannot send.
+
+    A run is active until it has ended: under way, or waiting for a retry, a result or its turn. Error actions and hooks
+    do not count. The job keeps which run was last started in this way, and a start fails if that has changed since it
+    was read, so that of two requests at once only one starts a run.
     """
     job = find(world, tenant, job_id, schedule_id)
     if once is not None and (there := earlier(world, tenant, once)) is not None:
-        return there
-    check_not_final(world, job)
-    run = new_run(world, job, schedule_id, once, hop)
-    done = start(world, job, run, start_ops(world, job, run, once, edit))
-    if isinstance(done, Cancelled) and "run" not in done.refused and once is not None:
-        return earlier_answer(done.refused["once"], once)
-    send(world, run, drafts.lane_of(job))
-    return run.id
+        return Answered(there)
+    return _start(world, job, schedule_id, once, hop, edit, unless_active=unless_active)
 
 
-def check_not_final(world: World, job: Job) -> None:
-    """Raises Conflict for a job in a final state."""
+@until_unmoved("starts of this job")
+def _start(
+    world: World,
+    job: Job,
+    schedule_id: str | None,
+    once: Once | None,
+    hop: int,
+    edit: Edit | None,
+    *,
+    unless_active: bool,
+) -> Answered:
+    last = None
+    if unless_active:
+        last = world.table.get(LastStartItem, keys.job(job.tenant, job.id), keys.LAST_START)
+        active = _active(world, job, schedule_id, last)
+        if active is not None:
+            return Answered(active.id, started=False)
     if job.policies.get("afterEnd") == "final":
         lookup.check_run(world, job)
+    run = new_run(world, job, schedule_id, once, hop)
+    ops = start_ops(world, job, run, once, edit)
+    if unless_active:
+        ops.append(_mark_op(world, job, run, last))
+    if run.schedule_id is None:
+        jobs.note_own_runs(world.table, job)
+    done = world.table.transact(ops)
+    if isinstance(done, Cancelled) and "run" not in done.refused:
+        if once is not None and "once" in done.refused:
+            return Answered(earlier_answer(done.refused["once"], once))
+        raise Moved  # another run was started in between
+    send(world, run, drafts.lane_of(job))
+    return Answered(run.id)
 
 
 def find(world: World, tenant: str, job_id: str, schedule_id: str | None) -> Job:
@@ -107,62 +147,6 @@ def start_ops(world: World, job: Job, run: Run, once: Once | None, edit: Edit | 
     if once is not None:
         ops.append(once_op(world, run.tenant, once, run.id))
     return ops
-
-
-def start(world: World, job: Job, run: Run, ops: Sequence[Op]) -> Written | Cancelled:
-    """Carries out the transaction that starts a run. A job first notes that it has runs without a schedule."""
-    if run.schedule_id is None:
-        jobs.note_own_runs(world.table, job)
-    return world.table.transact(ops)
-
-
-LOOKED_AT_MOST = 500
-"""How many runs are searched for an active one, latest planned first, in addition to the last one started this way."""
-
-TRIES = 5
-
-
-@dataclass(frozen=True)
-class Answered:
-    """The answer to a request. run_id: the new run's id; if `started` is False, the active run's."""
-
-    run_id: str
-    started: bool
-
-
-def run_unless_active(
-    world: World,
-    tenant: str,
-    job_id: str,
-    schedule_id: str | None,
-    once: Once | None,
-    hop: int = 0,
-    *,
-    edit: Edit | None = None,
-) -> Answered:
-    """Starts a run unless one is active. A request that starts nothing writes nothing, no idempotency record either.
-
-    edit: as in `run_now`. Raises NotFound, InvalidRequest, Unavailable.
-    """
-    job = find(world, tenant, job_id, schedule_id)
-    if once is not None and (there := earlier(world, tenant, once)) is not None:
-        return Answered(there, started=True)
-    for _ in range(TRIES):
-        last = world.table.get(LastStartItem, keys.job(tenant, job_id), keys.LAST_START)
-        active = _active(world, job, schedule_id, last)
-        if active is not None:
-            return Answered(active.id, started=False)
-        check_not_final(world, job)
-        run = new_run(world, job, schedule_id, once, hop)
-        ops = [*start_ops(world, job, run, once, edit), _mark_op(world, job, run, last)]
-        done = start(world, job, run, ops)
-        if isinstance(done, Cancelled) and "run" not in done.refused:
-            if once is not None and "once" in done.refused:
-                return Answered(earlier_answer(done.refused["once"], once), started=True)
-            continue  # another one was started in between
-        send(world, run, drafts.lane_of(job))
-        return Answered(run.id, started=True)
-    raise Unavailable("too many concurrent starts of this job; try again")
 
 
 def _mark_op(world: World, job: Job, run: Run, last: LastStartItem | None) -> Op:

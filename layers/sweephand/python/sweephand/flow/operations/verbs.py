@@ -10,13 +10,12 @@ from sweephand.domain.operation import KEPT, Operation, OperationKind, Operation
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Conflict, NotFound, Unavailable
 from sweephand.flow import events
+from sweephand.flow.concurrency import TRIES, too_many
 from sweephand.flow.idempotency import Once, earlier, earlier_answer, once_op
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.store.dynamo.conditional import Cancelled, Op, Refused
 from sweephand.store.operations import operations as store
-
-TRIES = 5
 
 
 def begin(
@@ -141,7 +140,7 @@ def _turn(world: World, operation: Operation, wanted: OperationState, begun: fro
         if not isinstance(written, Refused):
             return after
         there = store.operation_in(written)
-    raise Unavailable("too many concurrent changes to this operation; try again")
+    raise too_many("changes to this operation")
 
 
 def _turned(world: World, operation: Operation, wanted: OperationState) -> Operation:

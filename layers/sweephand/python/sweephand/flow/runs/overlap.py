@@ -17,6 +17,7 @@ from sweephand.domain.runs.overlap import Busy, Clear, Overlap, Queue, Slot, Tak
 from sweephand.domain.runs.run_action import policies_of
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.errors import Unavailable
+from sweephand.flow.concurrency import TRIES, too_many
 from sweephand.flow.retention import run_expiry
 from sweephand.flow.runs import settle
 from sweephand.flow.world import World
@@ -25,7 +26,6 @@ from sweephand.store.runs import ledger, overlap_slots
 
 WAKE_QUEUED = timedelta(minutes=15)
 WAKE_PASSED = timedelta(seconds=60)
-TRIES = 5
 
 
 class Turn(Enum):
@@ -154,7 +154,7 @@ def _clear(world: World, lane: Lane, slot: Slot, uuid: str) -> None:
             return
         if moved is not None:
             slot = overlap_slots.read_in(moved, slot)
-    raise Unavailable("too many concurrent changes to the schedule's slot; try again")
+    raise too_many("changes to the schedule's slot")
 
 
 def _pass_on(world: World, lane: Lane, slot: Slot, after: Slot, queued: Run) -> Written | Refused | None:

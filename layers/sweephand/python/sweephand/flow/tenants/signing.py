@@ -8,7 +8,8 @@ from contextlib import suppress
 from sweephand.domain.collection import SigningKey
 from sweephand.domain.event import EventType
 from sweephand.domain.instants import epoch_ms
-from sweephand.errors import Conflict, NotFound, Unavailable
+from sweephand.errors import Conflict, NotFound
+from sweephand.flow.concurrency import TRIES, too_many
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
 from sweephand.ids import uuid7
@@ -21,7 +22,6 @@ with lazy():
     from sweephand.flow import events
 
 MOST = 2
-TRIES = 5
 
 
 def create(world: World, tenant: str, name: str, actor: str | None = None) -> tuple[SigningKey, str]:
@@ -92,4 +92,4 @@ def _change(world: World, tenant: str, name: str, edit: Edit, done: Callable[[Co
         op = tenants.change_signing_op(world.table, before, edit(before.signing))
         if not isinstance(world.table.transact([op]), Cancelled):
             return
-    raise Unavailable("too many concurrent changes to the keys of this collection; try again")
+    raise too_many("changes to the keys of this collection")

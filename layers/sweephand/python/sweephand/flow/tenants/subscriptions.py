@@ -6,11 +6,13 @@ added. The rest is an operation of the provider (flow/bulk/purge_tenant.py, deci
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 from sweephand.domain.collection import MOST_APPLICATIONS, Subscription, Tenant, TenantState
 from sweephand.domain.operation import Operation, OperationKind, OperationState
-from sweephand.errors import Conflict, NotFound, QuotaExceeded, Unavailable
+from sweephand.errors import Conflict, NotFound, QuotaExceeded
+from sweephand.flow.concurrency import Moved, until_unmoved
 from sweephand.flow.operations import verbs
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
@@ -20,61 +22,51 @@ from sweephand.store.operations import operations
 from sweephand.store.tenants import tenants
 from sweephand.store.views import jobs as lists
 
-TRIES = 5
 GOING_ON = frozenset({OperationState.RUNNING, OperationState.PAUSED})
 
 
+@until_unmoved("changes to this tenant")
 def subscribe(world: World, name: str, application: str, actor: str | None = None) -> Subscription:
     """Subscribes a tenant, which is created if it does not exist. Harmless to repeat.
 
     Raises Conflict while the tenant is being deleted; it can be created again once nothing of it is left.
     """
-    for _ in range(TRIES):
-        before = tenants.read_tenant(world.table, name)
-        if before is None:
-            _create(world, name, application, actor)
-            continue
-        if before.purge is not None:
-            raise tenancy.being_purged(before)
-        if application in before.applications:
-            return before.applications[application]
-        if len(before.applications) >= MOST_APPLICATIONS:
-            raise QuotaExceeded(f"a tenant is subscribed to at most {MOST_APPLICATIONS} applications")
-        subscription = Subscription(world.clock.now(), actor)
-        after = replace(before, applications={**before.applications, application: subscription})
-        if not isinstance(world.table.transact([tenants.subscribe_op(world.table, before, after)]), Cancelled):
-            tenancy.announce_tenant(world, "changed", after, actor)
-    raise Unavailable("too many concurrent changes to this tenant; try again")
+    before = tenants.read_tenant(world.table, name)
+    if before is None:
+        with suppress(Conflict):  # another request was first: the tenant is read again
+            tenancy.create_tenant(world, name, None, application=application, actor=actor)
+        raise Moved
+    if before.purge is not None:
+        raise tenancy.being_purged(before)
+    if application in before.applications:
+        return before.applications[application]
+    if len(before.applications) >= MOST_APPLICATIONS:
+        raise QuotaExceeded(f"a tenant is subscribed to at most {MOST_APPLICATIONS} applications")
+    subscription = Subscription(world.clock.now(), actor)
+    after = replace(before, applications={**before.applications, application: subscription})
+    if not isinstance(world.table.transact([tenants.subscribe_op(world.table, before, after)]), Cancelled):
+        tenancy.announce_tenant(world, "changed", after, actor)
+    raise Moved
 
 
-def _create(world: World, name: str, application: str, actor: str | None) -> None:
-    try:
-        tenancy.create_tenant(world, name, None, application=application, actor=actor)
-    except Conflict:
-        return  # another request was first: the tenant is read again
-
-
+@until_unmoved("changes to this tenant")
 def unsubscribe(world: World, name: str, application: str, actor: str | None) -> Operation | None:
     """Ends a subscription. Returns None if others are left, else the operation that deletes the tenant.
 
     Raises NotFound if there is no such subscription. Harmless to repeat while the tenant is being deleted.
     """
-    for _ in range(TRIES):
-        before = tenancy.find_tenant(world, name)
-        if application not in before.applications:
-            raise NotFound("no such subscription")
-        if before.purge is not None or len(before.applications) == 1:
-            begun = _purge(world, before, actor)
-            if begun is not None:
-                return begun
-            continue
-        rest = {other: each for other, each in before.applications.items() if other != application}
-        after = replace(before, applications=rest)
-        op = tenants.subscribe_op(world.table, before, after)
-        if not isinstance(world.table.transact([op]), Cancelled) or _has_left(world, name, application):
-            tenancy.announce_tenant(world, "changed", after, actor)
-            return None
-    raise Unavailable("too many concurrent changes to this tenant; try again")
+    before = tenancy.find_tenant(world, name)
+    if application not in before.applications:
+        raise NotFound("no such subscription")
+    if before.purge is not None or len(before.applications) == 1:
+        return _purge(world, before, actor)
+    rest = {other: each for other, each in before.applications.items() if other != application}
+    after = replace(before, applications=rest)
+    op = tenants.subscribe_op(world.table, before, after)
+    if isinstance(world.table.transact([op]), Cancelled) and not _has_left(world, name, application):
+        raise Moved
+    tenancy.announce_tenant(world, "changed", after, actor)
+    return None
 
 
 def _has_left(world: World, name: str, application: str) -> bool:
@@ -83,20 +75,17 @@ def _has_left(world: World, name: str, application: str) -> bool:
     return there is not None and there.purge is None and application not in there.applications
 
 
+@until_unmoved("changes to this tenant")
 def delete_tenant(world: World, name: str, actor: str | None) -> Operation:
     """Begins the operation that deletes a tenant with all that it has. Raises Conflict while it is subscribed."""
-    for _ in range(TRIES):
-        before = tenancy.find_tenant(world, name)
-        if before.applications and before.purge is None:
-            raise Conflict(f"it is subscribed to {', '.join(sorted(before.applications)[:5])}: end these first")
-        begun = _purge(world, before, actor)
-        if begun is not None:
-            return begun
-    raise Unavailable("too many concurrent changes to this tenant; try again")
+    before = tenancy.find_tenant(world, name)
+    if before.applications and before.purge is None:
+        raise Conflict(f"it is subscribed to {', '.join(sorted(before.applications)[:5])}: end these first")
+    return _purge(world, before, actor)
 
 
-def _purge(world: World, tenant: Tenant, actor: str | None) -> Operation | None:
-    """Returns the operation that is under way, resumed if it had failed, or a new one; None after a conflict.
+def _purge(world: World, tenant: Tenant, actor: str | None) -> Operation:
+    """Returns the operation that is under way, resumed if it had failed, or a new one. Raises Moved.
 
     One transaction disables the tenant, names the operation that deletes it, and writes that operation.
     """
@@ -124,7 +113,7 @@ def _purge(world: World, tenant: Tenant, actor: str | None) -> Operation | None:
         ]
     )
     if isinstance(done, Cancelled) and operations.read(world.table, None, operation.id) is None:
-        return None
+        raise Moved
     verbs.send(world, operation)
     purging = replace(tenant, state=TenantState.PURGING, purge=operation.id)
     tenancy.announce_tenant(world, "deleted", purging, actor)

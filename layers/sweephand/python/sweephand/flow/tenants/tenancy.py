@@ -25,11 +25,10 @@ from sweephand.errors import (
     Forbidden,
     InvalidRequest,
     NotFound,
-    PreconditionFailed,
     QuotaExceeded,
     Unauthenticated,
-    Unavailable,
 )
+from sweephand.flow.concurrency import Moved, require_revision, until_unmoved
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.schedules.timing import Timing, with_count
@@ -46,7 +45,6 @@ with lazy():
     from sweephand.store.flow_keys import flow_keys
     from sweephand.store.index import suspended
 
-TRIES = 5
 UNLIMITED, USUAL_PACE = Usage(), Pace()
 TENANT_KEPT_S = 10.0
 REFUSED_KEPT_S = 1.0
@@ -89,7 +87,7 @@ def create_tenant(
     ops = [*tenants.tenant_ops(world.table, tenant), tenants.put_collection_op(world.table, default)]
     if allowed != UNLIMITED:
         ops.append(usage.limit_op(world.table, name, allowed))
-    if isinstance(world.table.transact(ops), Cancelled) and tenants.read_tenant(world.table, name) != _stamped(tenant):
+    if isinstance(world.table.transact(ops), Cancelled) and tenants.read_tenant(world.table, name) != tenant:
         raise Conflict("a tenant of this name exists", code="NAME_TAKEN")
     announce_tenant(world, "created", tenant, actor)
     return tenant
@@ -98,12 +96,6 @@ def create_tenant(
 def announce_tenant(world: World, what: str, tenant: Tenant, actor: str | None) -> None:
     """Publishes a change of the tenant. what: the second part of the event's type."""
     events.tenant_changed(world, what, tenant, actor)
-
-
-def _stamped(tenant: Tenant) -> Tenant:
-    """Returns the tenant as the table returns it, with instants in milliseconds."""
-    applications = {name: replace(each, since=_ms(each.since)) for name, each in tenant.applications.items()}
-    return replace(tenant, created_at=_ms(tenant.created_at), applications=applications)
 
 
 def find_tenant(world: World, name: str) -> Tenant:
@@ -233,13 +225,9 @@ def switch_tenant(world: World, name: str, *, on: bool, actor: str | None = None
     if isinstance(world.table.transact(ops), Cancelled):
         raise leaving(world, name)
     if on:
-        _begin_release(world, name, None)
+        holding.begin(world, name, None)
     announce_tenant(world, "enabled" if on else "disabled", after, actor)
     return after
-
-
-def _begin_release(world: World, tenant: str, collection: str | None) -> None:
-    holding.begin(world, tenant, collection)
 
 
 def _switched(times: str | None, now: datetime, *, on: bool) -> str | None:
@@ -303,11 +291,12 @@ def create_collection(world: World, wanted: Collection, actor: str | None = None
             raise leaving(world, wanted.tenant)
         flow_key_exists(done, "flowKey")
         there = tenants.read_collection(world.table, wanted.tenant, wanted.name)
-        if there != replace(collection, created_at=_ms(now), modified_at=_ms(now)):
+        if there != collection:
             raise Conflict("a collection of this name exists", code="NAME_TAKEN")
     return collection
 
 
+@until_unmoved("changes to this collection")
 def change_collection(
     world: World,
     tenant: str,
@@ -317,37 +306,31 @@ def change_collection(
     actor: str | None = None,
 ) -> Collection:
     """Changes a collection. actor: the caller's client id; None: the service."""
-    for _ in range(TRIES):
-        before = find_collection(world, tenant, name)
-        if if_match is not None and before.revision != if_match:
-            raise PreconditionFailed(f"the collection is at revision {before.revision}")
-        wanted = edit(before)
-        if wanted == before:
-            return before
-        now = world.clock.now()
-        after = replace(wanted, revision=before.revision + 1, modified_at=now, modified_by=actor)
-        switched = after.state is not before.state
-        on = after.state is CollectionState.ENABLED
-        if switched:
-            after = replace(after, off_times=_switched(before.off_times, now, on=on))
-        ops = [tenants.change_collection_op(world.table, after, before.revision)]
-        ops += flow_key_ops(world, tenant, before.flow_key, after.flow_key)
-        if switched:
-            ops += _suspension_ops(world, tenant, name, now, on=on)
-        done = world.table.transact(ops)
-        if not isinstance(done, Cancelled):
-            if switched and on:
-                _begin_release(world, tenant, name)
-            if switched and after.events is Events.ALL:
-                _tell_switch(world, after)
-            return after
+    before = find_collection(world, tenant, name)
+    require_revision(if_match, before.revision, "the collection is at revision")
+    wanted = edit(before)
+    if wanted == before:
+        return before
+    now = world.clock.now()
+    after = replace(wanted, revision=before.revision + 1, modified_at=now, modified_by=actor)
+    switched = after.state is not before.state
+    on = after.state is CollectionState.ENABLED
+    if switched:
+        after = replace(after, off_times=_switched(before.off_times, now, on=on))
+    ops = [tenants.change_collection_op(world.table, after, before.revision)]
+    ops += flow_key_ops(world, tenant, before.flow_key, after.flow_key)
+    if switched:
+        ops += _suspension_ops(world, tenant, name, now, on=on)
+    done = world.table.transact(ops)
+    if isinstance(done, Cancelled):
         if "collection" not in done.refused:
             flow_key_exists(done, "flowKey")
-    raise Unavailable("too many concurrent changes to this collection; try again")
-
-
-def _tell_switch(world: World, collection: Collection) -> None:
-    events.collection_switched(world, collection)
+        raise Moved
+    if switched and on:
+        holding.begin(world, tenant, name)
+    if switched and after.events is Events.ALL:
+        events.collection_switched(world, after)
+    return after
 
 
 def delete_collection(world: World, tenant: str, name: str, if_match: int | None) -> None:
@@ -355,8 +338,7 @@ def delete_collection(world: World, tenant: str, name: str, if_match: int | None
     before = find_collection(world, tenant, name)
     if name == DEFAULT_COLLECTION:
         raise Conflict("the collection `default` cannot be deleted")
-    if if_match is not None and before.revision != if_match:
-        raise PreconditionFailed(f"the collection is at revision {before.revision}")
+    require_revision(if_match, before.revision, "the collection is at revision")
     ops = [tenants.delete_collection_op(world.table, before), *suspended.forget_ops(world.table, tenant, name)]
     ops += flow_key_ops(world, tenant, before.flow_key, None)
     done = world.table.transact(ops)
@@ -430,8 +412,3 @@ def move_ops(world: World, before: Job, after: Job, collection: Collection) -> l
         count_job_op(world, collection, 1),
         count_job_op(world, named(before.tenant, before.collection), -1),
     ]
-
-
-def _ms(instant: datetime) -> datetime:
-    """Rounds down to milliseconds, the precision of the table."""
-    return instant.replace(microsecond=instant.microsecond // 1000 * 1000)

@@ -143,14 +143,9 @@ def run(ctx: Context) -> Answer:
     assert ctx.caller is not None
     edit = run_edits.read(given, tasks=ctx.caller.allows(TASKS))
     asked = ctx.world, ctx.tenant, ctx.id("job"), schedule, ctx.once(), ctx.hop()
-    if if_active == "drop":
-        answered = manual.run_unless_active(*asked, edit=edit)
-        return _started(answered.run_id, started=answered.started)
-    return _started(manual.run_now(*asked, edit=edit), started=True)
-
-
-def _started(run_id: str, *, started: bool) -> Answer:
-    return Answer(202, {"runId": run_id, "started": started}, {"Location": f"/v1/runs/{run_id}"})
+    answered = manual.run_now(*asked, edit=edit, unless_active=if_active == "drop")
+    members = {"runId": answered.run_id, "started": answered.started}
+    return Answer(202, members, {"Location": f"/v1/runs/{answered.run_id}"})
 
 
 def pause(ctx: Context) -> Answer:

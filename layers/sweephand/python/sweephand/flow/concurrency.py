@@ -1,0 +1,53 @@
+"""Repeats a verb when another writer has changed what it read, and refuses an `If-Match` that no longer holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
+
+from sweephand.errors import PreconditionFailed, Unavailable
+from sweephand.flow.world import World
+
+TRIES = 5
+LONGEST_WAIT_S = 0.32
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Verb = Callable[Concatenate[World, P], T]
+
+
+class Moved(Exception):
+    """Another writer has changed what was read."""
+
+
+def until_unmoved(changes: str, tries: int = TRIES, wait_s: float = 0.0) -> Callable[[Verb[P, T]], Verb[P, T]]:
+    """Decorates a verb that raises Moved: it is called again, up to `tries` times, then Unavailable is raised.
+
+    changes: in words, for the reason. wait_s: the most that it waits after the first try, at random; it doubles.
+    """
+
+    def decorated(verb: Verb[P, T]) -> Verb[P, T]:
+        @wraps(verb)
+        def repeated(world: World, /, *args: P.args, **kwargs: P.kwargs) -> T:
+            for tried in range(tries):
+                try:
+                    return verb(world, *args, **kwargs)
+                except Moved:
+                    if wait_s:
+                        world.clock.sleep(world.chance.uniform(0.0, min(LONGEST_WAIT_S, wait_s * 2**tried)))
+            raise too_many(changes)
+
+        return repeated
+
+    return decorated
+
+
+def too_many(changes: str) -> Unavailable:
+    return Unavailable(f"too many concurrent {changes}; try again")
+
+
+def require_revision(if_match: int | None, revision: int, what: str = "the job is at revision") -> None:
+    """Raises PreconditionFailed if the caller expects another revision than the stored one."""
+    if if_match is not None and revision != if_match:
+        raise PreconditionFailed(f"{what} {revision}")
