@@ -31,8 +31,8 @@ ELSEWHERE = {
     "flow/job_parts/clean_up_rows.note_delay update": (
         "tests/unit/flow/test_unbegun.py: a second passes while a delete is written"
     ),
-    "flow/deletes/clean_up._drop_catch_ups delete": "tests/unit/flow/test_unbegun.py: what no tick had sent",
-    "flow/deletes/clean_up._drop_catch_ups query_all": "the same",
+    "flow/deletes/clean_up.end delete": "tests/unit/flow/test_unbegun.py: what no tick had sent",
+    "flow/deletes/clean_up.end query_all": "the same",
     "store/jobs/directory.is_name_taken get": "tests/contract/native/test_jobs.py: a job gets another name",
     "store/runs/ledger.finish_without_attempt carry_out": "tests/unit/flow/test_unbegun.py: a schedule that is gone",
     "store/tenants/rates.count_descendant update": "tests/unit/flow/test_budgets.py: a run that another one started",

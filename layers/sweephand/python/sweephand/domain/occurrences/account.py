@@ -86,7 +86,11 @@ class Account:
         instant never lies within a line, which the next audit would not read, nor after the last known link of a chain.
         """
         firm = [each.instant for each in missing]
-        firm += [run.planned_at for run in self.rows.values() if not (run.finished or _waits_long(run, now))]
+        firm += [
+            run.planned_at
+            for run in self.rows.values()
+            if not (run.finished or (run.wake_at is not None and run.planned_at < now - PASSES_OPEN))
+        ]
         settled = min([until + SECOND, *firm]) - SECOND
         if self.generations[-1].interval is not None:
             links = [run.planned_at for run in self.rows.values() if run.planned_at <= settled]
@@ -134,7 +138,3 @@ def last_of(line: Run) -> datetime:
 
 def _planned(run: Run) -> datetime:
     return run.planned_at
-
-
-def _waits_long(run: Run, now: datetime) -> bool:
-    return run.wake_at is not None and run.planned_at < now - PASSES_OPEN

@@ -50,7 +50,12 @@ def page(world: World, operation: Operation) -> Page:
     if left is None and world.clock.now() < noticed_at:
         return Page({"round": 0}, done=_done(world, name, operation), due_at=noticed_at)
     if left is None:
-        _forget(world, name, operation.id)
+        ops = [
+            *tenants.forget_tenant_ops(world.table, name, operation.id),
+            *suspended.forget_ops(world.table, name, None),
+        ]
+        world.table.transact(ops)
+        world.journal.info("a tenant was deleted", tenant=name, operation=operation.id)
         return _last(operation)
     tried = int(operation.cursor.get("round", 0)) + 1
     if tried > ROUNDS:
@@ -116,10 +121,3 @@ def _clear(world: World, pk: str) -> None:
     for row in list(world.table.query_all(pk, consistent=True)):
         if row["sk"]["S"] not in KEPT:
             world.table.delete(pk, row["sk"]["S"])
-
-
-def _forget(world: World, name: str, operation_id: str) -> None:
-    """Frees the name, as the last write. Nobody reads what a tick still holds of the tenant."""
-    ops = [*tenants.forget_tenant_ops(world.table, name, operation_id), *suspended.forget_ops(world.table, name, None)]
-    world.table.transact(ops)
-    world.journal.info("a tenant was deleted", tenant=name, operation=operation_id)

@@ -193,20 +193,16 @@ def _begin(world: World, operation: Operation, each: _Next, due: datetime, open_
     wanted = rerun.prepared(world, old, by, at=operation.started_at, due=due)
     if old.rerun_by == wanted.run.id:
         return wanted  # an earlier try of this page began it and was cut off; its message may be missing
-    _check(old)
+    if old.state not in FAILED:
+        raise Conflict("it did not fail")
+    if old.rerun_by is not None:
+        raise Conflict(f"it was run again as {old.rerun_by}")
     if wanted.alone and must_wait(world, wanted, open_):
         return None
     done = rerun.write(world, wanted)
     if isinstance(done, Cancelled) and "run" not in done.refused:
         raise NotFound("no such run")
     return wanted
-
-
-def _check(old: Run) -> None:
-    if old.state not in FAILED:
-        raise Conflict("it did not fail")
-    if old.rerun_by is not None:
-        raise Conflict(f"it was run again as {old.rerun_by}")
 
 
 MOST_OPEN = 100

@@ -244,7 +244,9 @@ def end(world: World, deleted: Deleted) -> int:
         silence = replan.silence(schedule, load_or_never(schedule.packed), deleted.at, deleted.at)
         written += 0 if silence is None else _write_line(world, deleted, silence)
     if schedule.missed_to is not None:
-        _drop_catch_ups(world, schedule)
+        pk = keys.runs(schedule.tenant, schedule.id)
+        for row in world.table.query_all(pk, CatchUpItem.sk.startswith(keys.catch_up("")), consistent=True):
+            world.table.delete(pk, row["sk"]["S"])
     there = reconcile.account(world, schedule, stats.read(world.table, schedule))
     until = deleted.at if there.whole else min(deleted.at, there.newest)
     while True:
@@ -326,10 +328,3 @@ def _write_row(world: World, deleted: Deleted, owed: Owed) -> int:
         return 0
     effects.after(world, run, deleted.job, None)
     return 1
-
-
-def _drop_catch_ups(world: World, schedule: Schedule) -> None:
-    """Deletes the rows that would send its missed occurrences."""
-    pk = keys.runs(schedule.tenant, schedule.id)
-    for row in world.table.query_all(pk, CatchUpItem.sk.startswith(keys.catch_up("")), consistent=True):
-        world.table.delete(pk, row["sk"]["S"])

@@ -119,7 +119,9 @@ def _end(world: World, pointer: Pointer, seen: Seen) -> Verdict:
     if isinstance(ended, Refused):
         return AGAIN
     effects.after(world, ended, seen.job, seen.schedule)
-    _report(world, ended)
+    world.journal.error(
+        "undelivered", tenant=ended.tenant, job=ended.job_id, schedule=ended.schedule_id, run=ended.uuid
+    )
     return DONE
 
 
@@ -154,7 +156,3 @@ def _left_open(world: World, admitted: Admission, seen: Seen) -> Verdict:
 
 def _lane(seen: Seen) -> Lane:
     return seen.schedule.lane if seen.schedule is not None else Lane.FAST
-
-
-def _report(world: World, run: Run) -> None:
-    world.journal.error("undelivered", tenant=run.tenant, job=run.job_id, schedule=run.schedule_id, run=run.uuid)

@@ -84,19 +84,14 @@ def _one(world: World, lane: Lane, request_id: str, message: Delivered, rows: ga
     try:
         pointer = decode(message.body)
     except Unreadable as unreadable:
-        return _other(world, message, str(unreadable))
+        if ecs_tasks.heard(world, message.body):
+            return DONE
+        world.journal.error("a message cannot be read", reason=str(unreadable))
+        return AGAIN
     if pointer.subject is Subject.RUN:
         return execute.carry_out(world, lane, request_id, message, pointer, rows)
     look(world, pointer)
     return DONE
-
-
-def _other(world: World, message: Delivered, reason: str) -> Verdict:
-    """Handles messages that are not pointers, such as the events of ECS tasks."""
-    if ecs_tasks.heard(world, message.body):
-        return DONE
-    world.journal.error("a message cannot be read", reason=reason)
-    return AGAIN
 
 
 def _measure(world: World, verdicts: Collection[Verdict]) -> None:

@@ -107,13 +107,13 @@ def standing(world: World, group: Group, most: int = MOST_COUNTED, until: dateti
     """Counts the open runs of a group. most: rows to read. until: leaves out failures from then on."""
     now = world.clock.now()
     rows = list(islice(store.runs_of(world.table, group.tenant, group.id, None, PAGE), most + 1))
-    found = [each for each in rows[:most] if each.is_open(group, now) and (until is None or _by(each, until))]
+    found = [
+        each
+        for each in rows[:most]
+        if each.is_open(group, now) and (until is None or (each.at is not None and each.at < until))
+    ]
     ends = [each.expires_at for each in found if each.expires_at is not None]
     return Standing(len(found), len(rows) > most, min(ends, default=None))
-
-
-def _by(failure: Failure, until: datetime) -> bool:
-    return failure.at is not None and failure.at < until
 
 
 def runs(world: World, group: Group, after: str | None, page: int) -> Iterator[Failure]:
@@ -264,14 +264,10 @@ def look(world: World, pointer: Pointer) -> None:
         return
     soon = [at for at in ends if at <= now + TOLD_TOGETHER]
     if soon:
-        _tell(world, group, len(soon), soon[0], now)
+        job = jobs.read_job(world.table, group.tenant, group.signature.job_id)
+        events.errors_expire(world, group, job, len(soon), soon[0], now)
     later = next((at - TOLD_AHEAD for at in ends if at > now + TOLD_TOGETHER), now + LOOK)
     store.look_again(world.table, group, min(later, now + LOOK))
-
-
-def _tell(world: World, group: Group, count: int, first: datetime, now: datetime) -> None:
-    job = jobs.read_job(world.table, group.tenant, group.signature.job_id)
-    events.errors_expire(world, group, job, count, first, now)
 
 
 def reopen(world: World, run: Run, job: Job | None) -> None:

@@ -81,7 +81,7 @@ def _pass(world: World, mine: Run, circuit: Circuit, order: str) -> Why | None:
     assert mine.flow_key is not None
     assert mine.lease_until is not None
     tenant, name = mine.tenant, mine.flow_key
-    if circuit.opened_at is not None and not _may_try(circuit, world.clock.now()):
+    if circuit.opened_at is not None and not (circuit.probe_at is None or circuit.probe_at <= world.clock.now()):
         return Why.CIRCUIT
     said = turnstiles.ask(world, tenant, name, Enter(holder(mine.uuid), mine.lease_until, order))
     if isinstance(said, Wait):
@@ -228,11 +228,6 @@ def _know(world: World, tenant: str, name: str, target: str, circuit: Circuit | 
             world.memory.circuits.clear()
         world.memory.circuits[tenant, name, target] = now, found
     return found
-
-
-def _may_try(circuit: Circuit, now: datetime) -> bool:
-    """Says whether a call may try the target, as far as this process knows."""
-    return circuit.probe_at is None or circuit.probe_at <= now
 
 
 def _takes_probe(world: World, tenant: str, name: str, circuit: Circuit) -> bool:

@@ -227,23 +227,19 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
             replan.send_ahead(world, carried.ahead)
         changed = creation.completed(world, Planned(after, lookup.by_creation(carried.schedules)), planned.schedules)
     if collection.events is Events.ALL:
-        _tell(world, new)
+        assert new.before is not None
+        events.job_changed(world, new.before, new.after, schedules_too=bool(new.schedules))
     return changed
 
 
 def _check(world: World, planned: Planned, wanted: _Wanted) -> None:
     """Makes the transaction's checks before anything is sent. Raises Conflict, QuotaExceeded."""
-    _check_not_final(planned, wanted.by)
+    if wanted.by.actor is not None and planned.job.policies.get("afterEnd") == "final":
+        lookup.check(planned.job, planned.schedules)
     if sum(1 for wish in wanted.wishes if not wish.delete) > SCHEDULES_MOST:
         raise QuotaExceeded(f"a job has at most {SCHEDULES_MOST} schedules")
     if directory.is_name_taken(world.table, planned.job, wanted.job):
         raise creation.name_taken(wanted.job)
-
-
-def _check_not_final(planned: Planned, by: By) -> None:
-    """Raises Conflict for a final job. The service's own changes (retention, calendars) are always allowed."""
-    if by.actor is not None and planned.job.policies.get("afterEnd") == "final":
-        lookup.check(planned.job, planned.schedules)
 
 
 def _book(world: World, job: Job, wanted: Sequence[Wish]) -> Mapping[str, Calendar]:
@@ -261,11 +257,6 @@ def _calendar_ops(
     if not book:
         return []
     return named_calendars.use_ops(world, job.id, todo, stay, book)
-
-
-def _tell(world: World, new: Entry) -> None:
-    assert new.before is not None
-    events.job_changed(world, new.before, new.after, schedules_too=bool(new.schedules))
 
 
 def _look_for_end(world: World, job: Job) -> None:

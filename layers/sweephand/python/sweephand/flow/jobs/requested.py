@@ -126,7 +126,7 @@ def _change(world: World, wish: Wish, there: Schedule, scene: Scene, now: dateti
         if there.state is ScheduleState.BROKEN and wish.draft is not None:
             timing = drafts.mended_timing(there, draft, after, now)
         elif wish.recast:
-            timing = _recast(there, scene)
+            timing = load_or_never(named_calendars.recast(there, scene.book))
     else:
         timing = _changed_timing(wish, there, draft, before, after, now, keep=keep)
         instant = drafts.one_time_instant(timing)
@@ -180,10 +180,6 @@ def _new_hooks(world: World, wish: Wish, there: Schedule, job: Job) -> ByName | 
 
 def _references(scene: Scene) -> dict[str, str]:
     return {name: head.reference for name, head in scene.book.items()}
-
-
-def _recast(there: Schedule, scene: Scene) -> Timing:
-    return load_or_never(named_calendars.recast(there, scene.book))
 
 
 def _changed_timing(

@@ -34,19 +34,11 @@ def heard(world: World, body: str) -> bool:
         world.journal.info("dropped", reason="the task belongs to no stored run")
     elif change.stopped:
         _ended(world, run, change, of.attempt)
-    elif _is_waste(run, of.attempt):
+    elif of.attempt != run.attempt or (run.finished and run.result_digest is None):
         stop(world, run, change.arn)
     elif run.task is None and run.state in AWAITING_RESULT:
         ledger.tell_task(world.table, run, change.arn)
     return True
-
-
-def _is_waste(run: Run, attempt: int) -> bool:
-    """Returns whether nobody waits for this attempt's task: its run has ended, or has gone on to another attempt.
-
-    If the run was ended by the task's own callback, the task may finish its work.
-    """
-    return attempt != run.attempt or (run.finished and run.result_digest is None)
 
 
 def _ended(world: World, run: Run, change: Change, attempt: int) -> None:

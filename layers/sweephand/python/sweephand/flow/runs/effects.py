@@ -32,7 +32,9 @@ def after(world: World, run: Run, job: Job | None, schedule: Schedule | None) ->
     if run.reported is not None:
         run = reported_messages.read_over(world, run, job, schedule)
     if run.kind not in REACTIONS and job is not None:
-        _react(world, run, job, schedule)
+        has_hooks = job.hooks or (schedule is not None and schedule.hooks is not None)
+        if has_hooks or (run.state in FAILED and job.error_action is not None):
+            chained_runs.start(world, run, job, schedule)
     if run.slotted:
         overlap.release(world, run, schedule)
     if run.task is not None and run.state in STOPS_ITS_TASK:
@@ -42,15 +44,10 @@ def after(world: World, run: Run, job: Job | None, schedule: Schedule | None) ->
     _tell(world, run, job, schedule)
     _note_errors(world, run, job)
     of_attempt(world, run, job, schedule)
-    if schedule is not None and _may_be_over(schedule):
+    if schedule is not None and (schedule.state is not ScheduleState.ACTIVE or may_end(schedule.packed)):
         completion.after_run(world, run, schedule, job)
     if run.wake_at is not None:
         ledger.drop_wake(world.table, run)
-
-
-def _may_be_over(schedule: Schedule) -> bool:
-    """Returns whether the schedule may be over; an endless series costs no further read."""
-    return schedule.state is not ScheduleState.ACTIVE or may_end(schedule.packed)
 
 
 def _note_errors(world: World, run: Run, job: Job | None) -> None:
@@ -59,12 +56,6 @@ def _note_errors(world: World, run: Run, job: Job | None) -> None:
         failures.noted(world, run, job)
     if run.rerun_of is not None and run.state not in RAN:
         failures.reopen(world, run, job)
-
-
-def _react(world: World, run: Run, job: Job, schedule: Schedule | None) -> None:
-    has_hooks = job.hooks or (schedule is not None and schedule.hooks is not None)
-    if has_hooks or (run.state in FAILED and job.error_action is not None):
-        chained_runs.start(world, run, job, schedule)
 
 
 def of_attempt(world: World, run: Run, job: Job | None, schedule: Schedule | None) -> None:

@@ -144,7 +144,9 @@ def _clear(world: World, lane: Lane, slot: Slot, uuid: str) -> None:
         queued = _row(world, slot, slot.queued) if slot.active == uuid else None
         after = without(slot, uuid, queued)
         if after == slot:
-            _wake_next(world, lane, slot)
+            active = _row(world, slot, slot.active)
+            if active is not None and active.state is State.QUEUED:
+                settle.send_pointer(world, lane, active)
             return
         if queued is not None and after.active == queued.uuid:
             moved = _pass_on(world, lane, slot, after, queued)
@@ -168,13 +170,6 @@ def _pass_on(world: World, lane: Lane, slot: Slot, after: Slot, queued: Run) -> 
         settle.send_pointer(world, lane, queued)
         return done
     return done.refused.get("slot")
-
-
-def _wake_next(world: World, lane: Lane, slot: Slot) -> None:
-    """Sends the pointer of the run that the slot was passed on to, because it may never have been sent."""
-    active = _row(world, slot, slot.active)
-    if active is not None and active.state is State.QUEUED:
-        settle.send_pointer(world, lane, active)
 
 
 def _row(world: World, slot: Slot, uuid: str | None) -> Run | None:

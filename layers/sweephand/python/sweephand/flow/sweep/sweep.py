@@ -240,31 +240,21 @@ def _step(
             row, sweep = decided, SweepText.read(decided.sweep)
         late = sweep.waits is Waits.OCCURRENCE and row.next_run_at < now - FRESH
         if late or sweep.waits is Waits.CATCH_UP:
-            return _catch_up(world, row, sweep, now, horizon)
+            if sweep.waits is Waits.CATCH_UP:
+                return catch_up.send_stretch(world, row, sweep, now)
+            fresh = catch_up.split(world, row, sweep, now)
+            return 0 if fresh is None or fresh.next_run_at > horizon else plan_row(fresh, now, horizon)
         return plan_row(row, now, horizon)
     except UnknownKind as later:
         world.journal.warning("a row of a later version is left alone", kind=str(later))
     except Unavailable as unavailable:
         world.journal.warning("a row waits for the next tick", reason=unavailable.reason)
     except ValueError as unreadable:
-        _take_out(world, row, unreadable)
+        try:
+            take_out(world, row, unreadable)
+        except Unavailable as unavailable:
+            world.journal.warning("a row waits for the next tick", reason=unavailable.reason)
     return 0
-
-
-def _catch_up(world: World, row: WaitingRow, sweep: SweepText, now: datetime, horizon: datetime) -> Step | int:
-    """Sends or skips missed occurrences as the policy says; the schedule continues with fresh ones."""
-    if sweep.waits is Waits.CATCH_UP:
-        return catch_up.send_stretch(world, row, sweep, now)
-    fresh = catch_up.split(world, row, sweep, now)
-    return 0 if fresh is None or fresh.next_run_at > horizon else plan_row(fresh, now, horizon)
-
-
-def _take_out(world: World, row: WaitingRow, why: ValueError) -> None:
-    """Takes an unreadable row out of service; if that fails now, the next tick tries again."""
-    try:
-        take_out(world, row, why)
-    except Unavailable as unavailable:
-        world.journal.warning("a row waits for the next tick", reason=unavailable.reason)
 
 
 def plan_row(row: WaitingRow, now: datetime, horizon: datetime) -> Step:
