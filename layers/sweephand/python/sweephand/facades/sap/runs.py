@@ -95,22 +95,19 @@ def _beside(ctx: Context, schedule: Schedule, page: Page, where: str, way: str, 
     total = len(first) + _count(ctx, schedule, None, COUNTED - len(first), first)
     if way == "next":
         older = list(islice(_runs(ctx, schedule, (run_id, schedule.id), size + 1, first), size + 1))
-        found, more = older[:size], len(older) > size
-        return {
-            "total": max(total, len(found)),
-            "results": found,
-            "prev_url": f"{where}?page_size={size}&prev={found[0]['runId']}" if found else None,
-            "next_url": f"{where}?page_size={size}&next={found[-1]['runId']}" if more else None,
-        }
-    after = views.runs_after(ctx.world.table, schedule.tenant, schedule.id, run_id, size + 1)
-    top = [planned] if planned and planned["runId"] > run_id else []
-    newer = [*islice(_told(ctx, after, first), size + 1), *top][: size + 1]
-    found = newer[:size][::-1]
+        found = older[:size]
+        has_newer, has_older = bool(found), len(older) > size
+    else:
+        after = views.runs_after(ctx.world.table, schedule.tenant, schedule.id, run_id, size + 1)
+        top = [planned] if planned and planned["runId"] > run_id else []
+        newer = [*islice(_told(ctx, after, first), size + 1), *top][: size + 1]
+        found = newer[:size][::-1]
+        has_newer, has_older = len(newer) > size, bool(found)
     return {
         "total": max(total, len(found)),
         "results": found,
-        "prev_url": f"{where}?page_size={size}&prev={found[0]['runId']}" if len(newer) > size else None,
-        "next_url": f"{where}?page_size={size}&next={found[-1]['runId']}" if found else None,
+        "prev_url": f"{where}?page_size={size}&prev={found[0]['runId']}" if has_newer else None,
+        "next_url": f"{where}?page_size={size}&next={found[-1]['runId']}" if has_older else None,
     }
 
 

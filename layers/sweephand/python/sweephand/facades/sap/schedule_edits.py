@@ -52,6 +52,26 @@ ONLY_READ = {"modifiedAt", "nextRunAt"}
 TO_COME = {State.QUEUED, State.HELD}
 
 
+def edited(
+    job: Job,
+    before: Schedule,
+    payload: Payload | None,
+    given: Mapping[str, Any],
+    action: fields.Target,
+    world: World,
+    *,
+    within_job: bool = False,
+) -> ScheduleDraft:
+    """Returns the wanted schedule. Raises InvalidRequest.
+
+    given: the members that were sent; all others stay. payload: the schedule's own, as stored. within_job: it was sent
+    as part of its job's body.
+    """
+    now = world.clock.now()
+    wanted = fields.changed_schedule(given, drafts.as_stored(before, payload), action, now, within_job=within_job)
+    return as_sent(given, before, wanted, job, now, world)
+
+
 def as_sent(
     given: Mapping[str, Any], before: Schedule, wanted: ScheduleDraft, job: Job, now: datetime, world: World
 ) -> ScheduleDraft:
@@ -69,8 +89,8 @@ def as_sent(
     if (speaks and not bodies.is_active(before)) or (
         _asks_for_a_run(given, before, timing, now) and is_used_up(before, world)
     ):
-        if speaks:
-            check_can_run(wanted, job, now)
+        if speaks and is_past_its_end(wanted, job, now):
+            raise InvalidRequest("active", "cannot be true: the endTime of the schedule or of its job is past")
     elif _says_as_before(given, timing, now):
         return replace(wanted, timing={**wanted.timing, "time": before.timing["time"]})
     else:
@@ -89,8 +109,8 @@ def is_used_up(schedule: Schedule, world: World) -> bool:
     The ledger decides: an instant is sent early, and a run that has not begun is still to come. A run that begins after
     this read began after the request, and is what the request asks for.
     """
-    if is_over(schedule):
-        return True
+    if schedule.active and not bodies.is_active(schedule):
+        return True  # the service deactivated it
     at = drafts.one_time_instant(drafts.stored_timing(schedule))
     if schedule.state not in LIVE or at is None:
         return False
@@ -121,17 +141,6 @@ def _read(time: object, now: datetime) -> datetime | None:
     return parse({"time": time}, now=now).once_at
 
 
-def is_over(schedule: Schedule) -> bool:
-    """Returns whether the caller switched it on and the service deactivated it."""
-    return schedule.active and not bodies.is_active(schedule)
-
-
-def check_can_run(wanted: ScheduleDraft, job: Job, now: datetime) -> None:
-    """Raises InvalidRequest if an active one-time schedule would be over at once."""
-    if is_past_its_end(wanted, job, now):
-        raise InvalidRequest("active", "cannot be true: the endTime of the schedule or of its job is past")
-
-
 def can_run(there: Schedule, wanted: ScheduleDraft, job: Job, now: datetime) -> bool:
     """Returns whether it would run if it were switched on unchanged."""
     timing = drafts.stored_timing(there)
@@ -145,23 +154,3 @@ def is_past_its_end(wanted: ScheduleDraft, job: Job, now: datetime) -> bool:
     """Returns whether the end of the schedule or of its job has passed."""
     ends = [job.end_at, drafts.own_end(wanted.timing)]
     return any(end is not None and end < now for end in ends)
-
-
-def edited(
-    job: Job,
-    before: Schedule,
-    payload: Payload | None,
-    given: Mapping[str, Any],
-    action: fields.Target,
-    world: World,
-    *,
-    within_job: bool = False,
-) -> ScheduleDraft:
-    """Returns the wanted schedule. Raises InvalidRequest.
-
-    given: the members that were sent; all others stay. payload: the schedule's own, as stored. within_job: it was sent
-    as part of its job's body.
-    """
-    now = world.clock.now()
-    wanted = fields.changed_schedule(given, drafts.as_stored(before, payload), action, now, within_job=within_job)
-    return as_sent(given, before, wanted, job, now, world)
