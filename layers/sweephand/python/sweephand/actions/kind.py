@@ -124,6 +124,17 @@ def choice(name: str, choices: Collection[str], *, more: Schema | None = None, *
     return member(name, schema, lambda value, path, _: read.one_of(value, path, choices), **of_field)
 
 
+def checked(check: Callable[[str, GuardSettings], str]) -> Reader:
+    """Returns a reader of names on AWS. check: returns what is stored, or raises InvalidRequest without a member."""
+
+    def reader(value: Any, path: str, reading: Reading) -> str:
+        found = read.text(value, path, 1, 2_048)
+        with within(path):
+            return check(found, reading.guard)
+
+    return reader
+
+
 def number(name: str, lowest: int, highest: int, **of_field: Any) -> Any:
     """Declares a whole number within bounds."""
     schema = whole(lowest, highest)

@@ -16,7 +16,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from sweephand.actions.aws.service import MAX_MESSAGE, failure_of
 from sweephand.actions.call import Call
 from sweephand.actions.headers import MASK
-from sweephand.actions.kind import Action, Reading, member, number, string, within
+from sweephand.actions.kind import Action, Reading, checked, member, number, string
 from sweephand.actions.outcome import TaskRules, failed, outcome_of, schemas
 from sweephand.actions.payloads import BadPayloadError
 from sweephand.actions.redaction import hidden
@@ -48,12 +48,6 @@ _GONE = frozenset({"InvalidParameterException", "ClusterNotFoundException"})
 """What StopTask says of a task that stopped long ago."""
 
 
-def _definition(value: Any, path: str, reading: Reading) -> str:
-    definition = read.text(value, path, 1, 2_048)
-    with within(path):
-        return check_definition(definition, reading.guard.tasks)
-
-
 def _command(value: Any, path: str, _: Reading) -> tuple[str, ...]:
     if not isinstance(value, list) or len(value) > MOST_ARGUMENTS:
         raise InvalidRequest(path, f"must be a list of at most {MOST_ARGUMENTS} strings, not {read.shown(value)}")
@@ -71,12 +65,6 @@ def _environment(value: Any, path: str, reading: Reading) -> tuple[str, ...]:
             raise InvalidRequest(below(path, name), "is set by the service")
     reading.keep({_secret(name): _plain(each, below(path, name)) for name, each in value.items()})
     return tuple(value)
-
-
-def _role(value: Any, path: str, reading: Reading) -> str:
-    role = read.text(value, path, 1, 2_048)
-    with within(path):
-        return check_role(role, reading.guard.tasks)
 
 
 def _plain(value: object, path: str) -> str:
@@ -101,7 +89,7 @@ class Ecs(Action):
     definition: str = member(
         "taskDefinition",
         text(1, 265, description="One of the parameter TaskDefinitionArns: `family`, or `family:7`."),
-        _definition,
+        checked(lambda text, guard: check_definition(text, guard.tasks)),
     )
     container: str = string(
         "container",
@@ -135,7 +123,7 @@ class Ecs(Action):
     role: str | None = member(
         "roleArn",
         text(1, 2_048, description="One of the parameter TaskRoleArns; else the definition's own."),
-        _role,
+        checked(lambda arn, guard: check_role(arn, guard.tasks)),
         default=None,
     )
     cpu_units: int | None = number("cpuUnits", *CPU_UNITS, default=None)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from botocore.exceptions import BotoCoreError, ClientError, ConnectionClosedError, ReadTimeoutError, SSLError
 
 from sweephand.actions.call import Call
-from sweephand.actions.kind import Action, Reading, member, within
+from sweephand.actions.kind import Action, Reading, checked, member, within
 from sweephand.actions.outcome import Rules, failed, taken, taken_outcome
 from sweephand.actions.payloads import JSON_ONLY, BadPayloadError, message
 from sweephand.actions.redaction import hidden
@@ -63,12 +63,6 @@ def _target(value: Any, path: str, reading: Reading) -> str:
         return check_target(arn, reading.kind, reading.guard.aws).text
 
 
-def _role(value: Any, path: str, reading: Reading) -> str:
-    arn = read.text(value, path, 1, 2_048)
-    with within(path):
-        return check_role(arn, reading.guard.aws)
-
-
 TARGET = text(1, 2_048, description="The region is the ARN's.")
 ROLE = text(1, 2_048, description="One of the parameter TargetRoleArns; assumed with the tenant as its ExternalId.")
 
@@ -81,7 +75,7 @@ class AwsAction(Action):
     """
 
     target: str = member("targetArn", TARGET, _target)
-    role: str = member("roleArn", ROLE, _role)
+    role: str = member("roleArn", ROLE, checked(lambda arn, guard: check_role(arn, guard.aws)))
     outcome: Rules = taken_outcome()
 
     shows = ("role",)
