@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sweephand.local.aws.deploy import Aws
 from sweephand.local.failures import LocalFailure
@@ -28,12 +28,12 @@ def show(
     """
     if function is not None and function not in stack.functions:
         raise LocalFailure(f"There is no function {function}; there are {', '.join(sorted(stack.functions))}.")
-    roles = {name: role for role, name in stack.functions.items() if function in {None, role}}
-    client = Aws(stack.aws_endpoint_url, stack.region).client("logs")
+    aws = Aws(stack.aws_endpoint_url, stack.region)
+    groups = {_group(aws, name): role for role, name in stack.functions.items() if function in {None, role}}
     since_ms = round((clock.now().timestamp() - minutes * 60) * 1000)
     shown: set[tuple[int, str, str]] = set()
     while True:
-        found = sorted({line for name, role in roles.items() for line in _lines(client, name, role, since_ms)})
+        found = sorted({line for group, role in groups.items() for line in _lines(aws, group, role, since_ms)})
         for at_ms, role, text in found:
             if (at_ms, role, text) not in shown:
                 say(f"{datetime.fromtimestamp(at_ms / 1000, UTC):%H:%M:%S.%f}"[:12] + f" {role:<12} {text}")
@@ -45,12 +45,16 @@ def show(
         clock.sleep(LOOK_EVERY_S)
 
 
-def _lines(client: Any, name: str, role: str, since_ms: int) -> Iterator[tuple[int, str, str]]:
+def _group(aws: Aws, function: str) -> str:
+    """Returns the log group that the template gives a function, or Lambda's own."""
+    logging = aws.client("lambda").get_function_configuration(FunctionName=function).get("LoggingConfig", {})
+    return str(logging.get("LogGroup", f"/aws/lambda/{function}"))
+
+
+def _lines(aws: Aws, group: str, role: str, since_ms: int) -> Iterator[tuple[int, str, str]]:
+    client = aws.client("logs")
     try:
-        pages = client.get_paginator("filter_log_events").paginate(
-            logGroupName=f"/aws/lambda/{name}", startTime=since_ms
-        )
-        for page in pages:
+        for page in client.get_paginator("filter_log_events").paginate(logGroupName=group, startTime=since_ms):
             for event in page["events"]:
                 if not event["message"].startswith(FRAMES):
                     yield event["timestamp"], role, event["message"].rstrip()
