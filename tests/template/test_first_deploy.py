@@ -79,7 +79,7 @@ def test_a_step_that_fails_ends_the_rest_and_still_cleans_up(script, run, monkey
         return script.Step(step.name, taken_step(step.name, outcome), step.unknowns)
 
     steps = tuple(replaced(step, "fails" if step.name == "door" else "") for step in script.STEPS)
-    monkeypatch.setattr(script, "deployed", steps[1].do)
+    monkeypatch.setattr(script.steps, "deployed", steps[1].do)
     monkeypatch.setattr(script, "STEPS", steps)
     monkeypatch.setattr(script, "LAST", replaced(script.LAST, ""))
 
@@ -108,7 +108,7 @@ def test_the_lateness_of_a_call_is_read_from_the_id_of_its_run(script):
     instant_ms = 1_790_000_000_000
     run_id = f"{uuid7(instant_ms, bytes(10))}_{run_uuid('accept', 'a schedule', instant_ms, 'scheduled')}"
 
-    assert script._late_ms({"runId": run_id, "attempt": 1, "atMs": instant_ms + 250}) == 250
+    assert script.steps.late_ms({"runId": run_id, "attempt": 1, "atMs": instant_ms + 250}) == 250
 
 
 def test_a_step_that_is_left_out_locally_says_why(script, run):
