@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.loaders import Loader
@@ -25,18 +25,7 @@ from sweephand.telemetry import Telemetry
 if TYPE_CHECKING:
     from sweephand.actions.call import Call
     from sweephand.domain.run import Outcome
-    from sweephand.flow.tenants.callback_keys import CallbackKeys
-    from sweephand.messaging.event_bus import EventBus
-    from sweephand.security.caller import Caller, Door
-    from sweephand.security.guard import GuardSettings, Outbound
-    from sweephand.security.identity import Identity
-    from sweephand.security.oidc import ForeignTokens
-    from sweephand.security.secrets import SecretBox
-    from sweephand.security.target_roles import TargetRoles
-    from sweephand.security.tokens import StackKeys
     from sweephand.sources import Chance, Clock
-    from sweephand.store.operations.files import Files
-    from sweephand.store.tenants.collection_cache import Standing
 
 with lazy():
     from sweephand import actions
@@ -45,6 +34,9 @@ with lazy():
     from sweephand.security import caller, guard, identity, jwks, oidc, secrets, target_roles, tasks, tokens
     from sweephand.store.operations import files
     from sweephand.store.tenants import collection_cache, credentials, tenants
+
+
+T = TypeVar("T")
 
 
 def build(settings: Settings | None = None, *, clock: Clock | None = None, chance: Chance | None = None) -> World:
@@ -56,14 +48,14 @@ def build(settings: Settings | None = None, *, clock: Clock | None = None, chanc
     table.session.register_component("data_loader", ServiceData())
     table.open()
     clients = Clients(table, settings)
-    sqs = Later(lambda: clients.sqs)
-    box = cast("SecretBox", Later(lambda: secrets.SecretBox(clients.kms, settings.key_id, clock.monotonic)))
+    sqs = later(lambda: clients.sqs)
+    box = later(lambda: secrets.SecretBox(clients.kms, settings.key_id, clock.monotonic))
     return World(
         settings=settings,
         clock=clock,
         chance=chance,
         table=table,
-        standing=cast("Standing", Later(lambda: collection_cache.Standing(table, clock))),
+        standing=later(lambda: collection_cache.Standing(table, clock)),
         queue=RunQueue(
             sqs,
             settings.queue_urls,
@@ -71,12 +63,12 @@ def build(settings: Settings | None = None, *, clock: Clock | None = None, chanc
             dead_letter_url=settings.dead_letter_queue_url,
             archive_url=settings.archive_queue_url,
         ),
-        bus=cast("EventBus", Later(lambda: event_bus.EventBus(clients.events, settings.event_bus_name, clock, chance))),
+        bus=later(lambda: event_bus.EventBus(clients.events, settings.event_bus_name, clock, chance)),
         secrets=box,
-        files=cast("Files", Later(lambda: files.Files(clients.s3, settings.files_bucket))),
-        outbound=cast("Outbound", Later(lambda: _outbound(clients, settings, clock))),
+        files=later(lambda: files.Files(clients.s3, settings.files_bucket)),
+        outbound=later(lambda: _outbound(clients, settings, clock)),
         perform=_perform,
-        callback_keys=cast("CallbackKeys", Later(lambda: callback_keys.CallbackKeys(table, box, clock, chance))),
+        callback_keys=later(lambda: callback_keys.CallbackKeys(table, box, clock, chance)),
         journal=Telemetry(settings.stack_name),
     )
 
@@ -100,26 +92,29 @@ class Later:
         return getattr(self._made, name)
 
 
-def _perform(kind: str, params: Mapping[str, Any], call: Call, outbound: Outbound) -> Outcome:
+def later(make: Callable[[], T]) -> T:
+    """Returns a proxy for the object; see Later."""
+    proxy: Any = Later(make)
+    return proxy  # type: ignore[no-any-return]
+
+
+def _perform(kind: str, params: Mapping[str, Any], call: Call, outbound: guard.Outbound) -> Outcome:
     return actions.perform(kind, params, call, outbound)
 
 
 def _outbound(clients: Clients, settings: Settings, clock: Clock) -> guard.Outbound:
-    def own_identity() -> identity.Identity:
+    def own() -> identity.Identity:
         return identity.Identity(lambda: clients.kms, settings.identity_key_id, settings.public_base_url)
-
-    def target() -> target_roles.TargetRoles:
-        return target_roles.TargetRoles(lambda: clients.sts, clients.acting_by, clock)
 
     return guard.Outbound(
         guard_settings(settings),
-        roles=cast("TargetRoles", Later(target)),
-        identity=cast("Identity", Later(own_identity)) if settings.identity_key_id else None,
+        roles=later(lambda: target_roles.TargetRoles(lambda: clients.sts, clients.acting_by, clock)),
+        identity=later(own) if settings.identity_key_id else None,
         ecs=clients.ecs if settings.task_cluster else None,
     )
 
 
-def guard_settings(settings: Settings) -> GuardSettings:
+def guard_settings(settings: Settings) -> guard.GuardSettings:
     """Returns what jobs may call, by the parameters. Never Lambda's own runtime or an emulator's endpoint."""
     closed = [url for url in (settings.aws_endpoint_url, settings.runtime_api_url) if url]
     return guard.GuardSettings(
@@ -244,7 +239,7 @@ class Clients:
         return self._session.create_client(service, region_name=region, config=config, **(credentials or {}))
 
 
-def foreign_tokens(world: World) -> ForeignTokens:
+def foreign_tokens(world: World) -> oidc.ForeignTokens:
     """Returns the issuers that the parameters Oidc* trust. Raises ValueError for invalid parameters."""
     settings = world.settings
     trusted = oidc.trust(
@@ -279,14 +274,14 @@ class StackSecret:
         self._clients = clients
         self._settings = settings
         self._clock = clock
-        self._known: tuple[str, StackKeys] | None = None
+        self._known: tuple[str, tokens.StackKeys] | None = None
         self._asked_at: datetime | None = None
         self._lock = Lock()
 
-    def keys(self) -> StackKeys:
+    def keys(self) -> tokens.StackKeys:
         return self.read()[1]
 
-    def read(self) -> tuple[str, StackKeys]:
+    def read(self) -> tuple[str, tokens.StackKeys]:
         """Returns the secret and its keys, including those from before the last rotation.
 
         Raises Unavailable if it cannot be read and none is known.
@@ -300,7 +295,7 @@ class StackSecret:
                 raise Unavailable(UNREADABLE)
             return self._known
 
-    def read_anew(self) -> tuple[str, StackKeys]:
+    def read_anew(self) -> tuple[str, tokens.StackKeys]:
         """Reads the current secret and its keys. Raises Unavailable if it cannot be read, even if one is cached."""
         with self._lock:
             asked = self._asked()
@@ -309,13 +304,13 @@ class StackSecret:
             self._asked_at = self._clock.now()
             return self._learn(asked) or asked
 
-    def _learn(self, asked: tuple[str, StackKeys] | None) -> tuple[str, StackKeys] | None:
+    def _learn(self, asked: tuple[str, tokens.StackKeys] | None) -> tuple[str, tokens.StackKeys] | None:
         """Returns the known object if nothing has changed, because it is compared by identity."""
         if asked is not None and asked != self._known:
             self._known = asked
         return self._known
 
-    def _asked(self) -> tuple[str, StackKeys] | None:
+    def _asked(self) -> tuple[str, tokens.StackKeys] | None:
         current = self._version("AWSCURRENT")
         if current is None:
             return None
@@ -344,29 +339,29 @@ class Doorkeeper:
     def __init__(self, world: World) -> None:
         self._world = world
         self._secret = StackSecret(Clients(world.table, world.settings), world.settings, world.clock)
-        self._made: tuple[tuple[str, StackKeys], Door] | None = None
+        self._made: tuple[tuple[str, tokens.StackKeys], caller.Door] | None = None
         # Outlives the doors, because it caches issuers' keys and the times of fetching them.
-        self._foreign: ForeignTokens | None = None
+        self._foreign: oidc.ForeignTokens | None = None
 
-    def door(self) -> Door:
+    def door(self) -> caller.Door:
         """Returns the door. Raises Unavailable if the secret cannot be read and none is cached."""
         return self._by(self._secret.read())
 
-    def anew(self) -> Door:
+    def anew(self) -> caller.Door:
         """Makes a door from the current secret. Raises Unavailable if the secret cannot be read."""
         return self._by(self._secret.read_anew())
 
-    def _by(self, known: tuple[str, StackKeys]) -> Door:
+    def _by(self, known: tuple[str, tokens.StackKeys]) -> caller.Door:
         if self._made is None or self._made[0] is not known:
             self._made = known, self._door(*known)
         return self._made[1]
 
-    def _door(self, secret: str, keys: StackKeys) -> caller.Door:
+    def _door(self, secret: str, keys: tokens.StackKeys) -> caller.Door:
         foreign = self._by_foreign_token if self._world.settings.oidc_issuers else None
         find = partial(credentials.find_credential, self._world.table)
         return caller.Door(keys, secret, find, foreign, self._world.callback_keys.current, self.anew)
 
-    def _by_foreign_token(self, token: str, now: datetime) -> Caller:
+    def _by_foreign_token(self, token: str, now: datetime) -> caller.Caller:
         if self._foreign is None:
             try:
                 self._foreign = foreign_tokens(self._world)

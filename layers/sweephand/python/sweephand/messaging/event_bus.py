@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -43,29 +44,27 @@ class EventBus:
     def _refused(self, batch: Sequence[Event]) -> list[Event]:
         """Sends one batch. Returns the events that failed; the answer identifies them by position."""
         try:
-            answer = self._client.put_events(Entries=[self._entry(event) for event in batch])
+            answer = self._client.put_events(Entries=[self._of_event(event) for event in batch])
         except (ClientError, BotoCoreError):
             return list(batch)
         return [event for event, told in zip(batch, answer["Entries"], strict=True) if "ErrorCode" in told]
 
-    def _entry(self, event: Event) -> dict[str, Any]:
+    def _of_event(self, event: Event) -> dict[str, Any]:
+        detail = json.dumps(event.detail, ensure_ascii=False, separators=(",", ":"))
+        return self._entry(SOURCE, event.type.value, event.at, detail)
+
+    def _entry(self, source: str, detail_type: str, at: datetime, detail: str) -> dict[str, Any]:
         return {
             "EventBusName": self._name,
-            "Source": SOURCE,
-            "DetailType": event.type.value,
-            "Time": event.at,
-            "Detail": json.dumps(event.detail, ensure_ascii=False, separators=(",", ":")),
+            "Source": source,
+            "DetailType": detail_type,
+            "Time": at,
+            "Detail": detail,
         }
 
     def put(self, source: str, detail_type: str, detail: str) -> str | None:
         """Sends an event of a job, without repeats. Returns the error code, or None on success."""
-        entry = {
-            "EventBusName": self._name,
-            "Source": source,
-            "DetailType": detail_type,
-            "Time": self._clock.now(),
-            "Detail": detail,
-        }
+        entry = self._entry(source, detail_type, self._clock.now(), detail)
         try:
             (said,) = self._client.put_events(Entries=[entry])["Entries"]
         except ClientError as refused:

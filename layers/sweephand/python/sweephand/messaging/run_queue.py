@@ -133,14 +133,13 @@ class RunQueue:
 
         Raises Unavailable if the queue does not answer.
         """
-        try:
-            answer = self._client.receive_message(
-                QueueUrl=self._dead_letter_url,
-                MaxNumberOfMessages=BATCH_MOST,
-                MessageSystemAttributeNames=["SentTimestamp", "ApproximateReceiveCount"],
-            )
-        except (ClientError, BotoCoreError) as refused:
-            raise Unavailable("the dead-letter queue does not answer") from refused
+        answer = self._asked(
+            "the dead-letter queue does not answer",
+            "receive_message",
+            QueueUrl=self._dead_letter_url,
+            MaxNumberOfMessages=BATCH_MOST,
+            MessageSystemAttributeNames=["SentTimestamp", "ApproximateReceiveCount"],
+        )
         return [_letter(message) for message in answer.get("Messages", [])]
 
     def delete_dead(self, receipts: Sequence[str]) -> None:
@@ -151,21 +150,25 @@ class RunQueue:
 
     def archive(self, body: str) -> None:
         """Keeps a copy of a dead letter for 14 days. Raises Unavailable if that fails."""
-        try:
-            self._client.send_message(QueueUrl=self._archive_url, MessageBody=body)
-        except (ClientError, BotoCoreError) as refused:
-            raise Unavailable("the archive queue did not take the message") from refused
+        refusal = "the archive queue did not take the message"
+        self._asked(refusal, "send_message", QueueUrl=self._archive_url, MessageBody=body)
 
     def backlog(self) -> dict[Lane, Backlog]:
         """Returns the backlog of each queue. Raises Unavailable if a queue does not answer."""
         return {lane: self._backlog(url) for lane, url in self._urls.items()}
 
     def _backlog(self, url: str) -> Backlog:
+        refusal, names = "a run queue did not report its backlog", list(_ESTIMATES)
+        answer = self._asked(refusal, "get_queue_attributes", QueueUrl=url, AttributeNames=names)
+        return Backlog(*(int(answer["Attributes"][name]) for name in names))
+
+    def _asked(self, refusal: str, operation: str, **arguments: Any) -> dict[str, Any]:
+        """Calls SQS. Raises Unavailable with this refusal if that fails."""
         try:
-            found = self._client.get_queue_attributes(QueueUrl=url, AttributeNames=list(_ESTIMATES))["Attributes"]
+            answer: dict[str, Any] = getattr(self._client, operation)(**arguments)
         except (ClientError, BotoCoreError) as refused:
-            raise Unavailable("a run queue did not report its backlog") from refused
-        return Backlog(*(int(found[name]) for name in _ESTIMATES))
+            raise Unavailable(refusal) from refused
+        return answer
 
     def _send_batch(self, lane: Lane, batch: Sequence[Delivery]) -> list[Delivery]:
         now = self._clock.now()

@@ -22,7 +22,7 @@ from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.expressions import Action, assign
-from sweephand.store.dynamo.table import JobWakeItem, ScheduleItem
+from sweephand.store.dynamo.table import ScheduleItem, WakeItem
 from sweephand.store.jobs import jobs
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def look_at_unused(world: World, job: Job, schedule: Schedule, retention: Retent
 def drop_row(world: World, tenant: str, job_id: str, schedule_id: str) -> None:
     """Deletes the separate row if it is due, so that a row written by a later change stays."""
     soon = epoch_s(world.clock.now()) + SOON_S
-    world.table.delete(keys.job(tenant, job_id), keys.unused(schedule_id), JobWakeItem.next_run_at < soon)
+    world.table.delete(keys.job(tenant, job_id), keys.unused(schedule_id), WakeItem.next_run_at < soon)
 
 
 def _ask_again(world: World, job: Job, schedule: Schedule, at: datetime) -> None:
@@ -117,7 +117,7 @@ def _ask_again(world: World, job: Job, schedule: Schedule, at: datetime) -> None
     if schedule.state in OVER:
         world.table.update(pk, keys.schedule(schedule.id), _at(at), jobs.as_read(schedule))
     else:
-        world.table.update(pk, keys.unused(schedule.id), _at(at), JobWakeItem.pk.exists())
+        world.table.update(pk, keys.unused(schedule.id), _at(at), WakeItem.pk.exists())
 
 
 def _at(at: datetime) -> list[Action]:

@@ -20,7 +20,7 @@ from sweephand.store.dynamo.compression import pack, unpack
 from sweephand.store.dynamo.conditional import Op, Refused, Table, Written, if_any
 from sweephand.store.dynamo.expressions import Condition, add, assign, changes, every
 from sweephand.store.dynamo.flat_models import TENANT, BooleanAttribute, Codec, Integer, UnicodeAttribute, of_key
-from sweephand.store.dynamo.table import Item
+from sweephand.store.dynamo.table import Item, WakeItem
 
 KEPT_BEHIND = timedelta(days=40)
 """Retention of a deleted calendar's content: longer than that of ended plans that name it."""
@@ -58,15 +58,12 @@ class CalendarUseItem(Item):
     """A job with schedules that name a calendar; the key says all."""
 
 
-class ReplanItem(Item):
+class ReplanItem(WakeItem):
     """The work of replanning the users of a changed calendar.
 
     cursor: the last job that was replanned. left: a job could not be replanned, so another round follows.
     """
 
-    shard = Integer()
-    next_run_at = Integer()
-    sweep = UnicodeAttribute()
     version = Integer()
     cursor = UnicodeAttribute(null=True)
     left = BooleanAttribute(null=True)

@@ -5,6 +5,7 @@ Each part is encoded, so that no name can forge a key; every partition begins wi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from urllib.parse import unquote
 
@@ -35,34 +36,58 @@ def parts(key: str) -> list[str]:
     return [unquote(piece) for piece in key.split("#")]
 
 
-def tenant(name: str) -> str:
-    return f"TENANT#{part(name)}"
+def _of(prefix: str) -> Callable[[str], str]:
+    """Returns a function from a user's string to a key with this prefix."""
+    return lambda text: f"{prefix}#{part(text)}"
 
 
-def job(tenant_name: str, job_id: str) -> str:
-    return f"{tenant(tenant_name)}#JOB#{part(job_id)}"
+def _of_tenant(prefix: str) -> Callable[[str, str], str]:
+    """Returns a function from a tenant's name and a user's string to a partition with this prefix."""
+    return lambda tenant_name, text: f"TENANT#{part(tenant_name)}#{prefix}#{part(text)}"
 
 
-def runs(tenant_name: str, owner: str) -> str:
-    """Returns the ledger partition of a schedule, or of a job for runs without a schedule."""
-    return f"{tenant(tenant_name)}#SCH#{part(owner)}"
+# Partitions, by a tenant's name and a name or an id within it
+
+job = _of_tenant("JOB")
+runs = _of_tenant("SCH")
+"""The ledger partition of a schedule, or of a job for runs without a schedule."""
+names = _of_tenant("COL")
+tag = _of_tenant("TAG")
+resource = _of_tenant("RES")
+calendar_rows = _of_tenant("CAL")
+"""The partition of a calendar's versions and users."""
+calendar_text = _of_tenant("CALV")
+"""The partition of the content of one version."""
+flow = _of_tenant("KEY")
+"""The partition of a flow key's turnstile, line and circuits."""
+error_runs = _of_tenant("ERROR")
+"""The partition of a group's failed runs."""
+
+# The tenant's own partition, and sort keys, by a name or an id
+
+tenant = _of("TENANT")
+collection = _of("COL")
+calendar = _of("CAL")
+calendar_use = _of("USE")
+replan = _of("REPLAN")
+flow_key = _of("KEY")
+turnstile = _of("TURN")
+credential = _of("CRED")
+schedule = _of("SCH")
+stats = _of("STATS")
+slot = _of("SLOT")
+name = _of("NAME")
+operation = _of("OP")
+error_group = _of("GROUP")
+redirect = _of("REDIRECT")
+clean_up = _of("CLEAN")
+unused = _of("UNUSED")
+"""The key of the wake of a one-time schedule that is switched off."""
 
 
 def owner_of_runs(pk: str) -> str:
     """Returns the owner of the runs of a partition: the schedule's id, or the job's for runs without a schedule."""
     return parts(pk)[3]
-
-
-def names(tenant_name: str, collection: str) -> str:
-    return f"{tenant(tenant_name)}#COL#{part(collection)}"
-
-
-def tag(tenant_name: str, text: str) -> str:
-    return f"{tenant(tenant_name)}#TAG#{part(text)}"
-
-
-def resource(tenant_name: str, text: str) -> str:
-    return f"{tenant(tenant_name)}#RES#{part(text)}"
 
 
 def directory(tenant_name: str) -> str:
@@ -83,47 +108,8 @@ def attention_day(tenant_name: str, instant: datetime) -> str:
     return f"{tenant(tenant_name)}#{instant.strftime('%Y-%m-%d')}"
 
 
-def collection(name: str) -> str:
-    return f"COL#{part(name)}"
-
-
-def calendar(name: str) -> str:
-    return f"CAL#{part(name)}"
-
-
-def calendar_rows(tenant_name: str, name: str) -> str:
-    """Returns the partition of a calendar's versions and users."""
-    return f"{tenant(tenant_name)}#CAL#{part(name)}"
-
-
 def calendar_version(number: int) -> str:
     return f"VERSION#{number:08d}"
-
-
-def calendar_use(job_id: str) -> str:
-    return f"USE#{part(job_id)}"
-
-
-def calendar_text(tenant_name: str, reference: str) -> str:
-    """Returns the partition of the content of one version."""
-    return f"{tenant(tenant_name)}#CALV#{part(reference)}"
-
-
-def replan(calendar_name: str) -> str:
-    return f"REPLAN#{part(calendar_name)}"
-
-
-def flow_key(name: str) -> str:
-    return f"KEY#{part(name)}"
-
-
-def flow(tenant_name: str, name: str) -> str:
-    """Returns the partition of a flow key's turnstile, line and circuits."""
-    return f"{tenant(tenant_name)}#KEY#{part(name)}"
-
-
-def turnstile(name: str) -> str:
-    return f"TURN#{part(name)}"
 
 
 def line(order: str) -> str:
@@ -133,22 +119,6 @@ def line(order: str) -> str:
 
 def circuit(target_hash: str) -> str:
     return f"CIRCUIT#{target_hash}"
-
-
-def credential(credential_id: str) -> str:
-    return f"CRED#{part(credential_id)}"
-
-
-def schedule(schedule_id: str) -> str:
-    return f"SCH#{part(schedule_id)}"
-
-
-def stats(schedule_id: str) -> str:
-    return f"STATS#{part(schedule_id)}"
-
-
-def slot(schedule_id: str) -> str:
-    return f"SLOT#{part(schedule_id)}"
 
 
 def generation(schedule_id: str, number: int) -> str:
@@ -170,10 +140,6 @@ def secret(version: int) -> str:
 
 def revision(number: int) -> str:
     return f"REV#{number:08d}"
-
-
-def name(text: str) -> str:
-    return f"NAME#{part(text)}"
 
 
 def job_entry(number: int) -> str:
@@ -221,10 +187,6 @@ def operations(tenant_name: str | None) -> str:
     return "STACK#provider#OPS#" if tenant_name is None else f"{tenant(tenant_name)}#OPS#"
 
 
-def operation(operation_id: str) -> str:
-    return f"OP#{part(operation_id)}"
-
-
 def operation_place(kind: str, number: int) -> str:
     """Returns the key of one of the places that limit how many operations of a kind are open."""
     return f"PLACE#{part(kind)}#{number}"
@@ -238,28 +200,6 @@ def files(tenant_name: str) -> str:
 def errors(tenant_name: str) -> str:
     """Returns the partition of a tenant's error groups and redirects."""
     return f"{tenant(tenant_name)}#ERRORS#"
-
-
-def error_group(group_id: str) -> str:
-    return f"GROUP#{part(group_id)}"
-
-
-def redirect(job_id: str) -> str:
-    return f"REDIRECT#{part(job_id)}"
-
-
-def error_runs(tenant_name: str, group_id: str) -> str:
-    """Returns the partition of a group's failed runs."""
-    return f"{tenant(tenant_name)}#ERROR#{part(group_id)}"
-
-
-def clean_up(name: str) -> str:
-    return f"CLEAN#{part(name)}"
-
-
-def unused(schedule_id: str) -> str:
-    """Returns the key of the wake of a one-time schedule that is switched off."""
-    return f"UNUSED#{part(schedule_id)}"
 
 
 def pause() -> str:

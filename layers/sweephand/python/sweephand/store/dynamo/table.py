@@ -207,12 +207,16 @@ class IdempotencyItem(Item):
     answer = UnicodeAttribute()
 
 
-class CatchUpItem(Item):
-    """A catch-up of missed occurrences, sent at a limited rate: all is in the packed `sweep`."""
+class WakeItem(Item):
+    """A row of the next-run index; of a job: the end of its pause, or schedules that still follow a change."""
 
     shard = Integer()
     next_run_at = Integer()
     sweep = UnicodeAttribute()
+
+
+class CatchUpItem(WakeItem):
+    """A catch-up of missed occurrences, sent at a limited rate: all is in the packed `sweep`."""
 
 
 class SuspensionItem(Item):
@@ -222,18 +226,15 @@ class SuspensionItem(Item):
     until = Integer(null=True)
 
 
-class ReleaseItem(Item):
+class ReleaseItem(WakeItem):
     """A release of held schedules. until: as in the list. round: 1 or 2. cursor: [collection, job's name]."""
 
-    shard = Integer()
-    next_run_at = Integer()
-    sweep = UnicodeAttribute()
     until = Integer()
     round = Integer(default=1)
     cursor = UnicodeAttribute(null=True)
 
 
-class CleanUpItem(Item):
+class CleanUpItem(WakeItem):
     """The clean-up after a delete.
 
     owners: JSON list of the ledger partitions to clear. whole: the whole job is deleted, not only some schedules.
@@ -242,9 +243,6 @@ class CleanUpItem(Item):
     schedules: packed rows of the deleted schedules whose backlog has no rows in the ledger yet.
     """
 
-    shard = Integer()
-    next_run_at = Integer()
-    sweep = UnicodeAttribute()
     owners = UnicodeAttribute()
     whole = BooleanAttribute()
     collection = UnicodeAttribute(null=True)
@@ -252,14 +250,6 @@ class CleanUpItem(Item):
     runs_too = BooleanAttribute(null=True)
     deleted_at = Integer(null=True)
     schedules = UnicodeAttribute(null=True)
-
-
-class JobWakeItem(Item):
-    """A job's own row in the next-run index: the end of its pause, or schedules that still follow a change."""
-
-    shard = Integer()
-    next_run_at = Integer()
-    sweep = UnicodeAttribute()
 
 
 class ChangePartItem(Item):

@@ -28,13 +28,13 @@ from sweephand.store.dynamo.flat_models import (
     of_key,
     to_json,
 )
-from sweephand.store.dynamo.table import Item, RunItem
+from sweephand.store.dynamo.table import Item, RunItem, WakeItem
 from sweephand.store.runs import run_rows
 
 _SWEEP = str(SweepText(Waits.ERRORS, Lane.OPERATIONS))
 
 
-class ErrorGroupItem(Item):
+class ErrorGroupItem(WakeItem):
     """A group of failures with the same signature: action, error_state, reason, http_status, text.
 
     notes: JSON. error_action: in rows older than `action`. closed_through: failures up to then are archived. The row is
@@ -58,9 +58,6 @@ class ErrorGroupItem(Item):
     closed_by = UnicodeAttribute(null=True)
     closed_reason = UnicodeAttribute(null=True)
     revision = Integer(default=1)
-    shard = Integer()
-    next_run_at = Integer()
-    sweep = UnicodeAttribute()
 
 
 _THERE: Condition = ErrorGroupItem.pk.exists()

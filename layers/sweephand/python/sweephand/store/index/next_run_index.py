@@ -13,6 +13,7 @@ from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import Unavailable
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Table
+from sweephand.store.dynamo.flat_models import SECONDS, Codec
 from sweephand.store.dynamo.table import CATALOGUE, NEXT_RUN, CatalogueItem, WaitingItem
 
 BATCH_MOST = 25
@@ -27,8 +28,8 @@ class WaitingRow:
     sk: str
     next_run_at: datetime
     sweep: str
-    generation: int
-    planned_total: int
+    generation: int = 0
+    planned_total: int = 0
 
     @classmethod
     def of(cls, schedule: Schedule, sweep: str) -> WaitingRow:
@@ -55,6 +56,9 @@ class WaitingRow:
     @property
     def own_id(self) -> str:
         return keys.parts(self.sk)[1]
+
+
+_ROWS = Codec(WaitingRow, WaitingItem, {"next_run_at": SECONDS})
 
 
 def due(
@@ -99,7 +103,7 @@ def _page(
 ) -> tuple[list[WaitingRow], Mapping[str, Any] | None]:
     sort = WaitingItem.next_run_at.between(epoch_s(since) if since else 0, epoch_s(until))
     items, more = table.query(shard, sort, index=NEXT_RUN, partition=WaitingItem.shard, limit=PAGE, start=start)
-    return [_row(item) for item in items], more
+    return [_ROWS.read(WaitingItem.from_raw_data(item)) for item in items], more
 
 
 def oldest(table: Table, shard: int) -> datetime | None:
@@ -119,18 +123,6 @@ def catalogue(table: Table, shard: int) -> Iterator[tuple[str, str]]:
     """Yields the keys of the shard's enabled schedules, waiting or not."""
     for item in table.query_all(shard, None, index=CATALOGUE, partition=CatalogueItem.shard):
         yield item["pk"]["S"], item["sk"]["S"]
-
-
-def _row(item: dict[str, Any]) -> WaitingRow:
-    row = WaitingItem.from_raw_data(item)
-    return WaitingRow(
-        pk=row.pk,
-        sk=row.sk,
-        next_run_at=from_s(row.next_run_at),
-        sweep=row.sweep,
-        generation=row.generation or 0,
-        planned_total=row.planned_total or 0,
-    )
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.compression import pack, unpack
 from sweephand.store.dynamo.conditional import Op, Table
-from sweephand.store.dynamo.table import ChangePartItem, JobWakeItem, ScheduleItem
+from sweephand.store.dynamo.table import ChangePartItem, ScheduleItem, WakeItem
 from sweephand.store.jobs import jobs
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Part:
 
 def wake_op(table: Table, job: Job, sk: str, waits: Waits, at: datetime, shards: int) -> Op:
     """Returns the part that writes a job's row in the next-run index."""
-    item = JobWakeItem(
+    item = WakeItem(
         pk=keys.job(job.tenant, job.id),
         sk=sk,
         shard=shard_of(job.id, shards),
@@ -117,20 +117,8 @@ def _json(step: PartStep) -> dict[str, Any]:
         "members": step.members,
         "at": epoch_s(step.at) if step.at else None,
         "payload": [step.payload.text, step.payload.is_json] if step.payload else None,
-        **_hooks_json(step.hooks),
+        **({"hooks": own_hooks.to_json(step.hooks)} if step.hooks else {}),
     }
-
-
-def _hooks_json(hooks: ByName | None) -> dict[str, Any]:
-    if not hooks:
-        return {}
-    return {"hooks": own_hooks.to_json(hooks)}
-
-
-def _hooks(members: Mapping[str, Any]) -> ByName | None:
-    if "hooks" not in members:
-        return None
-    return own_hooks.from_json(members["id"], members["hooks"])
 
 
 def _step(members: Mapping[str, Any]) -> PartStep:
@@ -141,5 +129,5 @@ def _step(members: Mapping[str, Any]) -> PartStep:
         members=members["members"],
         at=from_s(at) if at is not None else None,
         payload=Payload(payload[0], payload[1]) if payload else None,
-        hooks=_hooks(members),
+        hooks=own_hooks.from_json(members["id"], members["hooks"]) if "hooks" in members else None,
     )

@@ -50,16 +50,13 @@ def put_op(table: Table, schedule: Schedule, hooks: ByName) -> Op:
 
 
 def to_json(hooks: ByName) -> dict[str, Any]:
-    return {name: {**jobs.action_json(hook), **_beside_json(hook.beside)} for name, hook in hooks.items()}
-
-
-def _beside_json(beside: Beside | None) -> dict[str, Any]:
-    assert beside is not None
-    payload = beside.payload
-    return {
-        "sent": None if payload is None else [payload.text, payload.is_json],
-        "sealed": dict(beside.sealed),
-    }
+    found = {}
+    for name, hook in hooks.items():
+        assert hook.beside is not None
+        payload = hook.beside.payload
+        sent = None if payload is None else [payload.text, payload.is_json]
+        found[name] = {**jobs.action_json(hook), "sent": sent, "sealed": dict(hook.beside.sealed)}
+    return found
 
 
 def from_json(schedule_id: str, stored: Mapping[str, Any]) -> ByName:

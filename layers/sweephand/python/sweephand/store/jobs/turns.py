@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 from sweephand.domain.instants import epoch_ms, epoch_s
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Refused, Table
-from sweephand.store.dynamo.expressions import Condition
 from sweephand.store.dynamo.flat_models import Integer, UnicodeAttribute
 from sweephand.store.dynamo.table import Item
 
@@ -26,12 +25,6 @@ class TurnItem(Item):
     until = Integer()
 
 
-def _free(now: datetime) -> Condition:
-    """Requires that the turn is free or over."""
-    free: Condition = TurnItem.pk.does_not_exist() | (TurnItem.until <= epoch_ms(now))
-    return free
-
-
 def take(table: Table, tenant: str, job_id: str, owner: str, now: datetime, lasts: timedelta) -> bool:
     """Takes the turn, if it is free. Returns whether the owner has it, also from a try whose answer was lost."""
     until = now + lasts
@@ -42,7 +35,7 @@ def take(table: Table, tenant: str, job_id: str, owner: str, now: datetime, last
         until=epoch_ms(until),
         expires_at=epoch_s(until + FORGOTTEN),
     )
-    done = table.put(item, _free(now))
+    done = table.put(item, TurnItem.pk.does_not_exist() | (TurnItem.until <= epoch_ms(now)))
     if not isinstance(done, Refused):
         return True
     there = done.read(TurnItem)

@@ -273,17 +273,13 @@ def _filtered(table: Table, tenant: str, filters: Filters, rows: Iterator[Row], 
     while some := list(islice(rows, size)):
         entries = _entries(table, tenant, [row.number for row in some])
         some = [row for row in some if row.number in entries and filters.hold(entries[row.number])]
-        for pk in _partitions(tenant, filters):
+        tagged = [keys.tag(tenant, filters.tag)] if filters.tag is not None else []
+        owned = [keys.resource(tenant, filters.resource_id)] if filters.resource_id is not None else []
+        for pk in (*tagged, *owned):
             there = table.batch_get(((pk, keys.job_entry(row.number)) for row in some), consistent=False)
             some = [row for row in some if (pk, keys.job_entry(row.number)) in there]
         yield from some
         size = CHUNK
-
-
-def _partitions(tenant: str, filters: Filters) -> list[str]:
-    """Returns the partitions of the tag and the resource that the jobs must have."""
-    found = [keys.tag(tenant, filters.tag)] if filters.tag is not None else []
-    return [*found, keys.resource(tenant, filters.resource_id)] if filters.resource_id is not None else found
 
 
 def _entries(table: Table, tenant: str, numbers: Iterable[int]) -> dict[int, Entry]:

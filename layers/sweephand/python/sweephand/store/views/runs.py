@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass
 from datetime import date, datetime, timedelta
 from itertools import chain, islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sweephand.domain.instants import epoch_ms, epoch_s, from_ms
 from sweephand.domain.run import TERMINAL, Attempt, Kind, Run, State
@@ -50,15 +50,7 @@ class Totals:
         return max(0, self.ended - self.failed - self.skipped - self.missed_sent)
 
     def __add__(self, other: Totals) -> Totals:
-        return Totals(
-            self.planned + other.planned,
-            self.ended + other.ended,
-            self.failed + other.failed,
-            self.failed_attempts + other.failed_attempts,
-            self.skipped + other.skipped,
-            self.missed + other.missed,
-            self.missed_sent + other.missed_sent,
-        )
+        return Totals(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
 
 def stats_of(table: Table, schedules: Iterable[Schedule]) -> dict[str, StatsItem]:
@@ -107,9 +99,7 @@ def planned_between(
     """Yields the runs of planned occurrences with after < instant <= until, in order."""
     first, last = (keys.run(_first_uuid_after(epoch_ms(bound))) for bound in (after, until))
     rows = table.query_all(keys.runs(tenant, schedule_id), RunItem.sk.between(first, last), consistent=consistent)
-    for row in rows:
-        if "state" in row and row["kind"]["S"] == Kind.SCHEDULED.value:
-            yield run_rows.run_of(RunItem.from_raw_data(row))
+    return (run for run in _runs(rows) if run.kind is Kind.SCHEDULED)
 
 
 def line_over(table: Table, tenant: str, schedule_id: str, instant: datetime, *, back: int | None = None) -> Run | None:
@@ -132,9 +122,12 @@ def line_over(table: Table, tenant: str, schedule_id: str, instant: datetime, *,
 def between(table: Table, tenant: str, owner: str, since: datetime, until: datetime) -> Iterator[Run]:
     """Yields all runs of a schedule (or of a job itself) with since <= planned instant <= until, in order."""
     first, last = (keys.run(_first_uuid_after(bound)) for bound in (epoch_ms(since) - 1, epoch_ms(until)))
-    for row in table.query_all(keys.runs(tenant, owner), RunItem.sk.between(first, last), consistent=True):
-        if "state" in row:
-            yield run_rows.run_of(RunItem.from_raw_data(row))
+    return _runs(table.query_all(keys.runs(tenant, owner), RunItem.sk.between(first, last), consistent=True))
+
+
+def _runs(rows: Iterable[dict[str, Any]]) -> Iterator[Run]:
+    """Yields the runs among the rows of a ledger, which has rows of attempts and edits as well."""
+    return (run_rows.run_of(RunItem.from_raw_data(row)) for row in rows if "state" in row)
 
 
 LOOKED_BACK = 5
@@ -196,19 +189,13 @@ def runs_of(
         return
     sort = RunItem.sk.between(first, last)
     rows = table.query_all(keys.runs(tenant, owner), sort, forward=False, limit=limit, consistent=consistent)
-    for row in rows:
-        if "state" in row:
-            run = run_rows.run_of(RunItem.from_raw_data(row))
-            if mark is None or (run.uuid, owner) < mark:
-                yield run
+    yield from (run for run in _runs(rows) if mark is None or (run.uuid, owner) < mark)
 
 
 def runs_after(table: Table, tenant: str, owner: str, uuid: str, page: int) -> Iterator[Run]:
     """Yields the runs of a schedule planned after a run, earliest first. page: rows that one query reads."""
     sort = RunItem.sk.between(f"{keys.run(uuid)}~", AFTER_ANY_RUN)
-    for row in table.query_all(keys.runs(tenant, owner), sort, limit=page, consistent=True):
-        if "state" in row:
-            yield run_rows.run_of(RunItem.from_raw_data(row))
+    return _runs(table.query_all(keys.runs(tenant, owner), sort, limit=page, consistent=True))
 
 
 class Brief(NamedTuple):
@@ -261,16 +248,12 @@ def _briefs(
             place = row["sk"]["S"]
             if "state" in row and place != last:
                 given += 1
-                yield _brief(place, row)
+                expires_s = int(row["expires_at"]["N"]) if "expires_at" in row else None
+                yield Brief(place[len(_RUN) :], State(row["state"]["S"]), "range_count" in row, expires_s)
         if start is None:
             return
         more = wanted - given if given < wanted else min(limit * GROWTH, LARGEST_PAGE)
         limit = max(LEAST_AGAIN, more)
-
-
-def _brief(place: str, row: Mapping[str, Mapping[str, str]]) -> Brief:
-    expires_s = int(row["expires_at"]["N"]) if "expires_at" in row else None
-    return Brief(place[len(_RUN) :], State(row["state"]["S"]), "range_count" in row, expires_s)
 
 
 def merged_runs(
