@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sweephand.errors import InvalidRequest
-from sweephand.schedules.grids.calendar_masks import CalendarMasks
+from sweephand.schedules.grids.days import OfMonths
 from sweephand.schedules.notations.cron import parse as parse_text
 from sweephand.schedules.timing import Timing, between, parse
 from sweephand.schedules.zones.localtime import LAST_SECOND, to_instant, zone
@@ -39,7 +39,7 @@ def test_a_walk_over_every_minute_finds_the_same_instants(
 ) -> None:
     begin = to_instant(data.draw(some.seconds(name, 10**8, LAST_SECOND - 10**6)) // 60 * 60)
     end = begin + DAY * 2
-    assume(parse_text(text).masks.ever())
+    assume(parse_text(text).days.ever())
     rule = some.parse_acting({"cron": text, "timezone": name, "dstGap": gap, "dstOverlap": overlap}).rule
 
     expected = walk(text, name, gap, overlap, begin, end)
@@ -219,10 +219,8 @@ def test_which_hours_are_a_step_over_the_day(text: str, stepped: bool) -> None:
 def test_a_search_looks_at_few_months(text: str, name: str, months: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rule = cron(text, timezone=name).rule
     looked: list[tuple[int, int]] = []
-    original = CalendarMasks._days_of
-    monkeypatch.setattr(
-        CalendarMasks, "_days_of", lambda self, *month: (looked.append(month), original(self, *month))[1]
-    )
+    original = OfMonths.days_of
+    monkeypatch.setattr(OfMonths, "days_of", lambda self, *month: (looked.append(month), original(self, *month))[1])
 
     for second in range(10**9, 2 * 10**9, 10**8):
         looked.clear()
@@ -235,8 +233,8 @@ def test_a_search_looks_at_few_months(text: str, name: str, months: int, monkeyp
 
 def test_what_never_fires_is_refused_after_at_most_the_months_of_the_horizon(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[int] = []
-    original = CalendarMasks._days_of
-    monkeypatch.setattr(CalendarMasks, "_days_of", lambda self, *month: (looked.append(1), original(self, *month))[1])
+    original = OfMonths.days_of
+    monkeypatch.setattr(OfMonths, "days_of", lambda self, *month: (looked.append(1), original(self, *month))[1])
 
     for text in ("0 0 30 2 *", "0 0 31 2,4,6,9,11 *"):
         with pytest.raises(InvalidRequest):

@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from sweephand.schedules.grids.calendar_masks import CalendarMasks, bits
+from sweephand.schedules.grids.calendar_masks import bits
 from sweephand.schedules.grids.clock import Clock
 from sweephand.schedules.grids.cycles import Cycle, Expanded, SteppedClock, Within
 from sweephand.schedules.grids.day_steps import Slots
@@ -37,7 +37,7 @@ _DAY_S = 86_400
 _UNITS_S = (3600, 60, 1)
 _ALL_SIXTY = (1 << 60) - 1
 _Stepped = Cycle | Expanded | Slots | SteppedClock
-_SHAPED = (CalendarMasks, OnDays, Cycle, Expanded, Slots, SteppedClock, Steps, Within)
+_SHAPED = (OnDays, Cycle, Expanded, Slots, SteppedClock, Steps, Within)
 
 
 class Stretch(NamedTuple):
@@ -158,7 +158,7 @@ def _by_pieces(series: OnWallClock, after: int, until: int, looks: _Looks) -> It
 
 def _calm(pattern: Series, after: int, until: int, looks: _Looks) -> Stretch | None:
     """Measures a pattern alone, in wall seconds."""
-    if isinstance(pattern, CalendarMasks | OnDays):
+    if isinstance(pattern, OnDays):
         return _wall_times(pattern, after, until)
     if isinstance(pattern, Steps):
         return _steps(pattern, after, until)
@@ -173,12 +173,12 @@ def _calm(pattern: Series, after: int, until: int, looks: _Looks) -> Stretch | N
     return found._replace(until=until) if found.last == last else found
 
 
-def _wall_times(pattern: CalendarMasks | OnDays, after: int, until: int) -> Stretch | None:
+def _wall_times(pattern: OnDays, after: int, until: int) -> Stretch | None:
     """Measures wall times of a calendar. All its days have the same times, so one inner day stands for all."""
     first, last = pattern.after(after), pattern.until(until)
     if first is None or last is None or first > last:
         return None
-    clock = _clock_of(pattern)
+    clock = pattern.clock
     (day, begun), (last_day, ended) = divmod(first, _DAY_S), divmod(last, _DAY_S)
     if day == last_day:
         distances = within_day(clock, begun, ended)
@@ -324,10 +324,6 @@ def _distances(units: tuple[tuple[int, int], ...], first: int, last: int) -> set
     found = {(later - number) * unit_s - (highest - lowest) for number, later in pairwise(chosen)}
     found |= _distances(below, into, highest) | _distances(below, lowest, rest)
     return found | _distances(below, lowest, highest) if len(chosen) > 2 else found
-
-
-def _clock_of(pattern: CalendarMasks | OnDays) -> Clock:
-    return Clock(pattern.hours, pattern.minutes) if isinstance(pattern, CalendarMasks) else pattern.clock
 
 
 def _joined(stretches: Iterator[Stretch]) -> Stretch | None:

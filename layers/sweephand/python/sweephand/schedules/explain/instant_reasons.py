@@ -11,8 +11,7 @@ from datetime import date
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from sweephand.schedules.grids.calendar_masks import CalendarMasks, bits, month_length
-from sweephand.schedules.grids.clock import Clock
+from sweephand.schedules.grids.calendar_masks import bits, month_length
 from sweephand.schedules.grids.day_steps import Slots
 from sweephand.schedules.grids.days import ALL_MONTHS, FIRST_YEAR, EachNth, OfMonths, OfWeeks, OnDays
 from sweephand.schedules.grids.wallclock import OnWallClock
@@ -23,7 +22,8 @@ from sweephand.schedules.zones.localtime import EPOCH, Overlap, instant_text, wa
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from sweephand.schedules.grids.days import Days
+    from sweephand.schedules.grids.clock import Clock
+    from sweephand.schedules.grids.days import DayFields, Days
 
 _EPOCH_DAY = EPOCH.toordinal()
 
@@ -148,20 +148,6 @@ def _on_wall_clock(series: OnWallClock, second: int) -> Iterator[Reason]:
     yield Reason("OTHER_COPY", text)
 
 
-def _calendar_masks(masks: CalendarMasks, wall: int) -> Iterator[Reason]:
-    on = date.fromordinal(wall // 86_400 + _EPOCH_DAY)
-    yield from _clock(Clock(masks.hours, masks.minutes), wall % 86_400)
-    yield from _month(masks.months, on)
-    by_date, by_weekday = masks.days >> on.day & 1, masks.weekdays >> on.isoweekday() % 7 & 1
-    if masks.either and (by_date or by_weekday):
-        return
-    if not by_date:
-        yield _differs("day of the month", str(on.day), english.numbers(bits(masks.days)))
-    if not by_weekday:
-        chosen = english.weekdays(masks.weekdays).removeprefix("on ")
-        yield _differs("weekday", english.WEEKDAYS[on.isoweekday() % 7], chosen)
-
-
 def _on_days(series: OnDays, wall: int) -> Iterator[Reason]:
     day, time = divmod(wall, 86_400)
     yield from _clock(series.clock, time)
@@ -191,7 +177,10 @@ def _days(days: Days, day: int) -> Iterator[Reason]:
     """Yields the reasons why a day is not in the set."""
     on = date.fromordinal(day + _EPOCH_DAY)
     weekday = english.WEEKDAYS[on.isoweekday() % 7]
-    if isinstance(days, OfMonths):
+    if isinstance(days, OfMonths) and days.fields is not None:
+        yield from _month(days.months, on)
+        yield from _day_fields(days.fields, on)
+    elif isinstance(days, OfMonths):
         if not days.years >> on.year - FIRST_YEAR & 1:
             yield Reason("DOES_NOT_MATCH", f"the year {on.year} is none of its years", "year")
         yield from _month(days.months, on)
@@ -212,6 +201,18 @@ def _days(days: Days, day: int) -> Iterator[Reason]:
         yield Reason("DOES_NOT_MATCH", text, "day")
     else:
         yield Reason("DOES_NOT_MATCH", f"{weekday}, {on} is none of its days", "day")
+
+
+def _day_fields(fields: DayFields, on: date) -> Iterator[Reason]:
+    """Yields the reasons of the two day fields of a cron."""
+    by_date, by_weekday = fields.dates >> on.day & 1, fields.weekdays >> on.isoweekday() % 7 & 1
+    if fields.either and (by_date or by_weekday):
+        return
+    if not by_date:
+        yield _differs("day of the month", str(on.day), english.numbers(bits(fields.dates)))
+    if not by_weekday:
+        chosen = english.weekdays(fields.weekdays).removeprefix("on ")
+        yield _differs("weekday", english.WEEKDAYS[on.isoweekday() % 7], chosen)
 
 
 def _day_of_month(days: OfMonths, on: date) -> Iterator[Reason]:
@@ -257,7 +258,6 @@ _WHY_NOT: dict[type[Series], Callable[[Any, int], Iterator[Reason]]] = {
     Window: _window,
     Jittered: _jittered,
     OnWallClock: _on_wall_clock,
-    CalendarMasks: _calendar_masks,
     OnDays: _on_days,
     Slots: _slots,
     ByCalendars: _calendars,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sweephand.lazy import lazy
 from sweephand.schedules.explain.instant_reasons import on_clock
-from sweephand.schedules.grids.calendar_masks import CalendarMasks, bits
-from sweephand.schedules.grids.clock import DAY_S, Clock
+from sweephand.schedules.grids.calendar_masks import LONGEST_MONTHS, bits
+from sweephand.schedules.grids.clock import DAY_S
 from sweephand.schedules.grids.days import LAST_YEAR, OfMonths, OnDays
 from sweephand.schedules.grids.months import Months
 from sweephand.schedules.rule import Jittered, Undecided, limited
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
+    from sweephand.schedules.grids.clock import Clock
     from sweephand.schedules.grids.wallclock import OnWallClock
     from sweephand.schedules.rule import MovedBy, Series
     from sweephand.schedules.timing import Timing
@@ -51,7 +52,6 @@ _LAST_COUNT = 2**31
 _FEW_DAYS = 5
 _MOST_YEARS = 12
 _MOST_LOOKED_AT = 400
-_LONGEST = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 @dataclass(frozen=True)
@@ -119,14 +119,14 @@ def _density(timing: Timing, first: int) -> Iterator[Caution]:
 
 def _of_pattern(pattern: Series, to_the_end: int, wall: int) -> Iterator[Caution]:
     """Warns of a pattern. to_the_end: days that the rule does not name, but reaches. wall: the current wall time."""
-    if isinstance(pattern, CalendarMasks):
-        yield from _either_day(pattern)
-        yield from _missing_days(pattern.days, pattern.months, never_only=pattern.either)
-        yield from _uneven(Clock(pattern.hours, pattern.minutes))
-    elif isinstance(pattern, OnDays):
-        if pattern.unmoved is not None and isinstance(pattern.unmoved.series, CalendarMasks):
-            yield from _either_day(pattern.unmoved.series)
-        if isinstance(pattern.days, OfMonths):
+    if isinstance(pattern, OnDays):
+        days = pattern.days if pattern.unmoved is None else pattern.unmoved.series.days
+        fields = days.fields if isinstance(days, OfMonths) else None
+        if fields and fields.either and english.dates(fields.dates) and english.weekdays(fields.weekdays):
+            yield Caution("EITHER_DAY", "day of the month and weekday are both given, and either is enough")
+        if fields and pattern.unmoved is None and isinstance(pattern.days, OfMonths):
+            yield from _missing_days(fields.dates, pattern.days.months, never_only=fields.either)
+        elif isinstance(pattern.days, OfMonths):
             named = [*_missing_days(_fixed_days(pattern.days) & ~to_the_end, pattern.days.visited())]
             named += _missing_days(_days_from_end(pattern.days), pattern.days.visited(), " to last day")
             yield from named or _empty_months(pattern.days, wall)
@@ -134,11 +134,6 @@ def _of_pattern(pattern: Series, to_the_end: int, wall: int) -> Iterator[Caution
     elif isinstance(pattern, Months) and pattern.overflow is MonthOverflow.SKIP:
         day, visited = pattern.day_and_months()
         yield from _missing_days(1 << day, sum(1 << month for month in visited))
-
-
-def _either_day(masks: CalendarMasks) -> Iterator[Caution]:
-    if masks.either and english.dates(masks.days) and english.weekdays(masks.weekdays):
-        yield Caution("EITHER_DAY", "day of the month and weekday are both given, and either is enough")
 
 
 def _fixed_days(days: OfMonths) -> int:
@@ -193,7 +188,7 @@ def _missing_days(days: int, months: int, counted: str = "", *, never_only: bool
     for day in (29, 30, 31):
         if not days >> day & 1:
             continue
-        lacking = [month for month in chosen if _LONGEST[month] < day]
+        lacking = [month for month in chosen if LONGEST_MONTHS[month] < day]
         name = (f"{day}st" if day == 31 else f"{day}th") + counted
         if never_only:
             if len(lacking) == len(chosen):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import gcd
 
-from sweephand.schedules.grids.calendar_masks import bits
+from sweephand.schedules.grids.calendar_masks import bits, lowest
 
 DAY_S = 86_400
 
@@ -21,7 +21,7 @@ class Clock:
 
     @property
     def first(self) -> int:
-        return _lowest(self.hours) * 3600 + _lowest(self.minutes) * 60 + _lowest(self.seconds)
+        return lowest(self.hours) * 3600 + lowest(self.minutes) * 60 + lowest(self.seconds)
 
     @property
     def last(self) -> int:
@@ -35,11 +35,11 @@ class Clock:
         hour, minute = divmod(rest, 60)
         if self.hours >> hour & 1:
             if self.minutes >> minute & 1 and (left := self.seconds >> second + 1):
-                return time + _lowest(left) + 1
+                return time + lowest(left) + 1
             if left := self.minutes >> minute + 1:
-                return hour * 3600 + (minute + 1 + _lowest(left)) * 60 + _lowest(self.seconds)
+                return hour * 3600 + (minute + 1 + lowest(left)) * 60 + lowest(self.seconds)
         if left := self.hours >> hour + 1:
-            return (hour + 1 + _lowest(left)) * 3600 + _lowest(self.minutes) * 60 + _lowest(self.seconds)
+            return (hour + 1 + lowest(left)) * 3600 + lowest(self.minutes) * 60 + lowest(self.seconds)
         return None
 
     def until(self, time: int) -> int | None:
@@ -69,8 +69,8 @@ class Clock:
         for mask, unit in ((self.seconds, 1), (self.minutes, 60), (self.hours, 3600)):
             numbers = bits(mask)
             gaps.append(min((later - number for number, later in pairwise(numbers)), default=0) * unit)
-        span_s = self.seconds.bit_length() - 1 - _lowest(self.seconds)
-        span_m = (self.minutes.bit_length() - 1 - _lowest(self.minutes)) * 60 + span_s
+        span_s = self.seconds.bit_length() - 1 - lowest(self.seconds)
+        span_m = (self.minutes.bit_length() - 1 - lowest(self.minutes)) * 60 + span_s
         within = [gaps[0], gaps[1] and gaps[1] - span_s, gaps[2] and gaps[2] - span_m]
         return min(gap for gap in (*within, DAY_S * days - (self.last - self.first)) if gap)
 
@@ -78,7 +78,7 @@ class Clock:
         """Returns a number of seconds that divides the distance between any two times, of whichever days."""
         common = DAY_S
         for mask, unit in ((self.seconds, 1), (self.minutes, 60), (self.hours, 3600)):
-            common = gcd(common, *((number - _lowest(mask)) * unit for number in bits(mask)))
+            common = gcd(common, *((number - lowest(mask)) * unit for number in bits(mask)))
         return common
 
     def _count_until(self, time: int) -> int:
@@ -91,7 +91,3 @@ class Clock:
         in_hour = in_minute + before_minute if self.hours >> hour & 1 else 0
         whole_hours = (self.hours & (1 << hour) - 1).bit_count()
         return whole_hours * self.minutes.bit_count() * self.seconds.bit_count() + in_hour
-
-
-def _lowest(mask: int) -> int:
-    return (mask & -mask).bit_length() - 1

@@ -11,7 +11,7 @@ from datetime import date
 from functools import lru_cache
 from typing import Any
 
-from sweephand.schedules.grids.calendar_masks import CalendarMasks, bits, month_length
+from sweephand.schedules.grids.calendar_masks import bits, month_length
 from sweephand.schedules.grids.coverage import DAY_S, Spans
 from sweephand.schedules.grids.cycles import Apart, Cycle, Within
 from sweephand.schedules.grids.day_sets import Both, PickedOfWeeks
@@ -165,11 +165,6 @@ def _of_apart(apart: Apart) -> int:
     return found
 
 
-def _of_masks(masks: CalendarMasks) -> int:
-    days_of = masks._days_of  # noqa: SLF001 - a question of two numbers that nobody else asks
-    return _of_months(masks.months, days_of)
-
-
 def _of_equal_months(pattern: Months) -> int:
     day, months = pattern.day_and_months()
     ends = _of_months(sum(1 << month for month in months), lambda year, month: 1 << min(day, month_length(year, month)))
@@ -254,7 +249,6 @@ _OF_DAYS: dict[type, Callable[[Any], int]] = {
     OrNextDay: lambda days: (_of_days(days.days) | _of_days(days.short) << 1) & ALL,
 }
 _OF_PATTERN: dict[type, Callable[[Any], int]] = {
-    CalendarMasks: _of_masks,
     OnDays: lambda pattern: _of_days(pattern.days),
     Within: lambda pattern: _of_days(pattern.days),
     Apart: _of_apart,

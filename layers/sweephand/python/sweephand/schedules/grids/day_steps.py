@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import gcd
 
-from sweephand.schedules.grids.calendar_masks import bits
+from sweephand.schedules.grids.calendar_masks import bits, lowest
 from sweephand.schedules.grids.clock import DAY_S
 from sweephand.schedules.rule import Series
 
@@ -44,14 +44,14 @@ class Slots(Series):
         slot, within = divmod(time, self.size_s)
         slots = self._slots_of(day)
         if slots >> slot & 1 and (left := self.minutes >> within // 60 + 1):
-            return day * DAY_S + slot * self.size_s + (within // 60 + 1 + _lowest(left)) * 60
+            return day * DAY_S + slot * self.size_s + (within // 60 + 1 + lowest(left)) * 60
         later = slots >> slot + 1 << slot + 1
         if not later:
             found = self._day_from(day + 1, 1)
             if found is None:
                 return None
             day, later = found, self._slots_of(found)
-        return day * DAY_S + _lowest(later) * self.size_s + _lowest(self.minutes) * 60
+        return day * DAY_S + lowest(later) * self.size_s + lowest(self.minutes) * 60
 
     def until(self, second: int) -> int | None:
         day, time = divmod(second, DAY_S)
@@ -117,7 +117,3 @@ class Slots(Series):
             whole += periods * sum(self._slots_of(each).bit_count() for each in range(self._period))
         begun = (self.minutes & (2 << within // 60) - 1).bit_count() if slots >> slot & 1 else 0
         return whole * self.minutes.bit_count() + begun
-
-
-def _lowest(mask: int) -> int:
-    return (mask & -mask).bit_length() - 1

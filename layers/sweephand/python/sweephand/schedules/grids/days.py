@@ -15,10 +15,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import date
 from itertools import pairwise
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from sweephand.lazy import lazy
-from sweephand.schedules.grids.calendar_masks import bits, month_length
+from sweephand.schedules.grids.calendar_masks import ALL_WEEKDAYS, bits, lowest, month_length
 from sweephand.schedules.rule import Series
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ ALL_MONTHS = (2 << 12) - 2
 ALL_YEARS = (2 << LAST_YEAR - FIRST_YEAR) - 1
 _LENGTHS = (28, 29, 30, 31)
 _MONDAY_BEFORE_EPOCH = -3
+_TWO_WEEKS = 1 << 7 | 1
+_FIVE_WEEKS = sum(1 << 7 * week for week in range(5))
 
 
 class Days(Protocol):
@@ -66,11 +68,32 @@ def month_table(pick: Callable[[int, int], int]) -> tuple[int, ...]:
     return tuple(pick(length, first) & (2 << length) - 2 for length in _LENGTHS for first in range(7))
 
 
+class DayFields(NamedTuple):
+    """The two day fields of a cron. dates: bit n is day n. weekdays: bit 0 is Sunday.
+
+    either: a day counts if one of the two has it (Vixie cron's rule when both are restricted), else both must.
+    """
+
+    dates: int
+    weekdays: int
+    either: bool
+
+    @property
+    def monday_first(self) -> int:
+        return self.weekdays >> 1 | (self.weekdays & 1) << 6
+
+    def pick(self, length: int, first: int) -> int:
+        """Returns the days of a month, as month_table asks for them."""
+        in_weeks = (self.weekdays * _TWO_WEEKS >> first + 1 & ALL_WEEKDAYS) * _FIVE_WEEKS << 1
+        return (self.dates | in_weeks if self.either else self.dates & in_weeks) & (2 << length) - 2
+
+
 @dataclass(frozen=True, slots=True)
 class OfMonths:
     """Days of months. table: from month_table. months: bit n is month n. years: bit n is the year 1969 + n.
 
     every, anchor: only the months at a whole number of `every` months from month `anchor` (year * 12 + month - 1).
+    fields: of a cron, whose table is made of them alone.
     """
 
     table: tuple[int, ...] = field(repr=False)
@@ -78,6 +101,7 @@ class OfMonths:
     years: int = ALL_YEARS
     every: int = 1
     anchor: int = 0
+    fields: DayFields | None = None
 
     def ever(self) -> bool:
         """Returns whether any day is in the set. Looks at each year at most; a month is one of 28 kinds."""
@@ -146,7 +170,7 @@ class OfMonths:
                 if not days:
                     continue
                 begun = date(year, month, 1).toordinal() - 1
-                shortest = min(shortest, begun + _lowest(days) - before, within[self._kind(year, month)])
+                shortest = min(shortest, begun + lowest(days) - before, within[self._kind(year, month)])
                 if shortest == 1:
                     return 1
                 before = begun + days.bit_length() - 1
@@ -212,7 +236,7 @@ class OfWeeks:
         return self._before(last + 1) - self._before(first) if first <= last else 0
 
     def shortest_gap(self) -> int:
-        around = 7 * self.every - (self.weekdays.bit_length() - 1 - _lowest(self.weekdays))
+        around = 7 * self.every - (self.weekdays.bit_length() - 1 - lowest(self.weekdays))
         return min(around, _least_distance(self.weekdays))
 
     def _before(self, day: int) -> int:
@@ -281,7 +305,7 @@ class OrNextDay:
 class Unmoved:
     """A pattern before missing dates move. series: without them. dates: bit n is day n of the month."""
 
-    series: Series
+    series: OnDays
     dates: int
 
 
@@ -334,10 +358,6 @@ class OnDays(Series):
     def shortest_gap_s(self) -> int:
         """Returns the smallest distance between two wall times, exactly."""
         return self.clock.shortest_gap_s(self.days.shortest_gap())
-
-
-def _lowest(mask: int) -> int:
-    return (mask & -mask).bit_length() - 1
 
 
 def _least_distance(mask: int) -> int:

@@ -12,8 +12,6 @@ from itertools import islice, pairwise, product
 from math import gcd
 from typing import Any
 
-from sweephand.schedules.grids.calendar_masks import CalendarMasks
-from sweephand.schedules.grids.clock import Clock
 from sweephand.schedules.grids.coverage import DAY_S, MONDAY, WEEK_S, Weekly, week_spans
 from sweephand.schedules.grids.cycles import Apart, Cycle, Expanded, SteppedClock, Within
 from sweephand.schedules.grids.day_sets import Both, PickedOfWeeks
@@ -114,19 +112,10 @@ def _of_pattern(pattern: Series, *, any_day: bool) -> list[Series]:
         weekdays = ALL_DAYS if any_day else weekdays_of(pattern.days)
         within: Callable[[Any, Days], Series] = Within
         return [within(each, OfWeeks(weekdays)) for each in times] if weekdays != ALL_DAYS else times
-    weekdays = ALL_DAYS
-    if isinstance(pattern, CalendarMasks):
-        clock = Clock(pattern.hours, pattern.minutes)
-        if not pattern.either:
-            weekdays = pattern.weekdays >> 1 & 0x3F | (pattern.weekdays & 1) << 6  # there, bit 0 is Sunday
-    elif isinstance(pattern, OnDays):
-        clock = pattern.clock
-        weekdays = weekdays_of(pattern.days)
-    elif isinstance(pattern, SteppedClock):
-        clock = pattern.clock
-    else:
+    if not isinstance(pattern, OnDays | SteppedClock):
         return [_of_grid(pattern, DAY_S if any_day else WEEK_S)]
-    return [OnDays(OfWeeks(ALL_DAYS if any_day else weekdays), clock)]
+    weekdays = weekdays_of(pattern.days) if isinstance(pattern, OnDays) and not any_day else ALL_DAYS
+    return [OnDays(OfWeeks(weekdays), pattern.clock)]
 
 
 def _of_grid(pattern: Series, period: int) -> Series:

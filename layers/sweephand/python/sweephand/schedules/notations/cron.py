@@ -2,7 +2,7 @@
 
 A day matches if either day field has it when both are restricted; a field that starts with `*` is not restricted.
 Names of months and weekdays in any case, 0 and 7 for Sunday, lists, ranges, steps, `@daily` and the like. Quartz's
-letters `L`, `LW`, `5L` and `2#2` (cron_letters.py). No @reboot, no seconds, no 15W, no ?.
+letters `L`, `LW`, `5L` and `2#2` (cron_days.py). No @reboot, no seconds, no 15W, no ?.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from functools import lru_cache, partial
 from sweephand import json_schema
 from sweephand.errors import InvalidRequest
 from sweephand.lazy import lazy
-from sweephand.schedules.grids.calendar_masks import MONTHS_SHORT, WEEKDAYS_SHORT, CalendarMasks
+from sweephand.schedules.grids.calendar_masks import ALL_DATES, ALL_WEEKDAYS, MONTHS_SHORT, WEEKDAYS_SHORT
 from sweephand.schedules.grids.clock import Clock
-from sweephand.schedules.grids.days import OfMonths, OnDays
+from sweephand.schedules.grids.days import DayFields, OfMonths, OnDays, month_table
 from sweephand.schedules.grids.wallclock import certain_gap
 from sweephand.schedules.notations.fields import Field, split, steps_over_all_hours
 from sweephand.schedules.notations.shapes import ON_THE_CLOCK, Beginning, Compiled, Facts, Rules, at_hours
@@ -23,7 +23,7 @@ from sweephand.schedules.zones.localtime import MonthOverflow
 from sweephand.values import value
 
 with lazy():
-    from sweephand.schedules.notations import cron_letters, cron_overflow
+    from sweephand.schedules.notations import cron_days
     from sweephand.schedules.text import english
 
 FIELD = "cron"
@@ -50,8 +50,8 @@ _FIELDS = (
 
 
 _NUMBERS = range(len(_FIELDS))
-_PLAIN = (_FIELDS[0], _FIELDS[1], _FIELDS[3])
-_ALL_DATES, _ALL_WEEKDAYS = (2 << 31) - 2, 0x7F
+_IN_DATES, _IN_WEEKDAYS = frozenset("LWlw"), frozenset("Ll#")
+"""Letters of these two fields; names of weekdays have none of them."""
 _MOVING = (MonthOverflow.CLAMP, MonthOverflow.NEXT)
 
 
@@ -59,25 +59,24 @@ _MOVING = (MonthOverflow.CLAMP, MonthOverflow.NEXT)
 class Parsed:
     """stepped_hours: the hour field is a step over the whole day, so it does not fix the hour.
 
-    days, on: of a text with letters, what its day fields pick together, and in words; `masks` then has all days.
+    on: the day fields in words, if they have letters.
     """
 
-    masks: CalendarMasks
+    days: OfMonths
+    clock: Clock
     stepped_hours: bool
-    days: OfMonths | None = None
     on: str = ""
 
 
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:  # noqa: ARG001 - a calendar needs no anchor
     """Returns the string with tidied blanks. Raises NEVER_FIRES for 30 February, unless monthOverflow moves it."""
     text = " ".join(members.text(value, FIELD, EXPECTED).split())
-    parsed = parse(text)
-    masks = parsed.masks
-    if parsed.days is not None and rules.month_overflow is not None:
+    days = parse(text).days
+    if days.fields is None and rules.month_overflow is not None:
         raise InvalidRequest("monthOverflow", f"{rules.month_overflow} has no effect on L and #; leave it out")
     if rules.month_overflow in _MOVING:
-        cron_overflow.check(text)
-    elif not (masks.ever() if parsed.days is None else parsed.days.ever()):
+        cron_days.check_named(text)
+    elif not days.ever():
         raise members.never_fires(FIELD, "none of its months has a day that it names")
     return text
 
@@ -88,81 +87,55 @@ def counted_from(facts: Facts) -> int | None:  # noqa: ARG001 - it takes nothing
 
 def compile_(facts: Facts, rules: Rules) -> Compiled:
     parsed = parse(facts)
-    if rules.month_overflow in _MOVING:
-        return _overflowing(parsed, rules)
-    masks = parsed.masks
-    if parsed.days is not None:
-        return _lettered(parsed, parsed.days, rules)
-    series = at_hours(masks, masks.hours, rules, stepped=parsed.stepped_hours)
-    return Compiled(
-        series,
-        lambda: _summary(masks, rules.zone.name),
-        lambda: certain_gap(series, masks.shortest_gap_s(), masks.common_s()),
-    )
-
-
-def _lettered(parsed: Parsed, days: OfMonths, rules: Rules) -> Compiled:
-    clock = Clock(parsed.masks.hours, parsed.masks.minutes)
-    pattern = OnDays(days, clock)
+    clock, overflow = parsed.clock, rules.month_overflow
+    pattern, fields = OnDays(parsed.days, clock), parsed.days.fields
+    gap_s = clock.shortest_gap_s if fields else pattern.shortest_gap_s
+    if fields and overflow is not None and overflow in _MOVING:
+        pattern = cron_days.overflowing(pattern, parsed.days, fields, overflow)
+        gap_s = pattern.shortest_gap_s
     series = at_hours(pattern, clock.hours, rules, stepped=parsed.stepped_hours)
-    return Compiled(
-        series,
-        lambda: _words(parsed, rules.zone.name),
-        lambda: certain_gap(series, pattern.shortest_gap_s(), clock.common_s()),
-    )
+    return Compiled(series, partial(_summary, parsed, rules), lambda: certain_gap(series, gap_s(), clock.common_s()))
 
 
-def _words(parsed: Parsed, zone: str) -> str:
-    masks = parsed.masks
-    parts = (english.times(masks.hours, masks.minutes), parsed.on, english.months(masks.months))
-    sentence = " ".join(part for part in parts if part)
-    return sentence if zone == "UTC" else f"{sentence}, {zone}"
-
-
-def _overflowing(parsed: Parsed, rules: Rules) -> Compiled:
-    assert rules.month_overflow is not None
-    masks = parsed.masks
-    pattern = cron_overflow.pattern(masks, rules.month_overflow)
-    series = at_hours(pattern, masks.hours, rules, stepped=parsed.stepped_hours)
-    words = partial(cron_overflow.words, masks, rules.month_overflow)
-    return Compiled(
-        series,
-        lambda: f"{_summary(masks, rules.zone.name)}{words()}",
-        lambda: certain_gap(series, pattern.shortest_gap_s(), masks.common_s()),
-    )
+def _summary(parsed: Parsed, rules: Rules) -> str:
+    """Returns "at 02:30 on Monday to Friday, Europe/Berlin"."""
+    fields, months = parsed.days.fields, parsed.days.months
+    on = parsed.on if fields is None else english.day_fields(fields)
+    times = english.times(parsed.clock.hours, parsed.clock.minutes)
+    sentence = english.in_zone(rules.zone.name, times, on, english.months(months))
+    if fields is None or rules.month_overflow is None or rules.month_overflow is MonthOverflow.SKIP:
+        return sentence
+    every_day = fields.either and fields.weekdays == ALL_WEEKDAYS
+    return sentence + english.lacking(ALL_DATES if every_day else fields.dates, months, rules.month_overflow)
 
 
 @lru_cache(maxsize=2048)
 def parse(text: str) -> Parsed:
-    """Returns the masks of a cron. Raises InvalidRequest with the position of the mistake.
+    """Parses a cron. Raises InvalidRequest with the position of the mistake.
 
     Cached by text: most schedules of a stack share a few (hourly, daily).
     """
     if text[:1] == "@":
         return parse(_macro(text))
     words = text.split()
-    if len(words) == len(_FIELDS) and _may_have_letters(words[2], words[4]):
+    if len(words) == len(_FIELDS) and not (_IN_DATES.isdisjoint(words[2]) and _IN_WEEKDAYS.isdisjoint(words[4])):
         return _with_letters(text)
-    minutes, hours, days, months, weekdays = _masks(text, words)
-    hour_text, day_text, weekday_text = words[1], words[2], words[4]
-    either = day_text[0] != "*" and weekday_text[0] != "*"
-    calendar = CalendarMasks(minutes, hours, days, months, (weekdays | weekdays >> 7) & 0x7F, either)
-    return Parsed(calendar, "/" in hour_text and steps_over_all_hours(hour_text, hours))
+    minutes, hours, dates, months, weekdays = _masks(text, words)
+    either = words[2][0] != "*" and words[4][0] != "*"
+    days = _days(DayFields(dates, (weekdays | weekdays >> 7) & ALL_WEEKDAYS, either), months)
+    return Parsed(days, Clock(hours, minutes), steps_over_all_hours(words[1], hours))
 
 
-def _may_have_letters(day: str, weekday: str) -> bool:
-    """Names of weekdays have neither."""
-    return any(each in "LWlw" for each in day) or any(each in "Ll#" for each in weekday)
+@lru_cache(maxsize=1024)
+def _days(fields: DayFields, months: int) -> OfMonths:
+    return OfMonths(month_table(fields.pick), months, fields=fields)
 
 
 def _with_letters(text: str) -> Parsed:
     fields = split(text, _FIELDS)
-    plain = [field.mask(word, at) for field, (at, word) in zip(_FIELDS, fields, strict=True) if field in _PLAIN]
-    minutes, hours, months = plain
-    found = cron_letters.read((_FIELDS[2], _FIELDS[4]), fields[2], fields[4], months)
-    masks = CalendarMasks(minutes, hours, _ALL_DATES, months, _ALL_WEEKDAYS, False)
-    stepped = "/" in fields[1][1] and steps_over_all_hours(fields[1][1], hours)
-    return Parsed(masks, stepped, found.days, found.on)
+    minutes, hours, months = (_FIELDS[number].mask(fields[number][1], fields[number][0]) for number in (0, 1, 3))
+    days, on = cron_days.with_letters((_FIELDS[2], _FIELDS[4]), fields[2], fields[4], months)
+    return Parsed(days, Clock(hours, minutes), steps_over_all_hours(fields[1][1], hours), on)
 
 
 def _masks(text: str, words: list[str]) -> list[int]:
@@ -188,7 +161,3 @@ def _macro(text: str) -> str:
     if text.lower() == "@reboot":
         raise InvalidRequest(FIELD, "@reboot names an event, not a time", position=0)
     raise InvalidRequest(FIELD, f"expected one of {', '.join(_MACROS)}", position=0)
-
-
-def _summary(masks: CalendarMasks, zone: str) -> str:
-    return english.calendar(masks, zone)

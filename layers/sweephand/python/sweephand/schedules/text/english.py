@@ -5,46 +5,20 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from sweephand.schedules.grids.calendar_masks import bits
+from sweephand.schedules.grids.calendar_masks import LONGEST_MONTHS, bits
 from sweephand.schedules.zones.localtime import MonthOverflow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sweephand.schedules.grids.calendar_masks import CalendarMasks
     from sweephand.schedules.grids.clock import Clock
+    from sweephand.schedules.grids.days import DayFields
 
-MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
+MONTHS = tuple(
+    "January February March April May June July August September October November December".split()  # noqa: SIM905
 )
 WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 _MOST_TIMES = 6
-_LENGTHS: tuple[tuple[int, ...], ...] = (
-    (),
-    (31,),
-    (28, 29),
-    (31,),
-    (30,),
-    (31,),
-    (30,),
-    (31,),
-    (31,),
-    (30,),
-    (31,),
-    (30,),
-    (31,),
-)
 _LACKING = {
     MonthOverflow.SKIP: "; a month without such a day has none",
     MonthOverflow.CLAMP: "; a month without such a day has its last one",
@@ -52,10 +26,9 @@ _LACKING = {
 }
 
 
-def calendar(masks: CalendarMasks, zone: str) -> str:
-    """Returns "at 02:30 on Monday to Friday, Europe/Berlin"; the zone is left out if it is UTC."""
-    days = _days(masks)
-    sentence = times(masks.hours, masks.minutes) + (f" {days}" if days else "")
+def in_zone(zone: str, *parts: str) -> str:
+    """Returns the parts that are not empty as a sentence with the zone, which is left out if it is UTC."""
+    sentence = " ".join(part for part in parts if part)
     return sentence if zone == "UTC" else f"{sentence}, {zone}"
 
 
@@ -129,7 +102,7 @@ def months(mask: int) -> str:
 def lacking(days: int, months: int, overflow: MonthOverflow) -> str:
     """Says that some of these months lack dates; "" if that makes no difference."""
     for month in bits(months):
-        for length in _LENGTHS[month]:
+        for length in (28, 29) if month == 2 else (LONGEST_MONTHS[month],):
             if not days >> length + 1:
                 continue
             if overflow is MonthOverflow.NEXT:
@@ -157,16 +130,15 @@ def numbers(values: Sequence[int]) -> str:
     return _spans(values)
 
 
-def _days(masks: CalendarMasks) -> str:
-    by_date, by_weekday = dates(masks.days), weekdays(masks.weekdays)
+def day_fields(fields: DayFields) -> str:
+    """Returns "on day 1 of the month or on Monday"; "" for every day."""
+    by_date, by_weekday = dates(fields.dates), weekdays(fields.weekdays)
     if by_date and by_weekday:
-        if_on = weekdays(masks.weekdays, "or").removeprefix("on ")
-        both = f"{by_date} or {by_weekday}" if masks.either else f"{by_date} if it is a {if_on}"
-    elif masks.either:
-        both = ""  # one of the two lists names every day, and either is enough
-    else:
-        both = by_date or by_weekday
-    return " ".join(part for part in (both, months(masks.months)) if part)
+        if_on = weekdays(fields.weekdays, "or").removeprefix("on ")
+        return f"{by_date} or {by_weekday}" if fields.either else f"{by_date} if it is a {if_on}"
+    if fields.either:
+        return ""  # one of the two lists names every day, and either is enough
+    return by_date or by_weekday
 
 
 def _dates(days: Sequence[int]) -> str:

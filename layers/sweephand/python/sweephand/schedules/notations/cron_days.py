@@ -1,4 +1,8 @@
-"""`cron` with letters: `L`, `LW`, `5L` and `2#2`, as cronsim reads them. Source: decision 0069."""
+"""Days of a `cron` beyond plain fields: `L`, `LW`, `5L` and `2#2`, as cronsim reads them, and monthOverflow.
+
+With monthOverflow a date that a month lacks falls on its last day, or on the first of the next month. Plain cron leaves
+such a date out. Only dates that the text names move; weekdays never do. Sources: decisions 0069, 0035.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,26 @@ from functools import partial
 from typing import NamedTuple
 
 from sweephand.errors import InvalidRequest
-from sweephand.schedules.grids.days import OfMonths, month_table
+from sweephand.schedules.grids.calendar_masks import ALL_DATES, ALL_WEEKDAYS
+from sweephand.schedules.grids.day_sets import Both
+from sweephand.schedules.grids.days import (
+    ALL_YEARS,
+    DayFields,
+    Days,
+    OfMonths,
+    OfWeeks,
+    OnDays,
+    OrNextDay,
+    Unmoved,
+    month_table,
+)
 from sweephand.schedules.notations.fields import Field, shown
 from sweephand.schedules.text import english
+from sweephand.schedules.zones.localtime import MonthOverflow
 
+_SHORT_OF = {29: 1 << 2, 30: 1 << 2, 31: 1 << 2 | 1 << 4 | 1 << 6 | 1 << 9 | 1 << 11}
+"""Date -> the months that lack it, in some year at least; bit n is month n."""
 _ORDINALS = ("", "first", "second", "third", "fourth", "fifth")
-_ALL_WEEKDAYS = 0x7F
-_ALL_DATES = (2 << 31) - 2
 
 
 class Dates(NamedTuple):
@@ -32,7 +49,7 @@ class Dates(NamedTuple):
         parts = [english.dates(self.mask).removeprefix("on ").removesuffix(" of the month")] if self.mask else []
         parts += ["the last day"] if self.last else []
         parts += ["the last weekday (Monday to Friday)"] if self.last_weekday else []
-        return f"on {english.listed(parts)} of the month" if parts and self.mask != _ALL_DATES else ""
+        return f"on {english.listed(parts)} of the month" if parts and self.mask != ALL_DATES else ""
 
 
 class Weekdays(NamedTuple):
@@ -52,29 +69,24 @@ class Weekdays(NamedTuple):
         return found
 
     def words(self) -> str:
-        parts = [english.weekdays(self.mask)] if self.mask not in (0, _ALL_WEEKDAYS) else []
+        parts = [english.weekdays(self.mask)] if self.mask not in (0, ALL_WEEKDAYS) else []
         for weekday, which in self.nth:
             parts.append(f"on the {'last' if which < 0 else _ORDINALS[which]} {english.WEEKDAYS[weekday]} of the month")
         return " and ".join(parts)
 
 
-class Days(NamedTuple):
-    """days: those of the two fields together. on: in words, "" for every day."""
+def with_letters(
+    fields: tuple[Field, Field], day: tuple[int, str], weekday: tuple[int, str], months: int
+) -> tuple[OfMonths, str]:
+    """Reads the two day fields; returns their days, and them in words, "" for every day.
 
-    days: OfMonths
-    on: str
-
-
-def read(fields: tuple[Field, Field], day: tuple[int, str], weekday: tuple[int, str], months: int) -> Days:
-    """Reads the two day fields. fields: day of the month and weekday. day, weekday: position and string of each.
-
-    Raises InvalidRequest.
+    fields: day of the month and weekday. day, weekday: position and string of each. Raises InvalidRequest.
     """
     dates, weekdays = _dates(fields[0], *day), _weekdays(fields[1], *weekday)
     both = day[1][0] == "*" or weekday[1][0] == "*"
     table = month_table(partial(_pick, dates, weekdays, both))
     words = [each for each in (dates.words(), weekdays.words()) if each]
-    return Days(OfMonths(table, months), (" if it is also " if both else " or ").join(words))
+    return OfMonths(table, months), (" if it is also " if both else " or ").join(words)
 
 
 def _pick(dates: Dates, weekdays: Weekdays, both: bool, length: int, first: int) -> int:
@@ -123,4 +135,36 @@ def _weekdays(field: Field, position: int, text: str) -> Weekdays:
         else:
             mask |= field.item(item, position)
         position += len(item) + 1
-    return Weekdays((mask | mask >> 7) & _ALL_WEEKDAYS, tuple(dict.fromkeys(nth)))
+    return Weekdays((mask | mask >> 7) & ALL_WEEKDAYS, tuple(dict.fromkeys(nth)))
+
+
+def check_named(text: str) -> None:
+    """Raises InvalidRequest for days that are counted, not named: of */2 nothing says which one a month lacks."""
+    words = text.split()
+    if len(words) == 5 and words[2][:2] == "*/":
+        raise InvalidRequest("monthOverflow", f"acts on days that cron names, such as 31, not on {words[2][:20]}")
+
+
+def overflowing(plain: OnDays, named: OfMonths, fields: DayFields, overflow: MonthOverflow) -> OnDays:
+    """Returns the wall times of a cron whose dates move to the end of shorter months, or after it."""
+
+    def pick(length: int, first: int) -> int:
+        lacks = overflow is MonthOverflow.CLAMP and fields.dates >> length + 1
+        return (fields._replace(dates=fields.dates | 1 << length) if lacks else fields).pick(length, first)
+
+    ever = overflow is MonthOverflow.CLAMP or named.ever()
+    days: Days = OfMonths(month_table(pick), named.months, ALL_YEARS if ever else 0)
+    if overflow is MonthOverflow.NEXT and (short := _short_months(fields.dates) & named.months):
+        ends = month_table(lambda length, _: 1 << length if fields.dates >> length + 1 else 0)
+        days = OrNextDay(days, OfMonths(ends, short))
+        if not fields.either and fields.weekdays != ALL_WEEKDAYS:
+            days = Both(days, OfWeeks(fields.monday_first))
+    return OnDays(days, plain.clock, Unmoved(plain, fields.dates))
+
+
+def _short_months(dates: int) -> int:
+    """Returns the months that lack one of the dates. A search in others would find no day up to the horizon."""
+    lacking = 0
+    for day, months in _SHORT_OF.items():
+        lacking |= months if dates >> day & 1 and dates != ALL_DATES else 0
+    return lacking
