@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sweephand.errors import InvalidRequest
 from sweephand.schedules.calendars import calendar_content, icalendar
-from sweephand.schedules.calendars.icalendar_rules import YEARS, recurrence
+from sweephand.schedules.calendars.icalendar_text import YEARS, recurrence
 
 TODAY = date(2026, 12, 1)
 

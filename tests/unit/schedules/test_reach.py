@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from sweephand.errors import InvalidRequest
 from sweephand.schedules.calendars import calendar_content, calendars
 from sweephand.schedules.calendars.calendars import Filtered, Mode, Roll, Rolled, Use, applied
-from sweephand.schedules.calendars.reach import InAll
 from sweephand.schedules.grids import day_masks
-from sweephand.schedules.grids.coverage import DAY_S, MONDAY, WEEK_S, Spans, spans
+from sweephand.schedules.grids.coverage import DAY_S, MONDAY, WEEK_S, Spans, Together, spans
 from sweephand.schedules.grids.days import EPOCH_DAY, FIRST_DAY
 from sweephand.schedules.grids.weeks import ANY_TIME, gaps_of, meets, times_of_week
 from sweephand.schedules.rule import Jittered, Series, Undecided, Window, limited
@@ -295,7 +294,7 @@ def test_in_all_parts_is_what_each_of_them_covers(
     def of(seconds: set[int]) -> Spans:
         return spans((second, second + 1) for second in seconds)
 
-    found = InAll((of(one), of(other))).find(at, covered, step)
+    found = Together((of(one), of(other)), where_all=True).find(at, covered, step)
 
     both = one & other
     wanted = next((second for second in range(at, 40 if step > 0 else -2, step) if (second in both) is covered), None)

@@ -18,17 +18,19 @@ from typing import Any, NamedTuple
 
 from sweephand.errors import InvalidRequest
 from sweephand.schedules.calendars import calendar_content
-from sweephand.schedules.calendars.icalendar_rules import Recurrence, recurrence
 from sweephand.schedules.calendars.icalendar_text import (
     EPOCH,
     FIELD,
     Event,
     Moment,
+    Recurrence,
     events,
     read_duration,
     read_moment,
+    recurrence,
     refused,
 )
+from sweephand.schedules.notations.rrule_parts import WEEKLY, YEARLY
 from sweephand.schedules.text import members
 
 LONGEST = 200_000
@@ -292,12 +294,12 @@ def _add_endless(found: Members, event: Event, start: Moment, length: timedelta,
     """Adds a day of each year, or hours of each week."""
     line = event.properties["RRULE"][0][0]
     first = start.wall.date()
-    if rule.each_year and start.day_only:
+    if rule.each(YEARLY) and start.day_only:
         days = _year_days(line, first, length)
         before = [day for day in _days(today, first) if f"{day:%m-%d}" in days]
         for day in sorted(days):
             _keep(found, event, "dates", day)
-    elif rule.each_week and start.zone is None and length <= _DAY:
+    elif rule.each(WEEKLY) and start.zone is None and length <= _DAY:
         weekdays = rule.weekdays or {first.weekday()}
         if first.weekday() not in weekdays:
             raise refused(line, "needs COUNT or UNTIL, because DTSTART is on none of its weekdays")

@@ -1,16 +1,31 @@
-"""Parses an iCalendar text (RFC 5545): its events, their properties with the line of each, dates and durations."""
+"""Parses an iCalendar text (RFC 5545): its events, their properties with the line of each, dates, durations, RRULE.
+
+RRULE: FREQ from DAILY to YEARLY, without positions, days of the year and numbered weeks; its days are those of `rrule`.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
+from typing import NamedTuple
 
 from sweephand.errors import InvalidRequest
+from sweephand.schedules.grids.calendar_masks import bits
+from sweephand.schedules.grids.clock import DAY_S
+from sweephand.schedules.grids.days import EPOCH_DAY
+from sweephand.schedules.grids.rrule_days import DayRule
+from sweephand.schedules.notations.rrule_parts import FREQUENCIES, WEEKDAYS, WEEKLY, Recur
+from sweephand.schedules.notations.rrule_pattern import pattern
 from sweephand.schedules.zones.localtime import Zone, zone
 
 FIELD = "iCalendar"
+YEARS = 20
+_BY_DAY = re.compile(r"([+-]?[1-5])?(MO|TU|WE|TH|FR|SA|SU)", re.ASCII)
+_PARTS = ("FREQ", "INTERVAL", "COUNT", "UNTIL", "WKST", "BYDAY", "BYMONTH", "BYMONTHDAY")
+_FREQUENCIES = ("DAILY", "WEEKLY", "MONTHLY", "YEARLY")
+MOST = 9_999
 _LINE = re.compile(r"([A-Za-z0-9-]+)((?:;[A-Za-z0-9-]+=(?:\"[^\"\x00-\x08]*\"|[^\";:,\x00-\x08]*))*):(.*)", re.ASCII)
 _PARAMETER = re.compile(r";([A-Za-z0-9-]+)=(?:\"([^\"]*)\"|([^\";:,]*))", re.ASCII)
 _MOMENT = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})(?:T([0-9]{2})([0-9]{2})([0-9]{2})(Z)?)?", re.ASCII)
@@ -140,3 +155,110 @@ def read_duration(line: int, value: str) -> timedelta:
         raise refused(line, "expected a DURATION such as P1D or PT2H30M")
     weeks, days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
     return timedelta(weeks=weeks, days=days, hours=hours, minutes=minutes, seconds=seconds)
+
+
+# Recurrences
+
+
+class Recurrence(NamedTuple):
+    """A parsed RRULE. until: the last second of a start."""
+
+    rule: Recur
+    until: int | None
+
+    @property
+    def endless(self) -> bool:
+        return self.rule.times is None and self.until is None
+
+    @property
+    def weekdays(self) -> set[int]:
+        return set(bits(self.rule.days.weekdays))
+
+    def each(self, frequency: int) -> bool:
+        """Returns whether it is the day of its start each year, or some weekdays of each week."""
+        plain = DayRule(week_start=self.rule.days.week_start)
+        if frequency == WEEKLY:
+            plain = plain._replace(weekdays=self.rule.days.weekdays)
+        return self.rule.frequency == frequency and self.rule.interval == 1 and self.rule.days == plain
+
+    def days(self, start: date, second_of: Callable[[date], int]) -> list[date]:
+        """Returns its days in 20 years from `start`, within COUNT and UNTIL. second_of: when a day's starts."""
+        found: list[date] = []
+        begin = (start.toordinal() - EPOCH_DAY) * DAY_S
+        try:
+            series = pattern(self.rule, begin).series
+        except InvalidRequest:
+            return found  # its parts exclude each other
+        for second in series.seconds(begin - 1, begin + (YEARS * 366 - 1) * DAY_S):
+            day = date.fromordinal(second // DAY_S + EPOCH_DAY)
+            if day.year > 2199 or (self.until is not None and second_of(day) > self.until):
+                break
+            found.append(day)
+            if len(found) == self.rule.times:
+                break
+        return found
+
+
+def recurrence(text: str, second: Callable[[str], int]) -> Recurrence:
+    """Parses RRULE. second: returns the last second that UNTIL lets in. Raises ValueError with a reason for people."""
+    parts: dict[str, str] = {}
+    for part in text.upper().split(";"):
+        name, equals, value = part.partition("=")
+        if not equals or name not in _PARTS or name in parts:
+            raise ValueError(f"RRULE: {part[:40]!r} is unknown or repeated")
+        parts[name] = value
+    frequency = parts.get("FREQ")
+    if frequency not in _FREQUENCIES:
+        raise ValueError(f"RRULE: FREQ must be one of {', '.join(_FREQUENCIES)}")
+    if "COUNT" in parts and "UNTIL" in parts:
+        raise ValueError("RRULE: COUNT must not be combined with UNTIL")
+    until = second(parts["UNTIL"]) if "UNTIL" in parts else None
+    named = [_by_day(each) for each in parts["BYDAY"].split(",")] if "BYDAY" in parts else []
+    days = DayRule(
+        months=sum(1 << month for month in _numbers(parts, "BYMONTH", 12, negative=False)),
+        month_days=tuple(sorted(_numbers(parts, "BYMONTHDAY", 31, negative=True))),
+        weekdays=sum({1 << weekday for which, weekday in named if not which}),
+        ordinals=tuple(sorted({(which, weekday) for which, weekday in named if which})),
+        week_start=WEEKDAYS.index(_weekday(parts.get("WKST", "MO"))),
+    )
+    if days.ordinals and not (frequency == "MONTHLY" or (frequency == "YEARLY" and days.months)):
+        raise ValueError("RRULE: a numbered BYDAY needs FREQ=MONTHLY, or FREQ=YEARLY with BYMONTH")
+    if frequency == "WEEKLY" and days.month_days:
+        raise ValueError("RRULE: BYMONTHDAY must not be combined with FREQ=WEEKLY")
+    times = _number(parts["COUNT"], "COUNT", MOST) if "COUNT" in parts else None
+    interval = _number(parts.get("INTERVAL", "1"), "INTERVAL", MOST)
+    return Recurrence(Recur(FREQUENCIES.index(frequency), interval, times, days=days), until)
+
+
+def _number(text: str, name: str, most: int) -> int:
+    if not re.fullmatch("[0-9]{1,4}", text, re.ASCII) or not 1 <= int(text) <= most:
+        raise ValueError(f"RRULE: {name} must be within 1..{most:,}")
+    return int(text)
+
+
+def _numbers(parts: dict[str, str], name: str, most: int, *, negative: bool) -> frozenset[int]:
+    if name not in parts:
+        return frozenset()
+    found = set()
+    for text in parts[name].split(","):
+        if not re.fullmatch("[+-]?[0-9]{1,2}", text, re.ASCII):
+            raise ValueError(f"RRULE: {name} must be numbers separated by commas")
+        number = int(text)
+        if not 1 <= abs(number) <= most or (number < 0 and not negative):
+            raise ValueError(f"RRULE: {name} {number} is outside {-most if negative else 1}..{most}")
+        found.add(number)
+    return frozenset(found)
+
+
+def _weekday(text: str) -> str:
+    if text not in WEEKDAYS:
+        raise ValueError(f"RRULE: {text[:10]!r} is not a day such as MO")
+    return text
+
+
+def _by_day(text: str) -> tuple[int, int]:
+    """Returns (which in the month, 0 for each; weekday)."""
+    found = _BY_DAY.fullmatch(text)
+    if found is None:
+        raise ValueError(f"RRULE: {text[:10]!r} is not a day such as MO, 1MO or -1SU")
+    return int(found[1] or 0), WEEKDAYS.index(found[2])

@@ -27,8 +27,7 @@ from sweephand.schedules.grids.coverage import (
     Stretches,
     Together,
     Weekly,
-    agreed,
-    nearest,
+    spans,
     week_spans,
 )
 from sweephand.schedules.grids.weeks import meets
@@ -57,18 +56,6 @@ class Asked:
     by: Zone
     since: int
     days: Callable[[], int]
-
-
-@dataclass(frozen=True, slots=True)
-class InAll:
-    """Stretches that all of the parts cover."""
-
-    parts: tuple[Stretches, ...]
-
-    def find(self, second: int, covered: bool, step: int) -> int | None:
-        if covered:
-            return agreed([(part, True) for part in self.parts], second, step)
-        return nearest((part.find(second, False, step) for part in self.parts), step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +113,8 @@ def reach(asked: Asked, calendars: Iterable[tuple[Stretches, bool]]) -> Stretche
     enough = [each for each in enough if not any(set(fewer) < set(each) for fewer in enough)]
     if len(enough) == 1 and not any(parts[n].week.begins for n in enough[0]):
         return None  # a search meets no hours that would mislead it
-    return Together(tuple(_all_listed([parts[n] for n in chosen]) for chosen in enough))
-
-
-def _all_listed(parts: Sequence[_Parts]) -> Stretches:
-    listed = tuple(each.listed for each in parts if each.listed is not None)
-    return listed[0] if len(listed) == 1 else InAll(listed)
+    listed = (tuple(at for n in chosen if (at := parts[n].listed) is not None) for chosen in enough)
+    return Together(tuple(each[0] if len(each) == 1 else Together(each, where_all=True) for each in listed))
 
 
 def _parts(covered: Stretches, include: bool, by: Zone) -> _Parts:
@@ -170,11 +153,11 @@ def _weekdays(parts: Sequence[_Parts], asked: Asked) -> int:
     zones = tuple(each.zone for each in parts)
     found = 0
     for ahead in _differences(zones, asked.by, asked.since):
-        free = WHOLE
+        shut: list[tuple[int, int]] = []
         for each, ahead_s in zip(parts, ahead, strict=True):
             week = _moved(each.week, -ahead_s)
-            free = _common(free, week if each.include else _other(week))
-        stretches = [*zip(free.begins, free.ends, strict=True)]
+            shut += _other(week) if each.include else zip(week.begins, week.ends, strict=True)
+        stretches = _other(spans(shut))
         if any(meets(asked.times, begin, end) for begin, end in stretches):
             for begin, end in stretches:
                 found |= (2 << (end - 1) // DAY_S) - (1 << begin // DAY_S)
@@ -209,24 +192,7 @@ def _moved(week: Spans, by_s: int) -> Spans:
     return week_spans((begin % WEEK_S, begin % WEEK_S + length_s) for begin, length_s in moved)
 
 
-def _other(week: Spans) -> Spans:
+def _other(week: Spans) -> list[tuple[int, int]]:
     """Returns the rest of the week."""
     begins, ends = (0, *week.ends), (*week.begins, WEEK_S)
-    kept = [(begin, end) for begin, end in zip(begins, ends, strict=True) if begin < end]
-    return Spans(tuple(begin for begin, _ in kept), tuple(end for _, end in kept))
-
-
-def _common(one: Spans, other: Spans) -> Spans:
-    begins, ends = [], []
-    first = second = 0
-    while first < len(one.begins) and second < len(other.begins):
-        begin = max(one.begins[first], other.begins[second])
-        end = min(one.ends[first], other.ends[second])
-        if begin < end:
-            begins.append(begin)
-            ends.append(end)
-        if one.ends[first] == end:
-            first += 1
-        else:
-            second += 1
-    return Spans(tuple(begins), tuple(ends))
+    return [(begin, end) for begin, end in zip(begins, ends, strict=True) if begin < end]

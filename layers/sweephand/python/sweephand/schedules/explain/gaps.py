@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sweephand.schedules.grids.calendar_masks import bits
 from sweephand.schedules.grids.clock import Clock
-from sweephand.schedules.grids.cycles import Cycle, Expanded, SteppedClock, Within
-from sweephand.schedules.grids.day_steps import Slots
+from sweephand.schedules.grids.cycles import Cycle, Expanded, Slots, SteppedClock, Within
 from sweephand.schedules.grids.days import OnDays
 from sweephand.schedules.grids.wallclock import OnWallClock
 from sweephand.schedules.rule import MOST, ByCalendars, Steps, Undecided, Window, limited
@@ -36,7 +35,7 @@ _LISTED_IN_LOOK = 20
 _DAY_S = 86_400
 _UNITS_S = (3600, 60, 1)
 _ALL_SIXTY = (1 << 60) - 1
-_Stepped = Cycle | Expanded | Slots | SteppedClock
+_Stepped = Cycle | Expanded | SteppedClock
 _SHAPED = (OnDays, Cycle, Expanded, Slots, SteppedClock, Steps, Within)
 
 
@@ -162,10 +161,12 @@ def _calm(pattern: Series, after: int, until: int, looks: _Looks) -> Stretch | N
         return _wall_times(pattern, after, until)
     if isinstance(pattern, Steps):
         return _steps(pattern, after, until)
-    assert isinstance(pattern, Cycle | Expanded | Slots | SteppedClock | Within)
+    if isinstance(pattern, Slots):
+        pattern = pattern.times
     first, last = pattern.after(after), pattern.until(until)
     if first is None or last is None or first > last:
         return None
+    assert isinstance(pattern, Cycle | Expanded | SteppedClock | Within)
     if isinstance(pattern, Cycle | Expanded):
         distances = _by_shape(pattern, first, last, looks)
         return Stretch(first, last, min(distances, default=None), max(distances, default=None), until)
@@ -196,7 +197,7 @@ def _wall_times(pattern: OnDays, after: int, until: int) -> Stretch | None:
     return Stretch(first, last, min(distances, default=None), max(distances, default=None), until)
 
 
-def _day_by_day(pattern: Slots | SteppedClock | Within, first: int, last: int, looks: _Looks) -> Stretch:
+def _day_by_day(pattern: SteppedClock | Within, first: int, last: int, looks: _Looks) -> Stretch:
     """Measures from occurrence `first` to `last`. Days on which the steps fall alike are measured once."""
     times = pattern.series if isinstance(pattern, Within) else pattern
     distances: set[int] = set()
@@ -223,8 +224,6 @@ def _day_by_day(pattern: Slots | SteppedClock | Within, first: int, last: int, l
 
 def _phase(times: _Stepped, day: int) -> int:
     """Returns the phase of a day: days of the same phase have the same times."""
-    if isinstance(times, Slots):
-        return times.phase(day)
     if isinstance(times, SteppedClock):
         return (day * _DAY_S - times.steps.anchor) % times.steps.step_s
     return day * _DAY_S % (times.units if isinstance(times, Expanded) else times).period
@@ -232,10 +231,6 @@ def _phase(times: _Stepped, day: int) -> int:
 
 def _on_day(times: _Stepped, first: int, last: int, looks: _Looks) -> tuple[set[int], int]:
     """Returns (distances between neighbours, how far measured): from `first` to `last`, unless looks run out."""
-    if isinstance(times, Slots):
-        listed = times.on_day(first, last)
-        looks.left -= len(listed) // _LISTED_IN_LOOK
-        return {later - second for second, later in pairwise(listed)}, last
     if isinstance(times, Cycle | Expanded):
         return _by_shape(times, first, last, looks), last
     found: set[int] = set()

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from sweephand.schedules.grids.calendar_masks import bits, month_length
-from sweephand.schedules.grids.day_steps import Slots
+from sweephand.schedules.grids.cycles import Slots
 from sweephand.schedules.grids.days import ALL_MONTHS, FIRST_YEAR, EachNth, OfMonths, OfWeeks, OnDays
 from sweephand.schedules.grids.wallclock import OnWallClock
 from sweephand.schedules.rule import Amended, ByCalendars, Jittered, Series, Steps, Window

@@ -125,14 +125,15 @@ class On:
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """Covered where any of the parts is."""
+    """Covered where any of the parts is, or where all are."""
 
     parts: tuple[Stretches, ...]
+    where_all: bool = False
 
     def find(self, second: int, covered: bool, step: int) -> int | None:
-        if covered:
-            return nearest((part.find(second, True, step) for part in self.parts), step)
-        return agreed([(part, False) for part in self.parts], second, step)
+        if covered is self.where_all:
+            return agreed([(part, covered) for part in self.parts], second, step)
+        return nearest((part.find(second, covered, step) for part in self.parts), step)
 
 
 def nearest(found: Iterable[int | None], step: int) -> int | None:

@@ -1,6 +1,7 @@
 """Wall seconds by steps that do not fit the clock: every 7 hours, every 90 minutes from 9 to 17, only on Mondays.
 
 Cycle         the same seconds of each period, for ever
+Slots         minutes of equal steps of whole minutes or hours, in parts of the day only
 SteppedClock  equal steps, at times of a clock only
 Expanded      several seconds for each of a series
 Within        a series, on certain days only
@@ -12,13 +13,15 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate, pairwise
-from math import gcd
+from math import gcd, lcm
 
+from sweephand.schedules.grids.calendar_masks import bits
 from sweephand.schedules.grids.clock import DAY_S, Clock
 from sweephand.schedules.grids.days import FIRST_DAY, LAST_DAY, Days
-from sweephand.schedules.rule import Series, Steps, spend
+from sweephand.schedules.rule import Never, Series, Steps, spend
 from sweephand.values import value
 
 _LAST_WALL = (LAST_DAY + 1) * DAY_S - 1
@@ -73,6 +76,41 @@ def meeting(step: int, anchor: int, day: int, times: Iterable[int]) -> tuple[int
         if not rest:
             met.append(away * inverse % turns * day + time)
     return turns * day, tuple(sorted(met))
+
+
+@dataclass(frozen=True, slots=True)
+class Slots(Series):
+    """Wall seconds: in each `every`-th slot since slot `anchor`, of those that `chosen` admits, these minutes.
+
+    size_s: of a slot, 60 or 3600. anchor: slots since 1970-01-01T00:00:00. chosen: bit n is the n-th slot of a day.
+    minutes: bit n is minute n of the slot. times: the same as a Cycle of at most 1,440 seconds, or Never.
+    """
+
+    size_s: int
+    every: int
+    anchor: int
+    chosen: int
+    minutes: int = 1
+    times: Cycle | Never = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        period, met = meeting(self.every, self.anchor, DAY_S // self.size_s, bits(self.chosen))
+        minutes = bits(self.minutes)
+        residues = tuple(slot * self.size_s + minute * 60 for slot in met for minute in minutes)
+        object.__setattr__(self, "times", Cycle(period * self.size_s, residues) if residues else Never())
+
+    def after(self, second: int) -> int | None:
+        return self.times.after(second)
+
+    def until(self, second: int) -> int | None:
+        return self.times.until(second)
+
+    def count(self, after: int, until: int, limit: int) -> int:
+        return self.times.count(after, until, limit)
+
+    def shortest_gap_s(self) -> int:
+        """Returns the exact smallest distance between two wall times; a period if there is at most one."""
+        return self.times.shortest_gap_s() if isinstance(self.times, Cycle) else lcm(self.every * self.size_s, DAY_S)
 
 
 @value

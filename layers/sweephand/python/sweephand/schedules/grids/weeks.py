@@ -13,9 +13,8 @@ from math import gcd
 from typing import Any
 
 from sweephand.schedules.grids.coverage import DAY_S, MONDAY, WEEK_S, Weekly, week_spans
-from sweephand.schedules.grids.cycles import Apart, Cycle, Expanded, SteppedClock, Within
+from sweephand.schedules.grids.cycles import Apart, Cycle, Expanded, Slots, SteppedClock, Within
 from sweephand.schedules.grids.day_sets import Both, PickedOfWeeks
-from sweephand.schedules.grids.day_steps import Slots
 from sweephand.schedules.grids.days import Days, EachNth, OfMonths, OfWeeks, OnDays
 from sweephand.schedules.grids.months import Months
 from sweephand.schedules.grids.sets import Also, Without
@@ -120,6 +119,8 @@ def _of_pattern(pattern: Series, *, any_day: bool) -> list[Series]:
 
 def _of_grid(pattern: Series, period: int) -> Series:
     """Returns the times of steps on the clock. period: a day or a week."""
+    if isinstance(pattern, Slots):
+        pattern = pattern.times
     if isinstance(pattern, Months):
         return Steps(pattern.anchor, DAY_S)
     if isinstance(pattern, Steps):
@@ -129,21 +130,7 @@ def _of_grid(pattern: Series, period: int) -> Series:
     if isinstance(pattern, Expanded) and len(pattern.units.residues) * len(pattern.offsets) <= _MOST_TIMES:
         pairs = product(pattern.units.residues, pattern.offsets)
         return _cycle(gcd(pattern.units.period, period), (unit + offset for unit, offset in pairs))
-    if isinstance(pattern, Slots):
-        return _of_slots(pattern, period)
-    return ANY_TIME
-
-
-def _of_slots(slots: Slots, period: int) -> Series:
-    a_day = DAY_S // slots.size_s
-    common = gcd(slots.every, period // slots.size_s)
-    if a_day % common == 0:
-        period = DAY_S
-    begun = MONDAY // slots.size_s
-    turns = range(begun + (slots.anchor - begun) % common, begun + period // slots.size_s, common)
-    minutes = [minute * 60 for minute in range(60) if slots.minutes >> minute & 1]
-    met = (slot * slots.size_s for slot in turns if slots.chosen >> slot % a_day & 1)
-    return _cycle(period, (begin + minute for begin, minute in product(met, minutes)))
+    return pattern if isinstance(pattern, Never) else ANY_TIME
 
 
 def _cycle(period: int, seconds: Iterable[int]) -> Series:

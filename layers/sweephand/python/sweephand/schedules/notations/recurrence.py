@@ -24,7 +24,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from sweephand.schedules.grids.clock import DAY_S, Clock
-from sweephand.schedules.grids.day_steps import Slots
+from sweephand.schedules.grids.cycles import Slots
 from sweephand.schedules.grids.days import Days, EachNth, OfMonths, OfWeeks, OnDays, OrNextDay, Unmoved, month_table
 from sweephand.schedules.grids.wallclock import OnWallClock, certain_gap
 from sweephand.schedules.notations.recurrence_fields import FIELD, LONGEST, SCHEMA, Spec, read_spec

@@ -44,15 +44,15 @@ class Recur(NamedTuple):
     """
 
     frequency: int
-    interval: int
-    times: int | None
-    until: str | None
-    until_at: int
-    hours: int
-    minutes: int
-    seconds: int
-    days: DayRule
-    positions: tuple[int, ...]
+    interval: int = 1
+    times: int | None = None
+    until: str | None = None
+    until_at: int = 0
+    hours: int = 0
+    minutes: int = 0
+    seconds: int = 0
+    days: DayRule = DayRule()
+    positions: tuple[int, ...] = ()
 
 
 @lru_cache(maxsize=2048)
