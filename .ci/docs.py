@@ -33,7 +33,7 @@ from sweephand.domain.run import TERMINAL, Reason, State
 from sweephand.facades.native.problems import STATUS
 from sweephand.facades.native.routes import ROUTES
 from sweephand.local.aws.template import load
-from sweephand.schedules.explain.instant_reasons import REASON_CODES
+from sweephand.schedules.explain.explain_instant import REASON_CODES
 from sweephand.schedules.explain.preview_warnings import CAUTIONS
 from sweephand.security.caller import PROVIDER_ALL, PROVIDER_SCOPES, TENANT_SCOPES
 from sweephand.store.dynamo import table

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sweephand.schedules.explain.instant_reasons import REASON_CODES
+from sweephand.schedules.explain.explain_instant import REASON_CODES
 from tests.contract.native.api import Api
 
 MEMBERS = {"at", "localTime", "occurs", "reasons", "movedBy", "previous", "next", "runId"}

@@ -417,10 +417,10 @@ def test_what_is_no_interval_of_sap_is_refused(text, position, says):
 @pytest.mark.parametrize("packed", ['{"time":{"second":1773239696}}', '{"repeatAt":60000}'])
 def test_who_only_loads_a_schedule_loads_no_grammar(packed):
     """A sweeper's cold start, in an interpreter of its own."""
-    grammars = ["dates", "standards", "tokens", "words", "day_times"]
+    grammars = ["dates", "iso_dates", "date_formats", "relative_dates"]
     program = (
         "import sys; from sweephand.schedules.timing import load; "
-        f"load({packed!r}); print([name for name in {grammars} if f'sweephand.schedules.{{name}}' in sys.modules])"
+        f"load({packed!r}); print([name for name in {grammars} if f'sweephand.schedules.text.{{name}}' in sys.modules])"
     )
 
     ran = subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": PACKAGE}, capture_output=True, check=True)

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 
 from sweephand.schedules.calendars import calendars
-from sweephand.schedules.explain.explain_instant import Counted, Explanation, explain, explain_written
-from sweephand.schedules.explain.instant_reasons import REASON_CODES
+from sweephand.schedules.explain.explain_instant import REASON_CODES, Counted, Explanation, explain, explain_written
 from sweephand.schedules.rule import MovedBy
 from sweephand.schedules.text import instants
 from sweephand.schedules.timing import Timing, parse

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweephand.schedules.zones import tzif
+from sweephand.schedules.zones import localtime
 from sweephand.schedules.zones.localtime import LAST_SECOND, to_instant, zone
 from tests.unit.schedules import given as some
 from tests.unit.schedules.oracle import zone_info
 
-ALL = sorted(tzif.names())
+ALL = sorted(localtime.names())
 YEAR_S = 31_556_952
 
 
@@ -107,10 +107,10 @@ def test_a_missing_wall_time_has_the_instant_after_the_jump_and_the_shifted_one(
     ],
 )
 def test_the_three_forms_of_a_day_in_a_footer(footer: str, year: int, expected: str) -> None:
-    assert to_instant(tzif._day(year, footer) * 86_400).date().isoformat() == expected
+    assert to_instant(localtime._day(year, footer) * 86_400).date().isoformat() == expected
 
 
 @pytest.mark.parametrize("footer", ["", "EST", "EST5EDT", "EST5EDT,M3.2.0", "5", "EST5EDT,M3.2.0,X"])
 def test_a_footer_of_unknown_form_is_not_guessed(footer: str) -> None:
     with pytest.raises(ValueError, match="unknown form"):
-        tzif._Footer.parse(footer)
+        localtime._Footer.parse(footer)

@@ -7,7 +7,7 @@ from sweephand.schedules.grids.sets import Also
 from sweephand.schedules.grids.wallclock import OnWallClock
 from sweephand.schedules.notations import NOTATIONS
 from sweephand.schedules.notations.shapes import Rules
-from sweephand.schedules.rule import Amended, Jittered, Once, Series, Window
+from sweephand.schedules.rule import Once, Over, Series
 from sweephand.schedules.zones.localtime import Overlap
 
 _LEAVE_OUT = "leave it out: the schedule runs through clock changes, loses nothing and doubles nothing"
@@ -21,7 +21,7 @@ def check(notation: str, value: object, rules: Rules, series: Series) -> None:
     """
     if notation == "time" or (notation == "every" and isinstance(value, str) and "/" in value):
         return
-    while isinstance(series, Window | Jittered | Amended):
+    while isinstance(series, Over):
         if isinstance(series, Also):
             return
         series = series.series

@@ -6,10 +6,11 @@ Series     the same in Unix seconds, with the questions that only schedules ask;
 ├── Never        none
 ├── Steps        equal steps of elapsed time from an anchor
 ├── OnWallClock  a pattern of wall times in a zone (wallclock.py)
-├── ByCalendars  another series, as calendars leave it (calendars.py)
-├── Amended      another series, with some instants added or taken out (sets.py)
-├── Window       another series, from a first to a last second
-└── Jittered     another series, each occurrence delayed by a stable hash of itself
+└── Over         another series, limited or changed
+    ├── ByCalendars  as calendars leave it (calendars.py)
+    ├── Amended      with some instants added or taken out (sets.py)
+    ├── Window       from a first to a last second
+    └── Jittered     each occurrence delayed by a stable hash of itself
 
 All are frozen values: equal and hashable by content, safe to share between threads.
 
@@ -167,11 +168,29 @@ class Series:
         return None if found is None else to_instant(found)
 
 
-class ByCalendars(Series):
-    """The occurrences of `series` that calendars let through, some of them on another day. Subclasses: calendars.py."""
+class Over(Series):
+    """The occurrences of `series`, limited or changed. Subclasses answer themselves what they change."""
 
     __slots__ = ()
     series: Series
+
+    def moved_by(self, second: int) -> MovedBy | None:
+        return self.series.moved_by(second)
+
+    def dropped(self, after: int, until: int) -> Iterator[tuple[int, MovedBy]]:
+        return self.series.dropped(after, until)
+
+    def missing(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
+        return self.series.missing(begin, end)
+
+    def only_stands_in(self, second: int) -> bool:
+        return self.series.only_stands_in(second)
+
+
+class ByCalendars(Over):
+    """The occurrences of `series` that calendars let through, some of them on another day. Subclasses: calendars.py."""
+
+    __slots__ = ()
 
     def comes(self, second: int) -> int | None:
         """Returns the instant to which calendars move an occurrence of the series; None: it is left out."""
@@ -186,11 +205,10 @@ class ByCalendars(Series):
         raise NotImplementedError
 
 
-class Amended(Series):
+class Amended(Over):
     """The occurrences of `series` with some instants added or taken out. Subclasses: sets.py."""
 
     __slots__ = ()
-    series: Series
 
     def takes_out(self, second: int) -> bool:
         """Returns whether this second is taken out, whether or not it is an occurrence."""
@@ -244,7 +262,7 @@ class Steps(Series):
 
 
 @value
-class Window(Series):
+class Window(Over):
     """The occurrences of `series` from `first` to `last`, both included."""
 
     series: Series
@@ -259,17 +277,11 @@ class Window(Series):
         found = self.series.until(min(second, self.last))
         return None if found is None or found < self.first else found
 
-    def moved_by(self, second: int) -> MovedBy | None:
-        return self.series.moved_by(second)
-
     def dropped(self, after: int, until: int) -> Iterator[tuple[int, MovedBy]]:
         return self.series.dropped(max(after, self.first - 1), min(until, self.last))
 
     def missing(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
         return ((wall, at) for wall, at in self.series.missing(begin, end) if self.first <= at <= self.last)
-
-    def only_stands_in(self, second: int) -> bool:
-        return self.series.only_stands_in(second)
 
     def count(self, after: int, until: int, limit: int) -> int:
         after, until = max(after, self.first - 1), min(until, self.last)
@@ -277,7 +289,7 @@ class Window(Series):
 
 
 @value
-class Jittered(Series):
+class Jittered(Over):
     """Each occurrence of `series` delayed by 0 to `spread_s` seconds, always equally for the same salt and instant.
 
     It never reaches the next occurrence, so the order stays, and never passes `last`, the end of the window.
@@ -317,9 +329,6 @@ class Jittered(Series):
     def moved_by(self, second: int) -> MovedBy | None:
         planned = self.series.until(second)
         return None if planned is None else self.series.moved_by(planned)
-
-    def dropped(self, after: int, until: int) -> Iterator[tuple[int, MovedBy]]:
-        return self.series.dropped(after, until)
 
     def count(self, after: int, until: int, limit: int) -> int:
         if after >= until:

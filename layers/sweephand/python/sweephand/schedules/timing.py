@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweephand.errors import InvalidRequest
 from sweephand.lazy import lazy
+from sweephand.schedules import notations
 from sweephand.schedules.notations import NOTATIONS, as_rfc_3339, zone_named
 from sweephand.schedules.notations.shapes import Beginning, Compiled, Rules
 from sweephand.schedules.rule import (
@@ -316,7 +317,7 @@ def counted_from(packed: str) -> datetime | None:
     try:
         facts = json.loads(packed)
         (notation,) = facts.keys() & NOTATIONS.keys()
-        begun = NOTATIONS[notation].counted_from(facts[notation])
+        begun = notations.counted_from(notation, facts[notation])
     except _UNREADABLE:
         return None
     return None if begun is None else to_instant(begun)

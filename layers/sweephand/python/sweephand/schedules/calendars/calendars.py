@@ -27,7 +27,7 @@ from sweephand.schedules.grids import day_masks
 from sweephand.schedules.grids.coverage import DAY_S, Dates, On, Spans, Stretches, Together, Weekly, spans
 from sweephand.schedules.grids.days import EPOCH_DAY, FIRST_YEAR, LAST_YEAR
 from sweephand.schedules.grids.weeks import ANY_TIME, times_of_week
-from sweephand.schedules.rule import ByCalendars, MovedBy, Series, Window, spend
+from sweephand.schedules.rule import ByCalendars, Series, Window, spend
 from sweephand.schedules.zones.localtime import FIRST_SECOND, LAST_SECOND, Zone, zone
 
 if TYPE_CHECKING:
@@ -215,12 +215,6 @@ class Filtered(ByCalendars):
     def alike_until(self, second: int) -> int:
         stopped = self.filter.stopped(second)
         return LAST_SECOND if stopped is None else stopped - 1
-
-    def moved_by(self, second: int) -> MovedBy | None:
-        return self.series.moved_by(second)
-
-    def dropped(self, after: int, until: int) -> Iterator[tuple[int, MovedBy]]:
-        return self.series.dropped(after, until)
 
     def count(self, after: int, until: int, limit: int) -> int:
         """Counts by free stretches, not by single occurrences."""

@@ -17,7 +17,7 @@ from sweephand.schedules.rule import ByCalendars, MovedBy, Series, spend
 from sweephand.schedules.zones.localtime import LAST_SECOND, Zone, wall_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    pass
 
 MOST_ROLLED_DAYS = 62
 """An occurrence that finds no free day within so many days is left out."""
@@ -200,9 +200,6 @@ class Rolled(ByCalendars):
             return self.series.moved_by(second)
         moved = self._moved(second, second + 1, 1, _Stretch(self.filter))
         return None if moved is None else MovedBy(RULE, wall_text(moved[1]), "moved")
-
-    def dropped(self, after: int, until: int) -> Iterator[tuple[int, MovedBy]]:
-        return self.series.dropped(after, until)
 
     # Occurrences that move to a free stretch
 

@@ -6,7 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from sweephand.schedules.explain.instant_reasons import on_clock
+from sweephand.schedules.explain.explain_instant import on_clock
 from sweephand.schedules.rule import Once
 from sweephand.schedules.zones.localtime import Gap, Overlap, instant_text, to_second
 

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from datetime import date
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from sweephand.schedules.grids.calendar_masks import bits, month_length
+from sweephand.schedules.grids.cycles import Slots
+from sweephand.schedules.grids.days import ALL_MONTHS, FIRST_YEAR, EachNth, OfMonths, OfWeeks, OnDays
+from sweephand.schedules.grids.wallclock import OnWallClock
+from sweephand.schedules.rule import Amended, ByCalendars, Jittered, Over, Series, Steps, Window
+from sweephand.schedules.text import english
+from sweephand.schedules.zones.localtime import EPOCH, Overlap, instant_text, wall_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from sweephand.schedules.grids.clock import Clock
+    from sweephand.schedules.grids.days import DayFields, Days
+
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sweephand.schedules.explain.explain import local_text
-from sweephand.schedules.explain.instant_reasons import LEFT_OUT_BY_GAP, Reason, on_clock, why_not
 from sweephand.schedules.grids.sets import Also
-from sweephand.schedules.rule import Amended, ByCalendars, Jittered, Window, limited
-from sweephand.schedules.text import english
-from sweephand.schedules.zones.localtime import Gap, instant_text, to_instant, to_second, wall_text, zone
+from sweephand.schedules.rule import limited
+from sweephand.schedules.zones.localtime import Gap, to_instant, to_second, zone
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -114,7 +131,7 @@ def _in_gap(timing: Timing, wall: int, counted: Counted | None) -> Explanation:
 
 def _named_in_gap(series: Series, wall: int) -> tuple[int, MovedBy] | None:
     """Returns the instant, or the clock change, for a wall time in a gap that the rule names itself (RDATE)."""
-    while isinstance(series, Window | Jittered | ByCalendars | Amended):
+    while isinstance(series, Over):
         if isinstance(series, Also):
             marks = (each for each in series.marks if each[1].rule == "dstGap" and each[1].zone is None)
             return next((each for each in marks if each[1].local_time == wall_text(wall)), None)
@@ -159,3 +176,242 @@ def _missing(local_time: str) -> str:
     """Says which day a month lacks, given 2027-02-31T09:00:00."""
     year, month, day = (int(each) for each in local_time[:10].split("-"))
     return f"stands for the {english.ordinal(day)}, which {english.MONTHS[month - 1]} {year} does not have"
+
+
+_EPOCH_DAY = EPOCH.toordinal()
+
+REASON_CODES = {
+    "MATCHES": "an occurrence by the wall clock, or by its steps",
+    "MOVED_BY_GAP": "an occurrence that stands for a wall time that the clock jumps over",
+    "CHOSEN_BY_OVERLAP": "an occurrence at a wall time that the clock reads twice",
+    "MOVED_BY_MONTH": "an occurrence that stands for a day that its month lacks (`monthOverflow`)",
+    "PUT_OFF_BY_JITTER": "planned there or earlier, and delayed by `jitterSeconds`",
+    "DOES_NOT_MATCH": "a field of the clock (`field`) differs",
+    "BETWEEN_STEPS": "between two equal steps",
+    "NOT_IN_SERIES": "none of its instants",
+    "TAKEN_OUT": "one of its instants, but the rule takes it out (EXDATE)",
+    "BEFORE_START": "before `startTime`, or before the first step",
+    "AFTER_END": "after `endTime`",
+    "COUNT_REACHED": "after the last occurrence of `count`",
+    "IN_GAP": "the wall time asked for does not exist that day",
+    "LEFT_OUT_BY_GAP": "a wall time is jumped over to here, and `dstGap` is `skip`",
+    "COMES_TWICE": "the wall time asked for comes twice; which one this is about",
+    "OTHER_COPY": "`dstOverlap` chooses the other of the two",
+    "LEFT_OUT_BY_CALENDAR": "one of its instants, but a calendar stops it",
+    "MOVED_BY_CALENDAR": "one of its instants, but a calendar moves it to another day",
+    "COMES_FROM_CALENDAR": "an occurrence that a calendar moved here from another day",
+    "PLANNED_BEFORE": "the schedule had it before its last change; the ledger has its run, or will have it at its time",
+    "CHANGED_SINCE": "the schedule was made or changed later, and the ledger has no run of it",
+    "NOT_ACTIVE": "the schedule is off, paused, held or over",
+    "FOLLOWS_CALENDAR": "a calendar was changed a moment ago; once the schedule follows it, this is decided",
+}
+"""The closed list of codes with their meanings; the last four are for stored schedules only."""
+
+LEFT_OUT_BY_GAP = "the clock jumps over {} to this instant, and dstGap is skip"
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A reason: one of REASON_CODES, and a sentence. field: of the clock, for DOES_NOT_MATCH.
+
+    calendar: for LEFT_OUT_BY_CALENDAR, the index of the calendar that stops it; the schedule knows its name.
+    """
+
+    code: str
+    text: str
+    field: str | None = None
+    calendar: int | None = None
+
+
+def why_not(series: Series, second: int) -> Iterator[Reason]:
+    """Yields the reasons, outermost limit first; at least one if it is not an occurrence. second: Unix or wall."""
+    for kind, why in _WHY_NOT.items():
+        if isinstance(series, kind):
+            yield from why(series, second)
+            return
+    yield Reason("NOT_IN_SERIES", "none of its instants")
+
+
+def on_clock(series: Series) -> OnWallClock | None:
+    """Returns the wall times beneath window, calendars and jitter; None for elapsed time."""
+    while isinstance(series, Over):
+        series = series.series
+    return series if isinstance(series, OnWallClock) else None
+
+
+def _window(window: Window, second: int) -> Iterator[Reason]:
+    if second < window.first:
+        yield Reason("BEFORE_START", f"the schedule begins at {instant_text(window.first)}")
+    if second > window.last:
+        yield Reason("AFTER_END", f"the schedule ends at {instant_text(window.last)}")
+    if window.series.until(second) != second:
+        yield from why_not(window.series, second)
+
+
+def _amended(series: Amended, second: int) -> Iterator[Reason]:
+    if series.takes_out(second) and series.series.until(second) == second:
+        yield Reason("TAKEN_OUT", "the rule names it as an exception (EXDATE)")
+    else:
+        yield from why_not(series.series, second)
+
+
+def _steps(steps: Steps, second: int) -> Iterator[Reason]:
+    early = (second - steps.anchor) % steps.step_s
+    text = f"{early} s after one step of {steps.step_s} s and {steps.step_s - early} s before the next"
+    yield Reason("BETWEEN_STEPS", text)
+
+
+def _jittered(jittered: Jittered, second: int) -> Iterator[Reason]:
+    planned = jittered.series.until(second)
+    if planned == second:
+        put_off = jittered.after(second - 1)
+        text = "jitterSeconds delays it" + ("" if put_off is None else f" to {instant_text(put_off)}")
+        yield Reason("PUT_OFF_BY_JITTER", text)
+    else:
+        yield from why_not(jittered.series, second)
+
+
+def _calendars(series: ByCalendars, second: int) -> Iterator[Reason]:
+    if series.series.until(second) != second:
+        yield from why_not(series.series, second)
+        return
+    comes = series.comes(second)
+    if comes is not None:
+        yield Reason("MOVED_BY_CALENDAR", f"its calendars do not allow it: it comes at {instant_text(comes)}")
+        return
+    place = series.stopped_by(second)
+    which = "its calendars" if place is None else f"the times of calendar {place + 1} of its list"
+    yield Reason("LEFT_OUT_BY_CALENDAR", f"{which} do not allow it", calendar=place)
+
+
+def _on_wall_clock(series: OnWallClock, second: int) -> Iterator[Reason]:
+    wall = series.zone.wall(second)
+    left_out = [moved_by.local_time for _, moved_by in islice(series.dropped(second - 1, second), 1)]
+    if left_out:
+        yield Reason("LEFT_OUT_BY_GAP", LEFT_OUT_BY_GAP.format(left_out[0]))
+        return
+    if series.pattern.until(wall) != wall:
+        yield from why_not(series.pattern, wall)
+        return
+    first, *_, last = series.zone.instants(wall)
+    runs, which = (last, "second") if series.overlap is Overlap.SECOND else (first, "first")
+    text = f"the clock reads {wall_text(wall)} twice, and dstOverlap is {which}: it runs at {instant_text(runs)}"
+    yield Reason("OTHER_COPY", text)
+
+
+def _on_days(series: OnDays, wall: int) -> Iterator[Reason]:
+    day, time = divmod(wall, 86_400)
+    yield from _clock(series.clock, time)
+    if series.days.next(day) != day:
+        yield from _days(series.days, day)
+
+
+def _slots(slots: Slots, wall: int) -> Iterator[Reason]:
+    unit, at = ("hour" if slots.size_s == 3600 else "minute"), wall_text(wall)[11:16]
+    slot, within = divmod(wall, slots.size_s)
+    if (slot - slots.anchor) % slots.every:
+        text = f"{at} lies in none of its {unit}s: they come each {slots.every:,} {unit}s"
+        yield Reason("DOES_NOT_MATCH", text, unit)
+    of_day = slot % (86_400 // slots.size_s)
+    if not slots.chosen >> of_day & 1:
+        if unit == "hour":
+            yield _differs(unit, str(of_day), english.numbers(bits(slots.chosen)))
+        else:
+            yield Reason("DOES_NOT_MATCH", f"{at} is none of its times of the day", unit)
+    if unit == "hour" and not slots.minutes >> within // 60 & 1:
+        yield _differs("minute", str(within // 60), english.numbers(bits(slots.minutes)))
+    if wall % 60:
+        yield _differs("second", str(wall % 60), "0")
+
+
+def _days(days: Days, day: int) -> Iterator[Reason]:
+    """Yields the reasons why a day is not in the set."""
+    on = date.fromordinal(day + _EPOCH_DAY)
+    weekday = english.WEEKDAYS[on.isoweekday() % 7]
+    if isinstance(days, OfMonths) and days.fields is not None:
+        yield from _month(days.months, on)
+        yield from _day_fields(days.fields, on)
+    elif isinstance(days, OfMonths):
+        if not days.years >> on.year - FIRST_YEAR & 1:
+            yield Reason("DOES_NOT_MATCH", f"the year {on.year} is none of its years", "year")
+        yield from _month(days.months, on)
+        if days.every > 1 and (on.year * 12 + on.month - 1 - days.anchor) % days.every:
+            text = f"{english.MONTHS[on.month - 1]} {on.year} is none of its months: they come each {days.every} months"
+            yield Reason("DOES_NOT_MATCH", text, "month")
+        if not days.days_of(on.year, on.month) >> on.day & 1:
+            yield from _day_of_month(days, on)
+    elif isinstance(days, OfWeeks):
+        week, number = divmod(day - days.begins, 7)
+        if week % days.every:
+            text = f"{on} lies in none of its weeks: they come each {days.every} weeks"
+            yield Reason("DOES_NOT_MATCH", text, "week")
+        if not days.weekdays >> number & 1:
+            yield Reason("DOES_NOT_MATCH", f"{weekday} is none of its weekdays", "weekday")
+    elif isinstance(days, EachNth):
+        text = f"{on} is none of its days: they come each {days.every} days"
+        yield Reason("DOES_NOT_MATCH", text, "day")
+    else:
+        yield Reason("DOES_NOT_MATCH", f"{weekday}, {on} is none of its days", "day")
+
+
+def _day_fields(fields: DayFields, on: date) -> Iterator[Reason]:
+    """Yields the reasons of the two day fields of a cron."""
+    by_date, by_weekday = fields.dates >> on.day & 1, fields.weekdays >> on.isoweekday() % 7 & 1
+    if fields.either and (by_date or by_weekday):
+        return
+    if not by_date:
+        yield _differs("day of the month", str(on.day), english.numbers(bits(fields.dates)))
+    if not by_weekday:
+        chosen = english.weekdays(fields.weekdays).removeprefix("on ")
+        yield _differs("weekday", english.WEEKDAYS[on.isoweekday() % 7], chosen)
+
+
+def _day_of_month(days: OfMonths, on: date) -> Iterator[Reason]:
+    """Yields the reason: the weekday, which the set never has, or the date, or that both do not meet here."""
+    chosen = sum(1 << number for number in range(7) if _has_weekday(days, number))
+    of_length = days.table[(month_length(on.year, on.month) - 28) * 7 :][:7]
+    wrong_weekday = chosen and not chosen >> on.isoweekday() % 7 & 1
+    if wrong_weekday:
+        names = english.weekdays(chosen).removeprefix("on ")
+        yield _differs("weekday", english.WEEKDAYS[on.isoweekday() % 7], names)
+    if not wrong_weekday or not any(mask >> on.day & 1 for mask in of_length):
+        weekday = english.WEEKDAYS[on.isoweekday() % 7]
+        yield Reason("DOES_NOT_MATCH", f"{weekday}, {on} is none of its days of the month", "day")
+
+
+def _has_weekday(days: OfMonths, number: int) -> bool:
+    """Returns whether a month of any length and beginning has a day of the set on that weekday; 0 is Sunday."""
+    first_weeks = (sum(1 << day for day in range(1 + (number - 1 - kind) % 7, 32, 7)) for kind in range(28))
+    return any(mask & on for mask, on in zip(days.table, first_weeks, strict=True))
+
+
+def _month(mask: int, on: date) -> Iterator[Reason]:
+    if mask != ALL_MONTHS and not mask >> on.month & 1:
+        yield _differs("month", english.MONTHS[on.month - 1], english.months(mask).removeprefix("in "))
+
+
+def _clock(clock: Clock, time: int) -> Iterator[Reason]:
+    hour, minute, second = time // 3600, time // 60 % 60, time % 60
+    for name, value, mask in (
+        ("hour", hour, clock.hours),
+        ("minute", minute, clock.minutes),
+        ("second", second, clock.seconds),
+    ):
+        if not mask >> value & 1:
+            yield _differs(name, str(value), english.numbers(bits(mask)))
+
+
+def _differs(field: str, found: str, wanted: str) -> Reason:
+    return Reason("DOES_NOT_MATCH", f"{field}: {found} is not {wanted}", field)
+
+
+_WHY_NOT: dict[type[Series], Callable[[Any, int], Iterator[Reason]]] = {
+    Window: _window,
+    Jittered: _jittered,
+    OnWallClock: _on_wall_clock,
+    OnDays: _on_days,
+    Slots: _slots,
+    ByCalendars: _calendars,
+    Amended: _amended,
+    Steps: _steps,
+}

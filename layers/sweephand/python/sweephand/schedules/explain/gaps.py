@@ -35,7 +35,7 @@ _LISTED_IN_LOOK = 20
 _DAY_S = 86_400
 _UNITS_S = (3600, 60, 1)
 _ALL_SIXTY = (1 << 60) - 1
-_Stepped = Cycle | Expanded | SteppedClock
+_OfDay = OnDays | Cycle | Expanded | SteppedClock
 _SHAPED = (OnDays, Cycle, Expanded, Slots, SteppedClock, Steps, Within)
 
 
@@ -157,8 +157,6 @@ def _by_pieces(series: OnWallClock, after: int, until: int, looks: _Looks) -> It
 
 def _calm(pattern: Series, after: int, until: int, looks: _Looks) -> Stretch | None:
     """Measures a pattern alone, in wall seconds."""
-    if isinstance(pattern, OnDays):
-        return _wall_times(pattern, after, until)
     if isinstance(pattern, Steps):
         return _steps(pattern, after, until)
     if isinstance(pattern, Slots):
@@ -166,7 +164,7 @@ def _calm(pattern: Series, after: int, until: int, looks: _Looks) -> Stretch | N
     first, last = pattern.after(after), pattern.until(until)
     if first is None or last is None or first > last:
         return None
-    assert isinstance(pattern, Cycle | Expanded | SteppedClock | Within)
+    assert isinstance(pattern, OnDays | Cycle | Expanded | SteppedClock | Within)
     if isinstance(pattern, Cycle | Expanded):
         distances = _by_shape(pattern, first, last, looks)
         return Stretch(first, last, min(distances, default=None), max(distances, default=None), until)
@@ -174,30 +172,7 @@ def _calm(pattern: Series, after: int, until: int, looks: _Looks) -> Stretch | N
     return found._replace(until=until) if found.last == last else found
 
 
-def _wall_times(pattern: OnDays, after: int, until: int) -> Stretch | None:
-    """Measures wall times of a calendar. All its days have the same times, so one inner day stands for all."""
-    first, last = pattern.after(after), pattern.until(until)
-    if first is None or last is None or first > last:
-        return None
-    clock = pattern.clock
-    (day, begun), (last_day, ended) = divmod(first, _DAY_S), divmod(last, _DAY_S)
-    if day == last_day:
-        distances = within_day(clock, begun, ended)
-    else:
-        distances = within_day(clock, begun, clock.last) | within_day(clock, clock.first, ended)
-        between = set()
-        while day < last_day:
-            following = pattern.after((day + 1) * _DAY_S - 1)
-            assert following is not None
-            between.add(following - day * _DAY_S - clock.last)
-            day = following // _DAY_S
-            if day < last_day:
-                distances |= within_day(clock, clock.first, clock.last)
-        distances |= between
-    return Stretch(first, last, min(distances, default=None), max(distances, default=None), until)
-
-
-def _day_by_day(pattern: SteppedClock | Within, first: int, last: int, looks: _Looks) -> Stretch:
+def _day_by_day(pattern: OnDays | SteppedClock | Within, first: int, last: int, looks: _Looks) -> Stretch:
     """Measures from occurrence `first` to `last`. Days on which the steps fall alike are measured once."""
     times = pattern.series if isinstance(pattern, Within) else pattern
     distances: set[int] = set()
@@ -222,15 +197,19 @@ def _day_by_day(pattern: SteppedClock | Within, first: int, last: int, looks: _L
         begun = following
 
 
-def _phase(times: _Stepped, day: int) -> int:
+def _phase(times: _OfDay, day: int) -> int:
     """Returns the phase of a day: days of the same phase have the same times."""
+    if isinstance(times, OnDays):
+        return 0
     if isinstance(times, SteppedClock):
         return (day * _DAY_S - times.steps.anchor) % times.steps.step_s
     return day * _DAY_S % (times.units if isinstance(times, Expanded) else times).period
 
 
-def _on_day(times: _Stepped, first: int, last: int, looks: _Looks) -> tuple[set[int], int]:
+def _on_day(times: _OfDay, first: int, last: int, looks: _Looks) -> tuple[set[int], int]:
     """Returns (distances between neighbours, how far measured): from `first` to `last`, unless looks run out."""
+    if isinstance(times, OnDays):
+        return set(within_day(times.clock, first % _DAY_S, last % _DAY_S)), last
     if isinstance(times, Cycle | Expanded):
         return _by_shape(times, first, last, looks), last
     found: set[int] = set()

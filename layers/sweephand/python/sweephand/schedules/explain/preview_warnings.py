@@ -9,7 +9,7 @@ from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from sweephand.lazy import lazy
-from sweephand.schedules.explain.instant_reasons import on_clock
+from sweephand.schedules.explain.explain_instant import on_clock
 from sweephand.schedules.grids.calendar_masks import LONGEST_MONTHS, bits
 from sweephand.schedules.grids.clock import DAY_S
 from sweephand.schedules.grids.days import LAST_YEAR, OfMonths, OnDays

@@ -14,7 +14,6 @@ from typing import Any
 from sweephand.schedules.grids.calendar_masks import bits, month_length
 from sweephand.schedules.grids.coverage import DAY_S, Spans
 from sweephand.schedules.grids.cycles import Apart, Cycle, Within
-from sweephand.schedules.grids.day_sets import Both, PickedOfWeeks
 from sweephand.schedules.grids.days import (
     ALL_YEARS,
     FIRST_DAY,
@@ -29,11 +28,10 @@ from sweephand.schedules.grids.days import (
     OrNextDay,
 )
 from sweephand.schedules.grids.months import Months
-from sweephand.schedules.grids.rrule_days import of_year
+from sweephand.schedules.grids.rrule_days import Both, OfYears, PickedOfWeeks, of_year
 from sweephand.schedules.grids.sets import Also, Without
 from sweephand.schedules.grids.wallclock import OnWallClock
 from sweephand.schedules.grids.weeks import offsets
-from sweephand.schedules.grids.years import OfYears
 from sweephand.schedules.rule import Never, Once, Series, Steps, Window
 from sweephand.schedules.zones.localtime import FIRST_SECOND, Gap, Zone
 

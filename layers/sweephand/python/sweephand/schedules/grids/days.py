@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sweephand.schedules.rule import MovedBy
 
 with lazy():
-    from sweephand.schedules.grids import missing_days
+    from sweephand.schedules.grids import months
 
 EPOCH_DAY = date(1970, 1, 1).toordinal()
 FIRST_YEAR, LAST_YEAR = 1969, 2200
@@ -340,7 +340,7 @@ class OnDays(Series):
     def moved_by(self, second: int) -> MovedBy | None:
         if self.unmoved is None or self.unmoved.series.until(second) == second or self.until(second) != second:
             return None
-        return missing_days.moved(second, self.unmoved.dates)
+        return months.missing_day(second, self.unmoved.dates)
 
     def count(self, after: int, until: int, limit: int) -> int:
         after, until = max(after, FIRST_DAY * 86_400 - 1), min(until, (LAST_DAY + 1) * 86_400 - 1)

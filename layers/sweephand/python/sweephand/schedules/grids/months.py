@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import date
-from typing import TYPE_CHECKING
+from datetime import date, timedelta
 
-from sweephand.lazy import lazy
 from sweephand.schedules.grids.calendar_masks import month_length
-from sweephand.schedules.rule import Series
-from sweephand.schedules.zones.localtime import LAST_SECOND, MonthOverflow
+from sweephand.schedules.rule import MovedBy, Series
+from sweephand.schedules.zones.localtime import LAST_SECOND, MonthOverflow, wall_text
 from sweephand.values import value
-
-if TYPE_CHECKING:
-    from sweephand.schedules.rule import MovedBy
-
-with lazy():
-    from sweephand.schedules.grids import missing_days
 
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _FIRST_WALL = -2 * 86_400
@@ -61,7 +53,7 @@ class Months(Series):
         day = date.fromordinal(self.anchor // 86_400 + _EPOCH_DAY).day
         if date.fromordinal(second // 86_400 + _EPOCH_DAY).day == day or self.until(second) != second:
             return None
-        return missing_days.moved(second, 1 << day)
+        return missing_day(second, 1 << day)
 
     def day_and_months(self) -> tuple[int, list[int]]:
         """Returns (day of the month of the anchor, the months (1 to 12) that the steps come to)."""
@@ -86,3 +78,17 @@ class Months(Series):
 def _month_of(wall: int) -> int:
     on = date.fromordinal(wall // 86_400 + _EPOCH_DAY)
     return on.year * 12 + on.month - 1
+
+
+def missing_day(wall: int, dates: int) -> MovedBy:
+    """Marks an occurrence on the last day of a month that lacks one of `dates`, or on the day after it.
+
+    wall: wall seconds. dates: bit n is day n of the month. The mark names the first missing day: 2027-02-31T09:00:00.
+    """
+    day, time = divmod(wall, 86_400)
+    on = date.fromordinal(day + _EPOCH_DAY)
+    if on.day == 1:
+        on -= timedelta(days=1)
+    lacking = dates >> on.day + 1
+    first = on.day + (lacking & -lacking).bit_length()
+    return MovedBy("monthOverflow", f"{on:%Y-%m}-{first}{wall_text(time)[10:]}", "moved")

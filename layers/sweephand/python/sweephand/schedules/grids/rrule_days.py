@@ -5,11 +5,14 @@ Weekdays are numbers from 0 for Monday. Positions and ordinals count from 1, bel
 
 from __future__ import annotations
 
+from datetime import date
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
 from sweephand.schedules.grids.calendar_masks import bits, month_length
+from sweephand.schedules.grids.days import ALL_YEARS, EPOCH_DAY, FIRST_DAY, FIRST_YEAR, LAST_DAY, LAST_YEAR, Days
+from sweephand.values import value
 
 _SEVENS = sum(1 << 7 * week for week in range(54))
 _WEEK = 0x7F
@@ -127,3 +130,180 @@ def _first_week(first: int, week_start: int) -> int:
     """Returns the day on which the first week of a year with at least four of its days begins: -2 to 4."""
     into_week = (first - week_start) % 7
     return 1 - into_week if into_week <= 3 else 8 - into_week
+
+
+@value
+class OfYears:
+    """Days (days.py) of years by a rule. years: bit n is the year 1969 + n."""
+
+    rule: DayRule
+    years: int = ALL_YEARS
+
+    def ever(self) -> bool:
+        """Returns whether any day is in the set. Looks at each year at most; a year is one of 28 kinds."""
+        return any(self._days_of(year) for year in range(FIRST_YEAR + 1, LAST_YEAR))
+
+    def next(self, day: int) -> int | None:
+        if day > LAST_DAY:
+            return None
+        ordinal = max(day, FIRST_DAY) + EPOCH_DAY
+        year = date.fromordinal(ordinal).year
+        into = ordinal - _eve(year)
+        days = self._days_of(year) >> into << into
+        while not days:
+            left = self.years >> year + 1 - FIRST_YEAR
+            if not left:
+                return None
+            year += (left & -left).bit_length()
+            days = self._days_of(year)
+        return _eve(year) + (days & -days).bit_length() - 1 - EPOCH_DAY
+
+    def previous(self, day: int) -> int | None:
+        if day < FIRST_DAY:
+            return None
+        ordinal = min(day, LAST_DAY) + EPOCH_DAY
+        year = date.fromordinal(ordinal).year
+        days = self._days_of(year) & (2 << ordinal - _eve(year)) - 1
+        while not days:
+            left = self.years & (1 << year - FIRST_YEAR) - 1
+            if not left:
+                return None
+            year = left.bit_length() - 1 + FIRST_YEAR
+            days = self._days_of(year)
+        return _eve(year) + days.bit_length() - 1 - EPOCH_DAY
+
+    def count(self, first: int, last: int) -> int:
+        found = 0
+        if first > last:
+            return found
+        for year in range(_year_of(first), _year_of(last) + 1):
+            days = self._days_of(year)
+            eve = _eve(year) - EPOCH_DAY
+            found += (days & (2 << min(last - eve, 366)) - (1 << max(first - eve, 0))).bit_count()
+        return found
+
+    def shortest_gap(self) -> int:
+        shortest, before = LAST_DAY - FIRST_DAY, FIRST_DAY - LAST_DAY
+        kinds: dict[int, int] = {}
+        for year in range(FIRST_YEAR, LAST_YEAR + 1):
+            days = self._days_of(year)
+            if not days:
+                continue
+            if days not in kinds:
+                numbers = bits(days)
+                kinds[days] = min((b - a for a, b in pairwise(numbers)), default=shortest)
+            eve = _eve(year) - EPOCH_DAY
+            shortest = min(shortest, kinds[days], eve + (days & -days).bit_length() - 1 - before)
+            before = eve + days.bit_length() - 1
+        return shortest
+
+    def _days_of(self, year: int) -> int:
+        """Returns the mask of a year's days, 0 if the year is not chosen."""
+        if not self.years >> year - FIRST_YEAR & 1:
+            return 0
+        eves = [_eve(each) for each in range(year - 1, year + 3)]
+        before, length, following = (later - eve for eve, later in pairwise(eves))
+        return of_year(self.rule, length, eves[1] % 7, before, following)
+
+
+def _eve(year: int) -> int:
+    """Returns the ordinal of the day before a year."""
+    year -= 1
+    return year * 365 + year // 4 - year // 100 + year // 400
+
+
+def _year_of(day: int) -> int:
+    return date.fromordinal(day + EPOCH_DAY).year
+
+
+def _counted(days: Days, first: int, last: int) -> int:
+    """Counts one by one, for sets whose days follow no arithmetic."""
+    found = 0
+    day = days.next(first)
+    while day is not None and day <= last:
+        found += 1
+        day = days.next(day + 1)
+    return found
+
+
+@value
+class Both:
+    """The days that are in `first` and in `second`. A search looks at no more days than the smaller set has."""
+
+    first: Days
+    second: Days
+
+    def next(self, day: int) -> int | None:
+        while True:
+            one = self.first.next(day)
+            other = None if one is None else self.second.next(one)
+            if other is None or other == one:
+                return other
+            day = other
+
+    def previous(self, day: int) -> int | None:
+        while True:
+            one = self.first.previous(day)
+            other = None if one is None else self.second.previous(one)
+            if other is None or other == one:
+                return other
+            day = other
+
+    def count(self, first: int, last: int) -> int:
+        return _counted(self, first, last)
+
+    def shortest_gap(self) -> int:
+        """Returns a certain gap, not always the smallest."""
+        return max(self.first.shortest_gap(), self.second.shortest_gap())
+
+
+@value
+class PickedOfWeeks:
+    """Days of each k-th week, in chosen months and on chosen weekdays, that stand at one of `positions`.
+
+    weekdays: bit 0 is the first day of the week. months: bit n is month n. begins: a day on which a week of the set
+    begins.
+    """
+
+    weekdays: int
+    months: int
+    positions: tuple[int, ...]
+    begins: int
+    every: int = 1
+
+    def next(self, day: int) -> int | None:
+        week = (day - self.begins) // 7
+        week += -week % self.every
+        while (begun := self.begins + week * 7) <= LAST_DAY:
+            left = self._days_of(begun) >> max(day - begun, 0)
+            if left:
+                found = max(day, begun) + (left & -left).bit_length() - 1
+                return found if found <= LAST_DAY else None
+            week += self.every
+        return None
+
+    def previous(self, day: int) -> int | None:
+        week = (day - self.begins) // 7
+        week -= week % self.every
+        while (begun := self.begins + week * 7) > FIRST_DAY - 7:
+            left = self._days_of(begun) & (2 << min(day - begun, 6)) - 1
+            if left:
+                found = begun + left.bit_length() - 1
+                return found if found >= FIRST_DAY else None
+            week -= self.every
+        return None
+
+    def count(self, first: int, last: int) -> int:
+        return _counted(self, first, last)
+
+    def shortest_gap(self) -> int:
+        """Returns a certain gap, not always the smallest."""
+        return 1
+
+    def _days_of(self, begun: int) -> int:
+        mask = 0
+        for into in range(7):
+            if self.weekdays >> into & 1:
+                on = date.fromordinal(begun + into + EPOCH_DAY)
+                mask |= (self.months >> on.month & 1) << into
+        return at_positions(mask, self.positions)

@@ -90,17 +90,8 @@ class Without(Amended):
     def takes_out(self, second: int) -> bool:
         return self._span_of(second) is not None
 
-    def moved_by(self, second: int) -> MovedBy | None:
-        return self.series.moved_by(second)
-
-    def dropped(self, after: int, until: int) -> Iterator[tuple[int, MovedBy]]:
-        return self.series.dropped(after, until)
-
     def missing(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
         return ((wall, at) for wall, at in self.series.missing(begin, end) if not self.takes_out(at))
-
-    def only_stands_in(self, second: int) -> bool:
-        return self.series.only_stands_in(second)
 
     def count(self, after: int, until: int, limit: int) -> int:
         if after >= until:

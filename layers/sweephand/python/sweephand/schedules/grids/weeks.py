@@ -14,12 +14,11 @@ from typing import Any
 
 from sweephand.schedules.grids.coverage import DAY_S, MONDAY, WEEK_S, Weekly, week_spans
 from sweephand.schedules.grids.cycles import Apart, Cycle, Expanded, Slots, SteppedClock, Within
-from sweephand.schedules.grids.day_sets import Both, PickedOfWeeks
 from sweephand.schedules.grids.days import Days, EachNth, OfMonths, OfWeeks, OnDays
 from sweephand.schedules.grids.months import Months
+from sweephand.schedules.grids.rrule_days import Both, OfYears, PickedOfWeeks
 from sweephand.schedules.grids.sets import Also, Without
 from sweephand.schedules.grids.wallclock import OnWallClock
-from sweephand.schedules.grids.years import OfYears
 from sweephand.schedules.rule import Never, Once, Series, Steps, Window
 from sweephand.schedules.zones.localtime import FIRST_SECOND, Gap, Overlap, Zone
 from sweephand.values import value

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
-    from sweephand.schedules.notations.shapes import Defaults, Notation
+    from sweephand.schedules.notations.shapes import Defaults, Facts, Notation
 
 _MODULES = {
     "at": "at",
@@ -59,6 +59,12 @@ def defaults_of(notation: str, value: object) -> Defaults:
     own = getattr(module, "defaults_of", None)
     made: Defaults = module.DEFAULTS if own is None else own(value)
     return made
+
+
+def counted_from(notation: str, facts: Facts) -> int | None:
+    """Returns the `now` (Unix seconds) from which facts without a start took their grid; None without one."""
+    own = getattr(NOTATIONS[notation], "counted_from", None)
+    return None if own is None else own(facts)
 
 
 def zone_named(notation: str, value: object) -> str | None:

@@ -40,10 +40,6 @@ def is_one_time(value: object) -> bool:  # noqa: ARG001 - every value is one ins
     return True
 
 
-def counted_from(facts: Facts) -> int | None:  # noqa: ARG001 - it takes nothing from the clock
-    return None
-
-
 def compile_(facts: Facts, rules: Rules) -> Compiled:
     if "second" in facts:
         second = int(facts["second"])

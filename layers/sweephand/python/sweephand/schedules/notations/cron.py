@@ -81,10 +81,6 @@ def read(value: object, rules: Rules, beginning: Beginning) -> Facts:  # noqa: A
     return text
 
 
-def counted_from(facts: Facts) -> int | None:  # noqa: ARG001 - it takes nothing from the clock
-    return None
-
-
 def compile_(facts: Facts, rules: Rules) -> Compiled:
     parsed = parse(facts)
     clock, overflow = parsed.clock, rules.month_overflow

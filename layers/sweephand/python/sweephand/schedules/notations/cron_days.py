@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from sweephand.errors import InvalidRequest
 from sweephand.schedules.grids.calendar_masks import ALL_DATES, ALL_WEEKDAYS
-from sweephand.schedules.grids.day_sets import Both
 from sweephand.schedules.grids.days import (
     ALL_YEARS,
     DayFields,
@@ -23,6 +22,7 @@ from sweephand.schedules.grids.days import (
     Unmoved,
     month_table,
 )
+from sweephand.schedules.grids.rrule_days import Both
 from sweephand.schedules.notations.fields import Field, shown
 from sweephand.schedules.text import english
 from sweephand.schedules.zones.localtime import MonthOverflow

@@ -236,10 +236,5 @@ def _nearest_weekday(day: int, length: int, first: int) -> int:
 
 def _summary(parsed: Parsed, zone: str) -> str:
     days, clock = parsed.days, parsed.clock
-    parts = (english.times(clock.hours, clock.minutes), parsed.on, english.months(days.months), _years(days.years))
-    sentence = " ".join(part for part in parts if part)
-    return sentence if zone == "UTC" else f"{sentence}, {zone}"
-
-
-def _years(mask: int) -> str:
-    return "" if mask == ALL_YEARS else english.years(mask << FIRST_YEAR)
+    times, years = english.times(clock.hours, clock.minutes), english.years(days.years)
+    return english.in_zone(zone, times, parsed.on, english.months(days.months), years)

@@ -23,16 +23,25 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
+from sweephand.schedules.grids.calendar_masks import bits
 from sweephand.schedules.grids.clock import DAY_S, Clock
 from sweephand.schedules.grids.cycles import Slots
 from sweephand.schedules.grids.days import Days, EachNth, OfMonths, OfWeeks, OnDays, OrNextDay, Unmoved, month_table
 from sweephand.schedules.grids.wallclock import OnWallClock, certain_gap
 from sweephand.schedules.notations.recurrence_fields import FIELD, LONGEST, SCHEMA, Spec, read_spec
-from sweephand.schedules.notations.recurrence_words import summary
-from sweephand.schedules.notations.shapes import ON_THE_CLOCK, Beginning, Compiled, Defaults, Facts, Rules, at_hours
+from sweephand.schedules.notations.shapes import (
+    ALL_HOURS,
+    ON_THE_CLOCK,
+    Beginning,
+    Compiled,
+    Defaults,
+    Facts,
+    Rules,
+    at_hours,
+)
 from sweephand.schedules.rule import Steps
 from sweephand.schedules.text import english, members
-from sweephand.schedules.zones.localtime import EPOCH, Gap, MonthOverflow, Overlap
+from sweephand.schedules.zones.localtime import EPOCH, Gap, MonthOverflow, Overlap, instant_text, wall_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +49,7 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULTS", "SCHEMA", "as_rfc_3339", "compile_", "counted_from", "defaults_of", "read"]
 
 DEFAULTS: Defaults = {**ON_THE_CLOCK, "monthOverflow": "clamp"}
-_ALL_HOURS = (1 << 24) - 1
+_ORDINALS = ("every", "first", "second", "third", "fourth", "fifth")
 _ALL_MINUTES = (1 << 60) - 1
 _SLOT_S = {"minute": 60, "hour": 3600}
 _AZURE = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:T([0-9]{2}:[0-9]{2})([Zz]|[+-][0-9]{2}:[0-9]{2})?)?", re.ASCII)
@@ -98,7 +107,7 @@ def compile_(facts: Facts, rules: Rules) -> Compiled:
 
 
 def _fixes_hour(spec: Spec) -> bool:
-    return spec.unit not in _SLOT_S or spec.hours not in (0, _ALL_HOURS)
+    return spec.unit not in _SLOT_S or spec.hours not in (0, ALL_HOURS)
 
 
 def _pattern(spec: Spec, rules: Rules) -> OnDays | Slots:
@@ -106,7 +115,7 @@ def _pattern(spec: Spec, rules: Rules) -> OnDays | Slots:
         clock = _clock(spec)
         return OnDays(_days(spec, rules.month_overflow), clock, _unmoved(spec, rules.month_overflow, clock))
     anchor = spec.anchor // _SLOT_S[spec.unit]
-    hours = spec.hours or _ALL_HOURS
+    hours = spec.hours or ALL_HOURS
     if spec.unit == "hour":
         return Slots(3600, spec.interval, anchor, hours, spec.minutes or 1 << spec.anchor // 60 % 60)
     minutes = spec.minutes or _ALL_MINUTES
@@ -129,7 +138,7 @@ def _clock(spec: Spec) -> Clock:
     hour, minute, second = spec.anchor // 3600 % 24, spec.anchor // 60 % 60, spec.anchor % 60
     if not spec.scheduled:
         return Clock(1 << hour, 1 << minute, 1 << second)
-    hours = spec.hours or (_ALL_HOURS if spec.minutes else 1 << hour)
+    hours = spec.hours or (ALL_HOURS if spec.minutes else 1 << hour)
     return Clock(hours, spec.minutes or 1 << minute)
 
 
@@ -175,7 +184,7 @@ def _overflow(spec: Spec, overflow: MonthOverflow | None) -> MonthOverflow:
 
 def _summary(spec: Spec, rules: Rules) -> str:
     """Returns the summary, including how dates that a month lacks move."""
-    words = summary(spec, rules.zone.name)
+    words = _sentence(spec, rules.zone.name)
     if spec.unit not in ("month", "year") or spec.nth:
         return words
     months = _of_months(spec)(()).visited()
@@ -206,3 +215,68 @@ def _of_nth(nth: int, length: int, first: int) -> int:
         if wanted & (1 | 1 << from_start | 1 << 5 + from_end):
             days |= 1 << day
     return days
+
+
+# Plain English
+
+
+def _sentence(spec: Spec, zone: str) -> str:
+    """Returns "every 2 days from 2015-04-07T14:00:00, UTC", "at 06:00 on the last day of the month"."""
+    if not spec.scheduled:
+        elapsed = spec.unit in ("minute", "hour")
+        since = instant_text(spec.anchor) if elapsed else f"{wall_text(spec.anchor)}, {zone}"
+        return f"{_every_words(spec)} from {since}"
+    if spec.unit in ("minute", "hour"):
+        sentence = f"{_every_words(spec)} from {wall_text(spec.anchor)[:16]}{_within(spec)}"
+    else:
+        grid = f", {_every_words(spec)} from {wall_text(spec.anchor)[:10]}" if spec.interval > 1 else ""
+        sentence = " ".join(part for part in (_times_words(spec), _on_days(spec)) if part) + grid
+    return sentence if zone == "UTC" else f"{sentence}, {zone}"
+
+
+def _every_words(spec: Spec) -> str:
+    return f"every {spec.unit}" if spec.interval == 1 else f"every {spec.interval:,} {spec.unit}s"
+
+
+def _within(spec: Spec) -> str:
+    minutes, hours = bits(spec.minutes), bits(spec.hours)
+    parts = []
+    if minutes:
+        parts.append(f"at minute{'s' if len(minutes) > 1 else ''} {english.numbers(minutes)}")
+    if hours:
+        parts.append(f"in the hour{'s' if len(hours) > 1 else ''} {english.numbers(hours)}")
+    return "".join(f", {part}" for part in parts)
+
+
+def _times_words(spec: Spec) -> str:
+    minutes = spec.minutes or 1 << spec.anchor // 60 % 60
+    return english.times(spec.hours or (ALL_HOURS if spec.minutes else 1 << spec.anchor // 3600 % 24), minutes)
+
+
+def _on_days(spec: Spec) -> str:
+    on = EPOCH + timedelta(days=spec.anchor // DAY_S)
+    if spec.unit == "week":
+        sunday_first = (spec.week_days << 1 | spec.week_days >> 6) & 0x7F
+        return english.weekdays(sunday_first or 1 << on.isoweekday() % 7)
+    if spec.unit == "month":
+        return f"on {_nth_words(spec.nth) if spec.nth else _month_days(spec, on.day)} of the month"
+    return f"on {on.day} {english.MONTHS[on.month - 1]}" if spec.unit == "year" else ""
+
+
+def _month_days(spec: Spec, anchor: int) -> str:
+    dates = bits(spec.month_days if spec.month_days or spec.from_end else 1 << anchor)
+    named = [f"day {english.numbers(dates)}"] if dates else []
+    ends = ["the last day" if n == 1 else f"day {n} from the end" for n in bits(spec.from_end)]
+    return english.listed(named + ends)
+
+
+def _nth_words(mask: int) -> str:
+    parts = []
+    for bit in bits(mask):
+        weekday, which = english.WEEKDAYS[(bit // 11 + 1) % 7], bit % 11
+        if which <= 5:
+            parts.append(f"every {weekday}" if which == 0 else f"the {_ORDINALS[which]} {weekday}")
+        else:
+            from_end = "" if which == 6 else f"{_ORDINALS[which - 5]} "
+            parts.append(f"the {from_end}last {weekday}")
+    return english.listed(parts)

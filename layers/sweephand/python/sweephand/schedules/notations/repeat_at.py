@@ -14,7 +14,7 @@ from sweephand.schedules.text.instants import Written
 from sweephand.schedules.zones.localtime import Gap, Overlap, Zone
 
 with lazy():
-    from sweephand.schedules.text import day_times, iso_dates
+    from sweephand.schedules.text import iso_dates, relative_dates
 
 FIELD = "repeatAt"
 EXPECTED = "a time of day such as 4.40pm, 18:40 or 17.20:30, or a date of ISO 8601 or RFC 2822"
@@ -30,14 +30,10 @@ def read(value: object, rules: Rules, beginning: Beginning) -> Facts:  # noqa: A
         written = iso_dates.read(text, FIELD)
         return _time_of(written, rules.zone)
     lead = len(text) - len(text.lstrip())
-    found = day_times.match(text, lead, FIELD)
+    found = relative_dates.time_at(text, lead, FIELD)
     if found is None or text[found.end :].strip():
         raise InvalidRequest(FIELD, f"expected {EXPECTED}", position=lead if found is None else found.end)
     return found.second
-
-
-def counted_from(facts: Facts) -> int | None:  # noqa: ARG001 - it takes nothing from the clock
-    return None
 
 
 def compile_(facts: Facts, rules: Rules) -> Compiled:
@@ -47,10 +43,9 @@ def compile_(facts: Facts, rules: Rules) -> Compiled:
     series = OnWallClock(
         OnDays(EachNth(), clock), rules.zone, rules.gap or Gap.NEXT_VALID, rules.overlap or Overlap.FIRST
     )
-    zone = "" if rules.zone.name == "UTC" else f", {rules.zone.name}"
     return Compiled(
         series,
-        summary=lambda: f"{english.clock_times(clock)}{zone}",
+        summary=lambda: english.in_zone(rules.zone.name, english.clock_times(clock)),
         interval=lambda: certain_gap(series, DAY_S, clock.first),
     )
 

@@ -15,7 +15,6 @@ from typing import NamedTuple
 from sweephand.schedules.grids.calendar_masks import bits
 from sweephand.schedules.grids.clock import DAY_S, Clock
 from sweephand.schedules.grids.cycles import Apart, Cycle, Expanded, SteppedClock, Within, meeting
-from sweephand.schedules.grids.day_sets import Both, PickedOfWeeks
 from sweephand.schedules.grids.days import (
     ALL_MONTHS,
     ALL_YEARS,
@@ -29,8 +28,7 @@ from sweephand.schedules.grids.days import (
     OnDays,
     month_table,
 )
-from sweephand.schedules.grids.rrule_days import DayRule, at_positions, of_month
-from sweephand.schedules.grids.years import OfYears
+from sweephand.schedules.grids.rrule_days import Both, DayRule, OfYears, PickedOfWeeks, at_positions, of_month
 from sweephand.schedules.notations.rrule_parts import DAILY, HOURLY, MINUTELY, MONTHLY, SECONDLY, WEEKLY, Recur, never
 from sweephand.schedules.rule import Series, Steps
 

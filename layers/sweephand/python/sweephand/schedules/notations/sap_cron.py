@@ -122,10 +122,6 @@ def read(value: object, rules: Rules, beginning: Beginning) -> Facts:  # noqa: A
     return " ".join(text.lower().split())
 
 
-def counted_from(facts: Facts) -> int | None:  # noqa: ARG001 - it takes nothing from the clock
-    return None
-
-
 def compile_(facts: Facts, rules: Rules) -> Compiled:
     parsed = parse(facts)
     pattern = OnDays(parsed.days, parsed.clock)
@@ -287,10 +283,7 @@ def _summary(text: str, zone: str) -> str:
         on = f"{by_date} if it is {a}{_weekdays_words(parsed.weekdays, 'or').removeprefix('on ')}"
     else:
         on = by_date or by_weekday
-    years = "" if days.years == ALL_YEARS else english.years(days.years << FIRST_YEAR)
-    parts = (english.clock_times(clock), on, english.months(days.months), years)
-    sentence = " ".join(part for part in parts if part)
-    return sentence if zone == "UTC" else f"{sentence}, {zone}"
+    return english.in_zone(zone, english.clock_times(clock), on, english.months(days.months), english.years(days.years))
 
 
 def _dates_words(spans: list[Span]) -> str:

@@ -70,7 +70,7 @@ class Compiled:
 
 class Notation(Protocol):
     """A module of this package. It may also have the functions that this package's `is_one_time`, `defaults_of`,
-    `zone_named` and `as_rfc_3339` ask for.
+    `counted_from`, `zone_named` and `as_rfc_3339` ask for.
     """
 
     DEFAULTS: Defaults
@@ -80,9 +80,6 @@ class Notation(Protocol):
 
     def read(self, value: object, rules: Rules, beginning: Beginning) -> Facts:
         """Returns the facts of a caller's value. Raises InvalidRequest for anything else, whatever its JSON type."""
-
-    def counted_from(self, facts: Facts) -> int | None:
-        """Returns the `now` (Unix seconds) from which facts without a start took their grid; None without one."""
 
     def compile_(self, facts: Facts, rules: Rules) -> Compiled:
         """Returns the series of these facts. Raises any of LookupError, TypeError, ValueError for facts of others."""

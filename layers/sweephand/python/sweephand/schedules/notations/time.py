@@ -48,10 +48,6 @@ def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
     return at.facts_of(written, FIELD, rules)
 
 
-def counted_from(facts: Facts) -> int | None:  # noqa: ARG001 - an instant has no rhythm
-    return None
-
-
 compile_, is_one_time = at.compile_, at.is_one_time
 
 

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from sweephand.schedules.grids.calendar_masks import LONGEST_MONTHS, bits
+from sweephand.schedules.grids.days import ALL_YEARS, FIRST_YEAR
 from sweephand.schedules.zones.localtime import MonthOverflow
 
 if TYPE_CHECKING:
@@ -117,8 +118,10 @@ def lacking(days: int, months: int, overflow: MonthOverflow) -> str:
 
 
 def years(mask: int) -> str:
-    """Returns "in 2027 to 2030", "in every second year from 2027 to 2199". Bit n is the year n."""
-    found = bits(mask)
+    """Returns "in 2027 to 2030", "in every second year from 2027 to 2199"; "" for all. Bit n is the year 1969 + n."""
+    if mask == ALL_YEARS:
+        return ""
+    found = bits(mask << FIRST_YEAR)
     steps = {later - year for year, later in pairwise(found)}
     if len(found) > 3 and len(steps) == 1 and steps != {1}:
         return f"in every {ordinal(steps.pop())} year from {found[0]} to {found[-1]}"

@@ -13,12 +13,18 @@ from typing import NamedTuple
 
 from sweephand.errors import InvalidRequest
 from sweephand.schedules.grids.calendar_masks import month_length
-from sweephand.schedules.text import day_times, iso_dates
+from sweephand.schedules.text import iso_dates
 from sweephand.schedules.text.english import WEEKDAYS
 from sweephand.schedules.text.instants import Written
 from sweephand.schedules.zones.localtime import Overlap, Zone
 
 EXPECTED = 'words such as "in 2 hours", "tomorrow at 4pm", "next week monday at 5am", "9pm tonight" or "now"'
+A_TIME = "a time of day such as 4.40pm, 18:40 or 17.20:30"
+_NAMED_S = {"noon": 43_200, "midnight": 0}
+_CLOCK = re.compile(
+    r"([0-9]{1,2})(?:[.:]([0-9]{2})(?:[.:]([0-9]{2}))?)?(?: ?([ap])\.?m\.?)?(?![0-9a-z.:])|(noon|midnight)(?![a-z])",
+    re.ASCII | re.IGNORECASE,
+)
 _WORD = re.compile(r"[a-z]+", re.ASCII)
 _NUMBER = re.compile(r"[0-9]+", re.ASCII)
 _BLANKS = re.compile(r"[ \t]*", re.ASCII)
@@ -131,7 +137,7 @@ class _Cursor:
 
     def time(self) -> int | None:
         """Returns a time of day in seconds, None if none begins here."""
-        found = day_times.match(self.text, self.position, self.field)
+        found = time_at(self.text, self.position, self.field)
         if found is None:
             return None
         self._over_blanks(found.end)
@@ -165,7 +171,7 @@ def _from_now(words: _Cursor, now: int, where: Zone, counted: str) -> Written:
         words.take("at")
         time = words.time()
         if time is None:
-            raise words.refusal(f"expected {day_times.EXPECTED}")
+            raise words.refusal(f"expected {A_TIME}")
         if elapsed:
             raise words.refusal("a time of day needs whole days before it")
     words.end()
@@ -199,7 +205,7 @@ def _on_a_day(words: _Cursor, now: _Now) -> Written:
         here = words.time() if time is None else None
         if here is None:
             words.position = words.position if said else at
-            raise words.refusal(f"expected {day_times.EXPECTED if said or named else EXPECTED}")
+            raise words.refusal(f"expected {A_TIME if said or named else EXPECTED}")
         time = here
     return Written(None, _wall(words, named, time, now), exact=time is not None)
 
@@ -274,3 +280,36 @@ def _weekday(day: int) -> int:
 
 def _monday(day: int) -> int:
     return day - _weekday(day)
+
+
+# Times of a day: 4pm, 4.40pm, 18.40, 17.20:30, noon
+
+
+class TimeFound(NamedTuple):
+    """A time of day. second: since midnight by the wall clock. end: where the time ends in its string."""
+
+    second: int
+    end: int
+
+
+def time_at(text: str, position: int, field: str) -> TimeFound | None:
+    """Returns the time that begins there, or None. A bare number is not a time. Raises InvalidRequest for 25:00."""
+    found = _CLOCK.match(text, position)
+    if found is None:
+        return None
+    if found[5]:
+        return TimeFound(_NAMED_S[found[5].lower()], found.end())
+    if not found[2] and not found[4]:
+        return None
+    hour, minute, second = int(found[1]), int(found[2] or 0), int(found[3] or 0)
+    least, most = (1, 12) if found[4] else (0, 23)
+    for name, number, low, high, group in (
+        ("hour", hour, least, most, 1),
+        ("minute", minute, 0, 59, 2),
+        ("second", second, 0, 59, 3),
+    ):
+        if not low <= number <= high:
+            raise InvalidRequest(field, f"{name} {found[group]} is outside {low}..{high}", position=found.start(group))
+    if found[4]:
+        hour = hour % 12 + (12 if found[4] in "pP" else 0)
+    return TimeFound(hour * 3600 + minute * 60 + second, found.end())

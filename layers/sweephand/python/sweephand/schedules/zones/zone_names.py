@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from sweephand.schedules.zones.tzif import names
+from sweephand.schedules.zones.localtime import names
 
 WINDOWS = """\
 Afghanistan Standard Time=Asia/Kabul

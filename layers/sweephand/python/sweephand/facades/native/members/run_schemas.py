@@ -33,7 +33,7 @@ from sweephand.facades.native.members.schema_words import (
     STATUS_CODE,
     TEXT,
 )
-from sweephand.schedules.explain.instant_reasons import REASON_CODES
+from sweephand.schedules.explain.explain_instant import REASON_CODES
 from sweephand.schedules.explain.preview_warnings import CAUTIONS
 
 _ATTEMPT: Members = {
