@@ -129,6 +129,10 @@ class Series:
         """Returns the latest occurrence at or before `second`."""
         raise NotImplementedError
 
+    def toward(self, second: int, way: int) -> int | None:
+        """Returns the first occurrence from `second` on, ahead or, with `way` -1, back."""
+        return self.after(second - 1) if way > 0 else self.until(second)
+
     def moved_by(self, second: int) -> MovedBy | None:  # noqa: ARG002 - most series know no wall clock
         """Returns how a time rule changed the occurrence at `second`; None if none did."""
         return None

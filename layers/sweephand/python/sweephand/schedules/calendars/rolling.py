@@ -110,44 +110,32 @@ class Rolled(ByCalendars):
     step: int
 
     def after(self, second: int) -> int | None:
-        looked = _Stretch(self.filter)
-        at: int | None = second + 1
-        while True:
-            spend(10)
-            begin = None if at is None else self.filter.near(at, 1)
-            if begin is None:
-                return None
-            stop = self.filter.stopped(begin)
-            end = _FAR if stop is None else stop
-            own = self.series.after(begin - 1)
-            if own is not None and own >= end:
-                own = None
-            moved = self._moved(begin, end if own is None else own, 1, looked)
-            if moved is not None:
-                return moved[0]
-            if own is not None or stop is None:
-                return own
-            at = self._onward(end, 1)
+        return self._first(second + 1, 1)
 
     def until(self, second: int) -> int | None:
-        at: int | None = second
+        return self._first(second, -1)
+
+    def _first(self, second: int, way: int) -> int | None:
+        """Returns the first occurrence from `second` on, looking at one free stretch after another."""
         looked = _Stretch(self.filter)
+        at: int | None = second
         while True:
             spend(10)
-            last = None if at is None else self.filter.near(at, -1)
-            if last is None:
+            near = None if at is None else self.filter.near(at, way)
+            if near is None:
                 return None
-            stop = self.filter.stopped(last, -1)
-            begin = -_FAR if stop is None else stop + 1
-            own = self.series.until(last)
-            if own is not None and own < begin:
+            stop = self.filter.stopped(near, way)
+            far = way * _FAR if stop is None else stop
+            own = self.series.toward(near, way)
+            if own is not None and (far - own) * way <= 0:
                 own = None
-            moved = self._moved(begin if own is None else own + 1, last + 1, -1, looked)
+            end = far if own is None else own
+            moved = self._moved(near, end, 1, looked) if way > 0 else self._moved(end + 1, near + 1, -1, looked)
             if moved is not None:
                 return moved[0]
             if own is not None or stop is None:
                 return own
-            at = self._onward(begin - 1, -1)
+            at = self._onward(far, way)
 
     def comes(self, second: int) -> int | None:
         return min(self._places(second), default=None)
@@ -251,7 +239,7 @@ class Rolled(ByCalendars):
         first, last = self._at(low), self._end(high) - 1
         plain = self.zone.piece(first - _NEAR) == self.zone.piece(last)
         best: int | None = None
-        found = self.series.after(first - 1) if way > 0 else self.series.until(last)
+        found = self.series.toward(first if way > 0 else last, way)
         while found is not None and first <= found <= last:
             spend(10)
             rolling = self.filter.rolling(found, way, last if way > 0 else first)
@@ -265,7 +253,7 @@ class Rolled(ByCalendars):
                 if plain and best is not None:
                     break
                 rolling += way
-            found = self.series.after(rolling - 1) if way > 0 else self.series.until(rolling)
+            found = self.series.toward(rolling, way)
         return best
 
     def _still_stopped(self, walls: list[tuple[int, int]], shift: int, stopped: _Stretch) -> list[tuple[int, int]]:
@@ -293,7 +281,7 @@ class Rolled(ByCalendars):
         near_edge = (each for each in near[:2] if not rolls_on or abs(each - edge) <= _REACH)
         found: list[int | None] = [at for each in near_edge for at in self._places(each)]
         if rolls_on:
-            found.append(self._occurrence(edge, way))
+            found.append(self.series.toward(edge, way))
         elif len(near) == 3:
             found.append(near[2] - way * _REACH)
         return nearest((each for each in found if each is not None and (each - edge) * way >= 0), way)
@@ -301,14 +289,11 @@ class Rolled(ByCalendars):
     def _three(self, second: int, way: int) -> list[int]:
         """Returns the first three occurrences of the series from `second` on."""
         found: list[int] = []
-        at = self._occurrence(second, way)
+        at = self.series.toward(second, way)
         while at is not None and len(found) < 3:
             found.append(at)
-            at = self._occurrence(at + way, way)
+            at = self.series.toward(at + way, way)
         return found
-
-    def _occurrence(self, second: int, way: int) -> int | None:
-        return self.series.after(second - 1) if way > 0 else self.series.until(second)
 
     # Wall times as instants, in order: the first of two; the end of the gap if there is none
 

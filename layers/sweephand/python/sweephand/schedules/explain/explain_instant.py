@@ -72,7 +72,8 @@ def _explain(timing: Timing, second: int, counted: Counted | None) -> Explanatio
     occurs = rule.until(second) == second
     moved_by = rule.moved_by(second) if occurs else None
     reasons = _why(timing, second, moved_by) if occurs else list(why_not(rule, second))
-    if occurs and counted is not None and _used_up(rule, second, counted):
+    since = second if counted is None else to_second(counted.since)
+    if occurs and counted is not None and second > since and rule.count(since, second, counted.left + 1) > counted.left:
         occurs, reasons = False, [Reason("COUNT_REACHED", f"all {timing.count} occurrences of count come earlier")]
     return Explanation(
         to_instant(second),
@@ -137,11 +138,6 @@ def _named_in_gap(series: Series, wall: int) -> tuple[int, MovedBy] | None:
             return next((each for each in marks if each[1].local_time == wall_text(wall)), None)
         series = series.series
     return None
-
-
-def _used_up(rule: Series, second: int, counted: Counted) -> bool:
-    since = to_second(counted.since)
-    return second > since and rule.count(since, second, counted.left + 1) > counted.left
 
 
 def _why(timing: Timing, second: int, moved_by: MovedBy | None) -> list[Reason]:

@@ -202,10 +202,6 @@ def _of_months(
     return _of_years(of, lambda kind, year: (*kind[:2], (year * 12 - anchor) % every), years)
 
 
-def _of_year_rule(days: OfYears) -> int:
-    return _of_years(lambda kind, _: of_year(days.rule, *kind) >> 1, lambda kind, _: kind, days.years)
-
-
 def _of_years(days_of: Callable[[_Kind, int], int], like: Callable[[_Kind, int], object], years: int) -> int:
     """Returns days by years. days_of: the days of a year, bit 0 is the first; called once for years alike by `like`."""
     found: dict[object, int] = {}
@@ -239,7 +235,7 @@ def _repeated(days: Iterable[int], every: int, begin: int) -> int:
 
 _OF_DAYS: dict[type, Callable[[Any], int]] = {
     OfMonths: lambda days: _of_months(days.months, days.days_of, days.years, days.every, days.anchor),
-    OfYears: _of_year_rule,
+    OfYears: lambda days: _of_years(lambda kind, _: of_year(days.rule, *kind) >> 1, lambda kind, _: kind, days.years),
     OfWeeks: lambda days: _repeated(bits(days.weekdays), 7 * days.every, days.begins - FIRST_DAY),
     PickedOfWeeks: lambda days: _repeated(bits(days.weekdays), 7 * days.every, days.begins - FIRST_DAY),
     EachNth: lambda days: _repeated([0], days.every, days.anchor - FIRST_DAY),

@@ -88,8 +88,83 @@ class DayFields(NamedTuple):
         return (self.dates | in_weeks if self.either else self.dates & in_weeks) & (2 << length) - 2
 
 
+class OfPeriods:
+    """Days of months, weeks or years, each of them a mask whose bit n is the n-th day of the period, from 1.
+
+    Subclasses number the periods, and find the next of those that are chosen.
+    """
+
+    __slots__ = ()
+
+    def period(self, day: int) -> int:
+        """Returns the period that holds a day."""
+        raise NotImplementedError
+
+    def eve(self, period: int) -> int:
+        """Returns the day before a period."""
+        raise NotImplementedError
+
+    def mask(self, period: int) -> int:
+        """Returns the days of a period, none if it is not chosen."""
+        raise NotImplementedError
+
+    def beside(self, period: int, way: int) -> int | None:
+        """Returns the next period (way -1: the one before) that may be chosen; None: there is none."""
+        raise NotImplementedError
+
+    def next(self, day: int) -> int | None:
+        if day > LAST_DAY:
+            return None
+        day = max(day, FIRST_DAY)
+        period = self.period(day)
+        into = day - self.eve(period)
+        days = self.mask(period) >> into << into
+        while not days:
+            if (later := self.beside(period, 1)) is None:
+                return None
+            period, days = later, self.mask(later)
+        found = self.eve(period) + lowest(days)
+        return found if found <= LAST_DAY else None
+
+    def previous(self, day: int) -> int | None:
+        if day < FIRST_DAY:
+            return None
+        day = min(day, LAST_DAY)
+        period = self.period(day)
+        days = self.mask(period) & (2 << day - self.eve(period)) - 1
+        while not days:
+            if (earlier := self.beside(period, -1)) is None:
+                return None
+            period, days = earlier, self.mask(earlier)
+        found = self.eve(period) + days.bit_length() - 1
+        return found if found >= FIRST_DAY else None
+
+    def count(self, first: int, last: int) -> int:
+        found = 0
+        for period in range(self.period(first), self.period(last) + 1) if first <= last else ():
+            eve = self.eve(period)
+            found += (self.mask(period) & (2 << min(last - eve, 366)) - (1 << max(first - eve, 0))).bit_count()
+        return found
+
+    def shortest_gap(self) -> int:
+        shortest, before = _HORIZON, -_HORIZON
+        within: dict[int, int] = {}
+        for period in range(self.period(FIRST_DAY), self.period(LAST_DAY) + 1):
+            days = self.mask(period)
+            if not days:
+                continue
+            if days not in within:
+                within[days] = min((later - day for day, later in pairwise(bits(days))), default=_HORIZON)
+            eve = self.eve(period)
+            shortest = min(shortest, eve + lowest(days) - before, within[days])
+            if shortest == 1:
+                return 1
+            before = eve + days.bit_length() - 1
+        return shortest
+
+
 @dataclass(frozen=True, slots=True)
-class OfMonths:
+class OfMonths(OfPeriods):
     """Days of months. table: from month_table. months: bit n is month n. years: bit n is the year 1969 + n.
 
     every, anchor: only the months at a whole number of `every` months from month `anchor` (year * 12 + month - 1).
@@ -112,69 +187,26 @@ class OfMonths:
             for year in range(FIRST_YEAR + 1, LAST_YEAR)
         )
 
-    def next(self, day: int) -> int | None:
-        if day > LAST_DAY:
+    def period(self, day: int) -> int:
+        on = date.fromordinal(day + EPOCH_DAY)
+        return on.year * 12 + on.month - 1
+
+    def eve(self, period: int) -> int:
+        return date(period // 12, period % 12 + 1, 1).toordinal() - EPOCH_DAY - 1
+
+    def mask(self, period: int) -> int:
+        year, month = divmod(period, 12)
+        return self.days_of(year, month + 1) if self.has_month(year, month + 1) else 0
+
+    def beside(self, period: int, way: int) -> int | None:
+        year, month = divmod(period, 12)
+        left = self.months >> month + 2 if way > 0 else self.months & (2 << month) - 1
+        if left:
+            return year * 12 + (month + 1 + lowest(left) if way > 0 else left.bit_length() - 2)
+        following = year_beside(self.years, year, way)
+        if following is None:
             return None
-        on = date.fromordinal(max(day, FIRST_DAY) + EPOCH_DAY)
-        year, month = on.year, on.month
-        days = self.days_of(year, month) >> on.day << on.day if self._has(year, month) else 0
-        while not days:
-            later = self.months >> month + 1
-            if later:
-                month += (later & -later).bit_length()
-            else:
-                left = self.years >> year + 1 - FIRST_YEAR
-                if not left:
-                    return None
-                year += (left & -left).bit_length()
-                month = (self.months & -self.months).bit_length() - 1
-            days = self.days_of(year, month) if self._has(year, month) else 0
-        return date(year, month, (days & -days).bit_length() - 1).toordinal() - EPOCH_DAY
-
-    def previous(self, day: int) -> int | None:
-        if day < FIRST_DAY:
-            return None
-        on = date.fromordinal(min(day, LAST_DAY) + EPOCH_DAY)
-        year, month = on.year, on.month
-        days = self.days_of(year, month) & (2 << on.day) - 1 if self._has(year, month) else 0
-        while not days:
-            earlier = self.months & (1 << month) - 1
-            if not earlier:
-                left = self.years & (1 << year - FIRST_YEAR) - 1
-                if not left:
-                    return None
-                year = left.bit_length() - 1 + FIRST_YEAR
-                earlier = self.months
-            month = earlier.bit_length() - 1
-            days = self.days_of(year, month) if self._has(year, month) else 0
-        return date(year, month, days.bit_length() - 1).toordinal() - EPOCH_DAY
-
-    def count(self, first: int, last: int) -> int:
-        found = 0
-        month = _month_of(first)
-        while month <= _month_of(last):
-            year, of_year = divmod(month, 12)
-            if self._has(year, of_year + 1):
-                begun = date(year, of_year + 1, 1).toordinal() - EPOCH_DAY - 1
-                days = self.days_of(year, of_year + 1)
-                found += (days & (2 << min(last - begun, 31)) - (1 << max(first - begun, 0))).bit_count()
-            month += 1
-        return found
-
-    def shortest_gap(self) -> int:
-        within = {kind: _least_distance(mask) for kind, mask in enumerate(self.table)}
-        shortest, before = _HORIZON, -_HORIZON
-        for year in range(FIRST_YEAR, LAST_YEAR + 1):
-            for month in range(1, 13):
-                days = self.days_of(year, month) if self._has(year, month) else 0
-                if not days:
-                    continue
-                begun = date(year, month, 1).toordinal() - 1
-                shortest = min(shortest, begun + lowest(days) - before, within[self._kind(year, month)])
-                if shortest == 1:
-                    return 1
-                before = begun + days.bit_length() - 1
-        return shortest
+        return following * 12 + (lowest(self.months) if way > 0 else self.months.bit_length() - 1) - 1
 
     def visited(self) -> int:
         """Returns the months among `months` whose turn ever comes."""
@@ -186,15 +218,12 @@ class OfMonths:
 
     def has_month(self, year: int, month: int) -> bool:
         """Returns whether a month is chosen, and has its turn."""
-        return self._has(year, month)
+        chosen = self.months >> month & 1 and self.years >> year - FIRST_YEAR & 1
+        return bool(chosen) and self._in_turn(year, month)
 
     def _kind(self, year: int, month: int) -> int:
         first = (date(year, month, 1).toordinal() - 1) % 7
         return (month_length(year, month) - 28) * 7 + first
-
-    def _has(self, year: int, month: int) -> bool:
-        chosen = self.months >> month & 1 and self.years >> year - FIRST_YEAR & 1
-        return bool(chosen) and self._in_turn(year, month)
 
     def _in_turn(self, year: int, month: int) -> bool:
         return self.every == 1 or (year * 12 + month - 1 - self.anchor) % self.every == 0
@@ -365,6 +394,9 @@ def _least_distance(mask: int) -> int:
     return min((later - number for number, later in pairwise(bits(mask))), default=_HORIZON)
 
 
-def _month_of(day: int) -> int:
-    on = date.fromordinal(day + EPOCH_DAY)
-    return on.year * 12 + on.month - 1
+def year_beside(years: int, year: int, way: int) -> int | None:
+    """Returns the next year (way -1: the one before) of a mask whose bit n is the year 1969 + n."""
+    left = years >> year + 1 - FIRST_YEAR if way > 0 else years & (1 << year - FIRST_YEAR) - 1
+    if not left:
+        return None
+    return year + 1 + lowest(left) if way > 0 else left.bit_length() - 1 + FIRST_YEAR

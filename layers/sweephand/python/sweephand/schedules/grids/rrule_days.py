@@ -11,7 +11,17 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from sweephand.schedules.grids.calendar_masks import bits, month_length
-from sweephand.schedules.grids.days import ALL_YEARS, EPOCH_DAY, FIRST_DAY, FIRST_YEAR, LAST_DAY, LAST_YEAR, Days
+from sweephand.schedules.grids.days import (
+    ALL_YEARS,
+    EPOCH_DAY,
+    FIRST_DAY,
+    FIRST_YEAR,
+    LAST_DAY,
+    LAST_YEAR,
+    Days,
+    OfPeriods,
+    year_beside,
+)
 from sweephand.values import value
 
 _SEVENS = sum(1 << 7 * week for week in range(54))
@@ -133,7 +143,7 @@ def _first_week(first: int, week_start: int) -> int:
 
 
 @value
-class OfYears:
+class OfYears(OfPeriods):
     """Days (days.py) of years by a rule. years: bit n is the year 1969 + n."""
 
     rule: DayRule
@@ -141,64 +151,18 @@ class OfYears:
 
     def ever(self) -> bool:
         """Returns whether any day is in the set. Looks at each year at most; a year is one of 28 kinds."""
-        return any(self._days_of(year) for year in range(FIRST_YEAR + 1, LAST_YEAR))
+        return any(self.mask(year) for year in range(FIRST_YEAR + 1, LAST_YEAR))
 
-    def next(self, day: int) -> int | None:
-        if day > LAST_DAY:
-            return None
-        ordinal = max(day, FIRST_DAY) + EPOCH_DAY
-        year = date.fromordinal(ordinal).year
-        into = ordinal - _eve(year)
-        days = self._days_of(year) >> into << into
-        while not days:
-            left = self.years >> year + 1 - FIRST_YEAR
-            if not left:
-                return None
-            year += (left & -left).bit_length()
-            days = self._days_of(year)
-        return _eve(year) + (days & -days).bit_length() - 1 - EPOCH_DAY
+    def period(self, day: int) -> int:
+        return date.fromordinal(day + EPOCH_DAY).year
 
-    def previous(self, day: int) -> int | None:
-        if day < FIRST_DAY:
-            return None
-        ordinal = min(day, LAST_DAY) + EPOCH_DAY
-        year = date.fromordinal(ordinal).year
-        days = self._days_of(year) & (2 << ordinal - _eve(year)) - 1
-        while not days:
-            left = self.years & (1 << year - FIRST_YEAR) - 1
-            if not left:
-                return None
-            year = left.bit_length() - 1 + FIRST_YEAR
-            days = self._days_of(year)
-        return _eve(year) + days.bit_length() - 1 - EPOCH_DAY
+    def eve(self, period: int) -> int:
+        return _eve(period) - EPOCH_DAY
 
-    def count(self, first: int, last: int) -> int:
-        found = 0
-        if first > last:
-            return found
-        for year in range(_year_of(first), _year_of(last) + 1):
-            days = self._days_of(year)
-            eve = _eve(year) - EPOCH_DAY
-            found += (days & (2 << min(last - eve, 366)) - (1 << max(first - eve, 0))).bit_count()
-        return found
+    def beside(self, period: int, way: int) -> int | None:
+        return year_beside(self.years, period, way)
 
-    def shortest_gap(self) -> int:
-        shortest, before = LAST_DAY - FIRST_DAY, FIRST_DAY - LAST_DAY
-        kinds: dict[int, int] = {}
-        for year in range(FIRST_YEAR, LAST_YEAR + 1):
-            days = self._days_of(year)
-            if not days:
-                continue
-            if days not in kinds:
-                numbers = bits(days)
-                kinds[days] = min((b - a for a, b in pairwise(numbers)), default=shortest)
-            eve = _eve(year) - EPOCH_DAY
-            shortest = min(shortest, kinds[days], eve + (days & -days).bit_length() - 1 - before)
-            before = eve + days.bit_length() - 1
-        return shortest
-
-    def _days_of(self, year: int) -> int:
-        """Returns the mask of a year's days, 0 if the year is not chosen."""
+    def mask(self, year: int) -> int:
         if not self.years >> year - FIRST_YEAR & 1:
             return 0
         eves = [_eve(each) for each in range(year - 1, year + 3)]
@@ -210,20 +174,6 @@ def _eve(year: int) -> int:
     """Returns the ordinal of the day before a year."""
     year -= 1
     return year * 365 + year // 4 - year // 100 + year // 400
-
-
-def _year_of(day: int) -> int:
-    return date.fromordinal(day + EPOCH_DAY).year
-
-
-def _counted(days: Days, first: int, last: int) -> int:
-    """Counts one by one, for sets whose days follow no arithmetic."""
-    found = 0
-    day = days.next(first)
-    while day is not None and day <= last:
-        found += 1
-        day = days.next(day + 1)
-    return found
 
 
 @value
@@ -250,7 +200,13 @@ class Both:
             day = other
 
     def count(self, first: int, last: int) -> int:
-        return _counted(self, first, last)
+        """Counts one by one, because its days follow no arithmetic."""
+        found = 0
+        day = self.next(first)
+        while day is not None and day <= last:
+            found += 1
+            day = self.next(day + 1)
+        return found
 
     def shortest_gap(self) -> int:
         """Returns a certain gap, not always the smallest."""
@@ -258,7 +214,7 @@ class Both:
 
 
 @value
-class PickedOfWeeks:
+class PickedOfWeeks(OfPeriods):
     """Days of each k-th week, in chosen months and on chosen weekdays, that stand at one of `positions`.
 
     weekdays: bit 0 is the first day of the week. months: bit n is month n. begins: a day on which a week of the set
@@ -271,39 +227,24 @@ class PickedOfWeeks:
     begins: int
     every: int = 1
 
-    def next(self, day: int) -> int | None:
-        week = (day - self.begins) // 7
-        week += -week % self.every
-        while (begun := self.begins + week * 7) <= LAST_DAY:
-            left = self._days_of(begun) >> max(day - begun, 0)
-            if left:
-                found = max(day, begun) + (left & -left).bit_length() - 1
-                return found if found <= LAST_DAY else None
-            week += self.every
-        return None
+    def period(self, day: int) -> int:
+        return (day - self.begins) // 7
 
-    def previous(self, day: int) -> int | None:
-        week = (day - self.begins) // 7
-        week -= week % self.every
-        while (begun := self.begins + week * 7) > FIRST_DAY - 7:
-            left = self._days_of(begun) & (2 << min(day - begun, 6)) - 1
-            if left:
-                found = begun + left.bit_length() - 1
-                return found if found >= FIRST_DAY else None
-            week -= self.every
-        return None
+    def eve(self, period: int) -> int:
+        return self.begins + period * 7 - 1
 
-    def count(self, first: int, last: int) -> int:
-        return _counted(self, first, last)
+    def beside(self, period: int, way: int) -> int | None:
+        beside = period + way * (self.every - period * way % self.every)
+        return beside if FIRST_DAY - 7 < self.begins + beside * 7 <= LAST_DAY else None
 
     def shortest_gap(self) -> int:
         """Returns a certain gap, not always the smallest."""
         return 1
 
-    def _days_of(self, begun: int) -> int:
+    def mask(self, period: int) -> int:
         mask = 0
-        for into in range(7):
+        for into in range(7 if period % self.every == 0 else 0):
             if self.weekdays >> into & 1:
-                on = date.fromordinal(begun + into + EPOCH_DAY)
+                on = date.fromordinal(self.begins + period * 7 + into + EPOCH_DAY)
                 mask |= (self.months >> on.month & 1) << into
-        return at_positions(mask, self.positions)
+        return at_positions(mask, self.positions) << 1

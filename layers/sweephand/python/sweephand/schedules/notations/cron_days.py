@@ -29,7 +29,6 @@ from sweephand.schedules.zones.localtime import MonthOverflow
 
 _SHORT_OF = {29: 1 << 2, 30: 1 << 2, 31: 1 << 2 | 1 << 4 | 1 << 6 | 1 << 9 | 1 << 11}
 """Date -> the months that lack it, in some year at least; bit n is month n."""
-_ORDINALS = ("", "first", "second", "third", "fourth", "fifth")
 
 
 class Dates(NamedTuple):
@@ -71,7 +70,8 @@ class Weekdays(NamedTuple):
     def words(self) -> str:
         parts = [english.weekdays(self.mask)] if self.mask not in (0, ALL_WEEKDAYS) else []
         for weekday, which in self.nth:
-            parts.append(f"on the {'last' if which < 0 else _ORDINALS[which]} {english.WEEKDAYS[weekday]} of the month")
+            place = "last" if which < 0 else english.ORDINALS[which]
+            parts.append(f"on the {place} {english.WEEKDAYS[weekday]} of the month")
         return " and ".join(parts)
 
 

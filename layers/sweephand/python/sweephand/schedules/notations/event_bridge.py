@@ -56,7 +56,6 @@ _FIELDS = (
     Field(FIELD, "year", 1970, 2199, 2199, {}),
 )
 _MINUTES, _HOURS, _DAY, _MONTH, _WEEKDAY, _YEAR = range(6)
-_ORDINALS = ("", "first", "second", "third", "fourth", "fifth")
 
 
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
@@ -203,7 +202,7 @@ def _of_weekdays(text: str, position: int) -> tuple[tuple[int, ...], str]:
             reason = f"day of the week: {shown(which)} after # is outside 1..5"
             raise InvalidRequest(FIELD, reason, position=position + len(before) + 1)
         weeks = 0x7F << 7 * int(which) - 6
-        words = f"on the {_ORDINALS[int(which)]} {english.WEEKDAYS[(weekday + 1) % 7]} of the month"
+        words = f"on the {english.ORDINALS[int(which)]} {english.WEEKDAYS[(weekday + 1) % 7]} of the month"
         return month_table(lambda length, first: _of_week(length, first, weekday) & weeks), words
     mask = field.mask(text, position)
     chosen = [_monday_first(number) for number in range(1, 8) if mask >> number & 1]

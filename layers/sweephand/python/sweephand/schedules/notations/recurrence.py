@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULTS", "SCHEMA", "as_rfc_3339", "compile_", "counted_from", "defaults_of", "read"]
 
 DEFAULTS: Defaults = {**ON_THE_CLOCK, "monthOverflow": "clamp"}
-_ORDINALS = ("every", "first", "second", "third", "fourth", "fifth")
 _ALL_MINUTES = (1 << 60) - 1
 _SLOT_S = {"minute": 60, "hour": 3600}
 _AZURE = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:T([0-9]{2}:[0-9]{2})([Zz]|[+-][0-9]{2}:[0-9]{2})?)?", re.ASCII)
@@ -275,8 +274,8 @@ def _nth_words(mask: int) -> str:
     for bit in bits(mask):
         weekday, which = english.WEEKDAYS[(bit // 11 + 1) % 7], bit % 11
         if which <= 5:
-            parts.append(f"every {weekday}" if which == 0 else f"the {_ORDINALS[which]} {weekday}")
+            parts.append(f"every {weekday}" if which == 0 else f"the {english.ORDINALS[which]} {weekday}")
         else:
-            from_end = "" if which == 6 else f"{_ORDINALS[which - 5]} "
+            from_end = "" if which == 6 else f"{english.ORDINALS[which - 5]} "
             parts.append(f"the {from_end}last {weekday}")
     return english.listed(parts)

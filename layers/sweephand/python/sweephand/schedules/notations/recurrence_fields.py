@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial, reduce
+from operator import or_
 from typing import NamedTuple
 
 from sweephand.errors import InvalidRequest
@@ -109,9 +111,9 @@ def _schedule(value: object, unit: str) -> dict[str, int]:
         raise InvalidRequest(f"{path}.monthlyOccurrences", "goes without monthDays only")
     month_days = _month_days(lists.get("monthDays", []), f"{path}.monthDays")
     return {
-        "minutes": _numbers(lists.get("minutes", []), f"{path}.minutes", 59),
-        "hours": _numbers(lists.get("hours", []), f"{path}.hours", 23),
-        "week_days": _week_days(lists.get("weekDays", []), f"{path}.weekDays"),
+        "minutes": _mask(lists.get("minutes", []), f"{path}.minutes", partial(members.whole, least=0, most=59)),
+        "hours": _mask(lists.get("hours", []), f"{path}.hours", partial(members.whole, least=0, most=23)),
+        "week_days": _mask(lists.get("weekDays", []), f"{path}.weekDays", partial(members.named, names=MONDAY_FIRST)),
         "month_days": sum(1 << day for day in month_days if day > 0),
         "from_end": sum(1 << -day for day in month_days if day < 0),
         "nth": _nth(lists.get("monthlyOccurrences", []), f"{path}.monthlyOccurrences"),
@@ -129,18 +131,8 @@ def _list(value: object, path: str, most: int) -> list[object]:
     return value
 
 
-def _numbers(values: list[object], path: str, highest: int) -> int:
-    mask = 0
-    for n, each in enumerate(values):
-        mask |= 1 << members.whole(each, f"{path}[{n}]", 0, highest)
-    return mask
-
-
-def _week_days(values: list[object], path: str) -> int:
-    mask = 0
-    for n, each in enumerate(values):
-        mask |= 1 << members.named(each, f"{path}[{n}]", MONDAY_FIRST)
-    return mask
+def _mask(values: list[object], path: str, read: Callable[[object, str], int]) -> int:
+    return reduce(or_, (1 << read(each, f"{path}[{n}]") for n, each in enumerate(values)), 0)
 
 
 def _month_days(values: list[object], path: str) -> set[int]:

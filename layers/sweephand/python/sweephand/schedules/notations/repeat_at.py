@@ -10,8 +10,7 @@ from sweephand.schedules.grids.days import EachNth, OnDays
 from sweephand.schedules.grids.wallclock import OnWallClock, certain_gap
 from sweephand.schedules.notations.shapes import ON_THE_CLOCK, Beginning, Compiled, Facts, Rules, check_no_overflow
 from sweephand.schedules.text import english, members
-from sweephand.schedules.text.instants import Written
-from sweephand.schedules.zones.localtime import Gap, Overlap, Zone
+from sweephand.schedules.zones.localtime import Gap, Overlap
 
 with lazy():
     from sweephand.schedules.text import iso_dates, relative_dates
@@ -28,7 +27,7 @@ def read(value: object, rules: Rules, beginning: Beginning) -> Facts:  # noqa: A
     text = members.text(value, FIELD, EXPECTED, longest=members.LONGEST_WORDS)
     if iso_dates.looks_like_one(text):
         written = iso_dates.read(text, FIELD)
-        return _time_of(written, rules.zone)
+        return (written.wall if written.second is None else rules.zone.wall(written.second)) % DAY_S
     lead = len(text) - len(text.lstrip())
     found = relative_dates.time_at(text, lead, FIELD)
     if found is None or text[found.end :].strip():
@@ -48,8 +47,3 @@ def compile_(facts: Facts, rules: Rules) -> Compiled:
         summary=lambda: english.in_zone(rules.zone.name, english.clock_times(clock)),
         interval=lambda: certain_gap(series, DAY_S, clock.first),
     )
-
-
-def _time_of(written: Written, where: Zone) -> int:
-    """Returns the time of a date. With an offset it is the time of the clock in `where` at that instant."""
-    return (written.wall if written.second is None else where.wall(written.second)) % DAY_S

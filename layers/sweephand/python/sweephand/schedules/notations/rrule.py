@@ -109,7 +109,10 @@ def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
 
 def _read(lines: list[Line], rules: Rules, beginning: Beginning) -> Facts:
     rule, begin = _one("RRULE", lines), _one("DTSTART", lines)
-    also = {second for line in lines if line.name == "RDATE" for second in _named(line, rules)}
+    also: set[int] = set()
+    for line in lines:
+        for stamp in _stamps(line) if line.name == "RDATE" else ():  # of a period its beginning
+            also.update(_instants(stamp, line.zone or rules.zone, rules))
     facts: dict[str, Any] = {}
     clock = rules
     if rule is not None:
@@ -177,20 +180,19 @@ def compile_(facts: Facts, rules: Rules) -> Compiled:
         base = _on_clock(pattern(recur, int(facts["start"])), rules, int(facts["start"]))
         series = Window(base, int(facts["first"]), int(facts.get("last", LAST_SECOND)))
     if "also" in facts or "marked" in facts:
-        marks = tuple(_mark(*written) for written in facts.get("marked", ()))
+        marks = tuple(
+            (second, MovedBy(_MARKS[effect], wall_text(wall), effect, *where))
+            for second, wall, effect, *where in facts.get("marked", ())
+        )
         series = Also(series, tuple(int(second) for second in facts.get("also", ())), marks)
     if "except" in facts:
         spans = (span if isinstance(span, list) else (span, span) for span in facts["except"])
         series = Without(series, tuple((int(first), int(last)) for first, last in spans))
     return Compiled(
         series,
-        summary=partial(_summary, recur, facts, rules.zone.name),
+        summary=lambda: rrule_words.summary(recur, facts, rules.zone.name),
         interval=partial(_interval, base, series),
     )
-
-
-def _mark(second: int, wall: int, effect: str, where: str | None = None) -> tuple[int, MovedBy]:
-    return second, MovedBy(_MARKS[effect], wall_text(wall), effect, where)
 
 
 def _on_clock(made: Pattern, rules: Rules, start: int) -> OnWallClock:
@@ -214,10 +216,6 @@ def _interval(base: OnWallClock | Never, series: Series) -> int:
         before, following = series.until(second - 1), series.after(second)
         shortest = min([shortest, *(abs(second - near) for near in (before, following) if near is not None)])
     return shortest
-
-
-def _summary(recur: Recur | None, facts: Facts, where: str) -> str:
-    return rrule_words.dates(facts) if recur is None else rrule_words.sentence(recur, facts, where)
 
 
 # ---- Lines -----------------------------------------------------------------------------------------------------------
@@ -322,12 +320,6 @@ def _stamps(line: Line) -> Iterator[Stamp]:
     for text in line.value.split(","):
         yield _stamp(line.name, text.partition("/")[0] if line.name == "RDATE" else text, position)
         position += len(text) + 1
-
-
-def _named(line: Line, rules: Rules) -> Iterator[int]:
-    """Yields the instants of an RDATE, those of periods their beginnings."""
-    for stamp in _stamps(line):
-        yield from _instants(stamp, line.zone or rules.zone, rules)
 
 
 def _instants(stamp: Stamp, where: Zone, rules: Rules) -> Sequence[int]:

@@ -14,8 +14,10 @@ from sweephand.schedules.zones.localtime import instant_text, wall_text
 _UNITS = ("second", "minute", "hour", "day", "week", "month", "year")
 
 
-def sentence(recur: Recur, facts: Any, zone: str) -> str:
-    """Returns "every 2 weeks on Monday and Friday at 09:00, Europe/Berlin, 10 times"."""
+def summary(recur: Recur | None, facts: Any, zone: str) -> str:
+    """Returns "every 2 weeks on Monday and Friday at 09:00, Europe/Berlin, 10 times"; without a rule, its dates."""
+    if recur is None:
+        return _dates(facts)
     unit, start = _UNITS[recur.frequency], int(facts["start"])
     parts = [f"every {unit}" if recur.interval == 1 else f"every {recur.interval:,} {unit}s"]
     parts += _days(recur, start)
@@ -35,7 +37,7 @@ def sentence(recur: Recur, facts: Any, zone: str) -> str:
     return said + _exceptions(facts)
 
 
-def dates(facts: Any) -> str:
+def _dates(facts: Any) -> str:
     """Describes dates without a rule: "at 3 dates, the first 2027-01-01T09:00:00Z, the last 2027-01-31T09:00:00Z"."""
     first, last = facts["also"][0], facts["also"][-1]
     said = f"at {instant_text(first)}"

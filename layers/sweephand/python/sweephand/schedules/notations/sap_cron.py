@@ -153,7 +153,7 @@ def parse(text: str) -> Parsed:
     (year_at, year), (month_at, month), (day_at, day), (weekday_at, weekday), *clock = words
     years = ALL_YEARS if year == "*" else _YEAR.mask(year, year_at) >> FIRST_YEAR
     months = _MONTH.mask(month, month_at)
-    dates, weekdays = _DAY.spans(day, day_at), _weekdays(weekday, weekday_at)
+    dates, weekdays = _DAY.spans(day, day_at), [_weekday(item, at) for at, item in _items(weekday, weekday_at)]
     hours, minutes, seconds = (
         field.mask(word, at) for field, (at, word) in zip((_HOUR, _MINUTE, _SECOND), clock, strict=True)
     )
@@ -198,10 +198,6 @@ def _whole(found: re.Match[str], field: Field, at: int) -> Span:
     if first > field.high:
         raise _refused(field.name, f"{shown(found[1])} divides none of {field.low}..{field.high}", at + 2)
     return Span(first, field.high, width)
-
-
-def _weekdays(text: str, position: int) -> list[Span | Nth]:
-    return [_weekday(item, at) for at, item in _items(text, position)]
 
 
 def _weekday(item: str, at: int) -> Span | Nth:

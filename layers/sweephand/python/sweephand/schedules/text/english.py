@@ -19,6 +19,7 @@ MONTHS = tuple(
     "January February March April May June July August September October November December".split()  # noqa: SIM905
 )
 WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
+ORDINALS = ("", "first", "second", "third", "fourth", "fifth")
 _MOST_TIMES = 6
 _LACKING = {
     MonthOverflow.SKIP: "; a month without such a day has none",
@@ -87,12 +88,19 @@ def _hours(hours: Sequence[int]) -> str:
 
 def dates(mask: int) -> str:
     """Returns "on day 1 and 15 of the month"; "" for all of them."""
-    return "" if _full(mask, 1, 31) else _dates(bits(mask))
+    if _full(mask, 1, 31):
+        return ""
+    days = bits(mask)
+    steps = {later - day for day, later in pairwise(days)}
+    if len(days) > 3 and len(steps) == 1 and steps != {1} and days[-1] + max(steps) > 31:
+        return f"on every {ordinal(steps.pop())} day of the month from day {days[0]}"
+    return f"on day {_spans(days)} of the month"
 
 
 def weekdays(mask: int, last: str = "and") -> str:
     """Returns "on Monday to Friday"; "" for all of them. Bit 0 is Sunday. last: before the last of several."""
-    return "" if _full(mask, 0, 6) else f"on {_weekdays(mask, last)}"
+    monday_first = (mask >> 1) | (mask & 1) << 6  # so that a weekend is one span
+    return "" if _full(mask, 0, 6) else f"on {_named(bits(monday_first), (*WEEKDAYS[1:], WEEKDAYS[0]), 0, last)}"
 
 
 def months(mask: int) -> str:
@@ -142,19 +150,6 @@ def day_fields(fields: DayFields) -> str:
     if fields.either:
         return ""  # one of the two lists names every day, and either is enough
     return by_date or by_weekday
-
-
-def _dates(days: Sequence[int]) -> str:
-    steps = {later - day for day, later in pairwise(days)}
-    if len(days) > 3 and len(steps) == 1 and steps != {1} and days[-1] + max(steps) > 31:
-        return f"on every {ordinal(steps.pop())} day of the month from day {days[0]}"
-    return f"on day {_spans(days)} of the month"
-
-
-def _weekdays(mask: int, last: str) -> str:
-    """Returns weekdays from Monday on, so that a weekend is one span: "Saturday and Sunday"."""
-    monday_first = (mask >> 1) | (mask & 1) << 6
-    return _named(bits(monday_first), (*WEEKDAYS[1:], WEEKDAYS[0]), 0, last)
 
 
 def _named(numbers: Sequence[int], names: Sequence[str], base: int, last: str = "and") -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sweephand.errors import InvalidRequest
 from sweephand.schedules.text import members
+from sweephand.schedules.zones import localtime
 from sweephand.schedules.zones.localtime import (
     FIRST_SECOND,
     LAST_SECOND,
@@ -18,7 +19,6 @@ from sweephand.schedules.zones.localtime import (
     instant_text,
     to_instant,
     wall_text,
-    zone,
 )
 
 if TYPE_CHECKING:
@@ -79,12 +79,8 @@ def parse_instant(value: object, field: str, zone: ZoneInfo | None = None) -> da
     zone: whose wall time a text without an offset is (UTC if None). Raises InvalidRequest for any other value, for
     years outside 1970..2199, and for a wall time that `zone` does not have or has twice, naming both instants.
     """
-    where = _zone_of(zone)
+    where = localtime.zone("UTC" if zone is None else zone.key)
     return to_instant(resolve(read(value, field), field, where))
-
-
-def _zone_of(info: ZoneInfo | None) -> Zone:
-    return zone("UTC" if info is None else info.key)
 
 
 def read(value: object, field: str) -> Written:

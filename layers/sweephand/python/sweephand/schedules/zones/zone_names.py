@@ -136,7 +136,9 @@ def suggestion(text: str) -> str | None:
     found = _OFFSET.fullmatch(bare)
     if found:
         return _offset(found[1], int(found[2]), int(found[3] or 0))
-    meant = _windows().get(bare.lower()) or _LETTERS.get(bare.upper()) or _near(bare)
+    windows = dict(line.split("=") for line in WINDOWS.splitlines())
+    lower = {name.lower(): zone for name, zone in windows.items()}
+    meant = lower.get(bare.lower()) or _LETTERS.get(bare.upper()) or _near(bare)
     return f'did you mean "{meant}"?' if meant else None
 
 
@@ -149,11 +151,6 @@ def _offset(sign: str, hours: int, minutes: int) -> str | None:
         return None
     written = f'write "{name}" for this offset all year (its sign is reversed)'
     return f"an offset is not a time zone; name the place, or {written}"
-
-
-def _windows() -> dict[str, str]:
-    pairs = (line.split("=") for line in WINDOWS.splitlines())
-    return {name.lower(): zone for name, zone in pairs}
 
 
 def _near(text: str) -> str | None:
