@@ -299,7 +299,7 @@ class Rolled(ByCalendars):
 
     def _at(self, wall: int) -> int:
         piece = self.zone.piece(wall - _NEAR)
-        if wall + _NEAR < self.zone.end(piece):
+        if wall + _NEAR < self.zone.ends[piece]:
             return wall - self.zone.offsets[piece]
         found = self.zone.instants(wall)
         return found[0] if found else self.zone.around_gap(wall)[0]
@@ -307,7 +307,7 @@ class Rolled(ByCalendars):
     def _end(self, wall: int) -> int:
         """Returns the first second after all at which the clock reads less than `wall`."""
         piece = self.zone.piece(wall - _NEAR)
-        if wall + _NEAR < self.zone.end(piece):
+        if wall + _NEAR < self.zone.ends[piece]:
             return wall - self.zone.offsets[piece]
         found = self.zone.instants(wall - 1)
         return found[-1] + 1 if found else self.zone.around_gap(wall - 1)[0]
@@ -315,7 +315,7 @@ class Rolled(ByCalendars):
     def _behind(self, wall: int) -> int:
         """Returns the same for all that the rule has before `wall`: times in a gap come up to its length later."""
         piece = self.zone.piece(wall - _NEAR)
-        if wall + _NEAR < self.zone.end(piece):
+        if wall + _NEAR < self.zone.ends[piece]:
             return wall - self.zone.offsets[piece]
         end = self._end(wall)
         piece = self.zone.piece(end)

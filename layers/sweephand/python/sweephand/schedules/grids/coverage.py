@@ -105,7 +105,7 @@ class On:
         piece = self.zone.piece(second)
         while True:
             spend(2)
-            offset, end = offsets[piece], self.zone.end(piece)
+            offset, end = offsets[piece], self.zone.ends[piece]
             wall = self.walls.find(second + offset, covered, step)
             found = None if wall is None else wall - offset
             if found is not None and starts[piece] <= found < end:
@@ -120,7 +120,7 @@ class On:
             if found is not None and not near:
                 far = self.zone.piece(found - step * _NEAR)
                 piece = max(piece, far) if step > 0 else min(piece, far)
-            second = starts[piece] if step > 0 else self.zone.end(piece) - 1
+            second = starts[piece] if step > 0 else self.zone.ends[piece] - 1
 
 
 @dataclass(frozen=True, slots=True)

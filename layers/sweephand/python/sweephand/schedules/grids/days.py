@@ -181,11 +181,8 @@ class OfMonths(OfPeriods):
     def ever(self) -> bool:
         """Returns whether any day is in the set. Looks at each year at most; a month is one of 28 kinds."""
         possible = [month for month in range(1, 13) if self.months >> month & 1 and self._possible(month)]
-        return any(
-            self.years >> year - FIRST_YEAR & 1
-            and any(self._in_turn(year, month) and self.days_of(year, month) for month in possible)
-            for year in range(FIRST_YEAR + 1, LAST_YEAR)
-        )
+        years = range(FIRST_YEAR + 1, LAST_YEAR)
+        return any(self.mask(year * 12 + month - 1) for year in years for month in possible)
 
     def period(self, day: int) -> int:
         on = date.fromordinal(day + EPOCH_DAY)
@@ -202,11 +199,13 @@ class OfMonths(OfPeriods):
         year, month = divmod(period, 12)
         left = self.months >> month + 2 if way > 0 else self.months & (2 << month) - 1
         if left:
-            return year * 12 + (month + 1 + lowest(left) if way > 0 else left.bit_length() - 2)
-        following = year_beside(self.years, year, way)
-        if following is None:
+            return period + (left & -left).bit_length() if way > 0 else year * 12 + left.bit_length() - 2
+        years = self.years >> year + 1 - FIRST_YEAR if way > 0 else self.years & (1 << year - FIRST_YEAR) - 1
+        if not years:
             return None
-        return following * 12 + (lowest(self.months) if way > 0 else self.months.bit_length() - 1) - 1
+        if way > 0:
+            return (year + (years & -years).bit_length()) * 12 + (self.months & -self.months).bit_length() - 2
+        return (years.bit_length() - 1 + FIRST_YEAR) * 12 + self.months.bit_length() - 2
 
     def visited(self) -> int:
         """Returns the months among `months` whose turn ever comes."""
@@ -214,19 +213,13 @@ class OfMonths(OfPeriods):
 
     def days_of(self, year: int, month: int) -> int:
         """Returns the mask of a month's days, whether the month is chosen or not."""
-        return self.table[self._kind(year, month)]
+        first = (date(year, month, 1).toordinal() - 1) % 7
+        return self.table[(month_length(year, month) - 28) * 7 + first]
 
     def has_month(self, year: int, month: int) -> bool:
         """Returns whether a month is chosen, and has its turn."""
         chosen = self.months >> month & 1 and self.years >> year - FIRST_YEAR & 1
-        return bool(chosen) and self._in_turn(year, month)
-
-    def _kind(self, year: int, month: int) -> int:
-        first = (date(year, month, 1).toordinal() - 1) % 7
-        return (month_length(year, month) - 28) * 7 + first
-
-    def _in_turn(self, year: int, month: int) -> bool:
-        return self.every == 1 or (year * 12 + month - 1 - self.anchor) % self.every == 0
+        return bool(chosen) and (self.every == 1 or (year * 12 + month - 1 - self.anchor) % self.every == 0)
 
     def _possible(self, month: int) -> bool:
         lengths = (28, 29) if month == 2 else (month_length(2001, month),)
@@ -392,11 +385,3 @@ class OnDays(Series):
 def _least_distance(mask: int) -> int:
     """Returns the smallest distance between two bits."""
     return min((later - number for number, later in pairwise(bits(mask))), default=_HORIZON)
-
-
-def year_beside(years: int, year: int, way: int) -> int | None:
-    """Returns the next year (way -1: the one before) of a mask whose bit n is the year 1969 + n."""
-    left = years >> year + 1 - FIRST_YEAR if way > 0 else years & (1 << year - FIRST_YEAR) - 1
-    if not left:
-        return None
-    return year + 1 + lowest(left) if way > 0 else left.bit_length() - 1 + FIRST_YEAR

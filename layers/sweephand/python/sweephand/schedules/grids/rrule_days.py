@@ -20,7 +20,6 @@ from sweephand.schedules.grids.days import (
     LAST_YEAR,
     Days,
     OfPeriods,
-    year_beside,
 )
 from sweephand.values import value
 
@@ -160,7 +159,10 @@ class OfYears(OfPeriods):
         return _eve(period) - EPOCH_DAY
 
     def beside(self, period: int, way: int) -> int | None:
-        return year_beside(self.years, period, way)
+        left = self.years >> period + 1 - FIRST_YEAR if way > 0 else self.years & (1 << period - FIRST_YEAR) - 1
+        if not left:
+            return None
+        return period + (left & -left).bit_length() if way > 0 else left.bit_length() - 1 + FIRST_YEAR
 
     def mask(self, year: int) -> int:
         if not self.years >> year - FIRST_YEAR & 1:

@@ -68,7 +68,7 @@ class OnWallClock(Series):
                 return None
             # No wall time before `wall` matches, so pieces before it are skipped; but close to its end the next
             # piece may repeat earlier wall times.
-            if self.zone.end(piece) - second > _NEAR:
+            if self.zone.ends[piece] - second > _NEAR:
                 if wall is None:
                     return None
                 following = max(following, self.zone.piece(wall - offset - _NEAR))
@@ -129,7 +129,7 @@ class OnWallClock(Series):
             before = self.zone.offsets[piece - 1]
             missing = second + before if self.gap is Gap.SHIFT else self._first_in_gap(start + before)
             return None if missing is None else MovedBy("dstGap", wall_text(missing), "moved")
-        again = self.zone.end(piece)
+        again = self.zone.ends[piece]
         back = self.zone.jump(piece + 1) if piece + 1 < len(self.zone.starts) else 0
         if (jump < 0 and second < start - jump) or (back < 0 and second >= again + back):
             return MovedBy("dstOverlap", wall_text(wall), "doubled" if self.overlap is Overlap.BOTH else "once")
@@ -175,7 +175,7 @@ class OnWallClock(Series):
     def bounds(self, piece: int) -> tuple[int, int]:
         """Returns (first, end) of the seconds of a piece that count: without the copy that the overlap rule drops."""
         zone = self.zone
-        begin, end = zone.starts[piece], zone.end(piece)
+        begin, end = zone.starts[piece], zone.ends[piece]
         if self.overlap is Overlap.FIRST:
             begin -= min(0, zone.jump(piece))
         elif self.overlap is Overlap.SECOND and piece + 1 < len(zone.starts):

@@ -39,7 +39,6 @@ SCHEMA = json_schema.text(
     description="SAP's seven fields: year, month, day, weekday, hour, minute, second.",
 )
 EXPECTED = 'seven fields "Year Month Day DayOfWeek Hour Minute Second", such as "* * * mon:fri 2 30 0"'
-_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _WORD = re.compile(r"[^ \t]+")
 _NUMBERS = re.compile(r"\*(?:/([0-9]+))?|(-?[0-9]+)(?::(-?[0-9]+)(?:/([0-9]+))?)?", re.ASCII)
 _NAMES = re.compile(r"\*(?:/([0-9]+))?|([a-z]{3})(?::([a-z]{3})(?:/([0-9]+))?)?", re.ASCII | re.IGNORECASE)
@@ -64,16 +63,21 @@ class Nth(NamedTuple):
 
 
 class Field(NamedTuple):
-    """A field of numbers: low to high. below: its numbers may also stand below 0, as in SAP's Day."""
+    """A field: numbers from low to high, or names that stand for them. below: numbers below 0 too, as in SAP's Day."""
 
     name: str
     low: int
     high: int
     below: bool = False
+    names: tuple[str, ...] = ()
+
+    @property
+    def least(self) -> int:
+        return -self.high if self.below else self.low
 
     def spans(self, text: str, position: int) -> list[Span]:
         """Reads each item of the list. Raises InvalidRequest with the position of a wrong item."""
-        return [self._span(item, at) for at, item in _items(text, position)]
+        return [self.span(item, at) for at, item in _items(text, position)]
 
     def mask(self, text: str, position: int) -> int:
         """Returns bit n for value n."""
@@ -83,33 +87,39 @@ class Field(NamedTuple):
             mask |= numbers
         return mask
 
-    def _span(self, item: str, at: int) -> Span:
-        found = _NUMBERS.fullmatch(item)
+    def span(self, item: str, at: int) -> Span:
+        found = (_NAMES if self.names else _NUMBERS).fullmatch(item)
         if found is None:
-            least = -self.high if self.below else self.low
-            raise _refused(self.name, f"expected *, */n, a number from {least} to {self.high}, a:b or a:b/n", at)
+            numbers = f"a number from {self.least} to {self.high}, a:b or a:b/n"
+            names = f"one of {', '.join(self.names)}, a:b, a:b/n or n.weekday such as -1.sun"
+            raise _refused(self.name, f"expected *, */n, {names if self.names else numbers}", at)
         if found[2] is None:
             return _whole(found, self, at)
-        first = self._value(found[2], at + found.start(2))
+        first = self.value(found[2], at + found.start(2))
         if found[3] is None:
             return Span(first, first)
-        last = self._value(found[3], at + found.start(3))
+        last = self.value(found[3], at + found.start(3))
+        last += 7 if self.names and last < first else 0  # sat:mon
         if not any(resolved(first, length) <= resolved(last, length) for length in _LENGTHS):
             raise _refused(self.name, f"the range {shown(item)} runs backwards", at)
         return Span(first, last, _step(self.name, found[4], at + found.start(4)))
 
-    def _value(self, digits: str, at: int) -> int:
-        value = int(digits)
+    def value(self, text: str, at: int) -> int:
+        """Returns a number, or that of a name in any case."""
+        if self.names:
+            if text.lower() not in self.names:
+                raise _refused(self.name, f"{text} is none of {', '.join(self.names)}", at)
+            return self.names.index(text.lower()) + 1
+        value = int(text)
         if self.below and value == 0:
             raise _refused(self.name, "there is no day 0", at)
-        least = -self.high if self.below else self.low
-        if not least <= value <= self.high:
-            raise _refused(self.name, f"{shown(digits)} is outside {least}..{self.high}", at)
+        if not self.least <= value <= self.high:
+            raise _refused(self.name, f"{shown(text)} is outside {self.least}..{self.high}", at)
         return value
 
 
 _YEAR, _MONTH, _DAY = Field("year", 1970, 2199), Field("month", 1, 12), Field("day", 1, 31, below=True)
-_WEEKDAY = Field("dayOfWeek", 1, 7)
+_WEEKDAY = Field("dayOfWeek", 1, 7, names=("mon", "tue", "wed", "thu", "fri", "sat", "sun"))
 _HOUR, _MINUTE, _SECOND = Field("hour", 0, 23), Field("minute", 0, 59), Field("second", 0, 59)
 
 
@@ -202,29 +212,12 @@ def _whole(found: re.Match[str], field: Field, at: int) -> Span:
 
 def _weekday(item: str, at: int) -> Span | Nth:
     nth = _NTH.fullmatch(item)
-    if nth is not None:
-        which = int(nth[1])
-        if not 1 <= abs(which) <= 5:
-            raise _refused(_WEEKDAY.name, f"{shown(nth[1])}. is outside -5..-1 and 1..5", at)
-        return Nth(which, _number(nth[2], at + nth.start(2)))
-    found = _NAMES.fullmatch(item)
-    if found is None:
-        expected = f"expected *, */n, one of {', '.join(_WEEKDAYS)}, a:b, a:b/n or n.weekday such as -1.sun"
-        raise _refused(_WEEKDAY.name, expected, at)
-    if found[2] is None:
-        return _whole(found, _WEEKDAY, at)
-    first = _number(found[2], at)
-    if found[3] is None:
-        return Span(first, first)
-    last = _number(found[3], at + found.start(3))
-    width = _step(_WEEKDAY.name, found[4], at + found.start(4))
-    return Span(first, last if last >= first else last + 7, width)
-
-
-def _number(name: str, at: int) -> int:
-    if name.lower() not in _WEEKDAYS:
-        raise _refused(_WEEKDAY.name, f"{name} is none of {', '.join(_WEEKDAYS)}", at)
-    return _WEEKDAYS.index(name.lower()) + 1
+    if nth is None:
+        return _WEEKDAY.span(item, at)
+    which = int(nth[1])
+    if not 1 <= abs(which) <= 5:
+        raise _refused(_WEEKDAY.name, f"{shown(nth[1])}. is outside -5..-1 and 1..5", at)
+    return Nth(which, _WEEKDAY.value(nth[2], at + nth.start(2)))
 
 
 def _of_dates(spans: list[Span], length: int) -> int:

@@ -55,7 +55,7 @@ def times(hour_mask: int, minute_mask: int) -> str:
     elif minute_step and minutes[0] == 0:
         often, each_hour = f"every {minute_step} minutes", ""
     else:
-        often, each_hour = f"at minute{'' if len(minutes) == 1 else 's'} {_spans(minutes)}", " of every hour"
+        often, each_hour = f"at minute{'' if len(minutes) == 1 else 's'} {numbers(minutes)}", " of every hour"
     if hour_step == 1:
         return often + each_hour
     if hour_step:
@@ -72,10 +72,10 @@ def clock_times(clock: Clock) -> str:
         found = [f"{hour:02d}:{minute:02d}:{each:02d}" for hour in hours for minute in minutes for each in seconds]
         return f"at {listed(found)}"
     step = _step(seconds, 60) if seconds[0] == 0 else 0
-    often = f"at second{'' if len(seconds) == 1 else 's'} {_spans(seconds)}"
+    often = f"at second{'' if len(seconds) == 1 else 's'} {numbers(seconds)}"
     if step:
         often = "every second" if step == 1 else f"every {step} seconds"
-    of_minutes = f" of minute{'' if len(minutes) == 1 else 's'} {_spans(minutes)}" if len(minutes) < 60 else ""
+    of_minutes = f" of minute{'' if len(minutes) == 1 else 's'} {numbers(minutes)}" if len(minutes) < 60 else ""
     if not step and not of_minutes:
         of_minutes = " of every minute"
     return often + of_minutes + (f" {_hours(hours)}" if len(hours) < 24 else "")
@@ -83,7 +83,7 @@ def clock_times(clock: Clock) -> str:
 
 def _hours(hours: Sequence[int]) -> str:
     (low, high), *others = _runs(hours)
-    return f"in the hours {_spans(hours)}" if others else f"from {low:02d}:00 to {high:02d}:59"
+    return f"in the hours {numbers(hours)}" if others else f"from {low:02d}:00 to {high:02d}:59"
 
 
 def dates(mask: int) -> str:
@@ -94,7 +94,7 @@ def dates(mask: int) -> str:
     steps = {later - day for day, later in pairwise(days)}
     if len(days) > 3 and len(steps) == 1 and steps != {1} and days[-1] + max(steps) > 31:
         return f"on every {ordinal(steps.pop())} day of the month from day {days[0]}"
-    return f"on day {_spans(days)} of the month"
+    return f"on day {numbers(days)} of the month"
 
 
 def weekdays(mask: int, last: str = "and") -> str:
@@ -133,12 +133,7 @@ def years(mask: int) -> str:
     steps = {later - year for year, later in pairwise(found)}
     if len(found) > 3 and len(steps) == 1 and steps != {1}:
         return f"in every {ordinal(steps.pop())} year from {found[0]} to {found[-1]}"
-    return f"in {_spans(found)}"
-
-
-def numbers(values: Sequence[int]) -> str:
-    """Returns numbers in order: "5, 7 to 9 and 40"."""
-    return _spans(values)
+    return f"in {numbers(found)}"
 
 
 def day_fields(fields: DayFields) -> str:
@@ -162,9 +157,10 @@ def _named(numbers: Sequence[int], names: Sequence[str], base: int, last: str = 
     return listed(parts, last)
 
 
-def _spans(numbers: Sequence[int]) -> str:
+def numbers(values: Sequence[int]) -> str:
+    """Returns numbers in order: "5, 7 to 9 and 40"."""
     parts = []
-    for low, high in _runs(numbers):
+    for low, high in _runs(values):
         parts.extend([f"{low} to {high}"] if high > low + 1 else [str(number) for number in sorted({low, high})])
     return listed(parts)
 

@@ -87,10 +87,6 @@ class Zone:
         """Returns the index of the piece that holds the instant."""
         return bisect_right(self.starts, second) - 1
 
-    def end(self, piece: int) -> int:
-        """Returns the first second after the piece."""
-        return self.ends[piece]
-
     def jump(self, piece: int) -> int:
         """Returns how far the clock jumps at the piece's start: > 0 a gap, < 0 an overlap, 0 for the first piece."""
         return self.offsets[piece] - self.offsets[piece - 1] if piece else 0
@@ -102,7 +98,7 @@ class Zone:
         """Returns the seconds at which the clock reads `wall`: none in a gap, two (rising) in an overlap, else one."""
         near = range(self.piece(wall - 2 * 86_400), self.piece(wall + 2 * 86_400) + 1)
         found = ((wall - self.offsets[piece], piece) for piece in near)
-        return tuple(second for second, piece in found if self.starts[piece] <= second < self.end(piece))
+        return tuple(second for second, piece in found if self.starts[piece] <= second < self.ends[piece])
 
     def around_gap(self, wall: int) -> tuple[int, int]:
         """Returns (next valid instant, shifted instant) for a wall time in a gap. Raises ValueError for any other."""
