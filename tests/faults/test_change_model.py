@@ -25,7 +25,8 @@ from sweephand.domain.occurrences import series, upcoming
 from sweephand.domain.run import Kind, Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.flow.jobs.lookup import Planned
-from sweephand.schedules.timing import between, load
+from sweephand.schedules.rule import between
+from sweephand.schedules.timing import load
 from sweephand.store.jobs import jobs
 from tests.faults.at_calls import Faults, surviving
 from tests.faults.playing import play

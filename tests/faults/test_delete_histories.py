@@ -22,7 +22,8 @@ from sweephand.domain.schedule import Lane, Schedule
 from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.jobs.requested import Wish
-from sweephand.schedules.timing import between, load
+from sweephand.schedules.rule import between
+from sweephand.schedules.timing import load
 from tests.support.endpoint import BUSY, OK
 from tests.support.sources import START
 from tests.support.stage import TENANT, Stage, stage

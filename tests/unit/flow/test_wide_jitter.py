@@ -7,7 +7,8 @@ from datetime import timedelta
 from sweephand.domain.occurrences import upcoming
 from sweephand.domain.run import State
 from sweephand.domain.schedule import ScheduleState
-from sweephand.schedules.timing import between, load
+from sweephand.schedules.rule import between
+from sweephand.schedules.timing import load
 from tests.support.sources import START
 from tests.support.stage import Stage
 

@@ -8,7 +8,8 @@ from itertools import pairwise
 import pytest
 
 from sweephand.schedules.explain.explain import dropped, preview
-from sweephand.schedules.timing import Timing, between, parse
+from sweephand.schedules.rule import between
+from sweephand.schedules.timing import Timing, parse
 from tests.unit.schedules.given import parse_acting
 from tests.unit.schedules.oracle import walk, zone_info
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from sweephand.errors import InvalidRequest
 from sweephand.schedules.grids.days import OfMonths
 from sweephand.schedules.notations.cron import parse as parse_text
-from sweephand.schedules.timing import Timing, between, parse
+from sweephand.schedules.rule import between
+from sweephand.schedules.timing import Timing, parse
 from sweephand.schedules.zones.localtime import LAST_SECOND, to_instant, zone
 from tests.support.examples import examples
 from tests.unit.schedules import given as some

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from sweephand.errors import InvalidRequest
 from sweephand.schedules.explain.preview_warnings import cautions
-from sweephand.schedules.timing import between, load, parse
+from sweephand.schedules.rule import between
+from sweephand.schedules.timing import load, parse
 from sweephand.schedules.zones.localtime import to_instant
 
 NOW = datetime(2027, 1, 1, tzinfo=UTC)

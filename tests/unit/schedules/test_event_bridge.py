@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sweephand.errors import InvalidRequest
-from sweephand.schedules.timing import between, parse
+from sweephand.schedules.rule import between
+from sweephand.schedules.timing import parse
 from tests.unit.schedules import given as some
 from tests.unit.schedules.oracle import MONTHS, WEEKDAYS, numbers
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from sweephand.errors import InvalidRequest
 from sweephand.schedules.grids.months import Months
-from sweephand.schedules.timing import Timing, between, count_between, load, parse
+from sweephand.schedules.rule import between, count_between
+from sweephand.schedules.timing import Timing, load, parse
 from sweephand.schedules.zones.localtime import LAST_SECOND, MonthOverflow, to_instant
 
 NOW = datetime(2026, 3, 7, 12, 0, 0, 1, tzinfo=UTC)

@@ -14,7 +14,8 @@ import pytest
 from croniter import croniter
 from cronsim import CronSim
 
-from sweephand.schedules.timing import between, parse
+from sweephand.schedules.rule import between
+from sweephand.schedules.timing import parse
 from tests.unit.schedules.given import parse_acting
 from tests.unit.schedules.oracle import zone_info
 

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sweephand.errors import InvalidRequest
+from sweephand.schedules.rule import between
 from sweephand.schedules.text.instants import parse_instant
-from sweephand.schedules.timing import between, load, parse
+from sweephand.schedules.timing import load, parse
 from sweephand.schedules.zones.localtime import LAST_SECOND, to_instant
 from tests.unit.schedules import given as some
 from tests.unit.schedules.oracle import zone_info

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from sweephand.errors import InvalidRequest
 from sweephand.schedules.explain.explain_instant import explain
 from sweephand.schedules.explain.preview_warnings import cautions
-from sweephand.schedules.timing import Timing, between, counted_from, parse
+from sweephand.schedules.rule import between
+from sweephand.schedules.timing import Timing, counted_from, parse
 from sweephand.schedules.zones.localtime import LAST_SECOND, to_instant
 from tests.support.examples import examples
 from tests.unit.schedules import given as some

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sweephand.errors import InvalidRequest
-from sweephand.schedules.timing import between, counted_from, load, parse
+from sweephand.schedules.rule import between
+from sweephand.schedules.timing import counted_from, load, parse
 from sweephand.schedules.zones.localtime import LAST_SECOND, to_instant
 from tests.unit.schedules import given as some
 

@@ -19,9 +19,9 @@ from sweephand.errors import InvalidRequest
 from sweephand.schedules.explain.explain import Dropped, dropped, preview
 from sweephand.schedules.explain.explain_instant import explain, explain_written
 from sweephand.schedules.explain.preview_warnings import cautions
-from sweephand.schedules.rule import MovedBy
+from sweephand.schedules.rule import MovedBy, between
 from sweephand.schedules.text.instants import read
-from sweephand.schedules.timing import Timing, between, load, parse
+from sweephand.schedules.timing import Timing, load, parse
 from sweephand.schedules.zones.localtime import LAST_SECOND, to_instant
 from tests.unit.schedules import given as some
 from tests.unit.schedules.given_rrule import SHORT, WEEKDAYS, rules, starts

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from sweephand.errors import InvalidRequest
 from sweephand.schedules.notations.sap_cron import parse as parse_text
-from sweephand.schedules.timing import Timing, between, parse
+from sweephand.schedules.rule import between
+from sweephand.schedules.timing import Timing, parse
 from sweephand.schedules.zones.localtime import LAST_SECOND, to_instant
 from tests.support.examples import examples
 from tests.unit.schedules import given as some

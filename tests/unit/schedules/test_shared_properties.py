@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from sweephand.errors import InvalidRequest
 from sweephand.schedules.explain.explain import preview
 from sweephand.schedules.notations import NOTATIONS
-from sweephand.schedules.timing import Timing, between, count_between, load
+from sweephand.schedules.rule import between, count_between
+from sweephand.schedules.timing import Timing, load
 from sweephand.schedules.zones.localtime import LAST_SECOND, to_instant
 from tests.unit.schedules import given as some
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from sweephand.errors import InvalidRequest
 from sweephand.schedules import timing as module
 from sweephand.schedules.notations import NOTATIONS
-from sweephand.schedules.timing import TIMING_MEMBERS, between, load, parse
+from sweephand.schedules.rule import between
+from sweephand.schedules.timing import TIMING_MEMBERS, load, parse
 from sweephand.schedules.zones.localtime import LAST_SECOND, to_instant
 from tests.unit.json_values import ANY_JSON
 from tests.unit.schedules import given as some

@@ -18,8 +18,8 @@ from sweephand.errors import InvalidRequest
 from sweephand.schedules.calendars import calendar_content, calendars
 from sweephand.schedules.explain import gaps, preview_warnings
 from sweephand.schedules.explain.explain import left_out, preview
-from sweephand.schedules.rule import MOST, Undecided, left, limited, spend
-from sweephand.schedules.timing import Timing, count_between, parse, with_calendars
+from sweephand.schedules.rule import MOST, Undecided, count_between, left, limited, spend
+from sweephand.schedules.timing import Timing, parse, with_calendars
 from sweephand.schedules.zones.localtime import to_second
 from tests.support.examples import examples
 

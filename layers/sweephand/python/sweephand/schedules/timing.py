@@ -19,12 +19,9 @@ from sweephand.schedules.rule import (
     REASON,
     Jittered,
     Never,
-    Rule,
     Series,
     Undecided,
     Window,
-    between,
-    count_between,
     limited,
 )
 from sweephand.schedules.text import members
@@ -53,20 +50,6 @@ with lazy():
     from sweephand.schedules.calendars import calendar_uses
     from sweephand.schedules.grids import weeks
     from sweephand.schedules.text import instants
-
-__all__ = [
-    "TIMING_MEMBERS",
-    "Rule",
-    "Timing",
-    "between",
-    "count_between",
-    "counted_from",
-    "load",
-    "load_or_never",
-    "parse",
-    "with_calendars",
-    "with_count",
-]
 
 TIMING_MEMBERS = frozenset(
     {
@@ -398,12 +381,7 @@ def _zone_member(fields: Mapping[str, object], notation: str) -> Zone:
         given = zone_named(notation, fields[notation])
     if given is None:
         return zone(_UTC)
-    name = members.text(given, "timezone", 'an IANA zone such as "Europe/Berlin"')
-    try:
-        return zone(name)
-    except KeyError:
-        known = f'expected an IANA zone such as "Europe/Berlin" (data {IANA_VERSION})'
-        raise InvalidRequest("timezone", known, position=0) from None
+    return instants.read_zone(given)
 
 
 def _choice_member(fields: Mapping[str, object], name: str, choices: type[members.Choice]) -> members.Choice | None:

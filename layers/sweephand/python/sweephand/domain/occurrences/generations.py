@@ -14,7 +14,8 @@ from datetime import datetime, timedelta
 from sweephand.domain.instants import from_s
 from sweephand.domain.occurrences import series
 from sweephand.domain.schedule import Schedule, ScheduleState
-from sweephand.schedules.timing import Timing, between, load_or_never
+from sweephand.schedules.rule import between
+from sweephand.schedules.timing import Timing, load_or_never
 
 SECOND = timedelta(seconds=1)
 

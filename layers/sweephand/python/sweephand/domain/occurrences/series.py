@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sweephand.domain.occurrences.lateness import FRESH
-from sweephand.schedules.rule import Undecided
-from sweephand.schedules.timing import Timing, count_between
+from sweephand.schedules.rule import Undecided, count_between
+from sweephand.schedules.timing import Timing
 
 MOST_AT_ONCE = 1_000
 """The most occurrences of one schedule in one sweep. The rest follow in the next one."""

@@ -24,7 +24,8 @@ from sweephand.errors import Unavailable
 from sweephand.flow.series import ranges
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
-from sweephand.schedules.timing import Timing, between, load
+from sweephand.schedules.rule import between
+from sweephand.schedules.timing import Timing, load
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Op, Written
 from sweephand.store.dynamo.expressions import Action, Condition, assign, every

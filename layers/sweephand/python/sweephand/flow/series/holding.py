@@ -25,7 +25,8 @@ from sweephand.errors import Unavailable
 from sweephand.flow.series import ranges, replan
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
-from sweephand.schedules.timing import Rule, load
+from sweephand.schedules.rule import Rule
+from sweephand.schedules.timing import load
 from sweephand.store.dynamo.conditional import Op, Refused, Written
 from sweephand.store.dynamo.expressions import assign, every
 from sweephand.store.dynamo.table import ReleaseItem, ScheduleItem

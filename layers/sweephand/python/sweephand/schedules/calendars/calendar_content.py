@@ -19,7 +19,6 @@ from sweephand.errors import InvalidRequest
 from sweephand.schedules.grids.coverage import DAY_S, WEEK_S
 from sweephand.schedules.grids.days import EPOCH_DAY
 from sweephand.schedules.text import instants, members
-from sweephand.schedules.zones.localtime import IANA_VERSION, zone
 
 MEMBERS = ("timezone", "dates", "ranges", "weekly")
 MOST_DATES, MOST_RANGES, MOST_WEEKLY, MOST_YEARLY = 2_000, 1_000, 50, 366
@@ -39,7 +38,7 @@ def read(content: Mapping[str, Any]) -> Facts:
     """Returns the facts of all MEMBERS. Raises InvalidRequest with the path of a value that cannot be read."""
     facts: Facts = {}
     if content.get("timezone") is not None:
-        facts["zone"] = _zone(content["timezone"])
+        facts["zone"] = instants.read_zone(content["timezone"]).name
     for n, value in enumerate(_listed(content.get("dates"), "dates", MOST_DATES)):
         _add_date(facts, value, f"dates[{n}]")
     if len(facts.get("yearly", ())) > MOST_YEARLY:
@@ -49,16 +48,6 @@ def read(content: Mapping[str, Any]) -> Facts:
     for n, value in enumerate(_listed(content.get("weekly"), "weekly", MOST_WEEKLY)):
         facts.setdefault("week", []).extend(_hours(value, f"weekly[{n}]"))
     return facts
-
-
-def _zone(value: object) -> str:
-    name = members.text(value, "timezone", 'an IANA zone such as "Europe/Berlin"')
-    try:
-        zone(name)
-    except KeyError:
-        known = f'expected an IANA zone such as "Europe/Berlin" (data {IANA_VERSION})'
-        raise InvalidRequest("timezone", known, position=0) from None
-    return name
 
 
 def _listed(value: object, field: str, most: int) -> Sequence[object]:

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 with lazy():
     from sweephand.schedules.calendars import calendars
 
-__all__ = ["Dropped", "LeftOut", "MovedBy", "Occurrence", "dropped", "left_out", "local_text", "preview", "search"]
-
 _MOST_PREVIEWED = MOST // 2
 _MOST_LEFT_OUT = MOST // 8
 _AT_ONCE = 100

@@ -12,6 +12,7 @@ from sweephand.schedules.text import members
 from sweephand.schedules.zones import localtime
 from sweephand.schedules.zones.localtime import (
     FIRST_SECOND,
+    IANA_VERSION,
     LAST_SECOND,
     Gap,
     Overlap,
@@ -103,6 +104,16 @@ def read(value: object, field: str) -> Written:
     if found[8] is None:
         return Written(wall if text[-1] in "Zz" else None, wall)
     return Written(wall - _offset(found, field), wall)
+
+
+def read_zone(value: object, field: str = "timezone") -> Zone:
+    """Reads the name of an IANA zone. Raises InvalidRequest."""
+    name = members.text(value, field, 'an IANA zone such as "Europe/Berlin"')
+    try:
+        return localtime.zone(name)
+    except KeyError:
+        known = f'expected an IANA zone such as "Europe/Berlin" (data {IANA_VERSION})'
+        raise InvalidRequest(field, known, position=0) from None
 
 
 def resolve(written: Written, field: str, where: Zone, gap: Gap | None = None, overlap: Overlap | None = None) -> int:

@@ -210,13 +210,12 @@ def _on_a_day(words: _Cursor, now: _Now) -> Written:
     return Written(None, _wall(words, named, time, now), exact=time is not None)
 
 
-class _Named:
+class _Named(NamedTuple):
     """day: since 1970-01-01 by the calendar. weekly: a weekday that may be today, if its time is still ahead."""
 
-    def __init__(self, day: int, *, weekly: bool = False, needs_time: str = "") -> None:
-        self.day = day
-        self.weekly = weekly
-        self.needs_time = needs_time
+    day: int
+    weekly: bool = False
+    needs_time: str = ""
 
 
 def _day(words: _Cursor, today: int) -> _Named | None:

@@ -14,19 +14,6 @@ from functools import lru_cache
 
 import tzdata  # type: ignore[import-untyped]  # no stubs, one constant
 
-__all__ = [
-    "ALWAYS",
-    "EPOCH",
-    "FIRST_SECOND",
-    "IANA_VERSION",
-    "LAST_SECOND",
-    "Gap",
-    "MonthOverflow",
-    "Overlap",
-    "Zone",
-    "zone",
-]
-
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FIRST_SECOND = 0
 LAST_SECOND = 7_258_118_399

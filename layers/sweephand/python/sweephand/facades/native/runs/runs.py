@@ -31,8 +31,8 @@ from sweephand.flow.runs.run_lists import JobNames, Wanted
 from sweephand.flow.tenants import tenancy
 from sweephand.ids import is_uuid, run_uuid
 from sweephand.lazy import lazy
-from sweephand.schedules.explain.explain import MovedBy, left_out
-from sweephand.schedules.rule import Undecided
+from sweephand.schedules.explain.explain import left_out
+from sweephand.schedules.rule import MovedBy, Undecided
 from sweephand.schedules.text.instants import parse_instant
 from sweephand.schedules.timing import Timing, load_or_never
 from sweephand.security.caller import RUN_TARGET
