@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from sweephand.errors import InvalidRequest
 from sweephand.schedules.calendars import calendar_content, calendars
 from sweephand.schedules.explain import explain, gaps, preview_warnings
-from sweephand.schedules.explain.describe import describe
+from sweephand.schedules.explain.preview_warnings import describe
 from sweephand.schedules.timing import Timing, parse
 from sweephand.schedules.zones.localtime import to_second
 from tests.bench.schedules.cases import NOW

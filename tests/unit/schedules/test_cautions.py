@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given
 
-from sweephand.schedules.explain.describe import describe
-from sweephand.schedules.explain.preview_warnings import CAUTIONS, cautions
+from sweephand.schedules.explain.preview_warnings import CAUTIONS, cautions, describe
 from sweephand.schedules.timing import Timing, parse
 from tests.unit.schedules.test_shared_properties import timings_and_instants
 

@@ -9,15 +9,11 @@ another, and at no more days of each than it is stopped, MOST_ROLLED_DAYS at mos
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from sweephand.schedules.grids import day_masks
 from sweephand.schedules.grids.coverage import DAY_S, Stretches, agreed, nearest
 from sweephand.schedules.rule import ByCalendars, MovedBy, Series, spend
 from sweephand.schedules.zones.localtime import LAST_SECOND, Zone, wall_text
-
-if TYPE_CHECKING:
-    pass
 
 MOST_ROLLED_DAYS = 62
 """An occurrence that finds no free day within so many days is left out."""

@@ -1,38 +1,42 @@
-"""Explains to people why an instant is or is not an occurrence of a schedule: what became of half past two."""
+"""Explains to people why an instant is or is not an occurrence of a schedule: what became of half past two.
+
+Only people ask for reasons, so a sweep does not load this module. A kind of series that _WHY_NOT does not name has one
+reason: the instant is not in the series.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from sweephand.schedules.explain.explain import local_text
 from sweephand.schedules.grids.calendar_masks import bits, month_length
 from sweephand.schedules.grids.cycles import Slots
 from sweephand.schedules.grids.days import ALL_MONTHS, FIRST_YEAR, EachNth, OfMonths, OfWeeks, OnDays
+from sweephand.schedules.grids.sets import Also
 from sweephand.schedules.grids.wallclock import OnWallClock
-from sweephand.schedules.rule import Amended, ByCalendars, Jittered, Over, Series, Steps, Window
+from sweephand.schedules.rule import Amended, ByCalendars, Jittered, Over, Series, Steps, Window, limited
 from sweephand.schedules.text import english
-from sweephand.schedules.zones.localtime import EPOCH, Overlap, instant_text, wall_text
+from sweephand.schedules.zones.localtime import (
+    EPOCH,
+    Gap,
+    Overlap,
+    instant_text,
+    to_instant,
+    to_second,
+    wall_text,
+    zone,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from datetime import datetime
 
     from sweephand.schedules.grids.clock import Clock
     from sweephand.schedules.grids.days import DayFields, Days
-
-from dataclasses import replace
-from typing import TYPE_CHECKING
-
-from sweephand.schedules.explain.explain import local_text
-from sweephand.schedules.grids.sets import Also
-from sweephand.schedules.rule import limited
-from sweephand.schedules.zones.localtime import Gap, to_instant, to_second, zone
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from sweephand.schedules.rule import MovedBy, Series
+    from sweephand.schedules.rule import MovedBy
     from sweephand.schedules.text.instants import Written
     from sweephand.schedules.timing import Timing
 

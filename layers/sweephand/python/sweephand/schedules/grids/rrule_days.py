@@ -1,5 +1,9 @@
 """Picks the days of a month or year by a rule of RFC 5545, as bit masks: bit n is day n, the first is 1.
 
+OfYears        sets of days (days.py) by rules that see the year as a whole: weeks by number, the 20th Monday
+PickedOfWeeks  days of weeks by their position among the chosen ones
+Both           the days of two sets
+
 Weekdays are numbers from 0 for Monday. Positions and ordinals count from 1, below 0 from the end.
 """
 

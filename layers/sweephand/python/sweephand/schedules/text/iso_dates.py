@@ -47,8 +47,8 @@ _LIKE_ONE = re.compile(
     rf"|(?:[a-z]{{3}}(?:, *| +))?[0-9]{{1,2}} +(?:{'|'.join(_MONTH_NAMES)}) )",
     re.ASCII | re.IGNORECASE,
 )
-_NAMED_OFFSETS_H = {"EDT": -4, "EST": -5, "CDT": -5, "CST": -6, "MDT": -6, "MST": -7, "PDT": -7, "PST": -8}
-_NAMED_OFFSETS_H |= dict.fromkeys(("UT", "GMT", "UTC", "Z"), 0)
+_NAMED_OFFSETS_H = dict.fromkeys(("UT", "GMT", "UTC", "Z"), 0)
+_NAMED_OFFSETS_H |= {"EDT": -4, "EST": -5, "CDT": -5, "CST": -6, "MDT": -6, "MST": -7, "PDT": -7, "PST": -8}
 
 
 def read(value: object, field: str) -> Written:

@@ -2,6 +2,10 @@
 
 Seconds are whole numbers here: `second` counts on the time line (Unix seconds), `wall` counts what the clock on the
 wall reads, from 1970-01-01T00:00:00 on that clock. Within one piece, wall = second + offset.
+
+The pieces are read from the files of the `tzdata` package (RFC 9636). zoneinfo answers "which offset now?" but not
+"when does it change?", and every rule about daylight saving turns on the change. The host's own files are never looked
+at: two machines must not disagree about an instant.
 """
 
 from __future__ import annotations

@@ -28,9 +28,9 @@ from sweephand.flow.tenants import tenancy
 from sweephand.ids import run_uuid
 from sweephand.lazy import lazy
 from sweephand.schedules.explain import explain_instant, gaps, preview_warnings
-from sweephand.schedules.explain.describe import describe
 from sweephand.schedules.explain.explain import dropped, left_out, local_text, search
 from sweephand.schedules.explain.explain_instant import Reason
+from sweephand.schedules.explain.preview_warnings import describe
 from sweephand.schedules.rule import MOST, Undecided, limited
 from sweephand.schedules.text import instants
 from sweephand.schedules.text.instants import Written, parse_instant
