@@ -52,7 +52,7 @@ class MonthOverflow(StrEnum):
 
 
 class Zone:
-    """An IANA zone as (starts, offsets); see tzif.Table. Equal by name. Made by `zone`, never directly.
+    """An IANA zone as (starts, offsets); see Table. Equal by name. Made by `zone`, never directly.
 
     ends: the first second after each piece.
     """
