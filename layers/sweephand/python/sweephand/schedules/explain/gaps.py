@@ -159,14 +159,16 @@ def _calm(pattern: Series, after: int, until: int, looks: _Looks) -> Stretch | N
     """Measures a pattern alone, in wall seconds."""
     if isinstance(pattern, Steps):
         return _steps(pattern, after, until)
-    if isinstance(pattern, Slots):
-        pattern = pattern.times
+    listed = pattern.times if isinstance(pattern, Slots) else None
+    pattern = listed or pattern
     first, last = pattern.after(after), pattern.until(until)
     if first is None or last is None or first > last:
         return None
     assert isinstance(pattern, OnDays | Cycle | Expanded | SteppedClock | Within)
     if isinstance(pattern, Cycle | Expanded):
-        distances = _by_shape(pattern, first, last, looks)
+        distances = (
+            _of_cycle(listed, first, last) if isinstance(listed, Cycle) else _by_shape(pattern, first, last, looks)
+        )
         return Stretch(first, last, min(distances, default=None), max(distances, default=None), until)
     found = _day_by_day(pattern, first, last, looks)
     return found._replace(until=until) if found.last == last else found
