@@ -37,7 +37,7 @@ from sweephand.store.views import runs as views
 with lazy():
     from sweephand.domain import failure
     from sweephand.flow.errors import failures
-    from sweephand.store.dynamo import compression
+    from sweephand.store.dynamo import flat_models
 
 LOOK_AGAIN = timedelta(seconds=20)
 PAGE = 100
@@ -118,12 +118,12 @@ def _others(world: World, item: CleanUpItem) -> bool:
 def _end_unbegun(world: World, item: CleanUpItem, job: Job | None) -> str | None:
     """Writes the rows of due occurrences. Returns the schedules left for the next step, packed."""
     assert item.schedules is not None
-    rows = compression.unpack(item.schedules)
+    rows = flat_models.unpack(item.schedules)
     at = from_s(item.deleted_at or 0)
     written = 0
     for n, row in enumerate(rows):
         if written >= ROWS_AT_ONCE:
-            return compression.pack(rows[n:])
+            return flat_models.pack(rows[n:])
         (schedule,) = jobs.schedules_of(world.table, [ScheduleItem.from_raw_data(row)])
         written += end(world, Deleted(schedule, at, job, item.collection))
     return None

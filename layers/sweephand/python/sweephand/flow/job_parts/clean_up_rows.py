@@ -21,7 +21,7 @@ from sweephand.store.dynamo.table import CleanUpItem
 from sweephand.store.jobs import jobs
 
 with lazy():
-    from sweephand.store.dynamo import compression
+    from sweephand.store.dynamo import flat_models
 
 FIRST_LOOK = timedelta(seconds=30)
 
@@ -94,7 +94,7 @@ def _packed(schedules: Iterable[Schedule], deleted_at: datetime) -> str | None:
         for each in schedules
         if _may_have_backlog(each, deleted_at)
     ]
-    return compression.pack([jobs.schedule_item(each, 1).serialize() for each in bare]) if bare else None
+    return flat_models.pack([jobs.schedule_item(each, 1).serialize() for each in bare]) if bare else None
 
 
 def _may_have_backlog(schedule: Schedule, now: datetime) -> bool:

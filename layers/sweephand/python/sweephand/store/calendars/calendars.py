@@ -16,10 +16,18 @@ from sweephand.domain.schedule import Lane
 from sweephand.ids import shard_of
 from sweephand.schedules.calendars import calendars
 from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.compression import pack, unpack
 from sweephand.store.dynamo.conditional import Op, Refused, Table, Written, if_any
 from sweephand.store.dynamo.expressions import Condition, add, assign, changes, every
-from sweephand.store.dynamo.flat_models import TENANT, BooleanAttribute, Codec, Integer, UnicodeAttribute, of_key
+from sweephand.store.dynamo.flat_models import (
+    TENANT,
+    BooleanAttribute,
+    Codec,
+    Integer,
+    UnicodeAttribute,
+    of_key,
+    pack,
+    unpack,
+)
 from sweephand.store.dynamo.table import Item, WakeItem
 
 KEPT_BEHIND = timedelta(days=40)

@@ -17,8 +17,8 @@ from sweephand.domain.schedule import Lane, Schedule
 from sweephand.ids import shard_of
 from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.compression import pack, unpack
 from sweephand.store.dynamo.conditional import Op, Table
+from sweephand.store.dynamo.flat_models import pack, unpack
 from sweephand.store.dynamo.table import ChangePartItem, ScheduleItem, WakeItem
 from sweephand.store.jobs import jobs
 

@@ -20,7 +20,7 @@ from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Op, Refused, Table
 from sweephand.store.dynamo.expressions import add, assign
-from sweephand.store.dynamo.flat_models import Integer, UnicodeAttribute
+from sweephand.store.dynamo.flat_models import Integer, UnicodeAttribute, to_json
 from sweephand.store.dynamo.table import Item
 
 if TYPE_CHECKING:
@@ -67,6 +67,8 @@ class NumberItem(Item):
 
 
 ABSENT: Condition = EntryItem.pk.does_not_exist()
+CONDITIONS = {"name": ABSENT}
+"""The conditions of the parts that write a job's entries."""
 
 
 class Entry(NamedTuple):
@@ -85,9 +87,7 @@ class Entry(NamedTuple):
     @property
     def searched(self) -> Searched | None:
         """Returns the searched members; None if the row lacks them and the job itself must be read."""
-        if self.search is None:
-            return None
-        return searching.unpack(self.search)
+        return None if self.search is None else searching.unpack(self.search)
 
     @property
     def state(self) -> JobState:
@@ -147,7 +147,7 @@ def job_id_of(table: Table, tenant: str, number: int) -> str | None:
 
 def create_ops(table: Table, job: Job, schedules: Sequence[Schedule]) -> list[Op]:
     """Adds a job. The part `name` is refused if the collection has a job with this name."""
-    rows = [table.put_op(part, item, _condition(part)) for part, item in entry_items(job).items()]
+    rows = [table.put_op(part, item, CONDITIONS.get(part)) for part, item in entry_items(job).items()]
     row = table.put_op("directory", row_item(job, schedules))
     return [*rows, row, _count_op(table, job, 1, int(job.active))]
 
@@ -165,7 +165,9 @@ def change_ops(
     old, new = _entry_keys(before), _entry_keys(after)
     ops = [table.delete_op(f"old {part}", *key) for part, key in old.items() if key not in new.values()]
     items = entry_items(after)
-    ops += [table.put_op(part, items[part], _condition(part)) for part, key in new.items() if key not in old.values()]
+    ops += [
+        table.put_op(part, items[part], CONDITIONS.get(part)) for part, key in new.items() if key not in old.values()
+    ]
     ops.append(_change_row_op(table, after, were, schedules))
     if before.active is not after.active:
         ops.append(_count_op(table, after, 0, 1 if after.active else -1))
@@ -208,18 +210,11 @@ def row_item(job: Job, schedules: Sequence[Schedule]) -> DirectoryItem:
 
 def _search(job: Job, schedules: Sequence[Schedule]) -> str | None:
     """Returns the searched members; None for a job without an integer id."""
-    if job.ordinal is None:
-        return None
-    return searching.pack(job, schedules)
+    return None if job.ordinal is None else searching.pack(job, schedules)
 
 
 def _packed(job: Job) -> str:
-    packed = [job.id, job.name, job.collection, int(job.active), int(job.pause is not None), job.facade]
-    return json.dumps(packed, separators=(",", ":"), ensure_ascii=False)
-
-
-def _condition(part: str) -> Condition | None:
-    return ABSENT if part == "name" else None
+    return to_json([job.id, job.name, job.collection, int(job.active), int(job.pause is not None), job.facade])
 
 
 def _change_row_op(table: Table, job: Job, were: Sequence[Schedule], schedules: Sequence[Schedule]) -> Op:

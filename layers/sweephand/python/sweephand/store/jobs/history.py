@@ -13,8 +13,8 @@ from sweephand.domain.job import Job
 from sweephand.domain.jobs.job_state import Entry
 from sweephand.domain.schedule import Schedule
 from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.compression import pack, unpack
 from sweephand.store.dynamo.conditional import Op, Table
+from sweephand.store.dynamo.flat_models import pack, unpack
 from sweephand.store.dynamo.table import JobItem, RevisionItem, ScheduleItem
 from sweephand.store.jobs import jobs
 

@@ -76,14 +76,10 @@ class Files:
 
     def clear(self, prefix: str) -> None:
         """Deletes all objects with this prefix."""
-        while keys := self._keys(prefix):
-            wanted = {"Objects": [{"Key": key} for key in keys], "Quiet": True}
+        while found := self._call("list_objects_v2", Prefix=prefix, MaxKeys=MOST_DELETED).get("Contents"):
+            wanted = {"Objects": [{"Key": each["Key"]} for each in found], "Quiet": True}
             if self._call("delete_objects", Delete=wanted).get("Errors"):
                 raise Unavailable("files could not be deleted")
-
-    def _keys(self, prefix: str) -> list[str]:
-        found = self._call("list_objects_v2", Prefix=prefix, MaxKeys=MOST_DELETED)
-        return [each["Key"] for each in found.get("Contents", ())]
 
     def link(self, key: str, seconds: int) -> str:
         """Returns an address that gives the file to anybody for so many seconds. Computed without a call to S3."""

@@ -146,17 +146,13 @@ def place_op(table: Table, operation: Operation, most: int) -> Op | None:
         there = table.get(OperationPlaceItem, pk, sk)
         holder = None if there is None else read(table, operation.tenant, there.operation)
         if holder is None or holder.state in OVER:
-            item = OperationPlaceItem(pk=pk, sk=sk, operation=operation.id)
-            return table.put_op("place", item, _held_by(None if there is None else there.operation))
+            item, free = (
+                OperationPlaceItem(pk=pk, sk=sk, operation=operation.id),
+                OperationPlaceItem.pk.does_not_exist(),
+            )
+            same = free if there is None else OperationPlaceItem.operation == there.operation
+            return table.put_op("place", item, same)
     return None
-
-
-def _held_by(operation_id: str | None) -> Condition:
-    if operation_id is None:
-        absent: Condition = OperationPlaceItem.pk.does_not_exist()
-        return absent
-    same: Condition = OperationPlaceItem.operation == operation_id
-    return same
 
 
 _SWEEP = str(SweepText(Waits.OPERATION, Lane.OPERATIONS))
