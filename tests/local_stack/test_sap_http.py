@@ -74,8 +74,9 @@ def test_a_name_is_percent_decoded_once_wherever_it_stands(http: httpx.Client) -
     assert "name in the path" in message(twice)
     slash = http.put("/scheduler/jobs/a%2Fname", json=job("a-name")), http.get("/scheduler/jobs/a%2Fname")
     assert [(answer.status_code, message(answer)) for answer in slash] == [
-        (404, "Not Found: no such route below /scheduler")
-    ] * 2
+        (404, f"Not Found: no such route below /scheduler: {method} /scheduler/jobs/a/name")
+        for method in ("PUT", "GET")
+    ]
 
 
 @pytest.mark.parametrize(("size", "status"), [(102_400, 201), (102_401, 413), (2_000_000, 413)])

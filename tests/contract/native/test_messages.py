@@ -27,18 +27,40 @@ BODIES = [
     ("a weekday in another language", schedule(cron="0 9 * * mo"), "schedules[0].cron", ["mo", "mon"]),
     ("a number as duration", schedule(every=5), "schedules[0].every", ["a number", "PT"]),
     ("seconds since 1970", schedule(at=1_800_000_000), "schedules[0].at", ["a number"]),
-    ("a URL without scheme", action(url="example.org/run"), "action.url", ["https://"]),
+    ("a URL without scheme", action(url="example.org/run?key=1"), "action.url", ["https://", 'not "example.org"']),
+    ("another scheme", action(url="ftp://example.org/"), "action.url", ['not "ftp://"']),
     ("a hundred retries", action(retry={"type": "fixed", "maxRetries": 100}), "action.retry.maxRetries", ["49", "100"]),
     ("align of a cron", schedule(cron="0 9 * * *", align="clock"), "schedules[0].align", ["every"]),
-    ("six fields of cron", schedule(cron="0 0 9 * * *"), "schedules[0].cron", ['"cron": "0 9 * * *"']),
+    (
+        "six fields of cron",
+        schedule(cron="0 0 9 * * *"),
+        "schedules[0].cron",
+        ['found 6 in "0 0 9 * * *"', 'write "cron": "0 9 * * *"'],
+    ),
     ("half a second", schedule(every="PT0.5S"), "schedules[0].every", ["second"]),
     ("five minutes in short", schedule(every="5m"), "schedules[0].every", ["minutes"]),
-    ("an instant of the past", schedule(at="2020-01-01T00:00:00Z"), "schedules[0].at", ["past", "onPastStart"]),
+    (
+        "an instant of the past",
+        schedule(at="2020-01-01T00:00:00Z"),
+        "schedules[0].at",
+        ["2020-01-01T00:00:00Z is more than 60 seconds in the past", '"policies": {"onPastStart": "run_now"}'],
+    ),
     ("words in at", schedule(at="tomorrow 9am"), "schedules[0].at", ['"time": "tomorrow 9am"']),
-    ("two notations", schedule(cron="0 9 * * *", every="PT1H"), "schedules[0].cron", ["only one of", "every"]),
+    (
+        "two notations",
+        schedule(cron="0 9 * * *", every="PT1H"),
+        "schedules[0].cron",
+        ["only one of", "every", "leave out the others"],
+    ),
     ("a private address", action(url="http://10.0.0.1/run"), "action.url", ["http"]),
-    ("the address of metadata", action(url="https://169.254.169.254/"), "action.url", ["public", "provider"]),
-    ("a user in the URL", action(url="https://me:secret@example.org/"), "action.url", ["authentication"]),
+    (
+        "a private address by https",
+        action(url="https://10.0.0.1/run"),
+        "action.url",
+        ["10.0.0.1 is not public", "provider"],
+    ),
+    ("the address of metadata", action(url="https://169.254.169.254/"), "action.url", ["169.254.169.254 ", "never"]),
+    ("a user in the URL", action(url="https://me:secret@example.org/"), "action.url", ['{"type": "basic"']),
     (
         "a header of the service",
         action(headers={"Sweephand-Run-Id": "x"}),
@@ -46,7 +68,7 @@ BODIES = [
         ["service"],
     ),
     ("a kind of action", action(type="htpp"), "action.type", ['"htpp"', '"http"']),
-    ("a collection that is not there", {**JOB, "collection": "custmers"}, "collection", ["custmers"]),
+    ("a collection that is not there", {**JOB, "collection": "custmers"}, "collection", ['"custmers"', "create it"]),
     ("a method in small letters", action(method="post"), "action.method", ['"post"', '"POST"']),
     ("schedule", {**JOB, "schedule": []}, "schedule", ["`schedules`"]),
     ("max_retries", action(retry={"type": "fixed", "max_retries": 3}), "action.retry.max_retries", ["`maxRetries`"]),
@@ -88,13 +110,22 @@ BODIES = [
         "schedules[0].timezone",
         ['"Europe/Berlin"'],
     ),
-    ("no notation", schedule(name="x"), "schedules[0].at", ["one of", "cron"]),
-    ("cron in every", schedule(every="*/5 * * * *"), "schedules[0].every", ['"cron": "*/5 * * * *"']),
+    ("no notation", schedule(name="x"), "schedules[0].at", ["one of", "cron", '"every": "PT1H"']),
+    (
+        "cron in every",
+        schedule(every="*/5 * * * *"),
+        "schedules[0].every",
+        ["expected a duration", '"cron": "*/5 * * * *"'],
+    ),
+    ("a duration without a unit", schedule(every="PT5"), "schedules[0].every", ["H, M, S after 5", '"PT5"']),
+    ("a frequency misspelt", schedule(rrule="FREQ=DALY"), "schedules[0].rrule", ["DAILY", 'not "DALY"']),
+    ("calendars by mode", schedule(every="PT1H", calendars={}), "schedules[0].calendars", ['[{"name": "holidays"}]']),
+    ("no action", {"name": "x"}, "action", ["is required", '"type": "http"']),
     (
         "a retry without type",
         action(retry={"maxRetries": 3}),
         "action.retry.maxRetries",
-        ["type", '"fixed"', '"exponential"'],
+        ['write "type": "fixed"', '"exponential"'],
     ),
     ("a host header", action(headers={"Host": "x"}), "action.headers.Host", ["Host is set by"]),
     ("a day that L begins", schedule(cron="0 9 1-L * *"), "schedules[0].cron", ['"L"', "L (the last day)", "LW"]),
@@ -133,7 +164,8 @@ def test_a_mistake_in_a_body_is_told_with_its_field_and_its_cure(shared, body, f
         ("/v1/jobs?limit=1000", "limit", ["200", "1000"]),
         ("/v1/runs?from=yesterday", "from", ["RFC 3339", '"yesterday"']),
         ("/v1/runs?until=5", "until", ["RFC 3339", '"5"']),
-        ("/v1/runs?jobId=nightly", "jobId", ["id", '"nightly"']),
+        ("/v1/runs?jobId=nightly", "jobId", ["id", '"nightly"', "GET /v1/jobs?name=nightly"]),
+        ("/v1/jobs?collection=custmers", "collection", ['"custmers"']),
         ("/v1/runs?scheduleId=x", "scheduleId", ["id", '"x"']),
     ],
 )
@@ -151,6 +183,13 @@ def test_broken_json_is_told_with_its_position(shared):
 
     assert (reply.status, reply.code) == (400, "INVALID_JSON")
     assert reply.json["errors"][0]["position"] == 13
+    assert reply.json["detail"].startswith("not JSON at line 1, column 14: ")
+
+
+def test_a_body_that_is_too_large_is_told_both_sizes(shared):
+    reply = shared("POST", "/v1/jobs", raw=" " * 300_000, headers={"content-type": "application/json"})
+
+    assert (reply.status, reply.json["detail"]) == (413, "the body has 300,000 bytes, and may have 262,144")
 
 
 def test_another_content_type_is_told_with_the_right_one(shared):
@@ -184,7 +223,7 @@ def test_a_missing_scope_is_named(shared):
     reply = shared("POST", "/v1/jobs", JOB, caller="reader")
 
     assert (reply.status, reply.code) == (403, "SCOPE_MISSING")
-    assert "jobs:write" in reply.json["detail"]
+    assert reply.json["detail"] == "this needs the scope jobs:write, which this credential or token does not have"
 
 
 def test_a_deletion_without_a_filter_names_the_filters(shared):
@@ -192,6 +231,7 @@ def test_a_deletion_without_a_filter_names_the_filters(shared):
 
     assert (reply.status, reply.code) == (400, "INVALID_QUERY")
     assert "`collection`" in reply.json["detail"]
+    assert "DELETE /v1/jobs?tag=nightly" in reply.json["detail"]
 
 
 def test_a_deletion_without_a_count_says_how_to_get_it(shared):
@@ -207,7 +247,22 @@ def test_an_etag_without_quotes_is_told_with_an_example(shared):
     reply = shared("PATCH", f"/v1/jobs/{made['id']}", {"description": "x"}, headers={"if-match": "1"})
 
     assert (reply.status, reply.fields) == (400, ["If-Match"])
-    assert '"3"' in reply.json["errors"][0]["reason"]
+    assert reply.json["errors"][0]["reason"] == 'must be one ETag in double quotes, such as "3", not `1`'
+
+
+@pytest.mark.parametrize("what", ["job", "collection", "flow key"])
+def test_a_stale_etag_is_told_the_revision_and_the_way_on(shared, what):
+    if what == "job":
+        place = f"/v1/jobs/{shared.create()['id']}"
+    else:
+        place = f"/v1/{what.replace(' ', '-')}s/stale"
+        more = {"parallelism": 1} if what == "flow key" else {}
+        shared("POST", place.rpartition("/")[0], {"name": "stale", **more})
+
+    for method in ("PATCH", "DELETE"):
+        reply = shared(method, place, {} if method == "PATCH" else None, headers={"if-match": '"99"'})
+        assert (reply.status, reply.code) == (412, "REVISION_MISMATCH")
+        assert reply.json["detail"] == f"the {what} is at revision 1, not at that of If-Match: read it again first"
 
 
 def test_a_name_that_is_taken_is_repeated(shared):
@@ -217,6 +272,24 @@ def test_a_name_that_is_taken_is_repeated(shared):
 
     assert (reply.status, reply.code) == (409, "NAME_TAKEN")
     assert '"nightly"' in reply.json["detail"]
+    assert "choose another name" in reply.json["detail"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "other"),
+    [
+        ("collections", {}, {"quota": {"maxJobs": 5}}),
+        ("flow-keys", {"parallelism": 1}, {"parallelism": 2}),
+        ("calendars", {"dates": ["2027-01-01"]}, {"dates": []}),
+    ],
+)
+def test_a_name_that_is_taken_is_repeated_everywhere(shared, path, body, other):
+    assert shared("POST", f"/v1/{path}", {"name": "twice", **body}).status == 201
+
+    reply = shared("POST", f"/v1/{path}", {"name": "twice", **other})
+
+    assert (reply.status, reply.code) == (409, "NAME_TAKEN")
+    assert reply.json["detail"].endswith('with the name "twice" already: choose another name')
 
 
 def test_a_provider_without_a_tenant_is_told_of_the_header(shared):
@@ -286,6 +359,84 @@ def test_a_wrong_secret_is_told_what_may_be_wrong(shared):
     assert reply.status == 401
     for piece in ("Basic", "Bearer", "wrong", "expired"):
         assert piece in reply.json["detail"]
+    assert "missing" not in reply.json["detail"]
+
+
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        (None, "the header Authorization is missing: send "),
+        ("ApiKey abc", "the header Authorization cannot be read: send "),
+        ("Basic %%%", "the header Authorization cannot be read: send "),
+        ("Basic bm8gY29sb24=", "the header Authorization cannot be read: send "),
+        ("Bearer abc", "the token is not one of this service, or it has expired: get another by POST /oauth/token"),
+    ],
+)
+def test_an_authorization_of_another_form_is_told_so(shared, header, said):
+    headers = {} if header is None else {"authorization": header}
+
+    reply = shared.get("/v1/jobs", caller=None, headers=headers)
+
+    assert reply.status == 401
+    assert reply.json["detail"].startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "detail"),
+    [
+        ("PUT", "/v1/jobs", "this path does not take PUT: it takes DELETE, GET, HEAD, POST"),
+        ("GET", "/v1/job", "no such path: /v1/job; did you mean /v1/jobs?"),
+        ("GET", "/v1/jobs/", "no such path: /v1/jobs/; did you mean /v1/jobs?"),
+        ("POST", "/v1/jobs/x/runs", "no such path: /v1/jobs/x/runs; did you mean /v1/jobs/x/run?"),
+        ("GET", "/v1/nothing/like/it", "no such path: /v1/nothing/like/it"),
+        ("GET", "/v1/runs/abc", 'no such run: "abc" is not the id of a run'),
+        ("GET", "/v1/operations/abc", 'no such operation: "abc" is not the id of an operation'),
+    ],
+)
+def test_a_path_that_is_not_there_is_told_the_near_one(shared, method, path, detail):
+    assert shared(method, path).json["detail"] == detail
+
+
+def test_an_end_of_a_pause_in_words_is_repeated(shared):
+    reply = shared("POST", f"/v1/jobs/{shared.create()['id']}/pause", {"until": "tomorrow"})
+
+    assert (reply.status, reply.fields) == (422, ["until"])
+    assert reply.json["errors"][0]["reason"].endswith(', not "tomorrow"')
+
+
+def test_a_tenant_without_a_name_is_told_the_member_of_its_answer(shared):
+    reply = shared("POST", "/v1/tenants", {"description": "x"}, caller="provider")
+
+    assert (reply.status, reply.fields) == (422, ["tenant"])
+
+
+def test_another_count_of_a_deletion_is_told_both_counts(shared):
+    reply = shared("DELETE", "/v1/jobs", query="tag=nobody-has-it&expectedCount=3")
+
+    assert (reply.status, reply.code) == (412, "COUNT_MISMATCH")
+    assert reply.json["detail"] == "expectedCount is 3, but the filters find 0 jobs"
+
+
+def test_a_zone_of_a_collection_is_repeated_with_the_near_one(shared):
+    reply = shared("POST", "/v1/collections", {"name": "zoned", "defaults": {"timezone": "europe/berlin"}})
+
+    assert (reply.status, reply.fields) == (422, ["defaults.timezone"])
+    assert 'not "europe/berlin"; did you mean "Europe/Berlin"?' in reply.json["errors"][0]["reason"]
+
+
+def test_a_body_next_to_a_payload_is_told_so(shared):
+    reply = shared("POST", f"/v1/jobs/{shared.create()['id']}/run", {"payload": 1, "body": "x"})
+
+    assert (reply.status, reply.fields) == (422, ["body"])
+    assert "next to `payload`" in reply.json["errors"][0]["reason"]
+
+
+@pytest.mark.parametrize("member", ["queueUrl", "functionArn", "topicArn", "queue"])
+def test_the_address_of_a_target_by_another_name_is_told_the_right_one(shared, member):
+    reply = shared("POST", "/v1/jobs", {"action": {"type": "sqs", member: "x"}})
+
+    reasons = {each["field"]: each["reason"] for each in reply.json["errors"]}
+    assert "`targetArn`" in reasons[f"action.{member}"]
 
 
 def test_a_wrong_callback_token_is_told_so(shared):
@@ -323,7 +474,9 @@ def test_oauth_errors_say_what_is_wrong(shared):
 
     assert wrong.json["error"] == "invalid_client"
     assert "secret is wrong" in wrong.json["error_description"]
-    assert grant.json["error_description"] == "grant_type must be client_credentials"
+    assert grant.json["error_description"] == 'grant_type must be client_credentials, not "password"'
+    none = shared("POST", "/oauth/token", caller=None, raw="client_id=acme.x", headers=form)
+    assert none.json["error_description"] == "grant_type is missing: it must be client_credentials"
 
 
 def test_two_ways_to_show_a_client_are_refused(shared):

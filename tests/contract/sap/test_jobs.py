@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from sweephand.schedules.text.duration import INTERVAL
+from sweephand.schedules.text.iso_dates import EXPECTED as DATE
 from tests.contract.sap.api import JOB, OTHER
 
 EVERY_HOUR = {"repeatInterval": "1 hour", "description": "beat", "data": {"n": 1}}
@@ -58,13 +60,13 @@ def test_active_may_be_written_in_several_ways(api, active):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"name": "4711"}, "name: must have letters, digits, - and _ only, and not be a number"),
-        ({"name": "my job"}, "name: must have letters, digits, - and _ only, and not be a number"),
+        ({"name": "4711"}, 'name: must have letters, digits, - and _ only, and not be a number, but it is "4711"'),
+        ({"name": "my job"}, 'name: must have letters, digits, - and _ only, and not be a number, but it is "my job"'),
         ({"name": None}, "name: is required"),
         ({"action": None}, "action: is required"),
         ({"action": "ftp://x"}, "action: "),
         ({"httpMethod": "PATCH"}, "httpMethod: must be one of DELETE, GET, POST, PUT"),
-        ({"active": "yes"}, "active: must be true or false"),
+        ({"active": "yes"}, 'active: must be true or false, not "yes"'),
         ({"schedules": {}}, "Schedules must be an array"),
         ({"schedules": None}, "schedules: is required"),
         ({"schedules": [{"active": True, **EVERY_HOUR}, 5]}, "schedules[1]: must be an object"),
@@ -78,7 +80,14 @@ def test_active_may_be_written_in_several_ways(api, active):
             "Extra scheduling parameters passed",
         ),
         ({"schedules": [{"active": True, "repeatInterval": "1 hour", "data": "text"}]}, "schedules[0].data: "),
-        ({"startTime": "soon"}, "startTime: "),
+        (
+            {"startTime": "soon"},
+            f'startTime: expected {DATE}, not "soon"',
+        ),
+        (
+            {"schedules": [{"active": True, "repeatInterval": "5 minuts"}]},
+            f'schedules[0].repeatInterval: expected {INTERVAL}, not "5 minuts"',
+        ),
         ({"startTime": "2027-04-01", "endTime": "2027-03-01"}, "endTime: is before startTime"),
         ({"calmConfig": {}}, "'calmConfig' object cannot be empty"),
         ({"calmConfig": {"on": True}}, "'on' is not an allowed property for object 'calmConfig'"),
@@ -86,7 +95,7 @@ def test_active_may_be_written_in_several_ways(api, active):
         ({"ansConfig": {"onSuccess": 1}}, "'onSuccess' in 'ansConfig' must be of type 'boolean'"),
         ({"ansConfig": {"onFire": True}}, "'onFire' is not an allowed property for object 'ansConfig'"),
         ({"jobType": "CF_TASK"}, "tasks (CF_TASK) are not created over this API: a job of the native API runs a"),
-        ({"jobType": ["CF_TASK"]}, "jobType: must be HTTP_ENDPOINT"),
+        ({"jobType": ["CF_TASK"]}, "jobType: must be HTTP_ENDPOINT, not a list"),
     ],
 )
 def test_a_refused_create_says_why_and_leaves_nothing(api, change, message):
@@ -548,7 +557,9 @@ def test_jobs_can_be_ordered(api):
     assert names(sort_by="name") == ["a", "b", "c"]
     assert names(sort_by="name", sort_order="DESC", page_size=2) == ["c", "b"]
     assert names(sort_order="DESC") == ["a", "c", "b"]
-    assert api.get("/jobs", query={"sort_by": "color"}).status == 400
+    refused = api.get("/jobs", query={"sort_by": "color"})
+    assert refused.status == 400
+    assert refused.json["message"].endswith('sort_by may be _id, jobId, createdAt, name, active, not "color"')
 
 
 def test_options_without_a_value_are_none(api):
@@ -576,7 +587,7 @@ def test_a_change_by_id_touches_what_is_sent(api):
     ("body", "message"),
     [
         ({}, "at least one field of the job is required"),
-        ({"active": "perhaps"}, "active: must be true or false"),
+        ({"active": "perhaps"}, 'active: must be true or false, not "perhaps"'),
         ({"name": "1"}, "name: must have"),
     ],
 )

@@ -221,7 +221,7 @@ def test_a_cron_that_can_be_read_but_has_no_run_left_is_not_called_invalid(api):
         ({"repeatInterval": "twenty minutes"}, "repeatInterval: "),
         ({"repeatInterval": "5 mins"}, "repeatInterval: "),
         ({"repeatInterval": "1 hour", "time": "now"}, "Extra scheduling parameters passed"),
-        ({"active": "maybe"}, "active: must be true or false"),
+        ({"active": "maybe"}, 'active: must be true or false, not "maybe"'),
         ({"data": [1]}, "data: must be an object"),
     ],
 )

@@ -663,8 +663,8 @@ def test_a_member_that_breaks_a_rule_is_named(recurrence: object, field: str, sa
 @pytest.mark.parametrize(
     ("recurrence", "field", "says"),
     [
-        ({**WEEK, "count": 3}, "recurrence.count", "beside recurrence"),
-        ({**WEEK, "endTime": "2027-01-01"}, "recurrence.endTime", "beside recurrence"),
+        ({**WEEK, "count": 3}, "recurrence.count", "next to `recurrence`"),
+        ({**WEEK, "endTime": "2027-01-01"}, "recurrence.endTime", "next to `recurrence`"),
         ({**WEEK, "Interval": 2}, "recurrence.Interval", "frequency, interval, schedule are"),
         ({**WEEK, "schedule": {"days": [1]}}, "recurrence.schedule.days", "minutes, hours, weekDays"),
         ({**WEEK, "\u202e" * 90: 2}, "recurrence." + "?" * 40, "is not a member"),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweephand.errors import Forbidden, InvalidRequest, Unauthenticated
+from sweephand.errors import HOW_TO_IDENTIFY, Forbidden, InvalidRequest, Unauthenticated
 from sweephand.security import caller as caller_module
 from sweephand.security.caller import (
     TENANT_SCOPES,
@@ -98,12 +98,9 @@ def test_the_first_credential_is_the_stacks_secret_and_is_not_looked_up(door: Do
         door.identify(basic("acme.admin", FIRST_SECRET), NOW)
 
 
-def test_every_refusal_reads_the_same(door: Door, made: tuple[Credential, str]) -> None:
+def test_every_refusal_of_a_credential_reads_the_same(door: Door, made: tuple[Credential, str]) -> None:
     credential, secret = made
     wrong = [
-        None,
-        "",
-        "nonsense",
         basic(credential.client_id, secret[:-1]),
         basic(credential.client_id, secret.swapcase()),
         basic("acme.unknown", secret),
@@ -119,6 +116,21 @@ def test_every_refusal_reads_the_same(door: Door, made: tuple[Credential, str]) 
         reasons.add(caught.value.reason)
 
     assert reasons == {Unauthenticated().reason}
+
+
+@pytest.mark.parametrize(
+    ("header", "why"),
+    [
+        (None, "is missing"),
+        *[(each, "cannot be read") for each in ("", "nonsense", "Basic %%%", "ApiKey abc", "Bearer", "Basic bm8=")],
+        ("Basic " + "a" * 8_300, "cannot be read"),
+    ],
+)
+def test_a_header_without_a_credential_is_refused_by_its_form_alone(door: Door, header: str | None, why: str) -> None:
+    with pytest.raises(Unauthenticated) as caught:
+        door.identify(header, NOW)
+
+    assert caught.value.reason == f"the header Authorization {why}: {HOW_TO_IDENTIFY}"
 
 
 @pytest.mark.parametrize(

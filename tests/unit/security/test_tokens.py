@@ -199,7 +199,10 @@ def test_what_is_no_token_of_ours_is_refused(token: str) -> None:
     with pytest.raises(Unauthenticated) as caught:
         verify(KEYS, token, NOW)
 
-    assert caught.value.reason == "the token is not valid here, or no longer"
+    assert (
+        caught.value.reason
+        == "the token is not one of this service, or it has expired: get another by POST /oauth/token"
+    )
 
 
 def test_the_good_one_of_that_list_is_good() -> None:

@@ -108,6 +108,9 @@ class Mistakes:
             raise first.alone(tuple(others))
 
 
+HOW_TO_IDENTIFY = "send a client id and its secret as Basic, or a token of POST /oauth/token as Bearer"
+
+
 class Unauthenticated(SweephandError):
     """A caller who is missing or unknown. The default reason never varies, so that nobody learns which ids exist."""
 
@@ -115,8 +118,7 @@ class Unauthenticated(SweephandError):
 
     def __init__(
         self,
-        reason: str = "send a client id and its secret as Basic, or a token of POST /oauth/token as Bearer; "
-        "what was sent is missing, wrong, deleted or expired",
+        reason: str = f"the credential is wrong, deleted or expired: {HOW_TO_IDENTIFY}",
     ) -> None:
         super().__init__(reason)
 
@@ -135,6 +137,11 @@ class Conflict(SweephandError):
     """A request that the current state forbids. Codes: NAME_TAKEN STATE_CONFLICT RESULT_CONFLICT FACADE_LIMIT."""
 
     code = "STATE_CONFLICT"
+
+
+def name_taken(what: str, name: str) -> Conflict:
+    """Returns the error for a name that another resource of this kind has. what: the kind, such as "collection"."""
+    return Conflict(f'there is a {what} with the name "{name}" already: choose another name', code="NAME_TAKEN")
 
 
 class QuotaExceeded(Conflict):

@@ -158,7 +158,7 @@ def test_a_large_key_with_its_chain_fits(authority: Authority) -> None:
         ("a locked key", "pem", "right password"),
         ("somebody else's certificate", "pem", "no certificate of its private key"),
         ("a long chain", "pem", "more than 16,384"),
-        ("both", "pem", "beside pfx"),
+        ("both", "pem", "next to `pfx`"),
         ("a password alone", "password", "without pfx"),
         ("a number", "pfx", "must be a string, not a number"),
         ("nothing", "pem", "is required"),

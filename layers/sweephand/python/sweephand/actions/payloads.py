@@ -40,7 +40,7 @@ def parse_payload(given: Mapping[str, Any], field: str) -> tuple[str, Payload | 
         return path, json_payload(given["payload"], path) if "payload" in given else None
     path = below(field, "body")
     if "payload" in given:
-        raise InvalidRequest(path, "stands beside payload; one of them is sent")
+        raise InvalidRequest(path, "is given next to `payload`: leave out one of them")
     return path, Payload(read.text(given["body"], path, 0, MAX_PAYLOAD), is_json=False)
 
 

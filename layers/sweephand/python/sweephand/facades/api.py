@@ -67,8 +67,8 @@ class Api(ABC):
         return "no such path"
 
     @abstractmethod
-    def no_such_method(self, request_id: str) -> Answer:
-        """Returns 405 for a path that has other methods; they are added as `Allow`."""
+    def no_such_method(self, request: Request, taken: str) -> Answer:
+        """Returns 405 for a path that takes other methods; they are added as `Allow`."""
 
     @abstractmethod
     def unexpected(self, request_id: str) -> Answer:
@@ -119,8 +119,9 @@ class Api(ABC):
             self._identify(request)
             if not found:
                 raise NotFound(self.no_such_path(request))
-            refused = self.no_such_method(request.request_id)
-            return None, None, replace(refused, headers={**refused.headers, "Allow": ", ".join(sorted(found))})
+            taken = ", ".join(sorted(found))
+            refused = self.no_such_method(request, taken)
+            return None, None, replace(refused, headers={**refused.headers, "Allow": taken})
         route, parameters = found
         caller = None
         try:

@@ -193,6 +193,14 @@ class Routes:
                 methods |= own
         return frozenset(methods)
 
+    def of_length(self, path: Sequence[str]) -> frozenset[str]:
+        """Returns the paths that have as many segments, with the given ones in the place of parameters."""
+        return frozenset(
+            "/".join(own if _PARAMETER.fullmatch(wanted) else wanted for wanted, own in zip(pattern, path, strict=True))
+            for pattern, _ in self._patterns
+            if len(pattern) == len(path)
+        )
+
 
 _PARAMETER = re.compile(r"\{([a-z_]+)\}", re.ASCII)
 

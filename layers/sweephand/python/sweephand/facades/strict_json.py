@@ -34,7 +34,7 @@ def loads(body: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH
     Raises InvalidRequest: TOO_LARGE over max_bytes; else INVALID_JSON, with the position in characters if known.
     """
     if len(body) > max_bytes:
-        raise InvalidRequest(None, f"the body is larger than {max_bytes} bytes", code="TOO_LARGE")
+        raise InvalidRequest(None, f"the body has {len(body):,} bytes, and may have {max_bytes:,}", code="TOO_LARGE")
     text = _decoded(body)
     _check_depth(text, max_depth)
     try:
@@ -46,7 +46,7 @@ def loads(body: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH
             parse_constant=_constant,
         )
     except json.JSONDecodeError as wrong:
-        raise _invalid(f"not JSON: {wrong.msg}", wrong.pos) from wrong
+        raise _invalid(f"not JSON at line {wrong.lineno}, column {wrong.colno}: {wrong.msg}", wrong.pos) from wrong
     for escape in _ESCAPE.finditer(text):
         if escape[1]:
             raise _invalid("half of a surrogate pair stands for no character", escape.start())

@@ -369,7 +369,7 @@ def _notation_of(fields: Mapping[str, object]) -> str:
     given = [name for name in NOTATIONS if fields.get(name) is not None]
     if not given:
         first, *others = NOTATIONS
-        raise InvalidRequest(first, f"one of {first}, {', '.join(others)} is needed")
+        raise InvalidRequest(first, f'one of {first}, {", ".join(others)} is needed, such as "every": "PT1H"')
     if len(given) > 1:
         raise InvalidRequest(given[1], f"only one of {', '.join(NOTATIONS)} may be given; {given[0]} is given too")
     return given[0]

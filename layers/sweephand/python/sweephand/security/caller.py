@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from sweephand.errors import Forbidden, InvalidRequest, Unauthenticated
+from sweephand.errors import HOW_TO_IDENTIFY, Forbidden, InvalidRequest, Unauthenticated
 from sweephand.security import tokens
 from sweephand.security.memory import KNOWN_FOR, UNKNOWN_FOR, Memory
 from sweephand.security.tokens import AccessClaims, CallbackKey, StackKeys
@@ -124,7 +124,7 @@ class Caller:
     def require(self, scope: str) -> None:
         """Raises Forbidden without this scope."""
         if not self.allows(scope):
-            raise Forbidden(f"this needs the scope {scope}")
+            raise Forbidden(f"this needs the scope {scope}, which this credential or token does not have")
 
     def acting_for(self, named: str | None) -> str:
         """Returns the tenant whose data this request may access. named: the header Sweephand-Tenant.
@@ -261,18 +261,22 @@ class Door:
 
 def parse_authorization(header: str | None) -> ClientSecret | BearerToken:
     """Reads the header without verifying it. Raises Unauthenticated for any other form."""
-    if header is None or len(header) > _LONGEST_HEADER:
-        raise Unauthenticated
+    if header is None:
+        raise Unauthenticated(f"the header Authorization is missing: {HOW_TO_IDENTIFY}")
+    if len(header) > _LONGEST_HEADER:
+        raise _unread()
     bearer = _BEARER.fullmatch(header)
     if bearer:
         return BearerToken(bearer[1])
     basic = _BASIC.fullmatch(header)
     if not basic:
-        raise Unauthenticated
+        raise _unread()
     try:
-        client_id, _, secret = base64.b64decode(basic[1], validate=True).decode().partition(":")
+        client_id, colon, secret = base64.b64decode(basic[1], validate=True).decode().partition(":")
     except (binascii.Error, UnicodeDecodeError) as wrong:
-        raise Unauthenticated from wrong
+        raise _unread() from wrong
+    if not colon:
+        raise _unread()
     return client_secret(client_id, secret)
 
 
@@ -349,3 +353,7 @@ def new_secret(credential: Credential, former_until: datetime | None, chance: Ch
 
 def hash_secret(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _unread() -> Unauthenticated:
+    return Unauthenticated(f"the header Authorization cannot be read: {HOW_TO_IDENTIFY}")

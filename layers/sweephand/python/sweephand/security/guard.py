@@ -214,7 +214,7 @@ def check_url(url: str, settings: GuardSettings) -> Target:
     parts = _URL.fullmatch(url)
     scheme = parts["scheme"].lower() if parts else ""
     if not parts or scheme not in _DEFAULT_PORT:
-        raise _refused("must begin with https:// or http://")
+        raise _refused(f"must begin with https:// or http://{_beginning(url)}")
     if scheme == "http" and not settings.plain_http:
         raise _refused(
             "must begin with https://: plain http is not allowed here (the provider's parameter PlainHttpTargets)"
@@ -227,9 +227,12 @@ def check_url(url: str, settings: GuardSettings) -> Target:
         host = _checked_name(host, settings)
     else:
         host = str(literal)
+        if _within(literal, _NEVER):
+            raise _refused(f"{host} is not public and never called: its network is for metadata services and the like")
         if not allowed(literal, settings):
             raise _refused(
-                "the address is not public: only the provider can allow it (parameter AllowedPrivateTargets)"
+                f"{host} is not public: call a public address, or ask the provider of this service to allow this one "
+                "(parameter AllowedPrivateTargets)"
             )
         if literal.is_loopback and port in settings.closed_loopback_ports:
             raise _refused(f"port {port} is the service's own")
@@ -280,7 +283,10 @@ def _within(address: Address, nets: Iterable[Network]) -> bool:
 
 def _split_authority(authority: str, default_port: int) -> tuple[str, int]:
     if "@" in authority:
-        raise _refused("user and password do not belong in a URL: give them in `authentication`")
+        raise _refused(
+            'user and password do not belong in a URL: give them in `authentication`, as {"type": "basic", '
+            '"username": ..., "password": ...}'
+        )
     if authority.startswith("["):
         host, closing, after = authority[1:].partition("]")
         host = f"[{host}]"
@@ -385,6 +391,13 @@ def _looked_up(target: Target, lookup: Lookup, deadline: Deadline) -> list[Addre
 @cache
 def _askers() -> threads.Threads:
     return threads.Threads("dns")
+
+
+def _beginning(url: str) -> str:
+    """Returns a URL's scheme, else its host, for a message. The rest, and a user with a password, may be secret."""
+    scheme, mark, _ = url.partition("://")
+    first = f"{scheme}://" if mark and scheme.isalnum() else re.split("[/?#]", url, maxsplit=1)[0]
+    return "" if "@" in first or not first else f', not "{first[:60]}"'
 
 
 def _refused(reason: str, position: int | None = None) -> InvalidRequest:

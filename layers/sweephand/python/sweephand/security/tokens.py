@@ -233,4 +233,4 @@ def _claims(members: Mapping[str, Any], now: datetime, *, former_key: bool) -> A
 
 
 def _unknown() -> Unauthenticated:
-    return Unauthenticated("the token is not valid here, or no longer")
+    return Unauthenticated("the token is not one of this service, or it has expired: get another by POST /oauth/token")

@@ -57,7 +57,7 @@ def parse(value: Mapping[str, Any], field: str) -> tuple[dict[str, Any], str | N
     given = read.members(value, field, ("type", *GIVEN))
     brought = [name for name in ("pfx", "pem") if given.get(name, MASK) != MASK]
     if len(brought) == 2:
-        raise InvalidRequest(below(field, "pem"), "stands beside pfx; one of them is used")
+        raise InvalidRequest(below(field, "pem"), "is given next to `pfx`: leave out one of them")
     password = _password(given.get("password", MASK), below(field, "password"))
     if not brought:
         if password is not None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from sweephand.errors import InvalidRequest, Mistakes
@@ -108,6 +109,16 @@ def flag(value: object, field: str) -> bool:
     if not isinstance(value, bool):
         raise InvalidRequest(field, f"must be true or false, not {shown(value)}")
     return value
+
+
+@contextmanager
+def repeating(value: object) -> Iterator[None]:
+    """Adds the value to the refusal of its reader, if that only says what it expected. Not for secrets."""
+    try:
+        yield
+    except InvalidRequest as wrong:
+        reason = near_names.with_value(wrong.reason, value)
+        raise InvalidRequest(wrong.field, reason, position=wrong.position, code=wrong.code) from wrong
 
 
 def shown(value: object) -> str:

@@ -20,12 +20,16 @@ ALIASES: Mapping[str, str] = {
     "endpoint": "url",
     "expression": "cron",
     "frequency": "every",
+    "functionarn": "targetArn",
     "interval": "every",
     "kind": "type",
     "labels": "tags",
     "maxattempts": "maxRetries",
     "maxtries": "maxRetries",
     "mode": "type",
+    "queue": "targetArn",
+    "queuearn": "targetArn",
+    "queueurl": "targetArn",
     "retries": "retry",
     "retrydelay": "delaySeconds",
     "retrypolicy": "retry",
@@ -37,6 +41,7 @@ ALIASES: Mapping[str, str] = {
     "timeoutseconds": "answerTimeoutSeconds",
     "timeouts": "answerTimeoutSeconds",
     "timeoutms": "answerTimeoutSeconds",
+    "topicarn": "targetArn",
     "tz": "timezone",
     "uri": "url",
     "zone": "timezone",
@@ -63,6 +68,7 @@ PLACES: Mapping[str, str] = {
     **dict.fromkeys(("runDays", "endedJobDays"), "retention"),
 }
 """The objects that hold members which callers often write elsewhere."""
+_COUNTED = re.compile(r"found \d+\Z", re.ASCII)
 _MARKS = re.compile("[^a-z0-9]")
 
 
@@ -85,7 +91,9 @@ def with_value(reason: str, value: object) -> str:
     said, (asked, found, _) = shown(value), reason.rpartition(", not a number")
     if said in reason or "; found " in reason:
         return reason
-    return f"{asked}, not a number ({said})" if found else f"{reason}, not {said}"
+    if found:
+        return f"{asked}, not a number ({said})"
+    return f"{reason} in {said}" if _COUNTED.search(reason) else f"{reason}, not {said}"
 
 
 def quoted(text: str) -> str:

@@ -168,9 +168,10 @@ def inactive(given: Mapping[str, Any]) -> dict[str, str]:
     kind = RetryType(given.get("type", RetryType.NONE))
     found = {}
     for name in given.keys() - {"type", *USED[kind]}:
-        users = " and ".join(f'"{each}"' for each in RetryType if name in USED[each])
+        users = ", ".join(f'"{each}"' for each in RetryType if name in USED[each])
         said = f'the type is "{kind}"' if "type" in given else 'without a `type` it is "none"'
-        found[name] = f"{said}; {name} belongs to {users}"
+        first = next(each for each in RetryType if name in USED[each])
+        found[name] = f'{said}; {name} belongs to {users}: write "type": "{first}"'
     most = {"maxRetries": 4, "immediate": 5, "delayed": 3, **given}
     if kind in {RetryType.FIXED, RetryType.EXPONENTIAL} and most["maxRetries"] == 0:
         found |= _idle(given, USED[kind][1:], "maxRetries is 0")

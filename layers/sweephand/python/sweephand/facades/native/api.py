@@ -17,6 +17,7 @@ from sweephand.flow.tenants import tenancy
 from sweephand.lazy import lazy
 
 with lazy():
+    from sweephand.domain.members import near_names
     from sweephand.facades.native.tenants import oauth
     from sweephand.flow import rates
 
@@ -80,15 +81,23 @@ class NativeApi(Api):
         return of_error(error, request_id)
 
     def no_such_path(self, request: Request) -> str:
-        """The path as it came, and the one with its version where that exists."""
+        """Returns the path as it came, and the one that is most like it."""
         path = "/".join(request.path)
-        versioned = ("v1", *request.path)
-        there = self.routes.find(request.method, versioned)
-        hint = f"; did you mean /v1/{path[:100]}?" if there else ""
+        meant = self._near(request)
+        hint = "" if meant is None else f"; did you mean /{meant[:100]}?"
         return f"no such path: /{path[:100]}{hint}"
 
-    def no_such_method(self, request_id: str) -> Answer:
-        return problem("METHOD_NOT_ALLOWED", "see the header Allow", request_id)
+    def _near(self, request: Request) -> str | None:
+        """Returns the path of a route: with the version, without a slash at the end, or with a name like the given."""
+        given = request.path[:-1] if request.path[-1:] == ("",) else request.path
+        for path in (given, ("v1", *given)):
+            if self.routes.find(request.method, path):
+                return "/".join(path)
+        return near_names.nearest("/".join(given), self.routes.of_length(given))
+
+    def no_such_method(self, request: Request, taken: str) -> Answer:
+        reason = f"this path does not take {request.method[:20]}: it takes {taken}"
+        return problem("METHOD_NOT_ALLOWED", reason, request.request_id)
 
     def unexpected(self, request_id: str) -> Answer:
         return problem("INTERNAL", "the request could not be worked on", request_id)

@@ -70,7 +70,7 @@ class Context:
         """A path parameter that is an id. An impossible one is unknown, like any other."""
         given = self.parameters[name]
         if not is_uuid(given):
-            raise NotFound(f"no such {name}{_by_name(name, given)}")
+            raise NotFound(f"no such {name}{_no_id(name, given)}")
         return given
 
     def job_of(self, given: object, *, code: str | None = None) -> str:
@@ -82,13 +82,14 @@ class Context:
             return given
         if isinstance(given, str) and _INTEGER.fullmatch(given):
             return integer_ids.job_with(self.world, self.tenant, int(given)).id
-        raise InvalidRequest("jobId", f"is not the id of a job: {fields.shown(given)}", code=code)
+        by_name = _by_name(given) if isinstance(given, str) else ""
+        raise InvalidRequest("jobId", f"is not the id of a job: {fields.shown(given)}{by_name}", code=code)
 
     def run(self, name: str = "run") -> tuple[str, str]:
         """Owner and uuid of the run that a path parameter names."""
         parts = RUN_ID.fullmatch(self.parameters[name])
         if parts is None:
-            raise NotFound("no such run")
+            raise NotFound(f"no such run{_no_id('run', self.parameters[name])}")
         return parts[1], parts[2]
 
     def body(self) -> Any:
@@ -130,7 +131,8 @@ class Context:
             return None
         found = _ETAG.fullmatch(given.strip())
         if not found:
-            raise InvalidRequest("If-Match", 'must be one ETag, such as "3"', code="INVALID_QUERY")
+            reason = f'must be one ETag in double quotes, such as "3", not `{given.strip()[:60]}`'
+            raise InvalidRequest("If-Match", reason, code="INVALID_QUERY")
         return int(found[1])
 
     def by(self, operation: Operation) -> By:
@@ -211,11 +213,18 @@ def helpful(body: object, now: datetime, *, change: bool = False) -> Iterator[No
         raise hints.improved(wrong, body, now, change=change) from wrong
 
 
-def _by_name(kind: str, given: str) -> str:
-    """For who takes a job's name for its id."""
-    if kind != "job" or not fields.is_visible(given):
+def _no_id(kind: str, given: str) -> str:
+    """Returns the end of a message for a path that has something else in the place of an id."""
+    if kind == "job":
+        return f": paths name ids{_by_name(given)}"
+    return f": {fields.shown(given)} is not the id of {'an' if kind[0] in 'aeio' else 'a'} {kind}"
+
+
+def _by_name(given: str) -> str:
+    """Returns the advice for who takes a job's name for its id."""
+    if not fields.is_visible(given):
         return ""
-    return f": paths name ids; GET /v1/jobs?name={quote(given[:128], safe='')} finds a job by its name"
+    return f"; GET /v1/jobs?name={quote(given[:128], safe='')} finds a job by its name"
 
 
 def _canonical(body: bytes) -> bytes:

@@ -26,6 +26,7 @@ _SHORT = re.compile(r"([0-9]{1,9})\s*(s|sec|secs|m|min|mins|h|hr|hrs|d|w)", re.A
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _QUARTZ = 6
 """Fields of Quartz and Spring, which begin with the second."""
+_EXAMPLES = {"action": 'such as {"type": "http", "url": "https://example.org/"}'}
 _MOST_SCHEDULES = 40
 _MOST_LOOKS = 4 * MOST
 """What all hints of an answer may spend together: each costs up to a dozen parses."""
@@ -102,11 +103,11 @@ def _hint(wrong: InvalidRequest, body: object, now: datetime, *, change: bool) -
     if field.endswith("timezone") and isinstance(value, str):
         return zone_names.suggestion(value)
     if name not in NOTATIONS or wrong.code == "UNKNOWN_MEMBER":
-        return None
+        return _EXAMPLES.get(field) if wrong.reason == "is required" else None
     if "only one of" in wrong.reason:
         return _of_two(wrong, change=change)
     if "60 seconds in the past" in wrong.reason:
-        return 'the policy "onPastStart": "run_now" runs it at once'
+        return 'write a later instant, or "policies": {"onPastStart": "run_now"} to run it at once'
     if wrong.code == "NEVER_FIRES" or not isinstance(value, str):
         return None
     taken = taken_by(name, value, now)
@@ -115,7 +116,9 @@ def _hint(wrong: InvalidRequest, body: object, now: datetime, *, change: bool) -
 
 def _of_two(wrong: InvalidRequest, *, change: bool) -> str | None:
     found = re.search(r"(\w+) is given too", wrong.reason)
-    if not change or found is None:
+    if not change:
+        return "leave out the others"
+    if found is None:
         return None
     return f'a patch that changes the notation takes the former one away: "{found[1]}": null'
 

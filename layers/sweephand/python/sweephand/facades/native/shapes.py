@@ -119,4 +119,7 @@ def check_plain(text: str, field: str) -> None:
 
 
 def _instant(given: Mapping[str, Any], name: str) -> datetime | None:
-    return parse_instant(given[name], name) if name in given else None
+    if name not in given:
+        return None
+    with fields.repeating(given[name]):
+        return parse_instant(given[name], name)

@@ -107,7 +107,8 @@ class Context:
 
     def body(self) -> Any:
         if len(self.request.body) > MAX_BODY:
-            raise InvalidRequest(None, f"the body is larger than {MAX_BODY:,} bytes", code="TOO_LARGE")
+            reason = f"the body has {len(self.request.body):,} bytes, and may have {MAX_BODY:,}"
+            raise InvalidRequest(None, reason, code="TOO_LARGE")
         if not self.request.body:
             raise InvalidRequest(None, "a JSON body is required")
         return strict_json.loads(self.request.plain_body(), max_bytes=MAX_BODY)

@@ -131,7 +131,7 @@ def _check_kind(value: object) -> None:
     if value == TASK:
         raise InvalidRequest(None, NO_TASKS)
     if value is not None and value != ENDPOINT:
-        raise InvalidRequest("jobType", f"must be {ENDPOINT}")
+        raise InvalidRequest("jobType", f"must be {ENDPOINT}, not {fields.shown(value)}")
 
 
 def _name(value: object) -> str:
@@ -139,7 +139,8 @@ def _name(value: object) -> str:
         raise InvalidRequest("name", "is required")
     name = fields.text(value, "name", 1, LONGEST_NAME)
     if not _NAME.fullmatch(name):
-        raise InvalidRequest("name", "must have letters, digits, - and _ only, and not be a number")
+        reason = f"must have letters, digits, - and _ only, and not be a number, but it is {fields.shown(name)}"
+        raise InvalidRequest("name", reason)
     return name
 
 
@@ -348,7 +349,8 @@ def mode_of(given: Mapping[str, Any]) -> str | None:
 def _timing(mode: str, value: Any, given: Mapping[str, Any], now: datetime) -> dict[str, Any]:
     timing: dict[str, Any] = {MODES[mode]: value}
     if mode == "repeatInterval":
-        timing = {"every": f"PT{read_interval(value, mode)}S", "align": "actual_start"}
+        with fields.repeating(value):
+            timing = {"every": f"PT{read_interval(value, mode)}S", "align": "actual_start"}
     for name, instant in zip(("startTime", "endTime"), _window(given, now), strict=True):
         if instant is not None:
             timing[name] = text(instant)
@@ -385,7 +387,7 @@ def flag(value: object, field: str) -> bool:
         return value
     if isinstance(value, str | int) and value in _FLAGS:
         return _FLAGS[value]
-    raise InvalidRequest(field, "must be true or false")
+    raise InvalidRequest(field, f"must be true or false, not {fields.shown(value)}")
 
 
 def _object(value: object, field: str, *, nulls: bool = False) -> dict[str, Any]:
@@ -411,7 +413,8 @@ def _instant(given: Mapping[str, Any], name: str, now: datetime) -> datetime | N
     value = given.get(name)
     if value in (None, ""):
         return None
-    return times.read(value, name, now)
+    with fields.repeating(value):
+        return times.read(value, name, now)
 
 
 def _kept(instant: datetime | None) -> str | None:

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from sweephand.domain.job import Job
+from sweephand.domain.members.fields import shown
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.facades.sap import bodies
@@ -79,7 +80,7 @@ def _order(ctx: Context) -> tuple[str | None, bool]:
     """Returns the member to sort by (None if none is asked for), and whether the last comes first."""
     by, way = ctx.option("sort_by"), (ctx.option("sort_order") or "ASC").upper()
     if by is not None and by not in BY_INTEGER | ORDERS.keys():
-        raise InvalidRequest(None, f"sort_by may be {', '.join([*sorted(BY_INTEGER), *ORDERS])}")
+        raise InvalidRequest(None, f"sort_by may be {', '.join([*sorted(BY_INTEGER), *ORDERS])}, not {shown(by)}")
     if way not in {"ASC", "DESC"}:
         raise InvalidRequest(None, "sort_order may be ASC or DESC")
     return by, way == "DESC"

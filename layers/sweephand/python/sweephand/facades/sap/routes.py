@@ -8,7 +8,7 @@ from typing import Any
 
 from sweephand.errors import InvalidRequest, NotFound, RateLimited, SweephandError, Unauthenticated, Unavailable
 from sweephand.facades.api import Api, Visit
-from sweephand.facades.http import Answer, Operation, Route, Routes
+from sweephand.facades.http import Answer, Operation, Request, Route, Routes
 from sweephand.facades.sap import action_logs, config, jobs, runs, schedules, search
 from sweephand.facades.sap.context import Context
 from sweephand.flow.rates import Limit, RateMeter
@@ -25,8 +25,6 @@ CREATING, CONFIGURING, REMOVING, DETAILS, LISTING = (
     for doing in ("creating job", "configuring job", "removing job", "fetching job details", "fetching list of jobs")
 )
 SEARCHING = "Error in Job Scheduler action: "
-NO_ROUTE = "Not Found: no such route below /scheduler"
-
 TABLE: list[tuple[str, str, Operation, str, str]] = [
     ("POST", JOBS, jobs.create, WRITE, CREATING),
     ("GET", JOBS, jobs.list_all, READ, LISTING),
@@ -125,11 +123,15 @@ class SapApi(Api):
 
     def refusal(self, error: SweephandError, _request_id: str, route: Route | None) -> Answer:
         if route is None and isinstance(error, NotFound):
-            return refusal(404, NO_ROUTE)
+            return refusal(404, error.reason)
         return of_error(error, PREFIXES[route.method, route.path] if route else "")
 
-    def no_such_method(self, _request_id: str) -> Answer:
-        return refusal(404, NO_ROUTE)
+    def no_such_path(self, request: Request) -> str:
+        path = "/".join(request.path)
+        return f"Not Found: no such route below /scheduler: {request.method[:20]} /{path[:100]}"
+
+    def no_such_method(self, request: Request, _taken: str) -> Answer:
+        return refusal(404, self.no_such_path(request))
 
     def unexpected(self, _request_id: str) -> Answer:
         return refusal(500, "the request could not be worked on")

@@ -12,7 +12,7 @@ from sweephand.domain.calendar import Calendar, Version, reference_of
 from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.occurrences.index_row import WAKE
 from sweephand.domain.schedule import Lane
-from sweephand.errors import Conflict, InvalidRequest, NotFound, Unavailable
+from sweephand.errors import Conflict, InvalidRequest, NotFound, Unavailable, name_taken
 from sweephand.flow.concurrency import Moved, require_revision, until_unmoved
 from sweephand.flow.jobs.change import follow_calendars
 from sweephand.flow.world import World
@@ -35,7 +35,7 @@ def create(world: World, wanted: Calendar, actor: str | None) -> Calendar:
             raise Conflict("the tenant is being deleted, or does not exist")
         there = store.read(world.table, wanted.tenant, wanted.name)
         if there is None or there.reference != calendar.reference:
-            raise Conflict("a calendar of this name exists", code="NAME_TAKEN")
+            raise name_taken("calendar", wanted.name)
     return calendar
 
 

@@ -223,7 +223,7 @@ def redirect(world: World, tenant: str, source: str, to: str, actor: str | None)
     if not _known(world, tenant, source):
         raise NotFound("no such job")
     if jobs.read_job(world.table, tenant, to) is None:
-        raise InvalidRequest("to", "no such job")
+        raise InvalidRequest("to", f'there is no such job: "{to}"')
     if any(each.to == source for each in resources.redirects(world.table, tenant)):
         raise InvalidRequest("to", "would make a chain: another job is redirected to this one")
     if store.read_redirect(world.table, tenant, to) is not None:

@@ -10,7 +10,7 @@ from sweephand.domain.flow_keys.flow_keys import FlowKey
 from sweephand.domain.job import Pause
 from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.schedule import Lane
-from sweephand.errors import Conflict, NotFound, Unavailable
+from sweephand.errors import Conflict, NotFound, Unavailable, name_taken
 from sweephand.flow.concurrency import Moved, require_revision, until_unmoved
 from sweephand.flow.flow_keys import turnstiles
 from sweephand.flow.world import World
@@ -26,7 +26,7 @@ def create(world: World, wanted: FlowKey, actor: str | None = None) -> FlowKey:
     key = replace(wanted, created_at=now, created_by=actor, modified_at=now)
     done = world.table.transact(store.create_ops(world.table, key, turnstiles.new_turn(world)))
     if isinstance(done, Cancelled) and store.find(world.table, key.tenant, key.name) != key:
-        raise Conflict("a flow key of this name exists", code="NAME_TAKEN")
+        raise name_taken("flow key", key.name)
     return key
 
 

@@ -179,7 +179,8 @@ def _following_ops(
 
 def name_taken(job: Job) -> Conflict:
     """Returns the error for a name that another job of the collection has."""
-    return Conflict(f'the collection {job.collection} has another job with the name "{job.name}"', code="NAME_TAKEN")
+    where = f'the collection {job.collection} has another job with the name "{job.name}"'
+    return Conflict(f"{where}: choose another name, or change that job", code="NAME_TAKEN")
 
 
 def _not_created(world: World, job: Job, refused: Cancelled, once: Once | None, seen: Usage) -> Planned:
@@ -193,7 +194,7 @@ def _not_created(world: World, job: Job, refused: Cancelled, once: Once | None, 
     there = jobs.read_job(world.table, tenant, job.id)
     if there is not None:
         return followed(world, there) if there.open_change is not None else find(world, tenant, job.id)
-    tenancy.flow_key_exists(refused, "policies.flowKey")
+    tenancy.flow_key_exists(refused, "policies.flowKey", job.policies.get("flowKey"))
     if "name" in refused.refused:
         raise name_taken(job)
     if "collection" in refused.refused:

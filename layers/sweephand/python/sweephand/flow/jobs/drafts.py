@@ -234,7 +234,7 @@ def timing_of(draft: ScheduleDraft, job: Job, schedule_id: str, now: datetime, *
     if draft.policies.get("onPastStart", job.policies.get("onPastStart")) == "run_now":
         return read(_at(up_to_second(now), draft), None)
     if not (may_be_empty or may_be_over(draft, job)):
-        raise InvalidRequest(timing.notation, "is more than 60 seconds in the past")
+        raise InvalidRequest(timing.notation, f"{text(at)} is more than 60 seconds in the past: it is {text(now)} now")
     return timing
 
 

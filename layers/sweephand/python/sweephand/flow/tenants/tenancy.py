@@ -27,6 +27,7 @@ from sweephand.errors import (
     NotFound,
     QuotaExceeded,
     Unauthenticated,
+    name_taken,
 )
 from sweephand.flow.concurrency import Moved, require_revision, until_unmoved
 from sweephand.flow.world import World
@@ -88,7 +89,7 @@ def create_tenant(
     if allowed != UNLIMITED:
         ops.append(usage.limit_op(world.table, name, allowed))
     if isinstance(world.table.transact(ops), Cancelled) and tenants.read_tenant(world.table, name) != tenant:
-        raise Conflict("a tenant of this name exists", code="NAME_TAKEN")
+        raise name_taken("tenant", name)
     announce_tenant(world, "created", tenant, actor)
     return tenant
 
@@ -269,7 +270,7 @@ def open_with_usage(world: World, tenant: str, name: str, *, for_more: bool = Tr
     if for_more and there is not None and there.purge is not None:
         raise being_purged(there)
     if collection is None:
-        raise InvalidRequest("collection", f"there is no such collection: {name[:128]}")
+        raise InvalidRequest("collection", f"there is no such collection: {fields.shown(name)}; create it first")
     return collection, seen
 
 
@@ -289,10 +290,10 @@ def create_collection(world: World, wanted: Collection, actor: str | None = None
     if isinstance(done, Cancelled):
         if "tenant" in done.refused:
             raise leaving(world, wanted.tenant)
-        flow_key_exists(done, "flowKey")
+        flow_key_exists(done, "flowKey", wanted.flow_key)
         there = tenants.read_collection(world.table, wanted.tenant, wanted.name)
         if there != collection:
-            raise Conflict("a collection of this name exists", code="NAME_TAKEN")
+            raise name_taken("collection", wanted.name)
     return collection
 
 
@@ -324,7 +325,7 @@ def change_collection(
     done = world.table.transact(ops)
     if isinstance(done, Cancelled):
         if "collection" not in done.refused:
-            flow_key_exists(done, "flowKey")
+            flow_key_exists(done, "flowKey", after.flow_key)
         raise Moved
     if switched and on:
         holding.begin(world, tenant, name)
@@ -353,10 +354,10 @@ def flow_key_ops(world: World, tenant: str, before: str | None, after: str | Non
     return flow_keys.use_ops(world.table, tenant, before, after)
 
 
-def flow_key_exists(refused: Cancelled, field: str) -> None:
+def flow_key_exists(refused: Cancelled, field: str, name: object) -> None:
     """Raises InvalidRequest if a transaction failed because the flow key that it names does not exist."""
     if any(part.startswith("flow key ") for part in refused.refused):
-        raise InvalidRequest(field, "there is no such flow key")
+        raise InvalidRequest(field, f"there is no such flow key: {fields.shown(name)}")
 
 
 def enabled(collection: Collection, *, on: bool) -> Collection:

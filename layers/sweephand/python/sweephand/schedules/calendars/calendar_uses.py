@@ -34,7 +34,8 @@ def read(value: object) -> list[Named]:
     if value is None:
         return []
     if not isinstance(value, Sequence) or isinstance(value, str):
-        raise InvalidRequest(FIELD, f"expected a list of calendars, not {members.kind_of(value)}")
+        reason = f'expected a list of calendars such as [{{"name": "holidays"}}], not {members.kind_of(value)}'
+        raise InvalidRequest(FIELD, reason)
     if len(value) > MOST:
         raise InvalidRequest(FIELD, f"a schedule has at most {MOST} calendars")
     found: list[Named] = []

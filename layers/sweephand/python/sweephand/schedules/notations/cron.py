@@ -77,7 +77,7 @@ def read(value: object, rules: Rules, beginning: Beginning) -> Facts:  # noqa: A
     if rules.month_overflow in _MOVING:
         cron_days.check_named(text)
     elif not days.ever():
-        raise members.never_fires(FIELD, "none of its months has a day that it names")
+        raise members.never_fires(FIELD, "never fires: none of its months has the day that it names")
     return text
 
 

@@ -68,7 +68,7 @@ def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
     A repeating interval has "until", its last second, too.
     """
     align = Align.START if beginning.align is None else members.choice(beginning.align, "align", Align)
-    if isinstance(value, str) and (value[:1] == "R" or "/" in value):
+    if isinstance(value, str) and (value[:1] == "R" or ("/" in value and " " not in value)):  # not a cron string
         if align is not Align.START:
             raise InvalidRequest("align", "does not go with a repeating interval, which has a start of its own")
         return _read_repeating(value, rules, beginning)

@@ -88,7 +88,7 @@ def read_spec(value: object) -> Spec:
     if isinstance(value, dict):
         for name in _BESIDE:
             if value.get(name) is not None:
-                reason = "stands beside recurrence, as a member of the schedule"
+                reason = "belongs next to `recurrence`, as a member of the schedule"
                 raise InvalidRequest(f"{FIELD}.{name}", reason, code="UNKNOWN_MEMBER")
     given = members.record(value, FIELD, ("frequency", "interval", "schedule"), EXPECTED)
     units = list(LONGEST)

@@ -66,7 +66,8 @@ def parse(text: str, begin: int = 0) -> Recur:
         raise InvalidRequest(FIELD, 'expected FREQ=, as in "FREQ=WEEKLY;BYDAY=MO"', position=begin)
     value, at = parts["FREQ"]
     if value not in FREQUENCIES:
-        raise InvalidRequest(FIELD, f"FREQ: expected one of {', '.join(FREQUENCIES)}", position=at)
+        reason = f'FREQ: expected one of {", ".join(FREQUENCIES)}, not "{shown(value)}"'
+        raise InvalidRequest(FIELD, reason, position=at)
     frequency = FREQUENCIES.index(value)
     lists = {name: _numbers(name, *parts[name]) if name in parts else () for name in _LISTS}
     weekdays, ordinals = _weekdays(*parts["BYDAY"]) if "BYDAY" in parts else (0, ())

@@ -125,7 +125,8 @@ def _iso(text: str, field: str) -> Duration:
         end = number.end() if fraction is None else fraction.end()
         letter = text[end : end + 1]
         if not letter or letter not in left:
-            raise InvalidRequest(field, f"expected one of {', '.join(left)}", position=end)
+            reason = f"expected one of {', '.join(left)} after {text[number.start() : end][:40]}"
+            raise InvalidRequest(field, reason, position=end)
         kind, size = units[letter]
         sums[kind] += int(number[0]) * size
         left = left[left.index(letter) + 1 :]

@@ -22,7 +22,8 @@ def delete_jobs(ctx: Context) -> Answer:
     if filters == views.ALL:
         raise InvalidRequest(
             None,
-            "a filter is required: one of `collection`, `state`, `tag`, `resourceId`, `name` and `search`",
+            "a filter is required: one of `collection`, `state`, `tag`, `resourceId`, `name` and `search`, "
+            "such as DELETE /v1/jobs?tag=nightly",
             code="INVALID_QUERY",
         )
     dry = ctx.choice("dryRun", frozenset({"true", "false"})) == "true"
@@ -33,7 +34,9 @@ def delete_jobs(ctx: Context) -> Answer:
     try:
         count = views.count(ctx.world.table, ctx.tenant, filters)
         if expected not in {None, count}:
-            raise PreconditionFailed(f"it would be {count} jobs", code="COUNT_MISMATCH")
+            jobs = "job" if count == 1 else "jobs"
+            reason = f"expectedCount is {expected}, but the filters find {count} {jobs}"
+            raise PreconditionFailed(reason, code="COUNT_MISMATCH")
         if dry:
             return Answer(200, {"count": count, "deleted": 0, "operation": None})
         deleted, operation = work.begin(ctx.world, ctx.tenant, filters, count, ctx.actor)

@@ -46,7 +46,9 @@ def _imported(given: Mapping[str, Any], now: datetime) -> dict[str, list[Any]]:
         found[name] = [*there, *(each for each in members if each not in there)]
         most = calendar_content.MOST[name]
         if len(there) <= most < len(found[name]):
-            raise InvalidRequest(IMPORT, f"comes to {len(found[name]):,} {name} with those beside it, of {most:,}")
+            raise InvalidRequest(
+                IMPORT, f"makes {len(found[name]):,} {name} together with the given ones, and may make {most:,}"
+            )
     return found
 
 

@@ -19,6 +19,7 @@ from sweephand.security.guard import GuardSettings
 
 with lazy():
     from sweephand.actions.azure import redirects
+    from sweephand.schedules.zones import zone_names
 
 MOST_JOBS = 1_000_000
 MOST_RUNS = 2**31 - 1
@@ -111,7 +112,9 @@ def _zone(value: object) -> str:
     try:
         zone(name)
     except KeyError:
-        raise InvalidRequest("defaults.timezone", 'expected an IANA zone such as "Europe/Berlin"') from None
+        meant = zone_names.suggestion(name)
+        expected = f'expected an IANA zone such as "Europe/Berlin", not {fields.shown(name)}'
+        raise InvalidRequest("defaults.timezone", f"{expected}; {meant}" if meant else expected) from None
     return name
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import parse_qsl
 
+from sweephand.domain.members.fields import shown
 from sweephand.errors import Forbidden, InvalidRequest, Unauthenticated
 from sweephand.facades.http import Answer, Request
 from sweephand.facades.native.context import Context
@@ -17,7 +18,7 @@ _ONLY_IN_FORM = {"client_id", "client_secret"}
 NO_FORM = "the body must be a form (Content-Type: application/x-www-form-urlencoded) that names each parameter once"
 IN_ADDRESS = "client_id and client_secret belong in the body, because addresses stand in logs"
 TWICE = "a parameter stands in the query and in the body: give it once"
-GRANT = "grant_type must be client_credentials"
+NO_GRANT = "grant_type is missing: it must be client_credentials"
 TWO_METHODS = "the client must show its identity in one way: by the header Authorization, or in the body"
 UNKNOWN_CLIENT = "the client id or its secret is wrong, or the credential was deleted"
 
@@ -69,8 +70,11 @@ def _parameters(ctx: Context) -> dict[str, str]:
     if query.keys() & form.keys():
         raise _Refused("invalid_request", TWICE)
     given = {**query, **form}
-    if given.get("grant_type") != "client_credentials":
-        raise _Refused("unsupported_grant_type" if "grant_type" in given else "invalid_request", GRANT)
+    if "grant_type" not in given:
+        raise _Refused("invalid_request", NO_GRANT)
+    if given["grant_type"] != "client_credentials":
+        reason = f"grant_type must be client_credentials, not {shown(given['grant_type'])}"
+        raise _Refused("unsupported_grant_type", reason)
     return given
 
 

@@ -52,8 +52,8 @@ def create(ctx: Context) -> Answer:
 
 def _new_name(given: Mapping[str, Any]) -> str:
     if "name" in given and "tenant" in given:
-        raise InvalidRequest("name", "says the same as `tenant`: give one of them")
-    member = "tenant" if "tenant" in given else "name"
+        raise InvalidRequest("name", "says the same as `tenant`: leave out one of them")
+    member = "name" if "name" in given else "tenant"
     if member not in given:
         raise InvalidRequest(member, "is required")
     name = fields.text(given[member], member, 1, 64)
