@@ -341,22 +341,18 @@ class OnDays(Series):
 
     def after(self, second: int) -> int | None:
         day, time = divmod(second, 86_400)
-        found = self.days.next(day)
-        if found == day:
-            later = self.clock.after(time)
-            if later is not None:
-                return day * 86_400 + later
-            found = self.days.next(day + 1)
+        later = self.clock.after(time)
+        found = self.days.next(day + (later is None))
+        if later is not None and found == day:
+            return day * 86_400 + later
         return None if found is None else found * 86_400 + self.clock.first
 
     def until(self, second: int) -> int | None:
         day, time = divmod(second, 86_400)
-        found = self.days.previous(day)
-        if found == day:
-            earlier = self.clock.until(time)
-            if earlier is not None:
-                return day * 86_400 + earlier
-            found = self.days.previous(day - 1)
+        earlier = self.clock.until(time)
+        found = self.days.previous(day - (earlier is None))
+        if earlier is not None and found == day:
+            return day * 86_400 + earlier
         return None if found is None else found * 86_400 + self.clock.last
 
     def moved_by(self, second: int) -> MovedBy | None:
