@@ -83,7 +83,7 @@ def test_a_tenants_name_is_taken_once(api):
 @pytest.mark.parametrize(
     ("body", "field"),
     [
-        ({}, "name"),
+        ({}, "tenant"),
         *(
             ({"name": name}, "name")
             for name in ("", "provider", "Provider", "PROVIDER", "a.b", "a b", "a#b", "-a", "ä", "x" * 65, 7, {}, "a\n")
