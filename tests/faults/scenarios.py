@@ -33,7 +33,7 @@ from sweephand.flow.calendars import calendars
 from sweephand.flow.errors import failures
 from sweephand.flow.flow_keys import flow_key_changes
 from sweephand.flow.jobs import change, drafts, lookup
-from sweephand.flow.jobs.change import Wish
+from sweephand.flow.jobs.change import ScheduleRequest
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.manual import manual, rerun
 from sweephand.flow.operations import verbs as operations
@@ -566,7 +566,7 @@ def groups_of(at: Play) -> list[Group]:
 
 def open_errors(at: Play) -> int:
     with at.scene.untapped():
-        return sum(failures.standing(at.scene.world, group).count for group in groups_of(at))
+        return sum(failures.open_runs(at.scene.world, group).count for group in groups_of(at))
 
 
 # Changes
@@ -592,13 +592,13 @@ class Edit(Scenario):
         at.go_to(7)
 
     def _added(self, at: Play, job: Planned) -> Schedule:
-        def wish(there: Planned) -> list[Wish]:
+        def request(there: Planned) -> list[ScheduleRequest]:
             if any(schedule.name == "second" for schedule in there.schedules):
                 return []
             draft = at.scene.schedule(counted(2), "second", payload=Payload("{}", is_json=True))
-            return [Wish(None, draft)]
+            return [ScheduleRequest(None, draft)]
 
-        at.ask(lambda: at.scene.change_schedules(job, wish))
+        at.ask(lambda: at.scene.change_schedules(job, request))
         with at.scene.untapped():
             there = lookup.find(at.scene.world, TENANT, job.job.id)
         return next(schedule for schedule in there.schedules if schedule.name == "second")
@@ -669,8 +669,8 @@ class EditOfWhatIsMissed(Scenario):
         assert len(ran) < 12 or at.faults
 
 
-def _gone(there: Planned, schedule: Schedule) -> list[Wish]:
-    return [Wish(each, None, delete=True) for each in there.schedules if each.id == schedule.id]
+def _gone(there: Planned, schedule: Schedule) -> list[ScheduleRequest]:
+    return [ScheduleRequest(each, None, delete=True) for each in there.schedules if each.id == schedule.id]
 
 
 class PauseAndResume(Scenario):
@@ -1382,8 +1382,8 @@ def _keeping(retention: Retention) -> Callable[[Collection], Collection]:
     return lambda before: replace(before, retention=retention)
 
 
-def _off(schedule: Schedule) -> Wish:
-    return Wish(schedule, replace(drafts.as_stored(schedule), active=False))
+def _off(schedule: Schedule) -> ScheduleRequest:
+    return ScheduleRequest(schedule, replace(drafts.as_stored(schedule), active=False))
 
 
 # Events

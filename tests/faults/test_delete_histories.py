@@ -21,7 +21,7 @@ from sweephand.domain.run import Kind, State
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.requested import Wish
+from sweephand.flow.jobs.requested import ScheduleRequest
 from sweephand.schedules.rule import between
 from sweephand.schedules.timing import load
 from tests.support.endpoint import BUSY, OK
@@ -114,7 +114,7 @@ class History:
         self.announce()
         self.gone_at[gone] = self.scene.clock.now()
         self.scene.change_schedules(
-            self.planned, lambda now: [Wish(lookup.find_schedule(now, gone), None, delete=True)]
+            self.planned, lambda now: [ScheduleRequest(lookup.find_schedule(now, gone), None, delete=True)]
         )
 
     def the_job_goes(self) -> None:

@@ -19,7 +19,7 @@ from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import Lane, ScheduleState
 from sweephand.flow.deletes import clean_up
 from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.requested import Wish
+from sweephand.flow.jobs.requested import ScheduleRequest
 from sweephand.flow.runs import settle
 from sweephand.flow.series import catch_up, holding
 from sweephand.store.dynamo import keys
@@ -197,12 +197,12 @@ def test_a_name_is_written_onto_the_row_that_was_read(stage: Stage) -> None:
     """A change that leaves the series alone is compared with the row: if another by now, it is compared anew."""
     planned = stage.create(EACH_MINUTE)
 
-    def wish(there: Planned) -> list[Wish]:
+    def request(there: Planned) -> list[ScheduleRequest]:
         (schedule,) = there.schedules
-        return [Wish(schedule, stage.schedule(EACH_MINUTE, "another name"))]
+        return [ScheduleRequest(schedule, stage.schedule(EACH_MINUTE, "another name"))]
 
     with meanwhile(stage, "flow/jobs/change._commit transact", moved(stage, planned, "generation")):
-        stage.change_schedules(planned, wish)
+        stage.change_schedules(planned, request)
 
     assert stage.taps.count("dynamodb.TransactWriteItems") == len(["create", "refused", "change"])
     assert stage.stored(planned).name == "another name"

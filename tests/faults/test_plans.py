@@ -14,7 +14,7 @@ from sweephand.domain.instants import text
 from sweephand.domain.message import decode
 from sweephand.domain.run import Kind, Outcome, State
 from sweephand.domain.schedule import Lane, ScheduleState
-from sweephand.flow.jobs.change import Wish
+from sweephand.flow.jobs.change import ScheduleRequest
 from sweephand.flow.runs import results
 from sweephand.flow.sweep import sweep
 from sweephand.store.index import next_run_index
@@ -365,7 +365,8 @@ def test_a_schedule_deleted_while_its_message_is_under_way_runs_no_more(stage: S
     stage.tick()
 
     stage.change_schedules(
-        planned, lambda there: [Wish(each, None, delete=True) for each in there.schedules if each.id == gone.id]
+        planned,
+        lambda there: [ScheduleRequest(each, None, delete=True) for each in there.schedules if each.id == gone.id],
     )
     stage.run(300)
 

@@ -27,7 +27,7 @@ from sweephand.flow.delivery import dead_letters, dispatch
 from sweephand.flow.idempotency import Once
 from sweephand.flow.jobs import change, creation, deletion
 from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.requested import Wish
+from sweephand.flow.jobs.requested import ScheduleRequest
 from sweephand.flow.sweep import sweep
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.tenants.callback_keys import CallbackKeys
@@ -191,8 +191,8 @@ class Stage:
 
         return change.change_job(self.world, TENANT, planned.job.id, edit, None)
 
-    def change_schedules(self, planned: Planned, wish: Callable[[Planned], Sequence[Wish]]) -> Planned:
-        return change.change_schedules(self.world, TENANT, planned.job.id, wish, None)
+    def change_schedules(self, planned: Planned, request: Callable[[Planned], Sequence[ScheduleRequest]]) -> Planned:
+        return change.change_schedules(self.world, TENANT, planned.job.id, request, None)
 
     def set_state(self, planned: Planned, **members: Any) -> Planned:
         """active=..., pause=...: of the job."""

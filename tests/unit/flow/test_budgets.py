@@ -14,7 +14,7 @@ from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.errors import QuotaExceeded, Unavailable
 from sweephand.flow.jobs import change
 from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.requested import Wish
+from sweephand.flow.jobs.requested import ScheduleRequest
 from sweephand.flow.manual import manual, rerun
 from sweephand.flow.rates import RUNS_STEP
 from sweephand.flow.tenants import tenancy
@@ -313,7 +313,11 @@ def test_the_provider_s_shortest_interval_holds_in_every_collection_and_for_chan
         there.change(planned, timings=[{"every": "PT4M"}])
     with pytest.raises(QuotaExceeded, match="300 seconds"):
         change.change_schedules(
-            there.world, TENANT, planned.job.id, lambda _: [Wish(None, there.schedule({"cron": "* * * * *"}))], None
+            there.world,
+            TENANT,
+            planned.job.id,
+            lambda _: [ScheduleRequest(None, there.schedule({"cron": "* * * * *"}))],
+            None,
         )
 
     there.change(planned, timings=[{"every": "PT5M"}])

@@ -18,7 +18,7 @@ from sweephand.domain.schedule import Lane, ScheduleState, StateReason
 from sweephand.errors import InvalidRequest, PreconditionFailed, Unavailable
 from sweephand.flow.jobs import change, lookup
 from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.requested import Wish
+from sweephand.flow.jobs.requested import ScheduleRequest
 from sweephand.store.jobs import jobs
 from tests.support.stage import TENANT, Stage
 from tests.support.stage import stage as new_stage
@@ -334,9 +334,13 @@ def test_a_single_schedule_is_deactivated_and_the_others_go_on(stage: Stage) -> 
     planned = stage.create(counted(A), counted(B))
     first, second = planned.schedules
 
-    def off(there: Planned) -> list[Wish]:
+    def off(there: Planned) -> list[ScheduleRequest]:
         schedule = lookup.find_schedule(there, first.id)
-        return [Wish(schedule, replace(stage.schedule(schedule.timing, schedule.name), active=False, id=schedule.id))]
+        return [
+            ScheduleRequest(
+                schedule, replace(stage.schedule(schedule.timing, schedule.name), active=False, id=schedule.id)
+            )
+        ]
 
     stage.run(1)
     stage.change_schedules(planned, off)
@@ -519,7 +523,7 @@ def test_a_schedule_added_with_a_lost_answer_is_added_once(stage: Stage) -> None
     planned = stage.create(counted(A))
 
     with stage.taps.once("dynamodb.TransactWriteItems", answer_lost):
-        stage.change_schedules(planned, lambda _there: [Wish(None, stage.schedule(counted(B)))])
+        stage.change_schedules(planned, lambda _there: [ScheduleRequest(None, stage.schedule(counted(B)))])
 
     assert len(lookup.find(stage.world, TENANT, planned.job.id).schedules) == 2
 
@@ -576,7 +580,7 @@ def test_a_broken_schedule_is_mended_by_a_new_timing(stage: Stage) -> None:
 
 
 def test_a_broken_schedule_is_mended_by_the_timing_that_it_had(stage: Stage) -> None:
-    """What cannot be read is our own text, not the caller's: the same wish, packed anew."""
+    """What cannot be read is our own text, not the caller's: the same request, packed anew."""
     planned = broken(stage)
 
     stage.change(planned, timings=[counted(A), counted(B)])

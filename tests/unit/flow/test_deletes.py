@@ -11,7 +11,7 @@ from sweephand.errors import NotFound, PreconditionFailed
 from sweephand.flow.deletes import clean_up
 from sweephand.flow.jobs import deletion, lookup
 from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.requested import Wish
+from sweephand.flow.jobs.requested import ScheduleRequest
 from sweephand.store.dynamo import keys
 from sweephand.store.jobs import jobs
 from tests.support.aws import URLS
@@ -198,7 +198,7 @@ def test_a_deleted_schedule_leaves_its_job_and_the_other_schedules_alone(stage: 
     stage.run(130)
 
     changed = stage.change_schedules(
-        planned, lambda there: [Wish(lookup.find_schedule(there, first.id), None, delete=True)]
+        planned, lambda there: [ScheduleRequest(lookup.find_schedule(there, first.id), None, delete=True)]
     )
     stage.run(120)
 
@@ -220,7 +220,9 @@ def test_the_job_may_go_while_its_deleted_schedule_is_still_being_cleaned_up(sta
     with stage.taps.once("endpoint.http", crash_before), pytest.raises(Crash):
         stage.deliver(most=1)
     stage.sqs.purge(stage.world.settings.queue_urls[Lane.FAST])
-    stage.change_schedules(planned, lambda there: [Wish(lookup.find_schedule(there, first.id), None, delete=True)])
+    stage.change_schedules(
+        planned, lambda there: [ScheduleRequest(lookup.find_schedule(there, first.id), None, delete=True)]
+    )
     stage.delete(planned)
     stage.clock.advance(1)
 
@@ -271,7 +273,7 @@ def test_a_change_between_read_and_delete_is_deleted_too(stage: Stage) -> None:
     def changed_first(_passing: Passing, act: Act) -> Any:
         fault, stage.taps.fault = stage.taps.fault, None
         stage.change(planned, tags=("new",))
-        stage.change_schedules(planned, lambda _there: [Wish(None, stage.schedule({"every": "PT1H"}))])
+        stage.change_schedules(planned, lambda _there: [ScheduleRequest(None, stage.schedule({"every": "PT1H"}))])
         stage.taps.fault = fault
         return act()
 

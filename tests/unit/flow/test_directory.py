@@ -13,7 +13,7 @@ from sweephand.domain.jobs.job_state import ended_state
 from sweephand.domain.schedule import ScheduleState
 from sweephand.errors import Conflict, NotFound, SweephandError, Unavailable
 from sweephand.flow.jobs import completion, lookup
-from sweephand.flow.jobs.change import Wish
+from sweephand.flow.jobs.change import ScheduleRequest
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.table import JobItem
@@ -189,7 +189,7 @@ def test_a_job_whose_last_schedule_ends_is_listed_as_completed_and_by_a_new_sche
     assert states(stage) == [JobState.COMPLETED]
     true(stage)
 
-    stage.change_schedules(planned, lambda _: [Wish(None, stage.schedule(HOURLY))])
+    stage.change_schedules(planned, lambda _: [ScheduleRequest(None, stage.schedule(HOURLY))])
     assert states(stage) == [JobState.ACTIVE]
     true(stage)
 
@@ -198,7 +198,7 @@ def test_a_job_is_completed_by_the_delete_of_all_that_was_still_to_come(stage: S
     planned = stage.create(once(MINUTE), HOURLY)
     stage.run(200)
 
-    stage.change_schedules(planned, lambda there: [Wish(there.schedules[1], None, delete=True)])
+    stage.change_schedules(planned, lambda there: [ScheduleRequest(there.schedules[1], None, delete=True)])
 
     assert states(stage) == [JobState.COMPLETED]
     true(stage)
@@ -257,7 +257,9 @@ def test_a_delete_and_an_end_that_meet_leave_the_job_marked(stage: Stage, delay:
         completion.complete_if_over(stage.world, first)
 
     def goes() -> None:
-        stage.change_schedules(planned, lambda there: [Wish(lookup.find_schedule(there, second.id), None, delete=True)])
+        stage.change_schedules(
+            planned, lambda there: [ScheduleRequest(lookup.find_schedule(there, second.id), None, delete=True)]
+        )
 
     with at_once(stage) as run:
         assert run([ends, goes])[0] is None

@@ -8,7 +8,7 @@ from sweephand.domain.failure import Group
 from sweephand.flow.errors import failures
 from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.requested import Wish
+from sweephand.flow.jobs.requested import ScheduleRequest
 from sweephand.store.views import resources as views
 from tests.support.endpoint import BUSY, DOWN, OK
 from tests.support.stage import TENANT, Stage
@@ -31,7 +31,7 @@ def failing(stage: Stage) -> Planned:
 
 
 def open_runs(stage: Stage) -> int:
-    return sum(failures.standing(stage.world, group).count for group in groups(stage))
+    return sum(failures.open_runs(stage.world, group).count for group in groups(stage))
 
 
 def test_all_groups_of_a_deleted_job_are_archived_with_the_reason(stage: Stage) -> None:
@@ -62,7 +62,9 @@ def test_the_errors_of_a_deleted_schedule_stay_with_its_job(stage: Stage) -> Non
     planned = failing(stage)
     gone = planned.schedules[0].id
 
-    stage.change_schedules(planned, lambda there: [Wish(lookup.find_schedule(there, gone), None, delete=True)])
+    stage.change_schedules(
+        planned, lambda there: [ScheduleRequest(lookup.find_schedule(there, gone), None, delete=True)]
+    )
     stage.run(120)
 
     assert open_runs(stage) == 3

@@ -19,7 +19,7 @@ from sweephand.domain.job import Pause
 from sweephand.domain.run import Kind, Reason, State
 from sweephand.domain.schedule import ScheduleState
 from sweephand.flow.idempotency import Once
-from sweephand.flow.jobs.change import Wish
+from sweephand.flow.jobs.change import ScheduleRequest
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.manual import manual
 from sweephand.flow.runs import results
@@ -465,10 +465,10 @@ def test_a_change_that_also_moves_a_switch_is_told_as_both(loud: Stage) -> None:
     [
         lambda stage, planned: stage.change(planned, timings=[{"cron": "0 1 * * *"}]),
         lambda stage, planned: stage.change_schedules(
-            planned, lambda there: [Wish(None, stage.schedule({"cron": "0 2 * * *"}))]
+            planned, lambda there: [ScheduleRequest(None, stage.schedule({"cron": "0 2 * * *"}))]
         ),
         lambda stage, planned: stage.change_schedules(
-            planned, lambda there: [Wish(there.schedules[0], None, delete=True)]
+            planned, lambda there: [ScheduleRequest(there.schedules[0], None, delete=True)]
         ),
     ],
     ids=["another timing", "one more schedule", "one schedule less"],

@@ -17,7 +17,7 @@ from sweephand.domain.run import FAILED, Kind, Outcome, Reason, Run, State, Verd
 from sweephand.errors import Conflict, InvalidRequest, NotFound, Unavailable
 from sweephand.flow.errors import failures
 from sweephand.flow.jobs import deletion
-from sweephand.flow.jobs.change import Wish
+from sweephand.flow.jobs.change import ScheduleRequest
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.manual import rerun
 from sweephand.flow.operations import verbs
@@ -53,7 +53,7 @@ def only(stage: Stage) -> Group:
 
 def count(stage: Stage, group: Group | None = None) -> int:
     with stage.untapped():
-        return failures.standing(stage.world, group or only(stage)).count
+        return failures.open_runs(stage.world, group or only(stage)).count
 
 
 def rows(stage: Stage, group: Group) -> list[Failure]:
@@ -513,7 +513,7 @@ def test_what_is_redirected_never_sends_the_other_job_s_own_payload(stage: Stage
     (failed,) = stage.runs(planned.schedules[0], kind)
     failures.redirect(stage.world, TENANT, planned.job.id, other.job.id, None)
     if gone == "schedule":
-        stage.change_schedules(planned, lambda there: [Wish(there.schedules[0], None, delete=True)])
+        stage.change_schedules(planned, lambda there: [ScheduleRequest(there.schedules[0], None, delete=True)])
     else:
         stage.change(planned, error_action=None)
     calls = len(stage.endpoint.received)

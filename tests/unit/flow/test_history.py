@@ -14,7 +14,7 @@ from sweephand.errors import Unavailable
 from sweephand.flow.job_parts.change_log import By, Operation
 from sweephand.flow.jobs import change, creation, lookup
 from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.requested import Wish
+from sweephand.flow.jobs.requested import ScheduleRequest
 from sweephand.store.jobs import history
 from sweephand.store.views import resources as views
 from tests.support.stage import TENANT, Stage
@@ -76,15 +76,15 @@ def test_only_schedules_that_the_caller_changed_are_in_an_entry(stage: Stage) ->
     planned = stage.create(EACH_MINUTE, HOURLY, EACH_MINUTE)
     first, second, third = planned.schedules
 
-    def wish(there: Planned) -> list[Wish]:
+    def request(there: Planned) -> list[ScheduleRequest]:
         one, two, _ = there.schedules
         return [
-            Wish(one, ScheduleDraft(one.name, HOURLY, id=one.id, payload=Payload("1", is_json=True))),
-            Wish(two, None, delete=True),
-            Wish(None, ScheduleDraft("fourth", EACH_MINUTE)),
+            ScheduleRequest(one, ScheduleDraft(one.name, HOURLY, id=one.id, payload=Payload("1", is_json=True))),
+            ScheduleRequest(two, None, delete=True),
+            ScheduleRequest(None, ScheduleDraft("fourth", EACH_MINUTE)),
         ]
 
-    stage.change_schedules(planned, wish)
+    stage.change_schedules(planned, request)
     stage.set_state(planned, pause=Pause(NOON))
 
     paused, changed, _ = log(stage, planned)
@@ -140,7 +140,7 @@ def test_a_lost_answer_is_known_as_ones_own_also_when_another_change_came_after_
         return act()
 
     with stage.taps.faulty(lambda p, act: overtaken(p, act) if p.operation == "TransactWriteItems" else act()):
-        stage.change_schedules(planned, lambda _: [Wish(None, ScheduleDraft(None, HOURLY))])
+        stage.change_schedules(planned, lambda _: [ScheduleRequest(None, ScheduleDraft(None, HOURLY))])
 
     assert len(lookup.find(stage.world, TENANT, planned.job.id).schedules) == 2
     assert [entry.actor for entry in log(stage, planned)] == ["acme.you", None, None]

@@ -14,7 +14,7 @@ from sweephand.errors import InvalidRequest
 from sweephand.facades.native.members import job_members
 from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.requested import Wish
+from sweephand.flow.jobs.requested import ScheduleRequest
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Act, Crash, Passing, crash_before, refused
 from tests.unit.flow.common import DAY, HOUR, MINUTE, NOON, exact, once
@@ -104,7 +104,7 @@ def test_a_schedule_of_its_own_policy_beside_one_that_runs(stage: Stage) -> None
     planned = stage.create({"cron": "* * * * *"})
     draft = stage.schedule({**DAILY, "endTime": PAST}, policies=COMPLETE)
 
-    after = stage.change_schedules(planned, lambda _: [Wish(None, draft)])
+    after = stage.change_schedules(planned, lambda _: [ScheduleRequest(None, draft)])
 
     assert sorted(each.state for each in after.schedules) == [ScheduleState.ACTIVE, ScheduleState.COMPLETED]
     assert shown(stage, planned)["state"] == "ACTIVE"

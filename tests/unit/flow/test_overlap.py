@@ -14,7 +14,7 @@ from sweephand.domain.job import Pause
 from sweephand.domain.run import Kind, Outcome, Reason, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.flow.jobs import creation
-from sweephand.flow.jobs.change import Wish
+from sweephand.flow.jobs.change import ScheduleRequest
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.manual import manual
 from sweephand.flow.runs import results
@@ -727,7 +727,7 @@ def test_a_delete_ends_holder_and_queued_run_and_leaves_no_slot(stage: Stage, po
     if whole:
         stage.delete(planned)
     else:
-        stage.change_schedules(planned, lambda there: [Wish(there.schedules[0], None, delete=True)])
+        stage.change_schedules(planned, lambda there: [ScheduleRequest(there.schedules[0], None, delete=True)])
 
     stage.run(2_000)
 

@@ -13,7 +13,7 @@ from sweephand.domain.run import Kind, Outcome, Reason, State
 from sweephand.errors import InvalidRequest
 from sweephand.flow.jobs import creation, drafts
 from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.requested import Wish
+from sweephand.flow.jobs.requested import ScheduleRequest
 from sweephand.flow.manual import rerun
 from sweephand.store.dynamo import keys
 from sweephand.store.jobs import own_hooks
@@ -36,11 +36,11 @@ def job(stage: Stage, own: dict[str, ActionDraft], *timings: dict[str, Any], **m
 def bring(stage: Stage, planned: Planned, **hooks: ActionDraft) -> Planned:
     """PUT of the first schedule with these hooks."""
 
-    def wish(there: Planned) -> list[Wish]:
+    def request(there: Planned) -> list[ScheduleRequest]:
         first = there.schedules[0]
-        return [Wish(first, replace(drafts.as_stored(first), hooks=hooks))]
+        return [ScheduleRequest(first, replace(drafts.as_stored(first), hooks=hooks))]
 
-    return stage.change_schedules(planned, wish)
+    return stage.change_schedules(planned, request)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_its_secrets_open_under_no_other_schedule_or_hook(stage: Stage) -> None:
     planned = job(stage, {"onSuccess": secret, "onFailure": secret}, once(), later)
     first, second = (own_hooks.read(stage.world.table, each) for each in planned.schedules)
     assert second == {}
-    sealed = {name: hook.beside.sealed["authentication.token"] for name, hook in first.items() if hook.beside}
+    sealed = {name: hook.inline.sealed["authentication.token"] for name, hook in first.items() if hook.inline}
     with stage.untapped():
         swapped = own_hooks.to_json(first)
         for name, other in (("onSuccess", "onFailure"), ("onFailure", "onSuccess")):
@@ -202,7 +202,10 @@ def test_other_changes_leave_its_hooks_to_it(stage: Stage) -> None:
 
     stage.change(planned, description="other")
     stage.change_schedules(
-        planned, lambda there: [Wish(there.schedules[0], replace(drafts.as_stored(there.schedules[0]), active=False))]
+        planned,
+        lambda there: [
+            ScheduleRequest(there.schedules[0], replace(drafts.as_stored(there.schedules[0]), active=False))
+        ],
     )
 
     assert stage.stored(planned).hooks == "1 onSuccess"
@@ -248,12 +251,12 @@ def test_schedules_that_follow_their_job_bring_their_hooks(stage: Stage) -> None
     assert len(own_hooks.read_all(stage.world.table, planned.schedules)) == 40
 
     changed = {"onFailure": target(stage, "new", authentication=token)}
-    more = [Wish(each, replace(drafts.as_stored(each), hooks=changed)) for each in planned.schedules]
+    more = [ScheduleRequest(each, replace(drafts.as_stored(each), hooks=changed)) for each in planned.schedules]
     planned = stage.change_schedules(planned, lambda _: more)
 
     assert [each.hooks for each in planned.schedules] == ["2 onFailure"] * 40
     stored = own_hooks.read_all(stage.world.table, planned.schedules)
-    assert {hook.beside is not None and bool(hook.beside.sealed) for by in stored.values() for hook in by.values()} == {
+    assert {hook.inline is not None and bool(hook.inline.sealed) for by in stored.values() for hook in by.values()} == {
         True
     }
     stage.endpoint.script = [WRONG]

@@ -10,7 +10,7 @@ import pytest
 from sweephand.domain.collection import Usage
 from sweephand.errors import QuotaExceeded, SweephandError
 from sweephand.flow.jobs import change, deletion
-from sweephand.flow.jobs.change import Wish
+from sweephand.flow.jobs.change import ScheduleRequest
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.tenants import tenancy
 from sweephand.store.jobs import jobs
@@ -35,7 +35,7 @@ def there(stage: Stage) -> int:
 
 
 def more(stage: Stage, planned: Planned, number: int) -> Planned:
-    wished = [Wish(None, stage.schedule(HOURLY)) for _ in range(number)]
+    wished = [ScheduleRequest(None, stage.schedule(HOURLY)) for _ in range(number)]
     return stage.change_schedules(planned, lambda _: wished)
 
 
@@ -62,7 +62,7 @@ def test_what_goes_makes_room(stage: Stage) -> None:
     stage.delete(first)
     third = stage.create(HOURLY)
     change.change_schedules(
-        stage.world, TENANT, third.job.id, lambda found: [Wish(found.schedules[0], None, delete=True)], None
+        stage.world, TENANT, third.job.id, lambda found: [ScheduleRequest(found.schedules[0], None, delete=True)], None
     )
 
     more(stage, second, 1)
@@ -75,7 +75,7 @@ def test_a_lower_quota_leaves_what_is_there_and_lets_it_change(stage: Stage) -> 
 
     stage.change(planned, timings=[{"every": "PT2H"}] * 3)
     stage.set_state(planned, active=False)
-    stage.change_schedules(planned, lambda found: [Wish(found.schedules[0], None, delete=True)])
+    stage.change_schedules(planned, lambda found: [ScheduleRequest(found.schedules[0], None, delete=True)])
 
     assert usage.read(stage.world.table, TENANT) == Usage(2, 1, jobs=1)
     with pytest.raises(QuotaExceeded):

@@ -16,7 +16,7 @@ from sweephand.domain.run import Kind, Outcome, State
 from sweephand.domain.schedule import ScheduleState, StateReason
 from sweephand.flow.jobs.drafts import as_stored
 from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.requested import Wish
+from sweephand.flow.jobs.requested import ScheduleRequest
 from sweephand.flow.lifecycle.unreachable import Streak, target_of
 from sweephand.flow.manual import manual
 from sweephand.store.dynamo.table import RevisionItem
@@ -182,10 +182,10 @@ def test_another_target_begins_the_count_anew(stage: Stage) -> None:
 
 
 def switched(stage: Stage, planned: Planned, *, on: bool) -> None:
-    def wish(there: Planned) -> list[Wish]:
-        return [Wish(each, replace(as_stored(each), active=on)) for each in there.schedules]
+    def request(there: Planned) -> list[ScheduleRequest]:
+        return [ScheduleRequest(each, replace(as_stored(each), active=on)) for each in there.schedules]
 
-    stage.change_schedules(planned, wish)
+    stage.change_schedules(planned, request)
 
 
 def test_who_switches_it_on_again_has_ten_more_days(stage: Stage) -> None:

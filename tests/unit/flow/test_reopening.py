@@ -75,7 +75,7 @@ def cancel(stage: Stage, run: Run) -> None:
 def open_errors(stage: Stage) -> int:
     with stage.untapped():
         groups = list(views.groups(stage.world.table, TENANT))
-        return sum(failures.standing(stage.world, group).count for group in groups)
+        return sum(failures.open_runs(stage.world, group).count for group in groups)
 
 
 # Where runs exclude each other

@@ -160,12 +160,12 @@ def test_a_schedule_that_is_stopped_alone_is_not_called_for_that_time_either(sta
 
 
 def switch(stage: Stage, planned: lookup.Planned, *, active: bool) -> None:
-    def wish(there: lookup.Planned) -> list[Any]:
+    def request(there: lookup.Planned) -> list[Any]:
         schedule = there.schedules[0]
         draft = stage.schedule(schedule.timing, schedule.name, active=active, id=schedule.id)
-        return [change.Wish(schedule, draft)]
+        return [change.ScheduleRequest(schedule, draft)]
 
-    stage.change_schedules(planned, wish)
+    stage.change_schedules(planned, request)
 
 
 @pytest.mark.parametrize("whose", ["collection", "tenant"])

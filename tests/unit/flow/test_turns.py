@@ -13,7 +13,7 @@ from sweephand.errors import Unavailable
 from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.change import LASTS
 from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.requested import Wish
+from sweephand.flow.jobs.requested import ScheduleRequest
 from sweephand.store.dynamo import keys
 from sweephand.store.jobs import turns
 from tests.support.stage import TENANT, Stage
@@ -24,7 +24,7 @@ HOURLY = {"cron": "0 * * * *"}
 
 
 def add_schedule(stage: Stage, planned: Planned, n: int = 0) -> Planned:
-    return stage.change_schedules(planned, lambda _: [Wish(None, stage.schedule({"every": f"PT{n + 1}H"}))])
+    return stage.change_schedules(planned, lambda _: [ScheduleRequest(None, stage.schedule({"every": f"PT{n + 1}H"}))])
 
 
 def about_turns(passing: Passing) -> str | None:
@@ -155,12 +155,12 @@ def test_a_change_that_is_refused_gives_its_turn_back(stage: Stage) -> None:
     planned = stage.create(HOURLY)
     tries = iter(range(2))
 
-    def wish(there: Planned) -> list[Wish]:
+    def request(there: Planned) -> list[ScheduleRequest]:
         if next(tries):
             raise Unavailable("for a reason")
-        return [Wish(None, replace(stage.schedule(HOURLY), name="another"))]
+        return [ScheduleRequest(None, replace(stage.schedule(HOURLY), name="another"))]
 
     with disturbed(stage, planned), pytest.raises(Unavailable):
-        stage.change_schedules(planned, wish)
+        stage.change_schedules(planned, request)
 
     assert take(stage, planned, "another")

@@ -19,7 +19,7 @@ from sweephand.flow.deletes import clean_up
 from sweephand.flow.job_parts import clean_up_rows
 from sweephand.flow.jobs import deletion, lookup
 from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.requested import Wish
+from sweephand.flow.jobs.requested import ScheduleRequest
 from sweephand.flow.runs import run_lists
 from sweephand.flow.runs.run_lists import Wanted
 from sweephand.flow.tenants import tenancy
@@ -43,7 +43,9 @@ def backlog(stage: Stage, seconds: float, *timings: dict[str, Any], **members: A
 
 def delete_schedule(stage: Stage, planned: Planned) -> None:
     gone = planned.schedules[0].id
-    stage.change_schedules(planned, lambda there: [Wish(lookup.find_schedule(there, gone), None, delete=True)])
+    stage.change_schedules(
+        planned, lambda there: [ScheduleRequest(lookup.find_schedule(there, gone), None, delete=True)]
+    )
 
 
 def told(runs: list[Run]) -> list[tuple[datetime, State, Reason | None]]:
@@ -235,7 +237,7 @@ def test_jobs_with_more_schedules_than_one_transaction_leave_rows_of_all(stage: 
     timings = [{"cron": "* * * * *"}] * 40
     planned = stage.create(*timings)
     for _ in range(2):
-        more = [Wish(None, stage.schedule({"cron": "* * * * *"})) for _ in range(20)]
+        more = [ScheduleRequest(None, stage.schedule({"cron": "* * * * *"})) for _ in range(20)]
         planned = stage.change_schedules(planned, lambda _, more=more: more)  # type: ignore[misc]
     stage.tick()
     stage.clock.advance(130)

@@ -345,15 +345,15 @@ def alerts(run: Run, job: Job, schedule: Schedule | None) -> list[Event]:
     """
     if run.state not in FAILED | {State.SUCCESS} or run.kind in REACTIONS or run.range_count is not None:
         return []
-    told = []
+    alerts_of_run = []
     occasions = _occasions(run, job.attributes.get("ansConfig", {}))
     if occasions:
         alert = {"occasions": occasions, "alert": _alert(run, job, schedule)}
-        told.append(_of_alert(EventType.ALERT_RAISED, run, job, alert))
+        alerts_of_run.append(_of_alert(EventType.ALERT_RAISED, run, job, alert))
     if job.attributes.get("calmConfig", {}).get("enabled"):
         status = {"executionStatus": run.state.status.value, "applicationStatus": run.state.value}
-        told.append(_of_alert(EventType.ALERT_STATUS, run, job, status))
-    return told
+        alerts_of_run.append(_of_alert(EventType.ALERT_STATUS, run, job, status))
+    return alerts_of_run
 
 
 def _occasions(run: Run, config: Mapping[str, bool]) -> list[str]:

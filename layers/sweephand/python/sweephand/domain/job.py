@@ -60,7 +60,7 @@ class Payload:
 
 
 @dataclass(frozen=True)
-class Beside:
+class Inline:
     """The payload and secrets of an action that is stored in a separate item.
 
     sealed: its secrets, field within the action -> ciphertext. of: the schedule that it belongs to.
@@ -76,14 +76,14 @@ class ActionSpec:
     """The typed target of a job in its stored form, without secrets and payload.
 
     params: the caller's fields as parsed by `actions/<kind>.py`. retry: the members of the retry policy.
-    payload_version: which item holds the payload; None without one. beside: only for a schedule's own hook.
+    payload_version: which item holds the payload; None without one. inline: only for a schedule's own hook.
     """
 
     kind: str
     params: Mapping[str, Any]
     retry: Mapping[str, Any]
     payload_version: int | None = None
-    beside: Beside | None = None
+    inline: Inline | None = None
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ class ActionDraft:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Activation:
     """A request to which the rule of flow.jobs.last_instant applies.
 
     active: the request's member; None if it was not sent. within_job: the schedule is part of its job's body.
@@ -200,7 +200,7 @@ class ScheduleDraft:
     """A schedule that a caller asks for. timing: the members of schedules.timing as the caller wrote them.
 
     book: the current references of the calendars that it names, by name. because: why the service itself switches it
-    off. hooks, attributes: None keeps the stored ones. asked: set if the rule of flow.jobs.last_instant
+    off. hooks, attributes: None keeps the stored ones. activation: set if the rule of flow.jobs.last_instant
     applies.
     """
 
@@ -214,12 +214,12 @@ class ScheduleDraft:
     because: StateReason | None = None
     hooks: Mapping[str, ActionDraft] | None = None
     attributes: Mapping[str, Any] | None = None
-    asked: Asked | None = None
+    activation: Activation | None = None
 
 
 @dataclass(frozen=True)
 class JobDraft:
-    """A job that a caller asks for. schedules, attributes: None keeps the stored ones. asked: applies to schedules."""
+    """A job that a caller asks for. schedules, attributes: None keeps the stored ones. activation: for schedules."""
 
     name: str | None
     action: ActionDraft
@@ -237,4 +237,4 @@ class JobDraft:
     facade: str = "native"
     ordinal: int | None = None
     attributes: Mapping[str, Any] | None = None
-    asked: Asked | None = None
+    activation: Activation | None = None

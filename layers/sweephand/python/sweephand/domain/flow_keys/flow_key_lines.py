@@ -90,7 +90,7 @@ def call(stile: Turnstile, line: Line, shut: Mapping[str, datetime], now: dateti
     """
     interval = stile.terms.rate.interval if stile.terms.rate else timedelta(0)
     turn_at = _next_turn(stile, now)
-    tried, behind = dict(shut), stile.called
+    tried, called_to_order = dict(shut), stile.called
     called: list[Called] = []
     looks = [probe_at for probe_at in shut.values() if probe_at > now]
     stopped = at_fresh = False
@@ -114,13 +114,13 @@ def call(stile: Turnstile, line: Line, shut: Mapping[str, datetime], now: dateti
             if probe_at is not None and stile.terms.circuit is not None:
                 tried[entry.target] = now + timedelta(seconds=stile.terms.circuit.probe_s)
                 looks.append(tried[entry.target])
-        behind = max(behind, entry.order)
+        called_to_order = max(called_to_order, entry.order)
         done.add(entry.order)
     look = now if line.more and not stopped else min(looks, default=None)
     left = tuple(entry.order for entry in line.again if entry.order in stile.late and entry.order not in done)
-    after = replace(stile, called=behind, called_to=turn_at, wake_at=_wake_at(stile, now), late=left)
+    after = replace(stile, called=called_to_order, called_to=turn_at, wake_at=_wake_at(stile, now), late=left)
     if (at_fresh or not stopped) and mark_is_over(stile, now):
-        after = replace(after, mark=behind, mark_at=turn_at)
+        after = replace(after, mark=called_to_order, mark_at=turn_at)
     if look is None or (stile.look_at is not None and now < stile.look_at <= look):
         return Calls(after, tuple(called))
     return Calls(replace(after, look_at=look), tuple(called), look)

@@ -17,7 +17,7 @@ from sweephand.actions.auth.authentication import STACK
 from sweephand.actions.headers import MASK
 from sweephand.actions.payloads import json_payload
 from sweephand.domain.instants import text
-from sweephand.domain.job import ActionDraft, ActionSpec, Asked, Job, JobDraft, Payload, ScheduleDraft
+from sweephand.domain.job import ActionDraft, ActionSpec, Activation, Job, JobDraft, Payload, ScheduleDraft
 from sweephand.domain.members import fields
 from sweephand.errors import InvalidRequest
 from sweephand.facades import strict_json
@@ -122,7 +122,7 @@ def _members(wanted: Mapping[str, Any], now: datetime) -> dict[str, Any]:
         "start_at": start,
         "end_at": end,
         "attributes": _attributes(wanted),
-        "asked": Asked(),
+        "activation": Activation(),
     }
 
 
@@ -305,7 +305,7 @@ def new_schedule(body: object, action: Target, now: datetime) -> ScheduleDraft:
         active=flag(given["active"], "active"),
         payload=_data(given.get("data"), action),
         attributes=_shown(given, mode),
-        asked=Asked(),
+        activation=Activation(),
     )
 
 
@@ -334,7 +334,7 @@ def changed_schedule(
         active=before.active if active is None else active,
         payload=_data(given["data"], action) if "data" in given else before.payload,
         attributes=_shown(merged, mode),
-        asked=Asked(active, within_job),
+        activation=Activation(active, within_job),
     )
 
 

@@ -83,7 +83,7 @@ def as_sent(
     timing = drafts.stored_timing(before)
     if timing.recurring or not wanted.active:
         return wanted
-    if wanted.asked is not None and wanted.asked.within_job and is_past_its_end(wanted, job, now):
+    if wanted.activation is not None and wanted.activation.within_job and is_past_its_end(wanted, job, now):
         return replace(wanted, timing={**wanted.timing, "time": before.timing["time"]})
     speaks = given.get("active") is not None
     if (speaks and not bodies.is_active(before)) or (

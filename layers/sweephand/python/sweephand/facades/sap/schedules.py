@@ -18,7 +18,7 @@ from sweephand.facades.sap.schedule_edits import edited
 from sweephand.flow.job_parts.change_log import Operation
 from sweephand.flow.jobs import change, drafts, lookup
 from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.requested import Wish
+from sweephand.flow.jobs.requested import ScheduleRequest
 
 MOST_LOGS = 200
 
@@ -27,11 +27,11 @@ def create(ctx: Context) -> Answer:
     planned, body = ctx.find(), ctx.body()
     known: list[str] = []
 
-    def wish(there: Planned) -> list[Wish]:
+    def request(there: Planned) -> list[ScheduleRequest]:
         known[:] = [each.id for each in there.schedules]
-        return [Wish(None, fields.new_schedule(body, there.job.action, ctx.now))]
+        return [ScheduleRequest(None, fields.new_schedule(body, there.job.action, ctx.now))]
 
-    after = _commit(ctx, planned, wish, Operation.ADD_SCHEDULE)
+    after = _commit(ctx, planned, request, Operation.ADD_SCHEDULE)
     new = next(each for each in after.schedules if each.id not in known)
     where = f"/scheduler/jobs/{after.job.integer_id}/schedules/{new.id}"
     return Answer(201, _told(ctx, after, new.id), {"Location": where})
@@ -47,10 +47,10 @@ def list_all(ctx: Context) -> Answer:
 
 
 def delete_all(ctx: Context) -> Answer:
-    def wish(there: Planned) -> list[Wish]:
-        return [Wish(each, None, delete=True) for each in there.schedules]
+    def request(there: Planned) -> list[ScheduleRequest]:
+        return [ScheduleRequest(each, None, delete=True) for each in there.schedules]
 
-    _commit(ctx, ctx.find(), wish, Operation.DELETE_SCHEDULE)
+    _commit(ctx, ctx.find(), request, Operation.DELETE_SCHEDULE)
     return Answer(200, OK)
 
 
@@ -60,7 +60,7 @@ def switch_all(ctx: Context) -> Answer:
         raise InvalidRequest("activationStatus", "is required")
     on = fields.flag(body["activationStatus"], "activationStatus")
 
-    def wish(there: Planned) -> list[Wish]:
+    def request(there: Planned) -> list[ScheduleRequest]:
         stored = _stored(ctx, there, there.schedules)
         switched = [
             (each, replace(draft, active=on))
@@ -71,12 +71,12 @@ def switch_all(ctx: Context) -> Answer:
             switched = _that_can_run(ctx, there, switched)
         given = {"active": on}
         return [
-            Wish(each, one_time.as_sent(given, each, wanted, there.job, ctx.now, ctx.world))
+            ScheduleRequest(each, one_time.as_sent(given, each, wanted, there.job, ctx.now, ctx.world))
             for each, wanted in switched
         ]
 
     operation = Operation.ACTIVATE_SCHEDULE if on else Operation.DEACTIVATE_SCHEDULE
-    _commit(ctx, ctx.find(), wish, operation)
+    _commit(ctx, ctx.find(), request, operation)
     return Answer(200, OK)
 
 
@@ -104,12 +104,12 @@ def put(ctx: Context) -> Answer:
     planned, body = ctx.find(), ctx.body()
     schedule_id = ctx.find_schedule(planned).id
 
-    def wish(there: Planned) -> list[Wish]:
+    def request(there: Planned) -> list[ScheduleRequest]:
         before = lookup.find_schedule(there, schedule_id)
         (stored,) = _stored(ctx, there, (before,))
-        return [Wish(before, edited(there.job, before, stored.payload, body, there.job.action, ctx.world))]
+        return [ScheduleRequest(before, edited(there.job, before, stored.payload, body, there.job.action, ctx.world))]
 
-    after = _commit(ctx, planned, wish, Operation.PATCH_SCHEDULE)
+    after = _commit(ctx, planned, request, Operation.PATCH_SCHEDULE)
     return Answer(200, _told(ctx, after, schedule_id))
 
 
@@ -117,16 +117,18 @@ def delete(ctx: Context) -> Answer:
     planned = ctx.find()
     schedule_id = ctx.find_schedule(planned).id
 
-    def wish(there: Planned) -> list[Wish]:
-        return [Wish(lookup.find_schedule(there, schedule_id), None, delete=True)]
+    def request(there: Planned) -> list[ScheduleRequest]:
+        return [ScheduleRequest(lookup.find_schedule(there, schedule_id), None, delete=True)]
 
-    _commit(ctx, planned, wish, Operation.DELETE_SCHEDULE)
+    _commit(ctx, planned, request, Operation.DELETE_SCHEDULE)
     return Answer(200, OK)
 
 
-def _commit(ctx: Context, planned: Planned, wish: Callable[[Planned], list[Wish]], operation: Operation) -> Planned:
+def _commit(
+    ctx: Context, planned: Planned, request: Callable[[Planned], list[ScheduleRequest]], operation: Operation
+) -> Planned:
     job = planned.job
-    return change.change_schedules(ctx.world, job.tenant, job.id, wish, None, ctx.by(operation))
+    return change.change_schedules(ctx.world, job.tenant, job.id, request, None, ctx.by(operation))
 
 
 def _body(ctx: Context, planned: Planned, schedule_id: str) -> dict[str, object]:

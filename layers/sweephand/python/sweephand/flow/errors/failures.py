@@ -95,7 +95,7 @@ def find(world: World, tenant: str, group_id: str) -> Group:
 
 
 @dataclass(frozen=True)
-class Standing:
+class OpenRuns:
     """The open runs of a group. more: there may be others, which were not counted. expires_at: the first expiry."""
 
     count: int
@@ -103,7 +103,7 @@ class Standing:
     expires_at: datetime | None
 
 
-def standing(world: World, group: Group, most: int = MOST_COUNTED, until: datetime | None = None) -> Standing:
+def open_runs(world: World, group: Group, most: int = MOST_COUNTED, until: datetime | None = None) -> OpenRuns:
     """Counts the open runs of a group. most: rows to read. until: leaves out failures from then on."""
     now = world.clock.now()
     rows = list(islice(store.runs_of(world.table, group.tenant, group.id, None, PAGE), most + 1))
@@ -113,7 +113,7 @@ def standing(world: World, group: Group, most: int = MOST_COUNTED, until: dateti
         if each.is_open(group, now) and (until is None or (each.at is not None and each.at < until))
     ]
     ends = [each.expires_at for each in found if each.expires_at is not None]
-    return Standing(len(found), len(rows) > most, min(ends, default=None))
+    return OpenRuns(len(found), len(rows) > most, min(ends, default=None))
 
 
 def runs(world: World, group: Group, after: str | None, page: int) -> Iterator[Failure]:

@@ -131,11 +131,11 @@ def _line(
         before += _triers(passed, shut, now)
     found = {entry.order: entry for entry in (*before, *lines.entries(world.table, stile, stile.late))}
     before = [found[order] for order in sorted(found)]
-    behind = lines.line(world.table, stile, stile.called, "", PAGE * PAGES)
-    entries = _borne_out(world, stile, [*before, *behind])
+    unpassed = lines.line(world.table, stile, stile.called, "", PAGE * PAGES)
+    entries = _borne_out(world, stile, [*before, *unpassed])
     again = tuple(entry for entry in before if entry.order in entries)
-    fresh = tuple(entry for entry in behind if entry.order in entries)
-    return entries, flow_key_lines.Line(again, fresh, more=len(behind) == PAGE * PAGES)
+    fresh = tuple(entry for entry in unpassed if entry.order in entries)
+    return entries, flow_key_lines.Line(again, fresh, more=len(unpassed) == PAGE * PAGES)
 
 
 def _triers(entries: list[lines.Entry], shut: dict[str, datetime], now: datetime) -> list[lines.Entry]:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from sweephand import actions
-from sweephand.domain.job import HOOKS, ActionDraft, ActionSpec, Beside, Job
+from sweephand.domain.job import HOOKS, ActionDraft, ActionSpec, Inline, Job
 from sweephand.domain.jobs.job_state import OwnHooks
 from sweephand.domain.members.fields import below
 from sweephand.domain.run import Kind, Run
@@ -76,7 +76,7 @@ def _sealed(
 ) -> ActionSpec:
     actions.check_reaction(draft, below(path, f"hooks.{name}"), job.id)
     actions.check_lasting(draft, below(path, f"hooks.{name}"), world.clock.now())
-    kept = there.beside.sealed if there is not None and there.beside is not None else {}
+    kept = there.inline.sealed if there is not None and there.inline is not None else {}
     texts: dict[str, str] = {}
     for field in sorted({*draft.secrets, *draft.kept}):
         where = below(path, f"hooks.{name}.{field}")
@@ -90,14 +90,14 @@ def _sealed(
             texts[field] = kept[field]
         else:
             raise InvalidRequest(where, "there is no stored value to keep; give the value")
-    return ActionSpec(draft.kind, draft.params, draft.retry, beside=Beside(schedule_id, draft.payload, texts))
+    return ActionSpec(draft.kind, draft.params, draft.retry, inline=Inline(schedule_id, draft.payload, texts))
 
 
-def opened(world: World, job: Job, name: str, beside: Beside) -> dict[str, str]:
+def opened(world: World, job: Job, name: str, inline: Inline) -> dict[str, str]:
     """Returns the secrets in the clear, by their field within the action; those that cannot be opened are left out."""
     found: dict[str, str] = {}
-    for field, text in beside.sealed.items():
+    for field, text in inline.sealed.items():
         with suppress(NotFound):
-            own = secret_field(beside.of, name, field)
+            own = secret_field(inline.of, name, field)
             found[field] = world.secrets.decrypt(job.tenant, job.id, own, text)
     return found

@@ -20,7 +20,7 @@ from sweephand.flow.job_parts import clean_up_rows, quotas
 from sweephand.flow.job_parts.change_log import BY_SERVICE, By, Operation, Step, entry
 from sweephand.flow.jobs import completion, creation, drafts, large_changes, lookup, new_schedules, requested, steps
 from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.requested import Scene, Wish
+from sweephand.flow.jobs.requested import Scene, ScheduleRequest
 from sweephand.flow.series import replan
 from sweephand.flow.series.replan import LOOK_FURTHER_S, Effect
 from sweephand.flow.tenants import tenancy
@@ -33,7 +33,7 @@ from sweephand.store.jobs import change_parts, directory, history, jobs, turns
 
 if TYPE_CHECKING:
     from sweephand.domain.calendar import Calendar
-    from sweephand.domain.job import Asked
+    from sweephand.domain.job import Activation
 
 with lazy():
     from sweephand.flow import events
@@ -53,16 +53,16 @@ Edit = Callable[[Planned, Mapping[str, Payload]], JobDraft]
 class _Wanted:
     """A requested change. parts: written together with the job. stored: the current payloads.
 
-    asked: applies to the schedules that the request does not name.
+    activation: applies to the schedules that the request does not name.
     """
 
     job: Job
-    wishes: Sequence[Wish]
+    requests: Sequence[ScheduleRequest]
     by: By
     parts: drafts.Parts = field(default_factory=drafts.Parts)
     stored: Mapping[str, Payload] = field(default_factory=dict)
     resumed_at: datetime | None = None
-    asked: Asked | None = None
+    activation: Activation | None = None
 
 
 def change_job(
@@ -81,7 +81,7 @@ def change_job(
         now = world.clock.now()
         after, parts = drafts.job_from(draft, tenant, job_id, now, planned.job.revision + 1, planned.job)
         after = drafts.keep_payloads(after, planned.job, parts, stored)
-        return _commit(world, planned, _Wanted(after, wanted, by, parts, stored, asked=draft.asked))
+        return _commit(world, planned, _Wanted(after, wanted, by, parts, stored, activation=draft.activation))
 
     return _retried(world, tenant, job_id, if_match, step)
 
@@ -90,14 +90,14 @@ def change_schedules(
     world: World,
     tenant: str,
     job_id: str,
-    wish: Callable[[Planned], Sequence[Wish]],
+    request: Callable[[Planned], Sequence[ScheduleRequest]],
     if_match: int | None,
     by: By = BY_SERVICE,
 ) -> Planned:
     """Adds, changes or deletes single schedules; the job and the other schedules stay."""
 
     def step(planned: Planned) -> Planned:
-        wanted = list(wish(planned))
+        wanted = list(request(planned))
         touched = {each.before.id for each in wanted if each.before is not None}
         wanted += [each for each in requested.staying(planned) if each.before and each.before.id not in touched]
         after = _next_revision(world, planned.job)
@@ -135,7 +135,7 @@ def follow_calendars(world: World, tenant: str, job_id: str) -> Planned:
     """Moves a job's schedules to the current versions of their calendars; those that are up to date stay."""
 
     def step(planned: Planned) -> Planned:
-        wanted = [Wish(schedule, None, recast=True) for schedule in planned.schedules]
+        wanted = [ScheduleRequest(schedule, None, recast=True) for schedule in planned.schedules]
         by = By(Operation.FOLLOW_CALENDAR)
         return _commit(world, planned, _Wanted(_next_revision(world, planned.job), wanted, by))
 
@@ -175,13 +175,13 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
     """Writes the job, its schedules, their parts and the entry of the change log in one transaction."""
     before, after, parts = planned.job, wanted.job, wanted.parts
     _check(world, planned, wanted)
-    more = any(wish.before is None for wish in wanted.wishes)
+    more = any(request.before is None for request in wanted.requests)
     collection, seen = tenancy.open_with_usage(world, before.tenant, after.collection, for_more=more)
     began_at = world.clock.now()
     effect = Effect(began_at, after.modified_at, wanted.resumed_at)
-    book = _book(world, before, wanted.wishes)
-    scene = Scene(before, after, parts, collection, seen, wanted.stored, effect, wanted.asked, book)
-    steps_to_do = requested.steps_of(world, wanted.wishes, scene)
+    book = _book(world, before, wanted.requests)
+    scene = Scene(before, after, parts, collection, seen, wanted.stored, effect, wanted.activation, book)
+    steps_to_do = requested.steps_of(world, wanted.requests, scene)
     carried = steps.carry_out(world, steps_to_do, after, effect)
     after = new_schedules.with_schedule_ids(after, carried.schedules)
     after, sealed = _sealed(world, after, before, parts)
@@ -236,16 +236,16 @@ def _check(world: World, planned: Planned, wanted: _Wanted) -> None:
     """Makes the transaction's checks before anything is sent. Raises Conflict, QuotaExceeded."""
     if wanted.by.actor is not None and planned.job.policies.get("afterEnd") == "final":
         lookup.check(planned.job, planned.schedules)
-    if sum(1 for wish in wanted.wishes if not wish.delete) > SCHEDULES_MOST:
+    if sum(1 for request in wanted.requests if not request.delete) > SCHEDULES_MOST:
         raise QuotaExceeded(f"a job has at most {SCHEDULES_MOST} schedules")
     if directory.is_name_taken(world.table, planned.job, wanted.job):
         raise creation.name_taken(wanted.job)
 
 
-def _book(world: World, job: Job, wanted: Sequence[Wish]) -> Mapping[str, Calendar]:
+def _book(world: World, job: Job, wanted: Sequence[ScheduleRequest]) -> Mapping[str, Calendar]:
     """Returns the calendars that the job's schedules name before and after the change."""
-    timings = [wish.draft.timing for wish in wanted if wish.draft is not None]
-    timings += [wish.before.timing for wish in wanted if wish.before is not None]
+    timings = [request.draft.timing for request in wanted if request.draft is not None]
+    timings += [request.before.timing for request in wanted if request.before is not None]
     if not any("calendars" in timing for timing in timings):
         return {}
     return named_calendars.book_of(world, job.tenant, timings)

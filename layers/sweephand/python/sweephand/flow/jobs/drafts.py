@@ -196,7 +196,7 @@ def changed_timing(
     schedule. may_be_empty: accepts a timing that never fires.
     """
     timing = load_or_never(there.packed)
-    at = timing.written_at if timing.calendars or draft.asked else timing.once_at
+    at = timing.written_at if timing.calendars or draft.activation else timing.once_at
     if at is not None and same_pattern(there, draft):
         return _parsed(_at(at, draft), draft, after, there.id, now, after.start_at, may_be_empty=may_be_empty)
     same_start = before.start_at == after.start_at
@@ -317,7 +317,7 @@ def restarts(there: Schedule, draft: ScheduleDraft, timing: Timing, job: Job, no
     if there.state in OVER:
         over_at = there.completed_at or there.modified_at
         missed = timing.rule.next_after(over_at)
-        return draft.asked is not None and draft.asked.active is True and missed is not None and missed <= now
+        return draft.activation is not None and draft.activation.active is True and missed is not None and missed <= now
     return timing.rule.next_after(EPOCH) != stored_timing(there).rule.next_after(EPOCH)
 
 

@@ -42,21 +42,21 @@ def settled(
 
     If both are False, the policy onNothingLeft decides.
     """
-    asked = draft.asked
-    assert asked is not None
+    activation = draft.activation
+    assert activation is not None
     if drafts.stored_timing(there).recurring:
         own = dict(there.timing) != dict(draft.timing)
         window = (before.start_at, before.end_at) != (after.start_at, after.end_at)
         over = there.state in OVER or there.state is ScheduleState.BROKEN
         end_came = over and any(end is not None and end < now for end in (drafts.own_end(there.timing), before.end_at))
-        on = asked.active
+        on = activation.active
         if on is None:
             on = there.active and not (end_came and (own or window))
-        decides = own if there.active and not over else asked.active
-        refuse = on and bool(decides) and not asked.within_job
+        decides = own if there.active and not over else activation.active
+        refuse = on and bool(decides) and not activation.within_job
         return replace(draft, active=on), not refuse, refuse
     another = not drafts.same_pattern(there, draft)
-    if asked.within_job or not (another or drafts.one_time_instant(drafts.stored_timing(there)) is not None):
+    if activation.within_job or not (another or drafts.one_time_instant(drafts.stored_timing(there)) is not None):
         return draft, True, False
     waits = there.state in {ScheduleState.ACTIVE, ScheduleState.PAUSED, ScheduleState.INACTIVE}
     return draft, not (draft.active and (another or waits)), False

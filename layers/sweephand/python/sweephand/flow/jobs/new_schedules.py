@@ -67,7 +67,7 @@ def new_schedule(
 ) -> Schedule:
     schedule_id = world.chance.new_id(minted_at)
     try:
-        timing = drafts.timing_of(draft, job, schedule_id, now, may_be_empty=draft.asked is not None)
+        timing = drafts.timing_of(draft, job, schedule_id, now, may_be_empty=draft.activation is not None)
     except InvalidRequest as wrong:
         raise (wrong.within(path) if path else wrong) from wrong
     if draft.payload is not None:
@@ -92,7 +92,7 @@ def new_schedule(
     )
     planned = replan.first_plan(schedule, job, timing, now, drafts.first_instant(draft, job, timing, now))
     if planned.state is ScheduleState.ACTIVE and planned.next_run_at is None:
-        if draft.asked is not None or drafts.may_be_over(draft, job):
+        if draft.activation is not None or drafts.may_be_over(draft, job):
             return replan.over_at_once(planned, now)
         over = _over(draft, job, timing, now)
         raise over.within(path) if path else over

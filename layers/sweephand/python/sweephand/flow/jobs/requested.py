@@ -22,7 +22,7 @@ from sweephand.schedules.timing import Timing, load_or_never
 
 if TYPE_CHECKING:
     from sweephand.domain.calendar import Calendar
-    from sweephand.domain.job import Asked
+    from sweephand.domain.job import Activation
     from sweephand.store.jobs.own_hooks import ByName
 
 with lazy():
@@ -32,7 +32,7 @@ with lazy():
 
 
 @dataclass(frozen=True)
-class Wish:
+class ScheduleRequest:
     """The requested change of one schedule. before None: it is new.
 
     draft None: it stays as it is and only follows its job's state; with `recast`, also its calendars' new versions.
@@ -45,15 +45,15 @@ class Wish:
     recast: bool = False
 
 
-def staying(planned: Planned) -> list[Wish]:
-    return [Wish(schedule, None) for schedule in planned.schedules]
+def staying(planned: Planned) -> list[ScheduleRequest]:
+    return [ScheduleRequest(schedule, None) for schedule in planned.schedules]
 
 
-def matched(planned: Planned, wanted: Sequence[ScheduleDraft]) -> list[Wish]:
+def matched(planned: Planned, wanted: Sequence[ScheduleDraft]) -> list[ScheduleRequest]:
     """Matches the schedules of a PUT with the stored ones, by id or else by name; the others are deleted."""
     by_id = {schedule.id: schedule for schedule in planned.schedules}
     by_name = {schedule.name: schedule for schedule in planned.schedules}
-    wishes, taken = [], set()
+    requests, taken = [], set()
     for n, draft in enumerate(wanted):
         before = by_id.get(draft.id) if draft.id is not None else by_name.get(draft.name or "")
         if draft.id is not None and before is None:
@@ -62,16 +62,16 @@ def matched(planned: Planned, wanted: Sequence[ScheduleDraft]) -> list[Wish]:
             raise InvalidRequest(f"schedules[{n}]", "another entry names the same schedule")
         if before is not None:
             taken.add(before.id)
-        wishes.append(Wish(before, draft, path=f"schedules[{n}]"))
-    gone = [Wish(schedule, None, delete=True) for schedule in planned.schedules if schedule.id not in taken]
-    return wishes + gone
+        requests.append(ScheduleRequest(before, draft, path=f"schedules[{n}]"))
+    gone = [ScheduleRequest(schedule, None, delete=True) for schedule in planned.schedules if schedule.id not in taken]
+    return requests + gone
 
 
 @dataclass(frozen=True)
 class Scene:
-    """The context of one change, shared by all its wishes. stored: the current payloads of its schedules.
+    """The context of one change, shared by all its requests. stored: the current payloads of its schedules.
 
-    seen: the tenant's quotas. asked: applies to the schedules that the request does not name. book: the calendars
+    seen: the tenant's quotas. activation: applies to the schedules that the request does not name. book: the calendars
     that the schedules name, by name.
     """
 
@@ -82,67 +82,71 @@ class Scene:
     seen: Usage
     stored: Mapping[str, Payload]
     effect: Effect
-    asked: Asked | None = None
+    activation: Activation | None = None
     book: Mapping[str, Calendar] = field(default_factory=dict)
 
 
-def steps_of(world: World, wishes: Sequence[Wish], scene: Scene) -> list[Step]:
-    """Returns one step per wish. Raises InvalidRequest and QuotaExceeded with the path of the wish."""
+def steps_of(world: World, requests: Sequence[ScheduleRequest], scene: Scene) -> list[Step]:
+    """Returns one step per request. Raises InvalidRequest and QuotaExceeded with the path of the request."""
     now = world.clock.now()
-    steps = [_step(world, wish, scene, now, n) for n, wish in enumerate(wishes)]
-    named = [(step.after, wish.path) for step, wish in zip(steps, wishes, strict=True) if step.after is not None]
+    steps = [_step(world, request, scene, now, n) for n, request in enumerate(requests)]
+    named = [
+        (step.after, request.path) for step, request in zip(steps, requests, strict=True) if step.after is not None
+    ]
     new_schedules.refuse_twins(named)
     return steps
 
 
-def _step(world: World, wish: Wish, scene: Scene, now: datetime, n: int) -> Step:
-    """Returns the step for one wish. n: its position among the wishes."""
-    if wish.delete:
-        return Step(wish.before, None)
-    if wish.before is None:
-        assert wish.draft is not None
+def _step(world: World, request: ScheduleRequest, scene: Scene, now: datetime, n: int) -> Step:
+    """Returns the step for one request. n: its position among the requests."""
+    if request.delete:
+        return Step(request.before, None)
+    if request.before is None:
+        assert request.draft is not None
         minted_at = new_schedules.minted_at(now, n)
-        draft = replace(wish.draft, book=_references(scene))
-        schedule = new_schedules.new_schedule(world, draft, scene.after, scene.parts, minted_at, now, wish.path)
-        schedule = new_schedules.within_quota(scene.collection, scene.seen, schedule, wish.path)
+        draft = replace(request.draft, book=_references(scene))
+        schedule = new_schedules.new_schedule(world, draft, scene.after, scene.parts, minted_at, now, request.path)
+        schedule = new_schedules.within_quota(scene.collection, scene.seen, schedule, request.path)
         payload, hooks = scene.parts.payloads.pop(schedule.id, None), scene.parts.hooks.pop(schedule.id, None)
         return Step(None, schedule, payload=payload, hooks=hooks)
-    step, timing = _change(world, wish, wish.before, scene, now)
-    if step.after != wish.before and not wish.recast:
-        tenancy.check_interval(scene.collection, scene.seen, timing, wish.path)
+    step, timing = _change(world, request, request.before, scene, now)
+    if step.after != request.before and not request.recast:
+        tenancy.check_interval(scene.collection, scene.seen, timing, request.path)
     return step
 
 
-def _change(world: World, wish: Wish, there: Schedule, scene: Scene, now: datetime) -> tuple[Step, Timing]:
+def _change(
+    world: World, request: ScheduleRequest, there: Schedule, scene: Scene, now: datetime
+) -> tuple[Step, Timing]:
     """Returns the step that applies the caller's request to a stored schedule, and the new timing."""
     before, after = scene.before, scene.after
-    draft = wish.draft or replace(drafts.as_stored(there), asked=scene.asked)
+    draft = request.draft or replace(drafts.as_stored(there), activation=scene.activation)
     draft, keep, strict = replace(draft, book=_references(scene)), False, False
-    if draft.asked is not None:
+    if draft.activation is not None:
         draft, keep, strict = last_instant.settled(there, draft, before, after, now)
     at = None
     if drafts.unchanged_timing(there, draft, before, after):
         timing = drafts.stored_timing(there)
-        if there.state is ScheduleState.BROKEN and wish.draft is not None:
+        if there.state is ScheduleState.BROKEN and request.draft is not None:
             timing = drafts.mended_timing(there, draft, after, now)
-        elif wish.recast:
+        elif request.recast:
             timing = load_or_never(named_calendars.recast(there, scene.book))
     else:
-        timing = _changed_timing(wish, there, draft, before, after, now, keep=keep)
+        timing = _changed_timing(request, there, draft, before, after, now, keep=keep)
         instant = drafts.one_time_instant(timing)
         stored = drafts.stored_timing(there)
-        before_it = stored.written_at if draft.asked else drafts.one_time_instant(stored)
+        before_it = stored.written_at if draft.activation else drafts.one_time_instant(stored)
         if instant is not None and instant != before_it and drafts.still_runs(timing, instant, now):
             at = instant
     if drafts.restarts(there, draft, timing, after, now):
         at = scene.effect.at
     if draft.timing != there.timing or before.collection != after.collection:
-        timing = tenancy.bounded(scene.collection, timing, draft.timing.get("count"), wish.path)
+        timing = tenancy.bounded(scene.collection, timing, draft.timing.get("count"), request.path)
     payload, version = None, there.payload_version
-    if wish.draft is not None and wish.draft.payload != scene.stored.get(there.id):
-        payload = wish.draft.payload
+    if request.draft is not None and request.draft.payload != scene.stored.get(there.id):
+        payload = request.draft.payload
         version = after.revision if payload is not None else None
-    hooks = _new_hooks(world, wish, there, after)
+    hooks = _new_hooks(world, request, there, after)
     changed = replace(
         there,
         **drafts.alike(draft, drafts.OF_SCHEDULE),
@@ -156,25 +160,31 @@ def _change(world: World, wish: Wish, there: Schedule, scene: Scene, now: dateti
         attributes=there.attributes if draft.attributes is None else draft.attributes,
     )
     if strict:
-        _refuse_nothing_left(wish, there, changed, timing, scene, now, at)
+        _refuse_nothing_left(request, there, changed, timing, scene, now, at)
     return Step(there, changed, at, payload, hooks), timing
 
 
 def _refuse_nothing_left(
-    wish: Wish, there: Schedule, changed: Schedule, timing: Timing, scene: Scene, now: datetime, at: datetime | None
+    request: ScheduleRequest,
+    there: Schedule,
+    changed: Schedule,
+    timing: Timing,
+    scene: Scene,
+    now: datetime,
+    at: datetime | None,
 ) -> None:
     refused = last_instant.refusal(there, changed, scene.after, timing, now, scene.effect, at)
     if refused is not None:
-        raise refused.within(wish.path) if wish.path else refused
+        raise refused.within(request.path) if request.path else refused
 
 
-def _new_hooks(world: World, wish: Wish, there: Schedule, job: Job) -> ByName | None:
+def _new_hooks(world: World, request: ScheduleRequest, there: Schedule, job: Job) -> ByName | None:
     """Returns the schedule's new hooks, {} to remove them; None if they do not change."""
-    wanted = wish.draft.hooks if wish.draft is not None else None
+    wanted = request.draft.hooks if request.draft is not None else None
     if wanted is None or (not wanted and there.hooks is None):
         return None
     stored = store.read(world.table, there)
-    hooks = schedule_hooks.sealed(world, job, there.id, wanted, stored, wish.path)
+    hooks = schedule_hooks.sealed(world, job, there.id, wanted, stored, request.path)
     return None if hooks == stored else hooks
 
 
@@ -183,15 +193,22 @@ def _references(scene: Scene) -> dict[str, str]:
 
 
 def _changed_timing(
-    wish: Wish, there: Schedule, draft: ScheduleDraft, before: Job, after: Job, now: datetime, *, keep: bool
+    request: ScheduleRequest,
+    there: Schedule,
+    draft: ScheduleDraft,
+    before: Job,
+    after: Job,
+    now: datetime,
+    *,
+    keep: bool,
 ) -> Timing:
     """Returns the new timing; raises InvalidRequest at the member at fault. keep: accepts one that never fires."""
     try:
         return drafts.changed_timing(there, draft, before, after, now, may_be_empty=keep)
     except InvalidRequest as wrong:
-        if wish.draft is None:
+        if request.draft is None:
             # The request names only the job, so its window is at fault.
             where = "endTime" if after.end_at != before.end_at else "startTime"
             reason = f"leaves the schedule {there.name} no occurrence"
             raise InvalidRequest(where, reason, code="NEVER_FIRES") from wrong
-        raise (wrong.within(wish.path) if wish.path else wrong) from wrong
+        raise (wrong.within(request.path) if request.path else wrong) from wrong

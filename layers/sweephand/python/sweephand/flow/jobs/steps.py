@@ -74,7 +74,7 @@ def carry_out(world: World, steps: Sequence[Step], job: Job, effect: Effect) -> 
             carried.schedules.append(step.after)
             item = jobs.schedule_item(step.after, world.settings.shards)
             row = world.table.put_op(f"schedule {step.after.id}", item)
-            carried.ops += [row, *expiry.row_ops(world, job, step.after), *_ops_beside(world, job, step)]
+            carried.ops += [row, *expiry.row_ops(world, job, step.after), *_part_ops(world, job, step)]
         else:
             _change(world, carried, step, step.before, step.after, job, effect)
     return carried
@@ -125,7 +125,7 @@ def _change(
     carried.schedules.append(changed)
     key = keys.job(job.tenant, job.id), keys.schedule(changed.id)
     row = world.table.update_op(f"schedule {changed.id}", *key, actions, condition)
-    carried.ops += [row, *lines, *_ops_beside(world, job, step)]
+    carried.ops += [row, *lines, *_part_ops(world, job, step)]
 
 
 def replans(there: Schedule, changed: Schedule, job: Job) -> bool:
@@ -158,7 +158,7 @@ def _stays_over(there: Schedule, changed: Schedule, at: datetime | None, effect:
     return drafts.stored_timing(changed).rule.next_after(since) is None
 
 
-def _ops_beside(world: World, job: Job, step: Step) -> list[Op]:
+def _part_ops(world: World, job: Job, step: Step) -> list[Op]:
     """Returns the operations for a schedule's new payload and hooks, written in the same transaction as its row."""
     after = step.after
     if after is None:

@@ -127,12 +127,12 @@ def _at(at: datetime) -> list[Action]:
 def _remove_unused(world: World, job: Job, schedule: Schedule) -> None:
     """Deletes the schedule as its owner would, if it is still unused at that moment; then its separate row."""
 
-    def wish(there: Planned) -> list[requested.Wish]:
+    def request(there: Planned) -> list[requested.ScheduleRequest]:
         found = [each for each in there.schedules if each.id == schedule.id]
         gone = [each for each in found if (at := single_goes_at(each)) is not None and at <= world.clock.now()]
-        return [requested.Wish(each, None, delete=True) for each in gone]
+        return [requested.ScheduleRequest(each, None, delete=True) for each in gone]
 
-    after = change.change_schedules(world, job.tenant, job.id, wish, None, By(Operation.DELETE_SCHEDULE))
+    after = change.change_schedules(world, job.tenant, job.id, request, None, By(Operation.DELETE_SCHEDULE))
     if all(each.id != schedule.id for each in after.schedules):
         drop_row(world, job.tenant, job.id, schedule.id)
         world.journal.info("an unused schedule was removed", tenant=job.tenant, job=job.id, schedule=schedule.id)

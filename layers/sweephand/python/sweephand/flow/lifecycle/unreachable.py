@@ -85,7 +85,7 @@ def _switch_off_if_due(world: World, failed_at: datetime, job: Job, schedule: Sc
 def _switch_off(world: World, failed_at: datetime, schedule: Schedule) -> Schedule | None:
     """Decides by the current rows. Returns the schedule if it is off for this reason, now or since an earlier call."""
 
-    def wish(planned: lookup.Planned) -> list[requested.Wish]:
+    def request(planned: lookup.Planned) -> list[requested.ScheduleRequest]:
         there = _of(planned.schedules, schedule.id)
         if there is None or there.state is not ScheduleState.ACTIVE:
             return []
@@ -93,11 +93,11 @@ def _switch_off(world: World, failed_at: datetime, schedule: Schedule) -> Schedu
             return []
         payload = lookup.payloads_of(world, lookup.Planned(planned.job, (there,))).get(there.id)
         draft = drafts.as_stored(there, payload)
-        return [requested.Wish(there, replace(draft, active=False, because=StateReason.UNREACHABLE))]
+        return [requested.ScheduleRequest(there, replace(draft, active=False, because=StateReason.UNREACHABLE))]
 
     by = change_log.By(change_log.Operation.DEACTIVATE_UNREACHABLE)
     try:
-        planned = change.change_schedules(world, schedule.tenant, schedule.job_id, wish, None, by)
+        planned = change.change_schedules(world, schedule.tenant, schedule.job_id, request, None, by)
     except NotFound:
         return None  # the job went meanwhile
     there = _of(planned.schedules, schedule.id)

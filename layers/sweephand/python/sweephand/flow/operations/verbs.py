@@ -45,13 +45,13 @@ def begun_before(world: World, tenant: str, once: Once | None) -> Operation | No
     return None if there is None else find(world, tenant, there)
 
 
-def begin_with(world: World, operation: Operation, once: Once | None, beside: Sequence[Op] = ()) -> Operation | None:
-    """Begins the given operation, or returns that of an earlier request; None if one of `beside` was refused.
+def begin_with(world: World, operation: Operation, once: Once | None, more: Sequence[Op] = ()) -> Operation | None:
+    """Begins the given operation, or returns that of an earlier request; None if one of `more` was refused.
 
-    beside: further parts of the transaction. Raises Unavailable; then nothing was begun.
+    more: further parts of the transaction. Raises Unavailable; then nothing was begun.
     """
     assert operation.tenant is not None or once is None, "idempotency keys belong to a tenant"
-    ops = [store.begin_op(world.table, operation, world.settings.shards), *beside]
+    ops = [store.begin_op(world.table, operation, world.settings.shards), *more]
     if once is not None and operation.tenant is not None:
         if (there := begun_before(world, operation.tenant, once)) is not None:
             return there

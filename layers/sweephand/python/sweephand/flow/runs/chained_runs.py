@@ -86,7 +86,7 @@ def start(world: World, ended: Run, job: Job, schedule: Schedule | None) -> None
     start_reaction(world, ended, schedule_hooks.job_of(world, job, schedule, kind), kind)
 
 
-def told(world: World, run: Run, job: Job) -> Payload | None:
+def default_payload(world: World, run: Run, job: Job) -> Payload | None:
     """Returns the payload of a hook that has none of its own: the end of the run that started it, as in its event.
 
     Returns None if the hook's action takes no such payload.

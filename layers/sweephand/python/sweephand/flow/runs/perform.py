@@ -84,11 +84,11 @@ def payload_of(world: World, run: Run, job: Job, schedule: Schedule | None) -> P
     """
     if run.kind in REACTIONS:
         action = action_of(job, run.kind)
-        if action.beside is not None and action.beside.payload is not None:
-            return action.beside.payload
+        if action.inline is not None and action.inline.payload is not None:
+            return action.inline.payload
         owner, version = owner_of(run.kind), action.payload_version
         if version is None and run.kind in HOOKS:
-            return chained_runs.told(world, run, job)
+            return chained_runs.default_payload(world, run, job)
     elif schedule is not None and schedule.payload_version is not None:
         owner, version = schedule.id, schedule.payload_version
     else:
@@ -101,8 +101,8 @@ def secrets_of(world: World, run: Run, job: Job, action: ActionSpec) -> dict[str
 
     Secrets that cannot be opened are left out: the action then reports the missing one.
     """
-    if action.beside is not None:
-        return schedule_hooks.opened(world, job, HOOKS[run.kind], action.beside)
+    if action.inline is not None:
+        return schedule_hooks.opened(world, job, HOOKS[run.kind], action.inline)
     if job.secret_version is None:
         return {}
     prefix = f"{owner_of(run.kind)}."

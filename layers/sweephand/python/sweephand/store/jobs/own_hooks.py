@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sweephand.domain.job import ActionSpec, Beside, Payload
+from sweephand.domain.job import ActionSpec, Inline, Payload
 from sweephand.domain.jobs.job_state import OwnHooks
 from sweephand.domain.schedule import Schedule
 from sweephand.store.dynamo import keys
@@ -52,10 +52,10 @@ def put_op(table: Table, schedule: Schedule, hooks: ByName) -> Op:
 def to_json(hooks: ByName) -> dict[str, Any]:
     found = {}
     for name, hook in hooks.items():
-        assert hook.beside is not None
-        payload = hook.beside.payload
+        assert hook.inline is not None
+        payload = hook.inline.payload
         sent = None if payload is None else [payload.text, payload.is_json]
-        found[name] = {**jobs.action_json(hook), "sent": sent, "sealed": dict(hook.beside.sealed)}
+        found[name] = {**jobs.action_json(hook), "sent": sent, "sealed": dict(hook.inline.sealed)}
     return found
 
 
@@ -66,4 +66,4 @@ def from_json(schedule_id: str, stored: Mapping[str, Any]) -> ByName:
 def _hook(schedule_id: str, stored: Mapping[str, Any]) -> ActionSpec:
     action, sent = jobs.action_of(stored), stored["sent"]
     payload = None if sent is None else Payload(sent[0], is_json=sent[1])
-    return ActionSpec(action.kind, action.params, action.retry, beside=Beside(schedule_id, payload, stored["sealed"]))
+    return ActionSpec(action.kind, action.params, action.retry, inline=Inline(schedule_id, payload, stored["sealed"]))

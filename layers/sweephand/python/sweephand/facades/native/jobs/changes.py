@@ -22,7 +22,7 @@ from sweephand.lazy import lazy
 from sweephand.store.views import resources as views
 
 if TYPE_CHECKING:
-    from sweephand.facades.native.members.stored_hooks import There
+    from sweephand.facades.native.members.stored_hooks import StoredHooks
 
 with lazy():
     from sweephand.facades.native.jobs import own_hooks
@@ -97,14 +97,14 @@ def _differences(ctx: Context, entry: Entry) -> Iterator[tuple[str | None, Diffe
             yield after.id, Difference("hooks.secrets", MASK, MASK)
 
 
-def _new_secrets(schedule: Schedule, had: There, has: There) -> bool:
+def _new_secrets(schedule: Schedule, had: StoredHooks, has: StoredHooks) -> bool:
     """Whether a hook that stayed has other secrets than it had."""
     old, new = (each.hooks.get(schedule.id, {}) for each in (had, has))
     return any(_sealed(old[name]) != _sealed(new[name]) for name in {*old} & {*new})
 
 
 def _sealed(hook: ActionSpec) -> Mapping[str, str]:
-    return hook.beside.sealed if hook.beside is not None else {}
+    return hook.inline.sealed if hook.inline is not None else {}
 
 
 def _before(ctx: Context, entry: Entry) -> dict[str, Any] | None:
@@ -123,7 +123,7 @@ def _payloads(ctx: Context, job: Job, schedules: Sequence[Schedule | None]) -> d
     return lookup.payloads_of(ctx.world, Planned(job, _few(schedules, "payload_version")))
 
 
-def _hooks_of(ctx: Context, job: Job, schedules: Sequence[Schedule | None]) -> There | None:
+def _hooks_of(ctx: Context, job: Job, schedules: Sequence[Schedule | None]) -> StoredHooks | None:
     """Those that a few of the schedules bring."""
     bringing = _few(schedules, "hooks")
     if not bringing:
@@ -142,7 +142,9 @@ def _job(job: Job, payloads: Mapping[str, Payload], waits_s: int | None = None) 
     return {**job_members.editable(job, payloads, waits_s), "pause": job_members.pause_body(job)}
 
 
-def _schedule(schedule: Schedule | None, payloads: Mapping[str, Payload], known: There | None) -> dict[str, Any] | None:
+def _schedule(
+    schedule: Schedule | None, payloads: Mapping[str, Payload], known: StoredHooks | None
+) -> dict[str, Any] | None:
     if schedule is None:
         return None
     shown = schedule_members.schedule_editable(

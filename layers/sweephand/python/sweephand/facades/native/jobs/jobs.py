@@ -28,7 +28,7 @@ from sweephand.lazy import lazy
 from sweephand.schedules.timing import load_or_never
 
 if TYPE_CHECKING:
-    from sweephand.facades.native.members.stored_hooks import There
+    from sweephand.facades.native.members.stored_hooks import StoredHooks
 
 with lazy():
     from sweephand.facades.native.jobs import own_hooks, tasks
@@ -121,7 +121,7 @@ def _draft(ctx: Context, body: Any, planned: Planned, stored: Any) -> JobDraft:
     return draft
 
 
-def _check_hooks(ctx: Context, draft: JobDraft, there: There | None = None) -> None:
+def _check_hooks(ctx: Context, draft: JobDraft, there: StoredHooks | None = None) -> None:
     """Those that schedules bring."""
     if there is not None or any(each.hooks for each in draft.schedules or ()):
         own_hooks.check(ctx, draft.schedules or (), there)

@@ -10,18 +10,18 @@ from sweephand.errors import InvalidRequest
 from sweephand.facades.native.context import Context
 from sweephand.facades.native.jobs.tasks import SCOPE
 from sweephand.facades.native.members.defaults import waits_of
-from sweephand.facades.native.members.stored_hooks import There
+from sweephand.facades.native.members.stored_hooks import StoredHooks
 from sweephand.flow.job_parts import schedule_hooks as flow
 
 MOST_SECRETS = 100
 """That one request may bring in hooks of schedules: each takes a call of the key service."""
 
 
-def there(ctx: Context, job: Job, schedules: Sequence[Schedule], *, single: bool = False) -> There:
-    return There(job, schedules, flow.stored(ctx.world, schedules), single, waits_of(ctx, job))
+def there(ctx: Context, job: Job, schedules: Sequence[Schedule], *, single: bool = False) -> StoredHooks:
+    return StoredHooks(job, schedules, flow.stored(ctx.world, schedules), single, waits_of(ctx, job))
 
 
-def check(ctx: Context, drafts: Sequence[ScheduleDraft], known: There | None = None) -> None:
+def check(ctx: Context, drafts: Sequence[ScheduleDraft], known: StoredHooks | None = None) -> None:
     """What the schedules of one request bring. known: those that they change.
 
     Raises InvalidRequest where there are too many secrets, Forbidden where the caller may let no tasks run.
@@ -37,7 +37,7 @@ def check(ctx: Context, drafts: Sequence[ScheduleDraft], known: There | None = N
         ctx.caller.require(SCOPE)
 
 
-def _runs_tasks(drafts: Sequence[ScheduleDraft], known: There | None) -> bool:
+def _runs_tasks(drafts: Sequence[ScheduleDraft], known: StoredHooks | None) -> bool:
     """Whether a hook that runs a task is new, changed or taken away from a schedule that stays."""
     for draft in drafts:
         found = known.find(draft.id, draft.name) if known is not None else None
@@ -52,7 +52,7 @@ def _runs_tasks(drafts: Sequence[ScheduleDraft], known: There | None) -> bool:
 
 
 def _same(new: ActionDraft | None, old: ActionSpec | None) -> bool:
-    if new is None or old is None or old.beside is None or new.secrets:
+    if new is None or old is None or old.inline is None or new.secrets:
         return False
     asked = new.kind, new.params, new.retry, new.payload
-    return asked == (old.kind, old.params, old.retry, old.beside.payload)
+    return asked == (old.kind, old.params, old.retry, old.inline.payload)

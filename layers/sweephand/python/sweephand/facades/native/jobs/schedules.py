@@ -18,13 +18,13 @@ from sweephand.facades.native.shared import collection_fields
 from sweephand.flow.job_parts.change_log import Operation
 from sweephand.flow.jobs import change, drafts, lookup
 from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.requested import Wish
+from sweephand.flow.jobs.requested import ScheduleRequest
 from sweephand.flow.tenants import tenancy
 from sweephand.ids import is_uuid
 from sweephand.lazy import lazy
 
 if TYPE_CHECKING:
-    from sweephand.facades.native.members.stored_hooks import There
+    from sweephand.facades.native.members.stored_hooks import StoredHooks
 
 with lazy():
     from sweephand.facades.native.jobs import own_hooks, tasks
@@ -45,7 +45,7 @@ def create(ctx: Context) -> Answer:
     body = ctx.body()
     made: list[str] = []
 
-    def wish(planned: Planned) -> list[Wish]:
+    def request(planned: Planned) -> list[ScheduleRequest]:
         made[:] = [each.id for each in planned.schedules]
         usual = tenancy.defaults_of(ctx.world, ctx.tenant, planned.job.collection)
         filled = collection_fields.schedule_with_defaults(body, usual)
@@ -53,10 +53,10 @@ def create(ctx: Context) -> Answer:
         if draft.hooks:
             own_hooks.check(ctx, [draft])
         _check_payload(ctx, planned, None, draft)
-        return [Wish(None, draft)]
+        return [ScheduleRequest(None, draft)]
 
     with helpful(body, ctx.now):
-        planned = _commit(ctx, wish, Operation.ADD_SCHEDULE)
+        planned = _commit(ctx, request, Operation.ADD_SCHEDULE)
     new = next(each for each in planned.schedules if each.id not in made)
     location = {"Location": f"/v1/jobs/{new.job_id}/schedules/{new.id}"}
     answer = one_schedule(ctx, planned, new.id)
@@ -98,13 +98,13 @@ def patch(ctx: Context) -> Answer:
         return _change(ctx, draft, Operation.PATCH_SCHEDULE)
 
 
-def _hooks_of(ctx: Context, planned: Planned, there: Schedule) -> There | None:
+def _hooks_of(ctx: Context, planned: Planned, there: Schedule) -> StoredHooks | None:
     if there.hooks is None:
         return None
     return own_hooks.there(ctx, planned.job, [there], single=True)
 
 
-def _checked(ctx: Context, planned: Planned, known: There | None, body: object) -> ScheduleDraft:
+def _checked(ctx: Context, planned: Planned, known: StoredHooks | None, body: object) -> ScheduleDraft:
     draft = schedule_members.schedule_draft(body, "", planned.job.action, ctx.guard, change=True, there=known)
     if draft.hooks or known is not None:
         own_hooks.check(ctx, [draft], known)
@@ -154,26 +154,26 @@ def _switch(ctx: Context, *, active: bool) -> Answer:
 def delete(ctx: Context) -> Answer:
     schedule_id = ctx.id("schedule")
 
-    def wish(planned: Planned) -> list[Wish]:
-        return [Wish(lookup.find_schedule(planned, schedule_id), None, delete=True)]
+    def request(planned: Planned) -> list[ScheduleRequest]:
+        return [ScheduleRequest(lookup.find_schedule(planned, schedule_id), None, delete=True)]
 
-    _commit(ctx, wish, Operation.DELETE_SCHEDULE)
+    _commit(ctx, request, Operation.DELETE_SCHEDULE)
     return Answer(204)
 
 
 def _change(ctx: Context, draft: Callable[[Planned, Schedule], ScheduleDraft], operation: Operation) -> Answer:
     schedule_id = ctx.id("schedule")
 
-    def wish(planned: Planned) -> list[Wish]:
+    def request(planned: Planned) -> list[ScheduleRequest]:
         there = lookup.find_schedule(planned, schedule_id)
         wanted = draft(planned, there)
         if wanted.id not in {None, there.id}:
             raise InvalidRequest("id", "cannot be changed")
-        return [Wish(there, replace(wanted, id=there.id, name=wanted.name or there.name))]
+        return [ScheduleRequest(there, replace(wanted, id=there.id, name=wanted.name or there.name))]
 
-    return one_schedule(ctx, _commit(ctx, wish, operation), schedule_id)
+    return one_schedule(ctx, _commit(ctx, request, operation), schedule_id)
 
 
-def _commit(ctx: Context, wish: Callable[[Planned], list[Wish]], operation: Operation) -> Planned:
+def _commit(ctx: Context, request: Callable[[Planned], list[ScheduleRequest]], operation: Operation) -> Planned:
     by = ctx.by(operation)
-    return change.change_schedules(ctx.world, ctx.tenant, ctx.id("job"), wish, ctx.if_match(), by)
+    return change.change_schedules(ctx.world, ctx.tenant, ctx.id("job"), request, ctx.if_match(), by)

@@ -92,8 +92,8 @@ class Filling:
 
 
 def _tells_its_run(action: ActionSpec) -> bool:
-    beside = action.beside is not None and action.beside.payload is not None
-    with_payload = beside or action.payload_version is not None
+    inline = action.inline is not None and action.inline.payload is not None
+    with_payload = inline or action.payload_version is not None
     return actions.load(action.kind, action.params).tells_its_run(with_payload=with_payload)
 
 

@@ -46,7 +46,7 @@ from sweephand.store.views.runs import Totals
 
 if TYPE_CHECKING:
     from sweephand.domain.jobs.job_state import Held
-    from sweephand.facades.native.members.stored_hooks import There
+    from sweephand.facades.native.members.stored_hooks import StoredHooks
 
 with lazy():
     from sweephand.facades.native.members import idle
@@ -63,7 +63,7 @@ class Reading:
 
     guard: GuardSettings
     before: Job | None
-    there: There | None
+    there: StoredHooks | None
     shown_by: Filling
     action: ActionDraft | None = None
 
@@ -239,7 +239,7 @@ def job_draft(
     body: object,
     guard: GuardSettings,
     before: Job | None = None,
-    there: There | None = None,
+    there: StoredHooks | None = None,
     waits_s: int | None = None,
 ) -> JobDraft:
     """Reads POST, PUT, and PATCH after its merge. before, there: see Reading. waits_s: see defaults.Filling.

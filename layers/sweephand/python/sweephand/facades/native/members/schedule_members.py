@@ -32,7 +32,7 @@ from sweephand.store.views.runs import Totals
 
 if TYPE_CHECKING:
     from sweephand.domain.jobs.job_state import Held
-    from sweephand.facades.native.members.stored_hooks import There
+    from sweephand.facades.native.members.stored_hooks import StoredHooks
 
 with lazy():
     from sweephand.facades.native.members import idle
@@ -200,7 +200,7 @@ def schedule_draft(
     guard: GuardSettings,
     *,
     change: bool,
-    there: There | None = None,
+    there: StoredHooks | None = None,
 ) -> ScheduleDraft:
     """action: see Reading. there: what is changed, whose secrets may be kept."""
     known = (*SCHEDULE.given, *sorted(TIMING_MEMBERS), *(SCHEDULE.read_only if change else ()))
@@ -237,7 +237,7 @@ def _calendars(value: object, field: str) -> Any:
         raise (wrong.within(field) if field else wrong) from wrong
 
 
-def _shown(given: Mapping[str, Any], there: There | None) -> tuple[Filling, Mapping[str, ActionSpec]]:
+def _shown(given: Mapping[str, Any], there: StoredHooks | None) -> tuple[Filling, Mapping[str, ActionSpec]]:
     if there is None or not given.get("hooks"):
         return Filling(), {}
     return there.of(there.find(given.get("id"), given.get("name")))

@@ -16,7 +16,7 @@ ByName = Mapping[str, ActionSpec]
 
 
 @dataclass(frozen=True)
-class There:
+class StoredHooks:
     """The schedules that a change may speak of, each with its policies and the hooks that it brings.
 
     A schedule is found by its id, else by its name, as the change itself finds it. single: there is one, however the
@@ -50,7 +50,7 @@ class There:
 
 def _body(hook: ActionSpec, filling: Filling) -> dict[str, Any]:
     body = {**defaults.shown_action(hook, filling), "payload": None, "body": None}
-    payload = hook.beside.payload if hook.beside is not None else None
+    payload = hook.inline.payload if hook.inline is not None else None
     if payload is not None:
         body["payload" if payload.is_json else "body"] = defaults.payload_value(payload)
     return body

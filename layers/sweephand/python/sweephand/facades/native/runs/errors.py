@@ -17,7 +17,7 @@ from sweephand.facades.http import Answer
 from sweephand.facades.native.context import Context
 from sweephand.facades.native.runs.runs import wanted_of
 from sweephand.flow.errors import failures
-from sweephand.flow.errors.failures import Standing
+from sweephand.flow.errors.failures import OpenRuns
 from sweephand.flow.job_parts.change_log import Operation
 from sweephand.flow.jobs import lookup
 from sweephand.flow.runs import run_lists
@@ -49,7 +49,7 @@ def list_all(ctx: Context) -> Answer:
     return Answer(200, {"items": items, "nextCursor": cursor})
 
 
-def _groups(ctx: Context, behind: tuple[int, str] | None) -> Iterator[tuple[Group, Standing]]:
+def _groups(ctx: Context, behind: tuple[int, str] | None) -> Iterator[tuple[Group, OpenRuns]]:
     wanted = wanted_of(ctx)
     chosen = _chosen(ctx, wanted)
     began = tenancy.began_at(ctx.world, ctx.tenant)
@@ -60,7 +60,7 @@ def _groups(ctx: Context, behind: tuple[int, str] | None) -> Iterator[tuple[Grou
         if not _holds(wanted, chosen, group):
             continue
         if behind is None or (last_at, group_id) < behind:
-            yield group, failures.standing(ctx.world, group, COUNTED_IN_LISTS)
+            yield group, failures.open_runs(ctx.world, group, COUNTED_IN_LISTS)
 
 
 def _chosen(ctx: Context, wanted: Wanted) -> Container[str] | None:
@@ -138,7 +138,7 @@ def _answer(ctx: Context, group: Group, status: int = 200) -> Answer:
     headers = {"Location": f"/v1/errors/{group.id}"} if status == 201 else {}
     job_id = group.signature.job_id
     name = JobNames(ctx.world, ctx.tenant).by_id([job_id])[job_id]
-    return Answer(status, _body(group, failures.standing(ctx.world, group), name), headers)
+    return Answer(status, _body(group, failures.open_runs(ctx.world, group), name), headers)
 
 
 def _id(ctx: Context) -> str:
@@ -160,13 +160,13 @@ def _actor(ctx: Context) -> str | None:
     return ctx.by(Operation.CHANGE).actor
 
 
-def _state(group: Group, standing: Standing) -> str:
+def _state(group: Group, standing: OpenRuns) -> str:
     if standing.count:
         return "OPEN"
     return "RESOLVED" if group.closed_through is None else "ARCHIVED"
 
 
-def _body(group: Group, standing: Standing, job_name: str | None) -> dict[str, Any]:
+def _body(group: Group, standing: OpenRuns, job_name: str | None) -> dict[str, Any]:
     signature = group.signature
     closed = group.closed_through
     return {

@@ -77,7 +77,7 @@ def _of_group(ctx: Context, value: object) -> tuple[dict[str, Any], int]:
     wanted: dict[str, Any] = {"group": group.id, "until": epoch_ms(ctx.now)}
     if group.closed_through is not None:
         wanted["archivedThrough"] = epoch_ms(group.closed_through)
-    return wanted, failures.standing(ctx.world, group, until=ctx.now).count
+    return wanted, failures.open_runs(ctx.world, group, until=ctx.now).count
 
 
 def _runs(value: object) -> list[str]:
