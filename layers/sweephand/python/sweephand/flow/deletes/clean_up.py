@@ -7,7 +7,7 @@ row in the ledger (not_begun.py), however late the executors are.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -156,26 +156,21 @@ def _close_errors(world: World, tenant: str, groups: Iterable[str]) -> None:
 
 def _clear(world: World, pk: str, owners: Sequence[str], *, whole: bool) -> bool:
     """Deletes the rows of the job or its schedules. Returns True if none is left."""
-    gone = 0
-    for row in world.table.query_all(pk, consistent=True):
-        if _goes(row["sk"]["S"], owners, whole=whole):
-            if gone == MOST_ROWS:
-                return False
-            world.table.delete(pk, row["sk"]["S"])
-            gone += 1
-    return True
+    return _drop(world, [pk], lambda sk: _goes(sk, owners, whole=whole))
 
 
 def _forget_runs(world: World, pointer: Pointer, owners: Sequence[str]) -> bool:
     """Deletes the runs. Returns True if none is left; a message still in the queue then finds no schedule."""
-    gone = 0
-    for owner in owners:
-        pk = keys.runs(pointer.tenant, owner)
-        for row in world.table.query_all(pk, consistent=True):
-            if gone == MOST_ROWS:
-                return False
-            world.table.delete(pk, row["sk"]["S"])
-            gone += 1
+    return _drop(world, (keys.runs(pointer.tenant, owner) for owner in owners), lambda _: True)
+
+
+def _drop(world: World, partitions: Iterable[str], goes: Callable[[str], bool]) -> bool:
+    """Deletes up to MOST_ROWS rows whose sort key `goes` accepts. Returns True if none is left."""
+    rows = ((pk, row["sk"]["S"]) for pk in partitions for row in world.table.query_all(pk, consistent=True))
+    for gone, key in enumerate(key for key in rows if goes(key[1])):
+        if gone == MOST_ROWS:
+            return False
+        world.table.delete(*key)
     return True
 
 
@@ -296,20 +291,8 @@ def _write(world: World, deleted: Deleted, unbegun: Sequence[Owed]) -> int:
 
 def _line(world: World, deleted: Deleted, owed: Sequence[Owed], end: tuple[State, Reason, str]) -> Run:
     schedule = deleted.schedule
-    state, reason, message = end
-    return ranges.line(
-        schedule.tenant,
-        schedule.job_id,
-        schedule.id,
-        state=state,
-        reason=reason,
-        first=owed[0].instant,
-        last=owed[-1].instant,
-        count=len(owed),
-        generation=owed[-1].generation,
-        now=world.clock.now(),
-        message=message,
-    )
+    owner, span = (schedule.tenant, schedule.job_id, schedule.id), (owed[0].instant, owed[-1].instant, len(owed))
+    return ranges.line(owner, end, span, owed[-1].generation, world.clock.now())
 
 
 def _write_line(world: World, deleted: Deleted, line: Run) -> int:

@@ -30,7 +30,7 @@ from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.store.dynamo.conditional import TRANSACTION_MOST, Cancelled, Op
 from sweephand.store.jobs import directory, history, jobs
-from sweephand.store.tenants import usage
+from sweephand.store.tenants import tenants, usage
 
 with lazy():
     from sweephand.flow import events
@@ -79,7 +79,7 @@ def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, b
     job = replace(job, number=directory.next_number(world.table, tenant))
     ops = [
         *directory.create_ops(world.table, job, schedules),
-        tenancy.count_job_op(world, collection, 1),
+        tenants.count_job_op(world.table, collection, 1),
         *quotas.count_ops(world, None, job, seen),
         *tenancy.flow_key_ops(world, tenant, None, job.policies.get("flowKey")),
         history.put_op(world.table, entry(world, by, None, job, [(None, schedule) for schedule in schedules])),

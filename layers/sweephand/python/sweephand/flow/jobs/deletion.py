@@ -15,6 +15,7 @@ from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Cancelled, Op
 from sweephand.store.jobs import directory, jobs
+from sweephand.store.tenants import tenants
 
 with lazy():
     from sweephand.flow import events
@@ -53,7 +54,7 @@ def _delete(
             for schedule in first
         ),
         *directory.delete_ops(world.table, job),
-        tenancy.count_job_op(world, tenancy.named(tenant, job.collection), -1),
+        tenants.count_job_op(world.table, tenancy.named(tenant, job.collection), -1),
         *quotas.count_ops(world, job, None, Usage()),
         clean_up_rows.of_job_op(world, job, planned.schedules, deleted_at, with_rows=first, runs_too=runs_too),
         *_leave_calendars(world, planned),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 
 from sweephand.domain.instants import epoch_s
@@ -327,13 +327,13 @@ LATE = timedelta(seconds=60)
 
 CLOCKS = timedelta(seconds=5)
 """The most by which the clocks of two functions may differ."""
+BY_LATE_START = "the run before it started late, and the interval is counted from that start"
+REPLACED = State.MISSED, Reason.SERVICE_OUTAGE, BY_LATE_START
 
 
-def _started_late(run: Run, schedule: Schedule | None) -> bool:
+def _started_late(run: Run, schedule: Schedule) -> bool:
     """Returns whether the schedule is such an interval and its run started more than a minute after its instant."""
-    if schedule is None or run.started_at is None or ALIGN not in schedule.packed:
-        return False
-    return run.started_at - run.planned_at > LATE
+    return ALIGN in schedule.packed and run.started_at is not None and run.started_at - run.planned_at > LATE
 
 
 def _follow_start(world: World, run: Run, schedule: Schedule) -> None:
@@ -354,7 +354,9 @@ def _follow_start(world: World, run: Run, schedule: Schedule) -> None:
         return
     key = keys.job(schedule.tenant, schedule.job_id), keys.schedule(schedule.id)
     step = timedelta(seconds=timing.actual_start_interval_s or 0)
-    line = _line(schedule, old, -((old - upcoming) // step), step, world.clock.now())
+    count = -((old - upcoming) // step)
+    owner, span = (schedule.tenant, schedule.job_id, schedule.id), (old, old + (count - 1) * step, count)
+    line = ranges.line(owner, REPLACED, span, schedule.generation, world.clock.now())
     moved = [assign(ScheduleItem.next_run_at, epoch_s(upcoming))]
     try:
         world.queue.send_one(ranges.word_of(line, world.clock.now(), schedule.lane))
@@ -362,19 +364,3 @@ def _follow_start(world: World, run: Run, schedule: Schedule) -> None:
         world.table.transact([*ops, *ranges.missed_ops(world, [line], schedule.collection)])
     except Unavailable as unavailable:
         world.journal.warning("the series keeps its old rhythm", schedule=schedule.id, reason=unavailable.reason)
-
-
-def _line(schedule: Schedule, first: datetime, count: int, step: timedelta, now: datetime) -> Run:
-    return ranges.line(
-        schedule.tenant,
-        schedule.job_id,
-        schedule.id,
-        state=State.MISSED,
-        reason=Reason.SERVICE_OUTAGE,
-        first=first,
-        last=first + (count - 1) * step,
-        count=count,
-        generation=schedule.generation,
-        now=now,
-        message="the run before it started late, and the interval is counted from that start",
-    )

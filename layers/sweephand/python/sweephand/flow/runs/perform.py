@@ -45,6 +45,7 @@ def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
         return Outcome(
             Verdict.FAILED, Reason.DEADLINE, message="the lease was over before the call began", retryable=True
         )
+    base_url = world.settings.public_base_url or None
     reports = policies_of(job, schedule).get("callbackToken") is True
     call = Call(
         tenant=run.tenant,
@@ -58,12 +59,12 @@ def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
         payload=payload.text if payload else None,
         payload_is_json=payload.is_json if payload else False,
         secrets=secrets,
-        callback_url=_callback_url(world, run),
+        callback_url=f"{base_url}/v1/runs/{run.id}/result" if base_url else None,
         signing_secrets=signing_secrets(world, job),
         callback_token=token_of(world, run) if reports else None,
         on202="wait" if reports else "success",
         integer_job_id=job.integer_id,
-        base_url=world.settings.public_base_url or None,
+        base_url=base_url,
         hop=run.hop + 1,
         closes_circle=run.closes_circle,
         job_name=job.name,
@@ -123,11 +124,6 @@ def signing_secrets(world: World, job: Job) -> tuple[str, ...]:
 
 def token_of(world: World, run: Run) -> str:
     return tokens.callback_token(world.callback_keys.current().secret, run.tenant, run.id)
-
-
-def _callback_url(world: World, run: Run) -> str | None:
-    base = world.settings.public_base_url
-    return f"{base}/v1/runs/{run.id}/result" if base else None
 
 
 def _put_event(world: World, tenant: str, detail_type: str, detail: str) -> str | None:

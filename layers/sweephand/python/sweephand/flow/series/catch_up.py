@@ -246,20 +246,9 @@ def _lines(row: WaitingRow, left_out: Sequence[LeftOut], there: Sequence[Run], n
     for each in left_out:
         count = each.span.count - sum(each.span.has(run.planned_at) for run in there)
         if count:
-            line = ranges.line(
-                row.tenant,
-                row.owner,
-                row.own_id,
-                state=each.state,
-                reason=each.reason,
-                first=each.span.first,
-                last=each.span.last,
-                count=count,
-                generation=row.generation,
-                now=now,
-                message=f"{count} occurrences {WHY[each.state]}",
-            )
-            lines.append(line)
+            end = each.state, each.reason, f"{count} occurrences {WHY[each.state]}"
+            span = each.span.first, each.span.last, count
+            lines.append(ranges.line((row.tenant, row.owner, row.own_id), end, span, row.generation, now))
     return lines
 
 

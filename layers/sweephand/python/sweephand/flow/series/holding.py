@@ -158,19 +158,8 @@ def _line_op(world: World, row: WaitingRow, sweep: SweepText, first: datetime, l
     Raises Unavailable if that message is not sent.
     """
     now = world.clock.now()
-    line = ranges.line(
-        row.tenant,
-        row.owner,
-        row.own_id,
-        state=State.SKIPPED,
-        reason=Reason.DISABLED,
-        first=first,
-        last=last,
-        count=count,
-        generation=row.generation,
-        now=now,
-        message="its collection or its tenant was disabled",
-    )
+    end = State.SKIPPED, Reason.DISABLED, "its collection or its tenant was disabled"
+    line = ranges.line((row.tenant, row.owner, row.own_id), end, (first, last, count), row.generation, now)
     if sweep.collection is not None and world.standing.of(row.tenant, sweep.collection).events is Events.ALL:
         world.queue.send_one(ranges.word_of(line, now, sweep.lane))
     return ranges.op(world, line, sweep.collection)

@@ -29,20 +29,17 @@ class StandsForMany(Conflict):
 
 
 def line(
-    tenant: str,
-    job_id: str,
-    schedule_id: str,
-    *,
-    state: State,
-    reason: Reason,
-    first: datetime,
-    last: datetime,
-    count: int,
+    owner: tuple[str, str, str],
+    end: tuple[State, Reason, str],
+    span: tuple[datetime, datetime, int],
     generation: int,
     now: datetime,
-    message: str,
 ) -> Run:
-    """Returns the row for `count` occurrences from `first` to `last` (planned instants, both included)."""
+    """Returns the row for the occurrences of a span. owner: the tenant, and the ids of the job and the schedule.
+
+    end: with the message. span: the first and the last planned instant, both included, and how many there are.
+    """
+    (tenant, job_id, schedule_id), (state, reason, message), (first, last, count) = owner, end, span
     return Run(
         tenant=tenant,
         job_id=job_id,

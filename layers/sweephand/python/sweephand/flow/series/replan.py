@@ -254,19 +254,8 @@ def silence(before: Schedule, old: Timing, until: datetime, now: datetime) -> Ru
     except Undecided:
         first, last, count = from_s(since) + timedelta(seconds=1), until, 1
         message = "the schedule was off; how many occurrences were due takes too long to compute, so they count as one"
-    return ranges.line(
-        before.tenant,
-        before.job_id,
-        before.id,
-        state=State.SKIPPED,
-        reason=reason,
-        first=first,
-        last=last,
-        count=count,
-        generation=before.generation,
-        now=now,
-        message=message,
-    )
+    owner, end = (before.tenant, before.job_id, before.id), (State.SKIPPED, reason, message)
+    return ranges.line(owner, end, (first, last, count), before.generation, now)
 
 
 def has_missed(schedule: Schedule, now: datetime) -> bool:

@@ -38,12 +38,8 @@ def create(world: World, tenant: str, name: str, actor: str | None = None) -> tu
         return (*there, key)
 
     _change(world, tenant, name, with_one_more, lambda there: key_id in there)
-    _announce(world, EventType.SIGNING_KEY_CREATED, tenant, name, key_id, actor)
+    events.signing_key_changed(world, EventType.SIGNING_KEY_CREATED, tenant, name, key_id, actor)
     return key, secret
-
-
-def _announce(world: World, kind: EventType, tenant: str, name: str, key_id: str, actor: str | None) -> None:
-    events.signing_key_changed(world, kind, tenant, name, key_id, actor)
 
 
 def delete(world: World, tenant: str, name: str, key_id: str, actor: str | None = None) -> None:
@@ -56,7 +52,7 @@ def delete(world: World, tenant: str, name: str, key_id: str, actor: str | None 
         return left
 
     _change(world, tenant, name, without_it, lambda there: key_id not in there)
-    _announce(world, EventType.SIGNING_KEY_DELETED, tenant, name, key_id, actor)
+    events.signing_key_changed(world, EventType.SIGNING_KEY_DELETED, tenant, name, key_id, actor)
 
 
 def opened(world: World, tenant: str, collection: str) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from sweephand.domain.collection import MOST_APPLICATIONS, Subscription, Tenant, TenantState
 from sweephand.domain.operation import Operation, OperationKind, OperationState
 from sweephand.errors import Conflict, NotFound, QuotaExceeded
+from sweephand.flow import events
 from sweephand.flow.concurrency import Moved, until_unmoved
 from sweephand.flow.operations import verbs
 from sweephand.flow.tenants import tenancy
@@ -45,7 +46,7 @@ def subscribe(world: World, name: str, application: str, actor: str | None = Non
     subscription = Subscription(world.clock.now(), actor)
     after = replace(before, applications={**before.applications, application: subscription})
     if not isinstance(world.table.transact([tenants.subscribe_op(world.table, before, after)]), Cancelled):
-        tenancy.announce_tenant(world, "changed", after, actor)
+        events.tenant_changed(world, "changed", after, actor)
     raise Moved
 
 
@@ -65,7 +66,7 @@ def unsubscribe(world: World, name: str, application: str, actor: str | None) ->
     op = tenants.subscribe_op(world.table, before, after)
     if isinstance(world.table.transact([op]), Cancelled) and not _has_left(world, name, application):
         raise Moved
-    tenancy.announce_tenant(world, "changed", after, actor)
+    events.tenant_changed(world, "changed", after, actor)
     return None
 
 
@@ -116,5 +117,5 @@ def _purge(world: World, tenant: Tenant, actor: str | None) -> Operation:
         raise Moved
     verbs.send(world, operation)
     purging = replace(tenant, state=TenantState.PURGING, purge=operation.id)
-    tenancy.announce_tenant(world, "deleted", purging, actor)
+    events.tenant_changed(world, "deleted", purging, actor)
     return operation

@@ -90,13 +90,8 @@ def create_tenant(
         ops.append(usage.limit_op(world.table, name, allowed))
     if isinstance(world.table.transact(ops), Cancelled) and tenants.read_tenant(world.table, name) != tenant:
         raise name_taken("tenant", name)
-    announce_tenant(world, "created", tenant, actor)
+    events.tenant_changed(world, "created", tenant, actor)
     return tenant
-
-
-def announce_tenant(world: World, what: str, tenant: Tenant, actor: str | None) -> None:
-    """Publishes a change of the tenant. what: the second part of the event's type."""
-    events.tenant_changed(world, what, tenant, actor)
 
 
 def find_tenant(world: World, name: str) -> Tenant:
@@ -192,7 +187,7 @@ def change_tenant(
     ops = [*tenants.change_tenant_ops(world.table, after), usage.limit_op(world.table, name, allowed)]
     if isinstance(world.table.transact(ops), Cancelled):
         raise leaving(world, name)
-    announce_tenant(world, "changed", after, actor)
+    events.tenant_changed(world, "changed", after, actor)
     return after
 
 
@@ -227,7 +222,7 @@ def switch_tenant(world: World, name: str, *, on: bool, actor: str | None = None
         raise leaving(world, name)
     if on:
         holding.begin(world, name, None)
-    announce_tenant(world, "enabled" if on else "disabled", after, actor)
+    events.tenant_changed(world, "enabled" if on else "disabled", after, actor)
     return after
 
 
@@ -401,15 +396,9 @@ def check_interval(collection: Collection, seen: Usage, timing: Timing, path: st
             )
 
 
-def count_job_op(world: World, collection: Collection, step: int) -> Op:
-    return tenants.count_job_op(world.table, collection, step)
-
-
 def move_ops(world: World, before: Job, after: Job, collection: Collection) -> list[Op]:
     """Returns the parts of a transaction that move a job's count to its new collection."""
     if before.collection == after.collection:
         return []
-    return [
-        count_job_op(world, collection, 1),
-        count_job_op(world, named(before.tenant, before.collection), -1),
-    ]
+    left = named(before.tenant, before.collection)
+    return [tenants.count_job_op(world.table, collection, 1), tenants.count_job_op(world.table, left, -1)]
