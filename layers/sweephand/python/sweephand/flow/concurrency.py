@@ -1,8 +1,9 @@
-"""Repeats a verb when another writer has changed what it read, and refuses an `If-Match` that no longer holds."""
+"""Conflicts and outages: repeats a verb whose rows have moved, checks `If-Match`, leaves work to a later repair."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -51,3 +52,12 @@ def require_revision(if_match: int | None, revision: int, what: str = "the job i
     """Raises PreconditionFailed if the caller expects another revision than the stored one."""
     if if_match is not None and revision != if_match:
         raise PreconditionFailed(f"{what} {revision}, not at that of If-Match: read it again first")
+
+
+@contextmanager
+def tolerated(world: World, warning: str, **members: object) -> Iterator[None]:
+    """Logs a warning if the block raises Unavailable: a wake row, or the next tick, does later what it left undone."""
+    try:
+        yield
+    except Unavailable as unavailable:
+        world.journal.warning(warning, reason=unavailable.reason, **members)

@@ -13,7 +13,7 @@ from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.occurrences.index_row import WAKE
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Conflict, InvalidRequest, NotFound, Unavailable, name_taken
-from sweephand.flow.concurrency import Moved, require_revision, until_unmoved
+from sweephand.flow.concurrency import Moved, require_revision, tolerated, until_unmoved
 from sweephand.flow.jobs.change import follow_calendars
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
@@ -122,10 +122,8 @@ def pointer(tenant: str, name: str, at: datetime) -> Pointer:
 def begin(world: World, tenant: str, name: str) -> None:
     """Sends the first message, right after the change. If that fails, the next sweep sends it."""
     now = world.clock.now()
-    try:
+    with tolerated(world, "the schedules of a calendar follow it with the next tick", tenant=tenant):
         world.queue.send_one(Delivery(pointer(tenant, name, now), now, Lane.FAST))
-    except Unavailable:
-        world.journal.warning("the schedules of a calendar follow it with the next tick", tenant=tenant)
 
 
 def go_on(world: World, asked: Pointer) -> None:

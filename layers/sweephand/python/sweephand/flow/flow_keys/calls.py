@@ -23,6 +23,7 @@ from sweephand.domain.run import WAITS, Kind, Outcome, Reason, Run, State
 from sweephand.domain.runs.admission import MAX_AGE, End, Seen
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Unavailable
+from sweephand.flow.concurrency import tolerated
 from sweephand.flow.flow_keys import turnstiles
 from sweephand.flow.flow_keys.waiting_line import call_next
 from sweephand.flow.verdict import AGAIN, DONE, Verdict
@@ -183,12 +184,10 @@ def leave(world: World, run: Run, *, own: bool) -> None:
     assert run.flow_key is not None
     if own and not turnstiles.has_places(world, run.tenant, run.flow_key):
         return
-    try:
+    with tolerated(world, "a place is free when its lease is over", run=run.uuid):
         order = "" if own else _leave_line(world, run, run.flow_key)
         if turnstiles.ask(world, run.tenant, run.flow_key, Leave(holder(run.uuid), own=own, order=order)):
             call_next(world, run.tenant, run.flow_key)
-    except Unavailable:
-        world.journal.warning("a place is free when its lease is over", run=run.uuid)
 
 
 def _leave_line(world: World, run: Run, name: str) -> str:

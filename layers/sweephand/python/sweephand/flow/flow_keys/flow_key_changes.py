@@ -10,8 +10,8 @@ from sweephand.domain.flow_keys.flow_keys import FlowKey
 from sweephand.domain.job import Pause
 from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.schedule import Lane
-from sweephand.errors import Conflict, NotFound, Unavailable, name_taken
-from sweephand.flow.concurrency import Moved, require_revision, until_unmoved
+from sweephand.errors import Conflict, NotFound, name_taken
+from sweephand.flow.concurrency import Moved, require_revision, tolerated, until_unmoved
 from sweephand.flow.flow_keys import turnstiles
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
@@ -73,10 +73,8 @@ def _call(world: World, tenant: str, name: str) -> None:
     """Sends a message that calls the waiting runs; if it is lost, the key's row in the index calls them."""
     now = world.clock.now()
     pointer = Pointer(tenant, name, None, name, now, subject=Subject.FLOW)
-    try:
+    with tolerated(world, "runs that wait under a flow key are called with the next tick", tenant=tenant):
         world.queue.send_one(Delivery(pointer, now, Lane.FAST))
-    except Unavailable:
-        world.journal.warning("runs that wait under a flow key are called with the next tick", tenant=tenant)
 
 
 def paused(key: FlowKey, now: datetime, note: str | None) -> FlowKey:

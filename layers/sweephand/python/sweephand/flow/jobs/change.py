@@ -15,7 +15,7 @@ from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.occurrences.index_row import Waits
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.errors import QuotaExceeded, Unavailable
-from sweephand.flow.concurrency import TRIES, Moved, require_revision, too_many
+from sweephand.flow.concurrency import TRIES, Moved, require_revision, tolerated, too_many
 from sweephand.flow.job_parts import clean_up_rows, quotas
 from sweephand.flow.job_parts.change_log import BY_SERVICE, By, Operation, Step, entry
 from sweephand.flow.jobs import completion, creation, drafts, large_changes, lookup, new_schedules, requested, steps
@@ -264,10 +264,8 @@ def _look_for_end(world: World, job: Job) -> None:
 
     The last remaining schedule may have ended just before: its end still counted the schedules that are now deleted.
     """
-    try:
+    with tolerated(world, "lists may show the end of a job late", job=job.id):
         completion.mark_job(world, job.tenant, job.id)
-    except Unavailable as unavailable:
-        world.journal.warning("lists may show the end of a job late", job=job.id, reason=unavailable.reason)
 
 
 def _explain(world: World, wanted: Entry, refused: Cancelled, seen: Usage) -> None:

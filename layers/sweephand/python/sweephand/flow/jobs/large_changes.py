@@ -16,8 +16,7 @@ from sweephand.domain.collection import Events
 from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer
 from sweephand.domain.occurrences.index_row import WAKE, Waits
-from sweephand.errors import Unavailable
-from sweephand.flow.concurrency import Moved, until_unmoved
+from sweephand.flow.concurrency import Moved, tolerated, until_unmoved
 from sweephand.flow.job_parts import clean_up_rows, expiry
 from sweephand.flow.job_parts.change_log import Step
 from sweephand.flow.jobs import completion, steps
@@ -163,8 +162,6 @@ def _steps(world: World, job: Job, part: Part) -> list[Step]:
 
 def followed(world: World, job: Job) -> Planned:
     """Finishes the change now if possible; otherwise it is finished within minutes. Returns the job as it then is."""
-    try:
+    with tolerated(world, "schedules will follow their job later", job=job.id):
         finish(world, job)
-    except Unavailable as unavailable:
-        world.journal.warning("schedules will follow their job later", job=job.id, reason=unavailable.reason)
     return find(world, job.tenant, job.id)

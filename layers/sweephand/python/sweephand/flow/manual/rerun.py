@@ -19,7 +19,8 @@ from sweephand.domain.run import FAILED, REACTIONS, Kind, Run, State
 from sweephand.domain.runs.admission import contested
 from sweephand.domain.runs.run_action import action_of, lane_of, new_run
 from sweephand.domain.schedule import Lane
-from sweephand.errors import Conflict, NotFound, Unavailable
+from sweephand.errors import Conflict, NotFound
+from sweephand.flow.concurrency import tolerated
 from sweephand.flow.idempotency import Once, earlier, earlier_answer, once_op
 from sweephand.flow.runs import edits
 from sweephand.flow.runs.edits import Edit
@@ -102,10 +103,8 @@ def rerun(
             raise NotFound("no such run")
         assert once is not None
         return earlier_answer(done.refused["once"], once)
-    try:
+    with tolerated(world, "the run will be started later, by its wake", run=wanted.run.uuid):
         world.queue.send_one(wanted.delivery)
-    except Unavailable:
-        world.journal.warning("the run will be started later, by its wake", run=wanted.run.uuid)
     return wanted.run.id
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from sweephand.domain.operation import KEPT, Operation, OperationKind, OperationState
 from sweephand.domain.schedule import Lane
-from sweephand.errors import Conflict, NotFound, Unavailable
+from sweephand.errors import Conflict, NotFound
 from sweephand.flow import events
-from sweephand.flow.concurrency import TRIES, too_many
+from sweephand.flow.concurrency import TRIES, tolerated, too_many
 from sweephand.flow.idempotency import Once, earlier, earlier_answer, once_op
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
@@ -119,10 +119,8 @@ def give_up(world: World, operation: Operation, cause: str) -> Operation | None:
 def send(world: World, operation: Operation) -> None:
     """Sends the message of the next page, for its time. If that fails, the row's wake sends it."""
     at = operation.cleared_at if operation.leaves else operation.due_at or world.clock.now()
-    try:
+    with tolerated(world, "an operation's message was not sent: its wake will send it", operation=operation.id):
         world.queue.send_one(Delivery(store.pointer_to(operation, at), at, Lane.OPERATIONS))
-    except Unavailable:
-        world.journal.warning("an operation's message was not sent: its wake will send it", operation=operation.id)
 
 
 def _turn(world: World, operation: Operation, wanted: OperationState, begun: frozenset[OperationState]) -> Operation:

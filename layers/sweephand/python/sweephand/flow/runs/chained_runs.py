@@ -15,7 +15,8 @@ from sweephand.domain.occurrences.index_row import WAKE
 from sweephand.domain.run import FAILED, Kind, Run, State
 from sweephand.domain.runs.run_action import action_of, lane_of, new_run, policies_of
 from sweephand.domain.schedule import Lane, Schedule
-from sweephand.errors import InvalidRequest, Unavailable
+from sweephand.errors import InvalidRequest
+from sweephand.flow.concurrency import tolerated
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.messaging.run_queue import Delivery
@@ -57,10 +58,8 @@ def run_from(world: World, parent: Run, job_id: str) -> str | None:
 
 def send(world: World, run: Run, lane: Lane) -> None:
     """Sends the run's message. If the queue does not take it, the run's wake sends it later."""
-    try:
+    with tolerated(world, "the run will be started later, by its wake", run=run.uuid):
         world.queue.send_one(Delivery(ledger.pointer_to(run), run.planned_at, lane))
-    except Unavailable:
-        world.journal.warning("the run will be started later, by its wake", run=run.uuid)
 
 
 OF_STATE = {

@@ -17,7 +17,7 @@ from sweephand.domain.run import AWAITING_RESULT, UNREACHABLE, Kind, LostCall, O
 from sweephand.domain.runs import admission, run_action
 from sweephand.domain.runs.admission import Admission, Seen
 from sweephand.domain.schedule import Lane, Schedule, ScheduleState
-from sweephand.errors import Unavailable
+from sweephand.flow.concurrency import tolerated
 from sweephand.flow.runs import effects, gate_rows, settle
 from sweephand.flow.runs.perform import act
 from sweephand.flow.verdict import AGAIN, DONE, Delivered, Verdict, later
@@ -358,9 +358,7 @@ def _follow_start(world: World, run: Run, schedule: Schedule) -> None:
     owner, span = (schedule.tenant, schedule.job_id, schedule.id), (old, old + (count - 1) * step, count)
     line = ranges.line(owner, REPLACED, span, schedule.generation, world.clock.now())
     moved = [assign(ScheduleItem.next_run_at, epoch_s(upcoming))]
-    try:
+    with tolerated(world, "the series keeps its old rhythm", schedule=schedule.id):
         world.queue.send_one(ranges.word_of(line, world.clock.now(), schedule.lane))
         ops = [world.table.update_op("schedule", *key, moved, jobs.as_read(schedule))]
         world.table.transact([*ops, *ranges.missed_ops(world, [line], schedule.collection)])
-    except Unavailable as unavailable:
-        world.journal.warning("the series keeps its old rhythm", schedule=schedule.id, reason=unavailable.reason)

@@ -16,8 +16,7 @@ from sweephand.domain.runs import overlap
 from sweephand.domain.runs.overlap import Busy, Clear, Overlap, Queue, Slot, Take, Wait, contend, unattended, without
 from sweephand.domain.runs.run_action import policies_of
 from sweephand.domain.schedule import Lane, Schedule
-from sweephand.errors import Unavailable
-from sweephand.flow.concurrency import TRIES, too_many
+from sweephand.flow.concurrency import TRIES, tolerated, too_many
 from sweephand.flow.retention import run_expiry
 from sweephand.flow.runs import settle
 from sweephand.flow.world import World
@@ -183,7 +182,5 @@ def _wake(world: World, lane: Lane, active: Run) -> None:
 
 
 def _try_pointer(world: World, lane: Lane, run: Run) -> None:
-    try:
+    with tolerated(world, "a pointer was not sent; the run's wake or the next run sends it", run=run.uuid):
         settle.send_pointer(world, lane, run)
-    except Unavailable:
-        world.journal.warning("a pointer was not sent; the run's wake or the next run sends it", run=run.uuid)

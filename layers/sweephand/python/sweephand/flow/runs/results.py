@@ -12,7 +12,8 @@ from datetime import datetime
 from sweephand.domain.occurrences.index_row import WAKE
 from sweephand.domain.run import Reason, Run, State, success_reason
 from sweephand.domain.runs import run_action
-from sweephand.errors import Conflict, NotFound, Unavailable
+from sweephand.errors import Conflict, NotFound
+from sweephand.flow.concurrency import tolerated
 from sweephand.flow.retention import run_expiry
 from sweephand.flow.runs import reported_messages, settle
 from sweephand.flow.series import ranges
@@ -121,8 +122,6 @@ def end_from_outside(world: World, wanted: Run, now: datetime) -> Run:
         if there is None:
             raise NotFound("no such run")
         ended = there
-    try:
+    with tolerated(world, "the run's effects will follow later, by its wake", run=ended.uuid):
         world.queue.send_one(Delivery(ledger.pointer_to(ended), now, lane))
-    except Unavailable:
-        world.journal.warning("the run's effects will follow later, by its wake", run=ended.uuid)
     return ended

@@ -17,7 +17,7 @@ from sweephand.domain.run import FAILED, WAITS, LostCall, Outcome, Reason, Run, 
 from sweephand.domain.runs import retry, settlement
 from sweephand.domain.runs.run_action import action_of, policies_of
 from sweephand.domain.schedule import Lane, Schedule
-from sweephand.errors import Unavailable
+from sweephand.flow.concurrency import tolerated
 from sweephand.flow.retention import run_expiry
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
@@ -212,10 +212,8 @@ def send_pointer(world: World, lane: Lane, run: Run) -> None:
 def _send_deadline(world: World, lane: Lane, run: Run) -> None:
     """Sends a deadline that may pass before a sweep sees it. If that fails, the run's wake keeps it."""
     assert run.deadline_at is not None
-    try:
+    with tolerated(world, "the run's deadline will be kept by its wake", run=run.uuid):
         world.queue.send_one(Delivery(ledger.pointer_to(run), run.deadline_at, lane))
-    except Unavailable:
-        world.journal.warning("the run's deadline will be kept by its wake", run=run.uuid)
 
 
 def _callback_timeout_s(world: World, job: Job) -> int:

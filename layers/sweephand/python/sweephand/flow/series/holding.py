@@ -21,7 +21,7 @@ from sweephand.domain.occurrences.index_row import WAKE, SweepText, Waits
 from sweephand.domain.occurrences.suspension import Suspensions, looked_at_again
 from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import Lane, Schedule, ScheduleState
-from sweephand.errors import Unavailable
+from sweephand.flow.concurrency import tolerated
 from sweephand.flow.series import ranges, replan
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
@@ -183,10 +183,8 @@ def pointer(tenant: str, collection: str | None, at: datetime) -> Pointer:
 def begin(world: World, tenant: str, collection: str | None) -> None:
     """Sends the first message of a release, right after the write that enabled it. The next sweep sends it if lost."""
     now = world.clock.now()
-    try:
+    with tolerated(world, "held schedules will go on with the next tick", tenant=tenant):
         world.queue.send_one(Delivery(pointer(tenant, collection, now), now, Lane.FAST))
-    except Unavailable:
-        world.journal.warning("held schedules will go on with the next tick", tenant=tenant)
 
 
 def go_on(world: World, asked: Pointer) -> None:
