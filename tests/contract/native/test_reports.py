@@ -12,7 +12,7 @@ import pytest
 from sweephand.domain.collection import Events
 from sweephand.domain.run import State
 from sweephand.errors import Unavailable
-from sweephand.flow.runs.reported_messages import NOT_KEPT
+from sweephand.flow.runs.results import NOT_KEPT
 from tests.contract.native.api import CANARY
 from tests.support.endpoint import ACCEPTED, OK
 from tests.support.taps import Crash

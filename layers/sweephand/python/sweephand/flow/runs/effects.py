@@ -18,7 +18,7 @@ with lazy():
     from sweephand.flow.errors import failures
     from sweephand.flow.flow_keys import calls
     from sweephand.flow.lifecycle import unreachable
-    from sweephand.flow.runs import chained_runs, ecs_tasks, overlap, reported_messages
+    from sweephand.flow.runs import chained_runs, ecs_tasks, overlap, results
 
 STOPS_ITS_TASK = frozenset({State.CANCELLED, State.TIMEOUT})
 
@@ -30,7 +30,7 @@ _ALERTS = {"ansConfig", "calmConfig"}
 def after(world: World, run: Run, job: Job | None, schedule: Schedule | None) -> None:
     """Carries out the effects of a finished run, then drops its wake. Raises Unavailable: the message comes back."""
     if run.reported is not None:
-        run = reported_messages.read_over(world, run, job, schedule)
+        run = results.read_over(world, run, job, schedule)
     if run.kind not in REACTIONS and job is not None:
         has_hooks = job.hooks or (schedule is not None and schedule.hooks is not None)
         if has_hooks or (run.state in FAILED and job.error_action is not None):

@@ -1,6 +1,7 @@
 """Ends runs from outside: by a result that the target reports, or by a user's cancel. The first valid end wins.
 
-The writer holds no lease, so the write sets a wake: the executor carries out the effects.
+The writer holds no lease, so the write sets a wake: the executor carries out the effects. A reported message may repeat
+a secret, and the API may not decrypt secrets: it stays hidden in the run's row until an executor has redacted it.
 """
 
 from __future__ import annotations
@@ -9,23 +10,32 @@ import hashlib
 from dataclasses import replace
 from datetime import datetime
 
+from sweephand.domain.job import HOOKS, Job
 from sweephand.domain.occurrences.index_row import WAKE
-from sweephand.domain.run import Reason, Run, State, success_reason
-from sweephand.domain.runs import run_action
+from sweephand.domain.run import REACTIONS, Reason, Run, State, success_reason
+from sweephand.domain.runs.run_action import action_of, lane_of, policies_of
+from sweephand.domain.schedule import Schedule
 from sweephand.errors import Conflict, NotFound
 from sweephand.flow.concurrency import tolerated
 from sweephand.flow.retention import run_expiry
-from sweephand.flow.runs import reported_messages, settle
+from sweephand.flow.runs import settle
 from sweephand.flow.series import ranges
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.messaging.run_queue import Delivery
 from sweephand.store.dynamo.conditional import Refused
 from sweephand.store.jobs import jobs
 from sweephand.store.runs import ledger
 
+with lazy():
+    from sweephand.actions import redaction
+    from sweephand.actions.auth import authenticate
+    from sweephand.flow.runs import perform
+
 LONGEST_NOTE = 1_000
 """The longest message in a note, in characters: as long as the API accepts, and twenty of them fit into a row."""
+NOT_KEPT = "(its message is not kept: it may repeat a secret)"
 
 
 def record(
@@ -52,7 +62,7 @@ def record(
     counted = (message or "") if message_counts else ""
     digest = hashlib.sha256(f"{success}\x00{counted}".encode()).hexdigest()[:32]
     if message and token:
-        message = reported_messages.without(message, [token])
+        message = redaction.hidden(message, [token])
     now = world.clock.now()
     state, reason = (State.SUCCESS, success_reason(run)) if success else (State.ERROR, Reason.CALLBACK)
     ended = replace(run, state=state, reason=reason, message=message, result_digest=digest)
@@ -74,11 +84,7 @@ def _late(world: World, there: Run, message: str | None, *, success: bool) -> st
     if not message:
         return said
     job = jobs.read_job(world.table, there.tenant, there.job_id)
-    kept = (
-        reported_messages.NOT_KEPT
-        if reported_messages.may_repeat_a_secret(world, there, job)
-        else message[:LONGEST_NOTE]
-    )
+    kept = NOT_KEPT if may_repeat_a_secret(world, there, job) else message[:LONGEST_NOTE]
     return f"{said}: {kept}"
 
 
@@ -111,9 +117,9 @@ def end_from_outside(world: World, wanted: Run, now: datetime) -> Run:
         lease_until=None,
         wake_at=now + WAKE,
     )
-    if ended.message and ended.result_digest is not None and reported_messages.may_repeat_a_secret(world, ended, job):
+    if ended.message and ended.result_digest is not None and may_repeat_a_secret(world, ended, job):
         ended = replace(ended, message=None, reported=ended.message)
-    lane = run_action.lane_of(run_action.action_of(job, ended.kind)) if job else world.settings.lane
+    lane = lane_of(action_of(job, ended.kind)) if job else world.settings.lane
     result = ledger.finish_from_outside(
         world.table, ended, shards=world.settings.shards, lane=lane, counts=settle.counts_of(ended)
     )
@@ -125,3 +131,35 @@ def end_from_outside(world: World, wanted: Run, now: datetime) -> Run:
     with tolerated(world, "the run's effects will follow later, by its wake", run=ended.uuid):
         world.queue.send_one(Delivery(ledger.pointer_to(ended), now, lane))
     return ended
+
+
+def may_repeat_a_secret(world: World, run: Run, job: Job | None) -> bool:
+    """Returns whether the run's target may have received secrets.
+
+    That is assumed if the job is gone, and for hooks, which may be the schedule's own.
+    """
+    if job is None or job.secret_version is not None or (run.kind in HOOKS and run.schedule_id is not None):
+        return True
+    return bool(world.standing.of(job.tenant, job.collection).signing)
+
+
+def read_over(world: World, run: Run, job: Job | None, schedule: Schedule | None) -> Run:
+    """Returns the run with its reported message, redacted by the job's current secrets. May happen twice.
+
+    Raises Unavailable, as an attempt does.
+    """
+    assert run.reported is not None
+    if job is None or (run.kind in REACTIONS and job.reaction(run.kind) is None):
+        return replace(run, message=NOT_KEPT)
+    return replace(run, message=redaction.hidden(run.reported, _sent_secrets(world, run, job, schedule)))
+
+
+def _sent_secrets(world: World, run: Run, job: Job, schedule: Schedule | None) -> list[str]:
+    action = action_of(job, run.kind)
+    secrets = perform.secrets_of(world, run, job, action)
+    sent = [*secrets.values(), *perform.signing_secrets(world, job)]
+    if isinstance(authentication := action.params.get("authentication"), dict):
+        sent += authenticate.derived_secrets(authentication, secrets)
+    if policies_of(job, schedule).get("callbackToken") is True:
+        sent.append(perform.token_of(world, run))
+    return sent
