@@ -30,6 +30,7 @@ RECEIVERS = {
         "batch_get",
         "query",
         "query_all",
+        "listed",
         "put",
         "update",
         "increase",

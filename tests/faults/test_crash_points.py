@@ -73,6 +73,7 @@ ELSEWHERE = {
     "store/runs/ledger.late_ends get": "the same",
     "store/tenants/rates.count increase": "a count of requests, which no run waits for: tests of the API's rates",
     "store/views/resources.groups query_all": "lists of the API",
+    "store/views/resources.redirects listed": "lists of the API",
     "store/views/jobs._by_creation query_all": "lists of the API: they only read",
     "store/views/jobs._entries batch_get": "lists of the API",
     "store/views/jobs._filtered batch_get": "lists of the API",

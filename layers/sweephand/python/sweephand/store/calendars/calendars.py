@@ -143,7 +143,7 @@ version_of = _VERSIONS.read
 def users(table: Table, tenant: str, name: str, after: str | None, page: int) -> Iterator[str]:
     """Yields the ids of the jobs that name a calendar, after `after`."""
     rows = table.listed(CalendarUseItem, keys.calendar_rows(tenant, name), keys.calendar_use, after, page)
-    return (keys.parts(row.sk)[1] for row in rows)
+    yield from (keys.parts(row.sk)[1] for row in rows)
 
 
 # Writing

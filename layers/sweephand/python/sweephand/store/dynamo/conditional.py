@@ -218,8 +218,9 @@ class Table:
     ) -> Iterator[I]:
         """Yields the items of a partition by name, after the name `after`. key_of: returns the sort key of a name."""
         first = key_of(after or "")
-        rows = self.query_all(pk, Item.sk.between(first, key_of("\U0010ffff")), limit=page, consistent=True)
-        return (model.from_raw_data(row) for row in rows if row["sk"]["S"] != first)
+        for row in self.query_all(pk, Item.sk.between(first, key_of("\U0010ffff")), limit=page, consistent=True):
+            if row["sk"]["S"] != first:
+                yield model.from_raw_data(row)
 
     # Writing
 

@@ -22,6 +22,7 @@ from pynamodb.models import Model
 
 from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, from_s
 from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.expressions import Action, assign
 
 M = TypeVar("M", bound="FlatModel")
 R = TypeVar("R")
@@ -178,7 +179,7 @@ class Codec(Generic[R, M]):
         self._fields = [
             self._field(each, special.get(each.name)) for each in fields(dataclass) if each.name not in but.split()
         ]
-        self._written = [each for each in self._fields if each.attribute not in {"pk", "sk"}]
+        self._written = {each.attribute: each for each in self._fields if each.attribute not in {"pk", "sk"}}
 
     def _field(self, field: Any, column: Column | None) -> _Field:
         column = column or (MILLISECONDS if str(field.type).startswith("datetime") else SAME)
@@ -199,12 +200,20 @@ class Codec(Generic[R, M]):
 
     def item(self, key: tuple[str, str], record: R, **others: Any) -> M:
         """Returns the record's row. others: attributes that are not the record's alone."""
-        written = {}
-        for name, attribute, _, write, default in self._written:
-            value = getattr(record, name)
-            if value is not None and (default is MISSING or value != default):
-                written[attribute] = value if write is None else write(value)
+        written = {name: value for name in self._written if (value := self._value(name, record)) is not None}
         return self._model(pk=key[0], sk=key[1], **written, **others)
+
+    def changes(self, record: R, names: str) -> list[Action]:
+        """Sets these attributes, separated by blanks, as the record has them; removes those without a value."""
+        return [assign(getattr(self._model, name), self._value(name, record)) for name in names.split()]
+
+    def _value(self, attribute: str, record: R) -> Any:
+        """Returns the value of an attribute; None if the row does not need it."""
+        name, _, _, write, default = self._written[attribute]
+        value = getattr(record, name)
+        if value is None or (default is not MISSING and value == default):
+            return None
+        return value if write is None else write(value)
 
 
 def pack(value: Any) -> str:

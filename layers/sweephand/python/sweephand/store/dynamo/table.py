@@ -2,7 +2,7 @@
 
 Instants: `_at` of runs and jobs are epoch milliseconds, those that an index sorts or the sweep compares (next_run_at,
 last_planned_at, first_at, began_at, through_at, ended_at, missed_from, missed_to, left_out_to, expires_at) epoch
-seconds. User JSON is stored as a string. Models of rarer rows are in `*_items.py`, which a function loads on first use.
+seconds. User JSON is stored as a string. Models of rarer rows are next to what reads and writes them.
 """
 
 from __future__ import annotations

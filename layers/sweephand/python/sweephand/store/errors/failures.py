@@ -201,7 +201,7 @@ def _of(run: Run) -> dict[str, Any]:
 
 def runs_of(table: Table, tenant: str, group_id: str, after: str | None, page: int) -> Iterator[Failure]:
     """Yields the failed runs of a group by planned instant, after the uuid `after`."""
-    return map(failure_of, table.listed(ErrorRunItem, keys.error_runs(tenant, group_id), keys.run, after, page))
+    yield from map(failure_of, table.listed(ErrorRunItem, keys.error_runs(tenant, group_id), keys.run, after, page))
 
 
 def in_ledger(table: Table, tenant: str, runs: Iterable[str]) -> list[Run]:

@@ -13,7 +13,7 @@ from sweephand.domain.run import Kind, LostCall, Reason, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.ids import order_of, shard_of
 from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.expressions import assign, changes
+from sweephand.store.dynamo.expressions import assign
 from sweephand.store.dynamo.flat_models import SECONDS, TENANT, Codec, Column, named, of_key, one_of
 from sweephand.store.dynamo.table import RunItem
 
@@ -51,12 +51,7 @@ _RUNS = Codec(
         "wake_at": named("next_run_at", SECONDS),
     },
 )
-run_of = _RUNS.read
-
-
-def changes_of(run: Run, names: str) -> list[Action]:
-    """Sets these attributes of a run's row, separated by blanks; removes those without a value."""
-    return changes(_RUNS.item(key_of(run), run), names)
+run_of, changes_of = _RUNS.read, _RUNS.changes
 
 
 def item_of(run: Run, *, shards: int, lane: Lane) -> RunItem:

@@ -36,7 +36,7 @@ MOST_CIRCUITS = 100
 def calendars(table: Table, tenant: str, after: str | None, page: int) -> Iterator[Calendar]:
     """Yields calendars without content by name, after `after`."""
     found = table.listed(calendar_rows.CalendarItem, keys.tenant(tenant), keys.calendar, after, page)
-    return map(calendar_rows.calendar_of, found)
+    yield from map(calendar_rows.calendar_of, found)
 
 
 def versions(table: Table, tenant: str, name: str, below: int | None, page: int) -> Iterator[Version]:
@@ -50,7 +50,7 @@ def versions(table: Table, tenant: str, name: str, below: int | None, page: int)
 def flow_keys(table: Table, tenant: str, after: str | None, page: int) -> Iterator[FlowKey]:
     """Yields flow keys by name, after `after`."""
     found = table.listed(flow_key_rows.FlowKeyItem, keys.tenant(tenant), keys.flow_key, after, page)
-    return map(flow_key_rows.key_of, found)
+    yield from map(flow_key_rows.key_of, found)
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def groups(table: Table, tenant: str) -> Iterator[Group]:
 def redirects(table: Table, tenant: str, after: str | None = None, page: int | None = None) -> Iterator[Redirect]:
     """Yields redirects by the job that is redirected, after `after`."""
     found = table.listed(failures.RedirectItem, keys.errors(tenant), keys.redirect, after, page)
-    return map(failures.redirect_of, found)
+    yield from map(failures.redirect_of, found)
 
 
 def operations(table: Table, tenant: str | None, before: str | None, page: int) -> Iterator[Operation]:

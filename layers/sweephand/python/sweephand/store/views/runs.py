@@ -99,7 +99,7 @@ def planned_between(
     """Yields the runs of planned occurrences with after < instant <= until, in order."""
     first, last = (keys.run(_first_uuid_after(epoch_ms(bound))) for bound in (after, until))
     rows = table.query_all(keys.runs(tenant, schedule_id), RunItem.sk.between(first, last), consistent=consistent)
-    return (run for run in _runs(rows) if run.kind is Kind.SCHEDULED)
+    yield from (run for run in _runs(rows) if run.kind is Kind.SCHEDULED)
 
 
 def line_over(table: Table, tenant: str, schedule_id: str, instant: datetime, *, back: int | None = None) -> Run | None:
@@ -122,7 +122,7 @@ def line_over(table: Table, tenant: str, schedule_id: str, instant: datetime, *,
 def between(table: Table, tenant: str, owner: str, since: datetime, until: datetime) -> Iterator[Run]:
     """Yields all runs of a schedule (or of a job itself) with since <= planned instant <= until, in order."""
     first, last = (keys.run(_first_uuid_after(bound)) for bound in (epoch_ms(since) - 1, epoch_ms(until)))
-    return _runs(table.query_all(keys.runs(tenant, owner), RunItem.sk.between(first, last), consistent=True))
+    yield from _runs(table.query_all(keys.runs(tenant, owner), RunItem.sk.between(first, last), consistent=True))
 
 
 def _runs(rows: Iterable[dict[str, Any]]) -> Iterator[Run]:
@@ -195,7 +195,7 @@ def runs_of(
 def runs_after(table: Table, tenant: str, owner: str, uuid: str, page: int) -> Iterator[Run]:
     """Yields the runs of a schedule planned after a run, earliest first. page: rows that one query reads."""
     sort = RunItem.sk.between(f"{keys.run(uuid)}~", AFTER_ANY_RUN)
-    return _runs(table.query_all(keys.runs(tenant, owner), sort, limit=page, consistent=True))
+    yield from _runs(table.query_all(keys.runs(tenant, owner), sort, limit=page, consistent=True))
 
 
 class Brief(NamedTuple):

@@ -73,12 +73,12 @@ def callback_timeouts(table: Table, tenant: str, names: Iterable[str]) -> dict[s
 def collections(table: Table, tenant: str, after: str | None, page: int) -> Iterator[Collection]:
     """Yields a tenant's collections by name, after `after`."""
     found = table.listed(CollectionItem, keys.tenant(tenant), keys.collection, after, page)
-    return map(store.collection_of, found)
+    yield from map(store.collection_of, found)
 
 
 def credentials(table: Table, tenant: str | None, after: str | None, page: int) -> Iterator[Listed]:
     pk = stored.credential_key(tenant, "")[0]
-    return map(_LISTED.read, table.listed(CredentialItem, pk, keys.credential, after, page))
+    yield from map(_LISTED.read, table.listed(CredentialItem, pk, keys.credential, after, page))
 
 
 def credential(table: Table, tenant: str | None, credential_id: str) -> Listed | None:
