@@ -207,3 +207,12 @@ def test_each_of_several_forms_of_an_object_has_a_name():
         if all(form.get("type") == "object" or "$ref" in form for form in forms):
             assert all("$ref" in form for form in forms), name
     assert "ShownAuthenticationBasic" in schemas
+
+
+def test_the_changes_of_a_job_include_what_the_description_says(api):
+    job = api.create()["id"]
+    spec = api.get("/v1/openapi.json", caller=None).json["paths"]["/v1/jobs/{job}/changes"]["get"]["parameters"]
+    (include,) = [each for each in spec if each.get("name") == "include"]
+
+    for name in include["schema"]["items"]["enum"]:
+        assert api.get(f"/v1/jobs/{job}/changes", query={"include": name}).status == 200

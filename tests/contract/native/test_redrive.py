@@ -38,6 +38,8 @@ def test_of_a_selection_those_count_that_would_be_run_again(api: Api) -> None:
     good = run(api, api.create({"action": {"type": "http", "url": "https://example.com/"}}))
     selection = [first, second, of_no_job, good, f"{job}_{GONE}"]
     assert redrive(api, runs=selection, dryRun=True).json == {"count": 2, "operation": None}
+    refused = redrive(api, runs=selection, expectedCount=5)
+    assert (refused.status, refused.json["detail"]) == (412, "expectedCount is 5, but 2 runs would be run again")
     assert api("DELETE", f"/v1/jobs/{job}").status in {200, 204}
 
     assert redrive(api, runs=selection, dryRun=True).json == {"count": 1, "operation": None}

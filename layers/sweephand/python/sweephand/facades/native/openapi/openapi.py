@@ -127,6 +127,7 @@ OF_ROUTE: Mapping[tuple[str, str], Schema] = {
     ("/v1/operations", "state"): one_of(OperationState),
     ("/v1/operations", "kind"): one_of(OperationKind),
     ("/v1/jobs", "include"): items(one_of(sorted(LIST_INCLUDES))),
+    ("/v1/jobs/{job}/changes", "include"): items(one_of(("before",))),
 }
 WITH_FIELDS = frozenset({400, 413, 415, 422})
 """Problems that name the fields that are to blame."""

@@ -35,9 +35,9 @@ def rerun_one(ctx: Context, owner: str, uuid: str) -> Answer:
 
 
 def redrive_errors(ctx: Context) -> Answer:
-    """Of a selection, or of what nobody has seen to in a group. dryRun: how many it would be, and nothing begins.
+    """Runs the named failed runs again, or the open ones of a group. dryRun: counts them, and begins nothing.
 
-    Nor does anything begin where it would be none.
+    Begins nothing either where there are none.
     """
     once = ctx.once()
     given = fields.members(ctx.body(), "", ("runs", "group", "ratePerMinute", "dryRun", "expectedCount"))
@@ -49,7 +49,8 @@ def redrive_errors(ctx: Context) -> Answer:
     wanted, count = _of_runs(ctx, given["runs"]) if "runs" in given else _of_group(ctx, given["group"])
     begun = None if only_count else verbs.begun_before(ctx.world, ctx.tenant, once)
     if begun is None and expected not in {None, count}:
-        raise PreconditionFailed(f"it would be {count} runs", code="COUNT_MISMATCH")
+        reason = f"expectedCount is {expected}, but {count} runs would be run again"
+        raise PreconditionFailed(reason, code="COUNT_MISMATCH")
     if only_count or (count == 0 and begun is None):
         return Answer(202, {"count": count, "operation": None})
     operation = verbs.begin(
