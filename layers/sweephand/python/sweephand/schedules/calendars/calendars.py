@@ -187,19 +187,23 @@ class Filtered(ByCalendars):
     filter: Filter
 
     def after(self, second: int) -> int | None:
-        return self._free(second + 1, 1)
-
-    def until(self, second: int) -> int | None:
-        return self._free(second, -1)
-
-    def _free(self, second: int, way: int) -> int | None:
-        found = self.series.toward(second, way)
+        found = self.series.after(second)
         while found is not None:
             spend(3)
-            free = self.filter.near(found, way)
+            free = self.filter.near(found, 1)
             if free is None or free == found:
                 return free
-            found = self.series.toward(free, way)
+            found = self.series.after(free - 1)
+        return None
+
+    def until(self, second: int) -> int | None:
+        found = self.series.until(second)
+        while found is not None:
+            spend(3)
+            free = self.filter.near(found, -1)
+            if free is None or free == found:
+                return free
+            found = self.series.until(free)
         return None
 
     def comes(self, second: int) -> int | None:

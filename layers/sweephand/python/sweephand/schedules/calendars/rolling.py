@@ -122,7 +122,7 @@ class Rolled(ByCalendars):
                 return None
             stop = self.filter.stopped(near, way)
             far = way * _FAR if stop is None else stop
-            own = self.series.toward(near, way)
+            own = self.series.after(near - 1) if way > 0 else self.series.until(near)
             if own is not None and (far - own) * way <= 0:
                 own = None
             end = far if own is None else own
@@ -235,7 +235,7 @@ class Rolled(ByCalendars):
         first, last = self._at(low), self._end(high) - 1
         plain = self.zone.piece(first - _NEAR) == self.zone.piece(last)
         best: int | None = None
-        found = self.series.toward(first if way > 0 else last, way)
+        found = self.series.after(first - 1) if way > 0 else self.series.until(last)
         while found is not None and first <= found <= last:
             spend(10)
             rolling = self.filter.rolling(found, way, last if way > 0 else first)
@@ -249,7 +249,7 @@ class Rolled(ByCalendars):
                 if plain and best is not None:
                     break
                 rolling += way
-            found = self.series.toward(rolling, way)
+            found = self.series.after(rolling - 1) if way > 0 else self.series.until(rolling)
         return best
 
     def _still_stopped(self, walls: list[tuple[int, int]], shift: int, stopped: _Stretch) -> list[tuple[int, int]]:

@@ -21,7 +21,8 @@ class Clock:
 
     @property
     def first(self) -> int:
-        return lowest(self.hours) * 3600 + lowest(self.minutes) * 60 + lowest(self.seconds)
+        hour, minute = (self.hours & -self.hours).bit_length() - 1, (self.minutes & -self.minutes).bit_length() - 1
+        return hour * 3600 + minute * 60 + (self.seconds & -self.seconds).bit_length() - 1
 
     @property
     def last(self) -> int:
@@ -35,11 +36,11 @@ class Clock:
         hour, minute = divmod(rest, 60)
         if self.hours >> hour & 1:
             if self.minutes >> minute & 1 and (left := self.seconds >> second + 1):
-                return time + lowest(left) + 1
+                return time + (left & -left).bit_length()
             if left := self.minutes >> minute + 1:
-                return hour * 3600 + (minute + 1 + lowest(left)) * 60 + lowest(self.seconds)
+                return hour * 3600 + (minute + (left & -left).bit_length()) * 60 + self.first % 60
         if left := self.hours >> hour + 1:
-            return (hour + 1 + lowest(left)) * 3600 + lowest(self.minutes) * 60 + lowest(self.seconds)
+            return (hour + (left & -left).bit_length()) * 3600 + self.first % 3600
         return None
 
     def until(self, time: int) -> int | None:

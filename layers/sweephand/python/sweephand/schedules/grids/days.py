@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from sweephand.lazy import lazy
-from sweephand.schedules.grids.calendar_masks import ALL_WEEKDAYS, bits, lowest, month_length
+from sweephand.schedules.grids.calendar_masks import ALL_WEEKDAYS, LONGEST_MONTHS, bits, lowest, month_length
 from sweephand.schedules.rule import Series
 
 if TYPE_CHECKING:
@@ -65,7 +65,8 @@ def month_table(pick: Callable[[int, int], int]) -> tuple[int, ...]:
 
     pick(length, first): the mask of the month's days (bit n is day n); first: weekday of its first day, 0 is Monday.
     """
-    return tuple(pick(length, first) & (2 << length) - 2 for length in _LENGTHS for first in range(7))
+    table = [pick(length, first) & (2 << length) - 2 for length in _LENGTHS for first in range(7)]
+    return tuple(table)
 
 
 class DayFields(NamedTuple):
@@ -104,6 +105,11 @@ class OfPeriods:
         """Returns the day before a period."""
         raise NotImplementedError
 
+    def place(self, day: int) -> tuple[int, int]:
+        """Returns the period that holds a day, and the day before that period."""
+        period = self.period(day)
+        return period, self.eve(period)
+
     def mask(self, period: int) -> int:
         """Returns the days of a period, none if it is not chosen."""
         raise NotImplementedError
@@ -116,22 +122,25 @@ class OfPeriods:
         if day > LAST_DAY:
             return None
         day = max(day, FIRST_DAY)
-        period = self.period(day)
-        into = day - self.eve(period)
-        days = self.mask(period) >> into << into
+        period, eve = self.place(day)
+        days = self.mask(period) >> day - eve
+        if days and (found := day + (days & -days).bit_length() - 1) <= LAST_DAY:
+            return found
         while not days:
             if (later := self.beside(period, 1)) is None:
                 return None
             period, days = later, self.mask(later)
-        found = self.eve(period) + lowest(days)
+        found = self.eve(period) + (days & -days).bit_length() - 1
         return found if found <= LAST_DAY else None
 
     def previous(self, day: int) -> int | None:
         if day < FIRST_DAY:
             return None
         day = min(day, LAST_DAY)
-        period = self.period(day)
-        days = self.mask(period) & (2 << day - self.eve(period)) - 1
+        period, eve = self.place(day)
+        days = self.mask(period) & (2 << day - eve) - 1
+        if days and eve >= FIRST_DAY:
+            return eve + days.bit_length() - 1
         while not days:
             if (earlier := self.beside(period, -1)) is None:
                 return None
@@ -188,12 +197,21 @@ class OfMonths(OfPeriods):
         on = date.fromordinal(day + EPOCH_DAY)
         return on.year * 12 + on.month - 1
 
+    def place(self, day: int) -> tuple[int, int]:
+        on = date.fromordinal(day + EPOCH_DAY)
+        return on.year * 12 + on.month - 1, day - on.day
+
     def eve(self, period: int) -> int:
         return date(period // 12, period % 12 + 1, 1).toordinal() - EPOCH_DAY - 1
 
     def mask(self, period: int) -> int:
         year, month = divmod(period, 12)
-        return self.days_of(year, month + 1) if self.has_month(year, month + 1) else 0
+        chosen = self.months >> month + 1 & 1 and self.years >> year - FIRST_YEAR & 1
+        if not chosen or (period - self.anchor) % self.every:
+            return 0
+        first = (date(year, month + 1, 1).toordinal() - 1) % 7  # as in days_of: each call counts here
+        length = month_length(year, 2) if month == 1 else LONGEST_MONTHS[month + 1]
+        return self.table[(length - 28) * 7 + first]
 
     def beside(self, period: int, way: int) -> int | None:
         year, month = divmod(period, 12)
