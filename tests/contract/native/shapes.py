@@ -95,6 +95,8 @@ OCCURRENCE = {"scheduleId", "plannedAt", "state", "reason", "runId", "movedBy", 
 COLLECTION = {
     *(
         "name",
+        "facade",
+        "attributes",
         "state",
         "quota",
         "retention",

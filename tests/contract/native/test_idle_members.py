@@ -213,6 +213,7 @@ ACTS: dict[str, list[str]] = {
         *(
             "Policies.delivery",
             "Policies.keepAnswer",
+            "Policies.totals",
             "Policies.onNothingLeft",
             "Policies.onUnreachable",
             "Policies.overlap",

@@ -29,7 +29,15 @@ from tests.contract.native.walk import walk
 
 ROOT = Path(__file__).resolve().parents[3]
 PATH = "/v1/openapi.json"
-OPEN_OBJECTS = {"redirects", "customMessageProperties", "environment", "Document", "headers", "GatewayRefusal"} | {
+OPEN_OBJECTS = {
+    "attributes",
+    "redirects",
+    "customMessageProperties",
+    "environment",
+    "Document",
+    "headers",
+    "GatewayRefusal",
+} | {
     "request",
     "result",
 }

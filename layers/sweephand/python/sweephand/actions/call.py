@@ -30,7 +30,8 @@ class Call:
 
     put_event: (detail type, detail) to the stack's own bus, in the tenant's name; returns why it was not taken.
     start_job: starts a run of another job of the tenant, by the job's id; returns the run's id, None if there is none.
-    redirects: of the collection, see actions.azure.redirects.
+    redirects: of the collection, see actions.azure.redirects. job_name, collection, region: as the job's facade shows
+    them; region is None where it has none.
     """
 
     run_id: str
@@ -54,6 +55,7 @@ class Call:
     base_url: str | None = None
     job_name: str = ""
     collection: str = ""
+    region: str | None = None
     resource_id: str | None = None
     tags: tuple[str, ...] = ()
     put_event: Callable[[str, str], str | None] | None = field(default=None, repr=False)

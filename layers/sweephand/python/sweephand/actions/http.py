@@ -23,7 +23,7 @@ from sweephand.actions.kind import Action, Reading, choice, member
 from sweephand.actions.outcome import failed, outcome_of, refused, unanswered
 from sweephand.actions.payloads import MAX_PAYLOAD, MAX_SAP_PAYLOAD, BadPayloadError, check_size
 from sweephand.actions.redaction import hidden
-from sweephand.actions.run_headers import OWN, SAP
+from sweephand.actions.run_headers import AZURE, OWN, SAP
 from sweephand.domain.members.fields import below
 from sweephand.domain.members.json_text import Number, dumps
 from sweephand.domain.run import Outcome, Reason, Verdict
@@ -153,8 +153,13 @@ class Http(Action):
     def check_payload(self, payload: Payload, field: str) -> None:
         """Raises InvalidRequest for a payload that is too large, or that cannot become the query."""
         check_size(payload, field, MAX_SAP_PAYLOAD if self.dialect == SAP else MAX_PAYLOAD)
-        if self.method in QUERY_METHODS and not (payload.is_json and payload.text.startswith("{")):
+        if self._asks and not (payload.is_json and payload.text.startswith("{")):
             raise InvalidRequest(field, f"must be a JSON object: with {self.method} it becomes the query")
+
+    @property
+    def _asks(self) -> bool:
+        """Whether its payload becomes the query. Azure Scheduler sent a body with every method."""
+        return self.method in QUERY_METHODS and self.dialect != AZURE
 
     def check_lasting(self, secrets: Collection[str], field: str, now: datetime) -> None:
         """Raises InvalidRequest for a certificate that has ended. One that is kept is not judged again."""
@@ -260,8 +265,10 @@ class Http(Action):
         if call.payload is None:
             has_body = self.method not in QUERY_METHODS
             return target, None, run_headers.type_of_nothing(self.dialect) if has_body else None
-        if self.method in QUERY_METHODS:
+        if self._asks:
             return self._with_query(call, target), None, None
+        if self.dialect == AZURE:
+            return target, call.payload.encode(), None
         content_type = "application/json" if call.payload_is_json else "text/plain; charset=utf-8"
         return target, call.payload.encode(), content_type
 

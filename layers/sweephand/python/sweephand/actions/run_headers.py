@@ -5,13 +5,14 @@ A facade chooses the dialect of the jobs that it makes, so that their targets ne
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Mapping
 from datetime import UTC
 
 from sweephand.actions.call import Call
 from sweephand.domain.instants import text
 
-OWN, SAP = "sweephand", "sap"
+OWN, SAP, AZURE = "sweephand", "sap", "azure"
 
 
 def _own(call: Call) -> dict[str, str | None]:
@@ -37,7 +38,29 @@ def _sap(call: Call) -> dict[str, str | None]:
     }
 
 
-DIALECTS: Mapping[str, Callable[[Call], dict[str, str | None]]] = {OWN: _own, SAP: _sap}
+def _azure(call: Call) -> dict[str, str | None]:
+    """Returns Azure Scheduler's headers. Receivers recognise it by x-ms-scheduler-jobid."""
+    return {
+        "x-ms-scheduler-jobid": call.job_name,
+        "x-ms-scheduler-jobcollectionid": call.collection,
+        "x-ms-scheduler-executiontag": execution_tag(call),
+        "x-ms-scheduler-expectedexecutiontime": f"{call.planned_at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        "x-ms-scheduler-region": call.region,
+        "x-ms-client-request-id": attempt_uuid(call),
+    }
+
+
+def execution_tag(call: Call) -> str:
+    """Returns 32 hex digits that all attempts of a run share."""
+    return call.run_id.rpartition("_")[2].replace("-", "")
+
+
+def attempt_uuid(call: Call) -> str:
+    """Returns a UUID of this attempt."""
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{call.run_id.rpartition('_')[2]}/{call.attempt}"))
+
+
+DIALECTS: Mapping[str, Callable[[Call], dict[str, str | None]]] = {OWN: _own, SAP: _sap, AZURE: _azure}
 
 
 def headers(dialect: str, call: Call) -> dict[str, str | None]:

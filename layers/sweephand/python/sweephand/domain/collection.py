@@ -87,6 +87,8 @@ class Usage:
 class CollectionState(StrEnum):
     ENABLED = "ENABLED"
     DISABLED = "DISABLED"
+    DELETING = "DELETING"
+    """Its facade no longer shows it. Nothing runs and nothing is added; an operation deletes its jobs and then it."""
 
 
 class Events(StrEnum):
@@ -141,7 +143,9 @@ class Collection:
 
     callback_timeout_s: how long a run waits for its result if its job does not say; None: the stack's default.
     redirects: replacements for Azure queues, in the members of the API. flow_key: the key of all jobs that name no
-    other. off_times: when it was disabled (domain.occurrences.off_times).
+    other. off_times: when it was disabled (domain.occurrences.off_times). facade: its creator. address: by which the
+    facade finds it, if its own names differ from `name`. attributes: JSON that only its facade reads, except `name` and
+    `location`, which targets of its jobs are told.
     """
 
     tenant: str
@@ -162,6 +166,9 @@ class Collection:
     modified_by: str | None = None
     signing: tuple[SigningKey, ...] = ()
     off_times: str | None = None
+    facade: str = "native"
+    address: str | None = None
+    attributes: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -170,7 +177,7 @@ class Terms:
 
     enabled: both are enabled. tenant_active: the tenant is. purging: the tenant is being deleted with everything that
     it owns. tenant_since: when the tenant was created; None if it does not exist. withheld: the scopes that no caller
-    of the tenant has. off_times: when one of the two was disabled.
+    of the tenant has. off_times: when one of the two was disabled. attributes: see Collection.
     """
 
     enabled: bool = True
@@ -186,3 +193,4 @@ class Terms:
     flow_key: str | None = None
     pace: Pace = Pace()
     off_times: str | None = None
+    attributes: Mapping[str, Any] = field(default_factory=dict)

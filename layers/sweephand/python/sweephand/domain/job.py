@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sweephand.domain.schedule import StateReason
 
 DEFAULT_COLLECTION = "default"
+DEFAULT_FACADE = "native"
 TASK_KINDS = frozenset({"ecs"})
 """Kinds of actions that run a tenant's code in the stack's own account. They need a separate scope."""
 IN_JOBS_TRANSACTION = 60
@@ -117,7 +118,7 @@ class Job:
     created_at: datetime
     modified_at: datetime
     description: str | None = None
-    facade: str = "native"
+    facade: str = DEFAULT_FACADE
     active: bool = True
     start_at: datetime | None = None
     end_at: datetime | None = None
@@ -201,7 +202,7 @@ class ScheduleDraft:
 
     book: the current references of the calendars that it names, by name. because: why the service itself switches it
     off. hooks, attributes: None keeps the stored ones. activation: set if the rule of flow.jobs.last_instant
-    applies.
+    applies. anew: a change plans the schedule as if it were created now; its `count` begins anew too.
     """
 
     name: str | None
@@ -215,6 +216,7 @@ class ScheduleDraft:
     hooks: Mapping[str, ActionDraft] | None = None
     attributes: Mapping[str, Any] | None = None
     activation: Activation | None = None
+    anew: bool = False
 
 
 @dataclass(frozen=True)
@@ -234,7 +236,7 @@ class JobDraft:
     hooks: Mapping[str, ActionDraft] = field(default_factory=dict)
     policies: Mapping[str, Any] = field(default_factory=dict)
     schedules: tuple[ScheduleDraft, ...] | None = ()
-    facade: str = "native"
+    facade: str = DEFAULT_FACADE
     ordinal: int | None = None
     attributes: Mapping[str, Any] | None = None
     activation: Activation | None = None

@@ -22,6 +22,8 @@ class OperationKind(StrEnum):
     """Reruns failed runs at a limited rate."""
     DELETE_JOBS = "delete_jobs"
     """Deletes the jobs that match filters."""
+    DELETE_COLLECTION = "delete_collection"
+    """Deletes a collection with its jobs."""
     PURGE_TENANT = "purge_tenant"
     """Deletes a tenant with everything that it owns."""
     EXPORT_RUNS = "export_runs"

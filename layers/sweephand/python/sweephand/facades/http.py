@@ -172,7 +172,12 @@ class Route:
 
 
 class Routes:
-    """Finds the route of a request; knows which methods a path has, for 405."""
+    """Finds the route of a request; knows which methods a path has, for 405.
+
+    any_case: the fixed parts of paths match in upper and lower case.
+    """
+
+    any_case = False
 
     def __init__(self, routes: Sequence[Route]) -> None:
         self.all = tuple(routes)
@@ -185,7 +190,7 @@ class Routes:
         """
         methods: set[str] = set()
         for pattern, route in self._patterns:
-            parameters = _match(pattern, path)
+            parameters = _match(pattern, path, any_case=self.any_case)
             if parameters is not None:
                 own = {"GET", "HEAD"} if route.method == "GET" else {route.method}
                 if method in own:
@@ -205,7 +210,7 @@ class Routes:
 _PARAMETER = re.compile(r"\{([a-z_]+)\}", re.ASCII)
 
 
-def _match(pattern: Sequence[str], path: Sequence[str]) -> dict[str, str] | None:
+def _match(pattern: Sequence[str], path: Sequence[str], *, any_case: bool) -> dict[str, str] | None:
     if len(pattern) != len(path):
         return None
     parameters: dict[str, str] = {}
@@ -215,6 +220,6 @@ def _match(pattern: Sequence[str], path: Sequence[str]) -> dict[str, str] | None
             if not given:
                 return None
             parameters[parameter[1]] = given
-        elif wanted != given:
+        elif wanted != given and not (any_case and wanted.lower() == given.lower()):
             return None
     return parameters

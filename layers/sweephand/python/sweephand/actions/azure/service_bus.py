@@ -24,6 +24,7 @@ from sweephand.actions.headers import MASK, MAX_HEADER_BYTES, MAX_HEADERS, MAX_S
 from sweephand.actions.kind import Reading, choice, member
 from sweephand.actions.payloads import message
 from sweephand.actions.redaction import of_query
+from sweephand.actions.run_headers import execution_tag
 from sweephand.actions.webhook import Post
 from sweephand.domain.instants import epoch_s, text
 from sweephand.domain.members import fields as read
@@ -196,7 +197,7 @@ class ServiceBus(azure.AzureAction):
         """Returns the properties in Service Bus's spelling. Without a MessageId of the job's it is the run's, which
         repeats share.
         """
-        made: dict[str, Any] = {"MessageId": call.run_id.rpartition("_")[2].replace("-", "")}
+        made: dict[str, Any] = {"MessageId": execution_tag(call)}
         for name, value in self.properties.items():
             match name:
                 case "contentType":

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import re
-import uuid
 from dataclasses import dataclass
 from typing import Any, final
 from xml.sax import saxutils
@@ -19,6 +18,7 @@ from sweephand.actions.headers import MASK, MAX_SECRET
 from sweephand.actions.kind import Reading, member, string
 from sweephand.actions.payloads import STRANGE, message
 from sweephand.actions.redaction import of_query
+from sweephand.actions.run_headers import attempt_uuid, execution_tag
 from sweephand.actions.webhook import Post
 from sweephand.domain.job import Payload
 from sweephand.domain.members import fields as read
@@ -109,14 +109,13 @@ def envelope(action: StorageQueue, call: Call) -> str:
 
     It says utf-16 though it is sent as UTF-8: .NET reads it as a string.
     """
-    run = call.run_id.rpartition("_")[2]
     members = {
-        "ExecutionTag": run.replace("-", ""),
-        "ClientRequestId": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{run}/{call.attempt}")),
+        "ExecutionTag": execution_tag(call),
+        "ClientRequestId": attempt_uuid(call),
         "ExpectedExecutionTime": f"{call.planned_at:%Y-%m-%dT%H:%M:%S}",
         "SchedulerJobId": call.job_name,
         "SchedulerJobCollectionId": call.collection,
-        "Region": action.region or "",
+        "Region": action.region or call.region or "",
         "Message": message(call),
     }
     return "\n".join(

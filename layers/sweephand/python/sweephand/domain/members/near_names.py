@@ -60,7 +60,17 @@ PLACES: Mapping[str, str] = {
         "schedules[]",
     ),
     **dict.fromkeys(
-        ("misfire", "overlap", "onPastStart", "onCreate", "delivery", "keepAnswer", "callbackToken", "flowKey"),
+        (
+            "misfire",
+            "overlap",
+            "onPastStart",
+            "onCreate",
+            "delivery",
+            "keepAnswer",
+            "totals",
+            "callbackToken",
+            "flowKey",
+        ),
         "policies",
     ),
     **dict.fromkeys(("ratePerMinute", "maxLatenessSeconds"), "policies.misfire"),

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from sweephand.domain.instants import up_to_second
 from sweephand.domain.job import ActionSpec
-from sweephand.domain.run import UNREACHABLE, Kind, Outcome, Reason, Run, State, Verdict, success_reason
+from sweephand.domain.run import FAILED, UNREACHABLE, Kind, Outcome, Reason, Run, State, Verdict, success_reason
 from sweephand.domain.runs import retry
 
 SHORT_RETRY = timedelta(minutes=15)
@@ -100,6 +100,17 @@ def _failed(
 def counted(run: Run, *names: str) -> dict[str, int]:
     """Returns increments of the schedule's statistics, which count planned occurrences only."""
     return dict.fromkeys(names, 1) if run.kind is Kind.SCHEDULED else {}
+
+
+def manual_counts(run: Run) -> dict[str, int]:
+    """Returns the increments for a manual run after an attempt, if the totals of its job count manual runs."""
+    failed = run.state in FAILED
+    counts = {
+        "manual_ended": run.finished,
+        "manual_failed": failed,
+        "manual_failed_attempts": failed or run.state is State.RETRY_WAIT,
+    }
+    return {name: 1 for name, counted in counts.items() if counted}
 
 
 def failure_state(reason: Reason, http_status: int | None) -> State:

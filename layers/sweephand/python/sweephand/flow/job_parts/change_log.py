@@ -75,7 +75,8 @@ def _callers_members(schedule: Schedule | None) -> object:
 class Step:
     """A schedule's change. before: the row as read; None: it is new. after: as requested; None: it is deleted.
 
-    at: the instant of a new one-time timing. payload, hooks: written under the versions that `after` names.
+    at: the instant of a new one-time timing. payload, hooks: written under the versions that `after` names. anew:
+    see ScheduleDraft.
     """
 
     before: Schedule | None
@@ -83,3 +84,4 @@ class Step:
     at: datetime | None = None
     payload: Payload | None = None
     hooks: ByName | None = None
+    anew: bool = False

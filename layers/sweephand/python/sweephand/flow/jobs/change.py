@@ -177,6 +177,7 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
     _check(world, planned, wanted)
     more = any(request.before is None for request in wanted.requests)
     collection, seen = tenancy.open_with_usage(world, before.tenant, after.collection, for_more=more)
+    tenancy.check_home(collection, after)
     began_at = world.clock.now()
     effect = Effect(began_at, after.modified_at, wanted.resumed_at)
     book = _book(world, before, wanted.requests)

@@ -69,6 +69,7 @@ def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, b
     wanted, use_ops_of = _with_calendars(world, tenant, draft.schedules or ())
     job, parts = drafts.job_from(draft, tenant, job_id, now, 1)
     collection, seen = tenancy.open_with_usage(world, tenant, job.collection)
+    tenancy.check_home(collection, job)
     schedules = []
     for n, schedule_draft in enumerate(wanted):
         schedule = new_schedule(world, schedule_draft, job, parts, minted_at(now, n), now, f"schedules[{n}]")

@@ -124,22 +124,7 @@ def _change(
     draft, keep, strict = replace(draft, book=_references(scene)), False, False
     if draft.activation is not None:
         draft, keep, strict = last_instant.settled(there, draft, before, after, now)
-    at = None
-    if drafts.unchanged_timing(there, draft, before, after):
-        timing = drafts.stored_timing(there)
-        if there.state is ScheduleState.BROKEN and request.draft is not None:
-            timing = drafts.mended_timing(there, draft, after, now)
-        elif request.recast:
-            timing = load_or_never(named_calendars.recast(there, scene.book))
-    else:
-        timing = _changed_timing(request, there, draft, before, after, now, keep=keep)
-        instant = drafts.one_time_instant(timing)
-        stored = drafts.stored_timing(there)
-        before_it = stored.written_at if draft.activation else drafts.one_time_instant(stored)
-        if instant is not None and instant != before_it and drafts.still_runs(timing, instant, now):
-            at = instant
-    if drafts.restarts(there, draft, timing, after, now):
-        at = scene.effect.at
+    timing, at = _plan(request, there, draft, scene, now, keep=keep)
     if draft.timing != there.timing or before.collection != after.collection:
         timing = tenancy.bounded(scene.collection, timing, draft.timing.get("count"), request.path)
     payload, version = None, there.payload_version
@@ -161,7 +146,35 @@ def _change(
     )
     if strict:
         _refuse_nothing_left(request, there, changed, timing, scene, now, at)
-    return Step(there, changed, at, payload, hooks), timing
+    return Step(there, changed, at, payload, hooks, anew=draft.anew), timing
+
+
+def _plan(
+    request: ScheduleRequest, there: Schedule, draft: ScheduleDraft, scene: Scene, now: datetime, *, keep: bool
+) -> tuple[Timing, datetime | None]:
+    """Returns the new timing, and its first instant if the rule alone does not give it.
+
+    keep: accepts a timing that never fires.
+    """
+    before, after = scene.before, scene.after
+    if draft.anew:
+        timing = _new_timing(request, there, draft, after, now)
+        return timing, drafts.first_instant(draft, after, timing, now)
+    at = None
+    if drafts.unchanged_timing(there, draft, before, after):
+        timing = drafts.stored_timing(there)
+        if there.state is ScheduleState.BROKEN and request.draft is not None:
+            timing = drafts.mended_timing(there, draft, after, now)
+        elif request.recast:
+            timing = load_or_never(named_calendars.recast(there, scene.book))
+    else:
+        timing = _changed_timing(request, there, draft, before, after, now, keep=keep)
+        instant = drafts.one_time_instant(timing)
+        stored = drafts.stored_timing(there)
+        before_it = stored.written_at if draft.activation else drafts.one_time_instant(stored)
+        if instant is not None and instant != before_it and drafts.still_runs(timing, instant, now):
+            at = instant
+    return timing, scene.effect.at if drafts.restarts(there, draft, timing, after, now) else at
 
 
 def _refuse_nothing_left(
@@ -190,6 +203,14 @@ def _new_hooks(world: World, request: ScheduleRequest, there: Schedule, job: Job
 
 def _references(scene: Scene) -> dict[str, str]:
     return {name: head.reference for name, head in scene.book.items()}
+
+
+def _new_timing(request: ScheduleRequest, there: Schedule, draft: ScheduleDraft, after: Job, now: datetime) -> Timing:
+    """Returns the timing of a schedule that is planned as if it were created now."""
+    try:
+        return drafts.timing_of(draft, after, there.id, now)
+    except InvalidRequest as wrong:
+        raise (wrong.within(request.path) if request.path else wrong) from wrong
 
 
 def _changed_timing(

@@ -110,7 +110,7 @@ def _change(
     if anew:
         changed = replace(changed, collection=job.collection, held_from=None, completed_at=None)
         timing = drafts.stored_timing(changed)
-        new = replan.change(there, changed, job, timing, effect, step.at)
+        new = replan.change(there, changed, job, timing, effect, step.at, anew=step.anew)
         carried.plans.append(new)
         lines = [ranges.op(world, new.silence, job.collection)] if new.silence is not None else []
         lines += [generations.op(world.table, there, new.left)] if new.left is not None else []

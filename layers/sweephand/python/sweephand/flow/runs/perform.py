@@ -47,6 +47,7 @@ def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
         )
     base_url = world.settings.public_base_url or None
     reports = policies_of(job, schedule).get("callbackToken") is True
+    told = world.standing.of(job.tenant, job.collection).attributes
     call = Call(
         tenant=run.tenant,
         job_id=run.job_id,
@@ -67,8 +68,9 @@ def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
         base_url=base_url,
         hop=run.hop + 1,
         closes_circle=run.closes_circle,
-        job_name=job.name,
-        collection=job.collection,
+        job_name=job.attributes.get("name", job.name),
+        collection=told.get("name", job.collection),
+        region=told.get("location"),
         resource_id=job.resource_id,
         tags=job.tags,
         put_event=partial(_put_event, world, run.tenant),

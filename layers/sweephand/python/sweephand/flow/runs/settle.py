@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from sweephand.domain.instants import up_to_second
 from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer
-from sweephand.domain.run import FAILED, WAITS, LostCall, Outcome, Reason, Run, State, Verdict
+from sweephand.domain.run import FAILED, WAITS, Kind, LostCall, Outcome, Reason, Run, State, Verdict
 from sweephand.domain.runs import retry, settlement
 from sweephand.domain.runs.run_action import action_of, policies_of
 from sweephand.domain.schedule import Lane, Schedule
@@ -51,7 +51,7 @@ def settle(world: World, lane: Lane, run: Run, outcome: Outcome, job: Job, sched
         after = replace(after, expires_at=run_expiry(world, job.tenant, job.collection, now))
     keep = str(policies_of(job, schedule).get("keepAnswer", "failures"))
     attempts = _attempts(run, after, outcome, keep, now, lambda: _attempt_expiry(world, run, job, now))
-    result = _write(world, lane, run, after, settled.counts, attempts)
+    result = _write(world, lane, run, after, _counts(settled, job, schedule), attempts)
     if isinstance(result, Refused):
         current = ledger.run_in(result)
         if current is None or not _is_mine(current, after):
@@ -80,6 +80,7 @@ def fail_attempt(
     if after.wake_at is not None and settled.message_at is not None:
         # The wake was for the deadline; from now on it stands in for the message of the next attempt.
         after = replace(after, wake_at=up_to_second(settled.message_at) + settlement.FALLBACK)
+    counts = _counts(settled, job, schedule)
     attempts: list[AttemptItem] = []
     if lost:
         after = replace(after, lost_calls=(*run.lost_calls, LostCall.of(run)))
@@ -89,7 +90,7 @@ def fail_attempt(
     condition = ledger.lease_as_read(run) if run.state is State.TRIGGERED else ledger.state_as_read(run)
     if after.finished:
         after = replace(after, expires_at=run_expiry(world, job.tenant, job.collection, now))
-        result = ledger.finish(world.table, after, condition, settled.counts, attempts)
+        result = ledger.finish(world.table, after, condition, counts, attempts)
     else:
         result = ledger.wait(
             world.table,
@@ -97,7 +98,7 @@ def fail_attempt(
             shards=world.settings.shards,
             lane=lane,
             condition=condition,
-            counts=settled.counts,
+            counts=counts,
             attempts=attempts,
             lost=after.lost_calls[-1] if lost else None,
         )
@@ -110,11 +111,19 @@ def fail_attempt(
     return after
 
 
+def _counts(settled: settlement.Settlement, job: Job, schedule: Schedule | None) -> dict[str, int]:
+    """Returns the increments of the statistics; manual runs count if the policy `totals` says so."""
+    run = settled.run
+    if run.kind is Kind.MANUAL and policies_of(job, schedule).get("totals") == "all":
+        return settlement.manual_counts(run)
+    return settled.counts
+
+
 def _write(
     world: World, lane: Lane, run: Run, after: Run, counts: dict[str, int], attempts: list[AttemptItem]
 ) -> Written | Refused:
     assert run.owner is not None
-    if after.state is State.SUCCESS and not attempts:
+    if after.state is State.SUCCESS and not (attempts or counts):
         return ledger.succeed(world.table, after)
     mine = ledger.own_lease(run.owner)
     if after.finished:

@@ -27,7 +27,7 @@ from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.messaging.run_queue import Delivery
 from sweephand.schedules.rule import Undecided
-from sweephand.schedules.timing import Timing, load, load_or_never
+from sweephand.schedules.timing import Timing, load, load_or_never, with_count
 
 with lazy():
     from sweephand.domain.occurrences import misfire, off_times
@@ -114,11 +114,20 @@ def over_at_once(schedule: Schedule, now: datetime) -> Schedule:
     return replace(schedule, state=ScheduleState.ENDING, next_run_at=wake_at)
 
 
-def change(before: Schedule, after: Schedule, job: Job, timing: Timing, effect: Effect, at: datetime | None) -> Plan:
+def change(
+    before: Schedule,
+    after: Schedule,
+    job: Job,
+    timing: Timing,
+    effect: Effect,
+    at: datetime | None,
+    *,
+    anew: bool = False,
+) -> Plan:
     """Returns the next generation of a schedule. after: the schedule as requested.
 
     at: the instant of a new one-time timing, or E for an interval that runs at once. The old plan answers for its
-    instants up to the end of the seam, the new one for its own since the request.
+    instants up to the end of the seam, the new one for its own since the request. anew: its `count` begins there.
     """
     seam = effect.seam_of(before)
     old = load_or_never(before.packed)
@@ -131,7 +140,9 @@ def change(before: Schedule, after: Schedule, job: Job, timing: Timing, effect: 
     sent = generations.counted_after(before, old, seam.since if at is None else min(seam.since, at - SECOND))
     counted = {each for each in {*sent, *owed} if each <= seam.until and (each > seam.since or each == at)}
     planned_total = max(0, before.planned_total + len(owed) - sum(each > seam.until for each in sent))
-    start = Start(None)
+    start, own_count = Start(None), timing.count
+    if anew:
+        timing = _counted_from(timing, own_count, planned_total)
     if state is ScheduleState.ACTIVE:
         start = _start(timing, planned_total, counted, seam, at, effect)
     upcoming = start.first_at
@@ -142,11 +153,13 @@ def change(before: Schedule, after: Schedule, job: Job, timing: Timing, effect: 
         state, upcoming = ScheduleState.ENDING, effect.at + timedelta(seconds=1)
         last = owed[-1] if owed else min(before.last_planned_at or seam.until, seam.until)
         last = max([last, *still_due])
+    planned_total = max(0, planned_total - len(start.taken_over))
     changed = replace(
         after,
+        packed=_counted_from(timing, own_count, planned_total).packed if anew else after.packed,
         generation=before.generation + 1,
         ended_at=ended_generations(before, epoch_s(seam.until)),
-        planned_total=max(0, planned_total - len(start.taken_over)),
+        planned_total=planned_total,
         state=state,
         state_reason=reason,
         next_run_at=upcoming if state in LIVE else None,
@@ -160,6 +173,11 @@ def change(before: Schedule, after: Schedule, job: Job, timing: Timing, effect: 
     deliveries = tuple(_delivery(before, instant) for instant in owed)
     left = generations.left_behind(before, owed, seam.until)
     return Plan(changed, deliveries, silence(before, old, seam.since, effect.now), left)
+
+
+def _counted_from(timing: Timing, count: int | None, planned_total: int) -> Timing:
+    """Returns the timing with so many occurrences after those that were planned before."""
+    return timing if count is None else with_count(timing, planned_total + count)
 
 
 def _start(

@@ -17,7 +17,7 @@ from sweephand.domain.collection import (
     TenantState,
     Usage,
 )
-from sweephand.domain.job import DEFAULT_COLLECTION, Job
+from sweephand.domain.job import DEFAULT_COLLECTION, DEFAULT_FACADE, Job
 from sweephand.domain.members import fields
 from sweephand.domain.run import Reason, Run
 from sweephand.errors import (
@@ -215,9 +215,9 @@ def switch_tenant(world: World, name: str, *, on: bool, actor: str | None = None
     if state is before.state:
         return before
     now = world.clock.now()
-    off_times = _switched(before.off_times, now, on=on)
+    off_times = off_times_switched(before.off_times, now, on=on)
     after = replace(before, state=state, modified_at=now, modified_by=actor, off_times=off_times)
-    ops = [*tenants.change_tenant_ops(world.table, after), *_suspension_ops(world, name, None, now, on=on)]
+    ops = [*tenants.change_tenant_ops(world.table, after), *suspension_ops(world, name, None, now, on=on)]
     if isinstance(world.table.transact(ops), Cancelled):
         raise leaving(world, name)
     if on:
@@ -226,14 +226,14 @@ def switch_tenant(world: World, name: str, *, on: bool, actor: str | None = None
     return after
 
 
-def _switched(times: str | None, now: datetime, *, on: bool) -> str | None:
+def off_times_switched(times: str | None, now: datetime, *, on: bool) -> str | None:
     """Returns the off times with one more that ends or begins at this moment."""
     if on:
         return stretches.ended(times, now)
     return stretches.began(times, Reason.DISABLED, stretches.ANY_GENERATION, now)
 
 
-def _suspension_ops(world: World, tenant: str, collection: str | None, now: datetime, *, on: bool) -> list[Op]:
+def suspension_ops(world: World, tenant: str, collection: str | None, now: datetime, *, on: bool) -> list[Op]:
     if on:
         return suspended.end_ops(world.table, tenant, collection, now, world.settings.shards)
     return suspended.begin_ops(world.table, tenant, collection, now)
@@ -264,9 +264,16 @@ def open_with_usage(world: World, tenant: str, name: str, *, for_more: bool = Tr
     there, collection, seen = tenants.read_with_usage(world.table, tenant, name)
     if for_more and there is not None and there.purge is not None:
         raise being_purged(there)
-    if collection is None:
+    if collection is None or (for_more and collection.state is CollectionState.DELETING):
         raise InvalidRequest("collection", f"there is no such collection: {fields.shown(name)}; create it first")
     return collection, seen
+
+
+def check_home(collection: Collection, job: Job) -> None:
+    """Raises Conflict(FACADE_LIMIT) for a job that the facade of the collection did not make: it could not show it."""
+    if collection.facade not in {DEFAULT_FACADE, job.facade}:
+        reason = f"the collection {collection.name} takes jobs of the facade {collection.facade} only"
+        raise Conflict(reason, code="FACADE_LIMIT")
 
 
 def defaults_of(world: World, tenant: str, name: str) -> Mapping[str, Any]:
@@ -279,9 +286,11 @@ def create_collection(world: World, wanted: Collection, actor: str | None = None
     """Creates a collection. Raises Conflict(NAME_TAKEN)."""
     now = world.clock.now()
     collection = replace(wanted, created_at=now, created_by=actor, modified_at=now)
-    put = tenants.put_collection_op(world.table, collection)
+    put = [tenants.put_collection_op(world.table, collection)]
+    if wanted.address is not None:
+        put.append(tenants.address_op(world.table, collection))
     named_key = flow_key_ops(world, wanted.tenant, None, wanted.flow_key)
-    done = world.table.transact([put, *stays_ops(world, wanted.tenant), *named_key])
+    done = world.table.transact([*put, *stays_ops(world, wanted.tenant), *named_key])
     if isinstance(done, Cancelled):
         if "tenant" in done.refused:
             raise leaving(world, wanted.tenant)
@@ -304,6 +313,8 @@ def change_collection(
     """Changes a collection. actor: the caller's client id; None: the service."""
     before = find_collection(world, tenant, name)
     require_revision(if_match, before.revision, "the collection is at revision")
+    if before.state is CollectionState.DELETING:
+        raise Conflict("the collection is being deleted")
     wanted = edit(before)
     if wanted == before:
         return before
@@ -312,11 +323,11 @@ def change_collection(
     switched = after.state is not before.state
     on = after.state is CollectionState.ENABLED
     if switched:
-        after = replace(after, off_times=_switched(before.off_times, now, on=on))
+        after = replace(after, off_times=off_times_switched(before.off_times, now, on=on))
     ops = [tenants.change_collection_op(world.table, after, before.revision)]
     ops += flow_key_ops(world, tenant, before.flow_key, after.flow_key)
     if switched:
-        ops += _suspension_ops(world, tenant, name, now, on=on)
+        ops += suspension_ops(world, tenant, name, now, on=on)
     done = world.table.transact(ops)
     if isinstance(done, Cancelled):
         if "collection" not in done.refused:
@@ -337,6 +348,8 @@ def delete_collection(world: World, tenant: str, name: str, if_match: int | None
     require_revision(if_match, before.revision, "the collection is at revision")
     ops = [tenants.delete_collection_op(world.table, before), *suspended.forget_ops(world.table, tenant, name)]
     ops += flow_key_ops(world, tenant, before.flow_key, None)
+    if before.address is not None and before.state is not CollectionState.DELETING:
+        ops.append(tenants.free_address_op(world.table, before))
     done = world.table.transact(ops)
     if isinstance(done, Cancelled) and tenants.read_collection(world.table, tenant, name) is not None:
         raise Conflict("the collection still has jobs")

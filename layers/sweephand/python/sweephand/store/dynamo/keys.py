@@ -108,6 +108,11 @@ def attention_day(tenant_name: str, instant: datetime) -> str:
     return f"{tenant(tenant_name)}#{instant.strftime('%Y-%m-%d')}"
 
 
+def address(facade: str, text: str) -> str:
+    """Returns the key under which a facade finds a collection; for the beginning of addresses, their common prefix."""
+    return f"ADDRESS#{part(facade)}#{part(text)}"
+
+
 def calendar_version(number: int) -> str:
     return f"VERSION#{number:08d}"
 

@@ -78,6 +78,12 @@ class CollectionItem(Item):
     off_times = UnicodeAttribute(null=True)
 
 
+class AddressItem(Item):
+    """The collection that its facade finds under an address."""
+
+    collection = UnicodeAttribute()
+
+
 class CredentialItem(Item):
     """A credential. created_by, rotated_by: client ids. former_hash: the previous secret's, valid to `former_until`."""
 
@@ -273,9 +279,10 @@ class FamilyItem(Item):
 class StatsItem(Item):
     """The counts of runs that did not simply succeed, and of ended runs up to settled_to (planned instant, epoch ms).
 
-    missed: never sent; missed_sent: sent and counted as planned, but too late at the executor. settled_planned:
-    occurrences sent up to settled_to, some perhaps still open. late_ends: runs that ended so late that settled_to may
-    have passed them; a change of this count makes the audit's write fail.
+    missed: never sent; missed_sent: sent and counted as planned, but too late at the executor. manual_*: manual runs,
+    only with the policy `totals: all`. settled_planned: occurrences sent up to settled_to, some perhaps still open.
+    late_ends: runs that ended so late that settled_to may have passed them; a change of this count makes the audit's
+    write fail.
     """
 
     failed = Integer(default=0)
@@ -283,6 +290,9 @@ class StatsItem(Item):
     skipped = Integer(default=0)
     missed = Integer(default=0)
     missed_sent = Integer(default=0)
+    manual_ended = Integer(default=0)
+    manual_failed = Integer(default=0)
+    manual_failed_attempts = Integer(default=0)
     settled_total = Integer(default=0)
     settled_planned = Integer(default=0)
     late_ends = Integer(default=0)

@@ -28,7 +28,7 @@ from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Op, Table, if_any
 from sweephand.store.dynamo.expressions import add, assign, changes, every
 from sweephand.store.dynamo.flat_models import TENANT, Codec, Column, named, one_of, to_json
-from sweephand.store.dynamo.table import CollectionItem, Item, TenantItem
+from sweephand.store.dynamo.table import AddressItem, CollectionItem, Item, TenantItem
 from sweephand.store.tenants import usage
 
 ABSENT: Condition = Item.pk.does_not_exist()
@@ -174,6 +174,9 @@ _SETTINGS: Mapping[str, tuple[str, Conversion]] = {
     "callbackTimeoutSeconds": ("callback_timeout_s", (int, int)),
     "redirects": ("redirects", (dict, dict)),
     "flowKey": ("flow_key", (str, str)),
+    "facade": ("facade", (str, str)),
+    "address": ("address", (str, str)),
+    "attributes": ("attributes", (dict, dict)),
 }
 """The members of the JSON `settings`: the field of a collection, and how it is read and written."""
 
@@ -218,7 +221,7 @@ def _row_of(collection: Collection) -> CollectionItem:
     return _COLLECTIONS.item(key, collection, settings=_settings_text(collection))
 
 
-_OF_A_RUN = "events retention signing callback_timeout_s redirects flow_key"
+_OF_A_RUN = "events retention signing callback_timeout_s redirects flow_key attributes"
 """The terms of a run that its collection has under the same names."""
 
 
@@ -268,6 +271,28 @@ def read_with_usage(table: Table, tenant: str, name: str) -> tuple[Tenant | None
     )
 
 
+def read_at(table: Table, tenant: str, facade: str, address: str) -> Collection | None:
+    """Returns the collection that a facade finds under an address."""
+    item = table.get(AddressItem, keys.tenant(tenant), keys.address(facade, address))
+    return None if item is None else read_collection(table, tenant, item.collection)
+
+
+def address_op(table: Table, collection: Collection) -> Op:
+    """Gives the collection its address, if no other has it."""
+    pk, sk = _address_key(collection)
+    return table.put_op("address", AddressItem(pk=pk, sk=sk, collection=collection.name), ABSENT)
+
+
+def free_address_op(table: Table, collection: Collection) -> Op:
+    """Frees the address, if it still leads to this collection."""
+    return table.delete_op("address", *_address_key(collection), AddressItem.collection == collection.name)
+
+
+def _address_key(collection: Collection) -> tuple[str, str]:
+    assert collection.address is not None
+    return keys.tenant(collection.tenant), keys.address(collection.facade, collection.address)
+
+
 def put_collection_op(table: Table, collection: Collection) -> Op:
     return table.put_op("collection", _row_of(collection), ABSENT)
 
@@ -292,6 +317,8 @@ def count_job_op(table: Table, collection: Collection, step: int) -> Op:
     condition: Condition = CollectionItem.pk.exists()
     if step > 0 and collection.quota.max_jobs is not None:
         condition = condition & (CollectionItem.job_count < collection.quota.max_jobs)
+    if step > 0 and collection.address is not None:
+        condition = condition & (CollectionItem.state != CollectionState.DELETING.value)
     key = keys.tenant(collection.tenant), keys.collection(collection.name)
     return table.update_op(
         "collection" if step > 0 else "old collection", *key, [add(CollectionItem.job_count, step)], condition

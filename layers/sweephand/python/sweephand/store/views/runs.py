@@ -30,6 +30,7 @@ AFTER_ANY_RUN = keys.run("g")
 class Totals:
     """The totals of a schedule. planned: occurrences that were sent. ended: those that have ended.
 
+    Each also counts the manual runs that have ended if the policy `totals` of the job is `all`.
     missed: skipped by the misfire policy before they were sent; missed_sent: after they were sent, by the executor.
     """
 
@@ -70,10 +71,10 @@ def totals_of(table: Table, schedule: Schedule, stats: StatsItem | None) -> Tota
     ended = stats.settled_total + ended_after(table, schedule.tenant, schedule.id, stats.settled_to)
     return Totals(
         # A run that a creation or change sends at once may end before the sweep counts it.
-        planned=max(schedule.planned_total, ended),
-        ended=ended,
-        failed=stats.failed,
-        failed_attempts=stats.failed_attempts,
+        planned=max(schedule.planned_total, ended) + stats.manual_ended,
+        ended=ended + stats.manual_ended,
+        failed=stats.failed + stats.manual_failed,
+        failed_attempts=stats.failed_attempts + stats.manual_failed_attempts,
         skipped=stats.skipped,
         missed=stats.missed,
         missed_sent=stats.missed_sent,
@@ -190,6 +191,18 @@ def runs_of(
     sort = RunItem.sk.between(first, last)
     rows = table.query_all(keys.runs(tenant, owner), sort, forward=False, limit=limit, consistent=consistent)
     yield from (run for run in _runs(rows) if mark is None or (run.uuid, owner) < mark)
+
+
+def with_attempts(table: Table, tenant: str, owner: str, page: int) -> Iterator[tuple[Run, list[Attempt]]]:
+    """Yields the runs of a schedule, latest planned first, each with those of its attempts that have rows, in order."""
+    sort = RunItem.sk.between(keys.run(""), AFTER_ANY_RUN)
+    found: list[Attempt] = []
+    for row in table.query_all(keys.runs(tenant, owner), sort, forward=False, limit=page, consistent=True):
+        if "state" in row:
+            yield run_rows.run_of(RunItem.from_raw_data(row)), found[::-1]
+            found = []
+        elif "attempt" in row:
+            found.append(attempts.attempt_of(AttemptItem.from_raw_data(row)))
 
 
 def runs_after(table: Table, tenant: str, owner: str, uuid: str, page: int) -> Iterator[Run]:

@@ -12,7 +12,7 @@ from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Table, if_any
 from sweephand.store.dynamo.flat_models import Codec, Column, named
-from sweephand.store.dynamo.table import CollectionItem, CredentialItem, TenantItem
+from sweephand.store.dynamo.table import AddressItem, CollectionItem, CredentialItem, TenantItem
 from sweephand.store.index import next_run_index
 from sweephand.store.tenants import credentials as stored
 from sweephand.store.tenants import tenants as store
@@ -74,6 +74,20 @@ def collections(table: Table, tenant: str, after: str | None, page: int) -> Iter
     """Yields a tenant's collections by name, after `after`."""
     found = table.listed(CollectionItem, keys.tenant(tenant), keys.collection, after, page)
     yield from map(store.collection_of, found)
+
+
+def collection_at(table: Table, tenant: str, facade: str, address: str) -> Collection | None:
+    """Returns the collection that a facade finds under an address."""
+    return store.read_at(table, tenant, facade, address)
+
+
+def collections_at(table: Table, tenant: str, facade: str, beginning: str) -> list[Collection]:
+    """Returns the collections of a facade whose addresses have this beginning, by address."""
+    prefix = keys.address(facade, beginning)
+    rows = table.query_all(keys.tenant(tenant), AddressItem.sk.startswith(prefix), consistent=True)
+    names = [(keys.tenant(tenant), keys.collection(row["collection"]["S"])) for row in rows]
+    found = table.batch_get(names)
+    return [store.collection_of(CollectionItem.from_raw_data(found[key])) for key in names if key in found]
 
 
 def credentials(table: Table, tenant: str | None, after: str | None, page: int) -> Iterator[Listed]:

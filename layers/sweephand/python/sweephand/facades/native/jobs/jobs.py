@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 with lazy():
     from sweephand.facades.native.jobs import own_hooks, tasks
     from sweephand.facades.native.members import run_edits
+    from sweephand.facades.native.shared import facade_limits
 
 
 def create(ctx: Context) -> Answer:
@@ -112,6 +113,7 @@ def patch(ctx: Context) -> Answer:
 
 def _draft(ctx: Context, body: Any, planned: Planned, stored: Any) -> JobDraft:
     """What a change asks for, as far as its caller may."""
+    facade_limits.check_job(planned.job)
     there = None
     if isinstance(body, dict) and body.get("schedules") and any(each.hooks for each in planned.schedules):
         there = own_hooks.there(ctx, planned.job, planned.schedules)
@@ -155,6 +157,7 @@ def pause(ctx: Context) -> Answer:
         raise InvalidRequest("until", "must lie ahead")
 
     def edit(job: Job) -> Job:
+        facade_limits.check_job(job)
         return replace(job, pause=Pause(since=job.pause.since if job.pause else now, note=note, until=until))
 
     return _set(ctx, edit, Operation.PAUSE)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 with lazy():
     from sweephand.facades.native.jobs import own_hooks, tasks
+    from sweephand.facades.native.shared import facade_limits
 
 
 def list_all(ctx: Context) -> Answer:
@@ -175,5 +176,9 @@ def _change(ctx: Context, draft: Callable[[Planned, Schedule], ScheduleDraft], o
 
 
 def _commit(ctx: Context, request: Callable[[Planned], list[ScheduleRequest]], operation: Operation) -> Planned:
+    def checked(planned: Planned) -> list[ScheduleRequest]:
+        facade_limits.check_job(planned.job)
+        return request(planned)
+
     by = ctx.by(operation)
-    return change.change_schedules(ctx.world, ctx.tenant, ctx.id("job"), request, ctx.if_match(), by)
+    return change.change_schedules(ctx.world, ctx.tenant, ctx.id("job"), checked, ctx.if_match(), by)

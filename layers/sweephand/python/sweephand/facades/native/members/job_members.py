@@ -30,6 +30,7 @@ from sweephand.facades.native.members.resource import Member, Resource, answered
 from sweephand.facades.native.members.schedule_members import HELD, held_body, next_run_at, read_hooks, totals_body
 from sweephand.facades.native.members.schedule_members import schedule_draft as read_schedule
 from sweephand.facades.native.members.schema_words import (
+    FACADE,
     FLAG,
     GIVEN_INSTANT,
     ID,
@@ -195,7 +196,7 @@ JOB = Resource(
         ),
         "description": Member(text(0, 1_000)),
         "collection": Member(NAME),
-        "facade": answered(one_of(("native", "sap")), lambda seen: seen.job.facade),
+        "facade": answered(FACADE, lambda seen: seen.job.facade),
         "revision": answered(REVISION, lambda seen: seen.job.revision),
         "createdAt": answered(INSTANT_MS, lambda seen: text_ms(seen.job.created_at)),
         "modifiedAt": answered(INSTANT_MS, lambda seen: text_ms(seen.job.modified_at)),

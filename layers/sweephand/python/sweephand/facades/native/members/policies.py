@@ -102,6 +102,13 @@ POLICIES: Mapping[str, Policy] = {
     ),
     "delivery": Policy(one_of(("at_least_once", "at_most_once")), "at_least_once"),
     "keepAnswer": Policy(one_of(("failures", "all", "none")), "failures"),
+    "totals": Policy(
+        one_of(
+            ("planned", "all"),
+            description="What the totals of a schedule count: planned occurrences, or manual runs of it too.",
+        ),
+        "planned",
+    ),
     "callbackToken": Policy(
         {"type": "boolean", "description": "The target is sent a token with which it reports the result."}, False
     ),

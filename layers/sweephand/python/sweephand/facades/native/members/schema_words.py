@@ -39,3 +39,4 @@ ACTOR = or_null(
     text(description="The client id of whoever did it; null: the service itself, or before the service kept it.")
 )
 SCOPES = items(one_of(sorted(TENANT_SCOPES | PROVIDER_SCOPES)), minItems=1)
+FACADE = one_of(("native", "sap", "azure"))

@@ -19,6 +19,7 @@ from sweephand.store.views import tenants as views
 
 with lazy():
     from sweephand.facades.native.service import last_audit
+    from sweephand.facades.native.shared import facade_limits
     from sweephand.facades.native.tenants import oauth
 
 
@@ -91,7 +92,12 @@ def patch_collection(ctx: Context) -> Answer:
 
 
 def _change(ctx: Context, edit: Any) -> Answer:
-    return _collection(tenancy.change_collection(ctx.world, ctx.tenant, _name(ctx), edit, ctx.if_match(), ctx.actor))
+    def checked(before: Collection) -> Collection:
+        after: Collection = edit(before)
+        facade_limits.check_collection(before, after)
+        return after
+
+    return _collection(tenancy.change_collection(ctx.world, ctx.tenant, _name(ctx), checked, ctx.if_match(), ctx.actor))
 
 
 def enable_collection(ctx: Context) -> Answer:

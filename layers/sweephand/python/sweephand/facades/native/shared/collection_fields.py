@@ -26,7 +26,17 @@ MOST_RUNS = 2**31 - 1
 LONGEST_INTERVAL_S = 548 * 86_400
 LEAST_RUN_DAYS = 15
 MOST_DAYS = 3_650
-READ_ONLY = ("state", "revision", "jobCount", "createdAt", "createdBy", "modifiedAt", "modifiedBy")
+READ_ONLY = (
+    "facade",
+    "attributes",
+    "state",
+    "revision",
+    "jobCount",
+    "createdAt",
+    "createdBy",
+    "modifiedAt",
+    "modifiedBy",
+)
 SETTINGS = ("quota", "retention", "events", "defaults", "callbackTimeoutSeconds", "redirects", "flowKey")
 
 
@@ -123,6 +133,8 @@ def body(collection: Collection) -> dict[str, Any]:
     assert collection.modified_at is not None
     return {
         "name": collection.name,
+        "facade": collection.facade,
+        "attributes": dict(collection.attributes),
         "state": collection.state.value,
         "quota": {
             "maxJobs": collection.quota.max_jobs,

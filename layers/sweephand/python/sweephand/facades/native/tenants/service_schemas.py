@@ -8,6 +8,7 @@ from sweephand.facades.native.members.json_schema import Members, answer, one_of
 from sweephand.facades.native.members.schedule_schemas import ZONE
 from sweephand.facades.native.members.schema_words import (
     ACTOR,
+    FACADE,
     ID,
     INSTANT_MS,
     PASSED_OVER,
@@ -43,6 +44,8 @@ _EVENTS = one_of(Events, description="What goes to the event bus.")
 _FLOW_KEY = text(1, 128, description="The flow key that the calls of all its jobs pass which name none themselves.")
 COLLECTION: Members = {
     "name": TEXT,
+    "facade": FACADE,
+    "attributes": {"type": "object", "description": "What only its facade reads, such as the names that it shows."},
     "state": one_of(CollectionState),
     "quota": answer({name: or_null(each) for name, each in _QUOTA.items()}),
     "retention": answer(_RETENTION),

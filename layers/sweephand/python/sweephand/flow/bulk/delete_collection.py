@@ -1,0 +1,40 @@
+"""Deletes a collection that its facade no longer shows: its jobs page by page, then the collection itself.
+
+params: `collection`. Nothing is added to it any more, so what is left is always all that is left.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from itertools import islice
+
+from sweephand.domain.operation import Operation, Page
+from sweephand.errors import NotFound
+from sweephand.flow.jobs import deletion
+from sweephand.flow.tenants import tenancy
+from sweephand.flow.world import World
+from sweephand.store.views import jobs as lists
+
+JOBS = 25
+
+
+def page(world: World, operation: Operation) -> Page:
+    """Deletes the next jobs, or the empty collection. Harmless to repeat."""
+    assert operation.tenant is not None
+    tenant, name = operation.tenant, str(operation.params["collection"])
+    rows = list(islice(lists.by_name(world.table, tenant, name, None, JOBS), JOBS))
+    deleted = sum(_deleted(world, tenant, row.job_id) for row in rows)
+    if rows:
+        return Page({}, deleted)
+    with suppress(NotFound):  # an earlier try of this page has deleted it
+        tenancy.delete_collection(world, tenant, name, None)
+    return Page(None)
+
+
+def _deleted(world: World, tenant: str, job_id: str) -> bool:
+    """Deletes a job. Returns False if it is gone already."""
+    try:
+        deletion.delete_job(world, tenant, job_id, None)
+    except NotFound:
+        return False
+    return True
