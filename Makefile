@@ -44,6 +44,10 @@ setup-generated-clients: setup ## Install the generators of clients for the test
 setup-sap-client: setup ## Install SAP's own client for the tests into .cache, and Node.js where there is none
 	@.ci/sap_client
 
+.PHONY: setup-azure-client
+setup-azure-client: setup ## Install Microsoft's own clients of Azure Scheduler for the tests into .venv-azure and .venv-azure-2
+	@.ci/azure_client
+
 .PHONY: setup-table-engine
 setup-table-engine: setup ## Install the engine that tests hold their table against into .cache: Linux on x86_64 only
 	@.ci/table_engine
@@ -77,7 +81,7 @@ demo-report: setup ## Run the demo for SECONDS=300 and print lateness, early and
 # ---- Judging ---------------------------------------------------------------------------------------------------------
 
 .PHONY: test
-test: setup setup-sam setup-sap-client setup-generated-clients setup-table-engine ## All tests, with the time of each part; PARTS="unit template" runs some
+test: setup setup-sam setup-sap-client setup-azure-client setup-generated-clients setup-table-engine ## All tests, with the time of each part; PARTS="unit template" runs some
 	@$(PY) .ci/test.py $(PARTS)
 
 .PHONY: quick
@@ -154,5 +158,5 @@ test-sam-local: setup setup-sam ## sam local in containers; with CI=true it inst
 .PHONY: clean
 clean: ## Remove what was built and installed, and the local stack's state
 	@if [ -e .local/stack.json ] && [ -x $(PY) ]; then $(LOCAL) stop; fi
-	rm -rf .venv .venv-sam .venv-bench .venv-clients .aws-sam .local .cache env.json .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-sam .venv-bench .venv-clients .venv-azure .venv-azure-2 .aws-sam .local .cache env.json .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -type d -name __pycache__ -prune -exec rm -rf {} +

@@ -24,6 +24,7 @@ HOST_NETWORKS = "172.16.0.0/12,192.168.65.0/24"
 LOGICAL_IDS = {
     "api": "ApiFunction",
     "sapApi": "SapApiFunction",
+    "azureApi": "AzureApiFunction",
     "sweeper": "SweeperFunction",
     "executor": "ExecutorFunction",
     "executorSlow": "ExecutorSlowFunction",

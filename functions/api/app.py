@@ -11,6 +11,8 @@ world = build()
 # Each deployment loads only the facade that it serves.
 if world.settings.facade == "sap":
     from sweephand.facades.sap.routes import SapApi as Facade
+elif world.settings.facade == "azure":
+    from sweephand.facades.azure.routes import AzureApi as Facade  # type: ignore[assignment]
 else:
     from sweephand.facades.native.api import NativeApi as Facade  # type: ignore[assignment]
 

@@ -60,9 +60,15 @@ def test_stack_json_has_every_member_and_is_private(probe):
         *("baseUrl", "consoleUrl", "awsEndpointUrl", "region", "stackName", "tableName", "runQueueUrl", "slowQueueUrl"),
         *("deadLetterQueueUrl", "eventBusName", "provider", "functions", "tenants"),
     }
-    assert set(value["functions"]) == {"api", "sapApi", "sweeper", "executor", "executorSlow", "auditor"} | {
-        "operations"
-    }
+    assert set(value["functions"]) == {
+        "api",
+        "sapApi",
+        "azureApi",
+        "sweeper",
+        "executor",
+        "executorSlow",
+        "auditor",
+    } | {"operations"}
     assert [tenant["tenant"] for tenant in value["tenants"]] == ["acme", "globex"]
     assert all(set(tenant) == {"tenant", "clientId", "secret"} for tenant in value["tenants"])
     assert value["provider"]["clientId"] == "provider.admin"

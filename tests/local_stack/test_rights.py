@@ -58,6 +58,7 @@ NAMED = (
 FOLDERS = {
     "ApiFunction": "api",
     "SapApiFunction": "api",
+    "AzureApiFunction": "api",
     "SweeperFunction": "sweeper",
     "ExecutorFunction": "executor",
     "ExecutorSlowFunction": "executor",

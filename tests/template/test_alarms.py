@@ -32,6 +32,7 @@ def _present(deployed, raw, **parameters):
         "OnX86": "on",
         "OnArm": "off",
         "HasSapFacade": stack_value(raw, "SapFacade", parameters),
+        "HasAzureFacade": stack_value(raw, "AzureFacade", parameters),
         "HasIdentity": "on" if stack_value(raw, "OutboundIdentity", parameters) != "off" else "off",
         "HasTasks": "on" if stack_value(raw, "TaskCluster", parameters) else "off",
     }

@@ -24,6 +24,8 @@ ROUTES = {
     "/problems/{proxy+}": "ApiFunction",
     "$default": "ApiFunction",
     "/scheduler/{proxy+}": "SapApiFunction",
+    "/subscriptions/{proxy+}": "AzureApiFunction",
+    "/providers/{proxy+}": "AzureApiFunction",
 }
 ANY = "x-amazon-apigateway-any-method"
 ADDRESS_OF_THE_GATEWAY = "https://${Api}.execute-api.eu-central-1.amazonaws.com"
@@ -50,7 +52,7 @@ def test_every_route_goes_to_its_function_with_payload_2(stack, route):
 def test_without_the_facade_of_sap_nothing_of_it_is_deployed(deployed):
     stack = deployed(SapFacade="off")
 
-    own = {route for route, function in ROUTES.items() if function == "ApiFunction"}
+    own = {route for route, function in ROUTES.items() if function != "SapApiFunction"}
     assert stack["Resources"]["Api"]["Properties"]["Body"]["paths"].keys() == own
     (stage,) = of_type(stack, "AWS::ApiGatewayV2::Stage").values()
     assert not [route for route in stage["RouteSettings"] if "scheduler" in route]
@@ -58,6 +60,16 @@ def test_without_the_facade_of_sap_nothing_of_it_is_deployed(deployed):
     assert set(of_sap.values()) == {"HasSapFacade"}
     assert of_sap.keys() >= {"SapApiFunction", "SapApiRole", "SapApiLogs", "SapApiFunctionSapPermission"}
     assert stack["Outputs"]["SapApiFunctionName"]["Condition"] == "HasSapFacade"
+
+
+def test_without_the_facade_of_azure_nothing_of_it_is_deployed(deployed):
+    stack = deployed(AzureFacade="off")
+
+    own = {route for route, function in ROUTES.items() if function != "AzureApiFunction"}
+    assert stack["Resources"]["Api"]["Properties"]["Body"]["paths"].keys() == own
+    conditions = {part.get("Condition") for name, part in stack["Resources"].items() if name.startswith("AzureApi")}
+    assert conditions == {"HasAzureFacade"}
+    assert stack["Outputs"]["AzureApiFunctionName"]["Condition"] == "HasAzureFacade"
 
 
 def test_no_route_has_an_authorizer_because_the_function_establishes_who_calls(stack):
@@ -136,7 +148,9 @@ def test_a_tenant_s_requests_a_minute_are_limited_by_a_parameter(deployed):
     assert _environment(deployed(TenantRateMost=77), "ApiFunction")["CLIENT_RATE_MOST"] == 77
 
 
-@pytest.mark.parametrize(("function", "caller_waits_s"), [("ApiFunction", 30), ("SapApiFunction", 15)])
+@pytest.mark.parametrize(
+    ("function", "caller_waits_s"), [("ApiFunction", 30), ("SapApiFunction", 15), ("AzureApiFunction", 30)]
+)
 def test_the_function_answers_before_the_gateway_or_sap_s_client_gives_up(stack, function, caller_waits_s):
     assert stack["Resources"][function]["Properties"]["Timeout"] < caller_waits_s
 

@@ -42,6 +42,12 @@ VARIABLES = {
     | OIDC
     | {"LOOK_AHEAD_S", "FACADE", "EVENT_BUS_NAME", "CALLBACK_TIMEOUT_S", "STACK_SECRET_ID"}
     | {"RATE_MOST", "CLIENT_RATE_MOST"},
+    "AzureApiFunction": EVERYWHERE
+    | SENDS
+    | ASKS
+    | OIDC
+    | {"ALLOWED_PRIVATE_TARGETS", "PLAIN_HTTP_TARGETS", "AZURE_STORAGE_SUFFIX", "AZURE_SERVICE_BUS_SUFFIX", "KEY_ID"}
+    | {"LOOK_AHEAD_S", "FACADE", "EVENT_BUS_NAME", "STACK_SECRET_ID"},
     "SweeperFunction": EVERYWHERE | SENDS | ASKS | {"LOOK_AHEAD_S"},
     "ExecutorFunction": EVERYWHERE | SENDS | CALLS_OUT | SETTLES | {"DEAD_LETTER_QUEUE_URL", "ARCHIVE_QUEUE_URL"},
     "ExecutorSlowFunction": EVERYWHERE | SENDS | CALLS_OUT | SETTLES,
@@ -51,6 +57,7 @@ VARIABLES = {
 FOLDERS = {
     "ApiFunction": "functions/api",
     "SapApiFunction": "functions/api",
+    "AzureApiFunction": "functions/api",
     "SweeperFunction": "functions/sweeper",
     "ExecutorFunction": "functions/executor",
     "ExecutorSlowFunction": "functions/executor",
@@ -58,13 +65,14 @@ FOLDERS = {
     "OperationsFunction": "functions/operations",
 }
 RESERVES = {
-    "ApiReservedConcurrency": {"ApiFunction", "SapApiFunction"},
+    "ApiReservedConcurrency": {"ApiFunction", "SapApiFunction", "AzureApiFunction"},
     "SweeperReservedConcurrency": {"SweeperFunction"},
     "ExecutorReservedConcurrency": {"ExecutorFunction", "ExecutorSlowFunction"},
 }
 LOGS = {
     "ApiFunction": "ApiLogs",
     "SapApiFunction": "SapApiLogs",
+    "AzureApiFunction": "AzureApiLogs",
     "SweeperFunction": "SweeperLogs",
     "ExecutorFunction": "ExecutorLogs",
     "ExecutorSlowFunction": "ExecutorSlowLogs",
@@ -118,12 +126,16 @@ def test_each_executor_knows_its_lane(stack, function, lane):
     assert _environment(stack, function)["LANE"] == lane
 
 
-@pytest.mark.parametrize(("function", "facade"), [("ApiFunction", "native"), ("SapApiFunction", "sap")])
+@pytest.mark.parametrize(
+    ("function", "facade"), [("ApiFunction", "native"), ("SapApiFunction", "sap"), ("AzureApiFunction", "azure")]
+)
 def test_each_api_function_serves_one_facade(stack, function, facade):
     assert _environment(stack, function)["FACADE"] == facade
 
 
-@pytest.mark.parametrize("function", ["ApiFunction", "SapApiFunction", "ExecutorFunction", "ExecutorSlowFunction"])
+@pytest.mark.parametrize(
+    "function", ["ApiFunction", "SapApiFunction", "AzureApiFunction", "ExecutorFunction", "ExecutorSlowFunction"]
+)
 def test_by_default_jobs_may_call_neither_private_networks_nor_plain_http(stack, function):
     environment = _environment(stack, function)
 
@@ -152,7 +164,7 @@ def test_retries_through_the_stack_s_own_queues_are_not_stopped_as_a_loop(stack,
     assert stack["Resources"][function]["Properties"]["RecursiveLoop"] == "Allow"
 
 
-@pytest.mark.parametrize("function", ["ApiFunction", "SapApiFunction", "AuditorFunction"])
+@pytest.mark.parametrize("function", ["ApiFunction", "SapApiFunction", "AzureApiFunction", "AuditorFunction"])
 def test_a_function_outside_the_retry_s_way_keeps_lambda_s_guard_against_loops(stack, function):
     assert stack["Resources"][function]["Properties"].get("RecursiveLoop", "Terminate") == "Terminate"
 
@@ -219,7 +231,7 @@ def test_cryptography_is_loaded_where_certificates_come_in_and_where_other_issue
 ):
     stack = deployed(OidcIssuers=issuers, OidcAudiences="api")
 
-    needed = {"ApiFunction", "SapApiFunction"} if issuers else {"ApiFunction"}
+    needed = {"ApiFunction", "AzureApiFunction", *({"SapApiFunction"} if issuers else ())}
     more = ["CryptographyX86Layer"] if function in needed else []
     assert _layers(stack, function) == ["DependenciesLayer", "CodeLayer", *more]
 
@@ -298,6 +310,7 @@ class _Recording(dict):
 @pytest.mark.parametrize("function", FOLDERS)
 def test_every_function_has_an_event_to_be_invoked_with(function):
     """Both executors take the same ones."""
-    folder = {"SapApiFunction": "sap-api"}.get(function, FOLDERS[function].removeprefix("functions/"))
+    of_facades = {"SapApiFunction": "sap-api", "AzureApiFunction": "azure-api"}
+    folder = of_facades.get(function, FOLDERS[function].removeprefix("functions/"))
 
     assert list((ROOT / "events" / folder).glob("*.json"))

@@ -25,6 +25,7 @@ OUTPUTS = {
     "KeyArn",
     "ApiFunctionName",
     "SapApiFunctionName",
+    "AzureApiFunctionName",
     "SweeperFunctionName",
     "ExecutorFunctionName",
     "ExecutorRoleArn",
@@ -168,7 +169,9 @@ PHYSICAL_NAME = "x" * 110
 
 
 @pytest.mark.parametrize("name", [name for name, facts in PARAMETERS.items() if facts.get("MaxLength", 0) > 500])
-@pytest.mark.parametrize("function", ["ApiFunction", "SapApiFunction", "ExecutorFunction", "ExecutorSlowFunction"])
+@pytest.mark.parametrize(
+    "function", ["ApiFunction", "SapApiFunction", "AzureApiFunction", "ExecutorFunction", "ExecutorSlowFunction"]
+)
 def test_a_list_at_its_longest_still_fits_into_a_function_s_environment(deployed, function, name):
     """Together with others it may not: operating.md says so."""
     stack = deployed(**{name: "y" * PARAMETERS[name]["MaxLength"]})

@@ -38,6 +38,16 @@ GRANTED = {
         "StackSecret": {"secretsmanager:GetSecretValue"},
         "EventBus": {"events:PutEvents"},
     },
+    "AzureApiRole": {
+        "AzureApiLogs": WRITES_LOG,
+        "Table": READS | WRITES | {"dynamodb:DeleteItem"},
+        "RunQueue": {"sqs:SendMessage"},
+        "SlowQueue": {"sqs:SendMessage"},
+        "OperationsQueue": {"sqs:SendMessage"},
+        "Key": {"kms:Encrypt"},
+        "StackSecret": {"secretsmanager:GetSecretValue"},
+        "EventBus": {"events:PutEvents"},
+    },
     "SweeperRole": {
         "SweeperLogs": WRITES_LOG,
         "Table": WRITES
@@ -101,6 +111,7 @@ EVERYTHING_IN = {"${FilesBucket.Arn}/*": "the stack's own bucket: keys of files 
 ROLE_OF = {
     "ApiFunction": "ApiRole",
     "SapApiFunction": "SapApiRole",
+    "AzureApiFunction": "AzureApiRole",
     "SweeperFunction": "SweeperRole",
     "ExecutorFunction": "ExecutorRole",
     "ExecutorSlowFunction": "ExecutorSlowRole",
@@ -197,6 +208,7 @@ def test_who_seals_secrets_of_jobs_cannot_open_them_and_the_reverse(stack):
     assert rights == {
         "ApiRole": {"kms:Encrypt"},
         "SapApiRole": {"kms:Encrypt"},
+        "AzureApiRole": {"kms:Encrypt"},
         "SweeperRole": set(),
         "ExecutorRole": {"kms:Decrypt"},
         "ExecutorSlowRole": {"kms:Decrypt"},
@@ -218,6 +230,7 @@ def test_secrets_of_jobs_are_sealed_and_opened_only_in_their_own_context(stack):
     assert {role: rights for role, rights in bound.items() if rights} == {
         "ApiRole": {"kms:Encrypt"},
         "SapApiRole": {"kms:Encrypt"},
+        "AzureApiRole": {"kms:Encrypt"},
         "ExecutorRole": {"kms:Decrypt"},
         "ExecutorSlowRole": {"kms:Decrypt"},
     }
@@ -250,8 +263,8 @@ def test_the_functions_that_talk_to_targets_cannot_read_the_stack_s_secret(stack
         if "STACK_SECRET_ID" in function["Environment"]["Variables"]
     }
 
-    assert readers == {"ApiRole", "SapApiRole"}
-    assert told == {"ApiFunction", "SapApiFunction"}
+    assert readers == {"ApiRole", "SapApiRole", "AzureApiRole"}
+    assert told == {"ApiFunction", "SapApiFunction", "AzureApiFunction"}
 
 
 def _on_the_key(stack, role, chosen):

@@ -24,7 +24,7 @@ SAM = ROOT / ".venv-sam" / "bin" / "sam"
 # The jobs are switched off after the load. A slow machine then has runs of the full minute left, which are skipped.
 SPREAD, AT_THE_FULL_MINUTE, EACH_5_S = 30, 30, 11
 FUNCTIONS = (
-    *("ApiFunction", "SapApiFunction", "SweeperFunction", "ExecutorFunction", "AuditorFunction"),
+    *("ApiFunction", "SapApiFunction", "AzureApiFunction", "SweeperFunction", "ExecutorFunction", "AuditorFunction"),
     "OperationsFunction",
 )
 

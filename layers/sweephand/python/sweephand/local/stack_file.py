@@ -21,13 +21,14 @@ PROVIDER_CLIENT = "provider.admin"
 FUNCTION_OUTPUTS = {
     "api": "ApiFunctionName",
     "sapApi": "SapApiFunctionName",
+    "azureApi": "AzureApiFunctionName",
     "sweeper": "SweeperFunctionName",
     "executor": "ExecutorFunctionName",
     "executorSlow": "ExecutorSlowFunctionName",
     "auditor": "AuditorFunctionName",
     "operations": "OperationsFunctionName",
 }
-OPTIONAL = frozenset({"sapApi"})
+OPTIONAL = frozenset({"sapApi", "azureApi"})
 """Functions that a parameter of the template can leave out."""
 
 

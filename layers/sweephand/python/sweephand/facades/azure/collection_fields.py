@@ -1,0 +1,133 @@
+"""Job collections in Azure's JSON, both ways: plans, quotas, states."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sweephand.domain.collection import Collection, CollectionState, Quota, Retention
+from sweephand.errors import InvalidRequest
+from sweephand.facades.azure.members import COLLECTION
+from sweephand.facades.azure.shapes import merged
+
+TYPE = "Microsoft.Scheduler/jobCollections"
+MOST_TAGS, LONGEST_TAG, LONGEST_TAG_VALUE = 15, 512, 256
+RETENTION = Retention(run_days=60, ended_job_days=60)
+UNIT_S = {"Minute": 60, "Hour": 3_600, "Day": 86_400, "Week": 604_800, "Month": 28 * 86_400}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The limits of a plan. least_s: the shortest time between two runs of a job. collections: in a subscription."""
+
+    jobs: int
+    frequency: str
+    collections: int
+
+    @property
+    def least_s(self) -> int:
+        return UNIT_S[self.frequency]
+
+
+FREE = "Free"
+PLANS = {
+    FREE: Plan(5, "Hour", 1),
+    "Standard": Plan(50, "Minute", 100),
+    "P10Premium": Plan(50, "Minute", 10_000),
+    "P20Premium": Plan(1_000, "Minute", 10_000),
+}
+
+
+def plan_name(collection: Collection) -> str:
+    return str(collection.attributes["properties"].get("sku", {}).get("name", "Standard"))
+
+
+def read(body: object, before: Collection) -> Collection:
+    """Returns a collection as a PUT asks for it. before: with its names, whether it exists or not."""
+    return _read(COLLECTION.named(body), before)
+
+
+def patched(body: object, before: Collection) -> Collection:
+    """Returns a collection after a PATCH. Tags are replaced as a whole."""
+    patch = COLLECTION.named(body)
+    current = {name: before.attributes[name] for name in COLLECTION.members if name in before.attributes}
+    if "tags" in patch:
+        current.pop("tags", None)
+    return _read(merged(current, patch), before)
+
+
+def _read(named: Mapping[str, Any], before: Collection) -> Collection:
+    given = {"properties": {}, **COLLECTION(named, "")}
+    _check_tags(given.get("tags", {}))
+    properties = given["properties"]
+    name = properties.get("sku", {}).get("name", "Standard")
+    names = {each: before.attributes[each] for each in ("subscription", "group", "name")}
+    return replace(
+        before,
+        state=CollectionState.ENABLED if properties.get("state", "Enabled") == "Enabled" else CollectionState.DISABLED,
+        quota=_quota(properties.get("quota", {}), PLANS[name]),
+        attributes=names | given,
+    )
+
+
+def _check_tags(tags: Mapping[str, str]) -> None:
+    if len(tags) > MOST_TAGS or any(
+        not 1 <= len(name) <= LONGEST_TAG or len(value) > LONGEST_TAG_VALUE for name, value in tags.items()
+    ):
+        reason = f"must be at most {MOST_TAGS}, with names up to {LONGEST_TAG} and values up to {LONGEST_TAG_VALUE}"
+        raise InvalidRequest("tags", f"{reason} characters")
+
+
+def _quota(given: Mapping[str, Any], plan: Plan) -> Quota:
+    most = given.get("maxJobCount", plan.jobs)
+    if most > plan.jobs:
+        raise InvalidRequest("properties.quota.maxJobCount", f"must be within 1..{plan.jobs} in this plan, not {most}")
+    recurrence = given.get("maxRecurrence", {"frequency": plan.frequency})
+    least_s = UNIT_S[recurrence["frequency"]] * recurrence.get("interval", 1)
+    if least_s < plan.least_s:
+        reason = f"is faster than the plan allows, which is every {plan.frequency.lower()}"
+        raise InvalidRequest("properties.quota.maxRecurrence", reason)
+    return Quota(max_jobs=most, max_runs_per_job=given.get("maxJobOccurrence"), min_interval_s=least_s)
+
+
+def switched(collection: Collection, *, on: bool) -> Collection:
+    """Returns the collection as enabled or disabled."""
+    properties = {**collection.attributes["properties"], "state": "Enabled" if on else "Disabled"}
+    state = CollectionState.ENABLED if on else CollectionState.DISABLED
+    return replace(collection, state=state, attributes={**collection.attributes, "properties": properties})
+
+
+# Showing
+
+
+def id_of(collection: Collection) -> str:
+    names = collection.attributes
+    return f"/subscriptions/{names['subscription']}/resourceGroups/{names['group']}/providers/{TYPE}/{names['name']}"
+
+
+def body(collection: Collection, version: str) -> dict[str, Any]:
+    names = collection.attributes
+    shown = {"id": id_of(collection), "type": TYPE, "name": names["name"], "location": names["location"]}
+    if "tags" in names:
+        shown["tags"] = dict(names["tags"])
+    return shown | {"properties": _properties(collection, version)}
+
+
+def _properties(collection: Collection, version: str) -> dict[str, Any]:
+    name = plan_name(collection)
+    sent, plan = collection.attributes["properties"], PLANS[name]
+    old_premium = name == "P10Premium" and version != "2016-03-01"
+    usual = {"maxJobCount": plan.jobs, "maxRecurrence": {"frequency": plan.frequency, "interval": 1}}
+    quota = dict(sent.get("quota") or usual)
+    if "maxRecurrence" in quota:
+        quota["maxRecurrence"] = {"interval": 1, **quota["maxRecurrence"]}
+    return {"sku": {"name": "Premium" if old_premium else name}, "state": _state(collection), "quota": quota}
+
+
+def _state(collection: Collection) -> str:
+    """Returns the state, which the native API may have changed; a disabled collection can be called Suspended."""
+    if collection.state is CollectionState.ENABLED:
+        return "Enabled"
+    sent = collection.attributes["properties"].get("state")
+    return "Suspended" if sent == "Suspended" else "Disabled"

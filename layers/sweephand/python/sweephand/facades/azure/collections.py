@@ -1,0 +1,117 @@
+"""Job collections of the Azure facade."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sweephand.domain.collection import Collection
+from sweephand.errors import Conflict, QuotaExceeded, Unavailable
+from sweephand.facades.azure import collection_fields as fields
+from sweephand.facades.azure import free_plan, lists
+from sweephand.facades.azure.context import FACADE, Context
+from sweephand.facades.http import Answer
+from sweephand.flow.tenants import retirement, tenancy
+from sweephand.store.views import tenants
+
+TRIES = 5
+
+
+def list_of_subscription(ctx: Context) -> Answer:
+    return _list(ctx, ctx.address("subscription"))
+
+
+def list_of_group(ctx: Context) -> Answer:
+    return _list(ctx, ctx.address("subscription", "group"))
+
+
+def _list(ctx: Context, beginning: str) -> Answer:
+    found = tenants.collections_at(ctx.world.table, ctx.tenant, FACADE, beginning)
+    by_name = sorted(found, key=lambda each: (each.attributes["name"].lower(), each.address))
+    return lists.answer(ctx, (fields.body(each, ctx.version) for each in by_name))
+
+
+def read(ctx: Context) -> Answer:
+    return _answer(ctx, ctx.collection())
+
+
+def _answer(ctx: Context, collection: Collection, status: int = 200) -> Answer:
+    return Answer(status, fields.body(collection, ctx.version))
+
+
+def put(ctx: Context) -> Answer:
+    body = ctx.body()
+    for _ in range(TRIES):
+        there = ctx.find_collection()
+        if there is not None:
+            return _change(ctx, there, lambda before: fields.read(body, before))
+        wanted = fields.read(body, _new(ctx))
+        _check_plan(ctx, wanted)
+        try:
+            return _answer(ctx, tenancy.create_collection(ctx.world, wanted, ctx.actor), 201)
+        except Conflict as refused:
+            if refused.code != "NAME_TAKEN":
+                raise
+    raise _busy()
+
+
+def _new(ctx: Context) -> Collection:
+    """Returns a collection with the names of the path, and a name of its own that no other ever has."""
+    names = {"subscription": "subscription", "group": "group", "name": "collection"}
+    return Collection(
+        ctx.tenant,
+        f"{FACADE}-{ctx.world.chance.new_id(ctx.now)}",
+        retention=fields.RETENTION,
+        facade=FACADE,
+        address=ctx.collection_address,
+        attributes={name: ctx.parameters[parameter] for name, parameter in names.items()},
+    )
+
+
+def patch(ctx: Context) -> Answer:
+    body = ctx.body()
+    return _change(ctx, ctx.collection(), lambda before: fields.patched(body, before))
+
+
+def enable(ctx: Context) -> Answer:
+    return _switch(ctx, on=True)
+
+
+def disable(ctx: Context) -> Answer:
+    return _switch(ctx, on=False)
+
+
+def _switch(ctx: Context, *, on: bool) -> Answer:
+    _change(ctx, ctx.collection(), lambda before: fields.switched(before, on=on))
+    return Answer(200)
+
+
+def _change(ctx: Context, there: Collection, edit: Callable[[Collection], Collection]) -> Answer:
+    wanted = edit(there)
+    if fields.plan_name(wanted) != fields.plan_name(there):
+        _check_plan(ctx, wanted)
+        if fields.plan_name(wanted) == fields.FREE:
+            free_plan.check_jobs(ctx, there)
+    changed = tenancy.change_collection(ctx.world, ctx.tenant, there.name, edit, None, ctx.actor)
+    return _answer(ctx, changed)
+
+
+def _check_plan(ctx: Context, wanted: Collection) -> None:
+    """Raises QuotaExceeded if the subscription has as many other collections of this plan as it may have."""
+    name = fields.plan_name(wanted)
+    there = tenants.collections_at(ctx.world.table, ctx.tenant, FACADE, ctx.address("subscription"))
+    others = sum(fields.plan_name(each) == name for each in there if each.name != wanted.name)
+    most = fields.PLANS[name].collections
+    if others >= most:
+        raise QuotaExceeded(f"the subscription has {others:,} collections of the plan {name}; the most is {most:,}")
+
+
+def delete(ctx: Context) -> Answer:
+    """Frees the name at once; the jobs are deleted afterwards, and none of them starts any more."""
+    for _ in range(TRIES):
+        if retirement.retire(ctx.world, ctx.collection(), ctx.actor):
+            return Answer(200)
+    raise _busy()
+
+
+def _busy() -> Unavailable:
+    return Unavailable("too many concurrent changes to this collection; try again")

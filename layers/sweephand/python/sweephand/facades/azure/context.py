@@ -1,0 +1,136 @@
+"""The context of an operation of the Azure facade, and the small steps that many operations share."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sweephand.domain.collection import Collection
+from sweephand.domain.job import Job
+from sweephand.errors import InvalidRequest, NotFound
+from sweephand.facades import strict_json
+from sweephand.facades.http import Request, Route
+from sweephand.flow.idempotency import Once
+from sweephand.flow.job_parts.change_log import By, Operation
+from sweephand.flow.jobs import lookup
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.world import World
+from sweephand.security.caller import Caller, Door
+from sweephand.security.guard import GuardSettings
+from sweephand.store.views import jobs as views
+from sweephand.store.views import tenants
+
+FACADE = "azure"
+VERSIONS = ("2016-03-01", "2016-01-01", "2014-08-01-preview")
+MAX_BODY = 65_536
+REQUEST_ID = "x-ms-client-request-id"
+_SUBSCRIPTION = re.compile(r"[A-Za-z0-9-]{1,64}", re.ASCII)
+_GROUP = re.compile(r"[A-Za-z0-9._()-]{0,89}[A-Za-z0-9_()-]", re.ASCII)
+_COLLECTION = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,99}", re.ASCII)
+_JOB = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Context:
+    """The context of one request. tenant, caller: verified."""
+
+    world: World
+    guard: GuardSettings
+    door: Callable[[], Door]
+    request: Request
+    route: Route
+    parameters: Mapping[str, str]
+    caller: Caller
+    tenant: str
+
+    @property
+    def now(self) -> datetime:
+        return self.world.clock.now()
+
+    @property
+    def actor(self) -> str:
+        return self.caller.client_id
+
+    def by(self, operation: Operation) -> By:
+        """Returns the author of a change, for the change log."""
+        return By(operation, self.actor)
+
+    def body(self) -> Any:
+        if len(self.request.body) > MAX_BODY:
+            raise InvalidRequest(None, f"the body is larger than {MAX_BODY:,} bytes", code="TOO_LARGE")
+        if not self.request.body:
+            raise InvalidRequest(None, "a JSON body is required")
+        return strict_json.loads(self.request.plain_body(), max_bytes=MAX_BODY)
+
+    @property
+    def version(self) -> str:
+        return self.request.query["api-version"]
+
+    def check_version(self) -> None:
+        """Raises InvalidRequest without a known api-version."""
+        given = self.request.query.get("api-version")
+        if not given:
+            reason = f"the parameter api-version is required: {', '.join(VERSIONS)}"
+            raise InvalidRequest(None, reason, code="MissingApiVersionParameter")
+        if given not in VERSIONS:
+            reason = f"the api-version {given[:40]} is not known: use one of {', '.join(VERSIONS)}"
+            raise InvalidRequest(None, reason, code="InvalidApiVersionParameter")
+
+    # Names
+
+    def check_names(self) -> None:
+        """Raises InvalidRequest for names in the path that no resource can have."""
+        for parameter, pattern in (
+            ("subscription", _SUBSCRIPTION),
+            ("group", _GROUP),
+            ("collection", _COLLECTION),
+            ("job", _JOB),
+        ):
+            given = self.parameters.get(parameter)
+            if given is not None and not pattern.fullmatch(given):
+                raise InvalidRequest(parameter, f"is no name for it: {given[:100]}")
+
+    def address(self, *parameters: str) -> str:
+        """Returns the beginning of an address: names in lower case, each with a slash after it."""
+        return "".join(f"{self.parameters[name].lower()}/" for name in parameters)
+
+    @property
+    def collection_address(self) -> str:
+        return self.address("subscription", "group", "collection")
+
+    def find_collection(self) -> Collection | None:
+        return tenants.collection_at(self.world.table, self.tenant, FACADE, self.collection_address)
+
+    def collection(self) -> Collection:
+        """Returns the collection of the path. Raises NotFound."""
+        found = self.find_collection()
+        if found is None:
+            raise NotFound(f"the job collection {self.parameters['collection']} does not exist")
+        return found
+
+    def find_job(self, collection: Collection) -> views.Row | None:
+        """Finds the job of the path. Job names are stored in lower case."""
+        filters = views.Filters(collection=collection.name, name=self.parameters["job"].lower())
+        return next(iter(views.listed(self.world.table, self.tenant, filters, None, 1)), None)
+
+    def job(self, collection: Collection) -> Planned:
+        """Returns the job of the path with its schedule. Raises NotFound."""
+        row = self.find_job(collection)
+        try:
+            if row is not None:
+                return lookup.find(self.world, self.tenant, row.job_id)
+        except NotFound:
+            pass  # deleted since the row was read
+        raise NotFound(f"the job {self.parameters['job']} does not exist")
+
+    def once(self, job: Job) -> Once | None:
+        """Returns the key by which a client's repetition of a request to run the job is recognised."""
+        given = self.request.headers.get(REQUEST_ID)
+        if not given:
+            return None
+        key = hashlib.sha256(f"azure run {job.id} {given}".encode()).hexdigest()
+        return Once(key, "")

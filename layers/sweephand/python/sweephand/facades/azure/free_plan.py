@@ -1,0 +1,51 @@
+"""The rules of the plan Free."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any
+
+from sweephand.domain.collection import Collection
+from sweephand.domain.job import Job
+from sweephand.errors import QuotaExceeded
+from sweephand.facades.azure import collection_fields as fields
+from sweephand.facades.azure.context import Context
+from sweephand.facades.azure.shapes import seconds_of
+from sweephand.schedules.timing import load_or_never
+from sweephand.store.views import jobs as views
+
+LEAST_RETRY_S = 3_600
+
+
+def check_job(collection: Collection, properties: Mapping[str, Any]) -> None:
+    """Raises QuotaExceeded for a job that a collection of the plan Free does not take."""
+    if fields.plan_name(collection) != fields.FREE:
+        return
+    action = properties["action"]
+    for path, each in (("action", action), ("action.errorAction", action.get("errorAction", {}))):
+        if "authentication" in each.get("request", {}):
+            raise QuotaExceeded(f"properties.{path}.request.authentication: the plan Free has no authentication")
+        interval = each.get("retryPolicy", {}).get("retryInterval")
+        if interval is not None and seconds_of(interval) < LEAST_RETRY_S:
+            raise QuotaExceeded(f"properties.{path}.retryPolicy.retryInterval: at least an hour in the plan Free")
+
+
+def check_jobs(ctx: Context, collection: Collection) -> None:
+    """Raises QuotaExceeded if the plan Free does not allow the jobs that a collection has."""
+    plan = fields.PLANS[fields.FREE]
+    if collection.job_count > plan.jobs:
+        raise QuotaExceeded(f"the collection has {collection.job_count} jobs; the plan Free allows {plan.jobs}")
+    rows = views.by_name(ctx.world.table, ctx.tenant, collection.name, None, plan.jobs)
+    ids = [row.job_id for row in islice(rows, plan.jobs)]
+    for job, schedules in views.jobs_with_schedules(ctx.world.table, ctx.tenant, ids):
+        gaps = [load_or_never(each.packed).interval_s for each in schedules]
+        if any(gap is not None and gap < plan.least_s for gap in gaps):
+            raise QuotaExceeded(f"the job {job.attributes['name']} recurs more often than the plan Free allows")
+        if _authenticates(job):
+            raise QuotaExceeded(f"the job {job.attributes['name']} uses authentication, which the plan Free has not")
+
+
+def _authenticates(job: Job) -> bool:
+    action = job.attributes["properties"]["action"]
+    return any("authentication" in each.get("request", {}) for each in (action, action.get("errorAction", {})))

@@ -1,0 +1,161 @@
+"""The history of a job: one record for each attempt of the action and of the error action, newest execution first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from http import HTTPStatus
+from itertools import groupby
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from sweephand.domain.instants import EPOCH, epoch_ms
+from sweephand.domain.job import ActionSpec, Job
+from sweephand.domain.run import Attempt, Kind, Reason, Run, State
+from sweephand.domain.runs.run_action import action_of
+from sweephand.facades.azure import bodies, lists, progress
+from sweephand.facades.azure.context import Context
+from sweephand.facades.http import Answer
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.store.views import runs as views
+
+TYPE = f"{bodies.TYPE}/history"
+STATUSES = ("Completed", "Failed", "Postponed")
+STATES = ("Enabled", "Disabled", "Completed", "Faulted")
+SHOWN = progress.EXECUTIONS | {Kind.ERROR_ACTION}
+MOST_EXECUTIONS = 1_000
+BODY_BYTES = 2_048
+_PHRASES = {status.value: status.phrase for status in HTTPStatus}
+_TICKS_OF_YEAR_1 = 621_355_968_000_000_000
+_MOST_TICKS = 3_155_378_975_999_999_999
+
+
+class Record(NamedTuple):
+    """An attempt. ordinal: of its execution. number: of the attempt, from 1."""
+
+    run: Run
+    attempt: Attempt
+    ordinal: int
+    failed: bool
+
+
+def list_all(ctx: Context) -> Answer:
+    wanted = lists.filter_of(ctx, {"status": STATUSES, "state": STATES})
+    lists.bounds(ctx)
+    collection = ctx.collection()
+    planned = ctx.job(collection)
+    records = _records(ctx, planned)
+    if wanted is not None and wanted[0] == "status":
+        records = (each for each in records if _status(each) == wanted[1])
+    elif wanted is not None and bodies.state_of(planned) != wanted[1]:
+        records = iter(())
+    base, name = bodies.job_id(collection, planned.job), bodies.job_name(collection, planned.job)
+    return lists.answer(ctx, (_body(each, planned.job, base, name) for each in records))
+
+
+def _records(ctx: Context, planned: Planned) -> Iterator[Record]:
+    """Yields the records of the last 1,000 executions: of each, the error action first, then the last attempt."""
+    if not planned.schedules:
+        return
+    schedule = planned.schedules[0]
+    left = progress.standing(ctx.world, planned).executions
+    found = views.with_attempts(ctx.world.table, schedule.tenant, schedule.id, lists.PAGE)
+    kept = ((run, attempts) for run, attempts in found if not run.is_gone(ctx.now))
+    for shown, (_, same) in enumerate(groupby(kept, key=lambda each: epoch_ms(each[0].planned_at))):
+        runs = list(same)
+        if shown == MOST_EXECUTIONS:
+            return
+        ended = {run.uuid: (run, _attempts(run, attempts)) for run, attempts in runs if run.kind in SHOWN}
+        ordinals = {}
+        for run, attempts in ended.values():
+            if run.kind in progress.EXECUTIONS and attempts:
+                ordinals[run.uuid] = left if run.finished else left + 1
+                left -= run.finished
+        made = [
+            Record(run, each, ordinals.get(run.parent_uuid or run.uuid, left + 1), _fails(run, each))
+            for run, attempts in ended.values()
+            for each in attempts
+        ]
+        yield from sorted(made, key=lambda each: each.attempt.started_at, reverse=True)
+
+
+def _attempts(run: Run, stored: Sequence[Attempt]) -> list[Attempt]:
+    """Returns the attempts that have ended. The run's own row tells of the last one, unless that has a row as well."""
+    began = run.started_at
+    if not run.finished or began is None or any(each.number == run.attempt for each in stored):
+        return list(stored)
+    last = Attempt(
+        number=run.attempt,
+        started_at=began,
+        finished_at=run.finished_at or began,
+        reason=run.reason,
+        http_status=run.http_status,
+        message=run.message,
+        answer=run.answer,
+    )
+    return [*stored, last]
+
+
+def _fails(run: Run, attempt: Attempt) -> bool:
+    return run.state is not State.SUCCESS or attempt.number != run.attempt
+
+
+def _status(record: Record) -> str:
+    return "Failed" if record.failed else "Completed"
+
+
+def _body(record: Record, job: Job, job_id: str, job_name: str) -> dict[str, Any]:
+    run, attempt = record.run, record.attempt
+    name = _record_id(record)
+    return {
+        "id": f"{job_id}/history/{name}",
+        "type": TYPE,
+        "name": f"{job_name}/{name}",
+        "properties": {
+            "startTime": bodies.precise(attempt.started_at),
+            "endTime": bodies.precise(attempt.finished_at),
+            "expectedExecutionTime": bodies.precise(run.planned_at),
+            "actionName": "ErrorAction" if run.kind is Kind.ERROR_ACTION else "MainAction",
+            "status": _status(record),
+            "retryCount": attempt.number - 1,
+            "repeatCount": record.ordinal,
+            "message": _message(action_of(job, run.kind), record),
+        },
+    }
+
+
+def _record_id(record: Record) -> str:
+    """Returns an id whose order as a string is the newest first, as the live service had it."""
+    ticks = _TICKS_OF_YEAR_1 + (record.attempt.started_at - EPOCH) // timedelta(microseconds=1) * 10
+    return f"{_MOST_TICKS - ticks:020}:{_MOST_TICKS - record.ordinal * 100 - record.attempt.number:020}"
+
+
+def _message(action: ActionSpec, record: Record) -> str:
+    """Returns the message in the shapes that tools take apart, without a header of the answer."""
+    attempt, params = record.attempt, action.params
+    why = f" {attempt.message}" if record.failed and attempt.message else ""
+    if action.kind == "http":
+        return _http_message(urlsplit(params["url"]).hostname or "", attempt)
+    if action.kind == "azure_storage_queue":
+        return f"StorageQueue Action - {_queue_message(record, params['storageAccount'], params['queueName'])}{why}"
+    kind, entity = ("Topic", params["topicPath"]) if "topicPath" in params else ("Queue", params["queueName"])
+    how = "failed" if record.failed else "ok"
+    return f"ServiceBus{kind} Action - {how}: {kind.lower()} '{entity}' namespace '{params['namespace']}'{why}"
+
+
+def _http_message(host: str, attempt: Attempt) -> str:
+    if attempt.http_status is None:
+        return f"Http Action - Request to host '{host}' failed: {attempt.message or attempt.reason}"
+    body = (attempt.answer or "").encode()[:BODY_BYTES].decode(errors="ignore")
+    phrase = _PHRASES.get(attempt.http_status, str(attempt.http_status))
+    return f"Http Action - Response from host '{host}': '{phrase}' Response Headers:  Body: {body}"
+
+
+def _queue_message(record: Record, account: str, queue: str) -> str:
+    if not record.failed:
+        return f"Post to storage account '{account}' queue '{queue}' succeeded."
+    if record.attempt.http_status == HTTPStatus.NOT_FOUND:
+        return f"Queue '{queue}' does not exist."
+    if record.attempt.reason == Reason.DNS:
+        return f"Storage account '{account}' could not be found."
+    return f"Post to storage account '{account}' queue '{queue}' failed."

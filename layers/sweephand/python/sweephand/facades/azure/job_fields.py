@@ -1,0 +1,124 @@
+"""Azure's jobs as drafts of the domain.
+
+The properties of a job are stored as they were read, without secrets, and shown again; the draft follows from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from sweephand.domain.collection import Collection
+from sweephand.domain.instants import text, up_to_second
+from sweephand.domain.job import ActionDraft, Job, JobDraft, ScheduleDraft
+from sweephand.domain.members.json_text import dumps
+from sweephand.errors import InvalidRequest
+from sweephand.facades.azure import actions, free_plan
+from sweephand.facades.azure import collection_fields as collections
+from sweephand.facades.azure.context import FACADE
+from sweephand.facades.azure.members import JOB, TARGETS
+from sweephand.facades.azure.shapes import as_instant
+from sweephand.security.guard import GuardSettings
+
+LONGEST_AHEAD = timedelta(days=548)
+MOST_BYTES = 16_384
+SCHEDULE = "main"
+POLICIES = {
+    "misfire": {"type": "latest"},
+    "onPastStart": "run_now",
+    "onNothingLeft": "complete",
+    "onUnreachable": "continue",
+    "afterEnd": "final",
+    "keepAnswer": "all",
+    "totals": "all",
+}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A job that a caller asks for. properties: as they are stored and shown. draft: with its schedule."""
+
+    properties: Mapping[str, Any]
+    draft: JobDraft
+
+    @property
+    def brings_secrets(self) -> bool:
+        return bool(self.draft.action.secrets or (self.draft.error_action and self.draft.error_action.secrets))
+
+
+def read(
+    named: Mapping[str, Any],
+    name: str,
+    collection: Collection,
+    guard: GuardSettings,
+    now: datetime,
+    before: Job | None = None,
+) -> Wanted:
+    """Returns the job that these properties ask for, as JOB.named returns them. before: the job that they change."""
+    given = JOB(named, "properties")
+    _check(given, collection, now)
+    action, error_action = _actions(given["action"], collection, guard, before)
+    public = JOB.public(given)
+    if len(dumps(public).encode()) > MOST_BYTES:
+        raise InvalidRequest("properties", f"must have at most {MOST_BYTES:,} bytes")
+    public["action"] = _sealed(public["action"], action, error_action)
+    public.setdefault("state", "Enabled")
+    draft = JobDraft(
+        name=name.lower(),
+        action=action,
+        error_action=error_action,
+        collection=collection.name,
+        active=public["state"] == "Enabled",
+        policies=POLICIES,
+        schedules=(_schedule(given, now),),
+        facade=FACADE,
+        attributes={"name": before.attributes["name"] if before else name, "properties": public},
+    )
+    return Wanted(public, draft)
+
+
+def _check(given: Mapping[str, Any], collection: Collection, now: datetime) -> None:
+    start = given.get("startTime")
+    if start is not None and as_instant(start) > now + LONGEST_AHEAD:
+        raise InvalidRequest("properties.startTime", "must be at most 18 months ahead")
+    free_plan.check_job(collection, given)
+
+
+def _actions(
+    given: Mapping[str, Any], collection: Collection, guard: GuardSettings, before: Job | None
+) -> tuple[ActionDraft, ActionDraft | None]:
+    free = collections.plan_name(collection) == collections.FREE
+    usual_s = free_plan.LEAST_RETRY_S if free else actions.RETRY_S
+    path = "properties.action"
+    asked = actions.Asked(path, guard, before.action if before else None, usual_s)
+    action = actions.draft(given, asked, None)
+    if "errorAction" not in given:
+        return action, None
+    asked = replace(asked, path=f"{path}.errorAction", stored=before.error_action if before else None)
+    return action, actions.draft(given["errorAction"], asked, given.get("retryPolicy"))
+
+
+def _sealed(action: Mapping[str, Any], made: ActionDraft, error: ActionDraft | None) -> dict[str, Any]:
+    """Returns an action as it is stored: with the secrets in its uri and headers as `***`, and its own target only."""
+    member = TARGETS[action["type"]]
+    own = {name: action[name] for name in ("type", member, "retryPolicy") if name in action}
+    if member == "request":
+        own[member] = {**action[member], "uri": made.params["url"]}
+        if "headers" in action[member]:
+            own[member]["headers"] = dict(made.params["headers"])
+    if error is not None:
+        own["errorAction"] = _sealed(action["errorAction"], error, None)
+    return own
+
+
+def _schedule(given: Mapping[str, Any], now: datetime) -> ScheduleDraft:
+    start, recurrence = given.get("startTime"), given.get("recurrence")
+    if recurrence is None:
+        return ScheduleDraft(SCHEDULE, {"at": start or text(up_to_second(now))})
+    rule = {name: recurrence[name] for name in ("frequency", "interval", "schedule") if name in recurrence}
+    beside = {name: recurrence[name] for name in ("count", "endTime") if name in recurrence}
+    if start is None:
+        return ScheduleDraft(SCHEDULE, {"recurrence": rule, **beside}, policies={"onCreate": "run_now"})
+    return ScheduleDraft(SCHEDULE, {"recurrence": rule, **beside, "startTime": start})

@@ -1,0 +1,175 @@
+"""Jobs of the Azure facade."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from sweephand.domain.collection import Collection, CollectionState
+from sweephand.domain.job import JobDraft, Payload
+from sweephand.domain.jobs.job_state import is_final
+from sweephand.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded, Unavailable
+from sweephand.facades.azure import bodies, job_fields, lists, progress
+from sweephand.facades.azure.context import Context
+from sweephand.facades.azure.members import JOB, JOB_BODY
+from sweephand.facades.azure.shapes import merged
+from sweephand.facades.http import Answer
+from sweephand.flow.job_parts.change_log import Operation
+from sweephand.flow.jobs import change, creation, deletion
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.manual import manual
+from sweephand.store.views import jobs as views
+
+TRIES = 5
+STATES = ("Enabled", "Disabled", "Completed", "Faulted")
+_TIMES = "schedules[0]"
+_WORDS = {
+    _TIMES: "properties.recurrence",
+    "quota maxJobs": "quota maxJobCount",
+    "quota.minIntervalSeconds": "quota.maxRecurrence",
+}
+"""Words of the domain's refusals -> Azure's."""
+PLANNING = frozenset({"startTime", "recurrence"})
+"""Members whose change by a PATCH plans the job anew."""
+
+
+def put(ctx: Context) -> Answer:
+    """Creates or replaces a job. One that is equal to the stored one leaves its plan and counters alone."""
+    named = _named(ctx)
+    collection = ctx.collection()
+    for _ in range(TRIES):
+        there = ctx.find_job(collection)
+        if there is not None:
+            return _change(ctx, collection, there.job_id, Operation.REPLACE, lambda _: named, lambda _: True)
+        wanted = job_fields.read(named, ctx.parameters["job"], collection, ctx.guard, ctx.now)
+        with _in_azures_words(collection):
+            try:
+                made = creation.create_job(ctx.world, ctx.tenant, wanted.draft, by=ctx.by(Operation.CREATE))
+            except Conflict as refused:
+                if refused.code == "NAME_TAKEN":
+                    continue
+                raise
+        return _answer(ctx, collection, made, 201)
+    raise Unavailable("too many concurrent changes to this job; try again")
+
+
+def patch(ctx: Context) -> Answer:
+    """Changes the members that are sent; objects merge. A job is planned anew if its times are among them."""
+    named = _named(ctx)
+    collection = ctx.collection()
+    there = ctx.job(collection)
+
+    def merge(planned: Planned) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = merged(planned.job.attributes["properties"], named)
+        return found
+
+    def plans(planned: Planned) -> bool:
+        old, new = planned.job.attributes["properties"], merge(planned)
+        return any(old.get(name) != new.get(name) for name in PLANNING)
+
+    return _change(ctx, collection, there.job.id, Operation.PATCH, merge, plans)
+
+
+def _named(ctx: Context) -> dict[str, Any]:
+    """Returns the properties of the body under their own names."""
+    body = JOB_BODY.named(ctx.body())
+    if not isinstance(body.get("properties"), Mapping):
+        raise InvalidRequest("properties", "is required, and must be an object")
+    return JOB.named(body["properties"], "properties")
+
+
+def _change(
+    ctx: Context,
+    collection: Collection,
+    job_id: str,
+    operation: Operation,
+    asked: Callable[[Planned], Mapping[str, Any]],
+    plans: Callable[[Planned], bool],
+) -> Answer:
+    """Changes a job. asked: makes its new properties. plans: says whether it is planned anew unless it stays equal."""
+
+    def edit(planned: Planned, _: Mapping[str, Payload]) -> JobDraft:
+        job = planned.job
+        if is_final(job, planned.schedules):
+            raise Conflict(f"the job is {bodies.state_of(planned)}, which is final: it can only be read or deleted")
+        wanted = job_fields.read(asked(planned), job.attributes["name"], collection, ctx.guard, ctx.now, job)
+        equal = wanted.properties == job.attributes["properties"]
+        if equal or not plans(planned):
+            return replace(wanted.draft, schedules=None, active=job.active if equal else wanted.draft.active)
+        (schedule,) = wanted.draft.schedules or ()
+        return replace(wanted.draft, schedules=(replace(schedule, anew=True),))
+
+    with _in_azures_words(collection):
+        changed = change.change_job(ctx.world, ctx.tenant, job_id, edit, None, ctx.by(operation))
+    return _answer(ctx, collection, changed)
+
+
+@contextmanager
+def _in_azures_words(collection: Collection) -> Iterator[None]:
+    """Names collection and members in refusals as Azure does."""
+    try:
+        yield
+    except InvalidRequest as refused:
+        field = (refused.field or "").removeprefix(f"{_TIMES}.")
+        if field in {"count", "endTime"}:
+            field = f"recurrence.{field}"
+        raise InvalidRequest(f"properties.{field}" if field else None, refused.reason, code=refused.code) from refused
+    except QuotaExceeded as refused:
+        reason = refused.reason.replace(collection.name, collection.attributes["name"])
+        for own, theirs in _WORDS.items():
+            reason = reason.replace(own, theirs)
+        raise QuotaExceeded(reason) from refused
+
+
+def read(ctx: Context) -> Answer:
+    collection = ctx.collection()
+    return _answer(ctx, collection, ctx.job(collection))
+
+
+def _answer(ctx: Context, collection: Collection, planned: Planned, status: int = 200) -> Answer:
+    return Answer(status, _body(ctx, collection, planned, in_list=False))
+
+
+def _body(ctx: Context, collection: Collection, planned: Planned, *, in_list: bool) -> dict[str, Any]:
+    durations = bodies.Client.of(ctx.request.headers.get("user-agent", "")).durations(in_list=in_list)
+    return bodies.job_body(collection, planned, progress.standing(ctx.world, planned), ctx.now, durations)
+
+
+def list_all(ctx: Context) -> Answer:
+    """Lists the jobs of a collection by name."""
+    wanted = lists.filter_of(ctx, {"state": STATES})
+    lists.bounds(ctx)
+    collection = ctx.collection()
+    found = _jobs(ctx, collection)
+    if wanted is not None:
+        found = (each for each in found if bodies.state_of(each) == wanted[1])
+    page = lists.page(ctx, found)
+    return Answer(200, {**page, "value": [_body(ctx, collection, each, in_list=True) for each in page["value"]]})
+
+
+def _jobs(ctx: Context, collection: Collection) -> Iterator[Planned]:
+    rows = views.by_name(ctx.world.table, ctx.tenant, collection.name, None, lists.PAGE)
+    ids = [row.job_id for row in rows]
+    for n in range(0, len(ids), lists.PAGE):
+        for job, schedules in views.jobs_with_schedules(ctx.world.table, ctx.tenant, ids[n : n + lists.PAGE]):
+            yield Planned(job, tuple(schedules))
+
+
+def delete(ctx: Context) -> Answer:
+    deletion.delete_job(ctx.world, ctx.tenant, ctx.job(ctx.collection()).job.id, None)
+    return Answer(200)
+
+
+def run(ctx: Context) -> Answer:
+    """Starts the job now, also one that is disabled. A repetition of the request starts nothing."""
+    collection = ctx.collection()
+    planned = ctx.job(collection)
+    if collection.state is not CollectionState.ENABLED:
+        raise Conflict("the job collection is disabled: enable it first")
+    if not planned.schedules:
+        raise NotFound(f"the job {ctx.parameters['job']} does not exist")
+    job = planned.job
+    manual.run_now(ctx.world, ctx.tenant, job.id, planned.schedules[0].id, ctx.once(job))
+    return Answer(200)

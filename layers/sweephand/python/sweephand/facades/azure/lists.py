@@ -1,0 +1,68 @@
+"""Pages and filters of lists: `$top`, `$skip`, `$filter`, `nextLink`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any
+from urllib.parse import quote
+
+from sweephand.errors import InvalidRequest
+from sweephand.facades.azure.context import Context
+from sweephand.facades.http import Answer
+
+PAGE = MOST = 100
+_FILTER = re.compile(r"\s*(\w+)\s+eq\s+(?:'(\w+)'|(\w+))\s*", re.ASCII | re.IGNORECASE)
+
+
+def filter_of(ctx: Context, fields: dict[str, tuple[str, ...]]) -> tuple[str, str] | None:
+    """Returns field and value of `$filter`, None without one. fields: the values that each may have."""
+    given = ctx.request.query.get("$filter")
+    if given is None:
+        return None
+    found = _FILTER.fullmatch(given)
+    name = found[1].lower() if found else ""
+    value = (found[2] or found[3]).lower() if found else ""
+    wanted = next((each for each in fields.get(name, ()) if each.lower() == value), None)
+    if wanted is None:
+        forms = " or ".join(f"{field} eq '{'|'.join(values)}'" for field, values in fields.items())
+        raise InvalidRequest("$filter", f"must be {forms}")
+    return name, wanted
+
+
+def bounds(ctx: Context) -> tuple[int | None, int]:
+    """Returns `$top`, None without it, and `$skip`."""
+    top = _number(ctx, "$top", 1, MOST)
+    return top, _number(ctx, "$skip", 0, 2**31 - 1) or 0
+
+
+def _number(ctx: Context, name: str, lowest: int, highest: int) -> int | None:
+    given = ctx.request.query.get(name)
+    if given is None:
+        return None
+    if not re.fullmatch("[0-9]{1,10}", given, re.ASCII) or not lowest <= int(given) <= highest:
+        raise InvalidRequest(name, f"must be a whole number from {lowest} to {highest:,}")
+    return int(given)
+
+
+def page(ctx: Context, items: Iterable[Any]) -> dict[str, Any]:
+    """Returns one page of a list: with `$top` only so many; else 100, and a link to the next page if there is more."""
+    top, skip = bounds(ctx)
+    size = PAGE if top is None else top
+    found = list(islice(items, skip, skip + size + (top is None)))
+    more = len(found) > size
+    return {"value": found[:size], "nextLink": _next_link(ctx, skip + size) if more else None}
+
+
+def answer(ctx: Context, items: Iterable[Any]) -> Answer:
+    return Answer(200, page(ctx, items))
+
+
+def _next_link(ctx: Context, skip: int) -> str:
+    """Returns the address of the next page with every parameter: clients add none."""
+    base = ctx.world.settings.public_base_url or ctx.request.base_url
+    query = {**ctx.request.query, "$skip": str(skip)}
+    path = "/".join(quote(part, safe="") for part in ctx.request.path)
+    asked = "&".join(f"{quote(name, safe='$')}={quote(value, safe='')}" for name, value in query.items())
+    return f"{base}/{path}?{asked}"

@@ -1,0 +1,195 @@
+"""The members of Azure Scheduler's resources: one table an object.
+
+Source: the REST reference and the models of Microsoft's clients.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sweephand.facades.azure.shapes import Reader as Reader  # noqa: PLC0414 - of the tables
+from sweephand.facades.azure.shapes import (
+    Secret,
+    Shape,
+    anything,
+    choice,
+    duration,
+    instant,
+    string,
+    strings,
+    whole,
+)
+from sweephand.schedules.notations.recurrence_fields import LONGEST
+
+LONGEST_RETRY_S, LEAST_RETRY_S = 548 * 86_400, 15
+MOST_RETRIES = 20
+LONGEST_SECRET = 4_096
+MOST_COUNT = 2**31 - 1
+FLAG: Reader = anything
+"""The domain refuses what is neither true nor false."""
+
+RETRY_POLICY = Shape(
+    {
+        "retryType": choice("None", "Fixed"),
+        "retryInterval": duration(LEAST_RETRY_S, LONGEST_RETRY_S),
+        "retryCount": whole(0, MOST_RETRIES),
+    }
+)
+HTTP_AUTHENTICATION = Shape(
+    {
+        "type": choice("Basic", "ClientCertificate", "ActiveDirectoryOAuth"),
+        "username": string(256),
+        "pfx": Secret(65_536),
+        "password": Secret(LONGEST_SECRET),
+        "tenant": string(100, 1),
+        "audience": string(2_048, 1),
+        "clientId": string(1_024, 1),
+        "secret": Secret(LONGEST_SECRET),
+    },
+    ("type",),
+)
+REQUEST = Shape(
+    {
+        "authentication": HTTP_AUTHENTICATION,
+        "uri": string(2_048, 1),
+        "method": string(10, 1),
+        "body": string(8_192),
+        "headers": strings,
+    },
+    ("uri", "method"),
+)
+QUEUE_MESSAGE = Shape(
+    {
+        "storageAccount": string(63, 1),
+        "queueName": string(260, 1),
+        "sasToken": Secret(LONGEST_SECRET),
+        "message": string(65_536),
+    },
+    ("storageAccount", "queueName", "message"),
+)
+SHARED_ACCESS_KEY = Shape(
+    {
+        "type": choice("SharedAccessKey", NotSpecified="SharedAccessKey"),
+        "sasKeyName": string(256, 1),
+        "sasKey": Secret(1_024),
+    },
+    ("sasKeyName",),
+)
+BROKERED_PROPERTIES = Shape(
+    {
+        "contentType": string(256, 1),
+        "correlationId": string(256, 1),
+        "forcePersistence": FLAG,
+        "label": string(256, 1),
+        "messageId": string(128, 1),
+        "partitionKey": string(128, 1),
+        "replyTo": string(256, 1),
+        "replyToSessionId": string(128, 1),
+        "scheduledEnqueueTimeUtc": instant,
+        "sessionId": string(128, 1),
+        "timeToLive": duration(1, MOST_COUNT),
+        "to": string(256, 1),
+        "viaPartitionKey": string(128, 1),
+    }
+)
+
+
+def _service_bus(entity: str) -> Shape:
+    return Shape(
+        {
+            "authentication": SHARED_ACCESS_KEY,
+            "brokeredMessageProperties": BROKERED_PROPERTIES,
+            "customMessageProperties": strings,
+            "message": string(65_536),
+            "namespace": string(63, 1),
+            "transportType": choice("NotSpecified", "NetMessaging", "AMQP"),
+            entity: string(260, 1),
+        },
+        ("namespace", entity, "authentication", "message"),
+    )
+
+
+TARGETS = {
+    "Http": "request",
+    "Https": "request",
+    "StorageQueue": "queueMessage",
+    "ServiceBusQueue": "serviceBusQueueMessage",
+    "ServiceBusTopic": "serviceBusTopicMessage",
+}
+"""The type of an action -> the member that describes its target."""
+ERROR_ACTION = Shape(
+    {
+        "type": choice(*TARGETS),
+        "request": REQUEST,
+        "queueMessage": QUEUE_MESSAGE,
+        "serviceBusQueueMessage": _service_bus("queueName"),
+        "serviceBusTopicMessage": _service_bus("topicPath"),
+        "retryPolicy": RETRY_POLICY,
+    },
+    ("type",),
+)
+ACTION = Shape({**ERROR_ACTION.members, "errorAction": ERROR_ACTION}, ("type",))
+MONTHLY_OCCURRENCE = Shape({"day": anything, "occurrence": anything})
+
+
+def _occurrences(value: Any, path: str) -> Any:
+    """Reads days of a month, which clients name in two ways. The domain checks them."""
+    if not isinstance(value, list):
+        return value
+    return [MONTHLY_OCCURRENCE(MONTHLY_OCCURRENCE.named(each, path), path) for each in value]
+
+
+RECURRENCE = Shape(
+    {
+        "frequency": choice(*(unit.capitalize() for unit in LONGEST)),
+        "interval": anything,
+        "count": whole(1, MOST_COUNT),
+        "endTime": instant,
+        "schedule": Shape(
+            {
+                **dict.fromkeys(("weekDays", "hours", "minutes", "monthDays"), anything),
+                "monthlyOccurrences": _occurrences,
+            }
+        ),
+    },
+    ("frequency",),
+)
+JOB = Shape(
+    {
+        "startTime": instant,
+        "action": ACTION,
+        "recurrence": RECURRENCE,
+        "state": choice("Enabled", "Disabled"),
+    },
+    ("action",),
+)
+JOB_BODY = Shape({"properties": JOB}, ("properties",))
+
+COLLECTION = Shape(
+    {
+        "location": string(128, 1),
+        "tags": strings,
+        "properties": Shape(
+            {
+                "sku": Shape(
+                    {"name": choice("Free", "Standard", "P10Premium", "P20Premium", Premium="P10Premium")}, ("name",)
+                ),
+                "state": choice("Enabled", "Disabled", "Suspended"),
+                "quota": Shape(
+                    {
+                        "maxJobCount": whole(1, 1_000),
+                        "maxJobOccurrence": whole(1, MOST_COUNT),
+                        "maxRecurrence": Shape(
+                            {
+                                "frequency": choice("Minute", "Hour", "Day", "Week", "Month"),
+                                "interval": whole(1, 1_000),
+                            },
+                            ("frequency",),
+                        ),
+                    }
+                ),
+            }
+        ),
+    },
+    ("location",),
+)

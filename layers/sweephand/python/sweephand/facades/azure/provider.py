@@ -1,0 +1,30 @@
+"""The resource provider, which clients register before they use it: here it always is."""
+
+from __future__ import annotations
+
+from sweephand.facades.azure.collection_fields import TYPE
+from sweephand.facades.azure.context import VERSIONS, Context
+from sweephand.facades.http import Answer
+
+NAMESPACE = "Microsoft.Scheduler"
+OPERATIONS = ("read", "write", "delete")
+
+
+def read(ctx: Context) -> Answer:
+    """Describes the provider in a subscription."""
+    kinds = ("jobCollections", "jobCollections/jobs")
+    return Answer(
+        200,
+        {
+            "id": f"/subscriptions/{ctx.parameters['subscription']}/providers/{NAMESPACE}",
+            "namespace": NAMESPACE,
+            "registrationState": "Registered",
+            "resourceTypes": [{"resourceType": kind, "locations": [], "apiVersions": list(VERSIONS)} for kind in kinds],
+        },
+    )
+
+
+def operations(_: Context) -> Answer:
+    """Lists what can be done with each kind of resource."""
+    found = [f"{kind}/{operation}" for kind in (TYPE, f"{TYPE}/jobs") for operation in OPERATIONS]
+    return Answer(200, {"value": [{"name": name} for name in found]})

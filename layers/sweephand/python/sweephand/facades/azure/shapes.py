@@ -1,0 +1,151 @@
+"""Azure's JSON: members in any case, null as absent, unknown members ignored; each object is one table of readers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sweephand.domain.instants import text
+from sweephand.domain.members import fields
+from sweephand.domain.members.fields import below
+from sweephand.errors import InvalidRequest
+from sweephand.schedules.notations.recurrence import as_rfc_3339
+from sweephand.schedules.text.duration import read as read_duration
+from sweephand.schedules.text.instants import parse_instant
+
+Reader = Callable[[Any, str], Any]
+"""Returns a value as it is stored. Takes the value that a caller gave, and its path. Raises InvalidRequest."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """An object. members: the reader of each. required: members that must be there."""
+
+    members: Mapping[str, Reader]
+    required: tuple[str, ...] = ()
+
+    def __call__(self, value: Any, path: str) -> dict[str, Any]:
+        """Returns the members that are set. value: as `named` returns it."""
+        given = _object(value, path)
+        for name in self.required:
+            if given.get(name) is None:
+                raise InvalidRequest(below(path, name), "is required")
+        return {
+            name: read(given[name], below(path, name))
+            for name, read in self.members.items()
+            if given.get(name) is not None
+        }
+
+    def named(self, value: Any, path: str = "") -> dict[str, Any]:
+        """Returns the known members under their own names; nulls stay. Refuses doubles with different values."""
+        names = {name.lower(): name for name in self.members}
+        found: dict[str, Any] = {}
+        for name, each in _object(value, path).items():
+            own = names.get(name.lower())
+            if own is None:
+                continue
+            read = self.members[own]
+            if isinstance(read, Shape) and isinstance(each, Mapping):
+                each = read.named(each, below(path, own))  # noqa: PLW2901 - the same member
+            if found.setdefault(own, each) != each:
+                raise InvalidRequest(below(path, own), "is given twice with different values")
+        return found
+
+    def public(self, value: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns what was read without its secrets."""
+        return {
+            name: read.public(value[name]) if isinstance(read, Shape) else value[name]
+            for name, read in self.members.items()
+            if name in value and not isinstance(read, Secret)
+        }
+
+
+@dataclass(frozen=True)
+class Secret:
+    """A string that no answer shows."""
+
+    longest: int
+
+    def __call__(self, value: Any, path: str) -> str:
+        return fields.text(value, path, 1, self.longest)
+
+
+def merged(stored: Any, patch: Any) -> Any:
+    """Returns a deep merge: objects merge, arrays and other values replace, null deletes."""
+    if not isinstance(patch, Mapping):
+        return patch
+    result = dict(stored) if isinstance(stored, Mapping) else {}
+    for name, each in patch.items():
+        if each is None:
+            result.pop(name, None)
+        else:
+            result[name] = merged(result.get(name), each)
+    return result
+
+
+def _object(value: Any, path: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidRequest(path or None, f"must be an object, not {fields.shown(value)}")
+    return value
+
+
+# Readers
+
+
+def string(longest: int, shortest: int = 0) -> Reader:
+    return lambda value, path: fields.text(value, path, shortest, longest)
+
+
+def whole(lowest: int, highest: int) -> Reader:
+    return lambda value, path: fields.whole(value, path, lowest, highest)
+
+
+def choice(*names: str, **others: str) -> Reader:
+    """Reads one of several words in any case. others: further words, each with the one that it means."""
+    known = {name.lower(): name for name in names} | {name.lower(): meant for name, meant in others.items()}
+
+    def read(value: Any, path: str) -> str:
+        found = known.get(value.lower()) if isinstance(value, str) else None
+        if found is None:
+            raise InvalidRequest(path, f"must be one of {', '.join(names)}, not {fields.shown(value)}")
+        return found
+
+    return read
+
+
+def anything(value: Any, _: str) -> Any:
+    """Reads a value that the domain checks."""
+    return value
+
+
+def strings(value: Any, path: str) -> dict[str, str]:
+    """Reads a map of strings; its names are the caller's."""
+    return {name: fields.text(each, below(path, name), 0, 16_384) for name, each in _object(value, path).items()}
+
+
+def instant(value: Any, path: str) -> str:
+    """Reads a date or date-time of ISO 8601; without an offset it is UTC, a date is its midnight."""
+    return text(parse_instant(as_rfc_3339(value), path))
+
+
+def duration(lowest: int, highest: int) -> Reader:
+    """Reads a duration within bounds in seconds: `PT1M` or `00:01:00`, stored as `PT60S`."""
+
+    def read(value: Any, path: str) -> str:
+        found = read_duration(value, path)
+        if found.months or not lowest <= found.seconds <= highest:
+            raise InvalidRequest(path, f"must be within {lowest:,} to {highest:,} seconds")
+        return f"PT{found.seconds}S"
+
+    return read
+
+
+def seconds_of(stored: str) -> int:
+    """Returns the seconds of a stored duration."""
+    return int(stored.removeprefix("PT").removesuffix("S"))
+
+
+def as_instant(stored: str) -> datetime:
+    return datetime.fromisoformat(stored)

@@ -1,0 +1,91 @@
+"""Azure's jobs and collections in the native API: how they are shown, and which changes are refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.contract.azure.api import COLLECTION, COLLECTIONS, EVERY_HOUR, JOB
+from tests.contract.native.api import JOB as NATIVE_JOB
+
+
+@pytest.fixture
+def made(api):
+    api.job(recurrence=EVERY_HOUR, startTime=api.at(3600))
+    (job,) = api.native.get("/v1/jobs").json["items"]
+    return api.native.get(f"/v1/jobs/{job['id']}").json
+
+
+def test_the_native_api_lists_collections_and_jobs_with_their_facade(api, made):
+    (_, collection) = sorted(
+        api.native.get("/v1/collections").json["items"], key=lambda each: each["facade"] == "azure"
+    )
+
+    assert (made["facade"], made["collection"]) == ("azure", collection["name"])
+    assert collection["facade"] == "azure"
+    assert collection["attributes"]["name"] == "Nightly"
+    assert collection["jobCount"] == 1
+    assert collection["retention"] == {"runDays": 60, "endedJobDays": 60}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("PATCH", "", {"description": "new"}),
+        ("PATCH", "", {"action": {"type": "http", "url": "https://other.example/"}}),
+        ("POST", "/pause", {}),
+        ("POST", "/schedules", {"every": "1 hour"}),
+        ("PATCH", "/schedules/{schedule}", {"every": "1 hour"}),
+        ("POST", "/schedules/{schedule}/deactivate", None),
+        ("DELETE", "/schedules/{schedule}", None),
+    ],
+)
+def test_a_native_change_that_azure_s_api_could_not_show_is_refused(api, made, method, path, body):
+    (schedule,) = api.native.get(f"/v1/jobs/{made['id']}/schedules").json["items"]
+    before = api.get(JOB).json
+
+    reply = api.native(method, f"/v1/jobs/{made['id']}{path.format(schedule=schedule['id'])}", body)
+
+    assert (reply.status, reply.code) == (409, "FACADE_LIMIT")
+    assert api.get(JOB).json == before
+
+
+def test_switching_running_and_deleting_are_shown(api, made):
+    where = f"/v1/jobs/{made['id']}"
+
+    assert api.native("POST", f"{where}/deactivate").status == 200
+    assert api.properties()["state"] == "Disabled"
+    assert api.native("POST", f"{where}/activate").status == 200
+    assert api.properties()["state"] == "Enabled"
+    assert api.native("DELETE", where).status == 204
+    assert api.get(JOB).status == 404
+
+
+def test_a_collection_takes_redirects_and_no_other_quota(api, made):
+    where = f"/v1/collections/{made['collection']}"
+
+    assert api.native("PATCH", where, {"events": "all"}).status == 200
+    assert api.native("POST", f"{where}/disable").status == 200
+    assert api.get(COLLECTION).json["properties"]["state"] == "Disabled"
+    for change in ({"quota": {"maxJobs": 1}}, {"defaults": {"timezone": "Europe/Berlin"}}):
+        reply = api.native("PATCH", where, change)
+        assert (reply.status, reply.code) == (409, "FACADE_LIMIT")
+
+
+def test_a_collection_takes_no_job_of_another_facade(api, made):
+    created = api.native("POST", "/v1/jobs", {**NATIVE_JOB, "collection": made["collection"]})
+    own = api.native.create()
+    moved = api.native("PATCH", f"/v1/jobs/{own['id']}", {"collection": made["collection"]})
+
+    assert (created.status, created.code) == (409, "FACADE_LIMIT")
+    assert (moved.status, moved.code) == (409, "FACADE_LIMIT")
+
+
+def test_an_empty_collection_deleted_natively_frees_its_name(api):
+    api.collection()
+    (name,) = [each["name"] for each in api.native.get("/v1/collections").json["items"] if each["facade"] == "azure"]
+
+    assert api.native("DELETE", f"/v1/collections/{name}").status == 204
+
+    assert api.get(COLLECTION).status == 404
+    assert api.get(COLLECTIONS).json["value"] == []
+    assert api.collection()["name"] == "Nightly"

@@ -1,0 +1,269 @@
+"""Jobs: create, read, list, replace, patch, delete, states."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.contract.azure.api import COLLECTION, EVERY_HOUR, HTTP, JOB, job
+
+FIXED = {"retryType": "fixed", "retryInterval": "00:01:00", "retryCount": 2}
+
+
+def test_a_job_is_shown_with_its_names_states_and_defaults(api):
+    api.collection()
+    start = api.at(3600)
+
+    reply = api("PUT", JOB, job(startTime=start, recurrence={"frequency": "hour"}, action={**HTTP, "type": "http"}))
+
+    assert reply.status == 201
+    assert reply.json == {
+        "id": JOB,
+        "type": "Microsoft.Scheduler/jobCollections/jobs",
+        "name": "Nightly/Report",
+        "properties": {
+            "startTime": start,
+            "action": HTTP,
+            "recurrence": {"frequency": "Hour", "interval": 1},
+            "state": "Enabled",
+            "status": {"executionCount": 0, "failureCount": 0, "faultedCount": 0, "nextExecutionTime": start},
+        },
+    }
+    assert api.get(JOB.lower()).json == reply.json
+
+
+def test_names_of_jobs_have_no_case(api):
+    api.job(startTime=api.at(3600))
+
+    reply = api("PUT", JOB.lower(), job(startTime=api.at(7200)))
+
+    assert (reply.status, reply.json["name"]) == (200, "Nightly/Report")
+    assert [each["name"] for each in api.get(f"{COLLECTION}/jobs").json["value"]] == ["Nightly/Report"]
+
+
+@pytest.mark.parametrize("given", ["PT1M", "00:01:00", "pt1m".upper()])
+def test_durations_are_read_in_both_forms(api, given):
+    policy = {"retryType": "Fixed", "retryInterval": given}
+
+    assert api.job(action={**HTTP, "retryPolicy": policy})["action"]["retryPolicy"] == {
+        "retryType": "Fixed",
+        "retryInterval": "PT1M",
+        "retryCount": 4,
+    }
+
+
+@pytest.mark.parametrize(
+    ("agent", "single", "listed"),
+    [
+        ("azsdk-python-mgmt-scheduler/7.0.0 Python/3.11", "P1DT2H", "P1DT2H"),
+        ("", "P1DT2H", "P1DT2H"),
+        ("python/3.11 azure-mgmt-scheduler/2.0.0 Azure-SDK-For-Python", "1.02:00:00", "P1DT2H"),
+        ("schedulermanagementclient/1.1.3", "1.02:00:00", "P1DT2H"),
+        ("Microsoft.Azure.Management.Scheduler.SchedulerManagementClient/4.0", "1.02:00:00", "1.02:00:00"),
+    ],
+)
+def test_durations_are_written_as_each_client_reads_them(api, agent, single, listed):
+    api.job(action={**HTTP, "retryPolicy": {"retryType": "Fixed", "retryInterval": "1.02:00:00"}})
+    headers = {"user-agent": agent}
+
+    one = api.get(JOB, headers=headers).json
+    (first,) = api.get(f"{COLLECTION}/jobs", headers=headers).json["value"]
+
+    assert one["properties"]["action"]["retryPolicy"]["retryInterval"] == single
+    assert first["properties"]["action"]["retryPolicy"]["retryInterval"] == listed
+
+
+def test_monthly_occurrences_are_shown_under_both_keys_and_can_be_sent_back(api):
+    schedule = {"monthlyOccurrences": [{"day": "Friday", "Occurrence": -1}], "hours": [5], "minutes": [0]}
+    api.job(recurrence={"frequency": "Month", "schedule": schedule}, startTime=api.at(60))
+    shown = api.get(JOB).json
+
+    (occurrence,) = shown["properties"]["recurrence"]["schedule"]["monthlyOccurrences"]
+    assert occurrence == {"day": "Friday", "occurrence": -1, "Occurrence": -1}
+    assert api("PUT", JOB, shown).json == shown
+
+
+def test_an_equal_put_leaves_plan_and_counters_alone(api):
+    api.job(recurrence=EVERY_HOUR)
+    api.stage.run(30)
+    before = api.properties()
+    assert before["status"]["executionCount"] == 1
+
+    reply = api("PUT", JOB, job(recurrence=EVERY_HOUR))
+
+    assert reply.status == 200
+    api.stage.run(30)
+    assert api.properties() == before
+
+
+def test_another_put_plans_as_if_the_job_were_created_now(api):
+    api.job(recurrence=EVERY_HOUR)
+    api.stage.run(600)
+
+    api("PUT", JOB, job(recurrence={"frequency": "Day"}))
+    api.stage.run(60)
+
+    status = api.properties()["status"]
+    assert status["executionCount"] == 2
+    assert status["nextExecutionTime"] == api.at(86_400 - 60 + 1)[:-3] + status["nextExecutionTime"][-3:]
+
+
+def test_a_count_begins_anew_with_the_put_that_replaced_the_recurrence(api):
+    minutely = {"frequency": "Minute", "count": 2}
+    api.job(recurrence={"frequency": "Minute"}, startTime=api.at(60))
+    api.stage.run(200)
+    before = api.properties()["status"]["executionCount"]
+
+    api("PUT", JOB, job(recurrence=minutely, startTime=api.at(120)))
+    api.stage.run(600)
+
+    assert api.properties()["status"]["executionCount"] == before + 2
+    assert api.properties()["state"] == "Completed"
+
+
+def test_a_patch_merges_objects_replaces_lists_and_null_deletes(api):
+    headers = {"X-One": "1", "X-Two": "2"}
+    request = {**HTTP["request"], "headers": headers, "body": "text"}
+    schedule = {"hours": [1, 2], "minutes": [0]}
+    api.job(
+        startTime=api.at(3600),
+        action={**HTTP, "request": request, "retryPolicy": FIXED},
+        recurrence={"frequency": "Day", "schedule": schedule, "count": 9},
+    )
+
+    change = {
+        "action": {"retryPolicy": None, "REQUEST": {"headers": {"X-Two": None, "X-Three": "3"}}},
+        "recurrence": {"schedule": {"hours": [5]}},
+    }
+    shown = api("PATCH", JOB, {"properties": change}).json["properties"]
+
+    assert shown["action"] == {"type": "Http", "request": {**request, "headers": {"X-One": "1", "X-Three": "3"}}}
+    assert shown["recurrence"] == {
+        "frequency": "Day",
+        "interval": 1,
+        "count": 9,
+        "schedule": {"hours": [5], "minutes": [0]},
+    }
+    assert api.properties() == shown
+
+
+def test_a_patch_of_the_action_leaves_the_plan(api):
+    before = api.job(recurrence=EVERY_HOUR, startTime=api.at(1800))
+
+    shown = api("PATCH", JOB, {"properties": {"action": {"request": {"method": "put"}}}}).json["properties"]
+
+    assert shown["status"] == before["status"]
+    api.stage.run(1801)
+    (received,) = api.stage.endpoint.received
+    assert received.params["method"] == "PUT"
+
+
+def test_disabled_and_enabled_again(api):
+    api.job(recurrence=EVERY_HOUR, startTime=api.at(3600))
+
+    off = api("PATCH", JOB, {"properties": {"state": "disabled"}}).json["properties"]
+    api.stage.run(5400)
+    assert (off["state"], api.stage.endpoint.received) == ("Disabled", [])
+    assert "nextExecutionTime" not in off["status"]
+    on = api("PATCH", JOB, {"properties": {"state": "Enabled"}}).json["properties"]
+
+    assert on["status"]["nextExecutionTime"] == api.at(1800)
+    api.stage.run(1860)
+    assert len(api.stage.endpoint.received) == 1
+
+
+def test_a_one_time_job_that_was_disabled_runs_at_once_when_enabled(api):
+    api.job(startTime=api.at(600), state="Disabled")
+    api.stage.run(1200)
+    assert api.stage.endpoint.received == []
+
+    api("PATCH", JOB, {"properties": {"state": "Enabled"}})
+    api.stage.run(60)
+
+    assert len(api.stage.endpoint.received) == 1
+    assert api.properties()["state"] == "Completed"
+
+
+def test_a_recurrence_without_an_instant_left_is_completed_without_a_run(api):
+    api.collection()
+    past = {"frequency": "Day", "endTime": "2020-01-01"}
+
+    reply = api("PUT", JOB, job(startTime="2019-01-01T00:00Z", recurrence=past))
+
+    assert (reply.status, reply.json["properties"]["state"]) == (201, "Completed")
+    api.stage.run(60)
+    assert api.stage.endpoint.received == []
+
+
+@pytest.mark.parametrize("answer", ["Completed", "Faulted"])
+def test_a_final_state_allows_nothing_but_reading_and_deleting(api, answer):
+    from tests.support.endpoint import WRONG  # noqa: PLC0415 - one case
+
+    if answer == "Faulted":
+        api.stage.endpoint.answer = WRONG
+    api.job(action={**HTTP, "retryPolicy": {"retryType": "none"}})
+    api.stage.run(10)
+    assert api.properties()["state"] == answer
+
+    assert api("PUT", JOB, job(startTime=api.at(60))).status == 409
+    assert api("PATCH", JOB, {"properties": {"state": "Disabled"}}).status == 409
+    assert api("POST", f"{JOB}/run").status == 409
+    assert api("DELETE", JOB).status == 200
+    assert api.get(JOB).status == 404
+
+
+def test_final_jobs_are_deleted_after_60_days(api):
+    api.job()
+    api.stage.run(10)
+    assert api.properties()["state"] == "Completed"
+
+    api.stage.pass_time(59 * 86_400)
+    assert api.get(JOB).status == 200
+    api.stage.pass_time(2 * 86_400)
+    api.stage.run(120)
+
+    assert api.get(JOB).status == 404
+
+
+def test_lists_are_filtered_by_state_and_paged(api):
+    for n in range(4):
+        api.job(f"{COLLECTION}/jobs/job-{n}", startTime=api.at(3600), state="Disabled" if n % 2 else "Enabled")
+
+    def names(**query):
+        reply = api.get(f"{COLLECTION}/jobs", query=query)
+        return [each["name"][-1] for each in reply.json["value"]], reply.json["nextLink"]
+
+    assert names() == (["0", "1", "2", "3"], None)
+    assert names(**{"$filter": "state eq 'Disabled'"})[0] == ["1", "3"]
+    assert names(**{"$filter": "STATE  eq disabled"})[0] == ["1", "3"]
+    assert names(**{"$top": 2}) == (["0", "1"], None)
+    assert names(**{"$top": 1, "$skip": 1, "$filter": "state eq 'Enabled'"})[0] == ["2"]
+
+
+def test_a_long_list_links_to_its_next_page_with_every_parameter(api):
+    api.collection(sku={"name": "P20Premium"})
+    for n in range(101):
+        api.job(f"{COLLECTION}/jobs/job-{n:03}", startTime=api.at(3600))
+
+    first = api.get(f"{COLLECTION}/jobs", query={"$filter": "state eq 'Enabled'"}).json
+    address, _, query = first["nextLink"].partition("?")
+
+    assert len(first["value"]) == 100
+    assert address.endswith(f"{COLLECTION}/jobs")
+    second = api.get(f"{COLLECTION}/jobs", query=query, version=None).json
+    assert [each["name"] for each in second["value"]] == ["Nightly/job-100"]
+    assert second["nextLink"] is None
+
+
+def test_a_job_needs_its_collection(api):
+    assert api("PUT", JOB, job()).status == 404
+    assert api.native.get("/v1/jobs").json["items"] == []
+    assert [each["name"] for each in api.native.get("/v1/collections").json["items"]] == ["default"]
+
+
+def test_deleted_jobs_are_gone_and_start_nothing(api):
+    api.job(startTime=api.at(60), recurrence={"frequency": "Minute"})
+
+    assert api("DELETE", JOB).status == 200
+    assert api("DELETE", JOB).status == 404
+    api.stage.run(300)
+    assert api.stage.endpoint.received == []
