@@ -83,7 +83,7 @@ class AzureApi(Api):
     def no_such_path(self, _request: Request) -> str:
         return "no such resource"
 
-    def no_such_method(self, _request_id: str) -> Answer:
+    def no_such_method(self, _request: Request, _taken: str) -> Answer:
         return refusal(405, "MethodNotAllowed", "the resource has no such operation")
 
     def unexpected(self, _request_id: str) -> Answer:
