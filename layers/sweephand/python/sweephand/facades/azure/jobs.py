@@ -112,10 +112,12 @@ def _in_azures_words(collection: Collection) -> Iterator[None]:
     try:
         yield
     except InvalidRequest as refused:
+        if (refused.field or "properties").startswith("properties"):
+            raise
         field = (refused.field or "").removeprefix(f"{_TIMES}.")
         if field in {"count", "endTime"}:
             field = f"recurrence.{field}"
-        raise InvalidRequest(f"properties.{field}" if field else None, refused.reason, code=refused.code) from refused
+        raise InvalidRequest(f"properties.{field}", refused.reason, code=refused.code) from refused
     except QuotaExceeded as refused:
         reason = refused.reason.replace(collection.name, collection.attributes["name"])
         for own, theirs in _WORDS.items():

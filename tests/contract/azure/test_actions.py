@@ -1,0 +1,218 @@
+"""Actions: each type as it is sent, shown and stored; secrets; limits."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.contract.azure.api import COLLECTION, HTTP, JOB, job
+
+REQUEST = HTTP["request"]
+QUEUE = {"storageAccount": "MyAccount", "queueName": "orders", "sasToken": "sv=1&sig=canary", "message": "hello"}
+BUS = {
+    "namespace": "mysbnamespace",
+    "queueName": "q1",
+    "transportType": "netMessaging",
+    "authentication": {"type": "sharedAccessKey", "sasKeyName": "QPolicy", "sasKey": "canary"},
+    "message": "Some message",
+    "brokeredMessageProperties": {"sessionId": "s", "timeToLive": "00:01:00", "forcePersistence": True},
+    "customMessageProperties": {"appname": "FromScheduler"},
+}
+TOPIC = {**{name: each for name, each in BUS.items() if name != "queueName"}, "topicPath": "t1"}
+BASIC = {"type": "basic", "username": "joe", "password": "canary"}
+OAUTH = {
+    "type": "activeDirectoryOAuth",
+    "tenant": "contoso.onmicrosoft.com",
+    "audience": "https://api.example/",
+    "clientId": "client",
+    "secret": "canary",
+}
+
+
+def http(**request):
+    return {"type": "http", "request": {**REQUEST, **request}}
+
+
+def refused(api, action, names):
+    api.collection()
+    reply = api("PUT", JOB, job(action=action))
+    assert reply.status == 400, reply.text
+    assert reply.json["error"]["message"].startswith(f"properties.action.{names}"), reply.text
+    assert api.get(f"{COLLECTION}/jobs").json["value"] == []
+
+
+def test_a_storage_queue_is_shown_without_its_token_and_called_with_it(api):
+    shown = api.job(startTime=api.at(60), action={"type": "storageQueue", "queueMessage": QUEUE})
+
+    assert shown["action"] == {
+        "type": "StorageQueue",
+        "queueMessage": {"storageAccount": "MyAccount", "queueName": "orders", "message": "hello"},
+    }
+    api.stage.run(61)
+    (received,) = api.stage.endpoint.received
+    assert received.call.secrets == {"sasToken": "sv=1&sig=canary"}
+    assert received.call.payload == "hello"
+    (record,) = api.history()
+    assert record["message"] == "StorageQueue Action - Post to storage account 'MyAccount' queue 'orders' succeeded."
+
+
+@pytest.mark.parametrize(
+    ("kind", "member", "target", "entity"),
+    [
+        ("ServiceBusQueue", "serviceBusQueueMessage", BUS, "queue 'q1'"),
+        ("ServiceBusTopic", "serviceBusTopicMessage", TOPIC, "topic 't1'"),
+    ],
+)
+def test_a_message_of_service_bus_is_shown_without_its_key(api, kind, member, target, entity):
+    shown = api.job(startTime=api.at(60), action={"type": kind.lower(), member: target})
+
+    properties = {**target["brokeredMessageProperties"], "timeToLive": "PT1M"}
+    proof = {"type": "SharedAccessKey", "sasKeyName": "QPolicy"}
+    wanted = {
+        **target,
+        "transportType": "NetMessaging",
+        "authentication": proof,
+        "brokeredMessageProperties": properties,
+    }
+    assert shown["action"] == {"type": kind, member: wanted}
+    api.stage.run(61)
+    (record,) = api.history()
+    assert record["message"] == f"{kind} Action - ok: {entity} namespace 'mysbnamespace'"
+    (received,) = api.stage.endpoint.received
+    assert received.params["brokeredMessageProperties"]["timeToLiveSeconds"] == 60
+
+
+@pytest.mark.parametrize(("proof", "secret"), [(BASIC, "password"), (OAUTH, "secret")])
+def test_secrets_of_authentication_are_kept_for_the_same_destination_only(api, proof, secret):
+    without = {name: each for name, each in proof.items() if name != secret}
+    api.job(startTime=api.at(3600), action=http(authentication=proof))
+
+    kept = api("PUT", JOB, job(startTime=api.at(60), action=http(authentication=without)))
+    shown = kept.json["properties"]["action"]["request"]["authentication"]
+    elsewhere = api("PUT", JOB, job(action=http(uri="https://evil.example/", authentication=without)))
+
+    assert kept.status == 200
+    assert shown == {
+        **without,
+        "type": {"basic": "Basic", "activeDirectoryOAuth": "ActiveDirectoryOAuth"}[proof["type"]],
+    }
+    assert elsewhere.status == 400
+    assert elsewhere.json["error"]["message"].startswith(f"properties.action.request.authentication.{secret}")
+    api.stage.run(61)
+    (received,) = api.stage.endpoint.received
+    assert received.call.secrets == {f"authentication.{secret}": "canary"}
+
+
+def test_another_user_needs_a_password_and_null_removes_the_authentication(api):
+    api.job(startTime=api.at(3600), action=http(authentication=BASIC))
+    other = {"type": "Basic", "username": "jim"}
+
+    changed = api("PATCH", JOB, {"properties": {"action": {"request": {"authentication": other}}}})
+    removed = api("PATCH", JOB, {"properties": {"action": {"request": {"authentication": None}}}})
+
+    assert changed.status == 400
+    assert "authentication" not in removed.json["properties"]["action"]["request"]
+
+
+def test_secrets_in_addresses_and_headers_are_shown_as_stars_which_keep_them(api):
+    uri, headers = (
+        "https://example.org/run?code=canary-canary-canary-canary",
+        {"Authorization": "Bearer canary", "X-A": "1"},
+    )
+    api.job(startTime=api.at(60), action=http(uri=uri, headers=headers))
+    shown = api.get(JOB).json
+
+    request = shown["properties"]["action"]["request"]
+    assert request["uri"] == "https://example.org/run?code=***"
+    assert request["headers"] == {"Authorization": "***", "X-A": "1"}
+    assert api("PUT", JOB, shown).json == shown
+    api.stage.run(61)
+    (received,) = api.stage.endpoint.received
+    assert "canary-canary-canary-canary" in received.call.secrets.values()
+
+
+@pytest.mark.parametrize("method", ["GET", "delete", "POST"])
+def test_a_body_goes_with_every_method_as_it_is(api, method):
+    api.job(startTime=api.at(60), action=http(method=method, body='{"a":  1}'))
+    api.stage.run(61)
+
+    (received,) = api.stage.endpoint.received
+    assert (received.params["method"], received.call.payload) == (method.upper(), '{"a":  1}')
+    assert not received.call.payload_is_json
+
+
+@pytest.mark.parametrize(
+    ("action", "names"),
+    [
+        ({}, "type"),
+        ({"type": "Smtp"}, "type"),
+        ({"type": "Http"}, "request"),
+        ({"type": "Http", "request": {"method": "GET"}}, "request.uri"),
+        ({"type": "Http", "request": {"uri": "https://example.org/"}}, "request.method"),
+        (http(uri="ftp://example.org/"), "request.uri"),
+        (http(uri="https://example.org/" + "x" * 2_048), "request.uri"),
+        (http(method="TRACE"), "request.method"),
+        (http(body="x" * 8_193), "request.body"),
+        (http(headers={f"X-{n}": "1" for n in range(51)}), "request.headers"),
+        (http(headers={"X-A": "x" * 4_096}), "request.headers"),
+        (http(headers={"Host": "x"}), "request.headers"),
+        ({**http(uri="http://127.0.0.1/"), "type": "Https"}, "request.uri"),
+        (http(authentication={"type": "Digest"}), "request.authentication.type"),
+        (http(authentication={"type": "Basic", "username": "joe"}), "request.authentication.password"),
+        (http(authentication={"type": "Basic", "password": "canary"}), "request.authentication.username"),
+        (http(authentication={**OAUTH, "tenant": "a/b"}), "request.authentication.tenant"),
+        (
+            http(authentication={"type": "ClientCertificate", "pfx": "AAAA", "password": "canary"}),
+            "request.authentication.pfx",
+        ),
+        (http(authentication={"type": "ClientCertificate", "pfx": "AAAA"}), "request.authentication.password"),
+        ({"type": "StorageQueue", "queueMessage": {**QUEUE, "sasToken": None}}, "queueMessage.sasToken"),
+        ({"type": "StorageQueue", "queueMessage": {**QUEUE, "storageAccount": "a.b/?"}}, "queueMessage.storageAccount"),
+        (
+            {"type": "ServiceBusQueue", "serviceBusQueueMessage": {**BUS, "namespace": None}},
+            "serviceBusQueueMessage.namespace",
+        ),
+        ({**HTTP, "retryPolicy": {"retryType": "Fixed", "retryInterval": "PT14S"}}, "retryPolicy.retryInterval"),
+        ({**HTTP, "retryPolicy": {"retryType": "Fixed", "retryInterval": "P549D"}}, "retryPolicy.retryInterval"),
+        ({**HTTP, "retryPolicy": {"retryCount": 21}}, "retryPolicy.retryCount"),
+        ({**HTTP, "retryPolicy": {"retryType": "Often"}}, "retryPolicy.retryType"),
+        ({**HTTP, "errorAction": {"type": "Http"}}, "errorAction.request"),
+    ],
+)
+def test_what_an_action_lacks_or_exceeds_is_refused_by_its_name(api, action, names):
+    refused(api, action, names)
+
+
+@pytest.mark.parametrize(
+    ("properties", "names"),
+    [
+        ({"startTime": "2029-01-01"}, "startTime"),
+        ({"startTime": "tomorrow"}, "startTime"),
+        ({"state": "Completed"}, "state"),
+        ({"recurrence": {}}, "recurrence.frequency"),
+        ({"recurrence": {"frequency": "Second"}}, "recurrence.frequency"),
+        ({"recurrence": {"frequency": "Day", "interval": "2"}}, "recurrence.interval"),
+        ({"recurrence": {"frequency": "Week", "interval": 79}}, "recurrence.interval"),
+        ({"recurrence": {"frequency": "Day", "count": 0}}, "recurrence.count"),
+        ({"recurrence": {"frequency": "Day", "schedule": {"weekDays": ["Monday"]}}}, "recurrence.schedule.weekDays"),
+        ({"recurrence": {"frequency": "Month", "schedule": {"monthDays": [0]}}}, "recurrence.schedule.monthDays"),
+        (
+            {"recurrence": {"frequency": "Day", "endTime": "2027-03-02"}, "startTime": "2027-03-03"},
+            "recurrence.endTime",
+        ),
+    ],
+)
+def test_times_that_break_a_rule_are_refused_by_their_name(api, properties, names):
+    api.collection()
+
+    reply = api("PUT", JOB, job(**properties))
+
+    assert reply.status == 400
+    assert reply.json["error"]["message"].startswith(f"properties.{names}"), reply.text
+    assert api.get(JOB).status == 404
+
+
+def test_a_job_has_at_most_16_kib(api):
+    api.collection()
+    message = {**BUS, "message": "x" * 16_384}
+
+    assert api("PUT", JOB, job(action={"type": "ServiceBusQueue", "serviceBusQueueMessage": message})).status == 400
