@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from sweephand.domain.schedule import Lane
-from sweephand.flow.tenants import tenancy
 from sweephand.store.dynamo.conditional import Cancelled
 from sweephand.store.tenants import tenants
 from tests.contract.azure.api import COLLECTION, COLLECTIONS, EVERY_HOUR, GROUPS, HTTP, JOB, TENANT, job
@@ -239,7 +238,7 @@ def test_a_job_that_comes_too_late_for_a_deleted_collection_is_not_added(api):
     as_read = stored(api)
     api("DELETE", COLLECTION)
 
-    done = api.stage.world.table.transact([tenancy.count_job_op(api.stage.world, as_read, 1)])
+    done = api.stage.world.table.transact([tenants.count_job_op(api.stage.world.table, as_read, 1)])
 
     assert isinstance(done, Cancelled)
 
