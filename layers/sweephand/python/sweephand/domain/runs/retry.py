@@ -164,14 +164,16 @@ USED: Mapping[RetryType, tuple[str, ...]] = {
 
 
 def inactive(given: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the members of a `retry` that have no effect, each with the reason. given: valid members."""
+    """Returns the members of a `retry` that have no effect, each with the reason.
+
+    given: members with valid values; unknown ones are refused elsewhere.
+    """
     kind = RetryType(given.get("type", RetryType.NONE))
     found = {}
+    said = f'the type is "{kind}"' if "type" in given else 'without a `type` it is "none"'
     for name in given.keys() - {"type", *USED[kind]}:
-        users = ", ".join(f'"{each}"' for each in RetryType if name in USED[each])
-        said = f'the type is "{kind}"' if "type" in given else 'without a `type` it is "none"'
-        first = next(each for each in RetryType if name in USED[each])
-        found[name] = f'{said}; {name} belongs to {users}: write "type": "{first}"'
+        if users := [f'"{each}"' for each in RetryType if name in USED[each]]:
+            found[name] = f'{said}; {name} belongs to {", ".join(users)}: write "type": {users[0]}'
     most = {"maxRetries": 4, "immediate": 5, "delayed": 3, **given}
     if kind in {RetryType.FIXED, RetryType.EXPONENTIAL} and most["maxRetries"] == 0:
         found |= _idle(given, USED[kind][1:], "maxRetries is 0")
