@@ -72,7 +72,6 @@ BODIES = [
     ("a method in small letters", action(method="post"), "action.method", ['"post"', '"POST"']),
     ("schedule", {**JOB, "schedule": []}, "schedule", ["`schedules`"]),
     ("max_retries", action(retry={"type": "fixed", "max_retries": 3}), "action.retry.max_retries", ["`maxRetries`"]),
-    ("max_retries of none", action(retry={"max_retries": 3}), "action.retry.max_retries", ["`maxRetries`"]),
     ("timeoutSeconds", action(timeoutSeconds=5), "action.timeoutSeconds", ["`outcome.answerTimeoutSeconds`"]),
     (
         "timeoutSeconds where it belongs",

@@ -16,6 +16,7 @@ from sweephand.domain.runs.retry import (
     RetryOn,
     RetryPolicy,
     RetryType,
+    inactive,
     next_attempt,
     parse,
     to_json,
@@ -49,6 +50,12 @@ def delays_s(policy: RetryPolicy, outcome: Outcome = TRANSIENT) -> list[float]:
 def test_without_a_policy_there_is_one_attempt() -> None:
     assert parse(None, "retry") == NO_RETRY
     assert delays_s(NO_RETRY) == []
+
+
+def test_an_unknown_member_is_not_called_inactive() -> None:
+    """Another rule refuses it, with a similar name."""
+    assert inactive({"max_retries": 3}) == {}
+    assert inactive({"maxRetries": 3}).keys() == {"maxRetries"}
 
 
 def test_fixed_waits_the_same_each_time() -> None:
