@@ -39,8 +39,9 @@ NOT_A_TENANT = "must have letters, digits, - and _ only, and not be `provider`"
 
 def create(ctx: Context) -> Answer:
     wrong = Mistakes()
-    given = fields.members(ctx.body(), "", ("tenant", "name", *SETTINGS), wrong)
-    name, quota = wrong.of(_new_name, given), wrong.of(_quota, given)
+    sent = ctx.body()
+    given = fields.members(sent, "", ("tenant", "name", *SETTINGS), wrong)
+    name, quota = wrong.of(_new_name, given, "name" in sent), wrong.of(_quota, given)
     description, withheld = wrong.of(_description, given), wrong.of(_withheld, given)
     wrong.check()
     allowed, pace = quota
@@ -50,10 +51,10 @@ def create(ctx: Context) -> Answer:
     return Answer(201, body(tenant, allowed), {"Location": f"/v1/tenants/{name}"})
 
 
-def _new_name(given: Mapping[str, Any]) -> str:
+def _new_name(given: Mapping[str, Any], by_name: bool) -> str:
     if "name" in given and "tenant" in given:
         raise InvalidRequest("name", "says the same as `tenant`: leave out one of them")
-    member = "name" if "name" in given else "tenant"
+    member = "name" if by_name and "tenant" not in given else "tenant"
     if member not in given:
         raise InvalidRequest(member, "is required")
     name = fields.text(given[member], member, 1, 64)
