@@ -47,6 +47,7 @@ POLICIES = {
         "delivery",
         "keepAnswer",
         "callbackToken",
+        "totals",
     ),
     "hooks",
     "flowKey",

@@ -96,6 +96,7 @@ def test_the_least_job_shows_all_defaults(api):
         "delivery": "at_least_once",
         "keepAnswer": "failures",
         "callbackToken": False,
+        "totals": "planned",
         "hooks": ["onSuccess", "onFailure", "onMissed"],
         "flowKey": None,
     }

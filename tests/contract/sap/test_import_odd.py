@@ -161,7 +161,10 @@ def test_what_a_schedule_no_longer_says_goes(api):
 GOOD = {"repeatInterval": "2 hours"}
 WORDS = 'a number of seconds, minutes, hours, days, weeks, months or years, such as "2 hours"'
 REFUSED = [
-    (old_job(GOOD, name="with blanks"), "name: must have letters, digits, - and _ only, and not be a number"),
+    (
+        old_job(GOOD, name="with blanks"),
+        'name: must have letters, digits, - and _ only, and not be a number, but it is "with blanks"',
+    ),
     (old_job(GOOD, ansConfig={"foo": True}), "'foo' is not an allowed property for object 'ansConfig'"),
     (old_job(GOOD, httpMethod="PATCH"), 'httpMethod "PATCH": must be one of DELETE, GET, POST, PUT, not "PATCH"'),
     (

@@ -29,7 +29,7 @@ _RESOURCES = {
 }
 """By service: the form of a resource's name, and of its ARN for error messages."""
 OWN_RESOURCES = (
-    *("ApiFunction", "SapApiFunction", "SweeperFunction", "AuditorFunction"),
+    *("ApiFunction", "SapApiFunction", "AzureApiFunction", "SweeperFunction", "AuditorFunction"),
     *("ExecutorFunction", "ExecutorSlowFunction", "OperationsFunction"),
     *("RunQueue", "SlowQueue", "OperationsQueue", "DeadLetterQueue", "ArchiveQueue", "TickDeadLetterQueue"),
 )
