@@ -2,416 +2,294 @@
 
 from __future__ import annotations
 
-from sweephand.facades.http import Route, Routes
-from sweephand.facades.native.context import KEYS_PATH
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sweephand.facades.http import Answer, Operation, Route, Routes
+from sweephand.facades.native.context import KEYS_PATH, Context
 from sweephand.facades.native.jobs import job_list, jobs, schedules
-from sweephand.facades.native.route_kinds import (
-    ACTING,
-    ADMIN,
-    ERROR,
-    ERRORS,
-    OF_CREDENTIALS,
-    OF_OPERATIONS,
-    OF_TENANTS,
-    ONCE,
-    READ,
-    RUN,
-    WRITE,
-    change,
-    delete,
-    error_verb,
-    get,
-    of_calendars,
-    of_credentials,
-    of_errors,
-    of_flow_keys,
-    of_operations,
-    of_tenants,
-    rare,
-    verb,
-)
 from sweephand.facades.native.runs import runs
 from sweephand.facades.native.service import admin
 
+READ, WRITE, RUN, ERRORS = "jobs:read", "jobs:write", "runs:write", "errors:edit"
+ADMIN, PROVIDER = "admin", "provider:admin"
+BEGINS = (ERRORS, WRITE, PROVIDER)
+"""Who has one of these may begin some long work. The operation itself asks for the scope of its own kind."""
+MATCH, ONCE, ACTING = ("If-Match",), ("Idempotency-Key",), ("Sweephand-Tenant",)
 PAGE = ("limit", "cursor")
-JOB = "/v1/jobs/{job}"
-SCHEDULE = "/v1/jobs/{job}/schedules/{schedule}"
-COLLECTION = "/v1/collections/{collection}"
-SIGNING_KEYS = f"{COLLECTION}/signing-keys"
-CALENDAR = "/v1/calendars/{calendar}"
-OPERATION = "/v1/operations/{operation}"
-SUBSCRIPTIONS = "/v1/tenants/{tenant}/subscriptions"
-FLOW_KEY = "/v1/flow-keys/{flow_key}"
-JOBS_QUERY = (*PAGE, "offset", "collection", "state", "tag", "resourceId", "name", "search", "include")
-RUNS_QUERY = (
-    *PAGE,
-    *("jobId", "scheduleId", "collection", "tag", "resourceId", "from", "until", "state", "kind"),
-)
-HEALTH = "Version; with a scope, how far behind the sweep is"
-DESCRIPTION = "This description, as OpenAPI 3.1"
-EXPORT = "The same runs as a file, a thousand at a time: CSV or JSON lines"
-EXPORT_FILE = "The same runs as one file, up to a million: the operation has a link to it"
+FILTERS = ("collection", "state", "tag", "resourceId", "name", "search")
+SPAN = ("collection", "tag", "resourceId", "from", "until", "state")
+RUNS_QUERY = ("jobId", "scheduleId", *SPAN, "kind")
+JSON, HTML = "application/json", "text/html; charset=utf-8"
+FILES = ("text/csv; charset=utf-8", "application/x-ndjson")
 ALL_RUNS = "List runs of a job, of a schedule or of many jobs; without these, what did not succeed or waits"
-HTML = "text/html; charset=utf-8"
-PREVIEW = "The next instants of a schedule that is not stored"
+EXPORT_FILE = "The same runs as one file, up to a million: the operation has a link to it"
+
+
+def rare(module: str, name: str) -> Operation:
+    """Returns an operation that is loaded with its first request, as few are about calendars, tenants or errors."""
+
+    def operation(ctx: Context) -> Answer:
+        from importlib import import_module  # noqa: PLC0415
+
+        work: Operation = getattr(import_module(operation.__module__), name)
+        return work(ctx)
+
+    operation.__name__, operation.__module__ = name, f"sweephand.facades.native.{module}"
+    return operation
+
+
+@dataclass(frozen=True)
+class Below:
+    """The routes below a path. module: of the operations that are given by name, which are rare.
+
+    always: what all of them have in common; changing: what those have that do more than read.
+    """
+
+    path: str
+    module: str = ""
+    always: Mapping[str, Any] = field(default_factory=dict)
+    changing: Mapping[str, Any] = field(default_factory=lambda: {"scope": WRITE, "headers": MATCH})
+
+    def get(self, path: str, operation: Operation | str, summary: str, gives: str, **more: Any) -> Route:
+        return self._route("GET", path, operation, summary, {"scope": READ, **self.always, "gives": gives, **more})
+
+    def post(self, path: str, operation: Operation | str, summary: str, takes: str, gives: str, **more: Any) -> Route:
+        """Returns the route of a request that needs a body, and makes something unless `more` says otherwise."""
+        return self._change("POST", path, operation, summary, takes, gives, {"status": 201, **more})
+
+    def put(self, path: str, operation: Operation | str, summary: str, takes: str, gives: str, **more: Any) -> Route:
+        return self._change("PUT", path, operation, summary, takes, gives, more)
+
+    def patch(self, path: str, operation: Operation | str, summary: str, takes: str, gives: str) -> Route:
+        return self._change("PATCH", path, operation, summary, takes, gives, {})
+
+    def verb(
+        self, path: str, operation: Operation | str, summary: str, gives: str, takes: str = "Nothing", **more: Any
+    ) -> Route:
+        return self._change("POST", path, operation, summary, takes, gives, {"body": "optional", **more})
+
+    def delete(self, path: str, operation: Operation | str, summary: str, **more: Any) -> Route:
+        more = {**self.changing, **self.always, "status": 204, **more}
+        return self._route("DELETE", path, operation, summary, more)
+
+    def _change(
+        self, method: str, path: str, operation: Operation | str, summary: str, takes: str, gives: str, more: Any
+    ) -> Route:
+        more = {**self.changing, **self.always, "body": "required", "takes": takes, "gives": gives, **more}
+        return self._route(method, path, operation, summary, more)
+
+    def _route(
+        self, method: str, path: str, operation: Operation | str, summary: str, more: Mapping[str, Any]
+    ) -> Route:
+        work = rare(self.module, operation) if isinstance(operation, str) else operation
+        return Route(method, self.path + path, work, summary=summary, **more)
+
+
+ONE_RUN, ARCHIVE = "/runs/{failed_run}", "ArchiveRequest"
+OPEN = {"scope": None}
+BY_ERRORS = {"scope": ERRORS, "headers": ()}
+OF_KEYS = {"scope": ADMIN, "headers": ()}
+SERVICE = Below("", always=OPEN)
+JOBS = Below("/v1/jobs", "jobs.bulk")
+JOB = Below("/v1/jobs/{job}", "jobs.changes")
+SCHEDULE = Below("/v1/jobs/{job}/schedules/{schedule}")
+EXPORTS = Below("/v1/runs:export")
+RUNS = Below("/v1/runs", changing={"scope": RUN, "headers": ()})
+ERROR_GROUPS = Below("/v1/errors", "runs.errors", changing=BY_ERRORS)
+ERROR = Below("/v1/errors/{error}", "runs.errors", changing=BY_ERRORS)
+REDIRECTS = Below("/v1/error-redirects", "runs.errors", changing=BY_ERRORS)
+OPERATIONS = Below(
+    *("/v1/operations", "operations.operations"),
+    {"scope": READ, "also": BEGINS, "tenant": False, "headers": ACTING},
+)
+COLLECTIONS = Below("/v1/collections")
+COLLECTION = Below("/v1/collections/{collection}")
+SIGNING_KEYS = Below("/v1/collections/{collection}/signing-keys", "tenants.signing", changing=OF_KEYS)
+CALENDARS = Below("/v1/calendars", "shared.calendars")
+FLOW_KEYS = Below("/v1/flow-keys", "shared.flow_keys")
+CREDENTIALS = Below("/v1/credentials", "tenants.credentials", {"scope": ADMIN, "tenant": False, "headers": ACTING})
+TENANTS = Below("/v1/tenants", "tenants.tenants", {"scope": PROVIDER, "tenant": False, "headers": ()})
+SUBSCRIPTIONS = replace(TENANTS, path="/v1/tenants/{tenant}/subscriptions")
+WELL_KNOWN = Below("", "service.well_known", OPEN)
+PROBLEMS = Below("/problems", "service.problem_pages", {"scope": None, "media": (JSON, HTML)})
 
 ROUTES = Routes(
     [
-        get("/v1/health", admin.health, HEALTH, scope=None, gives="Health"),
-        get(
-            *("/v1/openapi.json", rare("document", "read"), DESCRIPTION),
-            scope=None,
-            gives="Document",
+        SERVICE.get("/v1/health", admin.health, "Version; with a scope, how far behind the sweep is", "Health"),
+        SERVICE.get(
+            *("/v1/openapi.json", rare("document", "read"), "This description, as OpenAPI 3.1", "Document"),
             headers=("If-None-Match", "Accept-Encoding"),
         ),
-        change(
-            *("POST", "/v1/jobs", jobs.create, "Create a job with its schedules"),
-            takes="JobDraft",
-            gives="Job",
-            status=201,
-            headers=ONCE,
-        ),
-        Route(
-            *("DELETE", "/v1/jobs", rare("jobs.bulk", "delete_jobs"), WRITE),
-            summary="Delete the jobs that filters let through; more than 100 as an operation",
-            query=("collection", "state", "tag", "resourceId", "name", "search", "dryRun", "expectedCount"),
+        JOBS.post("", jobs.create, "Create a job with its schedules", "JobDraft", "Job", headers=ONCE),
+        JOBS.delete(
+            *("", "delete_jobs", "Delete the jobs that filters let through; more than 100 as an operation"),
+            headers=(),
+            query=(*FILTERS, "dryRun", "expectedCount"),
             gives="BulkDelete",
             begins="BulkDelete",
+            status=200,
         ),
-        get("/v1/jobs", job_list.list_all, "List jobs", query=JOBS_QUERY, gives="JobPage"),
-        get(JOB, jobs.read, "Read a job", query=("include",), gives="Job"),
-        change("PUT", JOB, jobs.put, "Replace a job", takes="JobReplacement", gives="Job"),
-        change("PATCH", JOB, jobs.patch, "Change a job by a merge patch", takes="JobPatch", gives="Job"),
-        delete(JOB, jobs.delete, "Delete a job and end its open runs"),
-        verb(
-            *(f"{JOB}/run", jobs.run, "Run a job now"),
-            scope=RUN,
-            takes="RunRequest",
-            gives="RunStarted",
-            status=202,
-            headers=ONCE,
-        ),
-        verb(f"{JOB}/pause", jobs.pause, "Pause a job", takes="PauseRequest", gives="Job"),
-        verb(f"{JOB}/resume", jobs.resume, "Resume a paused job", gives="Job"),
-        verb(f"{JOB}/activate", jobs.activate, "Activate a job", gives="Job"),
-        verb(f"{JOB}/deactivate", jobs.deactivate, "Deactivate a job", gives="Job"),
-        get(f"{JOB}/next", jobs.next_run, "The next instant of a job", gives="NextRun"),
-        get(
-            *(f"{JOB}/occurrences", runs.occurrences, "What a job did and will do"),
+        JOBS.get("", job_list.list_all, "List jobs", "JobPage", query=(*PAGE, "offset", *FILTERS, "include")),
+        JOB.get("", jobs.read, "Read a job", "Job", query=("include",)),
+        JOB.put("", jobs.put, "Replace a job", "JobReplacement", "Job"),
+        JOB.patch("", jobs.patch, "Change a job by a merge patch", "JobPatch", "Job"),
+        JOB.delete("", jobs.delete, "Delete a job and end its open runs"),
+        JOB.verb("/run", jobs.run, "Run a job now", "RunStarted", "RunRequest", scope=RUN, status=202, headers=ONCE),
+        JOB.verb("/pause", jobs.pause, "Pause a job", "Job", "PauseRequest"),
+        JOB.verb("/resume", jobs.resume, "Resume a paused job", "Job"),
+        JOB.verb("/activate", jobs.activate, "Activate a job", "Job"),
+        JOB.verb("/deactivate", jobs.deactivate, "Deactivate a job", "Job"),
+        JOB.get("/next", jobs.next_run, "The next instant of a job", "NextRun"),
+        JOB.get(
+            *("/occurrences", runs.occurrences, "What a job did and will do", "OccurrencePage"),
             query=(*PAGE, "scheduleId", "from", "until"),
-            gives="OccurrencePage",
         ),
-        get(
-            *(f"{JOB}/changes", rare("jobs.changes", "list_all"), "Who changed a job, when and what, newest first"),
+        JOB.get(
+            *("/changes", "list_all", "Who changed a job, when and what, newest first", "ChangePage"),
             query=(*PAGE, "include"),
-            gives="ChangePage",
         ),
-        get(f"{JOB}/schedules", schedules.list_all, "List a job's schedules", query=PAGE, gives="SchedulePage"),
-        change(
-            *("POST", f"{JOB}/schedules", schedules.create, "Add a schedule"),
-            takes="ScheduleDraft",
-            gives="Schedule",
-            status=201,
-        ),
-        get(SCHEDULE, schedules.read, "Read a schedule", gives="Schedule"),
-        change("PUT", SCHEDULE, schedules.put, "Replace a schedule", takes="ScheduleReplacement", gives="Schedule"),
-        change("PATCH", SCHEDULE, schedules.patch, "Change a schedule", takes="SchedulePatch", gives="Schedule"),
-        delete(SCHEDULE, schedules.delete, "Delete a schedule"),
-        verb(f"{SCHEDULE}/activate", schedules.activate, "Activate it", gives="Schedule"),
-        verb(f"{SCHEDULE}/deactivate", schedules.deactivate, "Deactivate it", gives="Schedule"),
-        get(
-            *(f"{SCHEDULE}/explain", schedules.explain, "Why an instant is one of its occurrences or none"),
+        JOB.get("/schedules", schedules.list_all, "List a job's schedules", "SchedulePage", query=PAGE),
+        JOB.post("/schedules", schedules.create, "Add a schedule", "ScheduleDraft", "Schedule"),
+        SCHEDULE.get("", schedules.read, "Read a schedule", "Schedule"),
+        SCHEDULE.put("", schedules.put, "Replace a schedule", "ScheduleReplacement", "Schedule"),
+        SCHEDULE.patch("", schedules.patch, "Change a schedule", "SchedulePatch", "Schedule"),
+        SCHEDULE.delete("", schedules.delete, "Delete a schedule"),
+        SCHEDULE.verb("/activate", schedules.activate, "Activate it", "Schedule"),
+        SCHEDULE.verb("/deactivate", schedules.deactivate, "Deactivate it", "Schedule"),
+        SCHEDULE.get(
+            *("/explain", schedules.explain, "Why an instant is one of its occurrences or none", "Explanation"),
             query=("at",),
-            gives="Explanation",
         ),
-        change(
-            *("POST", "/v1/schedules:preview", schedules.preview, PREVIEW),
+        Below(
+            "/v1/schedules:preview", always={"scope": READ, "also": (WRITE,), "headers": ACTING, "tenant": False}
+        ).post(
+            *("", schedules.preview, "The next instants of a schedule that is not stored"),
+            *("PreviewRequest", "Preview"),
+            status=200,
+        ),
+        RUNS.get("", runs.list_all, ALL_RUNS, "RunPage", query=(*PAGE, *RUNS_QUERY)),
+        EXPORTS.get(
+            *("", rare("runs.export", "export_runs")),
+            *("The same runs as a file, a thousand at a time: CSV or JSON lines", "RunsFile"),
+            query=("format", "cursor", *RUNS_QUERY),
+            media=FILES,
+        ),
+        EXPORTS.verb(
+            *("", rare("runs.export_files", "begin"), EXPORT_FILE, "Operation", "ExportRequest"),
             scope=READ,
-            also=(WRITE,),
-            takes="PreviewRequest",
-            gives="Preview",
-            headers=ACTING,
-            tenant=False,
-        ),
-        get("/v1/runs", runs.list_all, ALL_RUNS, query=RUNS_QUERY, gives="RunPage"),
-        get(
-            *("/v1/runs:export", rare("runs.export", "export_runs"), EXPORT),
-            query=("format", *RUNS_QUERY[1:]),
-            gives="RunsFile",
-            media=("text/csv; charset=utf-8", "application/x-ndjson"),
-        ),
-        verb(
-            *("/v1/runs:export", rare("runs.export_files", "begin"), EXPORT_FILE),
-            scope=READ,
-            takes="ExportRequest",
-            gives="Operation",
             status=202,
             headers=ONCE,
         ),
-        get("/v1/runs/{run}", runs.read, "Read a run with its attempts", gives="Run"),
-        change(
-            *("PUT", "/v1/runs/{run}/result", runs.put_result, "Report a run's result"),
-            scope=RUN,
-            takes="Result",
-            gives="Run",
-            headers=(),
-            run_token=True,
-        ),
-        verb("/v1/runs/{run}/cancel", runs.cancel, "Cancel an open run", scope=RUN, gives="Run", headers=()),
-        verb(
-            *("/v1/runs/{run}/rerun", runs.rerun, "Run again what has ended, as it is or with another payload"),
-            scope=RUN,
-            takes="RerunRequest",
-            gives="RunStarted",
+        RUNS.get("/{run}", runs.read, "Read a run with its attempts", "Run"),
+        RUNS.put("/{run}/result", runs.put_result, "Report a run's result", "Result", "Run", run_token=True),
+        RUNS.verb("/{run}/cancel", runs.cancel, "Cancel an open run", "Run"),
+        RUNS.verb(
+            *("/{run}/rerun", runs.rerun, "Run again what has ended, as it is or with another payload"),
+            *("RunStarted", "RerunRequest"),
             status=202,
             headers=ONCE,
         ),
-        change(
-            *(
-                "POST",
-                "/v1/errors:redrive",
-                rare("runs.redrives", "redrive_errors"),
-                "Run failed runs again, so many a minute",
-            ),
-            scope=ERRORS,
-            takes="RedriveRequest",
-            gives="Redrive",
+        Below("/v1/errors:redrive", "runs.redrives", {"scope": ERRORS, "headers": ONCE}).post(
+            *("", "redrive_errors", "Run failed runs again, so many a minute", "RedriveRequest", "Redrive"),
             status=202,
-            headers=ONCE,
         ),
-        get(
-            *("/v1/errors", of_errors("list_all"), "What failed and nobody has seen to, in groups"),
-            query=(*PAGE, "jobId", "collection", "tag", "resourceId", "from", "until", "state"),
-            gives="ErrorGroupPage",
+        ERROR_GROUPS.get(
+            *("", "list_all", "What failed and nobody has seen to, in groups", "ErrorGroupPage"),
+            query=(*PAGE, "jobId", *SPAN),
         ),
-        get(ERROR, of_errors("read"), "Read a group of errors", gives="ErrorGroup"),
-        get(
-            *(f"{ERROR}/runs", of_errors("list_error_runs"), "The failed runs of a group, and what became of each"),
+        ERROR.get("", "read", "Read a group of errors", "ErrorGroup"),
+        ERROR.get(
+            *("/runs", "list_error_runs", "The failed runs of a group, and what became of each", "ErrorRunPage"),
             query=PAGE,
-            gives="ErrorRunPage",
         ),
-        error_verb("notes", "add_note", "Write a note about a group of errors", "NoteDraft", status=201),
-        error_verb("archive", "archive", "Nobody needs to see to it, until it fails again", "ArchiveRequest"),
-        error_verb("restore", "restore", "What was archived is open again"),
-        error_verb(
-            *("runs/{failed_run}/archive", "archive_error_run", "Nobody needs to see to this run"),
-            "ArchiveRequest",
-            gives="ErrorRun",
+        ERROR.verb("/notes", "add_note", "Write a note about a group of errors", "ErrorGroup", "NoteDraft", status=201),
+        ERROR.verb("/archive", "archive", "Nobody needs to see to it, until it fails again", "ErrorGroup", ARCHIVE),
+        ERROR.verb("/restore", "restore", "What was archived is open again", "ErrorGroup"),
+        ERROR.verb(f"{ONE_RUN}/archive", "archive_error_run", "Nobody needs to see to this run", "ErrorRun", ARCHIVE),
+        ERROR.verb(
+            *(f"{ONE_RUN}/restore", "restore_error_run", "A run that was archived alone is as its group", "ErrorRun")
         ),
-        error_verb(
-            *("runs/{failed_run}/restore", "restore_error_run", "A run that was archived alone is as its group"),
-            gives="ErrorRun",
+        REDIRECTS.get("", "list_redirects", "List redirects", "RedirectPage", query=PAGE),
+        REDIRECTS.put("/{job}", "put_redirect", "Run its failed runs again elsewhere", "RedirectDraft", "Redirect"),
+        REDIRECTS.delete("/{job}", "delete_redirect", "End a redirect"),
+        OPERATIONS.get("", "list_all", "List long work, newest first", "OperationPage", query=(*PAGE, "state", "kind")),
+        OPERATIONS.get("/{operation}", "read", "How far long work has come", "Operation"),
+        OPERATIONS.verb("/{operation}/pause", "pause", "Its next page waits", "Operation"),
+        OPERATIONS.verb(
+            "/{operation}/resume", "resume", "It goes on where it stopped, also where it had failed", "Operation"
         ),
-        get("/v1/error-redirects", of_errors("list_redirects"), "List redirects", query=PAGE, gives="RedirectPage"),
-        change(
-            *("PUT", "/v1/error-redirects/{job}", of_errors("put_redirect"), "Run its failed runs again elsewhere"),
-            scope=ERRORS,
-            takes="RedirectDraft",
-            gives="Redirect",
-            headers=(),
+        OPERATIONS.verb("/{operation}/cancel", "cancel", "It ends; what is done stays done", "Operation"),
+        COLLECTIONS.post(
+            *("", admin.create_collection, "Create a collection", "CollectionDraft", "Collection"), headers=()
         ),
-        delete(
-            *("/v1/error-redirects/{job}", of_errors("delete_redirect"), "End a redirect"), scope=ERRORS, headers=()
+        COLLECTIONS.get("", admin.list_collections, "List collections", "CollectionPage", query=PAGE),
+        COLLECTION.get("", admin.read_collection, "Read a collection", "Collection"),
+        COLLECTION.put("", admin.put_collection, "Replace a collection", "CollectionReplacement", "Collection"),
+        COLLECTION.patch("", admin.patch_collection, "Change a collection", "CollectionPatch", "Collection"),
+        COLLECTION.delete("", admin.delete_collection, "Delete an empty collection"),
+        COLLECTION.verb("/enable", admin.enable_collection, "Enable it", "Collection"),
+        COLLECTION.verb("/disable", admin.disable_collection, "Disable it", "Collection"),
+        SIGNING_KEYS.verb(
+            *("", "create_signing_key", "Create a key that signs its jobs' calls", "IssuedSigningKey"), status=201
         ),
-        get(
-            *("/v1/operations", of_operations("list_all"), "List long work, newest first"),
-            query=(*PAGE, "state", "kind"),
-            gives="OperationPage",
-            **OF_OPERATIONS,
+        SIGNING_KEYS.get("", "list_signing_keys", "List the keys that sign its jobs' calls", "SigningKeyPage"),
+        SIGNING_KEYS.delete("/{key}", "delete_signing_key", "Delete a signing key"),
+        CALENDARS.post("", "create", "Create a calendar", "CalendarDraft", "Calendar", headers=()),
+        CALENDARS.get("", "list_all", "List calendars", "CalendarPage", query=PAGE),
+        CALENDARS.get("/{calendar}", "read", "Read a calendar", "Calendar"),
+        CALENDARS.put(
+            *("/{calendar}", "put", "Replace a calendar; the schedules that name it follow"),
+            *("CalendarReplacement", "Calendar"),
         ),
-        get(OPERATION, of_operations("read"), "How far long work has come", gives="Operation", **OF_OPERATIONS),
-        *(
-            verb(f"{OPERATION}/{name}", of_operations(name), summary, gives="Operation", **OF_OPERATIONS)
-            for name, summary in (
-                ("pause", "Its next page waits"),
-                ("resume", "It goes on where it stopped, also where it had failed"),
-                ("cancel", "It ends; what is done stays done"),
-            )
-        ),
-        change(
-            *("POST", "/v1/collections", admin.create_collection, "Create a collection"),
-            takes="CollectionDraft",
-            gives="Collection",
-            status=201,
-            headers=(),
-        ),
-        get("/v1/collections", admin.list_collections, "List collections", query=PAGE, gives="CollectionPage"),
-        get(COLLECTION, admin.read_collection, "Read a collection", gives="Collection"),
-        change(
-            *("PUT", COLLECTION, admin.put_collection, "Replace a collection"),
-            takes="CollectionReplacement",
-            gives="Collection",
-        ),
-        change(
-            *("PATCH", COLLECTION, admin.patch_collection, "Change a collection"),
-            takes="CollectionPatch",
-            gives="Collection",
-        ),
-        delete(COLLECTION, admin.delete_collection, "Delete an empty collection"),
-        verb(f"{COLLECTION}/enable", admin.enable_collection, "Enable it", gives="Collection"),
-        verb(f"{COLLECTION}/disable", admin.disable_collection, "Disable it", gives="Collection"),
-        verb(
-            *(
-                f"{COLLECTION}/signing-keys",
-                rare("tenants.signing", "create_signing_key"),
-                "Create a key that signs its jobs' calls",
-            ),
-            scope=ADMIN,
-            gives="IssuedSigningKey",
-            status=201,
-            headers=(),
-        ),
-        get(
-            *(
-                f"{COLLECTION}/signing-keys",
-                rare("tenants.signing", "list_signing_keys"),
-                "List the keys that sign its jobs' calls",
-            ),
-            gives="SigningKeyPage",
-        ),
-        delete(
-            *(f"{SIGNING_KEYS}/{{key}}", rare("tenants.signing", "delete_signing_key"), "Delete a signing key"),
-            scope=ADMIN,
-            headers=(),
-        ),
-        change(
-            *("POST", "/v1/calendars", of_calendars("create"), "Create a calendar"),
-            takes="CalendarDraft",
-            gives="Calendar",
-            status=201,
-            headers=(),
-        ),
-        get("/v1/calendars", of_calendars("list_all"), "List calendars", query=PAGE, gives="CalendarPage"),
-        get(CALENDAR, of_calendars("read"), "Read a calendar", gives="Calendar"),
-        change(
-            *("PUT", CALENDAR, of_calendars("put"), "Replace a calendar; the schedules that name it follow"),
-            takes="CalendarReplacement",
-            gives="Calendar",
-        ),
-        delete(CALENDAR, of_calendars("delete"), "Delete a calendar that no schedule names"),
-        get(
-            *(f"{CALENDAR}/versions", of_calendars("list_versions"), "The versions of a calendar, newest first"),
+        CALENDARS.delete("/{calendar}", "delete", "Delete a calendar that no schedule names"),
+        CALENDARS.get(
+            *("/{calendar}/versions", "list_versions", "The versions of a calendar, newest first"),
+            "CalendarVersionPage",
             query=PAGE,
-            gives="CalendarVersionPage",
         ),
-        get(
-            f"{CALENDAR}/versions/{{version}}",
-            of_calendars("read_version"),
-            "Read a version of a calendar",
-            gives="CalendarVersion",
+        CALENDARS.get(
+            "/{calendar}/versions/{version}", "read_version", "Read a version of a calendar", "CalendarVersion"
         ),
-        change(
-            *("POST", "/v1/flow-keys", of_flow_keys("create"), "Create a flow key"),
-            takes="FlowKeyDraft",
-            gives="FlowKey",
-            status=201,
-            headers=(),
+        FLOW_KEYS.post("", "create", "Create a flow key", "FlowKeyDraft", "FlowKey", headers=()),
+        FLOW_KEYS.get("", "list_all", "List flow keys", "FlowKeyPage", query=PAGE),
+        FLOW_KEYS.get("/{flow_key}", "read", "Read a flow key, and how things stand under it", "FlowKey"),
+        FLOW_KEYS.put("/{flow_key}", "put", "Replace it", "FlowKeyReplacement", "FlowKey"),
+        FLOW_KEYS.patch("/{flow_key}", "patch", "Change it", "FlowKeyPatch", "FlowKey"),
+        FLOW_KEYS.delete("/{flow_key}", "delete", "Delete a flow key that nothing names"),
+        FLOW_KEYS.verb("/{flow_key}/pause", "pause", "Let no call begin", "FlowKey", "FlowKeyPause"),
+        FLOW_KEYS.verb("/{flow_key}/resume", "resume", "Let calls begin again", "FlowKey"),
+        CREDENTIALS.post("", "create", "Create a credential", "CredentialDraft", "IssuedCredential"),
+        CREDENTIALS.get("", "list_all", "List credentials", "CredentialPage", query=PAGE),
+        CREDENTIALS.verb(
+            *("/{credential}/rotate", "rotate", "Give a credential another secret"),
+            *("IssuedCredential", "CredentialRotation"),
         ),
-        get("/v1/flow-keys", of_flow_keys("list_all"), "List flow keys", query=PAGE, gives="FlowKeyPage"),
-        get(FLOW_KEY, of_flow_keys("read"), "Read a flow key, and how things stand under it", gives="FlowKey"),
-        change("PUT", FLOW_KEY, of_flow_keys("put"), "Replace it", takes="FlowKeyReplacement", gives="FlowKey"),
-        change("PATCH", FLOW_KEY, of_flow_keys("patch"), "Change it", takes="FlowKeyPatch", gives="FlowKey"),
-        delete(FLOW_KEY, of_flow_keys("delete"), "Delete a flow key that nothing names"),
-        verb(*(f"{FLOW_KEY}/pause", of_flow_keys("pause"), "Let no call begin"), takes="FlowKeyPause", gives="FlowKey"),
-        verb(f"{FLOW_KEY}/resume", of_flow_keys("resume"), "Let calls begin again", gives="FlowKey"),
-        change(
-            *("POST", "/v1/credentials", of_credentials("create"), "Create a credential"),
-            takes="CredentialDraft",
-            gives="IssuedCredential",
-            status=201,
-            **OF_CREDENTIALS,
-        ),
-        get(
-            *("/v1/credentials", of_credentials("list_all"), "List credentials"),
-            query=PAGE,
-            gives="CredentialPage",
-            **OF_CREDENTIALS,
-        ),
-        verb(
-            *("/v1/credentials/{credential}/rotate", of_credentials("rotate"), "Give a credential another secret"),
-            takes="CredentialRotation",
-            gives="IssuedCredential",
-            **OF_CREDENTIALS,
-        ),
-        delete(
-            "/v1/credentials/{credential}",
-            of_credentials("delete"),
-            "Delete a credential and end its tokens",
-            **OF_CREDENTIALS,
-        ),
-        change(
-            *("POST", "/v1/tenants", of_tenants("create"), "Create a tenant"),
-            takes="TenantDraft",
-            gives="Tenant",
-            status=201,
-            **OF_TENANTS,
-        ),
-        get("/v1/tenants", of_tenants("list_all"), "List tenants", query=PAGE, gives="TenantPage", **OF_TENANTS),
-        get("/v1/tenants/{tenant}", of_tenants("read"), "Read a tenant", gives="Tenant", **OF_TENANTS),
-        change(
-            *("PATCH", "/v1/tenants/{tenant}", of_tenants("patch"), "Change a tenant: its description, its quota"),
-            takes="TenantPatch",
-            gives="Tenant",
-            **OF_TENANTS,
-        ),
-        Route(
-            *("DELETE", "/v1/tenants/{tenant}", of_tenants("delete")),
-            summary="Delete a tenant with all that it has",
-            gives="Operation",
-            status=202,
-            **OF_TENANTS,
-        ),
-        get(
-            *(SUBSCRIPTIONS, of_tenants("list_subscriptions"), "List what a tenant is subscribed to"),
-            gives="SubscriptionPage",
-            **OF_TENANTS,
-        ),
-        Route(
-            *("PUT", f"{SUBSCRIPTIONS}/{{application}}", of_tenants("subscribe")),
-            summary="Subscribe a tenant to an application; a new tenant comes into being",
+        CREDENTIALS.delete("/{credential}", "delete", "Delete a credential and end its tokens"),
+        TENANTS.post("", "create", "Create a tenant", "TenantDraft", "Tenant"),
+        TENANTS.get("", "list_all", "List tenants", "TenantPage", query=PAGE),
+        TENANTS.get("/{tenant}", "read", "Read a tenant", "Tenant"),
+        TENANTS.patch("/{tenant}", "patch", "Change a tenant: its description, its quota", "TenantPatch", "Tenant"),
+        TENANTS.delete("/{tenant}", "delete", "Delete a tenant with all that it has", gives="Operation", status=202),
+        SUBSCRIPTIONS.get("", "list_subscriptions", "List what a tenant is subscribed to", "SubscriptionPage"),
+        SUBSCRIPTIONS.put(
+            *("/{application}", "subscribe", "Subscribe a tenant to an application; a new tenant comes into being"),
+            *("Nothing", "Subscription"),
             body="optional",
-            takes="Nothing",
-            gives="Subscription",
-            **OF_TENANTS,
         ),
-        delete(
-            *(f"{SUBSCRIPTIONS}/{{application}}", of_tenants("unsubscribe")),
-            "End a subscription; with the last one the tenant is deleted",
+        SUBSCRIPTIONS.delete(
+            *("/{application}", "unsubscribe", "End a subscription; with the last one the tenant is deleted"),
             begins="Operation",
-            **OF_TENANTS,
         ),
-        verb("/v1/tenants/{tenant}/enable", of_tenants("enable"), "Enable a tenant", gives="Tenant", **OF_TENANTS),
-        verb("/v1/tenants/{tenant}/disable", of_tenants("disable"), "Disable a tenant", gives="Tenant", **OF_TENANTS),
-        get(
-            *(KEYS_PATH, rare("service.well_known", "read_keys"), "The keys that verify this stack's own tokens"),
-            scope=None,
-            gives="KeySet",
+        TENANTS.verb("/{tenant}/enable", "enable", "Enable a tenant", "Tenant"),
+        TENANTS.verb("/{tenant}/disable", "disable", "Disable a tenant", "Tenant"),
+        WELL_KNOWN.get(KEYS_PATH, "read_keys", "The keys that verify this stack's own tokens", "KeySet"),
+        WELL_KNOWN.get(
+            "/.well-known/openid-configuration", "read_configuration", "Where these keys are", "IssuerConfiguration"
         ),
-        get(
-            *(
-                "/.well-known/openid-configuration",
-                rare("service.well_known", "read_configuration"),
-                "Where these keys are",
-            ),
-            scope=None,
-            gives="IssuerConfiguration",
-        ),
-        get(
-            *("/problems", rare("service.problem_pages", "list_problems"), "The problems that answers name"),
-            scope=None,
-            gives="ProblemPages",
-            media=("application/json", HTML),
-        ),
-        get(
-            *(
-                "/problems/{problem}",
-                rare("service.problem_pages", "read_problem"),
-                "The cause and the cure of a problem",
-            ),
-            scope=None,
-            gives="ProblemPage",
-            media=("application/json", HTML),
-        ),
+        PROBLEMS.get("", "list_problems", "The problems that answers name", "ProblemPages"),
+        PROBLEMS.get("/{problem}", "read_problem", "The cause and the cure of a problem", "ProblemPage"),
         Route(
             *("POST", "/oauth/token", admin.token, None),
             body="form",

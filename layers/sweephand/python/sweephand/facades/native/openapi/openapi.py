@@ -20,8 +20,7 @@ from sweephand.facades.native.members.schema_words import GIVEN_INSTANT, ID, JOB
 from sweephand.facades.native.openapi.examples import REQUESTS
 from sweephand.facades.native.openapi.schemas import SCHEMAS
 from sweephand.facades.native.problems import STATUS, problem
-from sweephand.facades.native.route_kinds import READ
-from sweephand.facades.native.routes import HTML, ROUTES
+from sweephand.facades.native.routes import HTML, READ, ROUTES
 
 PROBLEM, JSON = "application/problem+json", "application/json"
 MEDIA = {"form": "application/x-www-form-urlencoded"}
