@@ -17,8 +17,8 @@ from sweephand.domain.event import JOB_EXECUTION, OF_LINE, OF_STATE, SOURCE, VER
 from sweephand.domain.operation import OperationKind, OperationState
 from sweephand.domain.run import FAILED, Kind, Reason, State
 from sweephand.domain.schedule import ScheduleState, StateReason
-from sweephand.facades.native.members.json_schema import Members, Schema, answer, items, one_of, or_null, text, whole
 from sweephand.flow.runs.perform import JOBS_SPEAK_AS
+from sweephand.json_schema import Members, Schema, answer, items, one_of, or_null, text, whole
 from sweephand.security.caller import SCOPES, TENANT_SCOPES
 
 FOLDER = Path(__file__).resolve().parent.parent / "events" / "schemas"

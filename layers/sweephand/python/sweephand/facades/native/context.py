@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from sweephand.domain.members import fields
 from sweephand.errors import Conflict, InvalidRequest, NotFound
 from sweephand.facades import strict_json
-from sweephand.facades.http import Request, Route
-from sweephand.facades.native import cursors
+from sweephand.facades.http import Answer, Request, Route
+from sweephand.facades.native import cursors, shapes
 from sweephand.flow.idempotency import Once
 from sweephand.flow.job_parts.change_log import By, Operation
 from sweephand.flow.world import World
@@ -28,9 +29,12 @@ with lazy():
     from sweephand.facades.native import hints
     from sweephand.flow.tenants import integer_ids, tenancy
 
+T = TypeVar("T")
 KEYS_PATH = "/.well-known/jwks.json"
 TENANT_HEADER = "sweephand-tenant"
 HOP_HEADER = "sweephand-hop"
+TASKS = "tasks:write"
+"""The scope of whoever says what tasks do."""
 MOST_HOPS = 3
 """Runs in a chain whose calls start the next one by the API: two jobs that call each other's `/run` come to an end."""
 _ETAG = re.compile(r'(?:W/)?"([0-9]{1,15})"', re.ASCII)
@@ -73,6 +77,13 @@ class Context:
             raise NotFound(f"no such {name}{_no_id(name, given)}")
         return given
 
+    def plain(self, name: str) -> str:
+        """Returns a path parameter that is a plain name. An impossible one is unknown, like any other."""
+        given = self.parameters[name]
+        if not shapes.is_plain(given):
+            raise NotFound(f"no such {name.replace('_', ' ')}")
+        return given
+
     def job_of(self, given: object, *, code: str | None = None) -> str:
         """The id of the job that a filter `jobId` names: an id, or the integer one of a job that SAP's API made.
 
@@ -106,6 +117,13 @@ class Context:
             raise InvalidRequest(None, reason, code="NOT_JSON")
         return strict_json.loads(self.request.plain_body())
 
+    def merge_patch(self, noun: str) -> dict[str, Any]:
+        """Returns the body of a PATCH. Raises InvalidRequest if it is not an object."""
+        body = self.body()
+        if not isinstance(body, dict):
+            raise InvalidRequest(None, f"a merge patch of a {noun} must be an object", code="INVALID_FIELD")
+        return body
+
     def no_members(self) -> None:
         """Of an operation that takes nothing: no body, or {}."""
         fields.members(self.body(), "", ())
@@ -113,6 +131,23 @@ class Context:
     def page(self, *parts: Callable[[str], bool]) -> tuple[int, tuple[str, ...] | None]:
         """`limit`, and the mark of `cursor` if there is one. parts: what each part of the mark must be."""
         return cursors.limit_of(self.query), cursors.read(self.place, self.query, *parts)
+
+    def page_of(
+        self,
+        rows: Callable[[str | None, int], Iterable[T]],
+        show: Callable[[T], Any],
+        *,
+        mark: Callable[[T], str],
+        fits: Callable[[str], bool],
+    ) -> Answer:
+        """Answers with a page of a list. rows: takes the mark after which to go on, and how many rows to read.
+
+        fits: whether the mark of a cursor can be one of this list.
+        """
+        limit, last = self.page(fits)
+        found = list(islice(rows(last[0] if last else None, limit + 1), limit + 1))
+        cursor = self.cursor(mark(found[limit - 1])) if len(found) > limit else None
+        return Answer(200, {"items": [show(each) for each in found[:limit]], "nextCursor": cursor})
 
     def cursor(self, *mark: str) -> str:
         """Where this list goes on."""
@@ -143,6 +178,20 @@ class Context:
         """The caller's client id."""
         assert self.caller is not None
         return self.caller.client_id
+
+    def allows(self, scope: str) -> bool:
+        return self.caller is not None and self.caller.allows(scope)
+
+    def require(self, scope: str) -> None:
+        """Raises Forbidden for a caller without the scope."""
+        assert self.caller is not None
+        self.caller.require(scope)
+
+    def owner(self) -> str | None:
+        """Returns whose things are meant; None: the provider's own, without the header Sweephand-Tenant."""
+        assert self.caller is not None
+        named = self.request.headers.get(TENANT_HEADER)
+        return None if self.caller.provider and named is None else self.caller.acting_for(named)
 
     def once(self) -> Once | None:
         given = self.request.headers.get("idempotency-key")
@@ -180,18 +229,14 @@ class Context:
         given = self.text("collection", 128)
         if given is None or "cursor" in self.query:
             return given
-        try:
+        with in_query():
             tenancy.check_collection(self.world, self.tenant, given)
-        except InvalidRequest as wrong:
-            raise InvalidRequest(wrong.field, wrong.reason, code="INVALID_QUERY") from wrong
         return given
 
     def choice(self, name: str, choices: frozenset[str]) -> str | None:
         given = self.query.get(name)
-        try:
+        with in_query():
             return None if given is None else fields.one_of(given, name, choices)
-        except InvalidRequest as wrong:
-            raise InvalidRequest(name, wrong.reason, code="INVALID_QUERY") from wrong
 
     def include(self, choices: frozenset[str]) -> frozenset[str]:
         """`?include=a,b`."""
@@ -201,6 +246,15 @@ class Context:
             reason = f"may name {', '.join(sorted(choices))}, not {strange}"
             raise InvalidRequest("include", reason, code="INVALID_QUERY")
         return given
+
+
+@contextmanager
+def in_query() -> Iterator[None]:
+    """Makes every InvalidRequest that passes one of the query."""
+    try:
+        yield
+    except InvalidRequest as wrong:
+        raise InvalidRequest(wrong.field, wrong.reason, position=wrong.position, code="INVALID_QUERY") from wrong
 
 
 @contextmanager

@@ -94,7 +94,7 @@ OF_KEYS = {"scope": ADMIN, "headers": ()}
 SERVICE = Below("", always=OPEN)
 JOBS = Below("/v1/jobs", "jobs.bulk")
 JOB = Below("/v1/jobs/{job}", "jobs.changes")
-SCHEDULE = Below("/v1/jobs/{job}/schedules/{schedule}")
+SCHEDULE = Below("/v1/jobs/{job}/schedules/{schedule}", "jobs.preview")
 EXPORTS = Below("/v1/runs:export")
 RUNS = Below("/v1/runs", changing={"scope": RUN, "headers": ()})
 ERROR_GROUPS = Below("/v1/errors", "runs.errors", changing=BY_ERRORS)
@@ -159,13 +159,13 @@ ROUTES = Routes(
         SCHEDULE.verb("/activate", schedules.activate, "Activate it", "Schedule"),
         SCHEDULE.verb("/deactivate", schedules.deactivate, "Deactivate it", "Schedule"),
         SCHEDULE.get(
-            *("/explain", schedules.explain, "Why an instant is one of its occurrences or none", "Explanation"),
+            *("/explain", "explain_schedule", "Why an instant is one of its occurrences or none", "Explanation"),
             query=("at",),
         ),
         Below(
             "/v1/schedules:preview", always={"scope": READ, "also": (WRITE,), "headers": ACTING, "tenant": False}
         ).post(
-            *("", schedules.preview, "The next instants of a schedule that is not stored"),
+            *("", rare("jobs.preview", "preview_schedule"), "The next instants of a schedule that is not stored"),
             *("PreviewRequest", "Preview"),
             status=200,
         ),
@@ -177,7 +177,7 @@ ROUTES = Routes(
             media=FILES,
         ),
         EXPORTS.verb(
-            *("", rare("runs.export_files", "begin"), EXPORT_FILE, "Operation", "ExportRequest"),
+            *("", rare("runs.export", "begin_export_files"), EXPORT_FILE, "Operation", "ExportRequest"),
             scope=READ,
             status=202,
             headers=ONCE,
@@ -186,7 +186,11 @@ ROUTES = Routes(
         RUNS.put("/{run}/result", runs.put_result, "Report a run's result", "Result", "Run", run_token=True),
         RUNS.verb("/{run}/cancel", runs.cancel, "Cancel an open run", "Run"),
         RUNS.verb(
-            *("/{run}/rerun", runs.rerun, "Run again what has ended, as it is or with another payload"),
+            *(
+                "/{run}/rerun",
+                rare("runs.redrives", "rerun_run"),
+                "Run again what has ended, as it is or with another payload",
+            ),
             *("RunStarted", "RerunRequest"),
             status=202,
             headers=ONCE,
@@ -291,7 +295,7 @@ ROUTES = Routes(
         PROBLEMS.get("", "list_problems", "The problems that answers name", "ProblemPages"),
         PROBLEMS.get("/{problem}", "read_problem", "The cause and the cure of a problem", "ProblemPage"),
         Route(
-            *("POST", "/oauth/token", admin.token, None),
+            *("POST", "/oauth/token", rare("tenants.oauth", "token"), None),
             body="form",
             summary="A token for client credentials",
             takes="TokenRequest",

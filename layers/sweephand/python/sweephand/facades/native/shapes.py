@@ -8,14 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from sweephand.domain.members import fields
-from sweephand.domain.members.fields import below, flag
 from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.ids import is_uuid
-from sweephand.lazy import lazy
 from sweephand.schedules.text.instants import parse_instant
-
-with lazy():
-    from sweephand.facades.native.members import idle
 
 _STRANGE = re.compile(r"^[._-]|[^A-Za-z0-9._-]", re.ASCII)
 IF_ACTIVE = ("start", "drop")
@@ -25,15 +20,15 @@ def run(body: object) -> tuple[str | None, str, Mapping[str, Any]]:
     """Returns the schedule that a manual run belongs to, what to do if another run is active, and all members."""
     wrong = Mistakes()
     given = fields.members(body, "", ("scheduleId", "ifActive", "payload", "body", "headers"), wrong)
-    schedule_id = wrong.of(_schedule_id, given)
+    schedule_id = wrong.of(_schedule_id, given["scheduleId"]) if "scheduleId" in given else None
     if_active = wrong.of(fields.one_of, given.get("ifActive", "start"), "ifActive", IF_ACTIVE)
     wrong.check()
     return schedule_id, if_active, given
 
 
-def _schedule_id(given: Mapping[str, Any]) -> str | None:
-    found = _text(given, "scheduleId", "", 1, 64)
-    if found is not None and not is_uuid(found):
+def _schedule_id(value: object) -> str:
+    found = fields.free(value, "scheduleId", 1, 64)
+    if not is_uuid(found):
         raise InvalidRequest("scheduleId", f"is not an id: {fields.shown(found)}")
     return found
 
@@ -42,27 +37,19 @@ def result(body: object) -> tuple[bool, str | None]:
     """What a target reports of a run: whether it succeeded, and a message."""
     wrong = Mistakes()
     given = fields.members(body, "", ("success", "message"), wrong)
-    success = wrong.of(_success, given)
-    message = wrong.of(_text, given, "message", "", 0, 1_000)
+    success = wrong.of(lambda: fields.flag(fields.required(given, "success"), "success"))
+    message = wrong.of(_text, given, "message")
     wrong.check()
     return success, message
-
-
-def _success(given: Mapping[str, Any]) -> bool:
-    return flag(fields.required(given, "success"), "success")
 
 
 def pause(body: object) -> tuple[str | None, datetime | None]:
     wrong = Mistakes()
     given = fields.members(body, "", ("note", "until"), wrong)
-    note, until = wrong.of(_text, given, "note", "", 0, 1_000), wrong.of(_instant, given, "until")
+    note = wrong.of(_text, given, "note")
+    until = wrong.of(_instant, given, "until")
     wrong.check()
     return note, until
-
-
-def patched(target: Any, patch: Any) -> Any:
-    """What a merge patch makes of a stored body, without members of `target` that act no longer."""
-    return idle.without_leftovers(merged(target, patch), patch)
 
 
 def merged(target: Any, patch: Any) -> Any:
@@ -81,16 +68,8 @@ def merged(target: Any, patch: Any) -> Any:
 # Members
 
 
-def _text(given: Mapping[str, Any], name: str, field: str, shortest: int, longest: int) -> str | None:
-    return fields.free(given[name], below(field, name), shortest, longest) if name in given else None
-
-
-def name_of(given: Mapping[str, Any]) -> str | None:
-    return _name(given, "name", "")
-
-
-def _name(given: Mapping[str, Any], name: str, field: str) -> str | None:
-    return fields.name(given[name], below(field, name)) if name in given else None
+def _text(given: Mapping[str, Any], name: str) -> str | None:
+    return fields.free(given[name], name, 0, 1_000) if name in given else None
 
 
 def is_plain(text: str) -> bool:

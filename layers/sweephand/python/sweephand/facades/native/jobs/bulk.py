@@ -44,8 +44,8 @@ def delete_jobs(ctx: Context) -> Answer:
         raise InvalidRequest(widest(ctx), TOO_MANY, code="INVALID_QUERY") from many
     if operation is None:
         return Answer(200, {"count": count, "deleted": deleted, "operation": None})
-    body = {"count": count, "deleted": deleted, "operation": operations.body(operation)}
-    return Answer(202, body, {"Location": f"/v1/operations/{operation.id}"})
+    shown = {"count": count, "deleted": deleted, "operation": operations.body(operation)}
+    return operations.begun(operation, shown)
 
 
 def _expected(ctx: Context) -> int | None:

@@ -47,7 +47,11 @@ def list_all(ctx: Context) -> Answer:
 
 
 def _body(ctx: Context, entry: Entry, *, with_before: bool) -> dict[str, Any]:
-    lines = [_line(schedule_id, each) for schedule_id, each in _differences(ctx, entry)]
+    lines = []
+    for schedule_id, found in _differences(ctx, entry):
+        (old, old_cut), (new, new_cut) = _shown(found.old), _shown(found.new)
+        cut = old_cut or new_cut
+        lines.append({"scheduleId": schedule_id, "path": found.path or None, "old": old, "new": new, "cut": cut})
     body = {
         "revision": entry.revision,
         "at": text_ms(entry.at),
@@ -59,11 +63,6 @@ def _body(ctx: Context, entry: Entry, *, with_before: bool) -> dict[str, Any]:
     if with_before:
         body["before"] = _before(ctx, entry)
     return body
-
-
-def _line(schedule_id: str | None, found: Difference) -> dict[str, Any]:
-    (old, old_cut), (new, new_cut) = _shown(found.old), _shown(found.new)
-    return {"scheduleId": schedule_id, "path": found.path or None, "old": old, "new": new, "cut": old_cut or new_cut}
 
 
 def _shown(value: Any) -> tuple[Any, bool]:

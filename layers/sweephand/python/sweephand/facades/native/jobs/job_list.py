@@ -34,7 +34,7 @@ def list_all(ctx: Context) -> Answer:
     """
     include = ctx.include(LIST_INCLUDES)
     filters = filters_of(ctx)
-    limit, mark = ctx.page(_is_name if filters.by_name else _is_number)
+    limit, mark = ctx.page(lambda text: (1 <= len(text) <= 128) if filters.by_name else bool(_NUMBER.fullmatch(text)))
     offset = cursors.offset_of(ctx.query)
     try:
         rows = views.listed(ctx.world.table, ctx.tenant, filters, mark[0] if mark else None, limit + 1, offset)
@@ -76,14 +76,6 @@ def filters_of(ctx: Context) -> Filters:
         name=ctx.text("name", 128),
         search=ctx.text("search", 128),
     )
-
-
-def _is_name(text: str) -> bool:
-    return 1 <= len(text) <= 128
-
-
-def _is_number(text: str) -> bool:
-    return _NUMBER.fullmatch(text) is not None
 
 
 def _listed_body(

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 from sweephand.domain.instants import text
 from sweephand.domain.job import DEFAULT_COLLECTION, TASK_KINDS, Job, JobDraft, Pause
 from sweephand.domain.occurrences import upcoming
-from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
 from sweephand.facades.native import shapes
-from sweephand.facades.native.context import Context, helpful
+from sweephand.facades.native.context import TASKS, Context, helpful
 from sweephand.facades.native.jobs.answers import INCLUDES, as_held, changed, whole
 from sweephand.facades.native.members import job_members
 from sweephand.facades.native.members.defaults import waits_of
-from sweephand.facades.native.shared import collection_fields
+from sweephand.facades.native.shared import collection_members
 from sweephand.flow.idempotency import earlier
 from sweephand.flow.job_parts.change_log import Operation
 from sweephand.flow.jobs import change, creation, deletion, lookup
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 with lazy():
     from sweephand.facades.native.jobs import own_hooks, tasks
-    from sweephand.facades.native.members import run_edits
+    from sweephand.facades.native.members import idle, run_edits
     from sweephand.facades.native.shared import facade_limits
 
 
@@ -47,10 +46,6 @@ def create(ctx: Context) -> Answer:
         _check_hooks(ctx, draft)
         planned = creation.create_job(ctx.world, ctx.tenant, draft, once, ctx.by(Operation.CREATE))
     return _created(ctx, planned, fresh=True)
-
-
-TASKS = "tasks:write"
-"""The scope of whoever says what tasks do."""
 
 
 def _require_scope(ctx: Context, draft: JobDraft, before: Job | None = None, stored: Any = None) -> None:
@@ -68,7 +63,7 @@ def _filled(ctx: Context, body: Any) -> Any:
     name = DEFAULT_COLLECTION if body.get("collection") is None else body["collection"]
     if not isinstance(name, str) or not shapes.is_plain(name):
         return body
-    return collection_fields.with_defaults(body, tenancy.defaults_of(ctx.world, ctx.tenant, name))
+    return collection_members.with_defaults(body, tenancy.defaults_of(ctx.world, ctx.tenant, name))
 
 
 def _created(ctx: Context, planned: Planned, *, fresh: bool) -> Answer:
@@ -96,16 +91,14 @@ def put(ctx: Context) -> Answer:
 
 
 def patch(ctx: Context) -> Answer:
-    body = ctx.body()
-    if not isinstance(body, dict):
-        raise InvalidRequest(None, "a merge patch of a job must be an object", code="INVALID_FIELD")
+    body = ctx.merge_patch("job")
 
     def edit(planned: Planned, stored: Any) -> JobDraft:
         if "pause" in body and body["pause"] != job_members.pause_body(planned.job):
             # Of what only answers have, the one that somebody may want to set: to do nothing would be taken for done.
             raise InvalidRequest("pause", "is set by POST /v1/jobs/{job}/pause and /resume")
         current = job_members.editable(planned.job, stored)
-        return _draft(ctx, shapes.patched(current, body), planned, stored)
+        return _draft(ctx, idle.patched(current, body), planned, stored)
 
     with helpful(body, ctx.now):
         return _change(ctx, edit, Operation.PATCH)
@@ -142,8 +135,7 @@ def delete(ctx: Context) -> Answer:
 def run(ctx: Context) -> Answer:
     """`runId` and `Location` name the run to watch: the new one, or with ifActive `drop` the active one."""
     schedule, if_active, given = shapes.run(ctx.body())
-    assert ctx.caller is not None
-    edit = run_edits.read(given, tasks=ctx.caller.allows(TASKS))
+    edit = run_edits.read(given, tasks=ctx.allows(TASKS))
     asked = ctx.world, ctx.tenant, ctx.id("job"), schedule, ctx.once(), ctx.hop()
     answered = manual.run_now(*asked, edit=edit, unless_active=if_active == "drop")
     members = {"runId": answered.run_id, "started": answered.started}
@@ -187,14 +179,14 @@ def next_run(ctx: Context) -> Answer:
     """The earliest instant of the job that is still ahead, and which schedule it belongs to."""
     planned, _ = as_held(ctx, lookup.find(ctx.world, ctx.tenant, ctx.id("job")))
     found = min(
-        ((each.instant, schedule) for schedule in planned.schedules for each in _ahead(ctx, schedule, 1)),
+        (
+            (each.instant, schedule)
+            for schedule in planned.schedules
+            for each in upcoming.ahead(schedule, load_or_never(schedule.packed), ctx.now, 1)
+        ),
         key=lambda pair: pair[0],
         default=None,
     )
     if found is None:
         return Answer(200, {"nextRunAt": None, "scheduleId": None})
     return Answer(200, {"nextRunAt": text(found[0]), "scheduleId": found[1].id})
-
-
-def _ahead(ctx: Context, schedule: Schedule, limit: int) -> list[Any]:
-    return upcoming.ahead(schedule, load_or_never(schedule.packed), ctx.now, limit)

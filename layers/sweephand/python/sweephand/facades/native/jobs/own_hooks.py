@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sweephand.domain.job import TASK_KINDS, ActionDraft, ActionSpec, Job, ScheduleDraft
+from sweephand.domain.job import TASK_KINDS, Job, ScheduleDraft
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest
-from sweephand.facades.native.context import Context
-from sweephand.facades.native.jobs.tasks import SCOPE
+from sweephand.facades.native.context import TASKS, Context
+from sweephand.facades.native.jobs.tasks import same
 from sweephand.facades.native.members.defaults import waits_of
 from sweephand.facades.native.members.stored_hooks import StoredHooks
 from sweephand.flow.job_parts import schedule_hooks as flow
@@ -33,8 +33,7 @@ def check(ctx: Context, drafts: Sequence[ScheduleDraft], known: StoredHooks | No
         reason = f"bring {secrets} secrets in their hooks: one request takes {MOST_SECRETS}"
         raise InvalidRequest("schedules", reason)
     if _runs_tasks(drafts, known):
-        assert ctx.caller is not None
-        ctx.caller.require(SCOPE)
+        ctx.require(TASKS)
 
 
 def _runs_tasks(drafts: Sequence[ScheduleDraft], known: StoredHooks | None) -> bool:
@@ -46,13 +45,7 @@ def _runs_tasks(drafts: Sequence[ScheduleDraft], known: StoredHooks | None) -> b
         for name in {*wanted, *stored}:
             new, old = wanted.get(name), stored.get(name)
             kinds = {each.kind for each in (new, old) if each is not None}
-            if kinds & TASK_KINDS and not _same(new, old):
+            known_as = old.inline if old is not None else None
+            if kinds & TASK_KINDS and (known_as is None or not same(new, old, known_as.payload)):
                 return True
     return False
-
-
-def _same(new: ActionDraft | None, old: ActionSpec | None) -> bool:
-    if new is None or old is None or old.inline is None or new.secrets:
-        return False
-    asked = new.kind, new.params, new.retry, new.payload
-    return asked == (old.kind, old.params, old.retry, old.inline.payload)

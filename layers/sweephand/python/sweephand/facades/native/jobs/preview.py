@@ -16,11 +16,11 @@ from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
 from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.facades.http import Answer
 from sweephand.facades.native import shapes
-from sweephand.facades.native.context import TENANT_HEADER, Context, helpful
+from sweephand.facades.native.context import TENANT_HEADER, Context, helpful, in_query
 from sweephand.facades.native.jobs.answers import as_held
 from sweephand.facades.native.members import idle
 from sweephand.facades.native.members.schedule_members import moved_body
-from sweephand.facades.native.shared import collection_fields
+from sweephand.facades.native.shared import collection_members
 from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.drafts import LAST
 from sweephand.flow.series import replan
@@ -101,11 +101,6 @@ def _preview(ctx: Context) -> Answer:
     )
 
 
-def _since(timing: Timing, after: datetime) -> datetime:
-    """Items lie behind it. `after` stands for the creation, whose very instant `time` may name: "now"."""
-    return after - timedelta(seconds=1) if timing.notation == "time" and timing.once_at == after else after
-
-
 def _asked_for(ctx: Context, body: object) -> tuple[Timing, dict[str, Any], datetime, int, Written | None]:
     """The timing with its members, from when on, how many, and what is to be explained."""
     wrong = Mistakes()
@@ -115,15 +110,19 @@ def _asked_for(ctx: Context, body: object) -> tuple[Timing, dict[str, Any], date
     asked = wrong.of(instants.read, given.pop("explain"), "explain") if "explain" in given else None
     found = wrong.of(_collection, ctx, given.pop("collection")) if "collection" in given else None
     collection, seen = found or (None, Usage())
-    given = _filled(given, collection)
+    if collection is not None:
+        given = dict(collection_members.schedule_with_defaults(given, collection.defaults))
     for refused in idle.of_timing(given, ""):
         wrong.add(refused)
     wrong.check()
-    timing = parse(given, now=after, book=_book(ctx, given))
+    book = named_calendars.book_of(ctx.world, _tenant(ctx), [given]) if "calendars" in given else None
+    timing = parse(given, now=after, book={} if book is None else named_calendars.references(book))
     if collection is not None:
         tenancy.check_interval(collection, seen, timing, "")
         timing = tenancy.bounded(collection, timing, timing.count, "")
-    return timing, given, _since(timing, after), limit, asked
+    if timing.notation == "time" and timing.once_at == after:  # `after` stands for the creation, which is "now"
+        after -= timedelta(seconds=1)
+    return timing, given, after, limit, asked
 
 
 def _collection(ctx: Context, value: object) -> tuple[Collection, Usage]:
@@ -133,22 +132,9 @@ def _collection(ctx: Context, value: object) -> tuple[Collection, Usage]:
     return tenancy.open_with_usage(ctx.world, _tenant(ctx), name, for_more=False)
 
 
-def _filled(given: dict[str, Any], collection: Collection | None) -> dict[str, Any]:
-    if collection is None:
-        return given
-    return dict(collection_fields.schedule_with_defaults(given, collection.defaults))
-
-
 def _tenant(ctx: Context) -> str:
     assert ctx.caller is not None
     return ctx.caller.acting_for(ctx.request.headers.get(TENANT_HEADER))
-
-
-def _book(ctx: Context, given: dict[str, Any]) -> dict[str, str]:
-    """The calendars that a schedule names which is not stored, as they are now."""
-    if "calendars" not in given:
-        return {}
-    return named_calendars.references(named_calendars.book_of(ctx.world, _tenant(ctx), [given]))
 
 
 def explain_schedule(ctx: Context) -> Answer:
@@ -180,10 +166,8 @@ def _asked(ctx: Context) -> Written:
     given = ctx.query.get("at")
     if given is None:
         return Written(epoch_s(ctx.now), 0)
-    try:
+    with in_query():
         return instants.read(given, "at")
-    except InvalidRequest as wrong:
-        raise InvalidRequest("at", wrong.reason, position=wrong.position, code="INVALID_QUERY") from wrong
 
 
 def _counted(schedule: Schedule, timing: Timing) -> explain_instant.Counted | None:

@@ -10,11 +10,10 @@ from sweephand.domain.job import TASK_KINDS, ScheduleDraft
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
-from sweephand.facades.native import shapes
 from sweephand.facades.native.context import Context, helpful
 from sweephand.facades.native.jobs.answers import as_held, one_schedule, schedule_bodies
 from sweephand.facades.native.members import schedule_members
-from sweephand.facades.native.shared import collection_fields
+from sweephand.facades.native.shared import collection_members
 from sweephand.flow.job_parts.change_log import Operation
 from sweephand.flow.jobs import change, drafts, lookup
 from sweephand.flow.jobs.lookup import Planned
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
 with lazy():
     from sweephand.facades.native.jobs import own_hooks, tasks
+    from sweephand.facades.native.members import idle
     from sweephand.facades.native.shared import facade_limits
 
 
@@ -49,7 +49,7 @@ def create(ctx: Context) -> Answer:
     def request(planned: Planned) -> list[ScheduleRequest]:
         made[:] = [each.id for each in planned.schedules]
         usual = tenancy.defaults_of(ctx.world, ctx.tenant, planned.job.collection)
-        filled = collection_fields.schedule_with_defaults(body, usual)
+        filled = collection_members.schedule_with_defaults(body, usual)
         draft = schedule_members.schedule_draft(filled, "", planned.job.action, ctx.guard, change=False)
         if draft.hooks:
             own_hooks.check(ctx, [draft])
@@ -81,9 +81,7 @@ def put(ctx: Context) -> Answer:
 
 
 def patch(ctx: Context) -> Answer:
-    body = ctx.body()
-    if not isinstance(body, dict):
-        raise InvalidRequest(None, "a merge patch of a schedule must be an object", code="INVALID_FIELD")
+    body = ctx.merge_patch("schedule")
 
     def draft(planned: Planned, there: Schedule) -> ScheduleDraft:
         payloads = lookup.payloads_of(ctx.world, Planned(planned.job, (there,)))
@@ -91,7 +89,7 @@ def patch(ctx: Context) -> Answer:
         current = schedule_members.schedule_editable(
             there, payloads.get(there.id), known.shown(there) if known else None
         )
-        checked = _checked(ctx, planned, known, shapes.patched(current, body))
+        checked = _checked(ctx, planned, known, idle.patched(current, body))
         _check_payload(ctx, planned, there, checked)
         return checked
 
@@ -127,18 +125,6 @@ def activate(ctx: Context) -> Answer:
 
 def deactivate(ctx: Context) -> Answer:
     return _switch(ctx, active=False)
-
-
-def preview(ctx: Context) -> Answer:
-    from sweephand.facades.native.jobs.preview import preview_schedule  # noqa: PLC0415 - rare, and half of the mathematics
-
-    return preview_schedule(ctx)
-
-
-def explain(ctx: Context) -> Answer:
-    from sweephand.facades.native.jobs.preview import explain_schedule  # noqa: PLC0415 - as above
-
-    return explain_schedule(ctx)
 
 
 def _switch(ctx: Context, *, active: bool) -> Answer:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 
 from sweephand.domain.job import HOOK_KINDS, TASK_KINDS, ActionDraft, ActionSpec, Job, JobDraft, Payload, hook_owner
-from sweephand.facades.native.context import Context
-
-SCOPE = "tasks:write"
+from sweephand.facades.native.context import TASKS, Context
 
 
 def require_scope(
@@ -23,9 +21,8 @@ def require_scope(
     ]
     for owner, wanted, there in pairs:
         kinds = {each.kind for each in (wanted, there) if each is not None}
-        if kinds & TASK_KINDS and not _same(wanted, there, (stored or {}).get(owner)):
-            assert ctx.caller is not None
-            ctx.caller.require(SCOPE)
+        if kinds & TASK_KINDS and not same(wanted, there, (stored or {}).get(owner)):
+            ctx.require(TASKS)
     if draft.action.kind in TASK_KINDS:
         known = set((stored or {}).values())
         require_for_payloads(ctx, draft.action.kind, [each.payload for each in draft.schedules or ()], known)
@@ -36,11 +33,11 @@ def require_for_payloads(ctx: Context, kind: str, wanted: Iterable[Payload | Non
     sent in the place of the action's own.
     """
     if kind in TASK_KINDS and any(each is not None and each not in stored for each in wanted):
-        assert ctx.caller is not None
-        ctx.caller.require(SCOPE)
+        ctx.require(TASKS)
 
 
-def _same(wanted: ActionDraft | None, there: ActionSpec | None, payload: Payload | None) -> bool:
+def same(wanted: ActionDraft | None, there: ActionSpec | None, payload: Payload | None) -> bool:
+    """Returns whether an action stays as it is. payload: of the one that is there."""
     if wanted is None or there is None or wanted.secrets:
         return False
     asked = wanted.kind, wanted.params, wanted.retry, wanted.payload

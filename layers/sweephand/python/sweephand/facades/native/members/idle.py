@@ -11,6 +11,7 @@ from sweephand.domain.members.fields import below
 from sweephand.domain.occurrences import lateness
 from sweephand.domain.runs import retry
 from sweephand.errors import InvalidRequest
+from sweephand.facades.native import shapes
 from sweephand.schedules import notations
 from sweephand.schedules.notations import NOTATIONS
 
@@ -71,15 +72,19 @@ _OPAQUE = frozenset({"payload", "body", "headers"})
 """Members whose content is the caller's own."""
 
 
-def without_leftovers(merged: Any, patch: Any) -> Any:
-    """The result of a merge patch without the members that only the stored body has, and that act no longer.
+def patched(stored: Any, patch: Any) -> Any:
+    """Returns the result of a merge patch without the members that only the stored body has, and that act no longer.
 
     So a patch of `type` alone does not have to take away the members of the former type.
     """
+    return _without_leftovers(shapes.merged(stored, patch), patch)
+
+
+def _without_leftovers(merged: Any, patch: Any) -> Any:
     if not isinstance(merged, Mapping) or not isinstance(patch, Mapping):
         return merged
     return {
-        name: value if name in _OPAQUE else _tidy(name, without_leftovers(value, patch.get(name)), patch.get(name))
+        name: value if name in _OPAQUE else _tidy(name, _without_leftovers(value, patch.get(name)), patch.get(name))
         for name, value in merged.items()
     }
 

@@ -93,16 +93,6 @@ def _action(value: object, field: str, reading: Reading) -> ActionDraft:
     return reading.action
 
 
-def _error_action(value: object, field: str, reading: Reading) -> ActionDraft:
-    stored = reading.before.error_action if reading.before else None
-    return schedule_members.read_action(value, field, reading.guard, reading.shown_by, stored)
-
-
-def _hooks(value: object, field: str, reading: Reading) -> dict[str, ActionDraft]:
-    stored = reading.before.hooks if reading.before else {}
-    return read_hooks(value, field, reading.guard, reading.shown_by, stored)
-
-
 def _tags(value: object, field: str, _: Reading) -> tuple[str, ...]:
     if not isinstance(value, Sequence) or isinstance(value, str):
         raise InvalidRequest(field, f"must be a list of strings, not {fields.shown(value)}")
@@ -161,12 +151,13 @@ def pause_body(job: Job) -> dict[str, Any] | None:
 
 
 def _next_run_at(seen: Seen) -> str | None:
-    ahead = (at for each in seen.schedules if (at := next_run_at(each, seen.now)))
-    found = min(ahead, default=None)
+    found = min((at for each in seen.schedules if (at := next_run_at(each, seen.now))), default=None)
     return None if found is None else text_of(found)
 
 
-def _action_body(seen: Seen, action: ActionSpec, owner: str) -> dict[str, Any]:
+def _action_body(seen: Seen, action: ActionSpec | None, owner: str) -> dict[str, Any] | None:
+    if action is None:
+        return None
     body = defaults.shown_action(action, seen.filling)
     if seen.payloads is not None:
         body |= {"payload": None, "body": None}
@@ -176,19 +167,10 @@ def _action_body(seen: Seen, action: ActionSpec, owner: str) -> dict[str, Any]:
     return body
 
 
-def _error_action_body(seen: Seen) -> dict[str, Any] | None:
-    return None if seen.job.error_action is None else _action_body(seen, seen.job.error_action, "errorAction")
-
-
-def _hook_bodies(seen: Seen) -> dict[str, Any]:
-    return {name: _action_body(seen, hook, hook_owner(name)) for name, hook in seen.job.hooks.items()}
-
-
 JOB = Resource(
     JobDraft,
-    "job",
     {
-        "id": answered(ID, lambda seen: seen.job.id),
+        "id": answered(ID),
         "name": Member(
             {**NAME, "description": "Unique in its collection; without one, the id."},
             lambda value, field, _: fields.name(value, field),
@@ -196,10 +178,10 @@ JOB = Resource(
         ),
         "description": Member(text(0, 1_000)),
         "collection": Member(NAME),
-        "facade": answered(FACADE, lambda seen: seen.job.facade),
-        "revision": answered(REVISION, lambda seen: seen.job.revision),
-        "createdAt": answered(INSTANT_MS, lambda seen: text_ms(seen.job.created_at)),
-        "modifiedAt": answered(INSTANT_MS, lambda seen: text_ms(seen.job.modified_at)),
+        "facade": answered(FACADE),
+        "revision": answered(REVISION),
+        "createdAt": answered(INSTANT_MS),
+        "modifiedAt": answered(INSTANT_MS),
         "active": Member(FLAG),
         "state": answered(one_of(JobState), lambda seen: job_state(seen.job, seen.schedules).value),
         "stateReason": answered(or_null(one_of(StateReason)), lambda seen: job_state_reason(seen.job, seen.schedules)),
@@ -219,12 +201,23 @@ JOB = Resource(
             shown=ref("ShownAction"),
             show=lambda seen: _action_body(seen, seen.job.action, "action"),
         ),
-        "errorAction": Member(ref("Action"), _error_action, shown=or_null(ref("ShownAction")), show=_error_action_body),
+        "errorAction": Member(
+            ref("Action"),
+            lambda value, field, reading: schedule_members.read_action(
+                value, field, reading.guard, reading.shown_by, reading.before and reading.before.error_action
+            ),
+            shown=or_null(ref("ShownAction")),
+            show=lambda seen: _action_body(seen, seen.job.error_action, "errorAction"),
+        ),
         "hooks": Member(
             request(dict.fromkeys(HOOK_KINDS, ref("Action"))),
-            _hooks,
+            lambda value, field, reading: read_hooks(
+                value, field, reading.guard, reading.shown_by, reading.before.hooks if reading.before else {}
+            ),
             shown=answer(dict.fromkeys(HOOK_KINDS, ref("ShownAction")), HOOK_KINDS),
-            show=_hook_bodies,
+            show=lambda seen: {
+                name: _action_body(seen, hook, hook_owner(name)) for name, hook in seen.job.hooks.items()
+            },
         ),
         "policies": Member(
             ref("Policies"),
@@ -233,6 +226,8 @@ JOB = Resource(
             show=lambda seen: defaults.shown_policies(seen.job.policies),
         ),
     },
+    "job",
+    more=("totals",),
 )
 
 
@@ -247,7 +242,7 @@ def job_draft(
 
     Members that only answers have are let through unread in a change, so that what was read can be sent back.
     """
-    known = (*JOB.names(change=before is not None), "schedules", *(("totals",) if before else ()))
+    known = (*JOB.names(change=before is not None), "schedules")
     wrong = Mistakes()
     given = fields.members(body, "", known, wrong)
     if before is not None and given.get("id", before.id) != before.id:

@@ -4,23 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from sweephand.json_schema import NULL, Members, Schema, answer, items, one_of, or_null, ref, request, text, whole
-
-__all__ = [
-    "NULL",
-    "Members",
-    "Schema",
-    "answer",
-    "items",
-    "one_of",
-    "or_null",
-    "page",
-    "patch_of",
-    "ref",
-    "request",
-    "text",
-    "whole",
-]
+from sweephand.json_schema import NULL, Members, Schema, answer, items, or_null, ref, text
 
 
 def page(of: str, more: Members | None = None, absent: Iterable[str] = ()) -> Schema:

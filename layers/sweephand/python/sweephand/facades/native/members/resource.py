@@ -10,12 +10,16 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from datetime import datetime
+from enum import Enum
+from operator import attrgetter
 from typing import Any
 
-from sweephand.domain.instants import text
+from sweephand.domain.instants import text, text_ms
 from sweephand.domain.members import fields as reading
 from sweephand.errors import Mistakes
-from sweephand.json_schema import Members, Schema, or_null
+from sweephand.facades.native import shapes
+from sweephand.facades.native.members.schema_words import ACTOR, INSTANT_MS, PLAIN_NAME
+from sweephand.json_schema import INSTANT, Members, Schema, answer, or_null, request
 from sweephand.schedules.text.instants import SCHEMA as INSTANT_SCHEMA
 from sweephand.schedules.text.instants import parse_instant
 
@@ -29,6 +33,7 @@ class Member:
     """One member. given: its schema in a request; None: only answers have it, and a change passes it over.
 
     shown: its schema in an answer. show: takes what an answer is made of. attribute: of the record, and of the draft.
+    part: the table of an object.
     """
 
     given: Schema | None = None
@@ -36,11 +41,18 @@ class Member:
     shown: Schema | None = None
     show: Show | None = None
     attribute: str = ""
+    part: Resource | None = None
 
 
-def answered(shown: Schema, show: Show) -> Member:
-    """Returns a member that only answers have."""
-    return Member(shown=shown, show=show)
+def answered(shown: Schema, show: Show | str = "") -> Member:
+    """Returns a member that only answers have. show: also the path of an attribute of the record."""
+    return Member(shown=shown, attribute=show) if isinstance(show, str) else Member(shown=shown, show=show)
+
+
+def part(of: Resource, read: Read | None = None, **more: Any) -> Member:
+    """Returns a member that is an object with members of its own."""
+    given = request(of.request(), of.required, **more)
+    return Member(given, read or of.part, answer(of.answer()), part=of)
 
 
 def by_schema(schema: Schema) -> Read:
@@ -59,26 +71,32 @@ def by_schema(schema: Schema) -> Read:
     return lambda value, field, _: reading.free(value, field, shortest, longest)
 
 
-def plain(value: Any) -> Any:
-    """Returns the JSON of a stored value."""
-    if isinstance(value, datetime):
-        return text(value)
-    return list(value) if isinstance(value, tuple) else value
-
-
 class Resource:
-    """The table of one resource. draft: the record that a request asks for, which says what is the default."""
+    """The table of one resource. draft: the record that a request asks for, which says what is the default.
 
-    def __init__(self, draft: type, record: str, table: Mapping[str, Member]) -> None:
+    record: the attribute of what an answer is made of that holds the record; empty: it is the record.
+    more: members that only some answers have.
+    """
+
+    def __init__(self, draft: type, table: Mapping[str, Member], record: str = "", more: tuple[str, ...] = ()) -> None:
         self.table = table
         self.given = tuple(name for name, member in table.items() if member.given is not None)
-        self.read_only = tuple(name for name, member in table.items() if member.given is None)
-        self._record = record
-        self._attributes = {name: table[name].attribute or _snake(name) for name in self.given}
+        self.read_only = (*(name for name, member in table.items() if member.given is None), *more)
+        self._draft, self._record = draft, record and f"{record}."
+        self._attributes = {
+            name: member.attribute or re.sub("([A-Z])", r"_\1", name).lower() for name, member in table.items()
+        }
         self._readers = {name: table[name].read or by_schema(table[name].given or {}) for name in self.given}
-        default = {each.name: each.default for each in fields(draft)}
-        self._nullable = {name for name, attribute in self._attributes.items() if default.get(attribute) is None}
-        self._required = {name for name, attribute in self._attributes.items() if default.get(attribute) is MISSING}
+        default = {each.name: each for each in fields(draft)}
+        of_given = {name: default[self._attributes[name]] for name in self.given if self._attributes[name] in default}
+        self.required = tuple(
+            name for name, each in of_given.items() if each.default is MISSING and each.default_factory is MISSING
+        )
+        self._defaults = {
+            each.name: each.default if each.default_factory is MISSING else each.default_factory()
+            for name, each in of_given.items()
+            if name not in self.required
+        }
 
     def names(self, *, change: bool) -> tuple[str, ...]:
         """Returns the members that a request may bring. change: also those that only answers have."""
@@ -92,6 +110,28 @@ class Resource:
             if name in given
         }
 
+    def part(self, value: object, field: str, against: Any = None) -> Any:
+        """Returns the record of a member that is an object."""
+        wrong = Mistakes()
+        given = reading.members(value, field, self.given, wrong)
+        for name in self.required:
+            wrong.of(reading.required, given, name, field)
+        found = self.read(given, field, against, wrong)
+        wrong.check()
+        return self._draft(**found)
+
+    def named(self, body: object, before: str | None, against: Any = None, **usual: Any) -> dict[str, Any]:
+        """Returns the attributes of what has a name in its path, from a POST or (before: its name) a PUT.
+
+        What the body leaves out has its default. usual: the values, as JSON, of members without one in the record.
+        """
+        wrong = Mistakes()
+        given = reading.members(body, "", self.names(change=before is not None), wrong)
+        name = wrong.of(shapes.plain_name, given, before)
+        found = {**self._defaults, **self.read({**usual, **given}, "", against, wrong), "name": name}
+        wrong.check()
+        return found
+
     def show(self, seen: Any) -> dict[str, Any]:
         """Returns the JSON of all members that an answer has."""
         return {name: self._show(name, seen) for name in self.table}
@@ -102,8 +142,18 @@ class Resource:
         return {name: value for name, value in shown.items() if value is not None}
 
     def _show(self, name: str, seen: Any) -> Any:
-        show = self.table[name].show
-        return plain(getattr(getattr(seen, self._record), self._attributes[name])) if show is None else show(seen)
+        member = self.table[name]
+        if member.show is not None:
+            return member.show(seen)
+        value = attrgetter(f"{self._record}{self._attributes[name]}")(seen)
+        if isinstance(value, datetime):
+            schema = member.shown or {}
+            return text(value) if schema.get("pattern") == INSTANT["pattern"] else text_ms(value)
+        if isinstance(value, Enum):
+            return value.value
+        if member.part is not None and value is not None:
+            return member.part.show(value)
+        return list(value) if isinstance(value, tuple) else value
 
     # Schemas
 
@@ -111,15 +161,25 @@ class Resource:
         return {name: member.given for name, member in self.table.items() if member.given is not None}
 
     def answer(self) -> Members:
-        return {name: member.shown or self._shown(name, member) for name, member in self.table.items()}
+        return {name: self._shown(name, member) for name, member in self.table.items()}
 
     def _shown(self, name: str, member: Member) -> Schema:
         """Returns the schema of an answer: without the bounds of a text, and null where nothing is the default."""
-        schema = member.given or {}
+        if member.shown is not None and member.part is None:
+            return member.shown
+        schema = member.shown or member.given or {}
         if schema.get("type") == "string" and "enum" not in schema:
             schema = {"type": "string"}
-        return or_null(schema) if name in self._nullable else schema
+        return or_null(schema) if self._defaults.get(self._attributes[name], MISSING) is None else schema
 
 
-def _snake(name: str) -> str:
-    return re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
+NAMED = Member(PLAIN_NAME, lambda value, _field, _against: value)
+"""The name of what is named in its path; `Resource.named` reads it."""
+
+
+CHANGED: Mapping[str, Member] = {
+    "createdAt": answered(INSTANT_MS),
+    "createdBy": answered(ACTOR),
+    "modifiedAt": answered(INSTANT_MS),
+    "modifiedBy": answered(ACTOR),
+}

@@ -94,10 +94,6 @@ def read_hooks(
     return found
 
 
-def _hooks(value: object, field: str, reading: Reading) -> dict[str, ActionDraft]:
-    return read_hooks(value, field, reading.guard, reading.shown_by, reading.stored)
-
-
 # Showing
 
 
@@ -113,10 +109,6 @@ def next_run_at(schedule: Schedule, now: datetime) -> datetime | None:
 def _next_run_text(seen: Seen) -> str | None:
     found = next_run_at(seen.schedule, seen.now)
     return None if found is None else text_of(found)
-
-
-def _next_runs(seen: Seen) -> list[str]:
-    return [text_of(instant) for instant in upcoming.next_runs(seen.schedule, seen.timing, seen.now, NEXT_RUNS)]
 
 
 def totals_body(totals: Totals) -> dict[str, int]:
@@ -140,14 +132,13 @@ HELD = or_null(
 )
 SCHEDULE = Resource(
     ScheduleDraft,
-    "schedule",
     {
-        "id": answered(ID, lambda seen: seen.schedule.id),
-        "jobId": answered(ID, lambda seen: seen.schedule.job_id),
+        "id": answered(ID),
+        "jobId": answered(ID),
         "name": Member(NAME, lambda value, field, _: fields.name(value, field), shown=TEXT),
         "active": Member(FLAG),
-        "state": answered(one_of(ScheduleState), lambda seen: seen.schedule.state.value),
-        "stateReason": answered(or_null(one_of(StateReason)), lambda seen: seen.schedule.state_reason),
+        "state": answered(one_of(ScheduleState)),
+        "stateReason": answered(or_null(one_of(StateReason))),
         "held": answered(HELD, lambda seen: held_body(seen.held)),
         "type": answered(
             one_of(("recurring", "one-time")), lambda seen: "recurring" if seen.timing.recurring else "one-time"
@@ -163,7 +154,7 @@ SCHEDULE = Resource(
             request(
                 dict.fromkeys(HOOK_KINDS, ref("Action")), description="Each in the place of the job's of that name."
             ),
-            _hooks,
+            lambda value, field, reading: read_hooks(value, field, reading.guard, reading.shown_by, reading.stored),
             shown=answer(dict.fromkeys(HOOK_KINDS, ref("ShownAction")), HOOK_KINDS),
             show=lambda seen: dict(seen.hooks),
         ),
@@ -173,16 +164,20 @@ SCHEDULE = Resource(
             shown=ref("OwnPolicies"),
             show=lambda seen: dict(seen.schedule.policies),
         ),
-        "createdAt": answered(INSTANT_MS, lambda seen: text_ms(seen.schedule.created_at)),
-        "modifiedAt": answered(INSTANT_MS, lambda seen: text_ms(seen.schedule.modified_at)),
+        "createdAt": answered(INSTANT_MS),
+        "modifiedAt": answered(INSTANT_MS),
         "nextRunAt": answered(or_null(INSTANT), _next_run_text),
-        "nextRuns": answered(items(INSTANT, maxItems=NEXT_RUNS), _next_runs),
+        "nextRuns": answered(
+            items(INSTANT, maxItems=NEXT_RUNS),
+            lambda seen: [text_of(at) for at in upcoming.next_runs(seen.schedule, seen.timing, seen.now, NEXT_RUNS)],
+        ),
         "lastRun": answered(
             or_null(answer({"id": RUN_ID, "state": one_of(State)})),
             lambda seen: seen.last_run and {"id": seen.last_run.id, "state": seen.last_run.state.value},
         ),
         "totals": answered(ref("Totals"), lambda seen: totals_body(seen.totals)),
     },
+    "schedule",
 )
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from sweephand.facades.native.members import descriptions
 from sweephand.facades.native.members import schedule_members as members
-from sweephand.facades.native.members.calendar_schemas import SHOWN_USES, USES
-from sweephand.facades.native.members.json_schema import NULL, Members, Schema, one_of, or_null, text, whole
-from sweephand.facades.native.members.schema_words import GIVEN_INSTANT, PASSED_OVER
+from sweephand.facades.native.members.schema_words import GIVEN_INSTANT, PASSED_OVER, PLAIN_NAME, ZONE
+from sweephand.json_schema import NULL, Members, Schema, answer, items, one_of, or_null, request, text, whole
 from sweephand.schedules import notations
+from sweephand.schedules.calendars.calendars import MOST, Mode, Roll
 from sweephand.schedules.notations.every import Align
-from sweephand.schedules.text.members import LONGEST_TEXT
 from sweephand.schedules.timing import MOST_COUNT, MOST_JITTER_S
 from sweephand.schedules.zones.localtime import Gap, MonthOverflow, Overlap
 
@@ -26,8 +25,22 @@ def _described(name: str) -> Schema:
     return {} if name in descriptions.MEMBERS else {"description": NOTATIONS[name]["description"]}
 
 
+USES: Schema = items(
+    request(
+        {
+            "name": PLAIN_NAME,
+            "mode": one_of(Mode, description="`exclude`, the default: nothing runs inside. `include`: only inside."),
+            "roll": one_of(
+                Roll, description="To the nearest day that all calendars allow; `none`, the default: left out."
+            ),
+        },
+        ("name",),
+    ),
+    maxItems=MOST,
+    description="An occurrence runs where all of them allow it.",
+)
+SHOWN_USES: Schema = items(answer({"name": PLAIN_NAME, "mode": one_of(Mode), "roll": one_of(Roll)}), maxItems=MOST)
 ALIGN = one_of(Align, description="Of `every`: where the grid of the steps lies.")
-ZONE = text(1, LONGEST_TEXT, description="IANA, such as `Europe/Berlin`.")
 ONE_NOTATION = [{"required": [name], "properties": {name: {"not": NULL, **_described(name)}}} for name in NOTATIONS]
 TIMING: Members = {
     **NOTATIONS,

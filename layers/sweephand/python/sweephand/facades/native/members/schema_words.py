@@ -6,6 +6,7 @@ from sweephand import json_schema
 from sweephand.actions import payloads
 from sweephand.json_schema import Schema, items, one_of, or_null, text, whole
 from sweephand.schedules.text import instants
+from sweephand.schedules.text.members import LONGEST_TEXT
 from sweephand.security.caller import PROVIDER_SCOPES, TENANT_SCOPES
 
 _HEX = "[0-9a-f]"
@@ -25,6 +26,7 @@ LOCAL_WITH_OFFSET = text(
     description="What the clock of the schedule's zone reads, and its offset.",
 )
 GIVEN_INSTANT: Schema = dict(instants.SCHEMA)
+ZONE = text(1, LONGEST_TEXT, description="IANA, such as `Europe/Berlin`.")
 TEXT = text()
 FLAG: Schema = {"type": "boolean"}
 ANYTHING = payloads.ANYTHING

@@ -15,15 +15,16 @@ from sweephand.facades.native import cursors
 from sweephand.facades.native.jobs.answers import INCLUDES
 from sweephand.facades.native.jobs.job_list import LIST_INCLUDES
 from sweephand.facades.native.members import descriptions
-from sweephand.facades.native.members.json_schema import Schema, items, one_of, ref, text, whole
 from sweephand.facades.native.members.schema_words import GIVEN_INSTANT, ID, JOB_FILTER, PLAIN_NAME, RUN_ID, TENANT_NAME
 from sweephand.facades.native.openapi.examples import REQUESTS
 from sweephand.facades.native.openapi.schemas import SCHEMAS
 from sweephand.facades.native.problems import STATUS, problem
-from sweephand.facades.native.routes import HTML, READ, ROUTES
+from sweephand.facades.native.routes import HTML, JSON, READ, ROUTES
+from sweephand.facades.native.runs.errors import STATES
+from sweephand.json_schema import Schema, items, one_of, ref, text, whole
 
-PROBLEM, JSON = "application/problem+json", "application/json"
-MEDIA = {"form": "application/x-www-form-urlencoded"}
+PROBLEM = "application/problem+json"
+FORM, MERGE_PATCH = "application/x-www-form-urlencoded", "application/merge-patch+json"
 VERSIONED = frozenset({"Job", "Schedule", "Collection", "Calendar", "FlowKey", "Document"})
 """Schemas whose answers have an ETag."""
 DESCRIPTION = """\
@@ -122,7 +123,7 @@ OF_ROUTE: Mapping[tuple[str, str], Schema] = {
     },
     ("/v1/runs", "state"): one_of(state for state in State if state is not State.SCHEDULED),
     ("/v1/runs:export", "state"): one_of(state for state in State if state is not State.SCHEDULED),
-    ("/v1/errors", "state"): one_of(("OPEN", "ARCHIVED", "RESOLVED"), default="OPEN"),
+    ("/v1/errors", "state"): one_of(STATES, default="OPEN"),
     ("/v1/operations", "state"): one_of(OperationState),
     ("/v1/operations", "kind"): one_of(OperationKind),
     ("/v1/jobs", "include"): items(one_of(sorted(LIST_INCLUDES))),
@@ -158,7 +159,10 @@ def document(answers: Mapping[tuple[str, str], Any]) -> dict[str, Any]:
         "components": {
             "schemas": _schemas(),
             "responses": _problems(),
-            "parameters": {name: _header_parameter(name) for name in HEADERS},
+            "parameters": {
+                name: {"name": name, "in": "header", "description": description, "schema": schema}
+                for name, (description, schema) in HEADERS.items()
+            },
             "headers": {
                 name: {"description": description, "schema": schema}
                 for name, (description, schema) in ANSWER_HEADERS.items()
@@ -188,9 +192,10 @@ def operation(route: Route, example: Any = None) -> dict[str, Any]:
     if parameters := _parameters(route):
         described["parameters"] = parameters
     if route.body != "none":
+        media = [FORM if route.body == "form" else JSON, *([MERGE_PATCH] if route.method == "PATCH" else ())]
         described["requestBody"] = {
             "required": route.body != "optional",
-            "content": {media: _content(route.takes, REQUESTS.get(route.takes, {})) for media in _media(route)},
+            "content": {each: _content(route.takes, REQUESTS.get(route.takes, {})) for each in media},
         }
     described["responses"] = {str(route.status): _success(route, example), **_other_responses(route)}
     return described
@@ -207,7 +212,7 @@ def operation_id(route: Route) -> str:
         noun = owner if owner.endswith("s") else f"{owner}s"
     elif not noun:
         noun = "" if owner == "admin" else ONE_OF.get(owner, owner)
-    noun = {"occurrences": ""}.get(verb, noun)
+    noun = {"occurrences": "", "token": ""}.get(verb, noun)
     return verb + "".join(word.capitalize() for word in noun.split("_"))
 
 
@@ -249,16 +254,6 @@ def _worded(parameter: dict[str, Any]) -> dict[str, Any]:
     return parameter if text is None else {**parameter, "description": text}
 
 
-def _header_parameter(name: str) -> dict[str, Any]:
-    description, schema = HEADERS[name]
-    return {"name": name, "in": "header", "description": description, "schema": schema}
-
-
-def _media(route: Route) -> list[str]:
-    usual = MEDIA.get(route.body, JSON)
-    return [usual, "application/merge-patch+json"] if route.method == "PATCH" else [usual]
-
-
 def _content(schema: str, examples: Mapping[str, Any]) -> dict[str, Any]:
     shown = {name: {"value": value} for name, value in examples.items()}
     return {"schema": ref(schema), **({"examples": shown} if shown else {})}
@@ -292,13 +287,15 @@ def statuses(route: Route) -> list[int]:
     """Of the problems that a route can answer."""
     known = route.scope is not None or route.path in OPEN_TO_SOME
     reads = route.body in {"required", "optional"}
+    apart = route.path.startswith(("/v1/tenants", "/v1/operations"))
+    can_conflict = route.tenant or apart or route.takes in {"CredentialDraft", "CredentialRotation", "PreviewRequest"}
     named = "{" in route.path or route.tenant or "Sweephand-Tenant" in route.headers
     found = {
         400: True,
         401: known,
         403: known,
         404: (route.scope is not None and named) or route.path.startswith(("/.well-known/", "/problems/")),
-        409: route.scope is not None and route.method != "GET" and _can_conflict(route),
+        409: route.scope is not None and route.method != "GET" and can_conflict,
         412: "If-Match" in route.headers or route.takes in COUNTED or "expectedCount" in route.query,
         413: reads,
         415: reads,
@@ -307,12 +304,6 @@ def statuses(route: Route) -> list[int]:
         503: True,
     }
     return [status for status, can_be in found.items() if can_be]
-
-
-def _can_conflict(route: Route) -> bool:
-    apart = ("/v1/tenants", "/v1/operations")
-    taking = {"CredentialDraft", "CredentialRotation", "PreviewRequest"}
-    return route.tenant or route.path.startswith(apart) or route.takes in taking
 
 
 def _other_responses(route: Route) -> dict[str, Any]:

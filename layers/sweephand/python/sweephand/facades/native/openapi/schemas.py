@@ -14,28 +14,15 @@ from sweephand.actions.http_fields import OutcomeRules
 from sweephand.actions.outcome import schemas as outcome_schemas
 from sweephand.domain.job import HOOK_KINDS, SCHEDULES_AT_ONCE
 from sweephand.domain.schedule import Lane
-from sweephand.facades.native.members import action_schemas, calendar_schemas, policies, run_schemas
-from sweephand.facades.native.members.http_schemas import (
+from sweephand.facades.native.members import action_schemas, policies
+from sweephand.facades.native.members.action_schemas import (
     AUTHENTICATION,
     RETRY,
     retry_shown,
     shown_authentication,
 )
 from sweephand.facades.native.members.job_members import JOB
-from sweephand.facades.native.members.json_schema import (
-    Members,
-    Schema,
-    answer,
-    items,
-    one_of,
-    or_null,
-    page,
-    patch_of,
-    ref,
-    request,
-    text,
-    whole,
-)
+from sweephand.facades.native.members.json_schema import page, patch_of
 from sweephand.facades.native.members.schedule_schemas import (
     OF_SOME_NOTATIONS,
     ONE_NOTATION,
@@ -58,20 +45,16 @@ from sweephand.facades.native.members.schema_words import (
     STATUS_CODE,
     TEXT,
 )
-from sweephand.facades.native.operations import operation_schemas
+from sweephand.facades.native.openapi import run_schemas
 from sweephand.facades.native.problems import MOST_ERRORS, STATUS
-from sweephand.facades.native.service import last_audit
-from sweephand.facades.native.shared import flow_key_schemas
-from sweephand.facades.native.tenants import tenant_schemas
-from sweephand.facades.native.tenants.service_schemas import (
-    COLLECTION,
-    COLLECTION_DRAFT,
-    COLLECTION_REPLACEMENT,
-    CREDENTIAL,
-    ROTATION,
-    SIGNING_KEY,
-)
+from sweephand.facades.native.service import admin
+from sweephand.facades.native.shared import calendar_members, flow_key_members
+from sweephand.facades.native.shared.collection_members import COLLECTION
+from sweephand.facades.native.tenants import tenants
+from sweephand.facades.native.tenants.credentials import CREDENTIAL, OVERLAP
+from sweephand.facades.native.tenants.signing import SIGNING_KEY
 from sweephand.flow.job_parts.change_log import Operation
+from sweephand.json_schema import Members, Schema, answer, items, one_of, or_null, ref, request, text, whole
 
 # Jobs
 
@@ -84,7 +67,6 @@ _JOB_REPLACEMENT: Members = {
         description="Absent: they stay. Matched by `id`, else by `name`; the others are deleted.",
     ),
     **dict.fromkeys(JOB.read_only, PASSED_OVER),
-    "totals": PASSED_OVER,
 }
 _JOB: Members = {**JOB.answer(), "totals": ref("Totals"), "schedules": items(ref("Schedule"))}
 _UNTIL: Schema = {**GIVEN_INSTANT, "description": "The job resumes by itself then. " + GIVEN_INSTANT["description"]}
@@ -96,6 +78,12 @@ _LISTED_JOB: Members = {
     "schedules": items(ref("ListedSchedule")),
 }
 _WITH_SCHEDULES = {"dependentRequired": {"schedules": ["totals"], "totals": ["schedules"]}}
+
+_COLLECTION_DRAFT: Members = {**COLLECTION.request(), "redirects": action_schemas.REDIRECTS}
+_COLLECTION_PASSED_OVER = dict.fromkeys(
+    ("facade", "attributes", "state", "revision", *COLLECTION.read_only), PASSED_OVER
+)
+_CREDENTIAL, _SIGNING_KEY = CREDENTIAL.answer(), SIGNING_KEY.answer()
 
 # Problems
 
@@ -142,10 +130,10 @@ SCHEMAS: dict[str, Schema] = {
     "Misfire": request(policies.MISFIRE),
     "PauseRequest": request({"note": text(0, 1_000), "until": _UNTIL}),
     "Nothing": request({}),
-    "CollectionDraft": request(COLLECTION_DRAFT, ("name",)),
-    "CollectionReplacement": request(COLLECTION_REPLACEMENT),
+    "CollectionDraft": request(_COLLECTION_DRAFT, ("name",)),
+    "CollectionReplacement": request({**_COLLECTION_DRAFT, **_COLLECTION_PASSED_OVER}),
     "CredentialDraft": request({"name": NAME, "scopes": SCOPES}),
-    "CredentialRotation": request(ROTATION),
+    "CredentialRotation": request({"overlapSeconds": OVERLAP}),
     "TokenRequest": {
         "type": "object",
         "properties": {
@@ -216,11 +204,11 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "ChangePage": page("Change"),
     "NextRun": answer({"nextRunAt": or_null(INSTANT), "scheduleId": or_null(ID)}),
-    "Collection": answer(COLLECTION),
+    "Collection": answer({**COLLECTION.answer(), "redirects": action_schemas.SHOWN_REDIRECTS}),
     "CollectionPage": page("Collection"),
-    "SigningKey": answer(SIGNING_KEY),
+    "SigningKey": answer(_SIGNING_KEY),
     "IssuedSigningKey": answer(
-        {**SIGNING_KEY, "secret": text(pattern="^whsec_", description="Of Standard Webhooks; shown this once.")}
+        {**_SIGNING_KEY, "secret": text(pattern="^whsec_", description="Of Standard Webhooks; shown this once.")}
     ),
     "SigningKeyPage": page("SigningKey"),
     "KeySet": answer(
@@ -248,21 +236,21 @@ SCHEMAS: dict[str, Schema] = {
         },
         description="OpenID Connect Discovery 1.0.",
     ),
-    "Credential": answer(CREDENTIAL),
+    "Credential": answer(_CREDENTIAL),
     "IssuedCredential": answer(
         {
-            **CREDENTIAL,
+            **_CREDENTIAL,
             "secret": text(
                 description="Shown this once. After a rotation it is accepted everywhere within ten seconds."
             ),
         }
     ),
     "CredentialPage": page("Credential"),
-    **calendar_schemas.SCHEMAS,
-    **operation_schemas.SCHEMAS,
-    **flow_key_schemas.SCHEMAS,
+    **calendar_members.SCHEMAS,
+    **run_schemas.OPERATIONS,
+    **flow_key_members.SCHEMAS,
     **run_schemas.SCHEMAS,
-    **tenant_schemas.SCHEMAS,
+    **tenants.SCHEMAS,
     "Token": answer(
         {
             "access_token": TEXT,
@@ -295,7 +283,7 @@ SCHEMAS: dict[str, Schema] = {
     "Backlog": answer({"ready": whole(), "delayed": whole(), "inFlight": whole()}),
     "LastAudit": answer(
         {"at": INSTANT, "everything": {"type": "boolean"}, "finished": {"type": "boolean"}}
-        | {name: whole() for name in last_audit.COUNTS}
+        | {name: whole() for name in admin.COUNTS}
     ),
     "GatewayRefusal": {"type": "object", "properties": {"message": TEXT}},
     "Document": {"type": "object", "required": ["openapi", "info", "paths", "components"]},

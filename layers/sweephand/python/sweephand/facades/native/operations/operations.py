@@ -2,53 +2,132 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
-from typing import Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
-from sweephand.domain.instants import from_ms, text, text_ms
+from sweephand.domain.instants import from_ms, text_ms
+from sweephand.domain.instants import text as text_of
 from sweephand.domain.operation import WAITS_FOR, Operation, OperationKind, OperationState
 from sweephand.facades.http import Answer
-from sweephand.facades.native.context import TENANT_HEADER, Context
+from sweephand.facades.native import cursors
+from sweephand.facades.native.context import Context
+from sweephand.facades.native.members.resource import Resource, answered
+from sweephand.facades.native.members.schema_words import ID, INSTANT, INSTANT_MS
 from sweephand.flow.operations import verbs
 from sweephand.flow.operations.verbs import KINDS
 from sweephand.flow.world import World
 from sweephand.ids import is_uuid
+from sweephand.json_schema import Schema, answer, one_of, or_null, text, whole
 from sweephand.lazy import lazy
 from sweephand.store.views import resources as views
 
+if TYPE_CHECKING:
+    from sweephand.flow.bulk.export_runs import Link
+
 with lazy():
-    from sweephand.facades.native.operations import export_results
+    from sweephand.flow.bulk import export_runs
 
 PROVIDER, READ = "provider:admin", "jobs:read"
 LOOKED_AT_MOST = 5_000
+EXPORT_PATH = "/v1/runs:export"
 INSTANTS = ("until", "archivedThrough")
 """Of what was asked for."""
 
 
+def _progress(operation: Operation) -> dict[str, Any]:
+    runs = operation.state is OperationState.RUNNING
+    waits_for = operation.cursor.get(WAITS_FOR) if runs else None
+    return {"done": operation.done, "total": operation.total, "failed": operation.failed, WAITS_FOR: waits_for}
+
+
+def _request(operation: Operation) -> Mapping[str, Any]:
+    """Instants are kept as numbers, and shown as everywhere."""
+    instants = {name: text_ms(from_ms(int(operation.params[name]))) for name in INSTANTS if name in operation.params}
+    return {**operation.params, **instants}
+
+
+def _result(operation: Operation, link: Link | None = None) -> Mapping[str, Any] | None:
+    """Returns the result; that of an export of runs is None without a file. link: only where one operation is read."""
+    there = operation.result
+    if operation.kind is not OperationKind.EXPORT_RUNS or there is None:
+        return there
+    expires_at = export_runs.file_expires_at(operation)
+    if expires_at is None:
+        return None
+    after, next_cursor = there["behind"], None
+    if after is not None:
+        place = " ".join((operation.tenant or "", *EXPORT_PATH.split("/")[1:]))
+        next_cursor = cursors.write(place, operation.params, tuple(after))
+    return {
+        "runs": operation.done,
+        "bytes": there["bytes"],
+        "link": None if link is None else {"url": link.url, "expiresAt": text_ms(link.expires_at)},
+        "fileExpiresAt": text_of(expires_at),
+        "nextCursor": next_cursor,
+    }
+
+
+_OBJECT: Schema = {"type": "object"}
+_RESULT = (
+    "What came of it; its members follow from `kind`. Of `export_runs`: `runs`, `bytes`, `fileExpiresAt`, `nextCursor` "
+    "(null, unless more runs lie behind the last one), and `link` with `url` and `expiresAt`, which is null in lists, "
+    "and once the file is gone."
+)
+OPERATION = Resource(
+    Operation,
+    {
+        "id": answered(ID),
+        "kind": answered(one_of(OperationKind)),
+        "state": answered(one_of(OperationState)),
+        "progress": answered(
+            answer(
+                {
+                    "done": whole(description="Things that were seen to."),
+                    "total": or_null(whole(description="null while it is not known.")),
+                    "failed": whole(description="Of those that were seen to."),
+                    "waitsFor": or_null(text(description="Why nothing begins now, where that is more than its pace.")),
+                }
+            ),
+            _progress,
+        ),
+        "cause": answered(or_null(text(description="Why it failed."))),
+        "request": answered(
+            {**_OBJECT, "description": "What was asked for; its members follow from `kind`."}, _request
+        ),
+        "result": answered(
+            or_null({**_OBJECT, "description": _RESULT}),
+            _result,
+        ),
+        "actor": answered(or_null(text(description="The caller's client id."))),
+        "startedAt": answered(INSTANT_MS),
+        "endedAt": answered(or_null(INSTANT_MS)),
+        "expiresAt": answered(or_null(INSTANT)),
+    },
+)
+
+
 def list_all(ctx: Context) -> Answer:
     """Newest first: all of them for who may read jobs, else those of the kinds that the caller may begin."""
-    limit, mark = ctx.page(is_uuid)
     state, kind = ctx.choice("state", frozenset(OperationState)), ctx.choice("kind", frozenset(OperationKind))
-    rows = views.operations(ctx.world.table, _whose(ctx), mark[0] if mark else None, limit + 1)
-    kept = (each for each in islice(rows, LOOKED_AT_MOST) if not _expired(ctx, each))
-    shown = (each for each in kept if _may_see(ctx, each))
-    found = (each for each in shown if state in {None, each.state} and kind in {None, each.kind})
-    page = list(islice(found, limit + 1))
-    cursor = ctx.cursor(page[limit - 1].id) if len(page) > limit else None
-    return Answer(200, {"items": [body(each) for each in page[:limit]], "nextCursor": cursor})
+    owner = _whose(ctx)
 
+    def rows(last: str | None, limit: int) -> Iterator[Operation]:
+        for each in islice(views.operations(ctx.world.table, owner, last, limit), LOOKED_AT_MOST):
+            gone = each.expires_at is not None and each.expires_at <= ctx.now
+            if not gone and _may_see(ctx, each) and state in {None, each.state} and kind in {None, each.kind}:
+                yield each
 
-def _expired(ctx: Context, operation: Operation) -> bool:
-    return operation.expires_at is not None and operation.expires_at <= ctx.now
+    return ctx.page_of(rows, body, mark=attrgetter("id"), fits=is_uuid)
 
 
 def read(ctx: Context) -> Answer:
-    """Of a file, with a link to it."""
+    """Answers with an operation; with a new link to its file, which is stored nowhere and stands in no log."""
     operation = _find(ctx)
     if operation.kind is not OperationKind.EXPORT_RUNS:
         return Answer(200, body(operation))
-    return Answer(200, {**body(operation), "result": export_results.result_with_link(ctx, operation)})
+    return Answer(200, {**body(operation), "result": _result(operation, export_runs.link(ctx.world, operation))})
 
 
 def pause(ctx: Context) -> Answer:
@@ -67,8 +146,7 @@ def _turn(ctx: Context, verb: Callable[[World, Operation], Operation]) -> Answer
     """By whoever may begin one of its kind."""
     ctx.no_members()
     operation = _find(ctx)
-    assert ctx.caller is not None
-    ctx.caller.require(KINDS[operation.kind].scope)
+    ctx.require(KINDS[operation.kind].scope)
     return Answer(200, body(verb(ctx.world, operation)))
 
 
@@ -76,55 +154,26 @@ def _find(ctx: Context) -> Operation:
     """Raises Forbidden for who may neither read jobs nor begin one of its kind."""
     operation = verbs.find(ctx.world, _whose(ctx), ctx.id("operation"))
     if not _may_see(ctx, operation):
-        assert ctx.caller is not None
-        ctx.caller.require(KINDS[operation.kind].scope)
+        ctx.require(KINDS[operation.kind].scope)
     return operation
 
 
 def _may_see(ctx: Context, operation: Operation) -> bool:
-    assert ctx.caller is not None
-    return ctx.caller.allows(READ) or ctx.caller.allows(KINDS[operation.kind].scope)
+    return ctx.allows(READ) or ctx.allows(KINDS[operation.kind].scope)
 
 
 def _whose(ctx: Context) -> str | None:
     """A provider without the header Sweephand-Tenant sees the provider's own. Raises Forbidden without its scope."""
-    assert ctx.caller is not None
-    named = ctx.request.headers.get(TENANT_HEADER)
-    if ctx.caller.provider and named is None:
-        ctx.caller.require(PROVIDER)
-        return None
-    return ctx.caller.acting_for(named)
+    owner = ctx.owner()
+    if owner is None:
+        ctx.require(PROVIDER)
+    return owner
+
+
+def begun(operation: Operation, shown: dict[str, Any] | None = None) -> Answer:
+    """Answers that long work has begun. shown: the body, if it is not the operation's own."""
+    return Answer(202, shown or body(operation), {"Location": f"/v1/operations/{operation.id}"})
 
 
 def body(operation: Operation) -> dict[str, Any]:
-    return {
-        "id": operation.id,
-        "kind": operation.kind.value,
-        "state": operation.state.value,
-        "progress": _progress(operation),
-        "cause": operation.cause,
-        "request": _request(operation),
-        "result": _result(operation),
-        "actor": operation.actor,
-        "startedAt": text_ms(operation.started_at),
-        "endedAt": None if operation.ended_at is None else text_ms(operation.ended_at),
-        "expiresAt": None if operation.expires_at is None else text(operation.expires_at),
-    }
-
-
-def _progress(operation: Operation) -> dict[str, Any]:
-    runs = operation.state is OperationState.RUNNING
-    waits_for = operation.cursor.get(WAITS_FOR) if runs else None
-    return {"done": operation.done, "total": operation.total, "failed": operation.failed, WAITS_FOR: waits_for}
-
-
-def _request(operation: Operation) -> Mapping[str, Any]:
-    """Instants are kept as numbers, and shown as everywhere."""
-    instants = {name: text_ms(from_ms(int(operation.params[name]))) for name in INSTANTS if name in operation.params}
-    return {**operation.params, **instants}
-
-
-def _result(operation: Operation) -> Mapping[str, Any] | None:
-    if operation.kind is not OperationKind.EXPORT_RUNS:
-        return operation.result
-    return export_results.result(operation)
+    return OPERATION.show(operation)

@@ -5,28 +5,35 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterator
 from contextlib import suppress
+from functools import partial
 from itertools import islice
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 from sweephand.domain.failure import Archived, Failure, Group, Redirect
-from sweephand.domain.instants import epoch_ms, text, text_ms
-from sweephand.domain.job import TASK_KINDS
+from sweephand.domain.instants import epoch_ms, text_ms
+from sweephand.domain.job import HOOK_KINDS, TASK_KINDS, hook_owner
 from sweephand.domain.members import fields
+from sweephand.domain.run import FAILED, Reason, State
 from sweephand.errors import InvalidRequest, NotFound
 from sweephand.facades.http import Answer
-from sweephand.facades.native.context import Context
+from sweephand.facades.native.context import TASKS, Context, in_query
+from sweephand.facades.native.members.resource import Resource, answered
+from sweephand.facades.native.members.schema_words import FLAG, ID, INSTANT, INSTANT_MS, RUN_ID, STATUS_CODE, TEXT
 from sweephand.facades.native.runs.runs import wanted_of
 from sweephand.flow.errors import failures
 from sweephand.flow.errors.failures import OpenRuns
-from sweephand.flow.job_parts.change_log import Operation
 from sweephand.flow.jobs import lookup
 from sweephand.flow.runs import run_lists
 from sweephand.flow.runs.run_lists import JobNames, Wanted
 from sweephand.flow.tenants import tenancy
 from sweephand.ids import is_uuid
+from sweephand.json_schema import Schema, answer, items, one_of, or_null, text, whole
 from sweephand.store.views import resources as views
 
-STATES = frozenset({"OPEN", "ARCHIVED", "RESOLVED"})
+STATES = ("OPEN", "ARCHIVED", "RESOLVED")
+STATES_MEAN = "OPEN: it has runs that nobody has seen to. RESOLVED: each was run again, archived or is gone."
+NAME_MEANS = "The job's name as it is now; of a job that is gone, as at the first of these failures."
 MOST_GROUPS = 5_000
 MOST_JOBS = 10_000
 """Jobs that a filter may choose: of these only lean rows are read, some 200 read units."""
@@ -35,17 +42,116 @@ _GROUP = re.compile("[0-9a-f]{32}", re.ASCII)
 _NUMBER = re.compile("[0-9]{1,15}", re.ASCII)
 
 
+class Seen(NamedTuple):
+    """A group of errors, with its open runs and the name of its job; None if the job is gone."""
+
+    group: Group
+    standing: OpenRuns
+    job_name: str | None
+
+
+class SeenRun(NamedTuple):
+    """A failed run, and whether nobody has seen to it."""
+
+    failure: Failure
+    open: bool
+
+
+def _state(group: Group, standing: OpenRuns) -> str:
+    if standing.count:
+        return "OPEN"
+    return "RESOLVED" if group.closed_through is None else "ARCHIVED"
+
+
+def _archived(archived: Archived | None) -> dict[str, Any] | None:
+    if archived is None:
+        return None
+    return {"at": text_ms(archived.at), "by": archived.by, "reason": archived.reason}
+
+
+def _archived_group(seen: Seen) -> dict[str, Any] | None:
+    at, by, reason = seen.group.closed_through, seen.group.closed_by, seen.group.closed_reason
+    return None if at is None else _archived(Archived(at, by, reason))
+
+
+_ARCHIVED: Schema = answer({"at": INSTANT_MS, "by": or_null(TEXT), "reason": or_null(TEXT)})
+GROUP_ID = text(pattern="^[0-9a-f]{32}$")
+OWNERS = ("action", "errorAction", *map(hook_owner, HOOK_KINDS))
+GROUP = Resource(
+    Group,
+    {
+        "id": answered(GROUP_ID, "group.id"),
+        "state": answered(
+            one_of(STATES, description=STATES_MEAN),
+            lambda seen: _state(seen.group, seen.standing),
+        ),
+        "jobId": answered(ID, "group.signature.job_id"),
+        "jobName": answered(
+            or_null({**TEXT, "description": NAME_MEANS}),
+            lambda seen: seen.job_name or seen.group.job_name,
+        ),
+        "action": answered(
+            one_of(OWNERS, description="Which of the job's actions failed."),
+            "group.signature.action",
+        ),
+        "runState": answered(one_of(state for state in State if state in FAILED), "group.signature.state"),
+        "reason": answered(or_null(one_of(Reason)), "group.signature.reason"),
+        "httpStatus": answered(or_null(STATUS_CODE), "group.signature.http_status"),
+        "message": answered(text(description="`#` stands for what differs from run to run."), "group.signature.text"),
+        "count": answered(whole(description="Failed runs that nobody has seen to."), "standing.count"),
+        "countIsLeast": answered({**FLAG, "description": "Lists look at 1,000 runs of a group."}, "standing.more"),
+        "firstSeenAt": answered(INSTANT_MS, "group.first_at"),
+        "lastSeenAt": answered({**INSTANT_MS, "description": "To within half a minute."}, "group.last_at"),
+        "lastRunId": answered(RUN_ID, "group.last_run"),
+        "expiresAt": answered(
+            or_null({**INSTANT, "description": "When the first of the open ones goes with its retention."}),
+            "standing.expires_at",
+        ),
+        "notes": answered(
+            items(answer({"text": TEXT, "by": or_null(TEXT), "at": INSTANT_MS})),
+            lambda seen: [{"text": note.text, "by": note.by, "at": text_ms(note.at)} for note in seen.group.notes],
+        ),
+        "archived": answered(or_null(_ARCHIVED), _archived_group),
+    },
+)
+ERROR_RUN = Resource(
+    Failure,
+    {
+        "runId": answered(RUN_ID, "failure.run_id"),
+        "open": answered({**FLAG, "description": "Nobody has seen to it."}, "open"),
+        "seenAt": answered(or_null(INSTANT_MS), "failure.at"),
+        "rerunBy": answered(or_null(RUN_ID), "failure.rerun_by"),
+        "actor": answered(or_null(text(description="Who had it run again.")), "failure.actor"),
+        "operationId": answered(or_null(ID), "failure.operation"),
+        "archived": answered(
+            or_null({**_ARCHIVED, "description": "Of this run alone; its group may be archived beside."}),
+            lambda seen: _archived(seen.failure.archived),
+        ),
+        "expiresAt": answered(or_null(INSTANT), "failure.expires_at"),
+    },
+)
+REDIRECT = Resource(
+    Redirect,
+    {
+        "from": answered(ID, "source"),
+        "to": answered(ID),
+        "actor": answered(or_null(TEXT)),
+        "createdAt": answered(INSTANT_MS, "at"),
+    },
+)
+
+
 def list_all(ctx: Context) -> Answer:
     """Lists groups, the last failure first; by default those with runs that nobody has resolved."""
-    limit, mark = ctx.page(_is_number, _is_group)
-    state = ctx.choice("state", STATES) or "OPEN"
+    limit, mark = ctx.page(lambda given: bool(_NUMBER.fullmatch(given)), _is_group)
+    state = ctx.choice("state", frozenset(STATES)) or "OPEN"
     behind = (int(mark[0]), mark[1]) if mark else None
     found = ((group, standing) for group, standing in _groups(ctx, behind) if _state(group, standing) == state)
     page = list(islice(found, limit + 1))
     last = page[limit - 1][0] if len(page) > limit else None
     cursor = ctx.cursor(str(epoch_ms(last.last_at)), last.id) if last else None
     names = JobNames(ctx.world, ctx.tenant).by_id(group.signature.job_id for group, _ in page[:limit])
-    items = [_body(*each, names[each[0].signature.job_id]) for each in page[:limit]]
+    items = [GROUP.show(Seen(*each, names[each[0].signature.job_id])) for each in page[:limit]]
     return Answer(200, {"items": items, "nextCursor": cursor})
 
 
@@ -69,10 +175,8 @@ def _chosen(ctx: Context, wanted: Wanted) -> Container[str] | None:
         return {wanted.job_id}
     if not wanted.selects_jobs:
         return None
-    try:
+    with in_query():
         return frozenset(run_lists.job_ids_of(ctx.world, ctx.tenant, wanted, MOST_JOBS))
-    except InvalidRequest as wrong:
-        raise InvalidRequest(wrong.field, wrong.reason, code="INVALID_QUERY") from wrong
 
 
 def _holds(wanted: Wanted, chosen: Container[str] | None, group: Group) -> bool:
@@ -89,24 +193,18 @@ def read(ctx: Context) -> Answer:
 
 def list_error_runs(ctx: Context) -> Answer:
     """All failed runs of a group that are still there, by planned instant, with what became of each."""
-    limit, mark = ctx.page(is_uuid)
     group = failures.find(ctx.world, ctx.tenant, _id(ctx))
-    found = failures.runs(ctx.world, group, mark[0] if mark else None, limit + 1)
-    page = list(islice(found, limit + 1))
-    cursor = ctx.cursor(page[limit - 1].uuid) if len(page) > limit else None
-    return Answer(200, {"items": [_run_body(ctx, group, each) for each in page[:limit]], "nextCursor": cursor})
+    rows = partial(failures.runs, ctx.world, group)
+    return ctx.page_of(rows, partial(_run_body, ctx, group), mark=attrgetter("uuid"), fits=is_uuid)
 
 
 def add_note(ctx: Context) -> Answer:
-    given = fields.members(ctx.body(), "", ("text",))
-    if "text" not in given:
-        raise InvalidRequest("text", "is required")
-    said = fields.free(given["text"], "text", 1, 2_000)
-    return _answer(ctx, failures.add_note(ctx.world, ctx.tenant, _id(ctx), said, _actor(ctx)), 201)
+    said = fields.free(fields.required(fields.members(ctx.body(), "", ("text",)), "text"), "text", 1, 2_000)
+    return _answer(ctx, failures.add_note(ctx.world, ctx.tenant, _id(ctx), said, ctx.actor), 201)
 
 
 def archive(ctx: Context) -> Answer:
-    return _answer(ctx, failures.archive(ctx.world, ctx.tenant, _id(ctx), _reason(ctx), _actor(ctx)))
+    return _answer(ctx, failures.archive(ctx.world, ctx.tenant, _id(ctx), _reason(ctx), ctx.actor))
 
 
 def _reason(ctx: Context) -> str | None:
@@ -123,7 +221,7 @@ def archive_error_run(ctx: Context) -> Answer:
     """One failed run, whatever becomes of the others of its group."""
     reason = _reason(ctx)
     group = failures.find(ctx.world, ctx.tenant, _id(ctx))
-    found = failures.archive_run(ctx.world, group, *ctx.run("failed_run"), reason, _actor(ctx))
+    found = failures.archive_run(ctx.world, group, *ctx.run("failed_run"), reason, ctx.actor)
     return Answer(200, _run_body(ctx, group, found))
 
 
@@ -138,7 +236,7 @@ def _answer(ctx: Context, group: Group, status: int = 200) -> Answer:
     headers = {"Location": f"/v1/errors/{group.id}"} if status == 201 else {}
     job_id = group.signature.job_id
     name = JobNames(ctx.world, ctx.tenant).by_id([job_id])[job_id]
-    return Answer(status, _body(group, failures.open_runs(ctx.world, group), name), headers)
+    return Answer(status, GROUP.show(Seen(group, failures.open_runs(ctx.world, group), name)), headers)
 
 
 def _id(ctx: Context) -> str:
@@ -152,90 +250,29 @@ def _is_group(given: str) -> bool:
     return _GROUP.fullmatch(given) is not None
 
 
-def _is_number(given: str) -> bool:
-    return _NUMBER.fullmatch(given) is not None
-
-
-def _actor(ctx: Context) -> str | None:
-    return ctx.by(Operation.CHANGE).actor
-
-
-def _state(group: Group, standing: OpenRuns) -> str:
-    if standing.count:
-        return "OPEN"
-    return "RESOLVED" if group.closed_through is None else "ARCHIVED"
-
-
-def _body(group: Group, standing: OpenRuns, job_name: str | None) -> dict[str, Any]:
-    signature = group.signature
-    closed = group.closed_through
-    return {
-        "id": group.id,
-        "state": _state(group, standing),
-        "jobId": signature.job_id,
-        "jobName": job_name or group.job_name,
-        "action": signature.action,
-        "runState": signature.state.value,
-        "reason": signature.reason,
-        "httpStatus": signature.http_status,
-        "message": signature.text,
-        "count": standing.count,
-        "countIsLeast": standing.more,
-        "firstSeenAt": text_ms(group.first_at),
-        "lastSeenAt": text_ms(group.last_at),
-        "lastRunId": group.last_run,
-        "expiresAt": None if standing.expires_at is None else text(standing.expires_at),
-        "notes": [{"text": note.text, "by": note.by, "at": text_ms(note.at)} for note in group.notes],
-        "archived": None if closed is None else _archived(Archived(closed, group.closed_by, group.closed_reason)),
-    }
-
-
-def _archived(archived: Archived) -> dict[str, Any]:
-    return {"at": text_ms(archived.at), "by": archived.by, "reason": archived.reason}
-
-
 def _run_body(ctx: Context, group: Group, failure: Failure) -> dict[str, Any]:
-    return {
-        "runId": failure.run_id,
-        "open": failure.is_open(group, ctx.now),
-        "seenAt": None if failure.at is None else text_ms(failure.at),
-        "rerunBy": failure.rerun_by,
-        "actor": failure.actor,
-        "operationId": failure.operation,
-        "archived": None if failure.archived is None else _archived(failure.archived),
-        "expiresAt": None if failure.expires_at is None else text(failure.expires_at),
-    }
+    return ERROR_RUN.show(SeenRun(failure, failure.is_open(group, ctx.now)))
 
 
 # Redirects
 
 
 def list_redirects(ctx: Context) -> Answer:
-    limit, mark = ctx.page(is_uuid)
-    page = list(islice(views.redirects(ctx.world.table, ctx.tenant, mark[0] if mark else None, limit + 1), limit + 1))
-    cursor = ctx.cursor(page[limit - 1].source) if len(page) > limit else None
-    return Answer(200, {"items": [_redirect_body(each) for each in page[:limit]], "nextCursor": cursor})
+    rows = partial(views.redirects, ctx.world.table, ctx.tenant)
+    return ctx.page_of(rows, REDIRECT.show, mark=attrgetter("source"), fits=is_uuid)
 
 
 def put_redirect(ctx: Context) -> Answer:
-    given = fields.members(ctx.body(), "", ("to",))
-    if "to" not in given:
-        raise InvalidRequest("to", "is required")
-    to = fields.text(given["to"], "to", 1, 36)
+    to = fields.text(fields.required(fields.members(ctx.body(), "", ("to",)), "to"), "to", 1, 36)
     if not is_uuid(to):
         raise InvalidRequest("to", f"is not the id of a job: {fields.shown(to)}")
     with suppress(NotFound):
         if lookup.find_job(ctx.world, ctx.tenant, to).action.kind in TASK_KINDS:
-            assert ctx.caller is not None
-            ctx.caller.require("tasks:write")
-    made = failures.redirect(ctx.world, ctx.tenant, ctx.id("job"), to, _actor(ctx))
-    return Answer(200, _redirect_body(made))
+            ctx.require(TASKS)
+    made = failures.redirect(ctx.world, ctx.tenant, ctx.id("job"), to, ctx.actor)
+    return Answer(200, REDIRECT.show(made))
 
 
 def delete_redirect(ctx: Context) -> Answer:
     failures.end_redirect(ctx.world, ctx.tenant, ctx.id("job"))
     return Answer(204)
-
-
-def _redirect_body(redirect: Redirect) -> dict[str, Any]:
-    return {"from": redirect.source, "to": redirect.to, "actor": redirect.actor, "createdAt": text_ms(redirect.at)}

@@ -1,26 +1,39 @@
-"""Runs as a file: CSV for spreadsheets, or JSON lines. A page at a time, each with the address of the next."""
+"""Runs as a file, CSV or JSON lines: page by page, or written by the service for lists that are longer than that."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from urllib.parse import urlencode
 
+from sweephand.domain.instants import text_ms
+from sweephand.domain.members import fields
 from sweephand.domain.runs import run_file
 from sweephand.domain.runs.run_file import MEDIA_TYPES, Format
+from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
 from sweephand.facades.native import cursors
 from sweephand.facades.native.context import Context
-from sweephand.facades.native.operations.export_results import EXPORT_PATH
+from sweephand.facades.native.operations import operations
+from sweephand.facades.native.operations.operations import EXPORT_PATH
 from sweephand.facades.native.runs import runs
+from sweephand.facades.native.runs.runs import KINDS, STATES, exact_instant
+from sweephand.flow.bulk import export_runs as work
 from sweephand.flow.runs.run_lists import JobNames
+from sweephand.flow.tenants import tenancy
 from sweephand.ids import is_uuid
 
 PAGE = 1_000
 """Runs."""
 FORMATS = frozenset(Format)
+CHOICES: Mapping[str, frozenset[str]] = {"format": FORMATS, "state": STATES, "kind": KINDS}
+TEXTS = {"collection": 128, "tag": 128, "resourceId": 256}
+INSTANTS = ("from", "until")
+MEMBERS = (*CHOICES, *TEXTS, *INSTANTS, "jobId", "scheduleId", "cursor")
+LONGEST_CURSOR = 1_024
 
 
 def export_runs(ctx: Context) -> Answer:
-    """A list of runs. Its pages put one behind the other are one file: the first has the line of names."""
+    """Answers with a page of the list. All pages together are one file: the first has the line of names."""
     form = Format(ctx.choice("format", FORMATS) or Format.CSV)
     mark = cursors.read(ctx.place, ctx.query, is_uuid, is_uuid)
     limit = PAGE
@@ -36,3 +49,32 @@ def export_runs(ctx: Context) -> Answer:
         if not answer.too_large:
             return answer
         limit //= 4  # as for every list: what Lambda could not give back comes in shorter pages
+
+
+def begin_export_files(ctx: Context) -> Answer:
+    """Begins a file of a list whose query comes as members. cursor: `nextCursor` of the file before."""
+    once = ctx.once()
+    given = fields.members(ctx.body(), "", MEMBERS)
+    wanted = {name: _member(ctx, name, value) for name, value in given.items()}
+    if "collection" in wanted and "cursor" not in wanted:
+        tenancy.check_collection(ctx.world, ctx.tenant, wanted["collection"])
+    mark = cursors.read(ctx.place, wanted, is_uuid, is_uuid)
+    behind = None if mark is None else (mark[0], mark[1])
+    params = {name: value for name, value in wanted.items() if name != "cursor"}
+    return operations.begun(work.begin(ctx.world, ctx.tenant, params, behind, actor=ctx.actor, once=once))
+
+
+def _member(ctx: Context, name: str, value: object) -> str:
+    if name in CHOICES:
+        return fields.one_of(value, name, CHOICES[name])
+    if name in TEXTS:
+        return fields.text(value, name, 1, TEXTS[name])
+    if name in INSTANTS:
+        return text_ms(exact_instant(value, name))
+    if name == "cursor":
+        return fields.text(value, name, 1, LONGEST_CURSOR)
+    if name == "jobId":
+        return ctx.job_of(value)
+    if not isinstance(value, str) or not is_uuid(value):
+        raise InvalidRequest(name, f"is not the id of a schedule: {fields.shown(value)}")
+    return value

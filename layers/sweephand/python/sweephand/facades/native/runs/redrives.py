@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from sweephand.domain.instants import epoch_ms
@@ -10,27 +9,24 @@ from sweephand.domain.members import fields
 from sweephand.domain.operation import OperationKind
 from sweephand.errors import InvalidRequest, PreconditionFailed
 from sweephand.facades.http import Answer
-from sweephand.facades.native.context import RUN_ID, Context
+from sweephand.facades.native.context import RUN_ID, TASKS, Context
 from sweephand.facades.native.members import run_edits
 from sweephand.facades.native.operations import operations
 from sweephand.flow.bulk import redrive
 from sweephand.flow.errors import failures
-from sweephand.flow.job_parts.change_log import Operation
 from sweephand.flow.manual import rerun
 from sweephand.flow.operations import verbs
 
 EDIT_SCOPE = "errors:edit"
 
 
-def rerun_one(ctx: Context, owner: str, uuid: str) -> Answer:
+def rerun_run(ctx: Context) -> Answer:
     """Whoever sends something else than the job says needs the scope for it too."""
-    assert ctx.caller is not None
-    tasks = ctx.caller.allows("tasks:write")
-    edit = run_edits.read(fields.members(ctx.body(), "", run_edits.MEMBERS), tasks=tasks)
+    edit = run_edits.read(fields.members(ctx.body(), "", run_edits.MEMBERS), tasks=ctx.allows(TASKS))
     if edit is not None:
-        ctx.caller.require(EDIT_SCOPE)
-    actor = ctx.by(Operation.CHANGE).actor
-    run_id = rerun.rerun(ctx.world, ctx.tenant, owner, uuid, edit=edit, once=ctx.once(), actor=actor, hop=ctx.hop())
+        ctx.require(EDIT_SCOPE)
+    once, hop = ctx.once(), ctx.hop()
+    run_id = rerun.rerun(ctx.world, ctx.tenant, *ctx.run(), edit=edit, once=once, actor=ctx.actor, hop=hop)
     return Answer(202, {"runId": run_id, "started": True}, {"Location": f"/v1/runs/{run_id}"})
 
 
@@ -43,7 +39,7 @@ def redrive_errors(ctx: Context) -> Answer:
     given = fields.members(ctx.body(), "", ("runs", "group", "ratePerMinute", "dryRun", "expectedCount"))
     if ("runs" in given) == ("group" in given):
         raise InvalidRequest("runs", "is required, or `group` in its place")
-    rate = _whole(given, "ratePerMinute", redrive.USUAL_RATE, redrive.MOST_RATE)
+    rate = fields.whole(given.get("ratePerMinute", redrive.USUAL_RATE), "ratePerMinute", 1, redrive.MOST_RATE)
     expected = fields.whole(given["expectedCount"], "expectedCount", 0, 10**9) if "expectedCount" in given else None
     only_count = "dryRun" in given and fields.flag(given["dryRun"], "dryRun")
     wanted, count = _of_runs(ctx, given["runs"]) if "runs" in given else _of_group(ctx, given["group"])
@@ -58,12 +54,11 @@ def redrive_errors(ctx: Context) -> Answer:
         ctx.tenant,
         OperationKind.REDRIVE,
         {**wanted, "ratePerMinute": rate},
-        actor=ctx.by(Operation.CHANGE).actor,
+        actor=ctx.actor,
         total=len(wanted["runs"]) if "runs" in wanted else count,
         once=once,
     )
-    shown = {"count": count, "operation": operations.body(operation)}
-    return Answer(202, shown, {"Location": f"/v1/operations/{operation.id}"})
+    return operations.begun(operation, {"count": count, "operation": operations.body(operation)})
 
 
 def _of_runs(ctx: Context, value: object) -> tuple[dict[str, Any], int]:
@@ -89,7 +84,3 @@ def _runs(value: object) -> list[str]:
         if not isinstance(each, str) or not RUN_ID.fullmatch(each):
             raise InvalidRequest(f"runs[{n}]", "is not an id of a run")
     return list(dict.fromkeys(value))
-
-
-def _whole(given: Mapping[str, Any], name: str, usual: int, most: int) -> int:
-    return fields.whole(given[name], name, 1, most) if name in given else usual

@@ -20,7 +20,7 @@ from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import InvalidRequest
 from sweephand.facades.http import RUN_TOKEN_HEADER, Answer
 from sweephand.facades.native import shapes
-from sweephand.facades.native.context import Context
+from sweephand.facades.native.context import Context, in_query
 from sweephand.facades.native.jobs.answers import as_held
 from sweephand.facades.native.members.schedule_members import moved_body
 from sweephand.flow.jobs import lookup
@@ -41,7 +41,6 @@ from sweephand.store.views.runs import Passed, RunMark, Span
 
 with lazy():
     from sweephand.domain.members import near_names
-    from sweephand.facades.native.runs import redrives
 
 LOOKED_AT_MOST = 1_000
 """Rows that a page looks at for those that the query asks for: at most some 250 read units."""
@@ -74,32 +73,23 @@ def select(ctx: Context, last: RunMark | None, limit: int) -> tuple[list[Run], R
 
 
 def _listed(ctx: Context, wanted: Wanted, last: RunMark | None, page: int) -> Iterator[Run | Passed]:
-    try:
+    with in_query():
         yield from run_lists.listed(ctx.world, ctx.tenant, wanted, last, page, ctx.now)
-    except InvalidRequest as wrong:
-        raise InvalidRequest(wrong.field, wrong.reason, code="INVALID_QUERY") from wrong
 
 
 def wanted_of(ctx: Context) -> Wanted:
     """Reads which jobs and planned instants a query asks for. Raises InvalidRequest."""
     wanted = Wanted(
-        job_id=_query_job(ctx),
+        job_id=ctx.job_of(ctx.query["jobId"], code="INVALID_QUERY") if "jobId" in ctx.query else None,
         schedule_id=_query_schedule(ctx),
         collection=ctx.collection(),
         tag=ctx.text("tag", 128),
         resource_id=ctx.text("resourceId", 256),
-        span=Span(_exact(ctx, "from"), _exact(ctx, "until")),
+        span=Span(_instant(ctx, "from", exact_instant), _instant(ctx, "until", exact_instant)),
     )
-    try:
+    with in_query():
         run_lists.check_members(wanted)
-    except InvalidRequest as wrong:
-        raise InvalidRequest(wrong.field, wrong.reason, code="INVALID_QUERY") from wrong
     return wanted
-
-
-def _query_job(ctx: Context) -> str | None:
-    given = ctx.query.get("jobId")
-    return None if given is None else ctx.job_of(given, code="INVALID_QUERY")
 
 
 def _query_schedule(ctx: Context) -> str | None:
@@ -110,7 +100,7 @@ def _query_schedule(ctx: Context) -> str | None:
 
 
 def read(ctx: Context) -> Answer:
-    run = _find(ctx)
+    run = tenancy.find_run(ctx.world, ctx.tenant, *ctx.run())
     return Answer(200, _shown(ctx, run, views.attempts_of(ctx.world.table, run)))
 
 
@@ -147,14 +137,6 @@ def cancel(ctx: Context) -> Answer:
 
 def _shown(ctx: Context, run: Run, attempts: Sequence[Attempt] = ()) -> dict[str, Any]:
     return run_body(run, attempts, job_name=JobNames(ctx.world, ctx.tenant).of([run])[run.job_id])
-
-
-def rerun(ctx: Context) -> Answer:
-    return redrives.rerun_one(ctx, *ctx.run())
-
-
-def _find(ctx: Context) -> Run:
-    return tenancy.find_run(ctx.world, ctx.tenant, *ctx.run())
 
 
 # Occurrences: what was and what will be
@@ -293,19 +275,10 @@ def exact_instant(value: object, field: str) -> datetime:
     return parse_instant(found[1] + found[3], field) + timedelta(milliseconds=int(found[2][:3].ljust(3, "0")))
 
 
-def _exact(ctx: Context, name: str) -> datetime | None:
-    given = ctx.query.get(name)
-    return None if given is None else _of_query(exact_instant, given, name)
-
-
-def _instant(ctx: Context, name: str) -> datetime | None:
+def _instant(ctx: Context, name: str, read: Callable[[object, str], datetime] = parse_instant) -> datetime | None:
     given = ctx.query.get(name)
     if given is None:
         return None
-    return _of_query(parse_instant, given, name)
-
-
-def _of_query(read: Callable[[object, str], datetime], given: str, name: str) -> datetime:
     try:
         return read(given, name)
     except InvalidRequest as wrong:

@@ -1,26 +1,30 @@
-"""Health, collections and tokens of the native API."""
+"""Health and collections of the native API."""
 
 from __future__ import annotations
 
-from itertools import islice
+from collections.abc import Callable
+from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from sweephand import __version__
 from sweephand.domain.collection import Collection
 from sweephand.domain.instants import text
-from sweephand.errors import InvalidRequest, NotFound
 from sweephand.facades.http import Answer
 from sweephand.facades.native import shapes
 from sweephand.facades.native.context import Context
-from sweephand.facades.native.shared import collection_fields
+from sweephand.facades.native.shared import collection_members
+from sweephand.facades.native.shared.collection_members import COLLECTION
 from sweephand.flow.tenants import tenancy
 from sweephand.lazy import lazy
 from sweephand.store.views import tenants as views
 
 with lazy():
-    from sweephand.facades.native.service import last_audit
+    from sweephand.facades.native.members import idle
     from sweephand.facades.native.shared import facade_limits
-    from sweephand.facades.native.tenants import oauth
+
+
+COUNTS = ("schedules", "stopped", "lost", "superseded", "corrected", "unreadable", "waiting")
 
 
 def health(ctx: Context) -> Answer:
@@ -41,63 +45,59 @@ def health(ctx: Context) -> Answer:
             lane.value: {"ready": held.ready, "delayed": held.delayed, "inFlight": held.in_flight}
             for lane, held in ctx.world.queue.backlog().items()
         }
-        told["lastAudit"] = last_audit.body(views.last_audit(table))
+        told["lastAudit"] = _last_audit(views.last_audit(table))
     return Answer(200, told)
+
+
+def _last_audit(last: views.LastAudit | None) -> dict[str, Any] | None:
+    """Returns what the last audit found. finished False: the next one begins with what it did not get through."""
+    if last is None:
+        return None
+    counts = {name: last.findings.get(name, 0) for name in COUNTS}
+    return {"at": text(last.at), "everything": last.everything, "finished": not last.rests, **counts}
 
 
 # Collections
 
 
 def create_collection(ctx: Context) -> Answer:
-    wanted = collection_fields.read(ctx.body(), ctx.tenant, ctx.guard)
+    wanted = collection_members.read(ctx.body(), ctx.tenant, ctx.guard)
     tenancy.find_tenant(ctx.world, ctx.tenant)
     return _collection(tenancy.create_collection(ctx.world, wanted, ctx.actor), 201)
 
 
 def list_collections(ctx: Context) -> Answer:
-    limit, mark = ctx.page(shapes.is_plain)
-    found = views.collections(ctx.world.table, ctx.tenant, mark[0] if mark else None, limit + 1)
-    page = list(islice(found, limit + 1))
-    cursor = ctx.cursor(page[limit - 1].name) if len(page) > limit else None
-    return Answer(200, {"items": [collection_fields.body(each) for each in page[:limit]], "nextCursor": cursor})
+    rows = partial(views.collections, ctx.world.table, ctx.tenant)
+    return ctx.page_of(rows, COLLECTION.show, mark=attrgetter("name"), fits=shapes.is_plain)
 
 
 def read_collection(ctx: Context) -> Answer:
-    return _collection(tenancy.find_collection(ctx.world, ctx.tenant, _name(ctx)))
-
-
-def _name(ctx: Context) -> str:
-    """The collection that the path names. An impossible name is unknown, like any other."""
-    name = ctx.parameters["collection"]
-    if not shapes.is_plain(name):
-        raise NotFound("no such collection")
-    return name
+    return _collection(tenancy.find_collection(ctx.world, ctx.tenant, ctx.plain("collection")))
 
 
 def put_collection(ctx: Context) -> Answer:
     body = ctx.body()
-    return _change(ctx, lambda before: collection_fields.read(body, before.tenant, ctx.guard, before))
+    return _change(ctx, lambda before: collection_members.read(body, before.tenant, ctx.guard, before))
 
 
 def patch_collection(ctx: Context) -> Answer:
-    body = ctx.body()
-    if not isinstance(body, dict):
-        raise InvalidRequest(None, "a merge patch of a collection must be an object", code="INVALID_FIELD")
+    body = ctx.merge_patch("collection")
 
     def edit(before: Collection) -> Collection:
-        merged = shapes.patched(collection_fields.editable(before), body)
-        return collection_fields.read(merged, before.tenant, ctx.guard, before)
+        merged = idle.patched(COLLECTION.settable(before), body)
+        return collection_members.read(merged, before.tenant, ctx.guard, before)
 
     return _change(ctx, edit)
 
 
-def _change(ctx: Context, edit: Any) -> Answer:
+def _change(ctx: Context, edit: Callable[[Collection], Collection]) -> Answer:
     def checked(before: Collection) -> Collection:
-        after: Collection = edit(before)
+        after = edit(before)
         facade_limits.check_collection(before, after)
         return after
 
-    return _collection(tenancy.change_collection(ctx.world, ctx.tenant, _name(ctx), checked, ctx.if_match(), ctx.actor))
+    name, revision = ctx.plain("collection"), ctx.if_match()
+    return _collection(tenancy.change_collection(ctx.world, ctx.tenant, name, checked, revision, ctx.actor))
 
 
 def enable_collection(ctx: Context) -> Answer:
@@ -110,14 +110,11 @@ def disable_collection(ctx: Context) -> Answer:
 
 def _switch(ctx: Context, *, on: bool) -> Answer:
     ctx.no_members()
-    changed = tenancy.change_collection(
-        ctx.world, ctx.tenant, _name(ctx), lambda before: tenancy.enabled(before, on=on), ctx.if_match(), ctx.actor
-    )
-    return _collection(changed)
+    return _change(ctx, lambda before: tenancy.enabled(before, on=on))
 
 
 def delete_collection(ctx: Context) -> Answer:
-    tenancy.delete_collection(ctx.world, ctx.tenant, _name(ctx), ctx.if_match())
+    tenancy.delete_collection(ctx.world, ctx.tenant, ctx.plain("collection"), ctx.if_match())
     return Answer(204)
 
 
@@ -125,11 +122,4 @@ def _collection(collection: Collection, status: int = 200) -> Answer:
     headers = {"ETag": f'"{collection.revision}"'}
     if status == 201:
         headers["Location"] = f"/v1/collections/{collection.name}"
-    return Answer(status, collection_fields.body(collection), headers)
-
-
-# Tokens
-
-
-def token(ctx: Context) -> Answer:
-    return oauth.token(ctx)
+    return Answer(status, COLLECTION.show(collection), headers)

@@ -3,26 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
-from itertools import islice
+from functools import partial
+from operator import attrgetter
 from typing import Any
 
-from sweephand.domain.instants import text_ms
 from sweephand.domain.members import fields
 from sweephand.errors import InvalidRequest, Mistakes, NotFound
 from sweephand.facades.http import Answer
-from sweephand.facades.native import shapes
-from sweephand.facades.native.context import TENANT_HEADER, Context
+from sweephand.facades.native.context import Context
+from sweephand.facades.native.members.resource import Resource, answered
+from sweephand.facades.native.members.schema_words import ACTOR, INSTANT_MS, SCOPES, TEXT
 from sweephand.flow.tenants import access
 from sweephand.flow.tenants.access import LONGEST_OVERLAP, USUAL_OVERLAP
+from sweephand.json_schema import or_null, whole
 from sweephand.security.caller import PROVIDER_SCOPES, TENANT_SCOPES, client_id_parts, is_credential_id
 from sweephand.store.views import tenants as views
 from sweephand.store.views.tenants import Listed
 
+CREDENTIAL = Resource(
+    Listed,
+    {
+        "clientId": answered(TEXT, lambda item: f"{item.tenant or 'provider'}.{item.id}"),
+        "name": answered(or_null(TEXT)),
+        "scopes": answered(SCOPES),
+        "createdAt": answered(INSTANT_MS),
+        "createdBy": answered(ACTOR),
+        "rotatedAt": answered(or_null({**INSTANT_MS, "description": "When it got its present secret by a rotation."})),
+        "rotatedBy": answered(ACTOR),
+        "formerSecretUntil": answered(
+            or_null({**INSTANT_MS, "description": "Until when the secret before the last rotation is accepted too."}),
+            "former_until",
+        ),
+    },
+)
+"""Never the secret: it was shown once."""
+OVERLAP = whole(
+    0,
+    int(LONGEST_OVERLAP.total_seconds()),
+    default=int(USUAL_OVERLAP.total_seconds()),
+    description="How long the present secret and its tokens are accepted after the rotation; 0 ends them at once.",
+)
+
 
 def create(ctx: Context) -> Answer:
     """For the caller's tenant, or for the one that a provider names; without a name, at provider level."""
-    owner = _credential_owner(ctx)
+    owner = ctx.owner()
     name, scopes = _draft(ctx.body(), provider=owner is None)
     return _issued(ctx, access.create_credential(ctx.world, owner, name, scopes, ctx.caller), 201)
 
@@ -36,15 +63,12 @@ def rotate(ctx: Context) -> Answer:
 
 def _issued(ctx: Context, issued: access.Issued, status: int) -> Answer:
     place = {"Location": f"/v1/credentials/{issued.credential.client_id}"} if status == 201 else {}
-    return Answer(status, {**_body(issued.listed, ctx.now), "secret": issued.secret}, place)
+    return Answer(status, {**_body(ctx.now, issued.listed), "secret": issued.secret}, place)
 
 
 def list_all(ctx: Context) -> Answer:
-    limit, mark = ctx.page(is_credential_id)
-    found = views.credentials(ctx.world.table, _credential_owner(ctx), mark[0] if mark else None, limit + 1)
-    page = list(islice(found, limit + 1))
-    cursor = ctx.cursor(page[limit - 1].id) if len(page) > limit else None
-    return Answer(200, {"items": [_body(each, ctx.now) for each in page[:limit]], "nextCursor": cursor})
+    rows = partial(views.credentials, ctx.world.table, ctx.owner())
+    return ctx.page_of(rows, partial(_body, ctx.now), mark=attrgetter("id"), fits=is_credential_id)
 
 
 def delete(ctx: Context) -> Answer:
@@ -56,18 +80,9 @@ def delete(ctx: Context) -> Answer:
 def _credential(ctx: Context) -> tuple[str | None, str]:
     """The owner and the id of the credential that the path names. Another owner's is unknown."""
     parts = client_id_parts(ctx.parameters["credential"])
-    if parts is None or parts[0] != _credential_owner(ctx):
+    if parts is None or parts[0] != ctx.owner():
         raise NotFound("no such credential")
     return parts
-
-
-def _credential_owner(ctx: Context) -> str | None:
-    """A provider without the header Sweephand-Tenant works on the provider's own credentials."""
-    assert ctx.caller is not None
-    named = ctx.request.headers.get(TENANT_HEADER)
-    if ctx.caller.provider and named is None:
-        return None
-    return ctx.caller.acting_for(named)
 
 
 def _draft(body: object, *, provider: bool) -> tuple[str | None, frozenset[str] | None]:
@@ -79,7 +94,7 @@ def _draft(body: object, *, provider: bool) -> tuple[str | None, frozenset[str] 
         wanted = wrong.of(scopes, given["scopes"], "scopes", PROVIDER_SCOPES if provider else TENANT_SCOPES)
         if wanted == frozenset():
             wrong.add(InvalidRequest("scopes", "must be a list of at least one scope"))
-    name = wrong.of(shapes.name_of, given)
+    name = wrong.of(fields.name, given["name"], "name") if "name" in given else None
     wrong.check()
     return name, wanted
 
@@ -96,21 +111,10 @@ def scopes(value: object, field: str, allowed: frozenset[str]) -> frozenset[str]
 def _overlap(body: object) -> timedelta:
     """For how long the former secret of a credential is accepted too."""
     given = fields.members(body, "", ("overlapSeconds",))
-    usual = int(USUAL_OVERLAP.total_seconds())
-    most = int(LONGEST_OVERLAP.total_seconds())
-    return timedelta(seconds=fields.whole(given.get("overlapSeconds", usual), "overlapSeconds", 0, most))
+    wanted = given.get("overlapSeconds", OVERLAP["default"])
+    return timedelta(seconds=fields.whole(wanted, "overlapSeconds", 0, OVERLAP["maximum"]))
 
 
-def _body(item: Listed, now: datetime) -> dict[str, Any]:
-    """Never the secret: it was shown once."""
-    until = item.former_until
-    return {
-        "clientId": f"{item.tenant or 'provider'}.{item.id}",
-        "name": item.name,
-        "scopes": list(item.scopes),
-        "createdAt": text_ms(item.created_at),
-        "createdBy": item.created_by,
-        "rotatedAt": None if item.rotated_at is None else text_ms(item.rotated_at),
-        "rotatedBy": item.rotated_by,
-        "formerSecretUntil": text_ms(until) if until is not None and now < until else None,
-    }
+def _body(now: datetime, item: Listed) -> dict[str, Any]:
+    over = item.former_until is None or now >= item.former_until
+    return CREDENTIAL.show(replace(item, former_until=None) if over else item)

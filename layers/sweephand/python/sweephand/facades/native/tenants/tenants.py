@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from sweephand.domain.collection import (
     DESCENDANTS,
@@ -15,32 +15,112 @@ from sweephand.domain.collection import (
     Pace,
     Subscription,
     Tenant,
+    TenantState,
     Usage,
 )
 from sweephand.domain.instants import text_ms
 from sweephand.domain.members import fields
-from sweephand.domain.operation import Operation
 from sweephand.errors import InvalidRequest, Mistakes, NotFound
 from sweephand.facades.http import Answer
 from sweephand.facades.native import shapes
 from sweephand.facades.native.context import Context
+from sweephand.facades.native.members.json_schema import page, patch_of
+from sweephand.facades.native.members.resource import Resource, answered, by_schema
+from sweephand.facades.native.members.schema_words import ACTOR, INSTANT_MS, PASSED_OVER, PLAIN_NAME, TENANT_NAME
 from sweephand.facades.native.operations import operations
-from sweephand.facades.native.shared.collection_fields import LONGEST_INTERVAL_S
+from sweephand.facades.native.shared.collection_members import LONGEST_INTERVAL_S
 from sweephand.facades.native.tenants import credentials
 from sweephand.flow.tenants import subscriptions, tenancy
+from sweephand.json_schema import Members, Schema, answer, items, one_of, or_null, request, text, whole
 from sweephand.security.caller import TENANT_SCOPES, is_free_name, is_tenant_name
 from sweephand.store.views import tenants as views
 
-SETTINGS = ("description", "quota", "withheldScopes")
-READ_ONLY = ("state", "usage", "deletedBy", "createdAt", "createdBy", "modifiedAt", "modifiedBy")
-LONGEST_DESCRIPTION = 1_000
 NOT_A_TENANT = "must have letters, digits, - and _ only, and not be `provider`"
+_DESCRIPTION = text(0, 1_000)
+_QUOTA: Members = {
+    "maxSchedules": whole(
+        0,
+        MOST_SCHEDULES,
+        description="Schedules that the tenant may have, in all its jobs; what it has stays.",
+    ),
+    "maxJobs": whole(0, MOST_SCHEDULES, description="Jobs that the tenant may have; what it has stays."),
+    "minIntervalSeconds": whole(
+        1,
+        LONGEST_INTERVAL_S,
+        description="Shortest time between two occurrences of a new or changed schedule.",
+    ),
+    "runsPerMinute": whole(
+        1,
+        MOST_RUNS_PER_MINUTE,
+        description="Runs that may begin in a minute; further ones end as SKIPPED with the reason QUOTA. Each executor "
+        "counts by itself and reports after every ten runs, so up to ten more an executor may begin. "
+        "null, the default: no limit.",
+    ),
+    "maxDescendants": whole(
+        0,
+        MOST_DESCENDANTS,
+        description="Runs that may follow from one run, through job actions, hooks and error actions, in all "
+        "generations; further ones end as SKIPPED with the reason QUOTA. 100 unless the provider sets another number.",
+    ),
+}
+_QUOTA_SHOWN = {name: each if name == "maxDescendants" else or_null(each) for name, each in _QUOTA.items()}
+_WITHHELD = items(
+    one_of(sorted(TENANT_SCOPES)),
+    description="Scopes that no caller of the tenant has, whatever its credential or token says.",
+)
+
+_SET: Members = {"description": _DESCRIPTION, "quota": request(_QUOTA), "withheldScopes": _WITHHELD}
+TENANT = Resource(
+    Tenant,
+    {
+        "tenant": answered(TENANT_NAME, "name"),
+        "description": answered(or_null(_DESCRIPTION)),
+        "state": answered(one_of(TenantState)),
+        "quota": answered(answer(_QUOTA_SHOWN), lambda seen: _quota_body(seen.tenant, seen.usage)),
+        "usage": answered(
+            answer(
+                {
+                    "schedules": whole(description="Schedules that it has."),
+                    "jobs": whole(description="Jobs that it has."),
+                }
+            ),
+            lambda seen: {"schedules": seen.usage.schedules, "jobs": seen.usage.jobs},
+        ),
+        "withheldScopes": answered(_WITHHELD, lambda seen: sorted(seen.tenant.withheld)),
+        "deletedBy": answered(or_null(text(description="The operation that deletes it; null in a list.")), "purge"),
+        "createdAt": answered(INSTANT_MS),
+        "createdBy": answered(ACTOR),
+        "modifiedAt": answered(or_null(INSTANT_MS)),
+        "modifiedBy": answered(ACTOR),
+    },
+    "tenant",
+)
+_READ_ONLY = tuple(name for name in TENANT.table if name not in {"tenant", *_SET})
+SCHEMAS: dict[str, Schema] = {
+    "TenantDraft": request({"tenant": TENANT_NAME, "name": TENANT_NAME, **_SET}),
+    "TenantPatch": patch_of(
+        request({"tenant": TENANT_NAME, **_SET, **dict.fromkeys(_READ_ONLY, PASSED_OVER)}), {}, removable=False
+    ),
+    "Tenant": answer(TENANT.answer()),
+    "TenantPage": page("Tenant"),
+    "Subscription": answer(
+        {"tenant": TENANT_NAME, "application": PLAIN_NAME, "createdAt": INSTANT_MS, "createdBy": ACTOR}
+    ),
+    "SubscriptionPage": page("Subscription"),
+}
+
+
+class Seen(NamedTuple):
+    """A tenant, with what it has and may have."""
+
+    tenant: Tenant
+    usage: Usage
 
 
 def create(ctx: Context) -> Answer:
     wrong = Mistakes()
     sent = ctx.body()
-    given = fields.members(sent, "", ("tenant", "name", *SETTINGS), wrong)
+    given = fields.members(sent, "", ("tenant", "name", *_SET), wrong)
     name, quota = wrong.of(_new_name, given, "name" in sent), wrong.of(_quota, given)
     description, withheld = wrong.of(_description, given), wrong.of(_withheld, given)
     wrong.check()
@@ -64,27 +144,17 @@ def _new_name(given: Mapping[str, Any], by_name: bool) -> str:
 
 
 def _description(given: Mapping[str, Any]) -> str | None:
-    return fields.free(given["description"], "description", 0, LONGEST_DESCRIPTION) if "description" in given else None
+    return fields.free(given["description"], "description", 0, 1_000) if "description" in given else None
 
 
 def _withheld(given: Mapping[str, Any]) -> frozenset[str]:
     return credentials.scopes(given.get("withheldScopes", []), "withheldScopes", TENANT_SCOPES)
 
 
-QUOTA_BOUNDS = {
-    "maxSchedules": (0, MOST_SCHEDULES),
-    "maxJobs": (0, MOST_SCHEDULES),
-    "minIntervalSeconds": (1, LONGEST_INTERVAL_S),
-    "runsPerMinute": (1, MOST_RUNS_PER_MINUTE),
-    "maxDescendants": (0, MOST_DESCENDANTS),
-}
-"""The members of a tenant's quota, each with its least and its largest value."""
-
-
 def _quota(given: Mapping[str, Any]) -> tuple[Usage, Pace]:
     """Reads what the provider allows. An absent member sets no limit; `maxDescendants` then has its default."""
-    quota = fields.members(given.get("quota", {}), "quota", tuple(QUOTA_BOUNDS))
-    most = {name: fields.whole(quota[name], f"quota.{name}", *QUOTA_BOUNDS[name]) for name in quota}
+    quota = fields.members(given.get("quota", {}), "quota", _QUOTA)
+    most = {name: by_schema(_QUOTA[name])(quota[name], f"quota.{name}", None) for name in quota}
     allowed = Usage(
         most_schedules=most.get("maxSchedules"),
         most_jobs=most.get("maxJobs"),
@@ -116,9 +186,7 @@ def list_all(ctx: Context) -> Answer:
 
 def patch(ctx: Context) -> Answer:
     """A merge patch. Members that only answers have are let through unread."""
-    given = ctx.body()
-    if not isinstance(given, dict):
-        raise InvalidRequest(None, "a merge patch of a tenant must be an object", code="INVALID_FIELD")
+    given = ctx.merge_patch("tenant")
     name = named(ctx)
     before = tenancy.find_tenant(ctx.world, name)
     seen = views.usage_of(ctx.world.table, name)
@@ -128,7 +196,7 @@ def patch(ctx: Context) -> Answer:
         "quota": _quota_body(before, seen),
         "withheldScopes": withheld,
     }
-    merged = fields.members(shapes.merged(there, given), "", ("tenant", *SETTINGS, *READ_ONLY))
+    merged = fields.members(shapes.merged(there, given), "", ("tenant", *_SET, *_READ_ONLY))
     if merged.get("tenant", name) != name:
         raise InvalidRequest("tenant", "cannot be changed")
     allowed, pace = _quota(merged)
@@ -179,15 +247,11 @@ def unsubscribe(ctx: Context) -> Answer:
     """204 while others are left. With the last one the tenant goes: 202, and the operation that deletes it."""
     name = named(ctx)
     begun = subscriptions.unsubscribe(ctx.world, name, ctx.parameters["application"], ctx.actor)
-    return Answer(204) if begun is None else _begun(begun)
+    return Answer(204) if begun is None else operations.begun(begun)
 
 
 def delete(ctx: Context) -> Answer:
-    return _begun(subscriptions.delete_tenant(ctx.world, named(ctx), ctx.actor))
-
-
-def _begun(operation: Operation) -> Answer:
-    return Answer(202, operations.body(operation), {"Location": f"/v1/operations/{operation.id}"})
+    return operations.begun(subscriptions.delete_tenant(ctx.world, named(ctx), ctx.actor))
 
 
 def _subscription(tenant: str, application: str, made: Subscription) -> dict[str, str | None]:
@@ -200,19 +264,7 @@ def _subscription(tenant: str, application: str, made: Subscription) -> dict[str
 
 
 def body(tenant: Tenant, usage: Usage) -> dict[str, Any]:
-    return {
-        "tenant": tenant.name,
-        "description": tenant.description,
-        "state": tenant.state.value,
-        "quota": _quota_body(tenant, usage),
-        "usage": {"schedules": usage.schedules, "jobs": usage.jobs},
-        "withheldScopes": sorted(tenant.withheld),
-        "deletedBy": tenant.purge,
-        "createdAt": text_ms(tenant.created_at),
-        "createdBy": tenant.created_by,
-        "modifiedAt": None if tenant.modified_at is None else text_ms(tenant.modified_at),
-        "modifiedBy": tenant.modified_by,
-    }
+    return TENANT.show(Seen(tenant, usage))
 
 
 def _quota_body(tenant: Tenant, usage: Usage) -> dict[str, int | None]:

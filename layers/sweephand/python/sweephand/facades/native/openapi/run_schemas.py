@@ -1,24 +1,12 @@
-"""The schemas of occurrences and runs: what comes, what it became, and why."""
+"""The schemas of occurrences and runs, of running again what failed, and of operations."""
 
 from __future__ import annotations
 
 from sweephand.actions.payloads import MAX_PAYLOAD
 from sweephand.domain.run import Kind, Reason, State, Status
-from sweephand.domain.runs.run_file import OF_ITS_JOB
+from sweephand.domain.runs.run_file import OF_ITS_JOB, Format
 from sweephand.facades.native.members.job_members import JOB
-from sweephand.facades.native.members.json_schema import (
-    Members,
-    Schema,
-    answer,
-    items,
-    one_of,
-    or_null,
-    page,
-    ref,
-    request,
-    text,
-    whole,
-)
+from sweephand.facades.native.members.json_schema import page
 from sweephand.facades.native.members.schedule_schemas import ONE_NOTATION, TIMING
 from sweephand.facades.native.members.schema_words import (
     ANYTHING,
@@ -27,12 +15,17 @@ from sweephand.facades.native.members.schema_words import (
     ID,
     INSTANT,
     INSTANT_MS,
+    JOB_FILTER,
     LOCAL,
     LOCAL_WITH_OFFSET,
     RUN_ID,
     STATUS_CODE,
     TEXT,
 )
+from sweephand.facades.native.operations.operations import OPERATION
+from sweephand.facades.native.runs.errors import ERROR_RUN, GROUP, GROUP_ID, REDIRECT
+from sweephand.flow.bulk import redrive
+from sweephand.json_schema import Members, Schema, answer, items, one_of, or_null, ref, request, text, whole
 from sweephand.schedules.explain.explain_instant import REASON_CODES
 from sweephand.schedules.explain.preview_warnings import CAUTIONS
 
@@ -209,6 +202,64 @@ SCHEMAS: dict[str, Schema] = {
                 **FLAG,
                 "description": "False: nothing was started, `runId` is that of the active run.",
             },
+        }
+    ),
+}
+
+_RATE = whole(1, redrive.MOST_RATE, default=redrive.USUAL_RATE, description="Runs a minute.")
+
+OPERATIONS: dict[str, Schema] = {
+    "Operation": answer(OPERATION.answer()),
+    "OperationPage": page("Operation"),
+    "BulkDelete": answer(
+        {
+            "count": whole(description="Jobs that the filters let through."),
+            "deleted": whole(description="Of these, gone with this answer."),
+            "operation": or_null(ref("Operation")),
+        }
+    ),
+    "ExportRequest": request(
+        {
+            "format": one_of(Format, default="csv"),
+            "jobId": JOB_FILTER,
+            "scheduleId": ID,
+            "collection": text(1, 128, description="Runs of the jobs of this collection."),
+            "tag": text(1, 128, description="Runs of the jobs that have this tag."),
+            "resourceId": text(1, 256, description="Runs of the jobs of this resource."),
+            "from": {**GIVEN_INSTANT, "description": "Runs planned at or after this instant."},
+            "until": {**GIVEN_INSTANT, "description": "Runs planned at or before this instant."},
+            "state": one_of(state for state in State if state is not State.SCHEDULED),
+            "kind": one_of(Kind),
+            "cursor": text(
+                1,
+                1_024,
+                description="`nextCursor` of the file before, with the same other members; or of a page of this list.",
+            ),
+        }
+    ),
+    "RerunRequest": request(EDIT),
+    "RedriveRequest": request(
+        {
+            "runs": items(RUN_ID, minItems=1, maxItems=redrive.MOST_RUNS, description="Or `group`."),
+            "group": {**GROUP_ID, "description": "What nobody has seen to in it; in the place of `runs`."},
+            "ratePerMinute": _RATE,
+            "dryRun": {**FLAG, "description": "Only says how many it would be."},
+            "expectedCount": whole(0, 10**9, description="Refused (412) if it would be another number."),
+        },
+    ),
+    "ErrorGroup": answer(GROUP.answer()),
+    "ErrorGroupPage": page("ErrorGroup"),
+    "ErrorRun": answer(ERROR_RUN.answer()),
+    "ErrorRunPage": page("ErrorRun"),
+    "NoteDraft": request({"text": text(1, 2_000)}, ("text",)),
+    "ArchiveRequest": request({"reason": text(0, 1_000)}),
+    "RedirectDraft": request({"to": {**ID, "description": "A job, which is not redirected itself."}}, ("to",)),
+    "Redirect": answer(REDIRECT.answer()),
+    "RedirectPage": page("Redirect"),
+    "Redrive": answer(
+        {
+            "count": whole(description="Runs that can be run again, as it looks now."),
+            "operation": or_null(ref("Operation")),
         }
     ),
 }

@@ -1,0 +1,158 @@
+"""The members of a collection; and what their defaults add to a new job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sweephand.domain.collection import LONGEST_CALLBACK_S, Collection, CollectionState, Events, Quota, Retention
+from sweephand.domain.members import fields
+from sweephand.domain.members.fields import below
+from sweephand.domain.runs import retry
+from sweephand.errors import InvalidRequest, Mistakes
+from sweephand.facades.native.members import policies
+from sweephand.facades.native.members.resource import CHANGED, NAMED, Member, Resource, answered, part
+from sweephand.facades.native.members.schema_words import FACADE, REVISION, ZONE
+from sweephand.json_schema import Members, answer, one_of, or_null, ref, request, text, whole
+from sweephand.lazy import lazy
+from sweephand.schedules.zones.localtime import zone
+from sweephand.security.guard import GuardSettings
+
+with lazy():
+    from sweephand.actions.azure import redirects
+    from sweephand.schedules.zones import zone_names
+
+FLOW_KEY = text(1, 128, description="The flow key that the calls of all its jobs pass which name none themselves.")
+WAITS = "How long a run waits for its result where its job does not say; null: as the stack has it."
+LONGEST_INTERVAL_S = 548 * 86_400
+MOST_DAYS = 3_650
+
+
+def _defaults(value: object, field: str, _: Any) -> dict[str, Any]:
+    wrong = Mistakes()
+    given = fields.members(value, field, tuple(_DEFAULTS), wrong)
+    checked: dict[str, Any] = {}
+    if "timezone" in given:
+        checked["timezone"] = wrong.of(_zone, given["timezone"], below(field, "timezone"))
+    if "retry" in given:
+        checked["retry"] = wrong.of(lambda: retry.to_json(retry.parse(given["retry"], below(field, "retry"))))
+    chosen = wrong.of(policies.read, given.get("policies", {}), below(field, "policies"))
+    wrong.check()
+    return {**checked, "policies": chosen} if chosen else checked
+
+
+def _zone(value: object, field: str) -> str:
+    name = fields.text(value, field, 1, 100)
+    try:
+        zone(name)
+    except KeyError:
+        meant = zone_names.suggestion(name)
+        expected = f'expected an IANA zone such as "Europe/Berlin", not {fields.shown(name)}'
+        raise InvalidRequest(field, f"{expected}; {meant}" if meant else expected) from None
+    return name
+
+
+def _redirects(value: object, field: str, guard: GuardSettings) -> Mapping[str, Mapping[str, str]]:
+    return redirects.parse(value, field, guard) if value != {} else {}
+
+
+_DEFAULTS: Members = {"timezone": ZONE, "retry": ref("Retry"), "policies": ref("Policies")}
+QUOTA = Resource(
+    Quota,
+    {
+        "maxJobs": Member(whole(1, 1_000_000)),
+        "maxRunsPerJob": Member(
+            whole(1, 2**31 - 1, description="Occurrences of each schedule of a job, in all; manual runs apart.")
+        ),
+        "minIntervalSeconds": Member(whole(1, LONGEST_INTERVAL_S), attribute="min_interval_s"),
+    },
+)
+RETENTION = Resource(
+    Retention,
+    {
+        "runDays": Member(whole(15, MOST_DAYS, description="Of a run, from its end.")),
+        "endedJobDays": Member(
+            whole(0, MOST_DAYS, description="Of a job whose schedules are all COMPLETED; 0: it stays.")
+        ),
+    },
+)
+COLLECTION = Resource(
+    Collection,
+    {
+        "name": NAMED,
+        "facade": answered(FACADE),
+        "attributes": answered(
+            {"type": "object", "description": "What only its facade reads, such as the names that it shows."},
+            lambda seen: dict(seen.attributes),
+        ),
+        "state": answered(one_of(CollectionState)),
+        "quota": part(QUOTA),
+        "retention": part(RETENTION),
+        "events": Member(
+            one_of(Events, description="What goes to the event bus."),
+            lambda value, field, _: Events(fields.one_of(value, field, tuple(Events))),
+        ),
+        "defaults": Member(
+            request(_DEFAULTS),
+            _defaults,
+            answer({"timezone": or_null(ZONE), "retry": or_null(ref("ShownRetry")), "policies": ref("OwnPolicies")}),
+            lambda seen: {**dict.fromkeys(("timezone", "retry")), "policies": {}, **seen.defaults},
+        ),
+        "callbackTimeoutSeconds": Member(
+            whole(1, LONGEST_CALLBACK_S, description=WAITS),
+            attribute="callback_timeout_s",
+        ),
+        "redirects": Member(
+            {"type": "object"},  # the document has it in full, from the actions that it belongs to
+            _redirects,
+            show=lambda seen: {place: dict(redirect) for place, redirect in seen.redirects.items()},
+        ),
+        "flowKey": Member(
+            FLOW_KEY,
+            lambda value, field, _: fields.text(value, field, 1, 128),
+            shown=or_null(FLOW_KEY),
+        ),
+        "jobCount": answered(whole()),
+        "revision": answered(REVISION),
+        **CHANGED,
+    },
+)
+
+
+def read(body: object, tenant: str, guard: GuardSettings, before: Collection | None = None) -> Collection:
+    """Reads POST (name in the body); with `before`, PUT, and PATCH after its merge."""
+    found = COLLECTION.named(body, before.name if before else None, guard)
+    return replace(before or Collection(tenant, found["name"]), **found)
+
+
+def with_defaults(job: Any, defaults: Mapping[str, Any]) -> Any:
+    """The body of a new job with what the collection says where the caller says nothing.
+
+    What cannot be read is left as it is: whoever checks the body refuses it under the caller's own field.
+    """
+    if not isinstance(job, Mapping) or not defaults:
+        return job
+    filled = dict(job)
+    if "policies" in defaults:
+        filled["policies"] = _under(job.get("policies"), defaults["policies"])
+    if "retry" in defaults:
+        filled["action"] = _under(job.get("action"), {"retry": defaults["retry"]})
+    schedules = job.get("schedules")
+    if isinstance(schedules, Sequence) and not isinstance(schedules, str):
+        filled["schedules"] = [schedule_with_defaults(each, defaults) for each in schedules]
+    return filled
+
+
+def schedule_with_defaults(schedule: Any, defaults: Mapping[str, Any]) -> Any:
+    """The body of a new schedule, likewise."""
+    return _under(schedule, {"timezone": defaults["timezone"]}) if "timezone" in defaults else schedule
+
+
+def _under(given: Any, usual: Mapping[str, Any]) -> Any:
+    """`usual`, overridden by the members that are given; null is absent."""
+    if given is None:
+        return dict(usual)
+    if not isinstance(given, Mapping):
+        return given
+    return {**given, **{name: value for name, value in usual.items() if given.get(name) is None}}

@@ -1,0 +1,150 @@
+"""The members of a flow key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from sweephand.domain.flow_keys.circuits import Circuit, CircuitState
+from sweephand.domain.flow_keys.flow_keys import (
+    LONGEST_PERIOD_S,
+    MOST_A_SECOND,
+    MOST_PARALLEL,
+    CircuitRule,
+    FlowKey,
+    Rate,
+    Turnstile,
+)
+from sweephand.domain.instants import EPOCH, text_ms
+from sweephand.domain.members import fields
+from sweephand.domain.members.fields import below
+from sweephand.domain.run import Reason
+from sweephand.errors import InvalidRequest, Mistakes
+from sweephand.facades.native.members.json_schema import page
+from sweephand.facades.native.members.resource import CHANGED, NAMED, Member, Resource, answered, part
+from sweephand.facades.native.members.schema_words import FLAG, INSTANT_MS, PASSED_OVER, REVISION, TEXT
+from sweephand.json_schema import Members, Schema, answer, items, one_of, or_null, request, text, whole
+from sweephand.store.views.resources import MOST_CIRCUITS, MOST_COUNTED
+
+RATE = Resource(
+    Rate,
+    {
+        "limit": Member(whole(1, 1_000_000)),
+        "periodSeconds": Member(whole(1, LONGEST_PERIOD_S), attribute="period_s"),
+    },
+)
+CIRCUIT = Resource(
+    CircuitRule,
+    {
+        "failures": Member(
+            whole(1, 1_000, default=CircuitRule.failures, description="In a row, after which a target's opens.")
+        ),
+        "probeSeconds": Member(
+            whole(1, 3_600, default=CircuitRule.probe_s, description="While it is open, one call in so many."),
+            attribute="probe_s",
+        ),
+    },
+)
+_ENABLED: Members = {"enabled": {**FLAG, "default": True}}
+
+
+def _rate(value: object, field: str, _: Any) -> Rate:
+    rate: Rate = RATE.part(value, field)
+    if rate.limit > MOST_A_SECOND * rate.period_s:
+        raise InvalidRequest(below(field, "limit"), f"must be at most {MOST_A_SECOND:,} a second, not {rate.limit:,}")
+    return rate
+
+
+def _circuit(value: object, field: str, _: Any) -> tuple[CircuitRule | None, CircuitRule | None]:
+    """Returns the rule of a circuit that is on, and that of one that is off."""
+    wrong = Mistakes()
+    given = fields.members(value, field, (*_ENABLED, *CIRCUIT.given), wrong)
+    rule = CircuitRule(**CIRCUIT.read(given, field, None, wrong))
+    enabled = wrong.of(fields.flag, given.get("enabled", True), below(field, "enabled"))
+    wrong.check()
+    return (rule, None) if enabled else (None, rule)
+
+
+FLOW_KEY = Resource(
+    FlowKey,
+    {
+        "name": NAMED,
+        "description": Member(text(0, 1_000)),
+        "rate": part(RATE, _rate, description="Calls, evenly spaced."),
+        "parallelism": Member(
+            whole(1, MOST_PARALLEL, description="Calls at once; a run that waits for its target's result counts.")
+        ),
+        "circuit": Member(
+            request({**_ENABLED, **CIRCUIT.request()}),
+            _circuit,
+            answer({**_ENABLED, **CIRCUIT.answer()}),
+            lambda key: {
+                "enabled": key.circuit is not None,
+                **CIRCUIT.show(key.circuit or key.resting or CircuitRule()),
+            },
+        ),
+        "state": answered(one_of(("ACTIVE", "PAUSED")), lambda key: "ACTIVE" if key.pause is None else "PAUSED"),
+        "pause": answered(
+            or_null(answer({"since": INSTANT_MS, "note": or_null(TEXT)})),
+            lambda key: key.pause and {"since": text_ms(key.pause.since), "note": key.pause.note},
+        ),
+        "usedBy": answered(whole(description="Jobs and collections that name it."), "users"),
+        "revision": answered(REVISION),
+        **CHANGED,
+    },
+    more=("live",),
+)
+CIRCUIT_NOW = Resource(
+    Circuit,
+    {
+        "id": answered(text(pattern="^[0-9a-f]{16}$", description="As `circuit` in events.")),
+        "target": answered(text(description="The address without its query; of other kinds, the kind and its names.")),
+        "state": answered(one_of(CircuitState)),
+        "failures": answered(whole(description="In a row.")),
+        "since": answered(or_null(INSTANT_MS), "opened_at"),
+        "lastFailureAt": answered(or_null(INSTANT_MS), "failed_at"),
+        "lastFailure": answered(or_null(one_of(Reason)), "reason"),
+        "nextProbeAt": answered(or_null(INSTANT_MS), "probe_at"),
+    },
+)
+_LIVE: Members = {
+    "waiting": whole(0, MOST_COUNTED, description=f"Runs in its line, counted up to {MOST_COUNTED:,}."),
+    "running": or_null(whole(description="Places that are taken; null without `parallelism`.")),
+    "nextCallAt": or_null(
+        {**INSTANT_MS, "description": "When the rate allows a call that comes now; null without a rate, or paused."}
+    ),
+    "circuits": items(
+        answer(CIRCUIT_NOW.answer()),
+        maxItems=MOST_CIRCUITS,
+        description="Of targets whose last calls failed.",
+    ),
+}
+SCHEMAS: dict[str, Schema] = {
+    "FlowKeyDraft": request(FLOW_KEY.request(), ("name",)),
+    "FlowKeyReplacement": request({**FLOW_KEY.request(), **dict.fromkeys(FLOW_KEY.read_only, PASSED_OVER)}),
+    "FlowKeyPause": request({"note": text(0, 1_000)}),
+    "FlowKey": answer({**FLOW_KEY.answer(), "live": answer(_LIVE)}),
+    "ListedFlowKey": answer(FLOW_KEY.answer()),
+    "FlowKeyPage": page("ListedFlowKey"),
+}
+
+
+def read(body: object, tenant: str, before: FlowKey | None = None) -> FlowKey:
+    """Reads POST (name in the body); with `before`, PUT, and PATCH after its merge."""
+    found = FLOW_KEY.named(body, before.name if before else None, circuit={})
+    circuit, resting = found.pop("circuit")
+    before = before or FlowKey(tenant, found["name"], EPOCH, EPOCH)
+    return replace(before, **found, circuit=circuit, resting=resting)
+
+
+def live(stile: Turnstile, waiting: int, circuits: Iterable[Circuit], now: datetime) -> Mapping[str, Any]:
+    """Returns how things stand under the key at this moment."""
+    free_at = max(now, *(at for at in (stile.next_at, stile.called_to) if at is not None), now)
+    return {
+        "waiting": waiting,
+        "running": None if stile.terms.parallelism is None else stile.running(now),
+        "nextCallAt": None if stile.terms.rate is None or stile.terms.paused else text_ms(free_at),
+        "circuits": [CIRCUIT_NOW.show(each) for each in circuits],
+    }
