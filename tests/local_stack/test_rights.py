@@ -148,6 +148,7 @@ class _Day:
         self.rows_that_went_wrong()
         self.reading()
         self.as_sap_s_client()
+        self.as_microsoft_s_client()
         self.flow_keys()
         self.deletes()
         self.the_end_of_a_tenant()
@@ -485,6 +486,33 @@ class _Day:
         self.sap("GET", "/jobCount")
         self.sap("PUT", "/globalParameters", {"ASYNC_EXEC_TIMEOUT": "600"})
         self.sap("DELETE", where)
+
+    def as_microsoft_s_client(self):
+        """A message for a queue goes by the fast queue; the deletion of the collection is an operation."""
+        where = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Scheduler/jobCollections/c"
+        self.azure("PUT", where, {"location": "here"}, expect=201)
+        native = next(each for each in self.api("GET", "/v1/collections")["items"] if each["facade"] == "azure")
+        self.api("PATCH", f"/v1/collections/{native['name']}", {"events": "all"})
+        request = {"method": "GET", "uri": self.endpoint + "/ok"}
+        properties = {"action": {"type": "Http", "request": request}}
+        self.azure("PUT", f"{where}/jobs/j", {"properties": properties}, expect=201)
+        signed = {**request, "authentication": {"type": "Basic", "username": "joe", "password": "secret"}}
+        later = {"recurrence": {"frequency": "Day"}, "action": {"type": "Http", "request": signed}}
+        self.azure("PUT", f"{where}/jobs/later", {"properties": later}, expect=201)
+        self.azure("POST", f"{where}/jobs/later/run")
+        message = {"storageAccount": "account", "queueName": "queue", "sasToken": "sv=1&sig=x", "message": "go"}
+        queued = {"action": {"type": "StorageQueue", "queueMessage": message, "retryPolicy": {"retryType": "None"}}}
+        self.azure("PUT", f"{where}/jobs/queued", {"properties": queued}, expect=201)
+        self.work_off()
+        self.azure("GET", f"{where}/jobs/j")
+        self.azure("GET", f"{where}/jobs/later/history")
+        self.azure("POST", f"{where}/disable")
+        self.azure("DELETE", where)
+        self.work_off()
+
+    def azure(self, method, path, body=None, *, expect=200):
+        query = "api-version=2016-03-01"
+        return self.api(method, path, body, query=query, expect=expect, function="AzureApiFunction")
 
     def ago(self, seconds):
         return (SystemClock().now() - timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
