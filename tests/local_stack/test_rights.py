@@ -488,7 +488,7 @@ class _Day:
         self.sap("DELETE", where)
 
     def as_microsoft_s_client(self):
-        """A message for a queue goes by the fast queue; the deletion of the collection is an operation."""
+        """Sends what the client sends: a message goes by the fast queue, and a deleted collection is an operation."""
         where = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Scheduler/jobCollections/c"
         self.azure("PUT", where, {"location": "here"}, expect=201)
         native = next(each for each in self.api("GET", "/v1/collections")["items"] if each["facade"] == "azure")
