@@ -196,7 +196,7 @@ def test_a_failure_is_noted_once_wherever_its_executor_is_cut_off(
 def test_a_storm_of_failures_writes_its_group_twice_a_minute(stage: Stage) -> None:
     stage.endpoint.answer = lambda _: WRONG
     stage.create({"every": "PT1S"}, action=stage.action())
-    stage.run(100)
+    stage.run(100, most=1)  # failures of one moment write together: how many threads do is luck
 
     written = [call for call in stage.taps.passed if call.operation == "UpdateItem" and "ERRORS#" in str(call.request)]
     assert count(stage) > 60
