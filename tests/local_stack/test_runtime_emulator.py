@@ -86,6 +86,17 @@ def test_the_facade_of_sap_refuses_a_stranger_with_the_body_that_its_client_read
     assert json.loads(answer["body"])["type"] == "Authentication Error"
 
 
+@pytest.mark.parametrize("request_of_its_client", ["azure-api/get_collection", "azure-api/put_collection"])
+def test_the_facade_of_azure_refuses_a_stranger_with_the_body_that_its_client_reads(
+    runtime, event, request_of_its_client
+):
+    answer = runtime("AzureApiFunction").invoke(event(request_of_its_client))
+
+    assert answer["statusCode"] == 401
+    assert json.loads(answer["body"])["error"]["code"] == "AuthenticationFailed"
+    assert _header(answer, "x-ms-request-id")
+
+
 def test_the_sweeper_takes_up_a_tick_with_nothing_due_and_says_so(runtime, event):
     counts = runtime("SweeperFunction").invoke(event("sweeper/tick"))
 

@@ -5,68 +5,18 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.contract.azure.api import EVERY_HOUR, HTTP, Azure
+from tests.contract.azure.microsofts_client import IN_COLLECTION, OF_JOB, VERSIONS, Client, Refused, driven
 from tests.contract.native.api import event
 from tests.support.endpoint import BUSY, WRONG
-
-ROOT = Path(__file__).resolve().parents[3]
-DRIVE = ROOT / "tests" / "contract" / "azure" / "client" / "drive.py"
-VERSIONS = {"7.0.0": ".venv-azure", "2.0.0": ".venv-azure-2"}
-IN_COLLECTION = ["group", "Nightly"]
-OF_JOB = [*IN_COLLECTION, "Report"]
-
-
-class Refused(Exception):
-    def __init__(self, told: dict[str, Any]) -> None:
-        super().__init__(told)
-        self.kind, self.status, self.message = told["error"], told["status"], told["message"]
-
-
-@dataclass
-class Client:
-    """The client in its process. version: its own."""
-
-    version: str
-    process: subprocess.Popen[str]
-
-    def __call__(self, group: str, method: str, *arguments: Any, body: Any = None, **options: Any) -> Any:
-        """Returns the result. Raises Refused with what the client raises."""
-        asked = {"group": group, "method": method, "arguments": arguments, "options": options}
-        told = self.send(asked if body is None else asked | {"body": body})
-        if "error" in told:
-            raise Refused(told)
-        return told["result"]
-
-    def send(self, line: dict[str, Any]) -> Any:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(json.dumps(line) + "\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
-
-    def poll(self, method: str) -> str:
-        """Returns the name of a long-running operation, which the newer client begins."""
-        return f"begin_{method}" if self.version == "7.0.0" else method
-
-    def collection(self, **properties: Any) -> Any:
-        body = ("JobCollectionDefinition", {"location": "West US", "properties": properties})
-        return self("job_collections", "create_or_update", *IN_COLLECTION, body=body)
-
-    def job(self, name: str = "Report", **properties: Any) -> Any:
-        body = ("JobDefinition", {"properties": {"action": HTTP, **properties}})
-        return self("jobs", "create_or_update", *IN_COLLECTION, name, body=body)
 
 
 @contextmanager
@@ -112,23 +62,8 @@ def client(api: Azure, request: pytest.FixtureRequest) -> Iterator[Client]:
         raw="grant_type=client_credentials",
         headers={"content-type": "application/x-www-form-urlencoded"},
     )
-    with served(api) as base_url:
-        process = subprocess.Popen(
-            [ROOT / VERSIONS[request.param] / "bin" / "python", DRIVE],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert process.stdin is not None
-        settings = {"baseUrl": base_url, "token": token.json["access_token"], "subscription": "sub-1"}
-        process.stdin.write(json.dumps(settings) + "\n")
-        try:
-            yield Client(request.param, process)
-        finally:
-            process.stdin.close()
-            process.wait(timeout=30)
-            assert process.stdout is not None
-            process.stdout.close()
+    with served(api) as base_url, driven(request.param, base_url, token.json["access_token"]) as client:
+        yield client
 
 
 def test_collections_are_created_read_changed_listed_switched_and_deleted(client):

@@ -11,7 +11,7 @@ import pytest
 
 from sweephand.cli import import_sap, main
 from sweephand.cli.import_sap import Copying
-from sweephand.cli.sap_service import Service
+from sweephand.cli.sap_service import SapService
 from tests.contract.native.api import event
 from tests.contract.sap.api import OTHER, TENANT, Sap
 from tests.support.sources import VirtualClock
@@ -21,7 +21,7 @@ BRIEF = {"repeatInterval": "10 minutes"}
 NIGHTLY = {"cron": "* * * * 2 30 0", "startTime": "2027-03-05 10:00:00"}
 
 
-def service(api: Sap, url: str, caller: str) -> Service:
+def service(api: Sap, url: str, caller: str) -> SapService:
     """One side, its requests answered by a facade in this process."""
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -32,7 +32,7 @@ def service(api: Sap, url: str, caller: str) -> Service:
         told = facade.handle(built, "import")
         return httpx.Response(told["statusCode"], headers=told["headers"], text=told["body"])
 
-    return Service(url, httpx.Client(base_url=url, transport=httpx.MockTransport(answer)), api.stage.clock)
+    return SapService(url, httpx.Client(base_url=url, transport=httpx.MockTransport(answer)), api.stage.clock)
 
 
 def imported(api: Sap, source: str = TENANT, target: str = OTHER, **options: Any) -> tuple[int, list[str]]:

@@ -12,7 +12,7 @@ import pytest
 from sweephand.cli import main
 from sweephand.cli.import_sap import Copying
 from sweephand.cli.sap_place import first_of
-from sweephand.cli.sap_service import Service
+from sweephand.cli.sap_service import SapService
 from tests.contract.sap.api import OTHER, Sap
 from tests.contract.sap.test_import import BRIEF, HOURLY, NIGHTLY, imported, service, shown
 
@@ -35,7 +35,7 @@ def copied(api: Sap, *jobs: dict[str, Any], **options: Any) -> list[str]:
         return httpx.Response(200, json=next(job for job in jobs if request.url.path.endswith(f"/{job['_id']}")))
 
     client = httpx.Client(base_url="https://sap.example", transport=httpx.MockTransport(answer))
-    source = Service("https://sap.example", client, api.stage.clock)
+    source = SapService("https://sap.example", client, api.stage.clock)
     out = io.StringIO()
     Copying(source, service(api, "https://here.example", OTHER), **options).run(out, out)
     return out.getvalue().splitlines()

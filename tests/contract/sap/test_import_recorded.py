@@ -17,7 +17,8 @@ from urllib.parse import parse_qs
 import pytest
 
 from sweephand.cli.import_sap import Copying
-from sweephand.cli.sap_service import Access, Failed, Service, service_key
+from sweephand.cli.sap_service import SapService, service_key
+from sweephand.cli.service import Access, Failed
 from tests.contract.sap.api import OTHER, Sap
 from tests.contract.sap.test_import import service, shown
 
@@ -98,7 +99,7 @@ def instance() -> Iterator[Instance]:
 
 def imported(api: Sap, instance: Instance, **options: Any) -> tuple[int, list[str], str]:
     access = Access(instance.url, "sb-clone!b7", "s3cret", f"{instance.url}/oauth/token")
-    source = Service.at(access, api.stage.clock)
+    source = SapService.at(access, api.stage.clock)
     out, err = io.StringIO(), io.StringIO()
     with source.client:
         status = Copying(source, service(api, "https://here.example", OTHER), **options).run(out, err)
@@ -166,7 +167,7 @@ def test_a_token_that_is_over_is_fetched_anew(api, instance):
 
 
 def test_a_wrong_secret_is_told_at_once(api, instance):
-    source = Service.at(Access(instance.url, "sb-clone!b7", "other", instance.url), api.stage.clock)
+    source = SapService.at(Access(instance.url, "sb-clone!b7", "other", instance.url), api.stage.clock)
 
     with source.client, pytest.raises(Failed, match=r"/oauth/token: 401, and no token"):
         source.call("GET", "/scheduler/jobs")
