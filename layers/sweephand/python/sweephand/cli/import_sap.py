@@ -18,7 +18,8 @@ from urllib.parse import quote
 
 from sweephand.cli.sap_form import Form, differing, form, is_on, schedule_changes
 from sweephand.cli.sap_place import Place
-from sweephand.cli.sap_service import Access, Failed, Service, service_key
+from sweephand.cli.sap_service import SapService, service_key
+from sweephand.cli.service import Access, Failed, access, add_target, target
 from sweephand.errors import InvalidRequest
 from sweephand.sources import SystemClock
 
@@ -34,8 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--token-url", metavar="URL", help="where --credentials get a token; default: Basic")
     parser.add_argument("--service-key", metavar="FILE", help="a service key or VCAP_SERVICES, instead of these three")
     parser.add_argument("--tenant", metavar="ID", help="copy only the jobs of this tenant of the source (its tenantId)")
-    parser.add_argument("--to", metavar="URL", help="base URL of the stack; default: SWEEPHAND_URL")
-    parser.add_argument("--to-credentials", metavar="ID:SECRET", help="for --to; default: SWEEPHAND_CREDENTIALS")
+    add_target(parser)
     parser.add_argument(
         "--to-tenant",
         metavar="[SUBDOMAIN=]TENANT",
@@ -51,12 +51,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     try:
-        source, target = _accesses(options)
+        source, to = _accesses(options)
     except Failed as wrong:
         sys.stderr.write(f"{wrong}\n")
         return 2
     clock = SystemClock()
-    one, other = Service.at(source, clock), Service.at(target, clock)
+    one, other = SapService.at(source, clock), SapService.at(to, clock)
     try:
         copying = Copying(
             *(one, other),
@@ -82,18 +82,8 @@ def _accesses(options: argparse.Namespace) -> tuple[Access, Access]:
         source = service_key(options.service_key)
     else:
         pair = options.credentials or os.environ.get("SWEEPHAND_IMPORT_CREDENTIALS")
-        source = _access(("--from", options.source), ("--credentials", pair), options.token_url)
-    to = options.to or os.environ.get("SWEEPHAND_URL")
-    pair = options.to_credentials or os.environ.get("SWEEPHAND_CREDENTIALS")
-    return source, _access(("--to", to), ("--to-credentials", pair))
-
-
-def _access(url: tuple[str, str | None], pair: tuple[str, str | None], token_url: str | None = None) -> Access:
-    for name, value in (url, pair):
-        if not value:
-            raise Failed(f"{name} is missing")
-    client_id, _, secret = (pair[1] or "").partition(":")
-    return Access(url[1] or "", client_id, secret, token_url)
+        source = access(("--from", options.source), ("--credentials", pair), options.token_url)
+    return source, target(options)
 
 
 @dataclass
@@ -103,8 +93,8 @@ class Copying:
     tenants: of the target, True if they exist. seen: the marks of the jobs in the source.
     """
 
-    source: Service
-    target: Service
+    source: SapService
+    target: SapService
     tenant: str | None = None
     to_tenants: list[str] = field(default_factory=list)
     inactive: bool = False

@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from ipaddress import ip_network
 from typing import Any
 
+from sweephand.cli.service import LENIENT
 from sweephand.domain.instants import epoch_s
 from sweephand.domain.job import ActionDraft
 from sweephand.errors import InvalidRequest
@@ -16,7 +16,6 @@ from sweephand.facades.sap import times
 from sweephand.facades.sap.fields import MODES, flag, new_job, new_schedule
 from sweephand.schedules import timing
 from sweephand.schedules.text.duration import read_interval
-from sweephand.security.guard import GuardSettings
 
 AS_SHOWN = ("name", "description", "action", "httpMethod")
 USUAL: Mapping[str, Any] = {
@@ -28,9 +27,6 @@ USUAL: Mapping[str, Any] = {
 
 
 SHOWN_WHEN_REFUSED = frozenset({*MODES, "startTime", "endTime", "httpMethod"})
-EVERYWHERE = tuple(ip_network(each) for each in ("0.0.0.0/0", "::/0"))
-LENIENT = GuardSettings(private=EVERYWHERE, plain_http=True)
-"""The widest settings that a stack may have. The stack itself refuses addresses that it does not allow."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sweephand.cli.sap_form import Changes, Form, form, schedule_changes
-from sweephand.cli.sap_service import Failed, Service
+from sweephand.cli.sap_service import SapService
+from sweephand.cli.service import Failed
 from sweephand.domain.job import SCHEDULES_AT_ONCE
 from sweephand.facades.sap.context import COLLECTION
 
@@ -19,7 +20,7 @@ LONGEST_BODY = 100_000
 class Place:
     """The target of copies: the tenant of the credential, or the named one at provider level."""
 
-    service: Service
+    service: SapService
     tenant: str | None
 
     @property

@@ -1,84 +1,39 @@
-"""A client for one side of an import: SAP's API, or the SAP facade of a stack."""
+"""SAP's API as one side of an import: its own service, or the SAP facade of a stack."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-import httpx
-
-from sweephand.sources import Clock
+from sweephand.cli.service import Access, Failed, Service
 
 PAGE = 100
-TIMEOUT_S = 30.0
-TRIES_UNTIL_ALLOWED = 12
-"""How often a request is tried that is refused for its rate. The windows of such limits are a minute long."""
-TRIES = 4
-"""How often a request is tried if its side fails or does not answer."""
-LONGEST_WAIT_S = 60.0
 
 
-class Failed(Exception):
-    """One side refused a request, or did not answer. status: the answer's, None without one."""
+class SapService(Service):
+    """A client of SAP's API."""
 
-    def __init__(self, reason: str, status: int | None = None) -> None:
-        super().__init__(reason)
-        self.status = status
+    def listed(self, tenant: str | None) -> Iterator[dict[str, Any]]:
+        """Yields all jobs of the list. tenant: only this one's. Raises Failed."""
+        narrowed = {} if tenant is None else {"tenantId": tenant}
+        offset = 0
+        while True:
+            page = self.call("GET", "/scheduler/jobs", query={"page_size": PAGE, "offset": offset, **narrowed})
+            if not isinstance(page, dict) or not isinstance(page.get("results"), list):
+                raise Failed(f"{self.base_url}/scheduler/jobs: its answer is not a list of jobs")
+            yield from page["results"]
+            offset += PAGE
+            if not page["results"] or (page.get("next_url") is None and offset >= page.get("total", 0)):
+                return
 
-
-@dataclass(frozen=True)
-class Access:
-    """The address and credentials of one side. token_url: for OAuth client credentials; None for Basic."""
-
-    url: str
-    client_id: str
-    secret: str = field(repr=False)
-    token_url: str | None = None
-
-    @property
-    def auth(self) -> httpx.Auth:
-        if self.token_url is None:
-            return httpx.BasicAuth(self.client_id, self.secret)
-        return ByToken(self.token_url, self.client_id, self.secret)
-
-
-class ByToken(httpx.Auth):
-    """Authentication by OAuth client credentials. Fetches a token at its first use, and again if it is refused."""
-
-    requires_response_body = True
-
-    def __init__(self, token_url: str, client_id: str, secret: str) -> None:
-        path = "/oauth/token" if urlsplit(token_url).path in {"", "/"} else ""
-        self._url = token_url.rstrip("/") + path if path else token_url
-        self._pair = httpx.BasicAuth(client_id, secret)
-        self._token: str | None = None
-
-    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        kept = self._token is not None
-        if not kept:
-            yield from self._fetch()
-        request.headers["Authorization"] = f"Bearer {self._token}"
-        answer = yield request
-        if answer.status_code == httpx.codes.UNAUTHORIZED and kept:
-            yield from self._fetch()
-            request.headers["Authorization"] = f"Bearer {self._token}"
-            yield request
-
-    def _fetch(self) -> Generator[httpx.Request, httpx.Response, None]:
-        """Fetches a token. Raises Failed, or TransportError if another try may succeed."""
-        form = {"grant_type": "client_credentials", "response_type": "token"}
-        request = httpx.Request("POST", self._url, data=form, headers={"Accept": "application/json"})
-        answer = yield next(self._pair.auth_flow(request))
-        if _may_pass(answer.status_code):
-            raise httpx.TransportError(f"{self._url}: {answer.status_code}")
-        token = _json(answer).get("access_token") if isinstance(_json(answer), dict) else None
-        if not answer.is_success or not isinstance(token, str):
-            raise Failed(f"POST {self._url}: {answer.status_code}, and no token", answer.status_code)
-        self._token = token
+    def job(self, job_id: object) -> dict[str, Any]:
+        """Returns a job with its schedules. Raises Failed."""
+        found = self.call("GET", f"/scheduler/jobs/{job_id}", query={"displaySchedules": "true"})
+        if not isinstance(found, dict):
+            raise Failed(f"{self.base_url}/scheduler/jobs/{job_id}: its answer is not a job")
+        return found
 
 
 def service_key(path: str) -> Access:
@@ -112,93 +67,3 @@ def _credentials(given: Any) -> dict[str, Any] | None:
         return given
     inner = [given[name] for name in ("VCAP_SERVICES", "jobscheduler", "credentials") if name in given]
     return next((found for each in inner if (found := _credentials(each))), None)
-
-
-@dataclass(frozen=True)
-class Service:
-    """A client of one side. base_url: without a slash at the end. clock: for waiting."""
-
-    base_url: str
-    client: httpx.Client
-    clock: Clock
-
-    @classmethod
-    def at(cls, access: Access, clock: Clock) -> Service:
-        base_url = access.url.rstrip("/")
-        return cls(base_url, httpx.Client(base_url=base_url, auth=access.auth, timeout=TIMEOUT_S), clock)
-
-    def call(
-        self,
-        method: str,
-        path: str,
-        body: Any = None,
-        *,
-        query: Mapping[str, str | int] | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> Any:
-        """Returns the answer's JSON. Retries temporary errors. Raises Failed with the service's own message."""
-        faults = 0
-        for _ in range(TRIES_UNTIL_ALLOWED):
-            try:
-                answer = self.client.request(method, path, json=body, params=query, headers=headers)
-            except httpx.TransportError as error:
-                if faults + 1 >= TRIES:
-                    raise Failed(f"{self.base_url}: {error}") from error
-                wait_s = None
-            except (httpx.HTTPError, httpx.InvalidURL) as error:
-                raise Failed(f"{self.base_url}: {error}") from error
-            else:
-                wait_s = _asked_to_wait(answer)
-                if not _may_pass(answer.status_code) or (wait_s is None and faults + 1 >= TRIES):
-                    return self._told(method, path, answer)
-            if wait_s is None:
-                wait_s, faults = 2.0**faults, faults + 1
-            self.clock.sleep(wait_s)
-        raise Failed(f"{method} {self.base_url}{path}: is asked to wait again and again")
-
-    def _told(self, method: str, path: str, answer: httpx.Response) -> Any:
-        told = _json(answer)
-        if answer.is_success:
-            return told
-        words = told.get("message") or told.get("detail") if isinstance(told, dict) else None
-        reason = f"{method} {self.base_url}{path}: {answer.status_code} {words or answer.text[:200]}"
-        raise Failed(reason, answer.status_code)
-
-    def listed(self, tenant: str | None) -> Iterator[dict[str, Any]]:
-        """Yields all jobs of the list. tenant: only this one's. Raises Failed."""
-        narrowed = {} if tenant is None else {"tenantId": tenant}
-        offset = 0
-        while True:
-            page = self.call("GET", "/scheduler/jobs", query={"page_size": PAGE, "offset": offset, **narrowed})
-            if not isinstance(page, dict) or not isinstance(page.get("results"), list):
-                raise Failed(f"{self.base_url}/scheduler/jobs: its answer is not a list of jobs")
-            yield from page["results"]
-            offset += PAGE
-            if not page["results"] or (page.get("next_url") is None and offset >= page.get("total", 0)):
-                return
-
-    def job(self, job_id: object) -> dict[str, Any]:
-        """Returns a job with its schedules. Raises Failed."""
-        found = self.call("GET", f"/scheduler/jobs/{job_id}", query={"displaySchedules": "true"})
-        if not isinstance(found, dict):
-            raise Failed(f"{self.base_url}/scheduler/jobs/{job_id}: its answer is not a job")
-        return found
-
-
-def _json(answer: httpx.Response) -> Any:
-    try:
-        return answer.json() if answer.content else None
-    except ValueError:
-        return None
-
-
-def _may_pass(status: int) -> bool:
-    return status in {httpx.codes.REQUEST_TIMEOUT, httpx.codes.TOO_MANY_REQUESTS} or status >= 500
-
-
-def _asked_to_wait(answer: httpx.Response) -> float | None:
-    """Returns the seconds to wait, None if the answer does not say."""
-    given = answer.headers.get("retry-after", "")
-    if given.isascii() and given.isdigit():
-        return min(float(given), LONGEST_WAIT_S)
-    return LONGEST_WAIT_S / 4 if answer.status_code == httpx.codes.TOO_MANY_REQUESTS else None

@@ -1,0 +1,177 @@
+"""A client for one side of an import: the API of the old service, or a stack."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from ipaddress import ip_network
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+import httpx
+
+from sweephand.security.guard import GuardSettings
+from sweephand.sources import Clock
+
+TIMEOUT_S = 30.0
+TRIES_UNTIL_ALLOWED = 12
+"""How often a request is tried that is refused for its rate. The windows of such limits are a minute long."""
+TRIES = 4
+"""How often a request is tried if its side fails or does not answer."""
+LONGEST_WAIT_S = 60.0
+EVERYWHERE = tuple(ip_network(each) for each in ("0.0.0.0/0", "::/0"))
+LENIENT = GuardSettings(private=EVERYWHERE, plain_http=True)
+"""The widest settings that a stack may have. The stack itself refuses addresses that it does not allow."""
+
+
+class Failed(Exception):
+    """One side refused a request, or did not answer. status: the answer's, None without one."""
+
+    def __init__(self, reason: str, status: int | None = None) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Access:
+    """The address and credentials of one side. token_url: for OAuth client credentials; None for Basic."""
+
+    url: str
+    client_id: str
+    secret: str = field(repr=False)
+    token_url: str | None = None
+
+    @property
+    def auth(self) -> httpx.Auth:
+        if self.token_url is None:
+            return httpx.BasicAuth(self.client_id, self.secret)
+        return ByToken(self.token_url, self.client_id, self.secret)
+
+
+class ByToken(httpx.Auth):
+    """Authentication by OAuth client credentials. Fetches a token at its first use, and again if it is refused."""
+
+    requires_response_body = True
+
+    def __init__(self, token_url: str, client_id: str, secret: str) -> None:
+        path = "/oauth/token" if urlsplit(token_url).path in {"", "/"} else ""
+        self._url = token_url.rstrip("/") + path if path else token_url
+        self._pair = httpx.BasicAuth(client_id, secret)
+        self._token: str | None = None
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        kept = self._token is not None
+        if not kept:
+            yield from self._fetch()
+        request.headers["Authorization"] = f"Bearer {self._token}"
+        answer = yield request
+        if answer.status_code == httpx.codes.UNAUTHORIZED and kept:
+            yield from self._fetch()
+            request.headers["Authorization"] = f"Bearer {self._token}"
+            yield request
+
+    def _fetch(self) -> Generator[httpx.Request, httpx.Response, None]:
+        """Fetches a token. Raises Failed, or TransportError if another try may succeed."""
+        form = {"grant_type": "client_credentials", "response_type": "token"}
+        request = httpx.Request("POST", self._url, data=form, headers={"Accept": "application/json"})
+        answer = yield next(self._pair.auth_flow(request))
+        if _may_pass(answer.status_code):
+            raise httpx.TransportError(f"{self._url}: {answer.status_code}")
+        token = _json(answer).get("access_token") if isinstance(_json(answer), dict) else None
+        if not answer.is_success or not isinstance(token, str):
+            raise Failed(f"POST {self._url}: {answer.status_code}, and no token", answer.status_code)
+        self._token = token
+
+
+@dataclass(frozen=True)
+class Service:
+    """A client of one side. base_url: without a slash at the end. clock: for waiting."""
+
+    base_url: str
+    client: httpx.Client
+    clock: Clock
+
+    @classmethod
+    def at(cls, access: Access, clock: Clock) -> Self:
+        base_url = access.url.rstrip("/")
+        return cls(base_url, httpx.Client(base_url=base_url, auth=access.auth, timeout=TIMEOUT_S), clock)
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        query: Mapping[str, str | int] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Returns the answer's JSON. Retries temporary errors. Raises Failed with the service's own message."""
+        faults = 0
+        for _ in range(TRIES_UNTIL_ALLOWED):
+            try:
+                answer = self.client.request(method, path, json=body, params=query, headers=headers)
+            except httpx.TransportError as error:
+                if faults + 1 >= TRIES:
+                    raise Failed(f"{self.base_url}: {error}") from error
+                wait_s = None
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
+                raise Failed(f"{self.base_url}: {error}") from error
+            else:
+                wait_s = _asked_to_wait(answer)
+                if not _may_pass(answer.status_code) or (wait_s is None and faults + 1 >= TRIES):
+                    return self._told(method, path, answer)
+            if wait_s is None:
+                wait_s, faults = 2.0**faults, faults + 1
+            self.clock.sleep(wait_s)
+        raise Failed(f"{method} {self.base_url}{path}: is asked to wait again and again")
+
+    def _told(self, method: str, path: str, answer: httpx.Response) -> Any:
+        told = _json(answer)
+        if answer.is_success:
+            return told
+        said = told.get("error", told) if isinstance(told, dict) else None
+        words = said.get("message") or said.get("detail") if isinstance(said, dict) else None
+        reason = f"{method} {self.base_url}{path}: {answer.status_code} {words or answer.text[:200]}"
+        raise Failed(reason, answer.status_code)
+
+
+def _json(answer: httpx.Response) -> Any:
+    try:
+        return answer.json() if answer.content else None
+    except ValueError:
+        return None
+
+
+def _may_pass(status: int) -> bool:
+    return status in {httpx.codes.REQUEST_TIMEOUT, httpx.codes.TOO_MANY_REQUESTS} or status >= 500
+
+
+def _asked_to_wait(answer: httpx.Response) -> float | None:
+    """Returns the seconds to wait, None if the answer does not say."""
+    given = answer.headers.get("retry-after", "")
+    if given.isascii() and given.isdigit():
+        return min(float(given), LONGEST_WAIT_S)
+    return LONGEST_WAIT_S / 4 if answer.status_code == httpx.codes.TOO_MANY_REQUESTS else None
+
+
+def access(url: tuple[str, str | None], pair: tuple[str, str | None], token_url: str | None = None) -> Access:
+    """Returns address and credentials. url, pair: the name of the option, and its value. Raises Failed without one."""
+    for name, value in (url, pair):
+        if not value:
+            raise Failed(f"{name} is missing")
+    client_id, _, secret = (pair[1] or "").partition(":")
+    return Access(url[1] or "", client_id, secret, token_url)
+
+
+def target(options: argparse.Namespace) -> Access:
+    """Returns the stack that the options or the environment name. Raises Failed."""
+    to = options.to or os.environ.get("SWEEPHAND_URL")
+    pair = options.to_credentials or os.environ.get("SWEEPHAND_CREDENTIALS")
+    return access(("--to", to), ("--to-credentials", pair))
+
+
+def add_target(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--to", metavar="URL", help="base URL of the stack; default: SWEEPHAND_URL")
+    parser.add_argument("--to-credentials", metavar="ID:SECRET", help="for --to; default: SWEEPHAND_CREDENTIALS")
