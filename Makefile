@@ -122,8 +122,8 @@ openapi: setup ## Write the description of the API from the declarations of rout
 	@$(PY) .ci/openapi.py
 
 .PHONY: bench
-bench: setup ## The budgets: cold starts, units of a run, calls of an idle tick; writes docs/benchmarks.md
-	@$(PY) -m tests.bench
+bench: setup ## The budgets, or some PARTS of them: starts units cpu lists sap azure; writes docs/benchmarks.md
+	@$(PY) -m tests.bench $(PARTS)
 
 .PHONY: bench-schedules
 bench-schedules: setup-bench ## What a next instant costs, beside other engines; writes docs/benchmarks.md

@@ -36,6 +36,7 @@ ENVIRONMENT = {
 TIMED = "import time; began = time.process_time(); {body}; print(time.process_time() - began)"
 READY = "import app"
 READY_TO_SEND = "import app; from sweephand.wiring import Clients; Clients(app.world.table, app.world.settings).sqs"
+AZURE = "import os; os.environ['FACADE'] = 'azure'; import app"
 BASE = "import boto3; boto3.client('dynamodb')"
 FIRST_CALL = (
     "import app; from sweephand.security import outbound; outbound.shared_ssl_context();"
@@ -91,6 +92,7 @@ def measure(target: Path, folders: list[Path], python: Python) -> list[ColdStart
         "executor, first HTTP call": ("executor", FIRST_CALL),
         "auditor, ready": ("auditor", READY),
         "api, ready": ("api", READY),
+        "api of Azure, ready": ("api", AZURE),
     }
     results = []
     for name, (function, body) in cases.items():

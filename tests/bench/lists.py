@@ -58,7 +58,7 @@ BUDGETS = dict.fromkeys(("first page", "last page", "runs of a schedule", "runs 
 class Listed:
     """p50_ms, p99_ms: of the requests. cpu_ms: of this process and the embedded AWS, a request.
 
-    units: read units; writes: write units.
+    units: read units; writes: write units; calls: of AWS.
     """
 
     name: str
@@ -67,6 +67,7 @@ class Listed:
     cpu_ms: float
     units: float
     writes: float = 0
+    calls: int = 0
 
 
 def requests(some_job: str, some_schedule: str) -> dict[str, tuple[str, str]]:

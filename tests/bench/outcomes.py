@@ -14,8 +14,9 @@ from typing import Any
 from sweephand.domain.flow_keys.flow_keys import Enter, FlowKey, Leave
 from sweephand.domain.instants import EPOCH
 from sweephand.domain.job import Pause
-from sweephand.domain.run import Kind, State
+from sweephand.domain.run import Kind, Outcome, State, Verdict
 from sweephand.domain.schedule import Lane
+from sweephand.facades.azure.job_fields import POLICIES
 from sweephand.flow.flow_keys import flow_key_changes, turnstiles, waiting_line
 from sweephand.flow.runs import results
 from tests.bench.meter import metered
@@ -26,6 +27,9 @@ from tests.support.stage import TENANT, Stage, stage
 RETRY = {"type": "fixed", "delaySeconds": 5, "maxRetries": 1}
 WAITING: Mapping[str, Any] = {"outcome": {"on202": "wait", "callbackTimeoutSeconds": 60}}
 LONG_WAITING: Mapping[str, Any] = {"outcome": {"on202": "wait", "callbackTimeoutSeconds": 9_000}}
+FOUR_TIMES = {"type": "fixed", "delaySeconds": 30, "maxRetries": 4, "retryOn": "any"}
+LONG = Outcome(Verdict.SUCCEEDED, http_status=200, answer="x" * 3_000)
+"""Of an answer like this the history of a job of Azure has the first 2,048 bytes."""
 KEYED: Mapping[str, Any] = {"flowKey": "k"}
 HOUR_S = 3_600
 
@@ -99,6 +103,10 @@ class Way:
 
 WAYS: dict[str, Way] = {
     "success": Way(5, State.SUCCESS),
+    "success of a job of Azure": Way(7, State.SUCCESS, (LONG,), {"retry": FOUR_TIMES}, POLICIES),
+    "success of a job of Azure at the second attempt": Way(
+        16, State.SUCCESS, (BUSY, LONG), {"retry": FOUR_TIMES}, POLICIES
+    ),
     "success, one run at a time": Way(9, State.SUCCESS, policies={"overlap": "skip"}),
     "success at the second attempt": Way(14, State.SUCCESS, (BUSY,), {"retry": RETRY}),
     "failure without retry": Way(12, State.ERROR, (BUSY,)),

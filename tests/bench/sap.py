@@ -178,4 +178,4 @@ def _with_units(each: Listed, meter: Meter, send: Callable[[], None]) -> Listed:
     meter.take()
     send()
     used = meter.take()
-    return replace(each, units=used.reads, writes=used.writes)
+    return replace(each, units=used.reads, writes=used.writes, calls=sum(used.calls.values()))

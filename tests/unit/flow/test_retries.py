@@ -418,6 +418,18 @@ def test_the_whole_answer_of_a_success_is_kept_where_the_job_asks_for_it(stage: 
     assert len(stage.endpoint.received) == 1
 
 
+def test_the_beginning_of_an_answer_is_kept_in_the_row_of_its_run_or_of_its_attempt(stage: Stage) -> None:
+    stage.endpoint.script = [replace(BUSY, answer="é" * 5_000), replace(OK, answer="ö" * 5_000)]
+    retry = {"type": "fixed", "delaySeconds": 5, "maxRetries": 1}
+    planned = stage.create(once(), action=stage.action(retry=retry), policies={"keepAnswer": "beginning"})
+
+    stage.run(120)
+
+    run = stage.only_run(planned)
+    (failed,) = views.attempts_of(stage.world.table, run)
+    assert (run.state, run.answer, failed.answer) == (State.SUCCESS, "ö" * 1_024, "é" * 1_024)
+
+
 def test_the_answer_of_a_failure_is_kept_up_to_16_kilobytes(stage: Stage) -> None:
     stage.endpoint.answer = replace(WRONG, answer="é" * 20_000)
     planned = stage.create(once())

@@ -19,7 +19,8 @@ FALLBACK = timedelta(minutes=3)
 """The wake-up of such a row lies this long after its deadline, in case the message is lost. It is longer than a sweep
 looks ahead, so that no sweep sends a needless second message.
 """
-EXCERPT_BYTES = 200
+EXCERPT_BYTES, BEGINNING_BYTES = 200, 2_048
+"""The most of an answer in the row of its run: usually, and with the policy `keepAnswer: beginning`."""
 
 
 @dataclass(frozen=True)
@@ -128,8 +129,8 @@ def waits_s(action: ActionSpec) -> int | None:
     return said
 
 
-def excerpt(answer: str | None) -> str | None:
-    """Returns the first 200 bytes of the answer, cut between characters."""
+def excerpt(answer: str | None, most: int = EXCERPT_BYTES) -> str | None:
+    """Returns the first bytes of the answer, cut between characters."""
     if not answer:
         return None
-    return answer.encode()[:EXCERPT_BYTES].decode(errors="ignore")
+    return answer.encode()[:most].decode(errors="ignore")

@@ -24,7 +24,6 @@ STATUSES = ("Completed", "Failed", "Postponed")
 STATES = ("Enabled", "Disabled", "Completed", "Faulted")
 SHOWN = progress.EXECUTIONS | {Kind.ERROR_ACTION}
 MOST_EXECUTIONS = 1_000
-BODY_BYTES = 2_048
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 _TICKS_OF_YEAR_1 = 621_355_968_000_000_000
 _MOST_TICKS = 3_155_378_975_999_999_999
@@ -146,9 +145,8 @@ def _message(action: ActionSpec, record: Record) -> str:
 def _http_message(host: str, attempt: Attempt) -> str:
     if attempt.http_status is None:
         return f"Http Action - Request to host '{host}' failed: {attempt.message or attempt.reason}"
-    body = (attempt.answer or "").encode()[:BODY_BYTES].decode(errors="ignore")
     phrase = _PHRASES.get(attempt.http_status, str(attempt.http_status))
-    return f"Http Action - Response from host '{host}': '{phrase}' Response Headers:  Body: {body}"
+    return f"Http Action - Response from host '{host}': '{phrase}' Response Headers:  Body: {attempt.answer or ''}"
 
 
 def _queue_message(record: Record, account: str, queue: str) -> str:

@@ -31,7 +31,7 @@ POLICIES = {
     "onNothingLeft": "complete",
     "onUnreachable": "continue",
     "afterEnd": "final",
-    "keepAnswer": "all",
+    "keepAnswer": "beginning",
     "totals": "all",
 }
 

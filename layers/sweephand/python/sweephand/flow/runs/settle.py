@@ -34,6 +34,8 @@ with lazy():
     from sweephand.store.runs import attempts as attempt_rows
 
 ANSWER_BYTES = 16_384
+BEGINNING = "beginning"
+"""The choice of `keepAnswer` by which a success needs no other row for its answer."""
 LONGEST_IN_QUEUES = timedelta(days=15)
 """The most that messages add between the attempts of a run: no queue keeps a message for longer."""
 
@@ -51,6 +53,8 @@ def settle(world: World, lane: Lane, run: Run, outcome: Outcome, job: Job, sched
         after = replace(after, expires_at=run_expiry(world, job.tenant, job.collection, now))
     keep = str(policies_of(job, schedule).get("keepAnswer", "failures"))
     attempts = _attempts(run, after, outcome, keep, now, lambda: _attempt_expiry(world, run, job, now))
+    if keep == BEGINNING and not attempts:
+        after = replace(after, answer=settlement.excerpt(outcome.answer, settlement.BEGINNING_BYTES))
     result = _write(world, lane, run, after, _counts(settled, job, schedule), attempts)
     if isinstance(result, Refused):
         current = ledger.run_in(result)
@@ -263,8 +267,8 @@ def _attempts(
     expiry: when the row expires if the run goes on.
     """
     failed = after.state is not State.SUCCESS
-    answer = outcome.answer if keep == "all" or (keep == "failures" and failed) else None
-    longer = answer is not None and answer != settlement.excerpt(answer)
+    answer = outcome.answer if keep in {"all", BEGINNING} or (keep == "failures" and failed) else None
+    longer = answer is not None and answer != settlement.excerpt(answer) and keep != BEGINNING
     if not longer and after.state is not State.RETRY_WAIT and not (failed and run.attempt > 1):
         return []
     made = replace(
@@ -274,5 +278,5 @@ def _attempts(
         message=outcome.message,
         expires_at=after.expires_at if after.finished else expiry(),
     )
-    cut = answer.encode()[:ANSWER_BYTES].decode(errors="ignore") if answer else None
+    cut = settlement.excerpt(answer, settlement.BEGINNING_BYTES if keep == BEGINNING else ANSWER_BYTES)
     return [attempt_rows.attempt_item(made, reason=outcome.reason, answer=cut, state=outcome.ends_as)]

@@ -107,7 +107,7 @@ MEMBERS: Mapping[str, str] = {
     "jobCount": "How many jobs the collection holds.",
     "jobId": "The job that it belongs to.",
     "jwks_uri": "Where the keys are.",
-    "keepAnswer": "Which answers of the target are kept.",
+    "keepAnswer": "Which answers of the target are kept: `beginning` keeps the first 2,048 bytes of each.",
     "keys": "The keys.",
     "kid": "The id of the key.",
     "kind": "Which kind it is.",

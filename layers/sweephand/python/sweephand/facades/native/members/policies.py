@@ -101,7 +101,7 @@ POLICIES: Mapping[str, Policy] = {
         of_job="it belongs to a job as a whole",
     ),
     "delivery": Policy(one_of(("at_least_once", "at_most_once")), "at_least_once"),
-    "keepAnswer": Policy(one_of(("failures", "all", "none")), "failures"),
+    "keepAnswer": Policy(one_of(("failures", "all", "beginning", "none")), "failures"),
     "totals": Policy(
         one_of(
             ("planned", "all"),

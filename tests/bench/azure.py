@@ -1,0 +1,219 @@
+"""What the routes of the Azure facade cost in a collection of 1,000 jobs, measured as those of `lists`.
+
+Every job has run three times. One of them has 1,000 executions of two attempts each. What writes is measured on jobs of
+its own, each request on another one.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from sweephand.domain.instants import epoch_ms
+from sweephand.domain.job import Job
+from sweephand.domain.run import Kind, Reason, Run, State
+from sweephand.domain.schedule import Lane, Schedule
+from sweephand.facades.azure.routes import AzureApi
+from sweephand.facades.native.api import NativeApi
+from sweephand.flow.tenants import access, tenancy
+from sweephand.flow.world import World
+from sweephand.ids import run_uuid, uuid7
+from sweephand.security import guard
+from sweephand.security.caller import TENANT_SCOPES, Door
+from sweephand.security.tokens import derive_keys
+from sweephand.settings import from_environment
+from sweephand.sources import SystemChance, SystemClock
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.table import Item, StatsItem
+from sweephand.store.jobs import directory, jobs
+from sweephand.store.runs import attempts, run_rows
+from sweephand.store.tenants import credentials
+from sweephand.store.views import jobs as views
+from sweephand.wiring import build
+from tests.bench.lists import EMPTY, ROUNDS, SECRET, Listed, measured
+from tests.bench.meter import Meter, metered
+from tests.contract.native.api import basic, event
+from tests.local_stack import quiet
+from tests.support import many_jobs
+
+JOBS, RUNS_EACH = 1_000, 3
+BUSY, EXECUTIONS = 500, 1_000
+SETTLED_BEHIND = 24
+"""Executions of that job that the audit has not counted yet: those of a day."""
+TENANT = "bench"
+WRITE_ROUNDS = 20
+GROUP = "/subscriptions/sub/resourceGroups/group/providers/Microsoft.Scheduler/jobCollections"
+COLLECTION = f"{GROUP}/large"
+HISTORY = f"{COLLECTION}/jobs/job-{BUSY:04}/history"
+BUDGETS = {"jobs, first 100": "200", "history, $skip=900": "300"}
+"""In ms, beyond an empty route; 100 of the others."""
+Body = Mapping[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """path and body: of the n-th request; each in its own way where it writes."""
+
+    method: str
+    path: Callable[[int], str]
+    query: str = ""
+    body: Callable[[int], Body] = lambda _: None
+    writes: bool = False
+
+
+def requests() -> dict[str, Asked]:
+    def get(path: str, query: str = "") -> Asked:
+        return Asked("GET", lambda _: path, query)
+
+    def new(n: int) -> str:
+        return f"{COLLECTION}/jobs/new-{n:04}"
+
+    def there(n: int) -> str:
+        return f"{COLLECTION}/jobs/job-{n:04}"
+
+    return {
+        "collection": get(COLLECTION),
+        "job": get(there(BUSY)),
+        "jobs, first 100": get(f"{COLLECTION}/jobs"),
+        "jobs, $skip=900": get(f"{COLLECTION}/jobs", "$skip=900"),
+        "jobs by state, of none": get(f"{COLLECTION}/jobs", "$filter=state%20eq%20Faulted"),
+        "history, first page": get(HISTORY),
+        "history, $skip=900": get(HISTORY, "$skip=900"),
+        "history by status, of none": get(HISTORY, "$filter=status%20eq%20Postponed"),
+        "create a job": Asked("PUT", new, body=lambda _: body("Hour"), writes=True),
+        "replace a job": Asked("PUT", there, body=lambda _: body("Day"), writes=True),
+        "put a job as it is": Asked("PUT", lambda n: there(n + 100), body=lambda _: body("Hour"), writes=True),
+        "change a job": Asked("PATCH", lambda n: there(n + 200), body=lambda _: DISABLED, writes=True),
+        "delete a job": Asked("DELETE", new, writes=True),
+    }
+
+
+def body(frequency: str) -> Body:
+    request = {"uri": "https://x.org/y", "method": "POST", "headers": {"X-Team": "bench"}, "body": "z" * 200}
+    plan = {"startTime": "2026-01-01T00:00:00Z", "recurrence": {"frequency": frequency}}
+    return {"properties": {"action": {"type": "Https", "request": request}, **plan}}
+
+
+DISABLED: Body = {"properties": {"state": "Disabled"}}
+
+
+def measure() -> list[Listed]:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        quiet.with_process(Path(folder)) as (aws, stack, process),
+        mock.patch.dict("os.environ", quiet.variables(aws, stack, "ApiFunction")),
+    ):
+        world = build(from_environment(), clock=SystemClock(), chance=SystemChance())
+        empty, send = _apis(world)
+        _fill(world, send)
+        senders = {name: partial(send, each, count(1)) for name, each in requests().items()}
+        found = [measured(empty, process, EMPTY)]
+        for name, each in requests().items():
+            rounds, warm = (WRITE_ROUNDS, 0) if each.writes else (ROUNDS, 3)
+            found.append(measured(senders[name], process, name, rounds, warm))
+        with metered() as meter:
+            return [each if each.name == EMPTY else _with_units(each, meter, senders[each.name]) for each in found]
+
+
+def _apis(world: World) -> tuple[Callable[[], None], Callable[[Asked, Iterator[int]], None]]:
+    """What asks for a route that is empty, and what sends a request of the facade."""
+    tenancy.create_tenant(world, TENANT, None)
+    derived = derive_keys("bench", SECRET, None)
+    issued = access.create_credential(world, TENANT, None, TENANT_SCOPES)
+    door = Door(derived, SECRET, lambda tenant, name: credentials.find_credential(world.table, tenant, name))
+    native = NativeApi(world, guard.GuardSettings(), lambda: door)
+    facade = AzureApi(world, guard.GuardSettings(), lambda: door)
+    headers = {
+        "authorization": basic(issued.credential.client_id, issued.secret),
+        "content-type": "application/json",
+    }
+
+    def empty() -> None:
+        answer = native.handle(event("GET", "/v1/health", "", {}), "bench")
+        assert answer["statusCode"] == 200, answer["body"]
+
+    def send(asked: Asked, numbers: Iterator[int]) -> None:
+        n = next(numbers)
+        given = asked.body(n)
+        raw = None if given is None else json.dumps(given)
+        query = "&".join(filter(None, (asked.query, "api-version=2016-03-01")))
+        answer = facade.handle(event(asked.method, asked.path(n), query, headers, raw), "bench")
+        assert answer["statusCode"] in {200, 201}, answer["body"]
+
+    return empty, send
+
+
+def _fill(world: World, send: Callable[[Asked, Iterator[int]], None]) -> None:
+    """Makes the collection and its first job by requests, and the others like that one."""
+    plan = {"location": "West US", "properties": {"sku": {"name": "P20Premium"}}}
+    table, once = world.table, count(1)
+    send(Asked("PUT", lambda _: COLLECTION, body=lambda _: plan), once)
+    send(Asked("PUT", lambda _: f"{COLLECTION}/jobs/job-0001", body=lambda _: body("Hour")), count(1))
+    (row,) = views.listed(table, TENANT, views.ALL, None, 1)
+    ((job, (schedule,)),) = views.jobs_with_schedules(table, TENANT, [row.job_id])
+    many_jobs.put(table.client, table.name, _rows(world, job, schedule))
+
+
+def _rows(world: World, first: Job, plan: Schedule) -> Iterator[Item]:
+    """The count of the collection stays at one, so that jobs can be added to it."""
+    now = world.clock.now().replace(minute=0, second=0, microsecond=0)
+    for n in range(1, JOBS + 1):
+        executions = EXECUTIONS if n == BUSY else RUNS_EACH
+        job, schedule = _numbered(first, replace(plan, planned_total=executions), n)
+        yield jobs.schedule_item(schedule, world.settings.shards)
+        yield jobs.job_item(job)
+        yield from directory.entry_items(job).values()
+        yield directory.row_item(job, [schedule])
+        for hours in range(executions):
+            yield from _run(world, schedule, now - timedelta(hours=hours))
+        if executions > SETTLED_BEHIND:
+            yield _settled(schedule, now - timedelta(hours=SETTLED_BEHIND), executions - SETTLED_BEHIND)
+    block = keys.block_count(directory.block_of(1), first.facade)
+    yield directory.BlockItem(pk=keys.directory(TENANT), sk=block, live=JOBS, active=JOBS)
+    yield directory.NumberItem(pk=keys.directory(TENANT), sk=keys.LAST_NUMBER, last=JOBS)
+
+
+def _numbered(first: Job, plan: Schedule, n: int) -> tuple[Job, Schedule]:
+    """The first job and others like it, each with its own name."""
+    if n == 1:
+        return first, plan
+    at = epoch_ms(first.created_at)
+    job_id, schedule_id = (uuid7(at, (each + n).to_bytes(10, "big")) for each in (0, 2**40))
+    name = f"job-{n:04}"
+    attributes = {**first.attributes, "name": name}
+    job = replace(first, id=job_id, name=name, number=n, schedule_ids=(schedule_id,), attributes=attributes)
+    return job, replace(plan, id=schedule_id, job_id=job_id)
+
+
+def _run(world: World, schedule: Schedule, at: datetime) -> Iterator[Item]:
+    """A run that succeeded at its second attempt."""
+    uuid = run_uuid(TENANT, schedule.id, epoch_ms(at), Kind.SCHEDULED.value)
+    run = Run(TENANT, schedule.job_id, schedule.id, uuid, Kind.SCHEDULED, State.ERROR, at, started_at=at)
+    failed = replace(run, finished_at=at + timedelta(seconds=1), http_status=503)
+    yield attempts.attempt_item(failed, reason=Reason.HTTP_STATUS, answer="busy " * 40)
+    again = at + timedelta(seconds=31)
+    ended = {"state": State.SUCCESS, "attempt": 2, "started_at": again, "finished_at": again, "answer": "done " * 40}
+    run = replace(run, first_started_at=at, reason=Reason.ON_TIME, http_status=200, **ended)
+    yield run_rows.item_of(run, shards=world.settings.shards, lane=Lane.FAST)
+
+
+def _settled(schedule: Schedule, until: datetime, total: int) -> Item:
+    """The statistics as the daily audit leaves them."""
+    counts = {"settled_total": total, "settled_planned": total, "failed_attempts": total}
+    pk, sk = keys.job(TENANT, schedule.job_id), keys.stats(schedule.id)
+    return StatsItem(pk=pk, sk=sk, settled_to=epoch_ms(until), **counts)
+
+
+def _with_units(each: Listed, meter: Meter, send: Callable[[], None]) -> Listed:
+    meter.take()
+    send()
+    used = meter.take()
+    return replace(each, units=used.reads, writes=used.writes, calls=sum(used.calls.values()))
