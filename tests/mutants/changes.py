@@ -177,9 +177,9 @@ CHANGES = {
         "return End(State.CANCELLED, Reason.OWNER_GONE)",
     ),
     "ids-are-of-names": Change(
-        "flow/jobs/new_schedules.py",
-        "new_schedule",
-        "world.chance.new_id(minted_at)",
+        "flow/jobs/requested.py",
+        "_new",
+        "world.chance.new_id(now + timedelta(milliseconds=n))",
         '(lambda uuid: str(uuid.uuid5(uuid.NAMESPACE_DNS, job.name or "")))(__import__("uuid"))',
     ),
     "a-manual-run-leaves-no-record": Change("flow/manual/manual.py", "start_ops", "if once is not None:", "if False:"),

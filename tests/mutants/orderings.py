@@ -66,7 +66,7 @@ BROKEN = {
         "flow/manual/manual.py",
         "_start",
         "world.table.transact(ops)",
-        "send(world, run, drafts.lane_of(job))",
+        "send(world, run, run_action.lane_of(job.action))",
     ),
     "result-before-pointer": TooEarly(
         "flow/runs/results.py", "end_from_outside", "ledger.finish_from_outside(", SEND.format(run="ended", lane="lane")

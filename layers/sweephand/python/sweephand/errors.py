@@ -71,6 +71,8 @@ class InvalidRequest(SweephandError):
 
     def within(self, prefix: str) -> InvalidRequest:
         """Returns this mistake with its field seen from one level above: `cron` within `schedules[0]`."""
+        if not prefix:
+            return self
         inner = self.field
         field = prefix if not inner else f"{prefix}{inner}" if inner.startswith("[") else f"{prefix}.{inner}"
         others = tuple(other.within(prefix) for other in self.others)

@@ -98,15 +98,15 @@ def as_stored(spec: ActionSpec, payload: Payload | None, guard: GuardSettings) -
     return ActionDraft(spec.kind, spec.params, spec.retry, payload, kept=kept)
 
 
-def check_lasting(draft: ActionDraft, field: str, now: datetime) -> None:
-    """Raises InvalidRequest where a draft brings something that has ended, such as a certificate."""
-    load(draft.kind, draft.params).check_lasting(draft.secrets, field, now)
+def check(draft: ActionDraft, field: str, now: datetime, *, reaction_of: str | None = None) -> None:
+    """Raises InvalidRequest if a draft brings something that has ended, such as a certificate.
 
-
-def check_reaction(draft: ActionDraft, field: str, job_id: str) -> None:
-    """Raises InvalidRequest where an error action or a hook of a job would run the job itself, over and over."""
-    if load(draft.kind, draft.params).starts_job == job_id:
+    reaction_of: the id of the job whose error action or hook it is; it must not run that job itself, over and over.
+    """
+    action = load(draft.kind, draft.params)
+    if reaction_of is not None and action.starts_job == reaction_of:
         raise InvalidRequest(below(field, "jobId"), "is the job itself: what follows from its runs is another job's")
+    action.check_lasting(draft.secrets, field, now)
 
 
 def check_payload(kind: str, params: Mapping[str, Any], payload: Payload | None, field: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sweephand.domain.run import Kind
 
@@ -42,6 +42,15 @@ def owner_of(kind: Kind) -> str:
 
 def hook_owner(name: str) -> str:
     return f"hooks.{name}"
+
+
+_Action = TypeVar("_Action")
+
+
+def by_owner(action: _Action, error_action: _Action | None, hooks: Mapping[str, _Action]) -> dict[str, _Action]:
+    """Returns the actions of a job by the owner of their payload and secrets."""
+    reactions = {hook_owner(name): hook for name, hook in hooks.items()}
+    return {"action": action, **({"errorAction": error_action} if error_action is not None else {}), **reactions}
 
 
 class JobState(StrEnum):

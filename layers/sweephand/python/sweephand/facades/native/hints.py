@@ -69,7 +69,7 @@ def collect(given: Mapping[str, Any], path: str, now: datetime, mistakes: Mistak
         try:
             parse(members, now=now, may_be_empty=True)
         except InvalidRequest as wrong:
-            mistakes.add(wrong.within(path) if path else wrong)
+            mistakes.add(wrong.within(path))
             name = re.split(r"[.\[]", wrong.field or "", maxsplit=1)[0]
             if name not in members:
                 return

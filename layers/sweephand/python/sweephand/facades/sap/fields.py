@@ -23,7 +23,7 @@ from sweephand.errors import InvalidRequest
 from sweephand.facades import strict_json
 from sweephand.facades.sap import times
 from sweephand.facades.sap.context import COLLECTION, FACADE
-from sweephand.flow.jobs.drafts import PAST_GRACE
+from sweephand.flow.jobs.schedule_timing import PAST_GRACE
 from sweephand.schedules.text.duration import read_interval
 from sweephand.security.guard import GuardSettings
 

@@ -40,11 +40,11 @@ from sweephand.domain.run import Kind, State
 from sweephand.domain.schedule import LIVE, Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.facades.sap import bodies, fields
-from sweephand.flow.jobs import drafts
+from sweephand.flow.jobs import drafts, schedule_timing
 from sweephand.flow.series import replan
 from sweephand.flow.world import World
 from sweephand.ids import run_uuid
-from sweephand.schedules.timing import Timing, parse
+from sweephand.schedules.timing import Timing, load_or_never, parse
 from sweephand.store.views import runs as views
 
 ONLY_READ = {"modifiedAt", "nextRunAt"}
@@ -80,7 +80,7 @@ def as_sent(
     Only running once more needs a change here: storing the instant again is a new plan for the flow, also if the old
     one has run. Recurring schedules are returned unchanged. Raises InvalidRequest.
     """
-    timing = drafts.stored_timing(before)
+    timing = load_or_never(before.packed)
     if timing.recurring or not wanted.active:
         return wanted
     if wanted.activation is not None and wanted.activation.within_job and is_past_its_end(wanted, job, now):
@@ -98,7 +98,7 @@ def as_sent(
     at = _read(given["time"], now) if given.get("time") is not None else timing.written_at
     if at is None or at <= now:
         at = up_to_second(now)
-        if at == drafts.one_time_instant(timing):
+        if at == schedule_timing.one_time_instant(timing):
             at += timedelta(seconds=1)  # each run has an instant of its own
     return replace(wanted, timing={**wanted.timing, "time": text(at)})
 
@@ -111,7 +111,7 @@ def is_used_up(schedule: Schedule, world: World) -> bool:
     """
     if schedule.active and not bodies.is_active(schedule):
         return True  # the service deactivated it
-    at = drafts.one_time_instant(drafts.stored_timing(schedule))
+    at = schedule_timing.one_time_instant(load_or_never(schedule.packed))
     if schedule.state not in LIVE or at is None:
         return False
     uuid = run_uuid(schedule.tenant, schedule.id, epoch_ms(at), Kind.SCHEDULED.value)
@@ -133,7 +133,7 @@ def _asks_for_a_run(given: Mapping[str, Any], before: Schedule, timing: Timing, 
 
 def _says_as_before(given: Mapping[str, Any], timing: Timing, now: datetime) -> bool:
     """Returns whether a sent `time` is the planned instant, in the same words or others."""
-    return given.get("time") is not None and _read(given["time"], now) == drafts.one_time_instant(timing)
+    return given.get("time") is not None and _read(given["time"], now) == schedule_timing.one_time_instant(timing)
 
 
 def _read(time: object, now: datetime) -> datetime | None:
@@ -143,7 +143,7 @@ def _read(time: object, now: datetime) -> datetime | None:
 
 def can_run(there: Schedule, wanted: ScheduleDraft, job: Job, now: datetime) -> bool:
     """Returns whether it would run if it were switched on unchanged."""
-    timing = drafts.stored_timing(there)
+    timing = load_or_never(there.packed)
     if not timing.recurring:
         return not is_past_its_end(wanted, job, now)
     on = replace(there, active=True)
@@ -152,5 +152,5 @@ def can_run(there: Schedule, wanted: ScheduleDraft, job: Job, now: datetime) -> 
 
 def is_past_its_end(wanted: ScheduleDraft, job: Job, now: datetime) -> bool:
     """Returns whether the end of the schedule or of its job has passed."""
-    ends = [job.end_at, drafts.own_end(wanted.timing)]
+    ends = [job.end_at, schedule_timing.own_end(wanted.timing)]
     return any(end is not None and end < now for end in ends)

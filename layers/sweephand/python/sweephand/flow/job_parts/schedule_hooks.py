@@ -74,8 +74,7 @@ def sealed(
 def _sealed(
     world: World, job: Job, schedule_id: str, name: str, draft: ActionDraft, there: ActionSpec | None, path: str
 ) -> ActionSpec:
-    actions.check_reaction(draft, below(path, f"hooks.{name}"), job.id)
-    actions.check_lasting(draft, below(path, f"hooks.{name}"), world.clock.now())
+    actions.check(draft, below(path, f"hooks.{name}"), world.clock.now(), reaction_of=job.id)
     kept = there.inline.sealed if there is not None and there.inline is not None else {}
     texts: dict[str, str] = {}
     for field in sorted({*draft.secrets, *draft.kept}):

@@ -13,12 +13,12 @@ from sweephand.domain.job import IN_JOBS_TRANSACTION, Job, JobDraft, Payload
 from sweephand.domain.jobs.job_state import Entry
 from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.occurrences.index_row import Waits
-from sweephand.domain.schedule import Lane, Schedule
+from sweephand.domain.schedule import Lane
 from sweephand.errors import QuotaExceeded, Unavailable
 from sweephand.flow.concurrency import TRIES, Moved, require_revision, tolerated, too_many
 from sweephand.flow.job_parts import clean_up_rows, quotas
-from sweephand.flow.job_parts.change_log import BY_SERVICE, By, Operation, Step, entry
-from sweephand.flow.jobs import completion, creation, drafts, large_changes, lookup, new_schedules, requested, steps
+from sweephand.flow.job_parts.change_log import BY_SERVICE, By, Operation, entry
+from sweephand.flow.jobs import completion, creation, drafts, large_changes, lookup, requested, steps
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.jobs.requested import Scene, ScheduleRequest
 from sweephand.flow.series import replan
@@ -32,12 +32,10 @@ from sweephand.store.dynamo.conditional import Cancelled, Op
 from sweephand.store.jobs import change_parts, directory, history, jobs, turns
 
 if TYPE_CHECKING:
-    from sweephand.domain.calendar import Calendar
     from sweephand.domain.job import Activation
 
 with lazy():
     from sweephand.flow import events
-    from sweephand.flow.job_parts import named_calendars
 
 SCHEDULES_MOST = 1_000
 TRIED_S = 9.0
@@ -180,15 +178,15 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
     tenancy.check_home(collection, after)
     began_at = world.clock.now()
     effect = Effect(began_at, after.modified_at, wanted.resumed_at)
-    book = _book(world, before, wanted.requests)
-    scene = Scene(before, after, parts, collection, seen, wanted.stored, effect, wanted.activation, book)
-    steps_to_do = requested.steps_of(world, wanted.requests, scene)
+    book = requested.book_of(world, before.tenant, wanted.requests)
+    scene = Scene(before, after, collection, seen, wanted.stored, effect, wanted.activation, book)
+    steps_to_do = requested.steps_of(world, wanted.requests, scene, world.clock.now())
     carried = steps.carry_out(world, steps_to_do, after, effect)
-    after = new_schedules.with_schedule_ids(after, carried.schedules)
+    after = steps.with_schedule_ids(after, carried.schedules)
     after, sealed = _sealed(world, after, before, parts)
     if not (carried.ops or carried.held or carried.missed or sealed or parts.payloads) and _unchanged(before, after):
         return planned
-    calendar_ops = _calendar_ops(world, before, steps_to_do, carried.schedules, book)
+    calendar_ops = requested.calendar_ops(world, before, steps_to_do, carried.schedules, book)
     first = len(carried.held) + len(carried.missed)
     many = len(carried.ops) + len(calendar_ops) + 2 * first > IN_JOBS_TRANSACTION
     if first and not many:
@@ -241,23 +239,6 @@ def _check(world: World, planned: Planned, wanted: _Wanted) -> None:
         raise QuotaExceeded(f"a job has at most {SCHEDULES_MOST} schedules")
     if directory.is_name_taken(world.table, planned.job, wanted.job):
         raise creation.name_taken(wanted.job)
-
-
-def _book(world: World, job: Job, wanted: Sequence[ScheduleRequest]) -> Mapping[str, Calendar]:
-    """Returns the calendars that the job's schedules name before and after the change."""
-    timings = [request.draft.timing for request in wanted if request.draft is not None]
-    timings += [request.before.timing for request in wanted if request.before is not None]
-    if not any("calendars" in timing for timing in timings):
-        return {}
-    return named_calendars.book_of(world, job.tenant, timings)
-
-
-def _calendar_ops(
-    world: World, job: Job, todo: Sequence[Step], stay: Sequence[Schedule], book: Mapping[str, Calendar]
-) -> list[Op]:
-    if not book:
-        return []
-    return named_calendars.use_ops(world, job.id, todo, stay, book)
 
 
 def _look_for_end(world: World, job: Job) -> None:

@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sweephand.domain.collection import CollectionState, Events, Usage
-from sweephand.domain.job import SCHEDULES_AT_ONCE, Job, JobDraft, ScheduleDraft
+from sweephand.domain.job import SCHEDULES_AT_ONCE, Job, JobDraft
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import Conflict, InvalidRequest, Unavailable
 from sweephand.flow.concurrency import Moved, until_unmoved
 from sweephand.flow.idempotency import Once, earlier_answer, once_op
-from sweephand.flow.job_parts import expiry, quotas
+from sweephand.flow.job_parts import quotas
 from sweephand.flow.job_parts.change_log import CREATED, By, entry
-from sweephand.flow.jobs import drafts
+from sweephand.flow.jobs import drafts, requested, steps
 from sweephand.flow.jobs.large_changes import followed
 from sweephand.flow.jobs.lookup import Planned, find
-from sweephand.flow.jobs.new_schedules import (
-    hook_ops,
-    minted_at,
-    new_schedule,
-    refuse_twins,
-    with_schedule_ids,
-    within_quota,
-)
+from sweephand.flow.jobs.requested import Scene, ScheduleRequest
 from sweephand.flow.series import replan
+from sweephand.flow.series.replan import Effect
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
-from sweephand.store.dynamo.conditional import TRANSACTION_MOST, Cancelled, Op
+from sweephand.store.dynamo.conditional import TRANSACTION_MOST, Cancelled
 from sweephand.store.jobs import directory, history, jobs
 from sweephand.store.tenants import tenants, usage
 
 with lazy():
     from sweephand.flow import events
-    from sweephand.flow.job_parts import change_log, named_calendars
     from sweephand.flow.jobs import completion, large_changes
 
 COMPLETED_WITHIN_S = 2.0
@@ -66,16 +59,17 @@ def create_job(
 def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, by: By) -> Planned:
     now = world.clock.now()
     job_id = world.chance.new_id(now)
-    wanted, use_ops_of = _with_calendars(world, tenant, draft.schedules or ())
+    wanted = [ScheduleRequest(None, each, path=f"schedules[{n}]") for n, each in enumerate(draft.schedules or ())]
+    book = requested.book_of(world, tenant, wanted)
     job, parts = drafts.job_from(draft, tenant, job_id, now, 1)
     collection, seen = tenancy.open_with_usage(world, tenant, job.collection)
     tenancy.check_home(collection, job)
-    schedules = []
-    for n, schedule_draft in enumerate(wanted):
-        schedule = new_schedule(world, schedule_draft, job, parts, minted_at(now, n), now, f"schedules[{n}]")
-        schedules.append(within_quota(collection, seen, schedule, f"schedules[{n}]"))
-    refuse_twins([(schedule, f"schedules[{n}]") for n, schedule in enumerate(schedules)])
-    job = with_schedule_ids(job, schedules)
+    effect = Effect(now, now)
+    scene = Scene(job, job, collection, seen, {}, effect, book=book)
+    todo = requested.steps_of(world, wanted, scene, now)
+    carried = steps.carry_out(world, todo, job, effect)
+    schedules = carried.schedules
+    job = steps.with_schedule_ids(job, schedules)
     sealed = drafts.seal(world, job, parts)
     job = replace(job, number=directory.next_number(world.table, tenant))
     ops = [
@@ -85,13 +79,15 @@ def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, b
         *tenancy.flow_key_ops(world, tenant, None, job.policies.get("flowKey")),
         history.put_op(world.table, entry(world, by, None, job, [(None, schedule) for schedule in schedules])),
         *([once_op(world, tenant, once, job.id)] if once else []),
-        *use_ops_of(job, schedules),
+        *requested.calendar_ops(world, job, todo, schedules, book),
+        *drafts.part_ops(world, job, parts, sealed),
     ]
-    whole = [*_own_ops(world, job, schedules, parts, sealed), *ops]
-    if len(whole) > TRANSACTION_MOST:
+    schedule_ops = carried.ops
+    if 1 + len(schedule_ops) + len(ops) > TRANSACTION_MOST:
+        # Forty schedules with payloads, ten tags, secrets and an idempotency key are too many.
         job = replace(job, open_change=job.revision)
-        whole = [*_following_ops(world, job, schedules, parts, sealed), *ops]
-    done = world.table.transact(whole)
+        schedule_ops = large_changes.start_ops(world, job, todo, None)
+    done = world.table.transact([world.table.put_op("job", jobs.job_item(job), jobs.ABSENT), *schedule_ops, *ops])
     if isinstance(done, Cancelled):
         planned = _not_created(world, job, done, once, seen)
     elif job.open_change is not None:
@@ -125,57 +121,6 @@ def completed(world: World, planned: Planned, before: Sequence[Schedule] = ()) -
     except Unavailable as unavailable:
         world.journal.warning("a schedule will be completed later", job=planned.job.id, reason=unavailable.reason)
         return planned
-
-
-UseOps = Callable[[Job, Sequence[Schedule]], Sequence[Op]]
-
-
-def _with_calendars(
-    world: World, tenant: str, wanted: tuple[ScheduleDraft, ...]
-) -> tuple[tuple[ScheduleDraft, ...], UseOps]:
-    """Returns the drafts with references to their calendars, and a function that makes the operations for them."""
-    if not any("calendars" in draft.timing for draft in wanted):
-        return wanted, lambda *_: ()
-    book = named_calendars.book_of(world, tenant, (draft.timing for draft in wanted))
-    references = named_calendars.references(book)
-
-    def ops(job: Job, schedules: Sequence[Schedule]) -> Sequence[Op]:
-        steps = [change_log.Step(None, schedule) for schedule in schedules]
-        return named_calendars.use_ops(world, job.id, steps, schedules, book)
-
-    return tuple(replace(draft, book=references) for draft in wanted), ops
-
-
-def _own_ops(
-    world: World, job: Job, schedules: Sequence[Schedule], parts: drafts.Parts, sealed: Mapping[str, str]
-) -> list[Op]:
-    rows = (
-        world.table.put_op(f"schedule {schedule.id}", jobs.schedule_item(schedule, world.settings.shards))
-        for schedule in schedules
-    )
-    return [
-        world.table.put_op("job", jobs.job_item(job), jobs.ABSENT),
-        *rows,
-        *(op for schedule in schedules for op in expiry.row_ops(world, job, schedule)),
-        *(op for schedule in schedules for op in hook_ops(world, schedule, parts.hooks.get(schedule.id))),
-        *drafts.part_ops(world, job, parts, sealed),
-    ]
-
-
-def _following_ops(
-    world: World, job: Job, schedules: Sequence[Schedule], parts: drafts.Parts, sealed: Mapping[str, str]
-) -> list[Op]:
-    """Returns the job's operations for a request that is too large for one transaction: its schedules follow later.
-
-    Forty schedules with payloads, ten tags, secrets and an idempotency key are too many.
-    """
-    steps = [
-        change_log.Step(
-            None, schedule, payload=parts.payloads.pop(schedule.id, None), hooks=parts.hooks.pop(schedule.id, None)
-        )
-        for schedule in schedules
-    ]
-    return [*_own_ops(world, job, (), parts, sealed), *large_changes.start_ops(world, job, steps, None)]
 
 
 def name_taken(job: Job) -> Conflict:

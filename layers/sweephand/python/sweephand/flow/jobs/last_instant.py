@@ -29,10 +29,10 @@ from sweephand.domain.instants import text, up_to_second
 from sweephand.domain.job import Job, ScheduleDraft
 from sweephand.domain.schedule import OVER, Schedule, ScheduleState
 from sweephand.errors import InvalidRequest
-from sweephand.flow.jobs import drafts
+from sweephand.flow.jobs import schedule_timing
 from sweephand.flow.series import replan
 from sweephand.flow.series.replan import Effect
-from sweephand.schedules.timing import Timing
+from sweephand.schedules.timing import Timing, load_or_never
 
 
 def settled(
@@ -44,19 +44,21 @@ def settled(
     """
     activation = draft.activation
     assert activation is not None
-    if drafts.stored_timing(there).recurring:
+    timing = load_or_never(there.packed)
+    if timing.recurring:
         own = dict(there.timing) != dict(draft.timing)
         window = (before.start_at, before.end_at) != (after.start_at, after.end_at)
         over = there.state in OVER or there.state is ScheduleState.BROKEN
-        end_came = over and any(end is not None and end < now for end in (drafts.own_end(there.timing), before.end_at))
+        ends = schedule_timing.own_end(there.timing), before.end_at
+        end_came = over and any(end is not None and end < now for end in ends)
         on = activation.active
         if on is None:
             on = there.active and not (end_came and (own or window))
         decides = own if there.active and not over else activation.active
         refuse = on and bool(decides) and not activation.within_job
         return replace(draft, active=on), not refuse, refuse
-    another = not drafts.same_pattern(there, draft)
-    if activation.within_job or not (another or drafts.one_time_instant(drafts.stored_timing(there)) is not None):
+    another = not schedule_timing.same_pattern(there, draft)
+    if activation.within_job or not (another or schedule_timing.one_time_instant(timing) is not None):
         return draft, True, False
     waits = there.state in {ScheduleState.ACTIVE, ScheduleState.PAUSED, ScheduleState.INACTIVE}
     return draft, not (draft.active and (another or waits)), False
@@ -88,7 +90,7 @@ def refusal(
 
 
 def _to_blame(there: Schedule, changed: Schedule, timing: Timing) -> str:
-    if not drafts.same_pattern(there, changed):
+    if not schedule_timing.same_pattern(there, changed):
         return timing.notation
     moved = [name for name in ("endTime", "startTime") if there.timing.get(name) != changed.timing.get(name)]
     return moved[0] if moved else "active"

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sweephand.domain.job import Job, Payload, hook_owner
+from sweephand.domain.job import Job, Payload, by_owner
 from sweephand.domain.jobs.job_state import ended_state, is_final
 from sweephand.domain.schedule import Schedule, names_calendars
 from sweephand.errors import Conflict, NotFound
-from sweephand.flow.jobs import drafts
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.store.jobs import jobs
@@ -53,15 +52,11 @@ def payloads_of(world: World, planned: Planned) -> dict[str, Payload]:
     They are keyed by owner: `action`, `errorAction`, the hook's owner, or the schedule's id.
     """
     job = planned.job
-    wanted: dict[str, int] = {}
-    if job.action.payload_version is not None:
-        wanted[drafts.ACTION] = job.action.payload_version
-    if job.error_action is not None and job.error_action.payload_version is not None:
-        wanted[drafts.ERROR_ACTION] = job.error_action.payload_version
-    wanted |= {
-        hook_owner(name): hook.payload_version for name, hook in job.hooks.items() if hook.payload_version is not None
+    versions = {
+        owner: spec.payload_version for owner, spec in by_owner(job.action, job.error_action, job.hooks).items()
     }
-    wanted |= {each.id: each.payload_version for each in planned.schedules if each.payload_version is not None}
+    versions |= {schedule.id: schedule.payload_version for schedule in planned.schedules}
+    wanted = {owner: version for owner, version in versions.items() if version is not None}
     return jobs.read_payloads(world.table, job.tenant, job.id, wanted)
 
 

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from sweephand.domain.collection import Collection, Usage
+from sweephand.domain.instants import text
 from sweephand.domain.job import Job, Payload, ScheduleDraft
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import InvalidRequest
 from sweephand.flow.job_parts.change_log import Step
-from sweephand.flow.jobs import drafts, new_schedules
+from sweephand.flow.jobs import drafts, schedule_timing
 from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.series import replan
 from sweephand.flow.series.replan import Effect
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.schedules.timing import Timing, load_or_never
+from sweephand.store.dynamo.conditional import Op
 
 if TYPE_CHECKING:
     from sweephand.domain.calendar import Calendar
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from sweephand.store.jobs.own_hooks import ByName
 
 with lazy():
+    from sweephand.domain.jobs import job_state
     from sweephand.flow.job_parts import named_calendars, schedule_hooks
     from sweephand.flow.jobs import last_instant
     from sweephand.store.jobs import own_hooks as store
@@ -77,7 +81,6 @@ class Scene:
 
     before: Job
     after: Job
-    parts: drafts.Parts
     collection: Collection
     seen: Usage
     stored: Mapping[str, Payload]
@@ -86,14 +89,12 @@ class Scene:
     book: Mapping[str, Calendar] = field(default_factory=dict)
 
 
-def steps_of(world: World, requests: Sequence[ScheduleRequest], scene: Scene) -> list[Step]:
+def steps_of(world: World, requests: Sequence[ScheduleRequest], scene: Scene, now: datetime) -> list[Step]:
     """Returns one step per request. Raises InvalidRequest and QuotaExceeded with the path of the request."""
-    now = world.clock.now()
     steps = [_step(world, request, scene, now, n) for n, request in enumerate(requests)]
-    named = [
-        (step.after, request.path) for step, request in zip(steps, requests, strict=True) if step.after is not None
-    ]
-    new_schedules.refuse_twins(named)
+    _refuse_twins(
+        [(step.after, request.path) for step, request in zip(steps, requests, strict=True) if step.after is not None]
+    )
     return steps
 
 
@@ -102,17 +103,70 @@ def _step(world: World, request: ScheduleRequest, scene: Scene, now: datetime, n
     if request.delete:
         return Step(request.before, None)
     if request.before is None:
-        assert request.draft is not None
-        minted_at = new_schedules.minted_at(now, n)
-        draft = replace(request.draft, book=_references(scene))
-        schedule = new_schedules.new_schedule(world, draft, scene.after, scene.parts, minted_at, now, request.path)
-        schedule = new_schedules.within_quota(scene.collection, scene.seen, schedule, request.path)
-        payload, hooks = scene.parts.payloads.pop(schedule.id, None), scene.parts.hooks.pop(schedule.id, None)
-        return Step(None, schedule, payload=payload, hooks=hooks)
+        return _new(world, request, scene, now, n)
     step, timing = _change(world, request, request.before, scene, now)
     if step.after != request.before and not request.recast:
         tenancy.check_interval(scene.collection, scene.seen, timing, request.path)
     return step
+
+
+def _new(world: World, request: ScheduleRequest, scene: Scene, now: datetime, n: int) -> Step:
+    """Returns the step that adds a schedule. n: its position among the requests, which its id keeps."""
+    assert request.draft is not None
+    draft, job = replace(request.draft, book=_references(scene)), scene.after
+    schedule_id = world.chance.new_id(now + timedelta(milliseconds=n))
+    timing = _new_timing(request, draft, schedule_id, job, now, may_be_empty=draft.activation is not None)
+    hooks = schedule_hooks.sealed(world, job, schedule_id, draft.hooks, {}, request.path) if draft.hooks else None
+    schedule = Schedule(
+        **drafts.requested_members(draft, schedule_id, job, timing),
+        tenant=job.tenant,
+        job_id=job.id,
+        id=schedule_id,
+        collection=job.collection,
+        created_at=now,
+        modified_at=now,
+        payload_version=job.revision if draft.payload is not None else None,
+        hooks=_named_hooks(job.revision, hooks),
+        attributes=draft.attributes or {},
+    )
+    planned = replan.first_plan(schedule, job, timing, now, schedule_timing.first_instant(draft, job, timing, now))
+    if planned.state is ScheduleState.ACTIVE and planned.next_run_at is None:
+        if draft.activation is None and not schedule_timing.may_be_over(draft, job):
+            raise _over(draft, job, timing, now).within(request.path)
+        planned = replan.over_at_once(planned, now)
+    timing = load_or_never(planned.packed)
+    tenancy.check_interval(scene.collection, scene.seen, timing, request.path)
+    timing = tenancy.bounded(scene.collection, timing, timing.count, request.path)
+    return Step(None, replace(planned, packed=timing.packed), payload=draft.payload, hooks=hooks)
+
+
+def _over(draft: ScheduleDraft, job: Job, timing: Timing, now: datetime) -> InvalidRequest:
+    """Returns the error for a schedule without an occurrence, with the member at fault unless the job is over."""
+    field: str | None = timing.notation
+    if draft.timing.get("endTime") is not None and timing.ends_at <= now:
+        field = "endTime"
+    elif job.end_at is not None and job.end_at <= now:
+        field = None
+    last = timing.rule.last_until(now)
+    reason = "no occurrence lies ahead" if last is None else f"no occurrence lies ahead, the last was {text(last)}"
+    return InvalidRequest(field, reason, code="NEVER_FIRES")
+
+
+def _refuse_twins(schedules: Sequence[tuple[Schedule, str]]) -> None:
+    """Raises InvalidRequest if two schedules have the same name.
+
+    schedules: each with its path in the request; the path is empty if the request does not name the schedule.
+    """
+    names: set[str] = set()
+    for schedule, path in sorted(schedules, key=lambda pair: pair[1] != ""):
+        if schedule.name in names:
+            raise InvalidRequest("name", "another schedule of this job has this name").within(path)
+        names.add(schedule.name)
+
+
+def _named_hooks(version: int, hooks: Mapping[str, object] | None) -> str | None:
+    """Returns the entry for a schedule's own hooks in its row; None if it has none."""
+    return str(job_state.OwnHooks.of(version, hooks)) if hooks else None
 
 
 def _change(
@@ -134,18 +188,16 @@ def _change(
     hooks = _new_hooks(world, request, there, after)
     changed = replace(
         there,
-        **drafts.alike(draft, drafts.OF_SCHEDULE),
-        name=draft.name or there.id,
-        packed=timing.packed,
-        misfire=drafts.misfire_of(draft, after),
-        lane=drafts.lane_of(after),
+        **drafts.requested_members(draft, there.id, after, timing),
         payload_version=version,
-        hooks=there.hooks if hooks is None else new_schedules.named_hooks(after.revision, hooks),
+        hooks=there.hooks if hooks is None else _named_hooks(after.revision, hooks),
         state_reason=draft.because or there.state_reason,
         attributes=there.attributes if draft.attributes is None else draft.attributes,
     )
     if strict:
-        _refuse_nothing_left(request, there, changed, timing, scene, now, at)
+        refused = last_instant.refusal(there, changed, after, timing, now, scene.effect, at)
+        if refused is not None:
+            raise refused.within(request.path)
     return Step(there, changed, at, payload, hooks, anew=draft.anew), timing
 
 
@@ -158,37 +210,23 @@ def _plan(
     """
     before, after = scene.before, scene.after
     if draft.anew:
-        timing = _new_timing(request, there, draft, after, now)
-        return timing, drafts.first_instant(draft, after, timing, now)
+        timing = _new_timing(request, draft, there.id, after, now)
+        return timing, schedule_timing.first_instant(draft, after, timing, now)
     at = None
-    if drafts.unchanged_timing(there, draft, before, after):
-        timing = drafts.stored_timing(there)
+    if schedule_timing.unchanged_timing(there, draft, before, after):
+        timing = load_or_never(there.packed)
         if there.state is ScheduleState.BROKEN and request.draft is not None:
-            timing = drafts.mended_timing(there, draft, after, now)
+            timing = schedule_timing.mended_timing(there, draft, after, now)
         elif request.recast:
             timing = load_or_never(named_calendars.recast(there, scene.book))
     else:
         timing = _changed_timing(request, there, draft, before, after, now, keep=keep)
-        instant = drafts.one_time_instant(timing)
-        stored = drafts.stored_timing(there)
-        before_it = stored.written_at if draft.activation else drafts.one_time_instant(stored)
-        if instant is not None and instant != before_it and drafts.still_runs(timing, instant, now):
+        instant = schedule_timing.one_time_instant(timing)
+        stored = load_or_never(there.packed)
+        before_it = stored.written_at if draft.activation else schedule_timing.one_time_instant(stored)
+        if instant is not None and instant != before_it and schedule_timing.still_runs(timing, instant, now):
             at = instant
-    return timing, scene.effect.at if drafts.restarts(there, draft, timing, after, now) else at
-
-
-def _refuse_nothing_left(
-    request: ScheduleRequest,
-    there: Schedule,
-    changed: Schedule,
-    timing: Timing,
-    scene: Scene,
-    now: datetime,
-    at: datetime | None,
-) -> None:
-    refused = last_instant.refusal(there, changed, scene.after, timing, now, scene.effect, at)
-    if refused is not None:
-        raise refused.within(request.path) if request.path else refused
+    return timing, scene.effect.at if schedule_timing.restarts(there, draft, timing, after, now) else at
 
 
 def _new_hooks(world: World, request: ScheduleRequest, there: Schedule, job: Job) -> ByName | None:
@@ -201,16 +239,40 @@ def _new_hooks(world: World, request: ScheduleRequest, there: Schedule, job: Job
     return None if hooks == stored else hooks
 
 
+def book_of(world: World, tenant: str, requests: Sequence[ScheduleRequest]) -> Mapping[str, Calendar]:
+    """Returns the calendars that the schedules name before and after the change."""
+    timings = [request.draft.timing for request in requests if request.draft is not None]
+    timings += [request.before.timing for request in requests if request.before is not None]
+    if not any("calendars" in timing for timing in timings):
+        return {}
+    return named_calendars.book_of(world, tenant, timings)
+
+
+def calendar_ops(
+    world: World, job: Job, steps: Sequence[Step], stay: Sequence[Schedule], book: Mapping[str, Calendar]
+) -> Sequence[Op]:
+    """Returns the operations of the job's transaction for its calendars. stay: the schedules as they will be."""
+    return named_calendars.use_ops(world, job.id, steps, stay, book) if book else ()
+
+
 def _references(scene: Scene) -> dict[str, str]:
     return {name: head.reference for name, head in scene.book.items()}
 
 
-def _new_timing(request: ScheduleRequest, there: Schedule, draft: ScheduleDraft, after: Job, now: datetime) -> Timing:
-    """Returns the timing of a schedule that is planned as if it were created now."""
+def _new_timing(
+    request: ScheduleRequest,
+    draft: ScheduleDraft,
+    schedule_id: str,
+    after: Job,
+    now: datetime,
+    *,
+    may_be_empty: bool = False,
+) -> Timing:
+    """Returns the timing of a schedule that is new, or is planned as if it were created now."""
     try:
-        return drafts.timing_of(draft, after, there.id, now)
+        return schedule_timing.timing_of(draft, after, schedule_id, now, may_be_empty=may_be_empty)
     except InvalidRequest as wrong:
-        raise (wrong.within(request.path) if request.path else wrong) from wrong
+        raise wrong.within(request.path) from wrong
 
 
 def _changed_timing(
@@ -225,11 +287,11 @@ def _changed_timing(
 ) -> Timing:
     """Returns the new timing; raises InvalidRequest at the member at fault. keep: accepts one that never fires."""
     try:
-        return drafts.changed_timing(there, draft, before, after, now, may_be_empty=keep)
+        return schedule_timing.changed_timing(there, draft, before, after, now, may_be_empty=keep)
     except InvalidRequest as wrong:
         if request.draft is None:
             # The request names only the job, so its window is at fault.
             where = "endTime" if after.end_at != before.end_at else "startTime"
             reason = f"leaves the schedule {there.name} no occurrence"
             raise InvalidRequest(where, reason, code="NEVER_FIRES") from wrong
-        raise (wrong.within(request.path) if request.path else wrong) from wrong
+        raise wrong.within(request.path) from wrong

@@ -6,16 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from sweephand.domain.job import Job
+from sweephand.domain.job import SCHEDULES_AT_ONCE, Job
 from sweephand.domain.jobs.job_state import wanted_state
 from sweephand.domain.schedule import LIVE, OVER, Schedule, ScheduleState
 from sweephand.flow.job_parts import expiry
 from sweephand.flow.job_parts.change_log import Step
-from sweephand.flow.jobs import drafts, new_schedules
+from sweephand.flow.jobs import schedule_timing
+from sweephand.flow.jobs.lookup import by_creation
 from sweephand.flow.series import ranges, replan
 from sweephand.flow.series.replan import Effect
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
+from sweephand.schedules.timing import load_or_never
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Op
 from sweephand.store.dynamo.expressions import every
@@ -24,6 +26,7 @@ from sweephand.store.jobs import generations, jobs
 
 with lazy():
     from sweephand.flow.series import catch_up, holding
+    from sweephand.store.jobs import own_hooks as hook_rows
 
 CALLERS = (
     *("name", "timing", "packed", "active", "policies", "misfire", "lane", "payload_version", "attributes"),
@@ -80,6 +83,13 @@ def carry_out(world: World, steps: Sequence[Step], job: Job, effect: Effect) -> 
     return carried
 
 
+def with_schedule_ids(job: Job, schedules: Sequence[Schedule]) -> Job:
+    """Returns the job with the count of its schedules, and their ids unless they are too many."""
+    many = len(schedules) > SCHEDULES_AT_ONCE
+    ids = () if many else tuple(schedule.id for schedule in by_creation(schedules))
+    return replace(job, schedule_ids=ids, many_schedules=many, schedule_count=len(schedules))
+
+
 def let_go(world: World, carried: Carried) -> None:
     """Releases held schedules and splits off missed occurrences; then the steps must start again on the new rows."""
     if carried.held:
@@ -99,7 +109,7 @@ def _change(
         return
     changed = replace(changed, modified_at=job.modified_at)
     lines: list[Op] = []
-    if anew and there.held_from is not None and drafts.stored_timing(there).readable:
+    if anew and there.held_from is not None and load_or_never(there.packed).readable:
         carried.held.append(there)
         carried.schedules.append(changed)
         return
@@ -109,7 +119,7 @@ def _change(
         return
     if anew:
         changed = replace(changed, collection=job.collection, held_from=None, completed_at=None)
-        timing = drafts.stored_timing(changed)
+        timing = load_or_never(changed.packed)
         new = replan.change(there, changed, job, timing, effect, step.at, anew=step.anew)
         carried.plans.append(new)
         lines = [ranges.op(world, new.silence, job.collection)] if new.silence is not None else []
@@ -134,7 +144,7 @@ def replans(there: Schedule, changed: Schedule, job: Job) -> bool:
     job: as it will be.
     """
     if there.state in OVER and there.active and changed.active:
-        ended_at, at = (drafts.one_time_instant(drafts.stored_timing(each)) for each in (there, changed))
+        ended_at, at = (schedule_timing.one_time_instant(load_or_never(each.packed)) for each in (there, changed))
         if at is not None and at == ended_at:
             return False  # it has run: a change of its window or its policies does not bring it back
     if there.state in OVER or there.state is ScheduleState.BROKEN:
@@ -155,7 +165,7 @@ def _stays_over(there: Schedule, changed: Schedule, at: datetime | None, effect:
     if there.state not in OVER or at is not None or not (there.active and changed.active):
         return False
     since = effect.seam_of(there).since
-    return drafts.stored_timing(changed).rule.next_after(since) is None
+    return load_or_never(changed.packed).rule.next_after(since) is None
 
 
 def _part_ops(world: World, job: Job, step: Step) -> list[Op]:
@@ -163,7 +173,7 @@ def _part_ops(world: World, job: Job, step: Step) -> list[Op]:
     after = step.after
     if after is None:
         return []
-    ops = new_schedules.hook_ops(world, after, step.hooks)
+    ops = [hook_rows.put_op(world.table, after, step.hooks)] if step.hooks else []
     if step.payload is not None and after.payload_version is not None:
         version = after.payload_version
         ops.append(jobs.payload_op(world.table, job.tenant, job.id, after.id, version, step.payload))

@@ -18,7 +18,6 @@ from sweephand.domain.runs import run_action
 from sweephand.errors import NotFound
 from sweephand.flow.concurrency import Moved, until_unmoved
 from sweephand.flow.idempotency import Once, earlier, earlier_answer, once_op
-from sweephand.flow.jobs import drafts
 from sweephand.flow.runs.chained_runs import send
 from sweephand.flow.runs.edits import Edit
 from sweephand.flow.world import World
@@ -108,7 +107,7 @@ def _start(
         if once is not None and "once" in done.refused:
             return Answered(earlier_answer(done.refused["once"], once))
         raise Moved  # another run was started in between
-    send(world, run, drafts.lane_of(job))
+    send(world, run, run_action.lane_of(job.action))
     return Answered(run.id)
 
 
@@ -140,7 +139,7 @@ def start_ops(world: World, job: Job, run: Run, once: Once | None, edit: Edit | 
     if edit is not None:
         edits.check(job.action, edit)
         run = replace(run, edited=True)
-    item = run_rows.item_of(run, shards=world.settings.shards, lane=drafts.lane_of(job))
+    item = run_rows.item_of(run, shards=world.settings.shards, lane=run_action.lane_of(job.action))
     ops = [world.table.put_op("run", item, ledger.ABSENT)]
     if edit is not None:
         ops.append(edits.edit_op(world, run, edit, run.planned_at))

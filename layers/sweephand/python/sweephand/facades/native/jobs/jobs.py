@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sweephand.domain.instants import text
-from sweephand.domain.job import DEFAULT_COLLECTION, TASK_KINDS, Job, JobDraft, Pause
+from sweephand.domain.job import DEFAULT_COLLECTION, TASK_KINDS, Job, JobDraft, Pause, by_owner
 from sweephand.domain.occurrences import upcoming
 from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
@@ -49,10 +49,11 @@ def create(ctx: Context) -> Answer:
 
 
 def _require_scope(ctx: Context, draft: JobDraft, before: Job | None = None, stored: Any = None) -> None:
-    """Beside the route's own: of jobs that run, or ran, tasks. Raises Forbidden."""
-    actions = [draft.action, draft.error_action, *draft.hooks.values()]
-    there = [before.action, before.error_action, *before.hooks.values()] if before is not None else []
-    if any(action.kind in TASK_KINDS for action in (*actions, *there) if action is not None):
+    """Requires a further scope for jobs that run, or ran, tasks. Raises Forbidden."""
+    kinds = {action.kind for action in by_owner(draft.action, draft.error_action, draft.hooks).values()}
+    if before is not None:
+        kinds |= {action.kind for action in by_owner(before.action, before.error_action, before.hooks).values()}
+    if kinds & TASK_KINDS:
         tasks.require_scope(ctx, draft, before, stored)
 
 

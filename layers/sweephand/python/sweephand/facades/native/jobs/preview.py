@@ -22,7 +22,7 @@ from sweephand.facades.native.members import idle
 from sweephand.facades.native.members.schedule_members import moved_body
 from sweephand.facades.native.shared import collection_members
 from sweephand.flow.jobs import lookup
-from sweephand.flow.jobs.drafts import LAST
+from sweephand.flow.jobs.schedule_timing import LAST
 from sweephand.flow.series import replan
 from sweephand.flow.tenants import tenancy
 from sweephand.ids import run_uuid

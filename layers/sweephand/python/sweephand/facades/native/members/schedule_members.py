@@ -229,7 +229,7 @@ def _calendars(value: object, field: str) -> Any:
     try:
         return calendar_uses.shown(value)
     except InvalidRequest as wrong:
-        raise (wrong.within(field) if field else wrong) from wrong
+        raise wrong.within(field) from wrong
 
 
 def _shown(given: Mapping[str, Any], there: StoredHooks | None) -> tuple[Filling, Mapping[str, ActionSpec]]:

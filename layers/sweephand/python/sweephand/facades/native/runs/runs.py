@@ -24,7 +24,7 @@ from sweephand.facades.native.context import Context, in_query
 from sweephand.facades.native.jobs.answers import as_held
 from sweephand.facades.native.members.schedule_members import moved_body
 from sweephand.flow.jobs import lookup
-from sweephand.flow.jobs.drafts import LAST
+from sweephand.flow.jobs.schedule_timing import LAST
 from sweephand.flow.retention import RUN_DAYS
 from sweephand.flow.runs import results, run_lists
 from sweephand.flow.runs.run_lists import JobNames, Wanted

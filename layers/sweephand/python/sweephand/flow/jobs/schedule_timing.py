@@ -1,0 +1,177 @@
+"""Reads the timing of requested schedules, and tells how a change moves a stored one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from sweephand.domain.instants import EPOCH, text, up_to_second
+from sweephand.domain.job import Job, ScheduleDraft
+from sweephand.domain.runs.run_action import policies_of
+from sweephand.domain.schedule import OVER, Schedule
+from sweephand.errors import InvalidRequest
+from sweephand.schedules.notations import NOTATIONS
+from sweephand.schedules.text.instants import parse_instant
+from sweephand.schedules.timing import Timing, begun_as, counted_from, load_or_never, parse
+
+PAST_GRACE = timedelta(seconds=60)
+LAST = datetime.fromisoformat("2199-12-31T23:59:59+00:00")
+GRID = (*NOTATIONS, "align", "timezone", "startTime")
+"""The members that determine the rhythm of a series; endTime and count only limit it."""
+
+
+def changed_timing(
+    there: Schedule, draft: ScheduleDraft, before: Job, after: Job, now: datetime, *, may_be_empty: bool = False
+) -> Timing:
+    """Returns the timing after a change.
+
+    Keeps what the change does not touch: the start of a rhythm that began at creation, and the instant of a one-time
+    schedule. may_be_empty: accepts a timing that never fires.
+    """
+    timing = load_or_never(there.packed)
+    at = timing.written_at if timing.calendars or draft.activation else timing.once_at
+    if at is not None and same_pattern(there, draft):
+        return _parsed(_at(at, draft), draft, after, there.id, now, after.start_at, may_be_empty=may_be_empty)
+    same_start = before.start_at == after.start_at
+    if same_start and _agree(there.timing, draft.timing, GRID):
+        began = counted_from(there.packed)
+        if began is not None:
+            timing = timing_of(draft, after, there.id, began, may_be_empty=may_be_empty)
+            return begun_as(timing, there.packed)
+    return timing_of(draft, after, there.id, now, may_be_empty=may_be_empty)
+
+
+def same_pattern(there: Schedule, draft: ScheduleDraft | Schedule) -> bool:
+    """Returns whether the timings are the same except for their windows."""
+    return _agree(there.timing, draft.timing, (*NOTATIONS, "timezone"))
+
+
+def _agree(one: Mapping[str, Any], other: Mapping[str, Any], names: Sequence[str]) -> bool:
+    return all(one.get(name) == other.get(name) for name in names)
+
+
+def timing_of(draft: ScheduleDraft, job: Job, schedule_id: str, now: datetime, *, may_be_empty: bool = False) -> Timing:
+    """Returns the parsed timing. Raises InvalidRequest.
+
+    A one-time instant more than 60 s in the past is refused. The policy onPastStart `run_now` moves it to now instead,
+    and it stays in the past if the schedule may be over. may_be_empty: accepts a timing that never fires.
+    """
+
+    def read(members: Mapping[str, Any], job_start: datetime | None) -> Timing:
+        return _parsed(members, draft, job, schedule_id, now, job_start, may_be_empty=may_be_empty)
+
+    timing = read(draft.timing, job.start_at)
+    at = timing.once_at
+    if at is None or at >= now - PAST_GRACE or (may_be_empty and timing.ends_at < now):
+        return timing
+    if draft.policies.get("onPastStart", job.policies.get("onPastStart")) == "run_now":
+        return read(_at(up_to_second(now), draft), None)
+    if not (may_be_empty or may_be_over(draft, job)):
+        raise InvalidRequest(timing.notation, f"{text(at)} is more than 60 seconds in the past: it is {text(now)} now")
+    return timing
+
+
+def _parsed(
+    members: Mapping[str, Any],
+    draft: ScheduleDraft,
+    job: Job,
+    schedule_id: str,
+    now: datetime,
+    job_start: datetime | None,
+    *,
+    may_be_empty: bool,
+) -> Timing:
+    return parse(
+        members,
+        now=now,
+        job_start=job_start,
+        job_end=job.end_at,
+        salt=schedule_id,
+        book=draft.book,
+        may_be_over=may_be_over(draft, job),
+        may_be_empty=may_be_empty,
+    )
+
+
+def may_be_over(draft: ScheduleDraft, job: Job) -> bool:
+    """Returns whether a schedule that has no instant left is completed, not refused (the policy onNothingLeft)."""
+    return bool(draft.policies.get("onNothingLeft", job.policies.get("onNothingLeft")) == "complete")
+
+
+def _at(instant: datetime, draft: ScheduleDraft) -> dict[str, Any]:
+    """Returns the members of a one-time draft, with this instant in place of theirs. A `time` ignores the start."""
+    notation = "at" if draft.timing.get("time") is None else "time"
+    return {**draft.timing, **dict.fromkeys(NOTATIONS), notation: text(instant)}
+
+
+def one_time_instant(timing: Timing) -> datetime | None:
+    """Returns the instant of a one-time rule; None for any other rule."""
+    return None if timing.recurring else timing.rule.last_until(LAST)
+
+
+def first_instant(draft: ScheduleDraft, job: Job, timing: Timing, now: datetime) -> datetime | None:
+    """Returns the first occurrence of a new schedule if the rule alone does not give it; None otherwise.
+
+    Concerns one-time schedules, intervals whose start has passed, and `onCreate: run_now`. Returns None as well for an
+    occurrence long ago or after the end.
+    """
+    if not timing.recurring:
+        at = one_time_instant(timing)
+        return at if at is not None and still_runs(timing, at, now) else None
+    if runs_late(timing, policies_of(job, draft), now):
+        return up_to_second(now)
+    policy = draft.policies.get("onCreate", job.policies.get("onCreate", "schedule"))
+    return up_to_second(now) if policy == "run_now" and timing.ends_at >= now.replace(microsecond=0) else None
+
+
+def still_runs(timing: Timing, at: datetime, now: datetime) -> bool:
+    """Returns whether a single instant still runs: it is at most 60 s in the past, and its end has not come."""
+    return at >= now - PAST_GRACE and timing.ends_at >= now.replace(microsecond=0)
+
+
+def runs_late(timing: Timing, policies: Mapping[str, Any], now: datetime) -> bool:
+    """Returns whether an interval from the actual start, activated at `now`, runs at once.
+
+    It does if its start has passed, its end has not, and `onPastStart` is `run_now`.
+    """
+    if timing.actual_start_interval_s is None or policies.get("onPastStart") != "run_now":
+        return False
+    begin = timing.rule.next_after(EPOCH)
+    return begin is not None and begin <= now and up_to_second(now) <= timing.ends_at
+
+
+def restarts(there: Schedule, draft: ScheduleDraft, timing: Timing, job: Job, now: datetime) -> bool:
+    """Returns whether a change makes an interval from the actual start run at once. job: as it will be.
+
+    It does if its new start has passed, or if it was over, has missed an occurrence since, and is switched on again.
+    """
+    if not runs_late(timing, policies_of(job, draft), now):
+        return False
+    if there.state in OVER:
+        over_at = there.completed_at or there.modified_at
+        missed = timing.rule.next_after(over_at)
+        return draft.activation is not None and draft.activation.active is True and missed is not None and missed <= now
+    return timing.rule.next_after(EPOCH) != load_or_never(there.packed).rule.next_after(EPOCH)
+
+
+def own_end(timing: Mapping[str, Any]) -> datetime | None:
+    """Returns a schedule's own end; None without one. timing: must not depend on a time zone outside its times."""
+    given = timing.get("endTime")
+    return None if given is None else parse_instant(given, "endTime")
+
+
+def unchanged_timing(schedule: Schedule, draft: ScheduleDraft, before: Job, after: Job) -> bool:
+    """Returns whether the change leaves the rule as it is: a PUT of the stored schedule plans nothing."""
+    return dict(schedule.timing) == dict(draft.timing) and (before.start_at, before.end_at) == (
+        after.start_at,
+        after.end_at,
+    )
+
+
+def mended_timing(schedule: Schedule, draft: ScheduleDraft, job: Job, now: datetime) -> Timing:
+    """Returns the timing of an unreadable schedule that is requested unchanged: the caller's members, packed anew."""
+    try:
+        return timing_of(draft, job, schedule.id, now)
+    except InvalidRequest:
+        return load_or_never(schedule.packed)
