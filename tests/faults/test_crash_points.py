@@ -14,62 +14,62 @@ from tests.faults.play import Plan, Scenario, play
 from tests.faults.scenarios import SCENARIOS, Retry
 
 ELSEWHERE = {
-    "flow/runs/perform._put_event put": "tests/unit/flow/test_inner_actions.py: the call of an event action itself",
-    "flow/runs/execute._follow_start send_one": "tests/unit/flow: a run that starts over 60 s late moves its series",
+    "flow/runs/perform._put_event put": "unit/flow/runs/test_inner_actions.py: the call of an event action itself",
+    "flow/runs/execute._follow_start send_one": "unit/flow: a run that starts over 60 s late moves its series",
     "flow/runs/execute._follow_start transact": "the same",
     "flow/series/catch_up._restarted send": (
-        "tests/unit/flow/test_actual_start.py: an interval that is found minutes late"
+        "unit/flow/runs/test_actual_start.py: an interval that is found minutes late"
     ),
     "flow/series/catch_up._restarted transact": "the same",
-    "flow/deletes/clean_up.clean send_one": "tests/unit/flow/test_unbegun.py: more rows than one look takes",
+    "flow/deletes/clean_up.clean send_one": "unit/flow/deletes/test_unbegun.py: more rows than one look takes",
     "flow/deletes/clean_up._end_and_clear send_one": (
-        "tests/unit/flow/test_unbegun.py: schedules that went before their job"
+        "unit/flow/deletes/test_unbegun.py: schedules that went before their job"
     ),
-    "flow/deletes/clean_up._end_and_clear send_one 2": "tests/unit/flow/test_deletes.py: more runs than one look takes",
+    "flow/deletes/clean_up._end_and_clear send_one 2": "unit/flow/deletes/test_deletes.py: more runs than a look takes",
     "flow/deletes/clean_up._end_and_clear update": "the same",
     "flow/deletes/clean_up._end_and_clear update 2": "the same",
     "flow/job_parts/clean_up_rows.note_delay update": (
-        "tests/unit/flow/test_unbegun.py: a second passes while a delete is written"
+        "unit/flow/deletes/test_unbegun.py: a second passes while a delete is written"
     ),
-    "flow/deletes/clean_up.end delete": "tests/unit/flow/test_unbegun.py: what no tick had sent",
+    "flow/deletes/clean_up.end delete": "unit/flow/deletes/test_unbegun.py: what no tick had sent",
     "flow/deletes/clean_up.end query_all": "the same",
-    "store/jobs/directory.is_name_taken get": "tests/contract/native/test_jobs.py: a job gets another name",
-    "store/runs/ledger.finish_without_attempt carry_out": "tests/unit/flow/test_unbegun.py: a schedule that is gone",
-    "store/tenants/rates.count_descendant update": "tests/unit/flow/test_budgets.py: a run that another one started",
-    "flow/delivery/dead_letters.batch postpone_dead": "tests/unit/flow/test_dead_letters.py: its run is under way",
-    "flow/lifecycle/ended_jobs._stay update": "tests/unit/flow: weeks after the end of a job",
+    "store/jobs/directory.is_name_taken get": "contract/native/test_jobs.py: a job gets another name",
+    "store/runs/ledger.finish_without_attempt carry_out": "unit/flow/deletes/test_unbegun.py: a schedule that is gone",
+    "store/tenants/rates.count_descendant update": "unit/flow/runs/test_budgets.py: a run that another one started",
+    "flow/delivery/dead_letters.batch postpone_dead": "unit/flow/delivery/test_dead_letters.py: its run is under way",
+    "flow/lifecycle/ended_jobs._stay update": "unit/flow: weeks after the end of a job",
     "flow/flow_keys/waiting_line._see_off send": (
-        "tests/unit/flow/test_flow_keys.py: whatever call of a look goes wrong"
+        "unit/flow/flow_keys/test_flow_keys.py: whatever call of a look goes wrong"
     ),
     "flow/jobs/large_changes.look delete": "under a fault: a change is carried out, and its row asks once more",
-    "flow/bulk/carry_on.batch postpone": "tests/unit/flow/test_operations.py: a wait longer than a queue delays",
+    "flow/bulk/carry_on.batch postpone": "unit/flow/operations/test_operations.py: a wait longer than a queue delays",
     "flow/lifecycle/pause_end.look delete": "under a fault: the job of a pause went between the row and its pointer",
     "flow/audit/reconcile._recount transact": (
         "under a race that is known and allowed: a run within a line of missed ones"
     ),
-    "flow/audit/reconcile._settle update": "tests/unit/flow/test_audit.py",
-    "flow/lifecycle/ended_jobs._ask_again update": ("tests/contract/sap/test_unused.py: what was touched meanwhile"),
+    "flow/audit/reconcile._settle update": "unit/flow/audit/test_audit.py",
+    "flow/lifecycle/ended_jobs._ask_again update": ("contract/sap/test_unused.py: what was touched meanwhile"),
     "flow/lifecycle/ended_jobs._ask_again update 2": "the same",
     "flow/series/holding.go_on send_one": "test_held_model.py: more schedules than one look releases",
     "store/calendars/calendars.read_version get": (
         "under a fault: the answer to a change was lost; and a list of the API"
     ),
-    "store/errors/failures.archive_run update": "tests/unit/flow/test_failures.py: what users say may be said again",
-    "store/errors/failures.change_group update": "tests/unit/flow/test_failures.py: what users say may be said again",
+    "store/errors/failures.archive_run update": "unit/flow/errors/test_failures.py: what users say may be said again",
+    "store/errors/failures.change_group update": "unit/flow/errors/test_failures.py: what users say may be said again",
     "store/errors/failures.delete_redirect delete": "the same",
     "store/errors/failures.put_redirect put": "the same",
     "store/errors/failures.forget_group delete": (
-        "tests/unit/flow/test_failures.py: a look that is cut off is made again"
+        "unit/flow/errors/test_failures.py: a look that is cut off is made again"
     ),
     "store/flow_keys/flow_key_lines.entries batch_get": (
-        "tests/unit/flow/test_flow_keys.py: who ended while it waited, came late"
+        "unit/flow/flow_keys/test_flow_keys.py: who ended while it waited, came late"
     ),
-    "store/flow_keys/flow_keys.forget delete": "tests/unit/flow/test_flow_keys.py: a key goes whose target had failed",
-    "store/flow_keys/circuits.forget_circuits delete": "tests/unit/flow/test_flow_keys.py: circuits are switched off",
+    "store/flow_keys/flow_keys.forget delete": "unit/flow/flow_keys/test_flow_keys.py: a key of a failed target goes",
+    "store/flow_keys/circuits.forget_circuits delete": "unit/flow/flow_keys/test_flow_keys.py: circuits are off",
     "store/flow_keys/flow_key_lines.let_go put": (
-        "tests/unit/flow/test_flow_keys.py: whatever call of a look goes wrong"
+        "unit/flow/flow_keys/test_flow_keys.py: whatever call of a look goes wrong"
     ),
-    "store/runs/ledger._end_late transact": "tests/unit/flow: a run that ends days after its instant",
+    "store/runs/ledger._end_late transact": "unit/flow: a run that ends days after its instant",
     "store/runs/ledger.late_ends get": "the same",
     "store/tenants/rates.count increase": "a count of requests, which no run waits for: tests of the API's rates",
     "store/views/resources.groups query_all": "lists of the API",
@@ -78,9 +78,9 @@ ELSEWHERE = {
     "store/views/jobs._entries batch_get": "lists of the API",
     "store/views/jobs._filtered batch_get": "lists of the API",
     "store/views/jobs._named batch_get": "lists of the API",
-    "store/index/next_run_index.oldest query": "tests/unit/flow/test_sweep.py: a tick is cut short by its deadline",
+    "store/index/next_run_index.oldest query": "unit/flow/sweep/test_sweep.py: a tick is cut short by its deadline",
 }
-"""Calls that no history here makes: where they are made."""
+"""Calls that no history here makes: where in `tests` they are made."""
 CRASHES = {"crash-before", "crash-after"}
 
 

@@ -80,7 +80,8 @@ KEPT_FOR_FAILURES = {("TickDeadLetterQueue", "sqs:SendMessage")}
 # Used by whoever follows a link that the function has signed.
 BY_LINK = {"ApiFunction": {("${FilesBucket.Arn}/*", "s3:GetObject")}}
 # What this day does not call. The own key signs calls over https alone (tests/local_stack/test_who_calls.py); the last
-# run of a series writes its end by PartiQL, here in the fast lane only (tests/unit/flow/test_endings_soon.py).
+# run of a series writes its end by PartiQL, here in the fast lane only
+# (tests/unit/flow/lifecycle/test_endings_soon.py).
 NOT_CALLED_HERE = {
     "ApiFunction": {("IdentityKey", "kms:GetPublicKey")},
     "ExecutorFunction": {("IdentityKey", "kms:Sign")},

@@ -2,7 +2,7 @@
 
 Facts are plain JSON, kept in the table: all that `compile_` needs apart from the shared rules, nothing of the clock.
 A new notation is a module and a line in _MODULES. The API's schemas, defaults and refusals follow from these two;
-tests/unit/schedules/test_notations.py names each list of the tests that lacks it.
+tests/unit/schedules/notations/test_notations.py names each list of the tests that lacks it.
 """
 
 from __future__ import annotations

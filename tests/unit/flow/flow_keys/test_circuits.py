@@ -15,7 +15,7 @@ from sweephand.store.views import resources as views
 from tests.support.endpoint import BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Act, Passing, refused
-from tests.unit.flow.test_flow_keys import failures, jobs, key, open_circuit, stands
+from tests.unit.flow.flow_keys.test_flow_keys import failures, jobs, key, open_circuit, stands
 
 OPENED, CLOSED = EventType.CIRCUIT_OPENED, EventType.CIRCUIT_CLOSED
 

@@ -25,7 +25,7 @@ from sweephand.store.tenants import tenants
 from tests.support.stage import TENANT, Stage, stage
 from tests.support.taps import Act, Passing
 from tests.unit.flow.common import once
-from tests.unit.flow.test_inner_actions import NOBODY, draft
+from tests.unit.flow.runs.test_inner_actions import NOBODY, draft
 
 SUCCEEDS = draft(type="event")
 FAILS = draft(type="job", jobId=NOBODY)

@@ -15,7 +15,7 @@ from sweephand.errors import InvalidRequest
 from sweephand.schedules.text.dates import read_second
 from sweephand.schedules.zones.localtime import Gap, zone
 
-THEIRS = json.loads((Path(__file__).parent / "moment_js.json").read_text())
+THEIRS = json.loads((Path(__file__).parents[1] / "moment_js.json").read_text())
 NOW = int(datetime.fromisoformat(THEIRS["now"]).timestamp())  # Wednesday, 2026-03-11T12:34:56Z
 
 

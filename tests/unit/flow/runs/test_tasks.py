@@ -24,7 +24,7 @@ from tests.support.taps import Act, Crash, Passing, answer_lost, crash_after, cr
 from tests.unit.flow.common import MINUTE, exact, fixed, once
 
 LIMIT_S = 600
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 class Jobs:

@@ -21,7 +21,7 @@ from tests.unit.schedules.oracle import zone_info
 
 NOW = datetime(2026, 3, 11, 12, 34, 56, tzinfo=UTC)  # a Wednesday
 END = to_instant(LAST_SECOND)
-PACKAGE = str(Path(__file__).parents[3] / "layers" / "sweephand" / "python")
+PACKAGE = str(Path(__file__).parents[4] / "layers" / "sweephand" / "python")
 WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 
 

@@ -21,8 +21,8 @@ from tests.support.endpoint import BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Fault, answer_lost
 from tests.unit.flow.common import MINUTE, NOON, exact, fixed, once
+from tests.unit.flow.delivery.test_dead_letters import dead
 from tests.unit.flow.hooked import FAULTS, MINUTELY, OPERATIONS, called, hook_runs, runs_once, target
-from tests.unit.flow.test_dead_letters import dead
 
 
 def job(stage: Stage, own: dict[str, ActionDraft], *timings: dict[str, Any], **members: Any) -> Planned:

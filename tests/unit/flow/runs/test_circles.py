@@ -14,7 +14,7 @@ from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.manual import rerun
 from tests.support.stage import TENANT, Stage, stage
 from tests.unit.flow.common import once
-from tests.unit.flow.test_inner_actions import NOBODY, draft
+from tests.unit.flow.runs.test_inner_actions import NOBODY, draft
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from sweephand.schedules.explain.gaps import measure
 from sweephand.schedules.explain.preview_warnings import YEAR_S
 from sweephand.schedules.timing import load, parse
 from sweephand.schedules.zones.localtime import zone
+from tests.unit.schedules.calendars.test_reach import NEVER, fields_of
 from tests.unit.schedules.test_inputs_that_break import calls
-from tests.unit.schedules.test_reach import NEVER, fields_of
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 NEW_YORK = "America/New_York"

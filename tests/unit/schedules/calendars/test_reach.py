@@ -22,7 +22,7 @@ from sweephand.schedules.rule import Jittered, Series, Undecided, Window, limite
 from sweephand.schedules.timing import Timing, load, parse
 from sweephand.schedules.zones.localtime import FIRST_SECOND, LAST_SECOND, to_second, zone
 from tests.support.examples import examples
-from tests.unit.schedules.test_calendars import contents, named
+from tests.unit.schedules.calendars.test_calendars import contents, named
 from tests.unit.schedules.test_shared_properties import timings_and_instants
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -18,7 +18,7 @@ from tests.support import aws
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, crash_before
 from tests.unit.flow.common import MINUTE, NOON, SECOND, exact, minutes
-from tests.unit.flow.test_outages import time_goes_by
+from tests.unit.flow.lifecycle.test_outages import time_goes_by
 
 ENDINGS = {"sap": 30, "latest": 10}
 """Of an outage in minutes after which the policy runs the last one only."""
