@@ -1191,6 +1191,24 @@ class HeldCollection(Scenario):
         at.go_to(10)
 
 
+class RunsWhenEnabled(Scenario):
+    """Single runs fall due while their collection is off, one of them sent before: each runs once, at enabling."""
+
+    name = "runs-when-enabled"
+
+    def history(self, at: Play) -> None:
+        policies = {"onEnable": "run_now"}
+        sent = at.create({"at": text(NOON + 1.5 * TICK)}, policies=policies)
+        at.expect(sent, minutes(1.5))
+        at.go_to(1.2)
+        at.ask(lambda: switch(at, "default", on=False))
+        unsent = at.create({"at": text(NOON + 3 * TICK)}, policies=policies)
+        at.expect(unsent, minutes(3))
+        at.go_to(4.5)
+        at.ask(lambda: switch(at, "default", on=True))
+        at.go_to(8)
+
+
 class HeldTenant(Scenario):
     """The provider turns a tenant off and on again; a change comes while its schedules are held."""
 

@@ -192,6 +192,39 @@ def test_a_disabled_collection_runs_nothing_and_goes_on_when_enabled(api):
     assert len(api.stage.endpoint.received) == 1
 
 
+@pytest.mark.parametrize("start_s", [None, -60, 30, 90, 3_600])
+def test_a_one_time_job_that_fell_due_in_a_disabled_collection_runs_at_once_when_it_is_enabled(api, start_s):
+    api.collection(state="Disabled")
+    api.job(**({} if start_s is None else {"startTime": api.at(start_s)}))
+    api.stage.run(5_400)
+    assert api.stage.endpoint.received == []
+    assert api.properties()["state"] == "Enabled"
+    assert api.history() == []
+
+    api("POST", f"{COLLECTION}/enable")
+    api.stage.run(5)
+
+    assert len(api.stage.endpoint.received) == 1
+    assert api.properties()["state"] == "Completed"
+    assert api.properties()["status"]["executionCount"] == 1
+
+
+@pytest.mark.parametrize("disabled_s", [1, 55, 1_000])
+def test_a_job_that_waited_when_its_collection_was_disabled_runs_once_it_is_enabled(api, disabled_s):
+    start = api.at(1_020)
+    api.job(startTime=start)
+    api.stage.run(disabled_s)
+
+    api("PATCH", COLLECTION, {"properties": {"state": "Disabled"}})
+    api.stage.run(2_400)
+    api("PATCH", COLLECTION, {"properties": {"state": "Enabled"}})
+    api.stage.run(5)
+
+    (record,) = api.history()
+    assert record["expectedExecutionTime"] == start.replace("Z", ".000000Z")
+    assert api.properties()["state"] == "Completed"
+
+
 def test_suspended_acts_as_disabled_and_is_shown(api):
     put(api, properties={"state": "suspended"})
 

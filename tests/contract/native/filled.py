@@ -233,7 +233,7 @@ class Filling:
             policies.pop("onCreate")
             policies["misfire"].pop("ratePerMinute")
         else:
-            policies.pop("onPastStart")
+            del policies["onPastStart"], policies["onEnable"]
         if KINDS[self.turn % len(KINDS)] == "EcsAction":
             policies.pop("onNoResult")
         if KINDS[self.turn % len(KINDS)] == "JobAction":

@@ -39,6 +39,7 @@ POLICIES = {
         "misfire",
         "overlap",
         "onPastStart",
+        "onEnable",
         "onCreate",
         "onNothingLeft",
         "onUnreachable",

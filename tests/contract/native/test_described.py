@@ -67,6 +67,7 @@ COMPANY: dict[tuple[str, ...], Any] = {
     ("retry", "delayed"): {"type": "two_level", "immediate": 0},
     ("retry", "increaseSeconds"): {"type": "two_level"},
     ("schedules", 0, "policies", "onPastStart"): ONCE,
+    ("schedules", 0, "policies", "onEnable"): ONCE,
     ("schedules", 0, "dstGap"): NIGHTLY,
     ("schedules", 0, "dstOverlap"): NIGHTLY,
     ("policies", "onNoResult"): RETRIED,

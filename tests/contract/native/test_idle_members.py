@@ -98,6 +98,9 @@ IDLE: dict[str, list[tuple[dict[str, Any], str]]] = {
         for each in (EVERY, CRON, {"eventBridge": "rate(5 minutes)"}, {"rrule": "FREQ=DAILY"})
         for value in ("run_now", "refuse")
     ],
+    "Policies.onEnable": [
+        (schedule(**each, policies={"onEnable": "run_now"}), "schedules[0].policies.onEnable") for each in (EVERY, CRON)
+    ],
     "Policies.onCreate": [
         (schedule(**each, policies={"onCreate": "run_now"}), "schedules[0].policies.onCreate")
         for each in (AT, {"time": "in 5 minutes"}, {"eventBridge": "at(2027-04-01T09:00:00)"})

@@ -88,6 +88,7 @@ def test_the_least_job_shows_all_defaults(api):
         "misfire": {"type": "sap", "ratePerMinute": 60, "maxLatenessSeconds": None},
         "overlap": "allow",
         "onPastStart": "refuse",
+        "onEnable": "skip",
         "onCreate": "schedule",
         "onNothingLeft": "refuse",
         "onUnreachable": "deactivate",

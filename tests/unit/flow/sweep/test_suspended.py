@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -11,7 +12,7 @@ import pytest
 
 from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.domain.run import Reason, Run, State
-from sweephand.domain.schedule import ScheduleState
+from sweephand.domain.schedule import Lane, ScheduleState
 from sweephand.errors import SweephandError
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.series import holding
@@ -476,8 +477,31 @@ def test_enabling_survives_a_fault_at_each_of_its_calls(fault: Fault) -> None:
     assert calls > 20
 
 
-def _enabled_with(stage: Stage, fault: Fault, at: int) -> int:
+@pytest.mark.parametrize("fault", FAULTS, ids=[each.__name__ for each in FAULTS])
+@pytest.mark.parametrize("sent", [False, True], ids=["held", "sent before"])
+def test_what_runs_once_enabled_survives_a_fault_at_each_call(fault: Fault, *, sent: bool) -> None:
+    at = calls = 0
+    while at == 0 or at < calls:
+        with a_stage(shards=1) as stage:
+            if not sent:
+                switch(stage, on=False)
+            planned = stage.create(once(), policies=ON_ENABLE)
+            stage.tick()
+            switch(stage, on=False)
+            stage.clock.advance(90)
+            calls = _enabled_with(stage, fault, at, lambda: stage.deliver_all(most=1), stage.tick)
+            stage.run(2_400, most=1)
+            assert stage.only_run(planned).state is State.SUCCESS, f"call {at}"
+            assert stage.stored(planned).state is ScheduleState.COMPLETED, f"call {at}"
+            assert stage.totals(planned).planned == 1
+            assert stage.audit().lost == 0
+        at += 1
+    assert calls > 20
+
+
+def _enabled_with(stage: Stage, fault: Fault, at: int, *before: Callable[[], object]) -> int:
     """Enables, with both rounds and the ticks between; the call of this number meets the fault. Returns how many.
+    before: steps while it is still disabled.
 
     The user asks until it is done; everything else goes its ordinary way.
     """
@@ -495,7 +519,7 @@ def _enabled_with(stage: Stage, fault: Fault, at: int) -> int:
         stage.tick()
 
     with stage.taps.faulty(only):
-        for step in (lambda: switch(stage, on=True), lambda: stage.deliver_all(most=1), second_round):
+        for step in (*before, lambda: switch(stage, on=True), lambda: stage.deliver_all(most=1), second_round):
             for _ in range(3):
                 try:
                     step()
@@ -509,3 +533,147 @@ def _enabled_with(stage: Stage, fault: Fault, at: int) -> int:
             except (Crash, SweephandError):
                 continue
     return seen
+
+
+# A one-time run that fell due while it was disabled, with the policy `onEnable: run_now`
+
+ON_ENABLE = {"onEnable": "run_now"}
+FELL_DUE = NOON + timedelta(minutes=1)
+
+
+def check_ran_once(stage: Stage, planned: Planned) -> None:
+    run = stage.only_run(planned)
+    assert (run.planned_at, run.state) == (FELL_DUE, State.SUCCESS)
+    assert len(stage.endpoint.received) == 1
+    assert stage.stored(planned).state is ScheduleState.COMPLETED
+    totals = stage.totals(planned)
+    assert (totals.planned, totals.ended, totals.skipped) == (1, 1, 0)
+
+
+@pytest.mark.parametrize(
+    "disabled_after_s", [0, 10, 59], ids=["before it was made", "while it waits", "a moment before"]
+)
+def test_a_one_time_run_that_fell_due_meanwhile_runs_at_once(stage: Stage, disabled_after_s: float) -> None:
+    if disabled_after_s == 0:
+        switch(stage, on=False)
+    planned = stage.create(once(), policies=ON_ENABLE)
+    stage.run(disabled_after_s)
+    switch(stage, on=False)
+    stage.run(1_800)
+    assert stage.runs(planned) == []
+    assert stage.audit().lost == 0
+
+    enabled_at = stage.clock.now()
+    switch(stage, on=True)
+    stage.run(5)
+
+    check_ran_once(stage, planned)
+    assert stage.only_run(planned).started_at - enabled_at < timedelta(seconds=3)
+    stage.run(7_200)
+    check_ran_once(stage, planned)
+    assert stage.audit().lost == 0
+
+
+def test_a_run_whose_message_comes_after_enabling_is_not_left_out(stage: Stage) -> None:
+    planned = stage.create(once(), policies=ON_ENABLE)
+    stage.run(30)
+    switch(stage, on=False)
+    stage.clock.advance(40)
+    switch(stage, on=True)
+
+    stage.run(5)
+
+    check_ran_once(stage, planned)
+
+
+def test_a_run_that_is_put_back_while_a_tick_advances_its_row_is_not_lost(stage: Stage) -> None:
+    planned = stage.create(once(), policies=ON_ENABLE)
+    switch(stage, on=False)
+    stage.clock.advance(61)
+    stage.deliver_all()
+
+    assert stage.stored(planned).held_from == FELL_DUE
+    assert stage.stored(planned).planned_total == 0
+    assert stage.runs(planned) == []
+
+
+def test_disabled_again_before_it_began_it_waits_again(stage: Stage) -> None:
+    switch(stage, on=False)
+    planned = stage.create(once(), policies=ON_ENABLE)
+    stage.run(600)
+
+    switch(stage, on=True)
+    stage.deliver(Lane.FAST)
+    switch(stage, on=False)
+    stage.run(600)
+    assert stage.runs(planned) == []
+    assert stage.stored(planned).state is ScheduleState.ACTIVE
+    switch(stage, on=True)
+    stage.run(5)
+
+    check_ran_once(stage, planned)
+
+
+def test_switched_off_and_on_while_it_is_held_it_runs_once_enabled(stage: Stage) -> None:
+    switch(stage, on=False)
+    planned = stage.create(once(), policies=ON_ENABLE | {"onPastStart": "run_now"})
+    stage.run(600)
+
+    stage.set_state(planned, active=False)
+    stage.run(60)
+    stage.set_state(planned, active=True)
+    stage.run(60)
+    assert stage.endpoint.received == []
+    switch(stage, on=True)
+    stage.run(10)
+
+    assert len(stage.endpoint.received) == 1
+    assert stage.stored(planned).state is ScheduleState.COMPLETED
+
+
+def test_a_deleted_job_does_not_run_when_its_collection_is_enabled(stage: Stage) -> None:
+    switch(stage, on=False)
+    planned = stage.create(once(), policies=ON_ENABLE)
+    stage.run(600)
+
+    stage.delete(planned)
+    switch(stage, on=True)
+    stage.run(600)
+
+    assert stage.endpoint.received == []
+    assert stage.waiting() == {}
+
+
+def test_a_job_that_is_off_does_not_run_when_its_collection_is_enabled(stage: Stage) -> None:
+    switch(stage, on=False)
+    planned = stage.create(once(), policies=ON_ENABLE)
+    stage.run(600)
+
+    stage.set_state(planned, active=False)
+    switch(stage, on=True)
+    stage.run(600)
+
+    assert stage.endpoint.received == []
+
+
+def test_an_enabled_tenant_runs_it_too(stage: Stage) -> None:
+    tenancy.switch_tenant(stage.world, TENANT, on=False)
+    planned = stage.create(once(), policies=ON_ENABLE)
+    stage.run(600)
+
+    tenancy.switch_tenant(stage.world, TENANT, on=True)
+    stage.run(5)
+
+    check_ran_once(stage, planned)
+
+
+def test_recurring_schedules_leave_out_what_fell_due_whatever_the_policy(stage: Stage) -> None:
+    switch(stage, on=False)
+    planned = stage.create(MINUTELY, policies=ON_ENABLE)
+    stage.run(630)
+
+    switch(stage, on=True)
+    stage.run(300)
+
+    check_whole(stage, planned, NOON, NOON + timedelta(minutes=15))
+    assert len(lines(stage, planned)) == 1

@@ -64,6 +64,7 @@ PLACES: Mapping[str, str] = {
             "misfire",
             "overlap",
             "onPastStart",
+            "onEnable",
             "onCreate",
             "delivery",
             "keepAnswer",

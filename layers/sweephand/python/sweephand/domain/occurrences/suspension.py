@@ -1,7 +1,8 @@
 """The disabled tenants and collections that one sweep knows of. Pure.
 
 The schedules of a disabled tenant or collection are held: their rows move on, and nothing is sent. Occurrences that
-fall due before it is enabled again are left out; later ones run.
+fall due before it is enabled again are left out; later ones run. With the policy `onEnable: run_now`, a one-time
+occurrence is not left out but runs once all is enabled.
 """
 
 from __future__ import annotations
@@ -9,8 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from sweephand.domain.occurrences.index_row import SweepText, Waits
+from sweephand.lazy import lazy
+
+with lazy():
+    from sweephand.schedules import timing
 
 HOLD = timedelta(hours=1)
 """The time after which the sweeper checks a held schedule again."""
@@ -69,3 +75,8 @@ def looked_at_again(now: datetime, sweep: SweepText, spread: float) -> datetime:
     if sweep.waits is Waits.HELD:
         return now + HOLD
     return now + HOLD + timedelta(seconds=int(spread * SPREAD_S))
+
+
+def runs_when_enabled(policies: Mapping[str, Any], packed: str) -> bool:
+    """Returns whether what falls due meanwhile runs once all is enabled. packed: the timing of the schedule."""
+    return policies.get("onEnable") == "run_now" and not timing.load_or_never(packed).recurring

@@ -16,14 +16,14 @@ from sweephand.domain.message import Pointer
 from sweephand.domain.occurrences.lateness import FRESH, Policy
 from sweephand.domain.run import AWAITING_RESULT, CLAIMABLE, REACTIONS, Kind, Reason, Run, State
 from sweephand.domain.runs.run_action import policies_of
-from sweephand.domain.schedule import Schedule, ScheduleState
+from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
 from sweephand.lazy import lazy
 
 if TYPE_CHECKING:
     from sweephand.domain.occurrences.generations import Generation
 
 with lazy():
-    from sweephand.domain.occurrences import misfire, off_times
+    from sweephand.domain.occurrences import misfire, off_times, suspension
     from sweephand.domain.runs import retry
     from sweephand.schedules import timing
 
@@ -52,6 +52,11 @@ class End:
     state: State
     reason: Reason
     message: str | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class PutBack:
+    """Write no row: the schedule is held with this occurrence unsent, which runs once all is enabled."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +117,18 @@ class SendPointer:
 
 
 Admission = (
-    Drop | End | Claim | TakeOver | EndLost | EndUnanswered | FailAttempt | Effects | Later | Acknowledge | SendPointer
+    Drop
+    | End
+    | PutBack
+    | Claim
+    | TakeOver
+    | EndLost
+    | EndUnanswered
+    | FailAttempt
+    | Effects
+    | Later
+    | Acknowledge
+    | SendPointer
 )
 
 
@@ -182,9 +198,9 @@ def _without_row(pointer: Pointer, seen: Seen, now: datetime, sent_at: datetime 
         return Drop("a range of the ledger holds it")
     return (
         _superseded(pointer, seen.schedule)
-        or _was_off(pointer, seen.schedule, seen.terms)
+        or _was_off(pointer, seen.job, seen.schedule, seen.terms)
         or _too_late(pointer, seen.schedule, seen.left, now, sent_at)
-        or _forbidden(seen.job, seen.schedule, enabled=seen.terms.enabled)
+        or _forbidden(pointer, seen.job, seen.schedule, enabled=seen.terms.enabled)
         or Claim(1, contested=contested(seen.job, seen.schedule))
     )
 
@@ -206,13 +222,15 @@ def _superseded(pointer: Pointer, schedule: Schedule) -> Drop | None:
     return None
 
 
-def _was_off(pointer: Pointer, schedule: Schedule, terms: Terms) -> End | None:
+def _was_off(pointer: Pointer, job: Job, schedule: Schedule, terms: Terms) -> End | None:
     """Skips an occurrence that fell due while it was switched off, if its message came late."""
     if schedule.off_times is None and terms.off_times is None:
         return None
     reason = off_times.reason_at(schedule.off_times, pointer.instant, pointer.generation)
     if reason is None and not _planned_late(pointer, schedule):
         reason = off_times.reason_at(terms.off_times, pointer.instant, pointer.generation)
+        if reason is not None and suspension.runs_when_enabled(policies_of(job, schedule), schedule.packed):
+            return None
     return None if reason is None else End(State.SKIPPED, reason)
 
 
@@ -261,13 +279,21 @@ def _too_late(
     )
 
 
-def _forbidden(job: Job, schedule: Schedule, *, enabled: bool) -> End | None:
+def _forbidden(pointer: Pointer, job: Job, schedule: Schedule, *, enabled: bool) -> End | PutBack | None:
     """Skips a run that must not run now. Checks both rows: the schedules of a large job follow its change later."""
-    if not enabled or not job.active or schedule.state in {ScheduleState.INACTIVE, ScheduleState.BROKEN}:
+    waits = not enabled and _waits(pointer, job, schedule)
+    if not (enabled or waits) or not job.active or schedule.state in {ScheduleState.INACTIVE, ScheduleState.BROKEN}:
         return End(State.SKIPPED, Reason.DISABLED)
     if job.pause is not None or schedule.state is ScheduleState.PAUSED:
         return End(State.SKIPPED, Reason.PAUSED)
-    return None
+    return PutBack() if waits else None
+
+
+def _waits(pointer: Pointer, job: Job, schedule: Schedule) -> bool:
+    """Returns True for an occurrence of the plan in force that waits until its collection and tenant are enabled."""
+    if pointer.generation != schedule.generation or schedule.state not in LIVE:
+        return False
+    return suspension.runs_when_enabled(policies_of(job, schedule), schedule.packed)
 
 
 def _with_row(pointer: Pointer, job: Job | None, schedule: Schedule | None, run: Run, now: datetime) -> Admission:  # noqa: PLR0911 - as above

@@ -28,6 +28,7 @@ SCHEDULE = "main"
 POLICIES = {
     "misfire": {"type": "latest"},
     "onPastStart": "run_now",
+    "onEnable": "run_now",
     "onNothingLeft": "complete",
     "onUnreachable": "continue",
     "afterEnd": "final",

@@ -38,7 +38,7 @@ with lazy():
     from sweephand.flow.flow_keys import calls
     from sweephand.flow.lifecycle import unreachable
     from sweephand.flow.runs import overlap
-    from sweephand.flow.series import ranges
+    from sweephand.flow.series import holding, ranges
     from sweephand.schedules import timing as timings
 
 CLAIM_MARGIN_S = 5
@@ -100,6 +100,9 @@ def _attempt(  # noqa: C901, PLR0911 - one line for each answer of the gate
             return replace(DONE, ended=seen.run if reported else None)
         case admission.End(state, reason, why):
             return _end(world, lane, pointer, seen, state, reason, why)
+        case admission.PutBack():
+            assert seen.schedule is not None
+            return DONE if holding.put_back(world, seen.schedule, pointer.instant) else AGAIN
         case admission.EndLost():
             return _end(world, lane, pointer, seen, State.UNKNOWN, Reason.EXECUTOR_LOST)
         case admission.FailAttempt():

@@ -4,6 +4,9 @@ The row of a held schedule stays in the next-run index, an hour or more ahead, w
 packed next to its kind. Letting it go is one transaction: what fell due meanwhile becomes one line of the ledger, and
 the row goes on with its next occurrence. A held row that may run is let go by the first that meets it: the release
 that enabling starts, the sweep, or a change of its job. The release only makes this happen sooner.
+
+With the policy `onEnable: run_now`, a one-time occurrence that fell due meanwhile is sent instead, under its own run
+id. If it had been sent before its schedule was held, the executor puts it back.
 """
 
 from __future__ import annotations
@@ -15,11 +18,12 @@ from datetime import datetime, timedelta
 from sweephand import ids
 from sweephand.domain.collection import CollectionState, Events
 from sweephand.domain.instants import epoch_s, from_s
-from sweephand.domain.message import Pointer, Subject
+from sweephand.domain.message import Pointer, Subject, occurrence
 from sweephand.domain.occurrences import series
 from sweephand.domain.occurrences.index_row import WAKE, SweepText, Waits
-from sweephand.domain.occurrences.suspension import Suspensions, looked_at_again
+from sweephand.domain.occurrences.suspension import HOLD, Suspensions, looked_at_again, runs_when_enabled
 from sweephand.domain.run import Reason, State
+from sweephand.domain.runs.run_action import policies_of
 from sweephand.domain.schedule import Lane, Schedule, ScheduleState
 from sweephand.flow.concurrency import tolerated
 from sweephand.flow.series import ranges, replan
@@ -27,6 +31,7 @@ from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.schedules.rule import Rule
 from sweephand.schedules.timing import load
+from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Op, Refused, Written
 from sweephand.store.dynamo.expressions import assign, every
 from sweephand.store.dynamo.table import ReleaseItem, ScheduleItem
@@ -84,12 +89,31 @@ def row_of(schedule: Schedule) -> WaitingRow:
     return WaitingRow.of(schedule, jobs.sweep_text(schedule))
 
 
-def let_go(world: World, row: WaitingRow, until: datetime) -> WaitingRow | None:
+def put_back(world: World, schedule: Schedule, instant: datetime) -> bool:
+    """Holds a schedule with its one occurrence unsent, although it was sent. Returns False if the row was changed."""
+    if schedule.held_from is not None:
+        return True
+    looked_at = world.clock.now() + HOLD
+    was_sent = schedule.state is ScheduleState.ENDING
+    held = replace(
+        schedule,
+        state=ScheduleState.ACTIVE,
+        held_from=instant,
+        next_run_at=looked_at,
+        planned_total=schedule.planned_total - was_sent,
+        last_planned_at=None,
+    )
+    actions = jobs.schedule_update_actions(held, world.settings.shards)
+    key = keys.job(schedule.tenant, schedule.job_id), keys.schedule(schedule.id)
+    return not isinstance(world.table.update(*key, actions, jobs.as_read(schedule)), Refused)
+
+
+def let_go(world: World, row: WaitingRow, until: datetime, *, enabled: bool = True) -> WaitingRow | None:
     """Leaves out what a schedule did not send up to `until`, in one line, and lets it go on after that.
 
     Occurrences of that time that have runs (sent before the schedule was held, and skipped by the executor) count as
-    planned, not as left out. Returns the row as it is now; None if somebody else changed it.
-    Raises ValueError if the row cannot be read, Unavailable.
+    planned, not as left out. enabled: what `onEnable` allows is sent, before the row is written. Returns the row as it
+    is now; None if somebody else changed it. Raises ValueError if the row cannot be read, Unavailable.
     """
     sweep = SweepText.read(row.sweep)
     timing = load(sweep.packed)
@@ -101,19 +125,23 @@ def let_go(world: World, row: WaitingRow, until: datetime) -> WaitingRow | None:
     if first <= until:
         last = max(first, timing.rule.last_until(until) or first)
         there = _sent(world, row, first, last)
-        planned_total += len(there)
         upcoming = timing.rule.next_after(max(until, last))
         begin = _first_unsent(timing.rule, first, there)
-        actions = [
-            assign(ScheduleItem.missed_from, epoch_s(begin)),
-            assign(ScheduleItem.missed_to, epoch_s(last)),
-            assign(ScheduleItem.left_out_to, epoch_s(last)),
-            assign(ScheduleItem.planned_total, planned_total),
-        ]
         extra = timing.rule.last_until(first) != first  # a first occurrence that the rule does not have
         count = series.count_within(timing, first, last) + extra - len(there)
-        if count > 0:
+        late = enabled and not there and _runs_late(world, row, sweep)
+        if late:
+            _send_late(world, row, sweep, first)
+        elif count > 0:
             ops = [_line_op(world, row, sweep, begin, last, count)]
+        planned_total += len(there) + late
+        actions = [assign(ScheduleItem.planned_total, planned_total)]
+        if not late:
+            actions += [
+                assign(ScheduleItem.missed_from, epoch_s(begin)),
+                assign(ScheduleItem.missed_to, epoch_s(last)),
+                assign(ScheduleItem.left_out_to, epoch_s(last)),
+            ]
     over = upcoming is None or (timing.count is not None and planned_total >= timing.count)
     sweep = replace(sweep, waits=Waits.END if over else Waits.OCCURRENCE, since=None)
     next_at = world.clock.now() if over or upcoming is None else upcoming
@@ -131,10 +159,30 @@ def let_go(world: World, row: WaitingRow, until: datetime) -> WaitingRow | None:
 
 
 def let_all_go(world: World, held: Sequence[Schedule]) -> None:
-    """Lets schedules go before a change, as if they were enabled now. If still disabled, they are held again later."""
+    """Lets schedules go before a change, as if they were enabled now. If still disabled, they are held again later.
+
+    Sends nothing: the change plans anew what `onEnable` allows to run late.
+    """
     until = world.clock.now().replace(microsecond=0)
     for schedule in held:
-        let_go(world, row_of(schedule), until)
+        let_go(world, row_of(schedule), until, enabled=False)
+
+
+def _runs_late(world: World, row: WaitingRow, sweep: SweepText) -> bool:
+    """Returns whether the row's occurrence runs although it fell due while it was held."""
+    if load(sweep.packed).recurring:
+        return False
+    job = jobs.read_job(world.table, row.tenant, row.owner)
+    schedule = jobs.read_schedule(world.table, row.tenant, row.owner, row.own_id)
+    if job is None or schedule is None:
+        return False
+    return runs_when_enabled(policies_of(job, schedule), sweep.packed)
+
+
+def _send_late(world: World, row: WaitingRow, sweep: SweepText, instant: datetime) -> None:
+    """Sends an occurrence to run however late it comes. Raises Unavailable if that message is not sent."""
+    pointer = occurrence(row.tenant, row.owner, row.own_id, instant, row.generation)
+    world.queue.send_one(Delivery(replace(pointer, decided=True), world.clock.now(), sweep.lane))
 
 
 def _sent(world: World, row: WaitingRow, first: datetime, last: datetime) -> frozenset[datetime]:

@@ -18,6 +18,7 @@ from sweephand.domain.message import occurrence
 from sweephand.domain.occurrences import generations, series
 from sweephand.domain.occurrences.generations import SECOND, Generation, Seam, Start
 from sweephand.domain.occurrences.lateness import FRESH, Misfire, Policy
+from sweephand.domain.occurrences.suspension import runs_when_enabled
 from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.runs.run_action import policies_of
 from sweephand.domain.schedule import LIVE, Schedule, ScheduleState, StateReason, ended_generations
@@ -237,15 +238,19 @@ def _is_late_start(before: Schedule, after: Schedule, job: Job, timing: Timing, 
     """Returns whether an occurrence that came while the schedule was off must run as soon as it is on again.
 
     That is so for an interval from the actual start, whose new rhythm begins with it, and for a single instant if
-    `onPastStart` is `run_now`; for neither after its end.
+    `onPastStart` is `run_now`; for neither after its end. With `onEnable: run_now`, also for a single instant
+    that passed while it was held, before it went off.
     """
     if before.state is not ScheduleState.INACTIVE:
         return False
     if timing.recurring and timing.actual_start_interval_s is None:
         return False
-    if not timing.recurring and policies_of(job, after).get("onPastStart") != "run_now":
+    policies = policies_of(job, after)
+    if not timing.recurring and policies.get("onPastStart") != "run_now":
         return False
     off_at = before.ended_at.get(before.generation - 1)
+    if before.planned_total == 0 and runs_when_enabled(policies, after.packed):
+        off_at = None
     missed = timing.rule.next_after(EPOCH if off_at is None else from_s(off_at))
     return missed is not None and missed <= effective <= timing.ends_at
 

@@ -157,6 +157,8 @@ MEMBERS: Mapping[str, str] = {
     "oldestDueAt": "The oldest instant that is due and not yet sent.",
     "on202": "Whether an answer of 202 is a success, or the run waits for its result.",
     "onCreate": "Whether the job also runs at once when it is created.",
+    "onEnable": "What becomes of a one-time run that fell due while its collection or tenant was disabled: it is left"
+    " out (`skip`), or runs once both are enabled (`run_now`).",
     "onFailure": "The action that runs after a failed run.",
     "onMissed": "The action that runs after occurrences were missed.",
     "onNoAnswer": "What a call without an answer counts as.",

@@ -30,8 +30,10 @@ def of_schedule(draft: ScheduleDraft, field: str) -> Iterator[InvalidRequest]:
             yield fields.inactive(where, "onCreate", "it belongs to recurring schedules; this one is one-time")
         if "ratePerMinute" in (policies.get("misfire") or {}):
             yield fields.inactive(below(where, "misfire"), "ratePerMinute", "a one-time schedule misses one occurrence")
-    elif "onPastStart" in policies:
-        yield fields.inactive(where, "onPastStart", "it belongs to one-time schedules; this one is recurring")
+        return
+    for name in ("onPastStart", "onEnable"):
+        if name in policies:
+            yield fields.inactive(where, name, "it belongs to one-time schedules; this one is recurring")
 
 
 def of_job(policies: Mapping[str, Any], action: ActionDraft, field: str) -> Iterator[InvalidRequest]:

@@ -67,6 +67,7 @@ POLICIES: Mapping[str, Policy] = {
     "misfire": Policy(ref("Misfire"), {"type": "sap", "ratePerMinute": 60, "maxLatenessSeconds": None}, _misfire),
     "overlap": Policy(one_of(("allow", "skip", "queue_one", "replace")), "allow"),
     "onPastStart": Policy(one_of(("refuse", "run_now")), "refuse"),
+    "onEnable": Policy(one_of(("skip", "run_now")), "skip"),
     "onCreate": Policy(one_of(("schedule", "run_now")), "schedule"),
     "onNothingLeft": Policy(
         one_of(
