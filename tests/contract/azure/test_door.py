@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from sweephand.facades.azure.context import OF_2014
 from sweephand.facades.azure.routes import TABLE
 from tests.contract.azure.api import COLLECTION, COLLECTIONS, GROUPS, HTTP, JOB, OTHER, job
 
@@ -28,7 +29,8 @@ def test_another_tenant_finds_nothing(api, method, path):
     before = api.get(JOB).json
 
     body = {"location": "x"} if path == COLLECTION else job()
-    reply = api(method, path, body if method in {"PUT", "PATCH"} else None, caller=OTHER)
+    sent = body if method in {"PUT", "PATCH"} or path.endswith("/jobs") else None
+    reply = api(method, path, sent, caller=OTHER, version=OF_2014)
 
     assert reply.status == (201 if (method, path) == ("PUT", COLLECTION) else 404)
     assert api.get(JOB).json == before

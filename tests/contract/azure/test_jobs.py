@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import pytest
 
 from tests.contract.azure.api import COLLECTION, EVERY_HOUR, HTTP, JOB, job
@@ -80,6 +82,33 @@ def test_monthly_occurrences_are_shown_under_both_keys_and_can_be_sent_back(api)
     (occurrence,) = shown["properties"]["recurrence"]["schedule"]["monthlyOccurrences"]
     assert occurrence == {"day": "Friday", "occurrence": -1, "Occurrence": -1}
     assert api("PUT", JOB, shown).json == shown
+
+
+def test_the_version_of_2014_creates_a_job_without_a_name(api):
+    api.collection()
+    headers = {"x-ms-client-request-id": "8f6a-1"}
+    body = job(startTime=api.at(3600))
+
+    first = api("POST", f"{COLLECTION}/jobs", body, version="2014-08-01-preview", headers=headers)
+    again = api("POST", f"{COLLECTION}/jobs", body, version="2014-08-01-preview", headers=headers)
+    other = api("POST", f"{COLLECTION}/jobs", body, version="2014-08-01-preview")
+
+    assert (first.status, again.status, other.status) == (201, 201, 201)
+    assert str(UUID(first.json["name"].removeprefix("Nightly/"))) in first.json["id"]
+    assert again.json == first.json
+    assert {each["name"] for each in api.get(f"{COLLECTION}/jobs").json["value"]} == {
+        first.json["name"],
+        other.json["name"],
+    }
+
+
+def test_newer_versions_put_jobs_by_their_names(api):
+    api.collection()
+
+    reply = api("POST", f"{COLLECTION}/jobs", job())
+
+    assert (reply.status, reply.json["error"]["code"]) == (405, "MethodNotAllowed")
+    assert api.get(f"{COLLECTION}/jobs").json["value"] == []
 
 
 def test_an_equal_put_leaves_plan_and_counters_alone(api):

@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import Any
 
 from sweephand.domain.collection import Collection
-from sweephand.domain.job import Job
 from sweephand.errors import InvalidRequest, NotFound
 from sweephand.facades import strict_json
 from sweephand.facades.http import Request, Route
@@ -25,7 +24,8 @@ from sweephand.store.views import jobs as views
 from sweephand.store.views import tenants
 
 FACADE = "azure"
-VERSIONS = ("2016-03-01", "2016-01-01", "2014-08-01-preview")
+OF_2014 = "2014-08-01-preview"
+VERSIONS = ("2016-03-01", "2016-01-01", OF_2014)
 MAX_BODY = 65_536
 REQUEST_ID = "x-ms-client-request-id"
 _SUBSCRIPTION = re.compile(r"[A-Za-z0-9-]{1,64}", re.ASCII)
@@ -127,10 +127,10 @@ class Context:
             pass  # deleted since the row was read
         raise NotFound(f"the job {self.parameters['job']} does not exist")
 
-    def once(self, job: Job) -> Once | None:
-        """Returns the key by which a client's repetition of a request to run the job is recognised."""
+    def once(self, request: str) -> Once | None:
+        """Returns the key by which a client's repetition of this request is recognised."""
         given = self.request.headers.get(REQUEST_ID)
         if not given:
             return None
-        key = hashlib.sha256(f"azure run {job.id} {given}".encode()).hexdigest()
+        key = hashlib.sha256(f"azure {request} {given}".encode()).hexdigest()
         return Once(key, "")

@@ -12,10 +12,12 @@ from sweephand.domain.job import JobDraft, Payload
 from sweephand.domain.jobs.job_state import is_final
 from sweephand.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded, Unavailable
 from sweephand.facades.azure import bodies, job_fields, lists, progress
-from sweephand.facades.azure.context import Context
+from sweephand.facades.azure.context import OF_2014, Context
+from sweephand.facades.azure.errors import refusal
 from sweephand.facades.azure.members import JOB, JOB_BODY
 from sweephand.facades.azure.shapes import merged
 from sweephand.facades.http import Answer
+from sweephand.flow.idempotency import Once
 from sweephand.flow.job_parts.change_log import Operation
 from sweephand.flow.jobs import change, creation, deletion
 from sweephand.flow.jobs.lookup import Planned
@@ -43,16 +45,31 @@ def put(ctx: Context) -> Answer:
         there = ctx.find_job(collection)
         if there is not None:
             return _change(ctx, collection, there.job_id, Operation.REPLACE, lambda _: named, lambda _: True)
-        wanted = job_fields.read(named, ctx.parameters["job"], collection, ctx.guard, ctx.now)
-        with _in_azures_words(collection):
-            try:
-                made = creation.create_job(ctx.world, ctx.tenant, wanted.draft, by=ctx.by(Operation.CREATE))
-            except Conflict as refused:
-                if refused.code == "NAME_TAKEN":
-                    continue
+        try:
+            return _create(ctx, collection, named, ctx.parameters["job"])
+        except Conflict as refused:
+            if refused.code != "NAME_TAKEN":
                 raise
-        return _answer(ctx, collection, made, 201)
     raise Unavailable("too many concurrent changes to this job; try again")
+
+
+def post(ctx: Context) -> Answer:
+    """Creates a job and makes its name, in the version of 2014. A repetition of the request creates nothing."""
+    if ctx.version != OF_2014:
+        return refusal(405, "MethodNotAllowed", f"only the api-version {OF_2014} has this operation: use PUT")
+    named = _named(ctx)
+    collection = ctx.collection()
+    name = ctx.world.chance.new_id(ctx.now)
+    return _create(ctx, collection, named, name, ctx.once(f"create {collection.name}"))
+
+
+def _create(
+    ctx: Context, collection: Collection, named: Mapping[str, Any], name: str, once: Once | None = None
+) -> Answer:
+    wanted = job_fields.read(named, name, collection, ctx.guard, ctx.now)
+    with _in_azures_words(collection):
+        made = creation.create_job(ctx.world, ctx.tenant, wanted.draft, once, by=ctx.by(Operation.CREATE))
+    return _answer(ctx, collection, made, 201)
 
 
 def patch(ctx: Context) -> Answer:
@@ -173,5 +190,5 @@ def run(ctx: Context) -> Answer:
     if not planned.schedules:
         raise NotFound(f"the job {ctx.parameters['job']} does not exist")
     job = planned.job
-    manual.run_now(ctx.world, ctx.tenant, job.id, planned.schedules[0].id, ctx.once(job))
+    manual.run_now(ctx.world, ctx.tenant, job.id, planned.schedules[0].id, ctx.once(f"run {job.id}"))
     return Answer(200)

@@ -31,6 +31,7 @@ TABLE: list[tuple[str, str, Operation, str]] = [
     ("POST", f"{COLLECTION}/enable", collections.enable, WRITE),
     ("POST", f"{COLLECTION}/disable", collections.disable, WRITE),
     ("GET", JOBS, jobs.list_all, READ),
+    ("POST", JOBS, jobs.post, WRITE),
     ("PUT", JOB, jobs.put, WRITE),
     ("GET", JOB, jobs.read, READ),
     ("PATCH", JOB, jobs.patch, WRITE),
