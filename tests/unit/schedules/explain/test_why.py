@@ -110,7 +110,7 @@ def test_what_is_said_to_match_occurs_and_what_differs_does_not(case: tuple[Timi
             "BEFORE_START the schedule begins at 2026-06-06T00:00:00Z",
         ]),
         ({"every": "P1M", "startTime": "2026-06-06T00:00:00Z"}, "2026-06-07T00:00:00Z", [
-            "NOT_IN_SERIES none of its instants",
+            "DOES_NOT_MATCH Sunday, 2026-06-07 is none of its days of the month",
         ]),
         ({"at": "2026-06-06T00:00:00Z"}, "2026-06-06T00:00:01Z", ["NOT_IN_SERIES none of its instants"]),
         ({"cron": "0 9 * * *", "endTime": "2026-06-06T00:00:00Z"}, "2026-06-06T09:00:00Z", [

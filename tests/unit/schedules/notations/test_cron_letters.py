@@ -70,6 +70,11 @@ def test_cronsim_finds_the_same_instants(text: str, days: int) -> None:
         ("0 9 * 3 tue#2", "at 09:00 on the second Tuesday of the month in March"),
         ("0 9 L * 5#1", "at 09:00 on the last day of the month or on the first Friday of the month"),
         ("0 9 * * 1,5L", "at 09:00 on Monday and on the last Friday of the month"),
+        (
+            "0 0 */5 * 5L",
+            "at 00:00 on every 5th day of the month from day 1 if it is also on the last Friday of the month",
+        ),
+        ("0 0 */5,L * *", "at 00:00 on every 5th day from day 1 and the last day of the month"),
     ],
 )  # fmt: skip
 def test_a_summary_says_the_letters_in_words(text: str, summary: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
@@ -134,7 +134,8 @@ def go_on(world: World, asked: Pointer) -> None:
         return
     deadline = world.clock.monotonic() + STRETCH_S
     left = bool(item.left)
-    for page in _pages(store.users(world.table, tenant, name, item.cursor, PAGE)):
+    users = store.users(world.table, tenant, name, item.cursor, PAGE)
+    while page := list(islice(users, PAGE)):
         for job_id in page:
             left = not _follow(world, tenant, job_id) or left
         if world.clock.monotonic() > deadline:
@@ -147,11 +148,6 @@ def go_on(world: World, asked: Pointer) -> None:
         store.go_on(world.table, item, cursor=None, left=False, at=world.clock.now() + WAKE)
     else:
         store.finish(world.table, tenant, name, item)
-
-
-def _pages(users: Iterator[str]) -> Iterator[list[str]]:
-    while page := list(islice(users, PAGE)):
-        yield page
 
 
 def _follow(world: World, tenant: str, job_id: str) -> bool:

@@ -98,8 +98,9 @@ def _end_and_clear(world: World, pointer: Pointer, item: CleanUpItem, job: Job |
             # By then they no longer need the rows deleted here.
             world.queue.send_one(Delivery(pointer, world.clock.now() + LOOK_AGAIN, Lane.FAST))
             return
-        ledger_too = bool(item.runs_too)
-        if _clear(world, pk, owners, whole=item.whole) and (not ledger_too or _forget_runs(world, pointer, owners)):
+        # A message still in the queue for a deleted run finds no schedule.
+        runs = [keys.runs(pointer.tenant, owner) for owner in owners] if item.runs_too else []
+        if _drop(world, [pk], lambda sk: _goes(sk, owners, whole=item.whole)) and _drop(world, runs, lambda _: True):
             world.table.delete(pk, sk)
             return
     elif after.owner == len(owners):
@@ -152,16 +153,6 @@ def _end_runs(world: World, tenant: str, owners: Sequence[str], before: Progress
 def _close_errors(world: World, tenant: str, groups: Iterable[str]) -> None:
     for group in sorted(groups):
         failures.close_of_deleted(world, tenant, group)
-
-
-def _clear(world: World, pk: str, owners: Sequence[str], *, whole: bool) -> bool:
-    """Deletes the rows of the job or its schedules. Returns True if none is left."""
-    return _drop(world, [pk], lambda sk: _goes(sk, owners, whole=whole))
-
-
-def _forget_runs(world: World, pointer: Pointer, owners: Sequence[str]) -> bool:
-    """Deletes the runs. Returns True if none is left; a message still in the queue then finds no schedule."""
-    return _drop(world, (keys.runs(pointer.tenant, owner) for owner in owners), lambda _: True)
 
 
 def _drop(world: World, partitions: Iterable[str], goes: Callable[[str], bool]) -> bool:

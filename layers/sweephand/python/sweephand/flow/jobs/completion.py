@@ -130,8 +130,10 @@ def complete_if_over(world: World, schedule: Schedule, job: Job | None = None) -
     result = world.table.update(keys.job(schedule.tenant, schedule.job_id), keys.schedule(schedule.id), actions, still)
     if not isinstance(result, Refused):
         world.journal.info("completed", tenant=schedule.tenant, job=schedule.job_id, schedule=schedule.id)
-    elif not _is_over(result):
-        return False
+    else:
+        there = result.read(ScheduleItem)
+        if there is None or ScheduleState(there.state) not in OVER:
+            return False
     if not marked:
         mark_job(world, schedule.tenant, schedule.job_id)
     tell(world, over, job)
@@ -158,11 +160,6 @@ def mark_job(world: World, tenant: str, job_id: str, ending: Schedule | None = N
     if not directory.mark_ended(world.table, job, ended):
         raise Moved
     return True
-
-
-def _is_over(refused: Refused) -> bool:
-    there = refused.read(ScheduleItem)
-    return there is not None and ScheduleState(there.state) in OVER
 
 
 def tell(world: World, schedule: Schedule, job: Job | None = None) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -115,7 +116,8 @@ def _new(world: World, request: ScheduleRequest, scene: Scene, now: datetime, n:
     assert request.draft is not None
     draft, job = replace(request.draft, book=_references(scene)), scene.after
     schedule_id = world.chance.new_id(now + timedelta(milliseconds=n))
-    timing = _new_timing(request, draft, schedule_id, job, now, may_be_empty=draft.activation is not None)
+    with _within(request.path):
+        timing = schedule_timing.timing_of(draft, job, schedule_id, now, may_be_empty=draft.activation is not None)
     hooks = schedule_hooks.sealed(world, job, schedule_id, draft.hooks, {}, request.path) if draft.hooks else None
     schedule = Schedule(
         **drafts.requested_members(draft, schedule_id, job, timing),
@@ -210,7 +212,8 @@ def _plan(
     """
     before, after = scene.before, scene.after
     if draft.anew:
-        timing = _new_timing(request, draft, there.id, after, now)
+        with _within(request.path):
+            timing = schedule_timing.timing_of(draft, after, there.id, now)
         return timing, schedule_timing.first_instant(draft, after, timing, now)
     at = None
     if schedule_timing.unchanged_timing(there, draft, before, after):
@@ -220,7 +223,16 @@ def _plan(
         elif request.recast:
             timing = load_or_never(named_calendars.recast(there, scene.book))
     else:
-        timing = _changed_timing(request, there, draft, before, after, now, keep=keep)
+        try:
+            with _within(request.path):
+                timing = schedule_timing.changed_timing(there, draft, before, after, now, may_be_empty=keep)
+        except InvalidRequest as wrong:
+            if request.draft is not None:
+                raise
+            # The request names only the job, so its window is at fault.
+            where = "endTime" if after.end_at != before.end_at else "startTime"
+            reason = f"leaves the schedule {there.name} no occurrence"
+            raise InvalidRequest(where, reason, code="NEVER_FIRES") from wrong
         instant = schedule_timing.one_time_instant(timing)
         stored = load_or_never(there.packed)
         before_it = stored.written_at if draft.activation else schedule_timing.one_time_instant(stored)
@@ -259,39 +271,10 @@ def _references(scene: Scene) -> dict[str, str]:
     return {name: head.reference for name, head in scene.book.items()}
 
 
-def _new_timing(
-    request: ScheduleRequest,
-    draft: ScheduleDraft,
-    schedule_id: str,
-    after: Job,
-    now: datetime,
-    *,
-    may_be_empty: bool = False,
-) -> Timing:
-    """Returns the timing of a schedule that is new, or is planned as if it were created now."""
+@contextmanager
+def _within(path: str) -> Iterator[None]:
+    """Gives a refusal the path of its request."""
     try:
-        return schedule_timing.timing_of(draft, after, schedule_id, now, may_be_empty=may_be_empty)
+        yield
     except InvalidRequest as wrong:
-        raise wrong.within(request.path) from wrong
-
-
-def _changed_timing(
-    request: ScheduleRequest,
-    there: Schedule,
-    draft: ScheduleDraft,
-    before: Job,
-    after: Job,
-    now: datetime,
-    *,
-    keep: bool,
-) -> Timing:
-    """Returns the new timing; raises InvalidRequest at the member at fault. keep: accepts one that never fires."""
-    try:
-        return schedule_timing.changed_timing(there, draft, before, after, now, may_be_empty=keep)
-    except InvalidRequest as wrong:
-        if request.draft is None:
-            # The request names only the job, so its window is at fault.
-            where = "endTime" if after.end_at != before.end_at else "startTime"
-            reason = f"leaves the schedule {there.name} no occurrence"
-            raise InvalidRequest(where, reason, code="NEVER_FIRES") from wrong
-        raise wrong.within(request.path) from wrong
+        raise wrong.within(path) from wrong

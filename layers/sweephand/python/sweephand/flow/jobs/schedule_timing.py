@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -32,7 +33,7 @@ def changed_timing(
     timing = load_or_never(there.packed)
     at = timing.written_at if timing.calendars or draft.activation else timing.once_at
     if at is not None and same_pattern(there, draft):
-        return _parsed(_at(at, draft), draft, after, there.id, now, after.start_at, may_be_empty=may_be_empty)
+        return _parsed(_at(at, draft), after, there.id, now, may_be_empty=may_be_empty)
     same_start = before.start_at == after.start_at
     if same_start and _agree(there.timing, draft.timing, GRID):
         began = counted_from(there.packed)
@@ -57,35 +58,23 @@ def timing_of(draft: ScheduleDraft, job: Job, schedule_id: str, now: datetime, *
     A one-time instant more than 60 s in the past is refused. The policy onPastStart `run_now` moves it to now instead,
     and it stays in the past if the schedule may be over. may_be_empty: accepts a timing that never fires.
     """
-
-    def read(members: Mapping[str, Any], job_start: datetime | None) -> Timing:
-        return _parsed(members, draft, job, schedule_id, now, job_start, may_be_empty=may_be_empty)
-
-    timing = read(draft.timing, job.start_at)
+    timing = _parsed(draft, job, schedule_id, now, may_be_empty=may_be_empty)
     at = timing.once_at
     if at is None or at >= now - PAST_GRACE or (may_be_empty and timing.ends_at < now):
         return timing
     if draft.policies.get("onPastStart", job.policies.get("onPastStart")) == "run_now":
-        return read(_at(up_to_second(now), draft), None)
+        draft, job = _at(up_to_second(now), draft), replace(job, start_at=None)
+        return _parsed(draft, job, schedule_id, now, may_be_empty=may_be_empty)
     if not (may_be_empty or may_be_over(draft, job)):
         raise InvalidRequest(timing.notation, f"{text(at)} is more than 60 seconds in the past: it is {text(now)} now")
     return timing
 
 
-def _parsed(
-    members: Mapping[str, Any],
-    draft: ScheduleDraft,
-    job: Job,
-    schedule_id: str,
-    now: datetime,
-    job_start: datetime | None,
-    *,
-    may_be_empty: bool,
-) -> Timing:
+def _parsed(draft: ScheduleDraft, job: Job, schedule_id: str, now: datetime, *, may_be_empty: bool) -> Timing:
     return parse(
-        members,
+        draft.timing,
         now=now,
-        job_start=job_start,
+        job_start=job.start_at,
         job_end=job.end_at,
         salt=schedule_id,
         book=draft.book,
@@ -99,10 +88,10 @@ def may_be_over(draft: ScheduleDraft, job: Job) -> bool:
     return bool(draft.policies.get("onNothingLeft", job.policies.get("onNothingLeft")) == "complete")
 
 
-def _at(instant: datetime, draft: ScheduleDraft) -> dict[str, Any]:
-    """Returns the members of a one-time draft, with this instant in place of theirs. A `time` ignores the start."""
+def _at(instant: datetime, draft: ScheduleDraft) -> ScheduleDraft:
+    """Returns a one-time draft with this instant in place of its own. A `time` ignores the start."""
     notation = "at" if draft.timing.get("time") is None else "time"
-    return {**draft.timing, **dict.fromkeys(NOTATIONS), notation: text(instant)}
+    return replace(draft, timing={**draft.timing, **dict.fromkeys(NOTATIONS), notation: text(instant)})
 
 
 def one_time_instant(timing: Timing) -> datetime | None:

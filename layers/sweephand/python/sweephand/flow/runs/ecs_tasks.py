@@ -49,7 +49,8 @@ def _ended(world: World, run: Run, change: Change, attempt: int) -> None:
             ledger.note(world.table, run, f"the task of attempt {attempt} ended later: {message}")
         return
     state, reason = (State.SUCCESS, success_reason(run)) if success else (State.ERROR, Reason.TARGET_ERROR)
-    ended = replace(run, state=state, reason=reason, message=message, result_digest=_digest(change))
+    digest = hashlib.sha256(change.arn.encode()).hexdigest()[:32]
+    ended = replace(run, state=state, reason=reason, message=message, result_digest=digest)
     results.end_from_outside(world, replace(ended, answer=excerpt(change.arn)), world.clock.now())
 
 
@@ -62,10 +63,6 @@ def _container(world: World, run: Run) -> str | None:
         return None
     container: str | None = action_of(job, run.kind).params.get("container")
     return container
-
-
-def _digest(change: Change) -> str:
-    return hashlib.sha256(change.arn.encode()).hexdigest()[:32]
 
 
 def stop(world: World, run: Run, arn: str) -> None:

@@ -66,13 +66,12 @@ def of_attempt(world: World, run: Run, job: Job | None, schedule: Schedule | Non
 
 
 def _tell(world: World, run: Run, job: Job | None, schedule: Schedule | None) -> None:
-    """Publishes the end of the run. A success that nobody subscribed to loads and reads nothing."""
-    quiet = run.state is State.SUCCESS and job is not None and not _ALERTS & job.attributes.keys()
-    if quiet and job is not None and _known_choice(world, job) is not Events.ALL:
-        return
+    """Publishes the end of the run. A success that nobody subscribed to loads and reads nothing.
+
+    The collection's choice counts as the gate read it, however long ago.
+    """
+    if run.state is State.SUCCESS and job is not None and not _ALERTS & job.attributes.keys():
+        terms = world.standing.of(job.tenant, job.collection, kept_s=math.inf)
+        if terms.events is not Events.ALL:
+            return
     events.run_ended(world, run, job, schedule)
-
-
-def _known_choice(world: World, job: Job) -> Events:
-    """Returns the collection's choice as the gate read it, however long ago."""
-    return world.standing.of(job.tenant, job.collection, kept_s=math.inf).events

@@ -74,7 +74,7 @@ def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
         resource_id=job.resource_id,
         tags=job.tags,
         put_event=partial(_put_event, world, run.tenant),
-        start_job=partial(_start_job, world, run),
+        start_job=lambda job_id: chained_runs.run_from(world, run, job_id),
         redirects=_redirects(world, job, action.kind),
     )
     return world.perform(action.kind, action.params, call, world.outbound)
@@ -131,10 +131,6 @@ def token_of(world: World, run: Run) -> str:
 def _put_event(world: World, tenant: str, detail_type: str, detail: str) -> str | None:
     """Puts an event with the tenant in its source, so that no job can pose as another tenant or as the service."""
     return world.bus.put(f"{JOBS_SPEAK_AS}.{tenant}", detail_type, detail)
-
-
-def _start_job(world: World, run: Run, job_id: str) -> str | None:
-    return chained_runs.run_from(world, run, job_id)
 
 
 def _redirects(world: World, job: Job, kind: str) -> Mapping[str, Mapping[str, str]]:

@@ -17,13 +17,11 @@ from sweephand.schedules.explain.explain_instant import on_clock
 from sweephand.schedules.grids.calendar_masks import LONGEST_MONTHS, bits
 from sweephand.schedules.grids.clock import DAY_S
 from sweephand.schedules.grids.days import LAST_YEAR, OfMonths, OnDays
-from sweephand.schedules.grids.months import Months
 from sweephand.schedules.rule import Jittered, Once, Undecided, limited
 from sweephand.schedules.text import english
 from sweephand.schedules.zones.localtime import (
     EPOCH,
     Gap,
-    MonthOverflow,
     Overlap,
     instant_text,
     to_second,
@@ -143,9 +141,6 @@ def _of_pattern(pattern: Series, to_the_end: int, wall: int) -> Iterator[Caution
             named += _missing_days(_days_from_end(pattern.days), pattern.days.visited(), " to last day")
             yield from named or _empty_months(pattern.days, wall)
         yield from _uneven(pattern.clock)
-    elif isinstance(pattern, Months) and pattern.overflow is MonthOverflow.SKIP:
-        day, visited = pattern.day_and_months()
-        yield from _missing_days(1 << day, sum(1 << month for month in visited))
 
 
 def _fixed_days(days: OfMonths) -> int:

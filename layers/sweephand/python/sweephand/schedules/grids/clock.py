@@ -19,6 +19,11 @@ class Clock:
     minutes: int = 1
     seconds: int = 1
 
+    @classmethod
+    def at(cls, time: int) -> Clock:
+        """Returns the clock of a single time."""
+        return cls(1 << time // 3600, 1 << time // 60 % 60, 1 << time % 60)
+
     @property
     def first(self) -> int:
         hour, minute = (self.hours & -self.hours).bit_length() - 1, (self.minutes & -self.minutes).bit_length() - 1

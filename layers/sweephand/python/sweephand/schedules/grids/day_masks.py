@@ -27,7 +27,6 @@ from sweephand.schedules.grids.days import (
     OnDays,
     OrNextDay,
 )
-from sweephand.schedules.grids.months import Months
 from sweephand.schedules.grids.rrule_days import Both, OfYears, PickedOfWeeks, of_year
 from sweephand.schedules.grids.sets import Also, Without
 from sweephand.schedules.grids.wallclock import OnWallClock
@@ -163,12 +162,6 @@ def _of_apart(apart: Apart) -> int:
     return found
 
 
-def _of_equal_months(pattern: Months) -> int:
-    day, months = pattern.day_and_months()
-    ends = _of_months(sum(1 << month for month in months), lambda year, month: 1 << min(day, month_length(year, month)))
-    return widened(ends, 0, 1) if day > 28 else ends
-
-
 def _of_cycle(cycle: Cycle) -> int:
     if cycle.period % DAY_S:
         return ALL
@@ -246,7 +239,6 @@ _OF_PATTERN: dict[type, Callable[[Any], int]] = {
     OnDays: lambda pattern: _of_days(pattern.days),
     Within: lambda pattern: _of_days(pattern.days),
     Apart: _of_apart,
-    Months: _of_equal_months,
     Steps: lambda steps: _of_steps(steps.anchor, steps.step_s),
     Cycle: _of_cycle,
 }

@@ -13,22 +13,18 @@ OnDays        the wall seconds of these days at the times of a Clock (clock.py)
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from sweephand.lazy import lazy
 from sweephand.schedules.grids.calendar_masks import ALL_WEEKDAYS, LONGEST_MONTHS, bits, lowest, month_length
-from sweephand.schedules.rule import Series
+from sweephand.schedules.rule import MovedBy, Series
+from sweephand.schedules.zones.localtime import wall_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sweephand.schedules.grids.clock import Clock
-    from sweephand.schedules.rule import MovedBy
-
-with lazy():
-    from sweephand.schedules.grids import months
 
 EPOCH_DAY = date(1970, 1, 1).toordinal()
 FIRST_YEAR, LAST_YEAR = 1969, 2200
@@ -376,7 +372,7 @@ class OnDays(Series):
     def moved_by(self, second: int) -> MovedBy | None:
         if self.unmoved is None or self.unmoved.series.until(second) == second or self.until(second) != second:
             return None
-        return months.missing_day(second, self.unmoved.dates)
+        return _missing_day(second, self.unmoved.dates)
 
     def count(self, after: int, until: int, limit: int) -> int:
         after, until = max(after, FIRST_DAY * 86_400 - 1), min(until, (LAST_DAY + 1) * 86_400 - 1)
@@ -399,3 +395,17 @@ class OnDays(Series):
 def _least_distance(mask: int) -> int:
     """Returns the smallest distance between two bits."""
     return min((later - number for number, later in pairwise(bits(mask))), default=_HORIZON)
+
+
+def _missing_day(wall: int, dates: int) -> MovedBy:
+    """Marks an occurrence on the last day of a month that lacks one of `dates`, or on the day after it.
+
+    wall: wall seconds. dates: bit n is day n of the month. The mark names the first missing day: 2027-02-31T09:00:00.
+    """
+    day, time = divmod(wall, 86_400)
+    on = date.fromordinal(day + EPOCH_DAY)
+    if on.day == 1:
+        on -= timedelta(days=1)
+    lacking = dates >> on.day + 1
+    first = on.day + (lacking & -lacking).bit_length()
+    return MovedBy("monthOverflow", f"{on:%Y-%m}-{first}{wall_text(time)[10:]}", "moved")

@@ -15,7 +15,6 @@ from typing import Any
 from sweephand.schedules.grids.coverage import DAY_S, MONDAY, WEEK_S, Weekly, week_spans
 from sweephand.schedules.grids.cycles import Apart, Cycle, Expanded, Slots, SteppedClock, Within
 from sweephand.schedules.grids.days import Days, EachNth, OfMonths, OfWeeks, OnDays
-from sweephand.schedules.grids.months import Months
 from sweephand.schedules.grids.rrule_days import Both, OfYears, PickedOfWeeks
 from sweephand.schedules.grids.sets import Also, Without
 from sweephand.schedules.grids.wallclock import OnWallClock
@@ -120,8 +119,6 @@ def _of_grid(pattern: Series, period: int) -> Series:
     """Returns the times of steps on the clock. period: a day or a week."""
     if isinstance(pattern, Slots):
         pattern = pattern.times
-    if isinstance(pattern, Months):
-        return Steps(pattern.anchor, DAY_S)
     if isinstance(pattern, Steps):
         return Steps(pattern.anchor, gcd(pattern.step_s, period))
     if isinstance(pattern, Cycle):

@@ -45,10 +45,13 @@ class Dates(NamedTuple):
         return self.mask | self.last << length | self.last_weekday << working
 
     def words(self) -> str:
-        parts = [english.dates(self.mask).removeprefix("on ").removesuffix(" of the month")] if self.mask else []
-        parts += ["the last day"] if self.last else []
-        parts += ["the last weekday (Monday to Friday)"] if self.last_weekday else []
-        return f"on {english.listed(parts)} of the month" if parts and self.mask != ALL_DATES else ""
+        dates = english.dates(self.mask) if self.mask else ""
+        last = ["the last day"] if self.last else []
+        last += ["the last weekday (Monday to Friday)"] if self.last_weekday else []
+        if not last or self.mask == ALL_DATES:
+            return dates
+        parts = [dates.removeprefix("on ").replace(" of the month", "")] if dates else []
+        return f"on {english.listed([*parts, *last])} of the month"
 
 
 class Weekdays(NamedTuple):

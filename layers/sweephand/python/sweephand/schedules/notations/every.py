@@ -11,18 +11,19 @@ A repeating interval of ISO 8601 (repeating.py) has a start of its own.
 
 from __future__ import annotations
 
+from datetime import timedelta
 from enum import StrEnum
 from functools import partial
 
 from sweephand import json_schema
 from sweephand.errors import InvalidRequest
 from sweephand.lazy import lazy
-from sweephand.schedules.grids.months import Months
 from sweephand.schedules.grids.wallclock import OnWallClock, certain_gap
 from sweephand.schedules.notations.shapes import ON_THE_CLOCK, Beginning, Compiled, Defaults, Facts, Rules
 from sweephand.schedules.rule import Series, Steps, Window
 from sweephand.schedules.text import duration, members
 from sweephand.schedules.zones.localtime import (
+    EPOCH,
     FIRST_SECOND,
     LAST_SECOND,
     Gap,
@@ -35,7 +36,7 @@ from sweephand.schedules.zones.localtime import (
 )
 
 with lazy():
-    from sweephand.schedules.grids import sets
+    from sweephand.schedules.grids import clock, months, sets
     from sweephand.schedules.notations import repeating
     from sweephand.schedules.text import english
 
@@ -189,16 +190,24 @@ def on_the_clock(step_s: int, where: Zone) -> OnWallClock:
     return OnWallClock(Steps(0, step_s), where, Gap.NEXT_VALID, Overlap.FIRST)
 
 
-def _compile_months(months: int, align: Align, facts: Facts, rules: Rules) -> Compiled:
+def _compile_months(step: int, align: Align, facts: Facts, rules: Rules) -> Compiled:
     where = zone(_UTC) if align is Align.EPOCH else rules.zone
     anchor = int(facts["anchor"]) if align is Align.START else 0
-    pattern = Months(anchor, months, rules.month_overflow or MonthOverflow.CLAMP)
+    overflow = rules.month_overflow or MonthOverflow.CLAMP
+    day, time = divmod(anchor, _DAY_S)
+    made, dates = months.of_months(step, day), 1 << (EPOCH + timedelta(days=day)).day
+    pattern = months.on_dates(made, dates, 0, clock.Clock.at(time), overflow)
     series = OnWallClock(pattern, where, rules.gap or Gap.NEXT_VALID, rules.overlap or Overlap.FIRST)
+
+    def summary() -> str:
+        lacking = english.lacking(dates, made(()).visited(), overflow)
+        return f"{_months_words(step)} from {wall_text(anchor)}, {where.name}{lacking}"
+
     return Compiled(
         series,
-        lambda: f"{_months_words(months)} from {wall_text(anchor)}, {where.name}{_lacking(pattern)}",
+        summary,
         earliest=int(facts.get("earliest", 0)),
-        interval=partial(certain_gap, series, (months * 28 - 1) * _DAY_S),  # a day for a second change on the way
+        interval=partial(certain_gap, series, (step * 28 - 1) * _DAY_S),  # a day for a second change on the way
     )
 
 
@@ -215,11 +224,6 @@ def _words(step_s: int) -> str:
     return f"every {english.listed(parts)}"
 
 
-def _lacking(pattern: Months) -> str:
-    day, months = pattern.day_and_months()
-    return english.lacking(1 << day, sum(1 << month for month in months), pattern.overflow)
-
-
-def _months_words(months: int) -> str:
-    number, unit = (months // 12, "year") if months % 12 == 0 else (months, "month")
+def _months_words(step: int) -> str:
+    number, unit = (step // 12, "year") if step % 12 == 0 else (step, "month")
     return f"every {unit}" if number == 1 else f"every {number} {unit}s"

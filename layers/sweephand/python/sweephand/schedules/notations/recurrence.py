@@ -23,10 +23,11 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
+from sweephand.schedules.grids import months
 from sweephand.schedules.grids.calendar_masks import bits
 from sweephand.schedules.grids.clock import DAY_S, Clock
 from sweephand.schedules.grids.cycles import Slots
-from sweephand.schedules.grids.days import Days, EachNth, OfMonths, OfWeeks, OnDays, OrNextDay, Unmoved, month_table
+from sweephand.schedules.grids.days import Days, EachNth, OfMonths, OfWeeks, OnDays, month_table
 from sweephand.schedules.grids.wallclock import OnWallClock, certain_gap
 from sweephand.schedules.notations.recurrence_fields import FIELD, LONGEST, SCHEMA, Spec, read_spec
 from sweephand.schedules.notations.shapes import (
@@ -112,7 +113,10 @@ def _fixes_hour(spec: Spec) -> bool:
 def _pattern(spec: Spec, rules: Rules) -> OnDays | Slots:
     if spec.unit not in _SLOT_S:
         clock = _clock(spec)
-        return OnDays(_days(spec, rules.month_overflow), clock, _unmoved(spec, rules.month_overflow, clock))
+        if spec.unit in ("month", "year") and not spec.nth:
+            overflow = _overflow(spec, rules.month_overflow)
+            return months.on_dates(_of_months(spec), _dates(spec), spec.from_end, clock, overflow)
+        return OnDays(_days(spec), clock)
     anchor = spec.anchor // _SLOT_S[spec.unit]
     hours = spec.hours or ALL_HOURS
     if spec.unit == "hour":
@@ -134,38 +138,27 @@ def _on_wall_clock(spec: Spec, pattern: OnDays | Slots, rules: Rules) -> OnWallC
 
 def _clock(spec: Spec) -> Clock:
     """Returns the times of a day: minutes without hours are those of every hour; what is not given is the anchor's."""
-    hour, minute, second = spec.anchor // 3600 % 24, spec.anchor // 60 % 60, spec.anchor % 60
+    anchors = Clock.at(spec.anchor % DAY_S)
     if not spec.scheduled:
-        return Clock(1 << hour, 1 << minute, 1 << second)
-    hours = spec.hours or (ALL_HOURS if spec.minutes else 1 << hour)
-    return Clock(hours, spec.minutes or 1 << minute)
+        return anchors
+    hours = spec.hours or (ALL_HOURS if spec.minutes else anchors.hours)
+    return Clock(hours, spec.minutes or anchors.minutes)
 
 
-def _days(spec: Spec, overflow: MonthOverflow | None) -> Days:
+def _days(spec: Spec) -> Days:
+    """Returns the days of a recurrence that names none by their date."""
     day = spec.anchor // DAY_S
     if spec.unit == "day":
         return EachNth(spec.interval, day)
     if spec.unit == "week":
         weekday = (day + _MONDAY) % 7
         return OfWeeks(spec.week_days or 1 << weekday, day - weekday, spec.interval)
-    of_months = _of_months(spec)
-    if spec.nth:
-        return of_months(month_table(partial(_of_nth, spec.nth)))
-    return _of_dates(of_months, _dates(spec), spec.from_end, _overflow(spec, overflow))
-
-
-def _unmoved(spec: Spec, overflow: MonthOverflow | None, clock: Clock) -> Unmoved | None:
-    moves = spec.unit in ("month", "year") and not spec.nth and _overflow(spec, overflow) is not MonthOverflow.SKIP
-    if not moves or not _dates(spec) >> 29:
-        return None
-    return Unmoved(OnDays(_days(spec, MonthOverflow.SKIP), clock), _dates(spec))
+    return _of_months(spec)(month_table(partial(_of_nth, spec.nth)))
 
 
 def _of_months(spec: Spec) -> Callable[[tuple[int, ...]], OfMonths]:
     """Returns the days of a table in the months that it comes to."""
-    on = EPOCH + timedelta(days=spec.anchor // DAY_S)
-    every = spec.interval * (12 if spec.unit == "year" else 1)
-    return partial(OfMonths, every=every, anchor=on.year * 12 + on.month - 1)
+    return months.of_months(spec.interval * (12 if spec.unit == "year" else 1), spec.anchor // DAY_S)
 
 
 def _dates(spec: Spec) -> int:
@@ -186,23 +179,8 @@ def _summary(spec: Spec, rules: Rules) -> str:
     words = _sentence(spec, rules.zone.name)
     if spec.unit not in ("month", "year") or spec.nth:
         return words
-    months = _of_months(spec)(()).visited()
-    return words + english.lacking(_dates(spec), months, _overflow(spec, rules.month_overflow))
-
-
-def _of_dates(
-    of_months: Callable[[tuple[int, ...]], OfMonths], dates: int, from_end: int, overflow: MonthOverflow
-) -> Days:
-    """Returns a table. dates: bit n is day n. from_end: bit n is the n-th last day. overflow: for missing dates."""
-
-    def there(length: int, _: int) -> int:
-        last = 1 << length if overflow is MonthOverflow.CLAMP and dates >> length + 1 else 0
-        return dates | last | sum(1 << length + 1 - n for n in range(1, length + 1) if from_end >> n & 1)
-
-    days = of_months(month_table(there))
-    if overflow is not MonthOverflow.NEXT or not dates >> 29:
-        return days
-    return OrNextDay(days, of_months(month_table(lambda length, _: 1 << length if dates >> length + 1 else 0)))
+    visited = _of_months(spec)(()).visited()
+    return words + english.lacking(_dates(spec), visited, _overflow(spec, rules.month_overflow))
 
 
 def _of_nth(nth: int, length: int, first: int) -> int:
@@ -229,7 +207,9 @@ def _sentence(spec: Spec, zone: str) -> str:
         sentence = f"{_every_words(spec)} from {wall_text(spec.anchor)[:16]}{_within(spec)}"
     else:
         grid = f", {_every_words(spec)} from {wall_text(spec.anchor)[:10]}" if spec.interval > 1 else ""
-        sentence = " ".join(part for part in (_times_words(spec), _on_days(spec)) if part) + grid
+        clock = _clock(spec)
+        times = english.times(clock.hours, clock.minutes)
+        sentence = " ".join(part for part in (times, _on_days(spec)) if part) + grid
     return sentence if zone == "UTC" else f"{sentence}, {zone}"
 
 
@@ -245,11 +225,6 @@ def _within(spec: Spec) -> str:
     if hours:
         parts.append(f"in the hour{'s' if len(hours) > 1 else ''} {english.numbers(hours)}")
     return "".join(f", {part}" for part in parts)
-
-
-def _times_words(spec: Spec) -> str:
-    minutes = spec.minutes or 1 << spec.anchor // 60 % 60
-    return english.times(spec.hours or (ALL_HOURS if spec.minutes else 1 << spec.anchor // 3600 % 24), minutes)
 
 
 def _on_days(spec: Spec) -> str:

@@ -88,8 +88,7 @@ def _picked(recur: Recur, day: int, clock: Clock) -> Series:
         return Within(Cycle(DAY_S, tuple(picked)), _days(recur, day, ()))
     parts = []
     for of_day, positions in of_times.items():
-        time = _time(clock, of_day)
-        at = Clock(1 << time // 3600, 1 << time // 60 % 60, 1 << time % 60)
+        at = Clock.at(_time(clock, of_day))
         days_at = _days_or_none(recur, day, tuple(positions))
         if days_at is not None:
             parts.append(OnDays(days_at, at))

@@ -1,8 +1,8 @@
-"""The answers about jobs and their schedules: with payloads, totals and last runs, read as far as they are shown."""
+"""Answers about jobs and their schedules, with payloads, totals and last runs as far as they are shown."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sweephand.domain.jobs.job_state import Held
 
 with lazy():
+    from sweephand.domain.jobs import job_state
     from sweephand.facades.native.jobs import own_hooks
     from sweephand.store.views import holds
 
@@ -33,13 +34,13 @@ AT_ONCE = 8
 
 
 def changed(ctx: Context, planned: Planned) -> Answer:
-    """The job with its schedules; of a very large one without them: the change is made, whatever its answer."""
+    """Answers with the job and its schedules, without them if it is very large: the change is made in any case."""
     answer = whole(ctx, planned, include=INCLUDES)
     return whole(ctx, planned, include=frozenset()) if answer.too_large else answer
 
 
 def whole(ctx: Context, planned: Planned, *, include: frozenset[str], fresh: bool = False) -> Answer:
-    """The job with its totals; with its schedules if they are asked for. fresh: nothing can have run yet."""
+    """Answers with the job and its totals, and with its schedules if requested. fresh: nothing can have run yet."""
     payloads = lookup.payloads_of(ctx.world, planned)
     full = "schedules" in include
     planned, held = as_held(ctx, planned)
@@ -60,29 +61,21 @@ def whole(ctx: Context, planned: Planned, *, include: frozenset[str], fresh: boo
 
 def as_held(ctx: Context, planned: Planned) -> tuple[Planned, Held | None]:
     """Returns the job with its schedules as they stand now, and what holds them."""
-    held = _held(ctx, [planned.job]).get(planned.job.id)
-    schedules = lookup.as_following(ctx.world, planned.schedules)
-    return replace(planned, schedules=tuple(_each_held(ctx, schedules, held))), held
-
-
-def _each_held(ctx: Context, schedules: Iterable[Schedule], held: Held | None) -> list[Schedule]:
-    from sweephand.domain.jobs.job_state import as_held as one_as_held  # noqa: PLC0415 - not every request shows a job
-
-    return [one_as_held(schedule, held, ctx.now) for schedule in schedules]
-
-
-def _held(ctx: Context, jobs: Iterable[Job]) -> dict[str, Held]:
-    return holds.of_jobs(ctx.world.table, ctx.tenant, jobs)
+    ((_, schedules, held),) = all_as_held(ctx, [(planned.job, planned.schedules)])
+    return replace(planned, schedules=tuple(schedules)), held
 
 
 def all_as_held(
     ctx: Context, found: Sequence[tuple[Job, Sequence[Schedule]]]
 ) -> list[tuple[Job, Sequence[Schedule], Held | None]]:
-    """As `as_held`, of the jobs of a page."""
-    held = _held(ctx, [job for job, _ in found])
+    """Returns the same for the jobs of a page, with as many reads as for one."""
+    held = holds.of_jobs(ctx.world.table, ctx.tenant, [job for job, _ in found])
     following = iter(lookup.as_following(ctx.world, [schedule for _, schedules in found for schedule in schedules]))
-    found = [(job, list(islice(following, len(schedules)))) for job, schedules in found]
-    return [(job, _each_held(ctx, schedules, held.get(job.id)), held.get(job.id)) for job, schedules in found]
+    shown: list[tuple[Job, Sequence[Schedule], Held | None]] = []
+    for job, schedules in found:
+        by = held.get(job.id)
+        shown.append((job, [job_state.as_held(each, by, ctx.now) for each in islice(following, len(schedules))], by))
+    return shown
 
 
 def one_schedule(ctx: Context, planned: Planned, schedule_id: str) -> Answer:
@@ -104,7 +97,7 @@ def schedule_bodies(
     full: bool = True,
     held: Held | None = None,
 ) -> tuple[list[dict[str, Any]] | None, Totals]:
-    """The bodies (None if not `full`), and the sum of their totals. payloads None: of a list, which leaves them out."""
+    """Returns the bodies (None if not `full`) and the sum of their totals. payloads None: for a list without them."""
     table = ctx.world.table
     stats = {} if fresh else views.stats_of(table, schedules)
 
@@ -112,9 +105,9 @@ def schedule_bodies(
         if fresh:
             return Totals(), None
         last = next(views.runs_of(table, ctx.tenant, schedule.id, None, 1), None) if full else None
-        return views.totals_of(table, schedule, stats.get(schedule.id)), None if last is None or last.is_gone(
-            ctx.now
-        ) else last
+        if last is not None and last.is_gone(ctx.now):
+            last = None
+        return views.totals_of(table, schedule, stats.get(schedule.id)), last
 
     if fresh or len(schedules) < 2:
         seen = [look(each) for each in schedules]
@@ -136,7 +129,7 @@ def schedule_bodies(
 
 
 def _hooks(ctx: Context, job: Job, schedules: Sequence[Schedule]) -> dict[str, dict[str, Any]]:
-    """The bodies of the hooks that schedules bring themselves, by schedule and name."""
+    """Returns the bodies of the schedules' own hooks, by schedule and name."""
     if all(schedule.hooks is None for schedule in schedules):
         return {}
     there = own_hooks.there(ctx, job, schedules)

@@ -136,10 +136,7 @@ _READERS = {name: policy.read or by_schema(policy.schema) for name, policy in PO
 
 
 def read(value: object, field: str, *, of_job: bool = False) -> dict[str, Any]:
-    """Returns the policies as the caller wrote them, checked.
-
-    of_job: not of a schedule, or of what new jobs get.
-    """
+    """Returns the policies as the caller wrote them, checked. of_job: not of a schedule, or of what new jobs get."""
     wrong = Mistakes()
     given = fields.members(value, field, tuple(POLICIES), wrong)
     checked: dict[str, Any] = {}
