@@ -87,6 +87,13 @@ def sent_until(schedule: Schedule) -> datetime | None:
     return None
 
 
+def sent_after(schedule: Schedule, instant: datetime, most: int) -> int:
+    """Counts the occurrences after an instant that were sent, at most `most`."""
+    until = sent_until(schedule)
+    own = in_force(schedule).instants(instant, until, most) if until is not None else []
+    return len({*own, *(each for each in schedule.still_due if each > instant)})
+
+
 def in_force(schedule: Schedule) -> Generation:
     """Returns the generation in the schedule's row. If the schedule is off, `through` leaves it no instants."""
     since = began(schedule)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
@@ -22,7 +21,7 @@ from sweephand.facades.azure.members import TARGETS
 from sweephand.facades.azure.shapes import seconds_of
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.schedules.timing import load_or_never
-from sweephand.store.views.runs import Totals
+from sweephand.store.views.runs import Progress
 
 TYPE = f"{COLLECTION_TYPE}/jobs"
 FINAL = {JobState.COMPLETED: "Completed", JobState.FAULTED: "Faulted"}
@@ -65,19 +64,6 @@ def time_span(seconds: int) -> str:
     return f"{days}." * bool(days) + f"{rest // 3_600:02}:{rest // 60 % 60:02}:{rest % 60:02}"
 
 
-@dataclass(frozen=True)
-class Standing:
-    """How far a job has come. started_at: of its last execution."""
-
-    totals: Totals
-    started_at: datetime | None
-
-    @property
-    def executions(self) -> int:
-        """Returns how many executions have ended: those that were left out never were any."""
-        return self.totals.ended - self.totals.skipped - self.totals.missed_sent
-
-
 def job_id(collection: Collection, job: Job) -> str:
     return f"{id_of(collection)}/jobs/{job.attributes['name']}"
 
@@ -94,9 +80,13 @@ def state_of(planned: Planned) -> str:
 
 
 def job_body(
-    collection: Collection, planned: Planned, standing: Standing, now: datetime, durations: Callable[[int], str]
+    collection: Collection,
+    planned: Planned,
+    progress: Mapping[str, Progress],
+    now: datetime,
+    durations: Callable[[int], str],
 ) -> dict[str, Any]:
-    """Returns a job. durations: writes them as the client reads them."""
+    """Returns a job. progress: of its schedule, by id. durations: writes them as the client reads them."""
     job = planned.job
     shown = dict(job.attributes["properties"])
     usual_s = LEAST_RETRY_S if plan_name(collection) == FREE else actions.RETRY_S
@@ -104,7 +94,8 @@ def job_body(
     if "recurrence" in shown:
         shown["recurrence"] = _recurrence(shown["recurrence"])
     shown["state"] = state_of(planned)
-    shown["status"] = _status(collection, planned, standing, now)
+    there = progress[planned.schedules[0].id] if planned.schedules else Progress()
+    shown["status"] = _status(collection, planned, there, now)
     return {
         "id": job_id(collection, job),
         "type": TYPE,
@@ -113,15 +104,15 @@ def job_body(
     }
 
 
-def _status(collection: Collection, planned: Planned, standing: Standing, now: datetime) -> dict[str, Any]:
-    totals = standing.totals
+def _status(collection: Collection, planned: Planned, progress: Progress, now: datetime) -> dict[str, Any]:
+    totals = progress.totals
     shown: dict[str, Any] = {
-        "executionCount": standing.executions,
+        "executionCount": totals.executions,
         "failureCount": totals.failed_attempts,
         "faultedCount": totals.failed,
     }
-    if standing.started_at is not None:
-        shown["lastExecutionTime"] = precise(standing.started_at)
+    if progress.started_at is not None:
+        shown["lastExecutionTime"] = precise(progress.started_at)
     ahead = _next_run(planned.schedules[0], now) if planned.schedules and state_of(planned) == "Enabled" else None
     if ahead is not None and collection.state is CollectionState.ENABLED:
         shown["nextExecutionTime"] = text(ahead)

@@ -10,8 +10,12 @@ from sweephand.facades.azure import collection_fields as fields
 from sweephand.facades.azure import free_plan, lists
 from sweephand.facades.azure.context import FACADE, Context
 from sweephand.facades.http import Answer
-from sweephand.flow.tenants import retirement, tenancy
+from sweephand.flow.tenants import tenancy
+from sweephand.lazy import lazy
 from sweephand.store.views import tenants
+
+with lazy():
+    from sweephand.flow.tenants import retirement
 
 TRIES = 5
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from http import HTTPStatus
-from itertools import groupby
+from itertools import chain, groupby, islice
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from sweephand.domain.instants import EPOCH, epoch_ms
 from sweephand.domain.job import ActionSpec, Job
-from sweephand.domain.run import Attempt, Kind, Reason, Run, State
+from sweephand.domain.occurrences import generations
+from sweephand.domain.run import RAN, Attempt, Kind, Reason, Run, State
 from sweephand.domain.runs.run_action import action_of
-from sweephand.facades.azure import bodies, lists, progress
+from sweephand.domain.schedule import Schedule, ScheduleState
+from sweephand.facades.azure import bodies, lists
 from sweephand.facades.azure.context import Context
 from sweephand.facades.http import Answer
 from sweephand.flow.jobs.lookup import Planned
@@ -22,8 +24,10 @@ from sweephand.store.views import runs as views
 TYPE = f"{bodies.TYPE}/history"
 STATUSES = ("Completed", "Failed", "Postponed")
 STATES = ("Enabled", "Disabled", "Completed", "Faulted")
-SHOWN = progress.EXECUTIONS | {Kind.ERROR_ACTION}
+SHOWN = frozenset({Kind.SCHEDULED, Kind.MANUAL, Kind.BACKFILL, Kind.ERROR_ACTION})
 MOST_EXECUTIONS = 1_000
+LOOKED_AT = 20
+"""Runs among which those are that were sent before the sweep counts them."""
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 _TICKS_OF_YEAR_1 = 621_355_968_000_000_000
 _MOST_TICKS = 3_155_378_975_999_999_999
@@ -40,42 +44,60 @@ class Record(NamedTuple):
 
 def list_all(ctx: Context) -> Answer:
     wanted = lists.filter_of(ctx, {"status": STATUSES, "state": STATES})
-    lists.bounds(ctx)
+    page = lists.page_of(ctx)
     collection = ctx.collection()
     planned = ctx.job(collection)
-    records = _records(ctx, planned)
+    records = _records(ctx, planned, page.end)
     if wanted is not None and wanted[0] == "status":
         records = (each for each in records if _status(each) == wanted[1])
-    elif wanted is not None and bodies.state_of(planned) != wanted[1]:
+    if wanted is not None and wanted[1] not in {"Completed", "Failed", bodies.state_of(planned)}:
         records = iter(())
     base, name = bodies.job_id(collection, planned.job), bodies.job_name(collection, planned.job)
     return lists.answer(ctx, (_body(each, planned.job, base, name) for each in records))
 
 
-def _records(ctx: Context, planned: Planned) -> Iterator[Record]:
-    """Yields the records of the last 1,000 executions: of each, the error action first, then the last attempt."""
+def _records(ctx: Context, planned: Planned, wanted: int) -> Iterator[Record]:
+    """Yields the records of the last 1,000 executions: of each, the error action first, then the last attempt.
+
+    wanted: records that the caller will probably take. As many rows are read, and those of the run after them.
+    """
     if not planned.schedules:
         return
     schedule = planned.schedules[0]
-    left = progress.standing(ctx.world, planned).executions
-    found = views.with_attempts(ctx.world.table, schedule.tenant, schedule.id, lists.PAGE)
+    found = views.with_attempts(ctx.world.table, schedule.tenant, schedule.id, wanted + 2)
     kept = ((run, attempts) for run, attempts in found if not run.is_gone(ctx.now))
-    for shown, (_, same) in enumerate(groupby(kept, key=lambda each: epoch_ms(each[0].planned_at))):
-        runs = list(same)
-        if shown == MOST_EXECUTIONS:
-            return
-        ended = {run.uuid: (run, _attempts(run, attempts)) for run, attempts in runs if run.kind in SHOWN}
+    newest = list(islice(kept, LOOKED_AT))
+    left = _last_ordinal(ctx, schedule, [run for run, _ in newest])
+    by_instant = groupby(chain(newest, kept), key=lambda each: epoch_ms(each[0].planned_at))
+    for _, same in islice(by_instant, MOST_EXECUTIONS):
+        ended = [(run, _attempts(run, attempts)) for run, attempts in same if run.kind in SHOWN]
         ordinals = {}
-        for run, attempts in ended.values():
-            if run.kind in progress.EXECUTIONS and attempts:
-                ordinals[run.uuid] = left if run.finished else left + 1
-                left -= run.finished
+        for run, _ in ended:
+            counts = _has_ordinal(run)
+            ordinals[run.uuid] = left if counts else left + 1
+            left -= counts
         made = [
             Record(run, each, ordinals.get(run.parent_uuid or run.uuid, left + 1), _fails(run, each))
-            for run, attempts in ended.values()
+            for run, attempts in ended
             for each in attempts
         ]
         yield from sorted(made, key=lambda each: each.attempt.started_at, reverse=True)
+
+
+def _last_ordinal(ctx: Context, schedule: Schedule, newest: Sequence[Run]) -> int:
+    """Returns the ordinal of the last execution that has a run. newest: the newest runs."""
+    first_unsent = schedule.unsent_from if schedule.state is ScheduleState.ACTIVE else None
+    planned = [run.range_until or run.planned_at for run in newest if run.kind is Kind.SCHEDULED]
+    uncounted = sum(first_unsent is not None and each >= first_unsent for each in planned)
+    coming = generations.sent_after(schedule, max(planned, default=EPOCH), MOST_EXECUTIONS)
+    return views.executions_sent(ctx.world.table, schedule) + uncounted - coming
+
+
+def _has_ordinal(run: Run) -> bool:
+    """Says whether a run is one of those that `executions_sent` counts."""
+    if run.kind is Kind.SCHEDULED:
+        return run.state in RAN or not run.finished
+    return run.kind is Kind.MANUAL and run.state in RAN
 
 
 def _attempts(run: Run, stored: Sequence[Attempt]) -> list[Attempt]:

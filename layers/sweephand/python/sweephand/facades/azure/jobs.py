@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 from sweephand.domain.collection import Collection, CollectionState
-from sweephand.domain.job import JobDraft, Payload
+from sweephand.domain.job import JobDraft, JobState, Payload
 from sweephand.domain.jobs.job_state import is_final
 from sweephand.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded, Unavailable
-from sweephand.facades.azure import bodies, job_fields, lists, progress
+from sweephand.facades.azure import bodies, job_fields, lists
 from sweephand.facades.azure.context import OF_2014, Context
 from sweephand.facades.azure.errors import refusal
 from sweephand.facades.azure.members import JOB, JOB_BODY
@@ -23,9 +23,16 @@ from sweephand.flow.jobs import change, creation, deletion
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.manual import manual
 from sweephand.store.views import jobs as views
+from sweephand.store.views import runs
 
 TRIES = 5
-STATES = ("Enabled", "Disabled", "Completed", "Faulted")
+STATES = {
+    "Enabled": JobState.ACTIVE,
+    "Disabled": JobState.INACTIVE,
+    "Completed": JobState.COMPLETED,
+    "Faulted": JobState.FAULTED,
+}
+"""No job of this facade is ever paused."""
 _TIMES = "schedules[0]"
 _WORDS = {
     _TIMES: "properties.recurrence",
@@ -148,32 +155,28 @@ def read(ctx: Context) -> Answer:
 
 
 def _answer(ctx: Context, collection: Collection, planned: Planned, status: int = 200) -> Answer:
-    return Answer(status, _body(ctx, collection, planned, in_list=False))
+    (body,) = _bodies(ctx, collection, [planned], in_list=False)
+    return Answer(status, body)
 
 
-def _body(ctx: Context, collection: Collection, planned: Planned, *, in_list: bool) -> dict[str, Any]:
+def _bodies(ctx: Context, collection: Collection, found: Sequence[Planned], *, in_list: bool) -> list[dict[str, Any]]:
     durations = bodies.Client.of(ctx.request.headers.get("user-agent", "")).durations(in_list=in_list)
-    return bodies.job_body(collection, planned, progress.standing(ctx.world, planned), ctx.now, durations)
+    schedules = [schedule for each in found for schedule in each.schedules]
+    progress = runs.progress_of(ctx.world.table, schedules, ctx.now)
+    return [bodies.job_body(collection, each, progress, ctx.now, durations) for each in found]
 
 
 def list_all(ctx: Context) -> Answer:
-    """Lists the jobs of a collection by name."""
-    wanted = lists.filter_of(ctx, {"state": STATES})
-    lists.bounds(ctx)
+    """Lists the jobs of a collection by name. Those of other pages and states are passed by in small rows."""
+    wanted = lists.filter_of(ctx, {"state": tuple(STATES)})
+    end = lists.page_of(ctx).end
     collection = ctx.collection()
-    found = _jobs(ctx, collection)
-    if wanted is not None:
-        found = (each for each in found if bodies.state_of(each) == wanted[1])
-    page = lists.page(ctx, found)
-    return Answer(200, {**page, "value": [_body(ctx, collection, each, in_list=True) for each in page["value"]]})
-
-
-def _jobs(ctx: Context, collection: Collection) -> Iterator[Planned]:
-    rows = views.by_name(ctx.world.table, ctx.tenant, collection.name, None, lists.PAGE)
-    ids = [row.job_id for row in rows]
-    for n in range(0, len(ids), lists.PAGE):
-        for job, schedules in views.jobs_with_schedules(ctx.world.table, ctx.tenant, ids[n : n + lists.PAGE]):
-            yield Planned(job, tuple(schedules))
+    filters = views.Filters(collection=collection.name, state=STATES[wanted[1]] if wanted else None)
+    rows = views.listed(ctx.world.table, ctx.tenant, filters, None, end)
+    page = lists.page(ctx, (row.job_id for row in rows))
+    there = views.jobs_with_schedules(ctx.world.table, ctx.tenant, page["value"])
+    found = [Planned(job, tuple(schedules)) for job, schedules in there if filters.hold_now(job, schedules)]
+    return Answer(200, {**page, "value": _bodies(ctx, collection, found, in_list=True)})
 
 
 def delete(ctx: Context) -> Answer:

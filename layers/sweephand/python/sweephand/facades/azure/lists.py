@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from sweephand.errors import InvalidRequest
@@ -31,10 +31,21 @@ def filter_of(ctx: Context, fields: dict[str, tuple[str, ...]]) -> tuple[str, st
     return name, wanted
 
 
-def bounds(ctx: Context) -> tuple[int | None, int]:
-    """Returns `$top`, None without it, and `$skip`."""
-    top = _number(ctx, "$top", 1, MOST)
-    return top, _number(ctx, "$skip", 0, 2**31 - 1) or 0
+class Page(NamedTuple):
+    """A part of a list. top: its most items, None without `$top`."""
+
+    top: int | None
+    skip: int
+
+    @property
+    def end(self) -> int:
+        """Returns how many items must be read: without `$top` one more, which tells whether there is a next page."""
+        return self.skip + (PAGE + 1 if self.top is None else self.top)
+
+
+def page_of(ctx: Context) -> Page:
+    """Reads `$top` and `$skip`. Raises InvalidRequest."""
+    return Page(_number(ctx, "$top", 1, MOST), _number(ctx, "$skip", 0, 2**31 - 1) or 0)
 
 
 def _number(ctx: Context, name: str, lowest: int, highest: int) -> int | None:
@@ -48,11 +59,10 @@ def _number(ctx: Context, name: str, lowest: int, highest: int) -> int | None:
 
 def page(ctx: Context, items: Iterable[Any]) -> dict[str, Any]:
     """Returns one page of a list: with `$top` only so many; else 100, and a link to the next page if there is more."""
-    top, skip = bounds(ctx)
-    size = PAGE if top is None else top
-    found = list(islice(items, skip, skip + size + (top is None)))
-    more = len(found) > size
-    return {"value": found[:size], "nextLink": _next_link(ctx, skip + size) if more else None}
+    asked = page_of(ctx)
+    found = list(islice(items, asked.skip, asked.end))
+    more = asked.top is None and len(found) > PAGE
+    return {"value": found[:PAGE], "nextLink": _next_link(ctx, asked.skip + PAGE) if more else None}
 
 
 def answer(ctx: Context, items: Iterable[Any]) -> Answer:

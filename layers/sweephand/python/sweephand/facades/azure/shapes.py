@@ -11,9 +11,12 @@ from sweephand.domain.instants import text
 from sweephand.domain.members import fields
 from sweephand.domain.members.fields import below
 from sweephand.errors import InvalidRequest
-from sweephand.schedules.notations.recurrence import as_rfc_3339
+from sweephand.lazy import lazy
 from sweephand.schedules.text.duration import read as read_duration
 from sweephand.schedules.text.instants import parse_instant
+
+with lazy():
+    from sweephand.schedules.notations import recurrence
 
 Reader = Callable[[Any, str], Any]
 """Returns a value as it is stored. Takes the value that a caller gave, and its path. Raises InvalidRequest."""
@@ -127,7 +130,7 @@ def strings(value: Any, path: str) -> dict[str, str]:
 
 def instant(value: Any, path: str) -> str:
     """Reads a date or date-time of ISO 8601; without an offset it is UTC, a date is its midnight."""
-    return text(parse_instant(as_rfc_3339(value), path))
+    return text(parse_instant(recurrence.as_rfc_3339(value), path))
 
 
 def duration(lowest: int, highest: int) -> Reader:

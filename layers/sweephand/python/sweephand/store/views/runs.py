@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from datetime import date, datetime, timedelta
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from sweephand.domain.instants import epoch_ms, epoch_s, from_ms
-from sweephand.domain.run import TERMINAL, Attempt, Kind, Run, State
+from sweephand.domain.run import REACTIONS, TERMINAL, Attempt, Kind, Run, State
 from sweephand.domain.schedule import Schedule
 from sweephand.ids import first_order_at, instant_ms_of_order, order_of
 from sweephand.lazy import lazy
@@ -21,6 +21,9 @@ from sweephand.store.runs import ledger, run_rows
 
 with lazy():
     from sweephand.store.runs import attempts
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 AFTER_ANY_RUN = keys.run("g")
 """Run ids are hexadecimal, so this sorts after all of them."""
@@ -47,6 +50,11 @@ class Totals:
         return max(0, self.planned - self.ended)
 
     @property
+    def executions(self) -> int:
+        """Returns how many that ended had begun or failed: not those that were left out."""
+        return self.ended - self.skipped - self.missed_sent
+
+    @property
     def succeeded(self) -> int:
         return max(0, self.ended - self.failed - self.skipped - self.missed_sent)
 
@@ -65,10 +73,31 @@ def totals_of(table: Table, schedule: Schedule, stats: StatsItem | None) -> Tota
 
     Cost: one query over the runs since the audit last moved settled_to.
     """
+    sort = RunItem.sk.between(_first_unsettled(stats), AFTER_ANY_RUN)
+    rows = table.query_all(keys.runs(schedule.tenant, schedule.id), sort, consistent=True)
+    return _totals(schedule, stats, sum(map(_is_ended, rows)))
+
+
+def _first_unsettled(stats: StatsItem | None) -> str:
+    """Returns the place in the ledger after which ended runs are counted one by one."""
+    settled_to = None if stats is None else stats.settled_to
+    return keys.run("") if settled_to is None else keys.run(_first_uuid_after(settled_to))
+
+
+def _is_ended(row: Mapping[str, Any]) -> bool:
+    """Says whether a row is an ended run of a planned occurrence."""
+    return (
+        row.get("state", {}).get("S") in TERMINAL
+        and row["kind"]["S"] == Kind.SCHEDULED.value
+        and "range_count" not in row
+    )
+
+
+def _totals(schedule: Schedule, stats: StatsItem | None, ended: int) -> Totals:
+    """ended: counted after settled_to."""
     if stats is None:
-        ended = ended_after(table, schedule.tenant, schedule.id, None)
         return Totals(planned=max(schedule.planned_total, ended), ended=ended)
-    ended = stats.settled_total + ended_after(table, schedule.tenant, schedule.id, stats.settled_to)
+    ended += stats.settled_total
     return Totals(
         # A run that a creation or change sends at once may end before the sweep counts it.
         planned=max(schedule.planned_total, ended) + stats.manual_ended,
@@ -81,17 +110,73 @@ def totals_of(table: Table, schedule: Schedule, stats: StatsItem | None) -> Tota
     )
 
 
-def ended_after(table: Table, tenant: str, schedule_id: str, after_ms: int | None) -> int:
-    """Counts ended runs of planned occurrences with an instant later than `after_ms` (epoch ms; None: all)."""
-    first = keys.run("") if after_ms is None else keys.run(_first_uuid_after(after_ms))
-    rows = table.query_all(keys.runs(tenant, schedule_id), RunItem.sk.between(first, AFTER_ANY_RUN), consistent=True)
-    return sum(
-        1
-        for row in rows
-        if row.get("state", {}).get("S") in TERMINAL
-        and row["kind"]["S"] == Kind.SCHEDULED.value
-        and "range_count" not in row
+@dataclass(frozen=True)
+class Progress:
+    """How far a schedule has come. started_at: when its last execution began; None before the first."""
+
+    totals: Totals = Totals()
+    started_at: datetime | None = None
+
+
+def executions_sent(table: Table, schedule: Schedule) -> int:
+    """Counts the executions that were sent, open ones included, and the manual runs that have ended. Costs one read."""
+    stats = stats_of(table, [schedule]).get(schedule.id)
+    if stats is None:
+        return schedule.planned_total
+    return schedule.planned_total - stats.skipped - stats.missed_sent + stats.manual_ended
+
+
+LOOKED_AT = 20
+"""Runs that are searched for the last execution: those before it never began."""
+
+
+def progress_of(table: Table, schedules: Sequence[Schedule], now: datetime) -> dict[str, Progress]:
+    """Returns the progress of schedules by their ids.
+
+    Cost: one batched read; and for each schedule that may have run, one query over the runs that are not settled.
+    """
+    stats = stats_of(table, schedules)
+
+    def may_have_run(each: Schedule) -> bool:
+        due = each.next_run_at is not None and each.next_run_at <= now
+        return due or each.planned_total > 0 or each.id in stats
+
+    asked = [each for each in schedules if may_have_run(each)]
+    found = _at_once(lambda each: _progress(table, each, stats.get(each.id)), asked)
+    ran = {schedule.id: progress for schedule, progress in zip(asked, found, strict=True)}
+    return {each.id: ran.get(each.id, Progress()) for each in schedules}
+
+
+def _progress(table: Table, schedule: Schedule, stats: StatsItem | None) -> Progress:
+    """Reads the newest runs, until one is settled and the last execution is found."""
+    settled = _first_unsettled(stats)
+    unsettled = max(0, schedule.planned_total - (0 if stats is None else stats.settled_planned))
+    rows = table.query_all(
+        keys.runs(schedule.tenant, schedule.id),
+        RunItem.sk.between(keys.run(""), AFTER_ANY_RUN),
+        forward=False,
+        limit=2 * unsettled + LEAST_OF_EACH,
+        consistent=True,
+        only=(RunItem.sk, RunItem.state, RunItem.kind, RunItem.range_count, *_STARTS),
     )
+    ended, started_at = 0, None
+    for looked_at, row in enumerate(row for row in rows if "state" in row):
+        is_settled = row["sk"]["S"] < settled
+        if is_settled and (started_at is not None or looked_at >= LOOKED_AT):
+            break
+        ended += not is_settled and _is_ended(row)
+        started_at = started_at or _started_at(row)
+    return Progress(_totals(schedule, stats, ended), started_at)
+
+
+_STARTS = (RunItem.first_started_at, RunItem.started_at)
+
+
+def _started_at(row: Mapping[str, Any]) -> datetime | None:
+    """Returns when the execution of a row began; None for other runs."""
+    if row["kind"]["S"] in REACTIONS:
+        return None
+    return next((from_ms(int(row[each.attr_name]["N"])) for each in _STARTS if each.attr_name in row), None)
 
 
 def planned_between(
@@ -142,6 +227,7 @@ def _first_uuid_after(instant_ms: int) -> str:
 
 
 AT_ONCE = 16
+LEAST_ROWS, ROWS_AT_ONCE = 10, 100
 LEAST_OF_EACH = 2
 RunMark = tuple[str, str]
 """The position in a list of runs: (uuid, owner) of the last one shown. Lists show the latest planned instant first."""
@@ -193,16 +279,26 @@ def runs_of(
     yield from (run for run in _runs(rows) if mark is None or (run.uuid, owner) < mark)
 
 
-def with_attempts(table: Table, tenant: str, owner: str, page: int) -> Iterator[tuple[Run, list[Attempt]]]:
-    """Yields the runs of a schedule, latest planned first, each with those of its attempts that have rows, in order."""
-    sort = RunItem.sk.between(keys.run(""), AFTER_ANY_RUN)
+def with_attempts(table: Table, tenant: str, owner: str, wanted: int) -> Iterator[tuple[Run, list[Attempt]]]:
+    """Yields the runs of a schedule, latest planned first, each with those of its attempts that have rows, in order.
+
+    wanted: rows that the caller will probably take. No query reads many more, or more than a page.
+    """
+    pk, sort = keys.runs(tenant, owner), RunItem.sk.between(keys.run(""), AFTER_ANY_RUN)
     found: list[Attempt] = []
-    for row in table.query_all(keys.runs(tenant, owner), sort, forward=False, limit=page, consistent=True):
-        if "state" in row:
-            yield run_rows.run_of(RunItem.from_raw_data(row)), found[::-1]
-            found = []
-        elif "attempt" in row:
-            found.append(attempts.attempt_of(AttemptItem.from_raw_data(row)))
+    start = None
+    while True:
+        limit = min(max(wanted, LEAST_ROWS), ROWS_AT_ONCE)
+        rows, start = table.query(pk, sort, forward=False, limit=limit, start=start, consistent=True)
+        wanted -= len(rows)
+        for row in rows:
+            if "state" in row:
+                yield run_rows.run_of(RunItem.from_raw_data(row)), found[::-1]
+                found = []
+            elif "attempt" in row:
+                found.append(attempts.attempt_of(AttemptItem.from_raw_data(row)))
+        if start is None:
+            return
 
 
 def runs_after(table: Table, tenant: str, owner: str, uuid: str, page: int) -> Iterator[Run]:
@@ -291,13 +387,18 @@ def merged_runs(
 
 def _begun(lists: Sequence[Iterator[Run]]) -> list[Iterator[Run]]:
     """Returns the lists with the first run of each already read."""
-    if len(lists) < 2:
-        return list(lists)
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - only lists of jobs read several at once
-
-    with ThreadPoolExecutor(max_workers=min(AT_ONCE, len(lists))) as pool:
-        firsts = list(pool.map(lambda runs: list(islice(runs, 1)), lists))
+    firsts = _at_once(lambda runs: list(islice(runs, 1)), lists)
     return [chain(first, rest) for first, rest in zip(firsts, lists, strict=True)]
+
+
+def _at_once(read: Callable[[T], R], places: Sequence[T]) -> list[R]:
+    """Returns the answers to several questions, in order."""
+    if len(places) < 2:
+        return [read(place) for place in places]
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - only lists read several at once
+
+    with ThreadPoolExecutor(max_workers=min(AT_ONCE, len(places))) as pool:
+        return list(pool.map(read, places))
 
 
 def attention(

@@ -1,0 +1,109 @@
+"""How much of the table the lists read, and the ordinals of executions, which are not counted for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest import mock
+
+from botocore.client import BaseClient
+
+from tests.contract.azure.api import COLLECTION, EVERY_HOUR, HTTP, JOB
+from tests.support.endpoint import OK, WRONG
+
+NEVER = {"retryType": "None"}
+MINUTELY = {"frequency": "Minute"}
+
+
+@contextmanager
+def reads() -> Iterator[list[int]]:
+    """Yields the numbers of rows that each query and batched read of the block answered."""
+    found: list[int] = []
+    call = BaseClient._make_api_call
+
+    def counting(client, operation, arguments):
+        answer = call(client, operation, arguments)
+        if operation == "Query":
+            found.append(len(answer["Items"]))
+        elif operation == "BatchGetItem":
+            found.append(sum(map(len, answer["Responses"].values())))
+        return answer
+
+    with mock.patch.object(BaseClient, "_make_api_call", counting):
+        yield found
+
+
+def test_a_list_of_jobs_that_have_not_run_is_read_in_a_few_batches(api):
+    for n in range(12):
+        api.job(f"{COLLECTION}/jobs/job-{n:02}", startTime=api.at(3600))
+
+    with reads() as few:
+        assert len(api.get(f"{COLLECTION}/jobs", query={"$top": 2}).json["value"]) == 2
+    with reads() as many:
+        assert len(api.get(f"{COLLECTION}/jobs").json["value"]) == 12
+
+    assert len(many) == len(few) <= 5
+
+
+def test_a_page_of_jobs_reads_no_job_before_it(api):
+    api.collection(sku={"name": "P20Premium"})
+    for n in range(12):
+        api.job(f"{COLLECTION}/jobs/job-{n:02}", startTime=api.at(3600))
+    client = api.stage.world.table.client
+
+    with mock.patch.object(client, "batch_get_item", wraps=client.batch_get_item) as asked:
+        reply = api.get(f"{COLLECTION}/jobs", query={"$skip": 9})
+
+    keys = [each.kwargs["RequestItems"][api.stage.world.table.name]["Keys"] for each in asked.call_args_list]
+    assert len(reply.json["value"]) == 3
+    assert max(map(len, keys)) == 3
+
+
+def test_a_page_of_history_reads_hardly_more_rows_than_records_up_to_there(api):
+    api.stage.endpoint.script = [WRONG, OK] * 60
+    policy = {"retryType": "Fixed", "retryInterval": "PT15S", "retryCount": 1}
+    api.job(recurrence=MINUTELY, startTime=api.at(60), action={**HTTP, "retryPolicy": policy})
+    api.stage.run(60 * 60 + 40)
+    last = api.properties()["status"]["executionCount"]
+
+    with reads() as found:
+        page = api.history(query={"$skip": 30, "$top": 10})
+
+    assert last == 60
+    assert [last - each["repeatCount"] for each in page] == [15, 15, 16, 16, 17, 17, 18, 18, 19, 19]
+    assert sum(found) <= 40 + 5
+    with reads() as none:
+        assert api.history(query={"$filter": "status eq Postponed"}) == []
+    assert sum(none) < 10
+
+
+def test_executions_keep_their_ordinals_while_an_earlier_one_is_retried(api):
+    api.stage.endpoint.script = [OK, WRONG, OK, OK]
+    policy = {"retryType": "Fixed", "retryInterval": "PT30M", "retryCount": 1}
+    api.job(recurrence=MINUTELY, startTime=api.at(60), action={**HTTP, "retryPolicy": policy})
+    api.stage.run(245)
+
+    def shown():
+        found = api.history(query={"$top": 100})
+        return [(each["repeatCount"], each["status"]) for each in found][-4:]
+
+    assert shown() == [(4, "Completed"), (3, "Completed"), (2, "Failed"), (1, "Completed")]
+    api.stage.run(40 * 60)
+    assert shown() == [(3, "Completed"), (2, "Completed"), (2, "Failed"), (1, "Completed")]
+
+
+def test_ordinals_count_neither_what_is_sent_ahead_nor_what_was_left_out(api):
+    api.job(recurrence=EVERY_HOUR, startTime=api.at(3600))
+    api.stage.run(3 * 3600 + 60)
+    api.stage.pass_time(3 * 3600)
+    api.stage.run(60)
+    api("POST", f"{JOB}/run")
+    api.stage.run(3600 - 200)
+
+    status = api.properties()["status"]
+    numbers = [each["repeatCount"] for each in api.history()]
+    assert numbers == list(range(status["executionCount"], 0, -1))
+    for _ in range(20):
+        api.stage.run(20)
+        numbers = [each["repeatCount"] for each in api.history()]
+        assert numbers == list(range(len(numbers), 0, -1))
