@@ -75,7 +75,7 @@ def test_durations_are_written_as_each_client_reads_them(api, agent, single, lis
 
 
 def test_monthly_occurrences_are_shown_under_both_keys_and_can_be_sent_back(api):
-    schedule = {"monthlyOccurrences": [{"day": "Friday", "Occurrence": -1}], "hours": [5], "minutes": [0]}
+    schedule = {"monthlyOccurrences": [{"day": "friday", "Occurrence": -1}], "hours": [5], "minutes": [0]}
     api.job(recurrence={"frequency": "Month", "schedule": schedule}, startTime=api.at(60))
     shown = api.get(JOB).json
 

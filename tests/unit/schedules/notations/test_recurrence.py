@@ -17,6 +17,7 @@ from sweephand.schedules.explain.preview_warnings import cautions
 from sweephand.schedules.rule import between
 from sweephand.schedules.timing import Timing, counted_from, parse
 from sweephand.schedules.zones.localtime import LAST_SECOND, to_instant
+from tests.support.azure_schedules import EXAMPLES, nth
 from tests.support.examples import examples
 from tests.unit.schedules import given as some
 from tests.unit.schedules.oracle import walk_clock, zone_info
@@ -210,132 +211,7 @@ def test_an_example_of_the_contract(recurrence: Given, start: str, now: str | No
     assert [each[5:] for each in found] == expected
 
 
-_MO_WE_FR = ["monday", "wednesday", "friday"]
-_MO_TO_FR = ["monday", "tuesday", "wednesday", "thursday", "friday"]
-_QUARTERS = [0, 15, 30, 45]
-
-
-def _nth(*pairs: tuple[str, int]) -> list[dict[str, object]]:
-    return [{"day": day, "occurrence": which} for day, which in pairs]
-
-
-@pytest.mark.parametrize(
-    ("frequency", "schedule", "expected"),
-    [
-        ("day", {"hours": [5]}, ["03-05 05:25", "03-06 05:25"]),
-        ("day", {"minutes": [15], "hours": [5]}, ["03-05 05:15", "03-06 05:15"]),
-        ("day", {"minutes": [15], "hours": [5, 17]}, ["03-04 17:15", "03-05 05:15", "03-05 17:15"]),
-        (
-            "day",
-            {"minutes": [15, 45], "hours": [5, 17]},
-            ["03-04 17:15", "03-04 17:45", "03-05 05:15", "03-05 05:45", "03-05 17:15"],
-        ),
-        ("day", {"minutes": _QUARTERS}, ["03-04 08:30", "03-04 08:45", "03-04 09:00", "03-04 09:15"]),
-        ("day", {"hours": list(range(24))}, ["03-04 08:25", "03-04 09:25", "03-04 10:25"]),
-        ("month", {"hours": [12]}, ["03-04 12:25", "04-04 12:25"]),
-        ("day", {"minutes": [0]}, ["03-04 09:00", "03-04 10:00", "03-04 11:00"]),
-        ("week", {"minutes": [0], "hours": [10]}, ["03-04 10:00", "03-11 10:00"]),
-        ("month", {"minutes": [0], "hours": [10]}, ["03-04 10:00", "04-04 10:00"]),
-        ("day", {"minutes": [15]}, ["03-04 09:15", "03-04 10:15"]),
-        ("week", {"hours": [17], "weekDays": ["saturday"]}, ["03-07 17:25", "03-14 17:25"]),
-        ("week", {"hours": [17], "weekDays": _MO_WE_FR}, ["03-04 17:25", "03-06 17:25", "03-09 17:25"]),
-        (
-            "week",
-            {"minutes": [15, 45], "hours": [17], "weekDays": _MO_WE_FR},
-            ["03-04 17:15", "03-04 17:45", "03-06 17:15", "03-06 17:45", "03-09 17:15"],
-        ),
-        ("week", {"hours": [5, 17], "weekDays": _MO_WE_FR}, ["03-04 17:25", "03-06 05:25", "03-06 17:25"]),
-        (
-            "week",
-            {"minutes": [15, 45], "hours": [5, 17], "weekDays": _MO_WE_FR},
-            ["03-04 17:15", "03-04 17:45", "03-06 05:15", "03-06 05:45", "03-06 17:15"],
-        ),
-        ("week", {"minutes": _QUARTERS, "weekDays": _MO_TO_FR}, ["03-04 08:30", "03-04 08:45"]),
-        (
-            "week",
-            {"minutes": _QUARTERS, "hours": [9, 10, 11, 12, 13, 14, 15, 16], "weekDays": _MO_TO_FR},
-            ["03-04 09:00", "03-04 09:15"],
-        ),
-        ("week", {"weekDays": ["sunday"]}, ["03-08 08:25", "03-15 08:25"]),
-        ("week", {"weekDays": ["tuesday", "thursday"]}, ["03-05 08:25", "03-10 08:25", "03-12 08:25"]),
-        ("month", {"minutes": [0], "hours": [6], "monthDays": [28]}, ["03-28 06:00", "04-28 06:00"]),
-        ("month", {"minutes": [0], "hours": [6], "monthDays": [-1]}, ["03-31 06:00", "04-30 06:00"]),
-        ("month", {"minutes": [0], "hours": [6], "monthDays": [1, -1]}, ["03-31 06:00", "04-01 06:00", "04-30 06:00"]),
-        ("month", {"monthDays": [1, -1]}, ["03-31 08:25", "04-01 08:25", "04-30 08:25"]),
-        ("month", {"monthDays": [1, 14]}, ["03-14 08:25", "04-01 08:25", "04-14 08:25"]),
-        ("month", {"monthDays": [2]}, ["04-02 08:25", "05-02 08:25"]),
-        (
-            "month",
-            {"minutes": [0], "hours": [5], "monthlyOccurrences": _nth(("friday", 1))},
-            ["03-06 05:00", "04-03 05:00"],
-        ),
-        ("month", {"monthlyOccurrences": _nth(("friday", 1))}, ["03-06 08:25", "04-03 08:25"]),
-        ("month", {"monthlyOccurrences": _nth(("friday", -3))}, ["03-13 08:25", "04-10 08:25", "05-15 08:25"]),
-        (
-            "month",
-            {"minutes": [15], "hours": [5], "monthlyOccurrences": _nth(("friday", 1), ("friday", -1))},
-            ["03-06 05:15", "03-27 05:15", "04-03 05:15", "04-24 05:15"],
-        ),
-        ("month", {"monthlyOccurrences": _nth(("friday", 1), ("friday", -1))}, ["03-06 08:25", "03-27 08:25"]),
-        ("month", {"monthlyOccurrences": _nth(("friday", 5))}, ["05-29 08:25", "07-31 08:25", "10-30 08:25"]),
-        (
-            "month",
-            {"minutes": _QUARTERS, "monthlyOccurrences": _nth(("friday", -1))},
-            ["03-27 00:00", "03-27 00:15", "03-27 00:30"],
-        ),
-        (
-            "month",
-            {"minutes": [15, 45], "hours": [5, 17], "monthlyOccurrences": _nth(("wednesday", 3))},
-            ["03-18 05:15", "03-18 05:45", "03-18 17:15", "03-18 17:45", "04-15 05:15"],
-        ),
-        ("month", {"monthDays": [31]}, ["03-31 08:25", "05-31 08:25", "07-31 08:25"]),
-        ("month", {"monthDays": [1, 2]}, ["04-01 08:25", "04-02 08:25", "05-01 08:25"]),
-        ("month", {"monthlyOccurrences": [{"day": "Sunday"}]}, ["03-08 08:25", "03-15 08:25", "03-22 08:25"]),
-        ("month", {"monthlyOccurrences": _nth(("monday", -1), ("friday", -1))}, ["03-27 08:25", "03-30 08:25"]),
-        ("day", {"minutes": [15], "hours": [5, 17]}, ["03-04 17:15", "03-05 05:15"]),
-    ],
-    ids=[
-        "5 AM every day",
-        "5:15 AM every day",
-        "5:15 AM and 5:15 PM every day",
-        "each minute with each hour",
-        "every 15 minutes",
-        "every hour at the minute of the start",
-        "hours of a monthly frequency: one day a month",
-        "every hour on the hour",
-        "on the hour, weekly: one day a week",
-        "on the hour, monthly: one day a month",
-        "15 minutes past every hour",
-        "5 PM on Saturday every week",
-        "5 PM on Monday, Wednesday and Friday",
-        "5:15 PM and 5:45 PM on three days a week",
-        "5 AM and 5 PM on three days a week",
-        "four times on three days a week",
-        "every 15 minutes on weekdays",
-        "every 15 minutes on weekdays, between 9 AM and 4:45 PM",
-        "Sundays at start time",
-        "Tuesdays and Thursdays at start time",
-        "6 AM on the twenty-eighth",
-        "6 AM on the last day",
-        "6 AM on the first and last day",
-        "first and last day at start time",
-        "first and fourteenth at start time",
-        "second day at start time",
-        "first Friday at 5 AM",
-        "first Friday at start time",
-        "third Friday from the end",
-        "first and last Friday at 5:15 AM",
-        "first and last Friday at start time",
-        "fifth Friday at start time, where there is one",
-        "every 15 minutes on the last Friday",
-        "four times on the third Wednesday",
-        "only months that have a thirty-first",
-        "the first and second instead of once a month",
-        "every Sunday of the month",
-        "last Friday and Monday",
-        "daily at 5:15 AM and at 5:15 PM",
-    ],
-)
+@pytest.mark.parametrize(("frequency", "schedule", "expected"), EXAMPLES.values(), ids=EXAMPLES)
 def test_an_example_of_the_requirements_from_wednesday_4_march_at_0825(
     frequency: str, schedule: Given, expected: list[str]
 ) -> None:
@@ -636,12 +512,12 @@ def test_the_shortest_gap_is_exact(recurrence: Given, gap_s: int) -> None:
             "is needed",
         ),
         (
-            {"frequency": "Month", "schedule": {"monthlyOccurrences": _nth(("friday", 0))}},
+            {"frequency": "Month", "schedule": {"monthlyOccurrences": nth(("friday", 0))}},
             "recurrence.schedule.monthlyOccurrences[0].occurrence",
             "0 is none",
         ),
         (
-            {"frequency": "Month", "schedule": {"monthlyOccurrences": _nth(("friday", 1), ("friday", -6))}},
+            {"frequency": "Month", "schedule": {"monthlyOccurrences": nth(("friday", 1), ("friday", -6))}},
             "recurrence.schedule.monthlyOccurrences[1].occurrence",
             "expected a whole number from -5 to 5, not ",
         ),
@@ -769,7 +645,7 @@ def test_facts_that_nobody_packed_cannot_be_loaded(facts: Given) -> None:
         (
             {
                 "frequency": "month",
-                "schedule": {"monthlyOccurrences": [*_nth(("friday", 1), ("friday", -2)), {"day": "sunday"}]},
+                "schedule": {"monthlyOccurrences": [*nth(("friday", 1), ("friday", -2)), {"day": "sunday"}]},
             },
             "at 08:25 on the first Friday, the second last Friday and every Sunday of the month",
         ),

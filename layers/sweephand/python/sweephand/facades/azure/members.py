@@ -20,6 +20,7 @@ from sweephand.facades.azure.shapes import (
     whole,
 )
 from sweephand.schedules.notations.recurrence_fields import LONGEST
+from sweephand.schedules.text.english import WEEKDAYS
 
 LONGEST_RETRY_S, LEAST_RETRY_S = 548 * 86_400, 15
 MOST_RETRIES = 20
@@ -129,7 +130,18 @@ ERROR_ACTION = Shape(
     ("type",),
 )
 ACTION = Shape({**ERROR_ACTION.members, "errorAction": ERROR_ACTION}, ("type",))
-MONTHLY_OCCURRENCE = Shape({"day": anything, "occurrence": anything})
+
+
+def _day(value: Any, _: str) -> Any:
+    """Reads a day in any case. The domain refuses what is none."""
+    return value.capitalize() if isinstance(value, str) and value.capitalize() in WEEKDAYS else value
+
+
+def _days(value: Any, path: str) -> Any:
+    return [_day(each, path) for each in value] if isinstance(value, list) else value
+
+
+MONTHLY_OCCURRENCE = Shape({"day": _day, "occurrence": anything})
 
 
 def _occurrences(value: Any, path: str) -> Any:
@@ -147,7 +159,8 @@ RECURRENCE = Shape(
         "endTime": instant,
         "schedule": Shape(
             {
-                **dict.fromkeys(("weekDays", "hours", "minutes", "monthDays"), anything),
+                "weekDays": _days,
+                **dict.fromkeys(("hours", "minutes", "monthDays"), anything),
                 "monthlyOccurrences": _occurrences,
             }
         ),

@@ -134,13 +134,17 @@ def instant(value: Any, path: str) -> str:
 
 
 def duration(lowest: int, highest: int) -> Reader:
-    """Reads a duration within bounds in seconds: `PT1M` or `00:01:00`, stored as `PT60S`."""
+    """Reads a duration within bounds in seconds: `PT1M` or `00:01:00`, stored as `PT60S`.
+
+    Months have 30 days and years 365, as .NET reads them.
+    """
 
     def read(value: Any, path: str) -> str:
         found = read_duration(value, path)
-        if found.months or not lowest <= found.seconds <= highest:
+        seconds = found.seconds + (found.months // 12 * 365 + found.months % 12 * 30) * 86_400
+        if not lowest <= seconds <= highest:
             raise InvalidRequest(path, f"must be within {lowest:,} to {highest:,} seconds")
-        return f"PT{found.seconds}S"
+        return f"PT{seconds}S"
 
     return read
 
