@@ -7,20 +7,25 @@ are created together, before the first test that looks at them.
 from __future__ import annotations
 
 import json
+import os
+import re
+import subprocess
+import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from sweephand.local.settings import TARGET_ROLE
-from tests.contract.azure.microsofts_client import VERSIONS, Client, Refused, driven
-from tests.local_stack.waiting import CLOCK, until
+from sweephand.local.settings import CHECKOUT, TARGET_ROLE
+from tests.contract.azure.microsofts_client import ROOT, SUBSCRIPTION, VERSIONS, Client, Refused, driven
+from tests.local_stack.waiting import CLOCK, WITHIN_S, until
 
 if TYPE_CHECKING:
     from tests.local_stack.conftest import LocalStack
@@ -91,12 +96,14 @@ def endpoint() -> Iterator[Endpoint]:
 
 @pytest.fixture(scope="module")
 def clients(stack: LocalStack) -> Iterator[dict[str, Client]]:
-    """Both clients, each with a group of its own."""
+    """Both clients, each with a group and a collection of its own."""
     asked = {"grant_type": "client_credentials"}
     token = stack.client().post("/oauth/token", data=asked).raise_for_status().json()["access_token"]
     old, new = sorted(VERSIONS)
     with driven(old, stack.base_url, token) as one, driven(new, stack.base_url, token) as other:
         one.group, other.group = f"{GROUP}-2", GROUP
+        made = [each.collection() for each in (one, other)]
+        assert [each["properties"]["state"] for each in made] == ["Enabled", "Enabled"]
         yield {old: one, new: other}
         for each in (one, other):
             each("job_collections", each.poll("delete"), each.group, "Nightly")
@@ -104,10 +111,8 @@ def clients(stack: LocalStack) -> Iterator[dict[str, Client]]:
 
 @pytest.fixture(scope="module")
 def client(clients: dict[str, Client]) -> Client:
-    """The newer client, with its collection."""
-    client = clients["7.0.0"]
-    client.collection()
-    return client
+    """The newer client."""
+    return clients["7.0.0"]
 
 
 def http(url: str, method: str = "POST", **more: Any) -> dict[str, Any]:
@@ -140,7 +145,6 @@ def counts(job: dict[str, Any]) -> tuple[int, int, int]:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_job_runs_and_its_execution_is_read_back(clients: dict[str, Client], endpoint: Endpoint, version: str):
     client, path = clients[version], f"/ok/{version}"
-    client.collection()
     request = {"body": "hello", "headers": {"x-own": "mine"}}
 
     client.job("Once", action=http(f"{endpoint.url}{path}", "PUT", request=request))
@@ -261,6 +265,15 @@ def test_an_error_action_that_fails_adds_a_record_and_counts_nowhere(client: Cli
 # Queues and topics
 
 
+def redirect(stack: LocalStack, group: str, places: dict[str, str]) -> None:
+    """Leads queues and topics of the group's one collection to SQS and SNS."""
+    native = stack.client()
+    listed = native.get("/v1/collections", params={"limit": 200}).raise_for_status().json()["items"]
+    (collection,) = [each["name"] for each in listed if each["attributes"].get("group") == group]
+    redirects = {place: {"targetArn": target, "roleArn": TARGET_ROLE} for place, target in places.items()}
+    native.patch(f"/v1/collections/{collection}", json={"redirects": redirects}).raise_for_status()
+
+
 @pytest.fixture(scope="module")
 def arrived(stack: LocalStack, client: Client) -> Iterator[Any]:
     """Redirects Azure's queues and a topic to SQS and SNS. Yields arrived(): the messages so far, by their receiver."""
@@ -270,19 +283,15 @@ def arrived(stack: LocalStack, client: Client) -> Iterator[Any]:
     topic = sns.create_topic(Name="azure-news")["TopicArn"]
     subscribed = {"TopicArn": topic, "Protocol": "sqs", "Endpoint": arn("sqs", "azure-topic")}
     sns.subscribe(**subscribed, Attributes={"RawMessageDelivery": "true"})
-    native = stack.client()
-    (collection,) = [
-        each["name"]
-        for each in native.get("/v1/collections", params={"limit": 200}).json()["items"]
-        if each["attributes"].get("group") == client.group
-    ]
-    places = {
-        "acme/orders": arn("sqs", "azure-storage"),
-        "acmebus/orders": arn("sqs", "azure-bus"),
-        "acmebus/news": topic,
-    }
-    redirects = {place: {"targetArn": target, "roleArn": TARGET_ROLE} for place, target in places.items()}
-    native.patch(f"/v1/collections/{collection}", json={"redirects": redirects}).raise_for_status()
+    redirect(
+        stack,
+        client.group,
+        {
+            "acme/orders": arn("sqs", "azure-storage"),
+            "acmebus/orders": arn("sqs", "azure-bus"),
+            "acmebus/news": topic,
+        },
+    )
     found: dict[str, list[Any]] = {name: [] for name in queues}
 
     def look() -> dict[str, list[Any]]:
@@ -353,3 +362,94 @@ def test_a_disabled_collection_runs_nothing_and_a_deleted_one_is_gone(client: Cl
     assert (disabled.value.status, gone.value.status) == (409, 404)
     assert [each["name"] for each in client("job_collections", "list_by_resource_group", GROUP)] == ["Nightly"]
     assert endpoint.calls("/never") == []
+
+
+# The guide
+
+
+def test_the_guide_s_client_and_its_policy_for_plain_http(stack: LocalStack, clients: dict[str, Client]):
+    page = (CHECKOUT / "docs" / "migrate" / "azure.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    asked = {"grant_type": "client_credentials"}
+    token = stack.client().post("/oauth/token", data=asked).raise_for_status().json()["access_token"]
+    given = f"token, expires_on, api_url = {token!r}, 2_000_000_000, {stack.base_url!r}"
+    shown = "print([each.name for each in client.job_collections.list_by_resource_group('local')])"
+    script = "\n".join([given, *blocks, shown]).replace("my-subscription", SUBSCRIPTION)
+
+    done = subprocess.run(
+        [ROOT / VERSIONS["7.0.0"] / "bin" / "python", "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=WITHIN_S,
+        check=False,
+    )
+
+    assert (len(blocks), len(clients)) == (2, 2)
+    assert (done.returncode, done.stdout) == (0, "['Nightly']\n"), done.stderr
+
+
+# The import
+
+
+def test_the_ten_jobs_of_a_template_are_imported_and_run(
+    stack: LocalStack, client: Client, endpoint: Endpoint, tmp_path: Path
+):
+    values = {"target": endpoint.url, "apiPassword": "canary", "storageSas": "sv=1&sig=canary"}
+    (tmp_path / "parameters.json").write_text(json.dumps({name: {"value": each} for name, each in values.items()}))
+    place = ["--subscription", SUBSCRIPTION, "--group", "imported", "--location", "West Europe"]
+    more = [*place, "--parameters", str(tmp_path / "parameters.json")]
+
+    said = [run_import(stack, *more, *how) for how in (["--dry-run"], [], [])]
+
+    assert [lines[-1] for lines in said] == [
+        "would be created 11, changed 0, unchanged 0, failed 0",
+        "created 11, changed 0, unchanged 0, failed 0",
+        "created 0, changed 0, unchanged 11, failed 0",
+    ]
+    queue = stack.boto("sqs").create_queue(QueueName="azure-parcels")["QueueUrl"]
+    parcels = f"arn:aws:sqs:{stack.file.region}:000000000000:azure-parcels"
+    redirect(stack, "imported", {"acmeshop/parcels": parcels})
+    shop = ("imported", "Shop")
+    names = [each["name"].partition("/")[2] for each in client("jobs", "list", *shop)]
+    assert len(names) == 10
+    for name in set(names) - {"Welcome"}:  # which ran at once, being without a start time
+        assert client("jobs", "run", *shop, name) is None
+
+    def counted() -> dict[str, Any]:
+        return {each["name"]: each["properties"]["status"] for each in client("jobs", "list", *shop)}
+
+    status = until(counted, lambda there: all(each["execution_count"] for each in there.values()))
+
+    assert {each["failure_count"] for each in status.values()} == {0}
+    called = {(each.method, each.path) for each in endpoint.received if each.headers["x-ms-scheduler-jobid"] in names}
+    stock = {("POST", f"/stock?region={region}") for region in ("north", "south", "west")}
+    assert called == stock | {
+        *(("GET", "/prices"), ("POST", "/invoices"), ("PUT", "/meeting"), ("DELETE", "/week")),
+        *(("GET", "/stopped"), ("POST", "/welcome")),
+    }
+    (message,) = stack.boto("sqs").receive_message(QueueUrl=queue)["Messages"]
+    assert '<Message>["collect"]</Message>' in message["Body"]
+    client("job_collections", "begin_delete", *shop)
+
+
+def run_import(stack: LocalStack, *more: str) -> list[str]:
+    """Imports the example as a user does. Returns the lines."""
+    credential = stack.file.tenants["acme"]
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "sweephand", "import", "azure"),
+            *(str(CHECKOUT / "examples" / "azure_import" / "template.json"), *more),
+        ],
+        env={
+            **os.environ,
+            "SWEEPHAND_URL": stack.base_url,
+            "SWEEPHAND_CREDENTIALS": f"{credential.client_id}:{credential.secret}",
+        },
+        capture_output=True,
+        text=True,
+        timeout=WITHIN_S,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
+    assert "canary" not in done.stdout
+    return done.stdout.splitlines()

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from sweephand.lazy import lazy
 
 with lazy():
+    from sweephand.cli import import_azure as azure
     from sweephand.cli import import_sap as sap
 
 
@@ -17,5 +18,7 @@ def main(arguments: Sequence[str]) -> int:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     importing = commands.add_parser("import", help="copy jobs from another service")
     systems = importing.add_subparsers(dest="system", required=True, metavar="SYSTEM")
+    azure.add_arguments(systems.add_parser("azure", help="from templates and exports of Azure Scheduler"))
     sap.add_arguments(systems.add_parser("sap", help="from SAP Job Scheduling Service"))
-    return sap.run(parser.parse_args(arguments))
+    options = parser.parse_args(arguments)
+    return azure.run(options) if options.system == "azure" else sap.run(options)

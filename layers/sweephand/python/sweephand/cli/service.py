@@ -27,11 +27,11 @@ LENIENT = GuardSettings(private=EVERYWHERE, plain_http=True)
 
 
 class Failed(Exception):
-    """One side refused a request, or did not answer. status: the answer's, None without one."""
+    """One side refused a request, or did not answer. status, words: the answer's, None without one."""
 
-    def __init__(self, reason: str, status: int | None = None) -> None:
+    def __init__(self, reason: str, status: int | None = None, words: str | None = None) -> None:
         super().__init__(reason)
-        self.status = status
+        self.status, self.words = status, words
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class Service:
         said = told.get("error", told) if isinstance(told, dict) else None
         words = said.get("message") or said.get("detail") if isinstance(said, dict) else None
         reason = f"{method} {self.base_url}{path}: {answer.status_code} {words or answer.text[:200]}"
-        raise Failed(reason, answer.status_code)
+        raise Failed(reason, answer.status_code, words)
 
 
 def _json(answer: httpx.Response) -> Any:

@@ -1,0 +1,335 @@
+"""Expressions of ARM templates: `[concat(parameters('name'), '-job')]`. Pure.
+
+Source: the template functions of Azure Resource Manager. Functions whose value only Azure knows are reported by name.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+LONGEST = 24_576
+MOST_COPIES = 800
+_TOKEN = re.compile(r"\s*(?:'((?:[^']|'')*)'|(-?[0-9]+)|([A-Za-z_][A-Za-z0-9_]*)|([()\[\].,]))")
+_HOLE = re.compile(r"\{\{|\}\}|\{([0-9]+)\}")
+
+
+class Unresolved(Exception):
+    """A value that the file does not have. reasons: one for each place."""
+
+    def __init__(self, *reasons: str) -> None:
+        super().__init__("; ".join(dict.fromkeys(reasons)))
+        self.reasons = reasons
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The names that expressions may use. definitions: the template's parameters. given: values by name in lower case.
+
+    index: of a copy, by the name of its loop; the innermost is also under the empty name. subscription, group,
+    location: where the template is deployed.
+    """
+
+    definitions: Mapping[str, Any] = field(default_factory=dict)
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    given: Mapping[str, Any] = field(default_factory=dict)
+    index: Mapping[str, int] = field(default_factory=dict)
+    subscription: str | None = None
+    group: str | None = None
+    location: str | None = None
+    within: tuple[str, ...] = ()
+
+    def entered(self, name: str) -> Scope:
+        """Returns the scope for the value of a parameter or variable. Raises Unresolved for one that needs itself."""
+        if name in self.within:
+            raise Unresolved(f"{name} needs itself")
+        return replace(self, within=(*self.within, name))
+
+
+def resolve(value: Any, scope: Scope) -> Any:
+    """Returns a value of a template with all its expressions replaced. Raises Unresolved with all reasons."""
+    reasons: list[str] = []
+    found = _resolved(value, scope, reasons)
+    if reasons:
+        raise Unresolved(*reasons)
+    return found
+
+
+def _resolved(value: Any, scope: Scope, reasons: list[str]) -> Any:
+    if isinstance(value, Mapping):
+        if isinstance(value.get("copy"), list):
+            reasons.append("copy within properties is not known here: write its elements out")
+        return {name: _resolved(each, scope, reasons) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_resolved(each, scope, reasons) for each in value]
+    if not isinstance(value, str) or not value.startswith("["):
+        return value
+    if value.startswith("[["):
+        return value[1:]
+    try:
+        return evaluate(value, scope)
+    except Unresolved as wrong:
+        reasons.extend(wrong.reasons)
+        return None
+
+
+def evaluate(expression: str, scope: Scope) -> Any:
+    """Returns the value of a string that begins with `[`. Raises Unresolved."""
+    shown = expression if len(expression) <= 80 else f"{expression[:80]}..."
+    if not expression.endswith("]") or len(expression) > LONGEST:
+        raise Unresolved(f"{shown} is no expression: write [[ for a string that begins with [")
+    tokens = _tokens(expression[1:-1], shown)
+    reader = _Reader(tokens, shown)
+    try:
+        found = reader.value()
+        if reader.at < len(tokens):
+            raise reader.wrong()
+        return found(scope)
+    except RecursionError:
+        raise Unresolved(f"{shown} is nested too deeply") from None
+
+
+Token = tuple[str, Any]
+Lazy = Callable[[Scope], Any]
+"""Returns the value of a part of an expression. Raises Unresolved."""
+
+
+def _tokens(text: str, shown: str) -> list[Token]:
+    found: list[Token] = []
+    at = 0
+    while text[at:].strip():
+        token = _TOKEN.match(text, at)
+        if token is None:
+            raise Unresolved(f"{shown} cannot be read from {text[at : at + 20].strip()!r} on")
+        string, number, name, mark = token.groups()
+        if string is not None:
+            found.append(("value", string.replace("''", "'")))
+        elif number is not None:
+            found.append(("value", int(number)))
+        else:
+            found.append(("name", name) if name is not None else (mark, mark))
+        at = token.end()
+    return found
+
+
+@dataclass
+class _Reader:
+    """Reads tokens into a function of the scope."""
+
+    tokens: Sequence[Token]
+    shown: str
+    at: int = 0
+
+    def wrong(self) -> Unresolved:
+        rest = repr(self.tokens[self.at][1]) if self.at < len(self.tokens) else "its end"
+        return Unresolved(f"{self.shown} cannot be read from {rest} on")
+
+    def _next(self, kind: str) -> Any:
+        if self.at >= len(self.tokens) or self.tokens[self.at][0] != kind:
+            raise self.wrong()
+        self.at += 1
+        return self.tokens[self.at - 1][1]
+
+    def _is(self, kind: str) -> bool:
+        return self.at < len(self.tokens) and self.tokens[self.at][0] == kind
+
+    def value(self) -> Lazy:
+        if self._is("value"):
+            constant = self._next("value")
+            found: Lazy = lambda _: constant  # noqa: E731 - as short as it can be
+        else:
+            found = self._call()
+        while self._is(".") or self._is("["):
+            found = self._member(found)
+        return found
+
+    def _member(self, whole: Lazy) -> Lazy:
+        if self._is("."):
+            self._next(".")
+            name = self._next("name")
+            return lambda scope: _part(whole(scope), name)
+        self._next("[")
+        key = self.value()
+        self._next("]")
+        return lambda scope: _part(whole(scope), key(scope))
+
+    def _call(self) -> Lazy:
+        name = self._next("name")
+        self._next("(")
+        arguments: list[Lazy] = []
+        while not self._is(")"):
+            if arguments:
+                self._next(",")
+            arguments.append(self.value())
+        self._next(")")
+        return lambda scope: _called(name, arguments, scope)
+
+
+def _part(whole: Any, key: Any) -> Any:
+    if isinstance(whole, Mapping) and isinstance(key, str):
+        found = next((name for name in whole if name.lower() == key.lower()), None)
+        if found is not None:
+            return whole[found]
+    elif isinstance(whole, list | str) and isinstance(key, int) and 0 <= key < len(whole):
+        return whole[key]
+    raise Unresolved(f"has no member {key}")
+
+
+def _called(name: str, arguments: Sequence[Lazy], scope: Scope) -> Any:
+    own = name.lower()
+    if own == "if" and len(arguments) == 3:
+        return arguments[1 if arguments[0](scope) else 2](scope)
+    values = [each(scope) for each in arguments]
+    try:
+        if own in _OF_SCOPE:
+            return _OF_SCOPE[own](scope, *values)
+        if own in _PLAIN:
+            return _PLAIN[own](*values)
+    except (TypeError, ValueError, LookupError, AttributeError, ZeroDivisionError):
+        raise Unresolved(f"{name}() does not take these arguments") from None
+    raise Unresolved(f"only Azure knows {name}(): write its value into the file")
+
+
+# Names
+
+
+def _parameter(scope: Scope, name: str) -> Any:
+    """Returns the value that was given, else the default."""
+    own = name.lower()
+    if own in scope.given:
+        return scope.given[own]
+    definition = next((each for known, each in scope.definitions.items() if known.lower() == own), None)
+    if definition is None:
+        raise Unresolved(f"the template has no parameter {name}")
+    if not isinstance(definition, Mapping) or definition.get("defaultValue") is None:
+        raise Unresolved(f"the parameter {name} has no value: give it in the file of --parameters")
+    return resolve(definition["defaultValue"], scope.entered(f"the parameter {name}"))
+
+
+def _variable(scope: Scope, name: str) -> Any:
+    found = next((known for known in scope.variables if known.lower() == name.lower()), None)
+    if found is None:
+        raise Unresolved(f"the template has no variable {name}")
+    return resolve(scope.variables[found], scope.entered(f"the variable {found}"))
+
+
+def _copy_index(scope: Scope, *given: Any) -> int:
+    name = given[0] if given and isinstance(given[0], str) else ""
+    offset = given[-1] if given and isinstance(given[-1], int) else 0
+    if name.lower() not in scope.index:
+        raise Unresolved("copyIndex() stands outside its loop")
+    return scope.index[name.lower()] + offset
+
+
+def _resource_id(scope: Scope, *given: str) -> str:
+    """Returns the id. The type is the first argument with a slash; before it stand a subscription and a group."""
+    kind = [("/" in each) for each in given].index(True)
+    before, (namespace, *types), names = given[:kind], given[kind].split("/"), given[kind + 1 :]
+    if len(types) != len(names) or kind > 2:
+        raise ValueError
+    group = before[-1] if before else _known(scope.group, "name", "--group")
+    subscription = before[0] if kind == 2 else _known(scope.subscription, "subscriptionId", "--subscription")
+    parts = "/".join(f"{each}/{name}" for each, name in zip(types, names, strict=True))
+    return f"/subscriptions/{subscription}/resourceGroups/{group}/providers/{namespace}/{parts}"
+
+
+def _known(value: str | None, member: str, option: str) -> str:
+    if value is None:
+        raise Unresolved(f"the {member} of where it is deployed is not in the file: give it with {option}")
+    return value
+
+
+class _Given(dict[str, Any]):
+    """The members of resourceGroup() or subscription(), each with the option that gives it."""
+
+    def __getitem__(self, member: str) -> Any:
+        option, value = super().__getitem__(member)
+        return _known(value, member, option)
+
+
+def _group(scope: Scope) -> Any:
+    return _Given(name=("--group", scope.group), location=("--location", scope.location))
+
+
+def _subscription(scope: Scope) -> Any:
+    return _Given(subscriptionId=("--subscription", scope.subscription))
+
+
+_OF_SCOPE: Mapping[str, Callable[..., Any]] = {
+    "parameters": _parameter,
+    "variables": _variable,
+    "copyindex": _copy_index,
+    "resourceid": _resource_id,
+    "resourcegroup": _group,
+    "subscription": _subscription,
+}
+
+
+# Values
+
+
+def _concat(*given: Any) -> Any:
+    if given and isinstance(given[0], list):
+        return [each for part in given for each in part]
+    return "".join(_string(each) for each in given)
+
+
+def _string(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+
+
+def _format(pattern: str, *given: Any) -> str:
+    return _HOLE.sub(lambda hole: _string(given[int(hole[1])]) if hole[1] else hole[0][0], pattern)
+
+
+def _equals(one: Any, other: Any) -> bool:
+    return str(one).lower() == str(other).lower() if isinstance(one, str) else bool(one == other)
+
+
+def _bool(value: Any) -> bool:
+    return value.lower() in {"true", "1"} if isinstance(value, str) else bool(value)
+
+
+def _first_known(*given: Any) -> Any:
+    return next((each for each in given if each is not None), None)
+
+
+_PLAIN: Mapping[str, Callable[..., Any]] = {
+    "concat": _concat,
+    "format": _format,
+    "string": _string,
+    "int": int,
+    "bool": _bool,
+    "tolower": str.lower,
+    "toupper": str.upper,
+    "trim": str.strip,
+    "replace": str.replace,
+    "substring": lambda text, start, length: text[start : start + length],
+    "split": lambda text, mark: text.split(mark),
+    "join": lambda parts, mark: mark.join(parts),
+    "length": len,
+    "first": lambda parts: parts[0],
+    "last": lambda parts: parts[-1],
+    "empty": lambda value: not value,
+    "coalesce": _first_known,
+    "equals": _equals,
+    "not": lambda value: not _bool(value),
+    "and": lambda *given: all(_bool(each) for each in given),
+    "or": lambda *given: any(_bool(each) for each in given),
+    "add": lambda one, other: int(one) + int(other),
+    "sub": lambda one, other: int(one) - int(other),
+    "mul": lambda one, other: int(one) * int(other),
+    "div": lambda one, other: int(one) // int(other),
+    "mod": lambda one, other: int(one) % int(other),
+    "createarray": lambda *given: list(given),
+    "base64": lambda text: base64.b64encode(text.encode()).decode(),
+    "base64tostring": lambda text: base64.b64decode(text, validate=True).decode(),
+    "json": json.loads,
+    "true": lambda: True,
+    "false": lambda: False,
+    "null": lambda: None,
+}

@@ -1,0 +1,223 @@
+"""Reads jobs of Azure Scheduler from templates of ARM and from what its API answered. Pure, except for the reading."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sweephand.cli.arm_expressions import MOST_COPIES, Scope, Unresolved, resolve
+from sweephand.cli.service import Failed
+
+COLLECTION = "microsoft.scheduler/jobcollections"
+JOB = f"{COLLECTION}/jobs"
+HISTORY = f"{JOB}/history"
+NESTED = "microsoft.resources/deployments"
+_ID = re.compile(
+    r"/subscriptions/([^/]+)/resourceGroups/([^/]+)/providers/(Microsoft\.Scheduler/jobCollections)"
+    r"/([^/]+)(?:/jobs/([^/]+))?(/.*)?",
+    re.ASCII | re.IGNORECASE,
+)
+
+
+class Place(NamedTuple):
+    """The names of a job, or of a collection if it has no job."""
+
+    subscription: str
+    group: str
+    collection: str
+    job: str | None = None
+
+    @property
+    def shown(self) -> str:
+        return f"{self.collection}/{self.job}" if self.job else f"{self.collection}  (job collection)"
+
+    @property
+    def lower(self) -> Place:
+        """Returns the place as it is compared: names have no case."""
+        return Place(*(None if each is None else each.lower() for each in self))  # type: ignore[arg-type]
+
+    @property
+    def of_collection(self) -> Place:
+        return self._replace(job=None)
+
+
+class Found(NamedTuple):
+    """A collection or job. body: with `location` or `properties`, as it is sent."""
+
+    place: Place
+    body: Mapping[str, Any]
+
+
+class Problem(NamedTuple):
+    """A resource that is not imported. failed: it should have been, and something can be done about it."""
+
+    name: str
+    reason: str
+    failed: bool
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names that options give; those in an id are used otherwise. parameters: of templates, by name."""
+
+    subscription: str | None = None
+    group: str | None = None
+    location: str | None = None
+    parameters: Mapping[str, Any] | None = None
+
+
+def read_json(path: str) -> Any:
+    """Returns the content of a file in UTF-8 or UTF-16. Raises Failed."""
+    try:
+        content = Path(path).read_bytes()
+        return json.loads(content.decode("utf-8-sig") if content[:3] == b"\xef\xbb\xbf" else content)
+    except (OSError, ValueError) as wrong:
+        raise Failed(f"{path}: {wrong}") from wrong
+
+
+def read_parameters(path: str) -> dict[str, Any]:
+    """Returns the values of a file of parameters, with or without ARM's frame. Raises Failed."""
+    content = read_json(path)
+    inner = content.get("parameters", content) if isinstance(content, Mapping) else None
+    if not isinstance(inner, Mapping) or not all(isinstance(each, Mapping) for each in inner.values()):
+        raise Failed(f'{path}: is no file of parameters: {{"parameters": {{"name": {{"value": ...}}}}}}')
+    return {name.lower(): each["value"] for name, each in inner.items() if "value" in each}
+
+
+def found_in(content: Any, names: Names) -> Iterator[Found | Problem]:
+    """Yields the resources of a file. Raises Failed if it cannot have any."""
+    if isinstance(content, Mapping) and isinstance(content.get("resources"), list | Mapping):
+        yield from _of_template(content, names)
+    elif isinstance(content, Mapping) and isinstance(content.get("value"), list):
+        yield from _listed(content["value"], names)
+        if content.get("nextLink"):
+            yield Problem("the list", "goes on at its nextLink, which is not in the file", failed=True)
+    elif isinstance(content, list):
+        yield from _listed(content, names)
+    elif isinstance(content, Mapping) and ("id" in content or "type" in content):
+        yield from _listed([content], names)
+    else:
+        raise Failed("is neither a template of ARM nor an answer of Azure Scheduler")
+
+
+# Answers
+
+
+def _listed(items: Sequence[Any], names: Names) -> Iterator[Found | Problem]:
+    for item in items:
+        if not isinstance(item, Mapping):
+            yield Problem(repr(item)[:40], "is no object", failed=True)
+            continue
+        yield from _one(item, names)
+
+
+def _one(item: Mapping[str, Any], names: Names) -> Iterator[Found | Problem]:
+    given = item.get("id")
+    found = _ID.fullmatch(given) if isinstance(given, str) else None
+    if found is None or found[6]:
+        yield from _typed(str(item.get("type", "")), str(item.get("name", "")), item, names)
+    else:
+        place = Place(names.subscription or found[1], names.group or found[2], found[4], found[5])
+        yield Found(place, item)
+
+
+def _typed(kind: str, name: str, body: Mapping[str, Any], names: Names) -> Iterator[Found | Problem]:
+    """Yields a resource by its type and name: `collection`, or `collection/job`."""
+    shown = name or "a resource without a name"
+    parts = name.split("/")
+    if kind.lower() == HISTORY:
+        yield Problem(shown, "history is not imported", failed=False)
+    elif kind.lower() == NESTED:
+        yield Problem(shown, "a template within the template: import it as a file of its own", failed=True)
+    elif kind.lower() not in {COLLECTION, JOB}:
+        yield Problem(shown, f"{kind or 'without a type, it'} is not of Azure Scheduler", failed=False)
+    elif not all(parts) or len(parts) != (1 if kind.lower() == COLLECTION else 2):
+        yield Problem(shown, f"is no name for {kind}", failed=True)
+    elif missing := [each for each in ("subscription", "group") if getattr(names, each) is None]:
+        yield Problem(shown, f"has no id: give {' and '.join(f'--{each}' for each in missing)}", failed=True)
+    else:
+        assert names.subscription is not None
+        assert names.group is not None
+        yield Found(Place(names.subscription, names.group, *parts), body)
+
+
+# Templates
+
+
+def _of_template(template: Mapping[str, Any], names: Names) -> Iterator[Found | Problem]:
+    scope = Scope(
+        definitions=_object(template, "parameters"),
+        variables=_object(template, "variables"),
+        given=names.parameters or {},
+        subscription=names.subscription,
+        group=names.group,
+        location=names.location,
+    )
+    for resource in _resources(template):
+        yield from _declared(resource, scope, names, "", "")
+
+
+def _object(whole: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = whole.get(name)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _resources(whole: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Returns the resources of a template or of a resource. In newer templates each has a name."""
+    found = whole.get("resources")
+    listed = found.values() if isinstance(found, Mapping) else found or ()
+    return [each for each in listed if isinstance(each, Mapping)]
+
+
+def _declared(
+    resource: Mapping[str, Any], scope: Scope, names: Names, outer_type: str, outer_name: str
+) -> Iterator[Found | Problem]:
+    """Yields a resource and those within it, once for each copy. outer_type, outer_name: end with a slash, if any."""
+    kind = f"{outer_type}{resource.get('type', '')}"
+    try:
+        for one in _copies(resource, scope):
+            yield from _declared_once(resource, one, names, kind, outer_name)
+    except Unresolved as wrong:
+        yield Problem(f"{outer_name}{resource.get('name', kind)}", str(wrong), failed=_is_ours(kind))
+
+
+def _declared_once(
+    resource: Mapping[str, Any], scope: Scope, names: Names, kind: str, outer_name: str
+) -> Iterator[Found | Problem]:
+    if not _is_ours(kind):
+        yield from _typed(kind, str(resource.get("name", "")), {}, names)
+        return
+    name = f"{outer_name}{resolve(resource.get('name', ''), scope)}"
+    if "condition" in resource and not resolve(resource["condition"], scope):
+        yield Problem(name, "its condition is false", failed=False)
+        return
+    members = ("location", "tags", "properties")
+    try:
+        body = resolve({member: resource[member] for member in members if member in resource}, scope)
+    except Unresolved as wrong:
+        yield Problem(name, str(wrong), failed=True)
+    else:
+        yield from _typed(kind, name, body, names)
+    for inner in _resources(resource):
+        yield from _declared(inner, scope, names, f"{kind}/", f"{name}/")
+
+
+def _is_ours(kind: str) -> bool:
+    return kind.lower() in {COLLECTION, JOB}
+
+
+def _copies(resource: Mapping[str, Any], scope: Scope) -> Iterator[Scope]:
+    """Yields the scope of each copy. Raises Unresolved."""
+    loop = resource.get("copy")
+    if not isinstance(loop, Mapping):
+        yield scope
+        return
+    count = resolve(loop.get("count"), scope)
+    if not isinstance(count, int) or not 0 <= count <= MOST_COPIES:
+        raise Unresolved(f"copy.count must be a whole number up to {MOST_COPIES}")
+    for n in range(count):
+        yield replace(scope, index={**scope.index, "": n, str(loop.get("name", "")).lower(): n})

@@ -1,0 +1,218 @@
+"""Jobs and collections in the form in which the Azure facade compares them, and the secrets that they need. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from sweephand.cli.azure_file import Place
+from sweephand.cli.service import LENIENT
+from sweephand.domain.collection import Collection
+from sweephand.errors import InvalidRequest
+from sweephand.facades.azure import actions, collection_fields, free_plan, job_fields
+from sweephand.facades.azure.context import FACADE, VERSIONS
+from sweephand.facades.azure.members import JOB, JOB_BODY, TARGETS
+from sweephand.schedules import timing
+
+VERSION = VERSIONS[0]
+FINAL = frozenset({"completed", "faulted"})
+COLLECTION_MEMBERS = ("location", "tags", "properties")
+STAND_IN = "secret"
+
+
+class Need(NamedTuple):
+    """A secret that no export holds. slot: the action that it belongs to. name: by which the user gives it."""
+
+    slot: str
+    name: str
+    path: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Form:
+    """A job. properties: as they are sent. shown: as the facade shows them, without states and defaults filled in.
+
+    active: the job is to run. brings_secrets: some are among the properties. remarks: for the owner.
+    """
+
+    properties: Mapping[str, Any]
+    shown: Mapping[str, Any]
+    active: bool
+    brings_secrets: bool
+    remarks: tuple[str, ...] = ()
+
+
+def collection_of(body: Mapping[str, Any], place: Place) -> Collection:
+    """Returns a collection as the facade reads it. Raises InvalidRequest."""
+    names = {"subscription": place.subscription, "group": place.group, "name": place.collection}
+    blank = Collection("", FACADE, facade=FACADE, attributes=names)
+    return collection_fields.read({name: body.get(name) for name in COLLECTION_MEMBERS}, blank)
+
+
+def shown_collection(collection: Collection) -> Mapping[str, Any]:
+    """Returns what two collections are compared by."""
+    shown = collection_fields.body(collection, VERSION)
+    place = shown["location"].lower().replace(" ", "")
+    return {"location": place, "tags": shown.get("tags", {}), "properties": shown["properties"]}
+
+
+def state_of(body: Mapping[str, Any]) -> str:
+    """Returns the state of a resource in lower case; an empty string without one."""
+    properties = body.get("properties")
+    members = properties.items() if isinstance(properties, Mapping) else ()
+    return next((str(each).lower() for name, each in members if name.lower() == "state"), "")
+
+
+# Jobs
+
+
+def named(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the properties of a job under their own names. Raises InvalidRequest."""
+    found = JOB_BODY.named({"properties": body.get("properties")})["properties"]
+    if not isinstance(found, dict):
+        raise InvalidRequest("properties", "is required, and must be an object")
+    return found
+
+
+def needs(properties: Mapping[str, Any]) -> list[Need]:
+    """Returns the secrets that are missing in a job."""
+    action = properties.get("action")
+    inner = action.get("errorAction") if isinstance(action, Mapping) else None
+    found = [*_needs(action, ("action",)), *_needs(inner, ("action", "errorAction"))]
+    return [each for each in found if _at(properties, each.path) is None]
+
+
+def _needs(action: Any, path: tuple[str, ...]) -> Iterator[Need]:
+    if not isinstance(action, Mapping):
+        return
+    member = next((each for kind, each in TARGETS.items() if kind.lower() == str(action.get("type")).lower()), "")
+    target = action.get(member)
+    if not isinstance(target, Mapping):
+        return
+    slot, proof = ".".join(path), target.get("authentication")
+    if member == "queueMessage":
+        name = f"{target.get('storageAccount')}/{target.get('queueName')}"
+        yield Need(slot, f"sasToken of {name}", (*path, member, "sasToken"))
+    elif isinstance(proof, Mapping):
+        for secret, whose in _of_proof(proof, target, member):
+            yield Need(slot, f"{secret} of {whose}", (*path, member, "authentication", secret))
+
+
+def _of_proof(proof: Mapping[str, Any], target: Mapping[str, Any], member: str) -> list[tuple[str, str]]:
+    """Returns each secret of an authentication, with its owner."""
+    if member != "request":
+        entity = target.get("queueName") or target.get("topicPath")
+        return [("sasKey", f"{proof.get('sasKeyName')} at {target.get('namespace')}/{entity}")]
+    uri = urlsplit(str(target.get("uri")))
+    site = f"{uri.scheme}://{uri.netloc.rpartition('@')[2]}"
+    match str(proof.get("type")).lower():
+        case "basic":
+            return [("password", f"{proof.get('username')} at {site}")]
+        case "clientcertificate":
+            return [("pfx", f"the certificate for {site}"), ("password", f"the certificate for {site}")]
+        case "activedirectoryoauth":
+            return [("secret", f"{proof.get('clientId')} in {proof.get('tenant')}")]
+        case _:
+            return []
+
+
+def _at(whole: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        whole = whole.get(name) if isinstance(whole, Mapping) else None
+    return whole
+
+
+def with_secrets(properties: Mapping[str, Any], secrets: Mapping[str, str]) -> dict[str, Any]:
+    """Returns the properties with those missing secrets that are given. secrets: by name."""
+    found = dict(properties)
+    for need in needs(properties):
+        if need.name in secrets:
+            found = _put(found, need.path, secrets[need.name])
+    return found
+
+
+def _put(whole: Any, path: tuple[str, ...], value: Any) -> Any:
+    """Returns a copy with a value at the path. None: without it."""
+    name, *rest = path
+    inner = _put(whole[name], tuple(rest), value) if rest else value
+    without = {each: old for each, old in whole.items() if each != name}
+    return without if inner is None else without | {name: inner}
+
+
+def form(properties: Mapping[str, Any], body: Mapping[str, Any], collection: Collection, now: datetime) -> Form:
+    """Returns a job in its form. properties: of the body, named, with secrets. Raises InvalidRequest."""
+    checked: Mapping[str, Any] = properties
+    certificates = []
+    for need in needs(properties):
+        if need.path[-1] == "pfx":
+            certificates.append(need.path[:-1])
+        elif need.path[:-1] not in certificates:
+            checked = _put(checked, need.path, STAND_IN)
+    for path in certificates:
+        checked = _put(checked, path, None)
+    wanted = job_fields.read(checked, "job", collection, LENIENT, now)
+    shown: Mapping[str, Any] = wanted.properties
+    for path in certificates:
+        shown = _put(shown, path, {"type": "ClientCertificate"})
+    (schedule,) = wanted.draft.schedules or ()
+    _check_times(schedule.timing, now)
+    given = JOB(checked, "properties")
+    brings = JOB.public(JOB(properties, "properties")) != JOB(properties, "properties")
+    return Form(
+        properties,
+        _filled(shown, collection),
+        wanted.draft.active,
+        brings,
+        tuple(_remarks(given, body, now)) if wanted.draft.active else (),
+    )
+
+
+def _check_times(fields: Mapping[str, Any], now: datetime) -> None:
+    try:
+        timing.parse(fields, now=now, may_be_over=True)
+    except InvalidRequest as refused:
+        raise InvalidRequest(f"properties.{refused.field}", refused.reason) from refused
+
+
+def shown_job(body: Mapping[str, Any], collection: Collection) -> Mapping[str, Any]:
+    """Returns what two jobs are compared by. body: the facade's answer."""
+    properties = named(body)
+    state = properties.pop("state", None)
+    public = JOB.public(JOB(properties, "properties"))
+    return _filled({**public, "state": state}, collection)
+
+
+def _filled(properties: Mapping[str, Any], collection: Collection) -> dict[str, Any]:
+    """Returns stored properties with the defaults that the facade fills in."""
+    free = collection_fields.plan_name(collection) == collection_fields.FREE
+    usual_s = free_plan.LEAST_RETRY_S if free else actions.RETRY_S
+    found = {**properties, "action": _with_policy(properties["action"], usual_s)}
+    if "recurrence" in properties:
+        found["recurrence"] = {"interval": 1, **properties["recurrence"]}
+    return found
+
+
+def _with_policy(action: Mapping[str, Any], usual_s: int) -> dict[str, Any]:
+    found = dict(action)
+    policy = action.get("retryPolicy")
+    if policy is not None and policy.get("retryType") == "None":
+        found["retryPolicy"] = {"retryType": "None"}
+    elif policy is not None:
+        usual = {"retryType": "Fixed", "retryInterval": f"PT{usual_s}S", "retryCount": actions.RETRIES}
+        found["retryPolicy"] = {**usual, **policy}
+    if "errorAction" in action:
+        found["errorAction"] = _with_policy(action["errorAction"], usual_s)
+    return found
+
+
+def _remarks(given: Mapping[str, Any], body: Mapping[str, Any], now: datetime) -> Iterator[str]:
+    """Yields what happens to a new job that its owner may not expect."""
+    recurrence, start = given.get("recurrence"), given.get("startTime")
+    if start is None or (recurrence is None and datetime.fromisoformat(start) <= now):
+        yield "runs at once"
+    executions = _at(body, ("properties", "status", "executionCount"))
+    if recurrence is not None and "count" in recurrence and executions:
+        yield f"its count of {recurrence['count']} begins anew; {executions} runs are over"

@@ -1,0 +1,248 @@
+"""Copies job collections and jobs of Azure Scheduler from files to the Azure facade of a stack.
+
+It can be repeated: names are those of the files. A second import updates what differs and creates nothing twice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TextIO
+from urllib.parse import quote
+
+from sweephand.cli import azure_form as forms
+from sweephand.cli.azure_file import Found, Names, Place, Problem, found_in, read_json, read_parameters
+from sweephand.cli.service import Failed, Service, add_target, target
+from sweephand.domain.collection import Collection
+from sweephand.errors import InvalidRequest
+from sweephand.facades.azure.context import VERSIONS
+from sweephand.sources import SystemClock
+
+ENDING = frozenset({None, 401, 403})
+"""Statuses after which every further request would fail as well. None: no answer."""
+NO_FACADE = "the stack does not serve Azure's API: its parameter AzureFacade is off"
+NO_COLLECTION = "its job collection is not in the stack"
+TWICE, TWO_OF_IT = "is in the files twice", "is in the files twice, with differences: the first was taken"
+IS_FINAL = "is {} in the stack, which is final: delete it there to import it anew"
+IS_OVER = "is {}: nothing of it is left to run"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", metavar="FILE", nargs="+", help="a template of ARM, or what the API or `az` answered")
+    parser.add_argument("--parameters", metavar="FILE", help="parameters of the templates, in ARM's form")
+    parser.add_argument("--secrets", metavar="FILE", help="JSON: secrets by the names under which they are asked for")
+    parser.add_argument("--subscription", metavar="ID", help="instead of the one in ids; templates have none")
+    parser.add_argument(
+        "--group", metavar="NAME", help="resource group, instead of the one in ids; templates have none"
+    )
+    parser.add_argument("--location", metavar="NAME", help="for resourceGroup().location in templates")
+    add_target(parser)
+    parser.add_argument("--to-tenant", metavar="TENANT", help="with --to-credentials of provider level")
+    parser.add_argument("--dry-run", action="store_true", help="print what would be done, and do nothing")
+
+
+def run(options: argparse.Namespace) -> int:
+    try:
+        found = list(_read(options))
+        secrets = _secrets(options.secrets)
+        to = target(options)
+    except Failed as wrong:
+        sys.stderr.write(f"{wrong}\n")
+        return 2
+    service = Service.at(to, SystemClock())
+    try:
+        importing = Importing(service, options.to_tenant, secrets, dry_run=options.dry_run)
+        return importing.run(found, sys.stdout, sys.stderr)
+    finally:
+        service.client.close()
+
+
+def _read(options: argparse.Namespace) -> Iterator[Found | Problem]:
+    """Yields the resources of all files. Raises Failed."""
+    parameters = read_parameters(options.parameters) if options.parameters else None
+    names = Names(options.subscription, options.group, options.location, parameters)
+    for path in options.files:
+        try:
+            yield from found_in(read_json(path), names)
+        except Failed as wrong:
+            raise Failed(f"{path}: {wrong}" if not str(wrong).startswith(path) else str(wrong)) from wrong
+
+
+def _secrets(path: str | None) -> dict[str, str]:
+    """Returns the secrets of a file. Raises Failed."""
+    found = read_json(path) if path else {}
+    if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
+        raise Failed(f'{path}: must be an object such as {{"sasToken of account/queue": "sv=..."}}')
+    return {name: each for name, each in found.items() if each}
+
+
+@dataclass
+class Importing:
+    """One import. tenant: None for the credential's own. collections: of the target, None for one that is missing.
+
+    taken: what was imported, by place. asked: secrets that are missing. needed: all that jobs of the files need.
+    """
+
+    service: Service
+    tenant: str | None = None
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    dry_run: bool = False
+    collections: dict[Place, Collection | None] = field(default_factory=dict)
+    taken: dict[Place, Found] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+    needed: set[str] = field(default_factory=set)
+
+    def run(self, found: Sequence[Found | Problem], out: TextIO, err: TextIO) -> int:
+        """Imports everything, collections first. Writes a line for each to `out`, and one with the numbers.
+
+        Returns the exit status: 1 if something could not be imported.
+        """
+        counts = {"created": 0, "changed": 0, "unchanged": 0, "failed": 0}
+        ended: str | None = None
+        try:
+            self._check_target()
+            for each in sorted(found, key=_order):
+                verdict, line = self._line(each)
+                counts[verdict] = counts.get(verdict, 0) + 1
+                out.write(f"{verdict:<10} {line}".rstrip() + "\n")
+        except Failed as failed:
+            ended = str(failed)
+        mood = "would be " if self.dry_run else ""
+        out.write(mood + ", ".join(f"{name} {number}" for name, number in counts.items()) + "\n")
+        self._ask(err)
+        if ended is not None:
+            err.write(f"ended early: {ended}\n")
+        return 1 if counts["failed"] or ended is not None else 0
+
+    def _check_target(self) -> None:
+        """Raises Failed if the stack has no such API, or refuses the credential."""
+        try:
+            self._call("GET", "/providers/Microsoft.Scheduler/operations")
+        except Failed as failed:
+            raise Failed(NO_FACADE, 404) if failed.status == 404 else failed from failed
+
+    def _call(self, method: str, path: str, body: Any = None) -> Any:
+        headers = {} if self.tenant is None else {"Sweephand-Tenant": self.tenant}
+        return self.service.call(method, path, body, query={"api-version": VERSIONS[0]}, headers=headers)
+
+    def _ask(self, err: TextIO) -> None:
+        """Writes which secrets are missing, in the form of the file that gives them."""
+        if self.asked:
+            sample = json.dumps(dict.fromkeys(self.asked, ""), indent=2)
+            err.write(f"secrets that no file holds; give them with --secrets FILE:\n{sample}\n")
+        unused = sorted(self.secrets.keys() - self.needed)
+        if unused:
+            err.write(f"secrets that no job needs: {', '.join(unused)}\n")
+
+    def _line(self, each: Found | Problem) -> tuple[str, str]:
+        """Imports one resource. Returns the verdict and its line. Raises Failed if nothing more can be done."""
+        if isinstance(each, Problem):
+            return ("failed" if each.failed else "left out"), f"{each.name}  {each.reason}"
+        first = self.taken.setdefault(each.place.lower, each)
+        if first is not each:
+            same = first.body == each.body
+            return ("left out" if same else "failed"), f"{each.place.shown}  {TWICE if same else TWO_OF_IT}"
+        try:
+            verdict, remarks = self._job(each) if each.place.job else self._collection(each)
+        except InvalidRequest as refused:
+            told = f"{refused.field}: {refused.reason}" if refused.field else refused.reason
+            return "failed", f"{each.place.shown}  {told}"
+        except Failed as failed:
+            if failed.status in ENDING:
+                raise
+            return "failed", f"{each.place.shown}  {failed.words or failed}"
+        return verdict, "  ".join([each.place.shown, *filter(None, ["; ".join(remarks)])])
+
+    # Collections
+
+    def _collection(self, each: Found) -> tuple[str, Sequence[str]]:
+        """Imports a collection. Returns the verdict and remarks. Raises Failed, InvalidRequest."""
+        if forms.state_of(each.body) == "deleted":
+            return "left out", ["is deleted"]
+        there = self._target_collection(each.place)
+        wanted = forms.collection_of(each.body, each.place)
+        if there is not None and forms.shown_collection(wanted) == forms.shown_collection(there):
+            return "unchanged", ()
+        if not self.dry_run:
+            sent = {name: each.body[name] for name in forms.COLLECTION_MEMBERS if each.body.get(name) is not None}
+            self._call("PUT", path_of(each.place), sent)
+        self.collections[each.place.lower] = wanted
+        return ("created" if there is None else "changed"), ()
+
+    def _target_collection(self, place: Place) -> Collection | None:
+        """Returns a collection of the target. Raises Failed, InvalidRequest."""
+        if place.lower not in self.collections:
+            body = self._found(path_of(place))
+            self.collections[place.lower] = None if body is None else forms.collection_of(body, place)
+        return self.collections[place.lower]
+
+    def _found(self, path: str) -> Any:
+        try:
+            return self._call("GET", path)
+        except Failed as failed:
+            if failed.status != 404:
+                raise
+            return None
+
+    # Jobs
+
+    def _job(self, each: Found) -> tuple[str, Sequence[str]]:
+        """Imports a job. Returns the verdict and remarks. Raises Failed, InvalidRequest."""
+        state = forms.state_of(each.body)
+        if state in forms.FINAL:
+            return "left out", [IS_OVER.format(state.capitalize())]
+        collection = self._target_collection(each.place.of_collection)
+        if collection is None:
+            raise Failed(NO_COLLECTION, 404)
+        there = self._found(path_of(each.place))
+        found = forms.named(each.body)
+        self.needed |= {need.name for need in forms.needs(found)}
+        properties = forms.with_secrets(found, self.secrets)
+        self._check_secrets(properties, there)
+        wanted = forms.form(properties, each.body, collection, self.service.clock.now())
+        if there is None:
+            self._put(each.place, wanted)
+            return "created", wanted.remarks
+        return self._existing(each.place, wanted, there, collection), ()
+
+    def _existing(self, place: Place, wanted: forms.Form, there: Mapping[str, Any], collection: Collection) -> str:
+        """Changes a job of the target, and returns the verdict. Raises Failed.
+
+        Secrets are sent each time: no answer shows whether they are new.
+        """
+        shown, state = forms.shown_job(there, collection), forms.state_of(there)
+        final = state in forms.FINAL
+        ignored = {"state": None} if final else {}
+        differs = {**shown, **ignored} != {**wanted.shown, **ignored}
+        if differs and final:
+            raise Failed(IS_FINAL.format(state.capitalize()), 409)
+        if differs or (wanted.brings_secrets and not final):
+            self._put(place, wanted)
+        return "changed" if differs else "unchanged"
+
+    def _put(self, place: Place, wanted: forms.Form) -> None:
+        if not self.dry_run:
+            self._call("PUT", path_of(place), {"properties": wanted.properties})
+
+    def _check_secrets(self, properties: Mapping[str, Any], there: Any) -> None:
+        """Raises Failed for secrets that neither the file nor the job of the target has."""
+        kept = {(need.slot, need.name) for need in forms.needs(forms.named(there))} if there else set()
+        missing = [need.name for need in forms.needs(properties) if (need.slot, need.name) not in kept]
+        if missing:
+            self.asked += missing
+            raise Failed(f"needs the {', the '.join(dict.fromkeys(missing))}", 400)
+
+
+def path_of(place: Place) -> str:
+    """Returns the path of a resource."""
+    subscription, group, collection, job = (None if each is None else quote(each, safe="") for each in place)
+    base = f"/subscriptions/{subscription}/resourceGroups/{group}/providers/Microsoft.Scheduler/jobCollections"
+    return f"{base}/{collection}" + (f"/jobs/{job}" if job else "")
+
+
+def _order(each: Found | Problem) -> int:
+    """Sorts collections before jobs, and both before everything else."""
+    return 2 if isinstance(each, Problem) else 1 if each.place.job else 0

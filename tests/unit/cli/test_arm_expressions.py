@@ -1,0 +1,110 @@
+"""Expressions of ARM templates."""
+
+from __future__ import annotations
+
+import pytest
+
+from sweephand.cli.arm_expressions import Scope, Unresolved, resolve
+
+SCOPE = Scope(
+    definitions={
+        "name": {"type": "string", "defaultValue": "Shop"},
+        "long": {"type": "string", "defaultValue": "[concat(parameters('name'), '-', variables('end'))]"},
+        "empty": {"type": "securestring"},
+        "circle": {"defaultValue": "[parameters('circle')]"},
+        "moment": {"defaultValue": "[utcNow()]"},
+    },
+    variables={"end": "jobs", "deep": {"List": ["a", {"b": 7}]}, "list": ["x", "y"]},
+    given={"given": "mine"},
+    index={"": 2, "loop": 2},
+    subscription="sub",
+    group="group",
+)
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("plain", "plain"),
+        ("[[1, 2]", "[1, 2]"),
+        ("[parameters('name')]", "Shop"),
+        ("[PARAMETERS('NAME')]", "Shop"),
+        ("[parameters('given')]", "mine"),
+        ("[parameters('long')]", "Shop-jobs"),
+        ("[variables('deep').list[1].b]", 7),
+        ("[variables('deep')['List'][0]]", "a"),
+        ("[concat('it''s ', 7, ' (', 'so)')]", "it's 7 (so)"),
+        ("[concat(variables('list'), createArray('z'))]", ["x", "y", "z"]),
+        ("[format('{0}/{1} {{0}}', parameters('name'), 3)]", "Shop/3 {0}"),
+        ("[copyIndex()]", 2),
+        ("[copyIndex(1)]", 3),
+        ("[copyIndex('loop', 5)]", 7),
+        ("[if(equals(variables('end'), 'JOBS'), 'yes', utcNow())]", "yes"),
+        ("[if(not(true()), 'yes', 'no')]", "no"),
+        ("[coalesce(null(), 'x')]", "x"),
+        ("[toUpper(substring('abcdef', 1, 3))]", "BCD"),
+        ("[add(mul(2, 3), div(7, 2))]", 9),
+        ("[base64('hello')]", "aGVsbG8="),
+        ("[string(json('[1, true]'))]", "[1,true]"),
+        ("[length(split('a,b,c', ','))]", 3),
+        ("[resourceGroup().name]", "group"),
+        ("[subscription().subscriptionId]", "sub"),
+        (
+            "[resourceId('Microsoft.Scheduler/jobCollections/jobs', 'c', 'j')]",
+            "/subscriptions/sub/resourceGroups/group/providers/Microsoft.Scheduler/jobCollections/c/jobs/j",
+        ),
+        (
+            "[resourceId('other', 'g', 'Microsoft.Scheduler/jobCollections', 'c')]",
+            "/subscriptions/other/resourceGroups/g/providers/Microsoft.Scheduler/jobCollections/c",
+        ),
+    ],
+)
+def test_an_expression_has_the_value_that_azure_gives_it(expression, value):
+    assert resolve({"here": [expression]}, SCOPE) == {"here": [value]}
+
+
+@pytest.mark.parametrize(
+    ("expression", "reason"),
+    [
+        ("[parameters('empty')]", "the parameter empty has no value: give it in the file of --parameters"),
+        ("[parameters('none')]", "the template has no parameter none"),
+        ("[variables('none')]", "the template has no variable none"),
+        ("[parameters('circle')]", "the parameter circle needs itself"),
+        ("[parameters('moment')]", "only Azure knows utcNow(): write its value into the file"),
+        ("[reference('x').y]", "only Azure knows reference(): write its value into the file"),
+        (
+            "[resourceGroup().location]",
+            "the location of where it is deployed is not in the file: give it with --location",
+        ),
+        ("[copyIndex('other')]", "copyIndex() stands outside its loop"),
+        ("[variables('list')[2]]", "has no member 2"),
+        ("[variables('deep').none]", "has no member none"),
+        ("[int('x')]", "int() does not take these arguments"),
+        ("[resourceId('jobs', 'x')]", "resourceId() does not take these arguments"),
+        ("[concat('a', ]", "[concat('a', ] cannot be read from its end on"),
+        ("[concat('a') 7]", "[concat('a') 7] cannot be read from 7 on"),
+        ("[concat('a]", "[concat('a] cannot be read from \"'a\" on"),
+        ("[parameters('name'", "[parameters('name' is no expression: write [[ for a string that begins with ["),
+    ],
+)
+def test_a_value_that_the_file_does_not_have_is_reported(expression, reason):
+    with pytest.raises(Unresolved) as wrong:
+        resolve(expression, SCOPE)
+
+    assert str(wrong.value) == reason
+
+
+def test_all_reasons_are_told_at_once_and_each_only_once():
+    with pytest.raises(Unresolved) as wrong:
+        resolve({"a": "[parameters('empty')]", "b": ["[utcNow()]", "[parameters('empty')]"], "copy": []}, SCOPE)
+
+    assert str(wrong.value) == (
+        "copy within properties is not known here: write its elements out; "
+        "the parameter empty has no value: give it in the file of --parameters; "
+        "only Azure knows utcNow(): write its value into the file"
+    )
+
+
+def test_an_expression_that_is_nested_too_deeply_is_refused():
+    with pytest.raises(Unresolved, match="nested too deeply"):
+        resolve(f"[{'string(' * 3_000}1{')' * 3_000}]", SCOPE)
