@@ -29,7 +29,7 @@ PASSWORD = "of the file"
 
 
 def service(api: Azure, caller: str = TENANT) -> Service:
-    """The stack, its requests answered by the facade in this process."""
+    """Returns a client of the stack; the facade in this process answers."""
 
     def answer(request: httpx.Request) -> httpx.Response:
         headers = dict(request.headers) | {"authorization": api.credentials.get(caller, "Basic eDp5")}
@@ -44,7 +44,7 @@ def service(api: Azure, caller: str = TENANT) -> Service:
 def imported(
     api: Azure, *contents: Any, names: Names = NAMES, caller: str = TENANT, tenant: str | None = None, **options: Any
 ) -> tuple[int, list[str]]:
-    """The status and the lines."""
+    """Imports files. Returns the status and the lines."""
     out, err = io.StringIO(), io.StringIO()
     found = [each for content in contents for each in found_in(content, names)]
     status = Importing(service(api, caller), tenant, **options).run(found, out, err)
@@ -69,7 +69,7 @@ def example() -> dict[str, Any]:
 
 
 def parameters(tmp_path: Path, **values: str) -> dict[str, Any]:
-    """The parameters that the example needs, as a file of ARM has them."""
+    """Writes the parameters that the example needs into a file of ARM, and returns them as they are read."""
     needed = {"apiPassword": "canary", "storageSas": "sv=1&sp=a&sig=canary", **values}
     path = tmp_path / "parameters.json"
     path.write_text(json.dumps({"parameters": {name: {"value": value} for name, value in needed.items()}}))
@@ -199,7 +199,7 @@ def answers(api: Azure, caller: str = TENANT) -> list[Any]:
 
 
 def rich(api: Azure) -> None:
-    """A collection with a job for each secret that there is."""
+    """Creates a collection with a job for each secret that there is."""
     api.collection(sku={"name": "Standard"})
     request = HTTP["request"]
     proofs: dict[str, dict[str, Any]] = {
@@ -225,7 +225,7 @@ def rich(api: Azure) -> None:
 
 
 def given() -> dict[str, str]:
-    """The secrets of `rich`, by their names."""
+    """Returns the secrets of `rich`, by their names."""
     return {
         "password of joe at https://example.org": "canary",
         "pfx of the certificate for https://example.org": certificates()["pfx"],
@@ -344,6 +344,59 @@ def test_ids_say_where_a_resource_belongs_and_options_lead_it_elsewhere(api):
     assert api.get(moved).status == 200
 
 
+def test_an_answer_of_the_live_service_is_read_with_its_own_spellings(api):
+    """The mixture of cases and forms is that of the sessions which Microsoft recorded with its SDKs."""
+    action = {
+        "type": "http",
+        "request": {"uri": "https://example.org/run", "method": "GET"},
+        "retryPolicy": {"retryType": "fixed", "retryInterval": "00:01:00", "retryCount": 2},
+        "errorAction": {
+            "type": "serviceBusQueue",
+            "serviceBusQueueMessage": {
+                "authentication": {"type": "sharedAccessKey", "sasKeyName": "send"},
+                "brokeredMessageProperties": {"timeToLive": "1.02:03:04", "label": None},
+                "transportType": "netMessaging",
+                "namespace": "acmebus",
+                "queueName": "orders",
+                "message": "failed",
+            },
+        },
+    }
+    live = {
+        "properties": {
+            "startTime": "2014-09-01T00:00:00Z",
+            "action": action,
+            "recurrence": {"frequency": "week", "interval": 1, "schedule": {"weekDays": ["monday"], "hours": [5]}},
+            "state": "enabled",
+            "status": {"executionCount": 7, "failureCount": 0, "faultedCount": 0},
+        },
+        "id": JOB,
+        "type": f"{TYPE}/jobs",
+        "name": "Nightly/Report",
+    }
+    place = {"id": COLLECTION, "type": TYPE, "name": "Nightly", "location": "West US", "tags": {}}
+    content = {"value": [live, {**place, "properties": {"sku": {"name": "standard"}, "state": "enabled"}}]}
+    secrets = {"sasKey of send at acmebus/orders": "canary"}
+
+    assert imported(api, content, secrets=secrets)[1][-1] == "created 2, changed 0, unchanged 0, failed 0"
+    assert imported(api, content)[1][-1] == "created 0, changed 0, unchanged 2, failed 0"
+
+    shown = api.properties()
+    error = shown["action"]["errorAction"]["serviceBusQueueMessage"]
+    assert error["brokeredMessageProperties"] == {"timeToLive": "P1DT2H3M4S"}
+    assert (shown["action"]["retryPolicy"]["retryInterval"], shown["recurrence"]["frequency"]) == ("PT1M", "Week")
+
+
+def test_objects_that_say_nothing_of_themselves_are_not_passed_over(api):
+    status, lines = imported(api, [{"JobName": "Report", "Status": "Enabled"}, "x"])
+
+    assert status == 1
+    assert lines[:2] == [
+        "failed     a resource without a name  has neither an id nor a type",
+        "failed     'x'  is no object",
+    ]
+
+
 def test_a_list_that_goes_on_is_not_taken_for_whole(api):
     status, lines = imported(api, {"value": [collection()], "nextLink": "https://next"})
 
@@ -386,6 +439,25 @@ def test_what_only_the_stack_knows_is_refused_by_it(api):
     assert lines[0].startswith("created    Nightly/A")
     assert lines[1].startswith("failed     Nightly/B  the collection Nightly has 1 job already")
     assert lines[2] == "failed     None/C  its job collection is not in the stack"
+
+
+@pytest.mark.parametrize(
+    "proof",
+    [
+        {"type": "Basic", "username": "joe", "password": "[canary"},
+        {"type": "Basic", "username": "joe", "password": "[[canary" * 1_000},
+        {"type": "Basic", "username": "joe", "password": ["canary"]},
+        {"type": "ClientCertificate", "pfx": "canary", "password": "canary"},
+    ],
+)
+def test_no_line_repeats_a_secret(api, proof):
+    request = {**HTTP["request"], "authentication": proof}
+
+    status, lines = imported(api, template(collection(), job(action={"type": "Http", "request": request})))
+
+    assert status == 1
+    assert lines[1].startswith("failed     Nightly/Report  properties.action.request.authentication.p")
+    assert "canary" not in "".join(lines)
 
 
 def test_a_refused_credential_ends_the_import(api):

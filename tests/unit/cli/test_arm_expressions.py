@@ -81,10 +81,6 @@ def test_an_expression_has_the_value_that_azure_gives_it(expression, value):
         ("[variables('deep').none]", "has no member none"),
         ("[int('x')]", "int() does not take these arguments"),
         ("[resourceId('jobs', 'x')]", "resourceId() does not take these arguments"),
-        ("[concat('a', ]", "[concat('a', ] cannot be read from its end on"),
-        ("[concat('a') 7]", "[concat('a') 7] cannot be read from 7 on"),
-        ("[concat('a]", "[concat('a] cannot be read from \"'a\" on"),
-        ("[parameters('name'", "[parameters('name' is no expression: write [[ for a string that begins with ["),
     ],
 )
 def test_a_value_that_the_file_does_not_have_is_reported(expression, reason):
@@ -94,12 +90,31 @@ def test_a_value_that_the_file_does_not_have_is_reported(expression, reason):
     assert str(wrong.value) == reason
 
 
+@pytest.mark.parametrize(
+    ("expression", "reason"),
+    [
+        ("[concat('a', ]", "ends too early"),
+        ("[concat('a') 7]", "cannot be read from character 13 on"),
+        ("[concat('canary]", "cannot be read from character 9 on"),
+        ("[parameters('canary'", "is no expression"),
+        ("[canary", "is no expression"),
+        ("[canary]", "ends too early"),
+        ("[]", "ends too early"),
+    ],
+)
+def test_a_string_that_is_no_expression_is_not_repeated(expression, reason):
+    with pytest.raises(Unresolved) as wrong:
+        resolve({"password": [expression]}, SCOPE, "action")
+
+    assert str(wrong.value) == f"action.password[0] {reason}: a string that begins with [ is written with [["
+
+
 def test_all_reasons_are_told_at_once_and_each_only_once():
     with pytest.raises(Unresolved) as wrong:
         resolve({"a": "[parameters('empty')]", "b": ["[utcNow()]", "[parameters('empty')]"], "copy": []}, SCOPE)
 
     assert str(wrong.value) == (
-        "copy within properties is not known here: write its elements out; "
+        "copy is not known here: write its elements out; "
         "the parameter empty has no value: give it in the file of --parameters; "
         "only Azure knows utcNow(): write its value into the file"
     )

@@ -10,7 +10,9 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
+
+from sweephand.domain.members.fields import below
 
 LONGEST = 24_576
 MOST_COPIES = 800
@@ -50,70 +52,83 @@ class Scope:
         return replace(self, within=(*self.within, name))
 
 
-def resolve(value: Any, scope: Scope) -> Any:
+class _Unreadable(Exception):
+    """A string that is no expression. It is not repeated: it may be a password."""
+
+
+def resolve(value: Any, scope: Scope, path: str = "") -> Any:
     """Returns a value of a template with all its expressions replaced. Raises Unresolved with all reasons."""
     reasons: list[str] = []
-    found = _resolved(value, scope, reasons)
+    found = _resolved(value, scope, path, reasons)
     if reasons:
         raise Unresolved(*reasons)
     return found
 
 
-def _resolved(value: Any, scope: Scope, reasons: list[str]) -> Any:
+def _resolved(value: Any, scope: Scope, path: str, reasons: list[str]) -> Any:
     if isinstance(value, Mapping):
         if isinstance(value.get("copy"), list):
-            reasons.append("copy within properties is not known here: write its elements out")
-        return {name: _resolved(each, scope, reasons) for name, each in value.items()}
+            reasons.append(f"{below(path, 'copy')} is not known here: write its elements out")
+        return {name: _resolved(each, scope, below(path, name), reasons) for name, each in value.items()}
     if isinstance(value, list):
-        return [_resolved(each, scope, reasons) for each in value]
+        return [_resolved(each, scope, f"{path}[{n}]", reasons) for n, each in enumerate(value)]
     if not isinstance(value, str) or not value.startswith("["):
         return value
     if value.startswith("[["):
         return value[1:]
     try:
-        return evaluate(value, scope)
+        return _evaluated(value, scope)
     except Unresolved as wrong:
         reasons.extend(wrong.reasons)
-        return None
-
-
-def evaluate(expression: str, scope: Scope) -> Any:
-    """Returns the value of a string that begins with `[`. Raises Unresolved."""
-    shown = expression if len(expression) <= 80 else f"{expression[:80]}..."
-    if not expression.endswith("]") or len(expression) > LONGEST:
-        raise Unresolved(f"{shown} is no expression: write [[ for a string that begins with [")
-    tokens = _tokens(expression[1:-1], shown)
-    reader = _Reader(tokens, shown)
-    try:
-        found = reader.value()
-        if reader.at < len(tokens):
-            raise reader.wrong()
-        return found(scope)
+    except _Unreadable as wrong:
+        reasons.append(f"{path or 'an expression'} {wrong}: a string that begins with [ is written with [[")
     except RecursionError:
-        raise Unresolved(f"{shown} is nested too deeply") from None
+        reasons.append(f"{path or 'an expression'} is nested too deeply")
+    return None
 
 
-Token = tuple[str, Any]
+def _evaluated(expression: str, scope: Scope) -> Any:
+    if not expression.endswith("]") or len(expression) > LONGEST:
+        raise _Unreadable("is no expression")
+    reader = _Reader(_tokens(expression[1:-1]))
+    found = reader.value()
+    if reader.at < len(reader.tokens):
+        raise reader.wrong()
+    return found(scope)
+
+
+class Token(NamedTuple):
+    """A part of an expression. kind: value, name, or the mark itself. at: its place in the string."""
+
+    kind: str
+    value: Any
+    at: int
+
+
 Lazy = Callable[[Scope], Any]
 """Returns the value of a part of an expression. Raises Unresolved."""
 
 
-def _tokens(text: str, shown: str) -> list[Token]:
+def _tokens(text: str) -> list[Token]:
     found: list[Token] = []
     at = 0
     while text[at:].strip():
         token = _TOKEN.match(text, at)
         if token is None:
-            raise Unresolved(f"{shown} cannot be read from {text[at : at + 20].strip()!r} on")
+            raise _unreadable(at)
         string, number, name, mark = token.groups()
         if string is not None:
-            found.append(("value", string.replace("''", "'")))
+            found.append(Token("value", string.replace("''", "'"), at))
         elif number is not None:
-            found.append(("value", int(number)))
+            found.append(Token("value", int(number), at))
         else:
-            found.append(("name", name) if name is not None else (mark, mark))
+            found.append(Token("name", name, at) if name is not None else Token(mark, mark, at))
         at = token.end()
     return found
+
+
+def _unreadable(at: int) -> _Unreadable:
+    return _Unreadable(f"cannot be read from character {at + 2} on")
 
 
 @dataclass
@@ -121,21 +136,21 @@ class _Reader:
     """Reads tokens into a function of the scope."""
 
     tokens: Sequence[Token]
-    shown: str
     at: int = 0
 
-    def wrong(self) -> Unresolved:
-        rest = repr(self.tokens[self.at][1]) if self.at < len(self.tokens) else "its end"
-        return Unresolved(f"{self.shown} cannot be read from {rest} on")
+    def wrong(self) -> _Unreadable:
+        if self.at < len(self.tokens):
+            return _unreadable(self.tokens[self.at].at)
+        return _Unreadable("ends too early")
 
     def _next(self, kind: str) -> Any:
-        if self.at >= len(self.tokens) or self.tokens[self.at][0] != kind:
+        if not self._is(kind):
             raise self.wrong()
         self.at += 1
-        return self.tokens[self.at - 1][1]
+        return self.tokens[self.at - 1].value
 
     def _is(self, kind: str) -> bool:
-        return self.at < len(self.tokens) and self.tokens[self.at][0] == kind
+        return self.at < len(self.tokens) and self.tokens[self.at].kind == kind
 
     def value(self) -> Lazy:
         if self._is("value"):
@@ -207,14 +222,14 @@ def _parameter(scope: Scope, name: str) -> Any:
         raise Unresolved(f"the template has no parameter {name}")
     if not isinstance(definition, Mapping) or definition.get("defaultValue") is None:
         raise Unresolved(f"the parameter {name} has no value: give it in the file of --parameters")
-    return resolve(definition["defaultValue"], scope.entered(f"the parameter {name}"))
+    return resolve(definition["defaultValue"], scope.entered(f"the parameter {name}"), f"the parameter {name}")
 
 
 def _variable(scope: Scope, name: str) -> Any:
     found = next((known for known in scope.variables if known.lower() == name.lower()), None)
     if found is None:
         raise Unresolved(f"the template has no variable {name}")
-    return resolve(scope.variables[found], scope.entered(f"the variable {found}"))
+    return resolve(scope.variables[found], scope.entered(f"the variable {found}"), f"the variable {found}")
 
 
 def _copy_index(scope: Scope, *given: Any) -> int:

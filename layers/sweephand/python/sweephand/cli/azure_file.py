@@ -133,8 +133,10 @@ def _typed(kind: str, name: str, body: Mapping[str, Any], names: Names) -> Itera
         yield Problem(shown, "history is not imported", failed=False)
     elif kind.lower() == NESTED:
         yield Problem(shown, "a template within the template: import it as a file of its own", failed=True)
+    elif not kind:
+        yield Problem(shown, "has neither an id nor a type", failed=True)
     elif kind.lower() not in {COLLECTION, JOB}:
-        yield Problem(shown, f"{kind or 'without a type, it'} is not of Azure Scheduler", failed=False)
+        yield Problem(shown, f"{kind} is not of Azure Scheduler", failed=False)
     elif not all(parts) or len(parts) != (1 if kind.lower() == COLLECTION else 2):
         yield Problem(shown, f"is no name for {kind}", failed=True)
     elif missing := [each for each in ("subscription", "group") if getattr(names, each) is None]:
