@@ -81,7 +81,10 @@ def test_a_run_shows_the_demo_and_the_users_own_job_and_a_report_beside_it_judge
         api.close()
 
         judged, verdict, _ = finish(start(folder, "report", "--seconds", "35"))
-        until(lambda: successes(shown.read_text()), lambda there: all(there[row] >= n for row, n in wanted.items()))
+        until(
+            lambda: run.poll() is not None or all(successes(shown.read_text())[row] >= n for row, n in wanted.items())
+        )
+        assert run.poll() is None, errors.read_text() + verdict
         run.send_signal(signal.SIGINT)
         status = run.wait(WITHIN_S)
     finally:
