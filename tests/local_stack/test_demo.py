@@ -81,9 +81,7 @@ def test_a_run_shows_the_demo_and_the_users_own_job_and_a_report_beside_it_judge
         api.close()
 
         judged, verdict, _ = finish(start(folder, "report", "--seconds", "35"))
-        until(
-            lambda: run.poll() is not None or all(successes(shown.read_text())[row] >= n for row, n in wanted.items())
-        )
+        until(shown.read_text, lambda text: run.poll() is not None or enough(text, wanted))
         assert run.poll() is None, errors.read_text() + verdict
         run.send_signal(signal.SIGINT)
         status = run.wait(WITHIN_S)
@@ -104,6 +102,11 @@ def test_a_run_shows_the_demo_and_the_users_own_job_and_a_report_beside_it_judge
     as_long_as_they_are = ("curl", "-d '", str(folder.root))
     assert max(len(line) for line in text.splitlines() if not any(part in line for part in as_long_as_they_are)) <= 100
     assert not held(folder)
+
+
+def enough(shown, wanted):
+    there = successes(shown)
+    return all(there[row] >= least for row, least in wanted.items())
 
 
 def successes(shown):
