@@ -49,7 +49,7 @@ class Telemetry:
             log_record_order=["level", "message"],
             location=None,
             use_rfc3339=True,
-            # By default, an encoder is created for each line, and each message is tried as JSON.
+            # An encoder is by default created for each line, and each message is tried as JSON.
             json_serializer=json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, default=str).encode,
             json_deserializer=str,
         )

@@ -85,7 +85,7 @@ class Http(Action):
     parameters in the query of the url, are `***`; only jobs that were stored before these were sealed have them in
     clear.
 
-    dialect: in which headers the target is told of the run (run_headers.py); its facade's choice.
+    dialect: the headers that identify the run to the target (run_headers.py); its facade's choice.
     """
 
     method: str = choice("method", METHODS, default="POST", kw_only=True)

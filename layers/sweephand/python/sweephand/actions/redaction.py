@@ -200,7 +200,7 @@ def _spellings(secret: str) -> Iterator[str]:
     yield secret
     if len(secret) > MAX_SECRET:
         return  # a private key, which no target is told: 10 ms of CPU for each call
-    # Who reads all escapes of a text reads those that are letters of the secret too; forms write a space so.
+    # A reader of all escapes also reads those that are letters of the secret; forms write a space so.
     once = _whole(secret)
     yield from (once, _whole(once), secret.replace(" ", "+"))
     for escapes in (True, False):

@@ -114,7 +114,7 @@ class RunQueue:
         self._postpone(self._urls[lane], receipts)
 
     def postpone_dead(self, receipts: Mapping[str, float]) -> None:
-        """Does the same for dead letters."""
+        """Returns the same for dead letters."""
         self._postpone(self._dead_letter_url, receipts)
 
     def _postpone(self, url: str, receipts: Mapping[str, float]) -> None:

@@ -27,7 +27,7 @@ _RESOURCES = {
         "states:REGION:ACCOUNT:stateMachine:NAME, optionally followed by :VERSION or :ALIAS",
     ),
 }
-"""By service: the form of a resource's name, and of its ARN for error messages."""
+"""The service determines the form of a resource's name, and of its ARN for error messages."""
 OWN_RESOURCES = (
     *("ApiFunction", "SapApiFunction", "AzureApiFunction", "SweeperFunction", "AuditorFunction"),
     *("ExecutorFunction", "ExecutorSlowFunction", "OperationsFunction"),

@@ -38,7 +38,7 @@ def authenticate(
     """Returns a token, from the cache while it holds. refused: one that the target did not take; another is fetched."""
     members, client_secret = how.members, call.secret(auth.SECRET)
     asked = tuple(members.get(name) for name in ("tokenUrl", "clientId", "scope", "audience", "resource"))
-    # By the secret and not by its version: a token lives as long as what it was issued for, whoever changed what else.
+    # The secret counts, not its version: a token lives as long as the secret it was issued for, whatever else changed.
     key = ("oauth2", call.tenant, call.job_id, *asked, hashlib.sha256(client_secret.encode()).digest())
     token, kept = outbound.tokens.get(
         key,

@@ -45,7 +45,7 @@ STOP_S = 6.0
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}", re.ASCII)
 _OURS = "SWEEPHAND_"
 _GONE = frozenset({"InvalidParameterException", "ClusterNotFoundException"})
-"""What StopTask says of a task that stopped long ago."""
+"""The message of StopTask for a task that stopped long ago."""
 
 
 def _command(value: Any, path: str, _: Reading) -> tuple[str, ...]:
@@ -161,7 +161,7 @@ class Ecs(Action):
 
     @property
     def destination(self) -> tuple[object, ...]:
-        """Who learns what the variables hold: the code that runs, and by whose right."""
+        """The members that decide who sees the variables: the code that runs, and its role."""
         return self.definition, self.container, self.command, self.role
 
     def perform(self, call: Call, outbound: Outbound) -> Outcome:

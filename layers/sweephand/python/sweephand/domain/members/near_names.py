@@ -96,7 +96,7 @@ def shown(value: object) -> str:
 
 
 def with_value(reason: str, value: object) -> str:
-    """A reason that asks for something else, with the value that came, where it does not repeat that yet."""
+    """Returns a reason that asks for something else, with the value that came unless it repeats that already."""
     if not reason.startswith("expected ") or not isinstance(value, str | int | float):
         return reason
     said, (asked, found, _) = shown(value), reason.rpartition(", not a number")

@@ -91,7 +91,7 @@ def _planned(schedule: Schedule, timing: Timing, after: datetime, limit: int) ->
     if after >= at:
         nearest = at + ((after - at) // step + 1) * step
     else:
-        # What was sent already lies ahead too, but nothing from before the first of this generation.
+        # Occurrences that were sent already lie ahead too, but none from before the first of this generation.
         began = schedule.first_at or timing.rule.next_after(generations.began(schedule)) or at
         since = max(after, at - SENT_AHEAD_MOST, began - timedelta(seconds=1))
         nearest = at - max(0, -((since - at) // step) - 1) * step

@@ -41,7 +41,7 @@ class NativeApi(Api):
         )
 
     def operate(self, visit: Visit) -> Answer:
-        """Answers, or refuses a tenant that is over its limit of requests a minute.
+        """Answers the request, or refuses a tenant that is over its limit of requests a minute.
 
         The provider has no limit; nor have the results of runs, which are as many as its runs.
         """
@@ -54,14 +54,14 @@ class NativeApi(Api):
         return _fitting(Context(self.world, self.guard, self.door, *visit, acting_for))
 
     def _claimed(self, request: Request | None, route: Route | None) -> str | None:
-        """Whoever asks for a token names itself in the header or in the form."""
+        """Returns the client that a token request claims to be, in its header or its form."""
         claimed = super()._claimed(request, route)
         if claimed is None and request is not None and route is not None and route.body == "form":
             return oauth.named_client(request)
         return claimed
 
     def _acting_for(self, visit: Visit) -> str | None:
-        """The tenant whose data the request may touch; None on paths of no tenant, and where all may come in.
+        """Returns the tenant whose data the request may touch; None on open paths and on those of no tenant.
 
         Raises NotFound where a provider names a tenant that does not exist.
         """
@@ -104,7 +104,7 @@ class NativeApi(Api):
 
 
 def _fitting(context: Context) -> Answer:
-    """The operation's answer; a list that Lambda could not give back in one piece has a shorter page."""
+    """Returns the operation's answer; a list that Lambda could not return in one piece has a shorter page."""
     answer = context.route.operation(context)
     while answer.too_large and "limit" in context.route.query:
         limit = cursors.limit_of(context.query)

@@ -1,4 +1,4 @@
-"""What an operation of the native API is given, and the small steps that many of them share."""
+"""The context of an operation of the native API, and the small steps that many operations share."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Context:
         return self.request.query
 
     def id(self, name: str) -> str:
-        """A path parameter that is an id. An impossible one is unknown, like any other."""
+        """Returns a path parameter that is an id. Raises NotFound for an impossible one."""
         given = self.parameters[name]
         if not is_uuid(given):
             raise NotFound(f"no such {name}{_no_id(name, given)}")
@@ -85,7 +85,7 @@ class Context:
         return given
 
     def job_of(self, given: object, *, code: str | None = None) -> str:
-        """The id of the job that a filter `jobId` names: an id, or the integer one of a job that SAP's API made.
+        """Returns the id of the job that a filter `jobId` names, by its id or by the integer id of SAP's API.
 
         Raises InvalidRequest; NotFound for an integer that no job of the tenant has.
         """
@@ -97,14 +97,14 @@ class Context:
         raise InvalidRequest("jobId", f"is not the id of a job: {fields.shown(given)}{by_name}", code=code)
 
     def run(self, name: str = "run") -> tuple[str, str]:
-        """Owner and uuid of the run that a path parameter names."""
+        """Returns the owner and uuid of the run that a path parameter names."""
         parts = RUN_ID.fullmatch(self.parameters[name])
         if parts is None:
             raise NotFound(f"no such run{_no_id('run', self.parameters[name])}")
         return parts[1], parts[2]
 
     def body(self) -> Any:
-        """The request's JSON. Raises InvalidRequest: 415 for another media type, 413 and 400 by the parser."""
+        """Reads the request's JSON. Raises InvalidRequest: 415 for another media type, 413 and 400 by the parser."""
         if not self.request.body:
             if self.route.body == "optional":
                 return {}
@@ -125,11 +125,11 @@ class Context:
         return body
 
     def no_members(self) -> None:
-        """Of an operation that takes nothing: no body, or {}."""
+        """Raises InvalidRequest unless the body is absent or {}."""
         fields.members(self.body(), "", ())
 
     def page(self, *parts: Callable[[str], bool]) -> tuple[int, tuple[str, ...] | None]:
-        """`limit`, and the mark of `cursor` if there is one. parts: what each part of the mark must be."""
+        """Reads `limit`, and the mark of `cursor` if there is one. parts: the form of each part of the mark."""
         return cursors.limit_of(self.query), cursors.read(self.place, self.query, *parts)
 
     def page_of(
@@ -150,7 +150,7 @@ class Context:
         return Answer(200, {"items": [show(each) for each in found[:limit]], "nextCursor": cursor})
 
     def cursor(self, *mark: str) -> str:
-        """Where this list goes on."""
+        """Returns the cursor of the next page."""
         return cursors.write(self.place, self.query, mark)
 
     @property
@@ -160,7 +160,7 @@ class Context:
         return " ".join((whose or "", *self.request.path))
 
     def if_match(self) -> int | None:
-        """The revision that the caller expects; None without the header or with *."""
+        """Returns the revision that the caller expects; None without the header or with *."""
         given = self.request.headers.get("if-match")
         if given is None or given.strip() == "*":
             return None
@@ -170,7 +170,7 @@ class Context:
         return int(found[1])
 
     def by(self, operation: Operation) -> By:
-        """Who changes a job, for its change log."""
+        """Returns the author of a change, for the change log."""
         return By(operation, self.actor)
 
     @property
@@ -204,9 +204,9 @@ class Context:
         return Once(key, hashlib.sha256(_canonical(self.request.body or b"{}")).hexdigest())
 
     def hop(self) -> int:
-        """How many runs come before the one that is asked for, because it is a run's call that asks.
+        """Returns how many runs precede the requested one in its chain, if a run's call makes the request.
 
-        Raises Conflict where they are too many. What the service did not send is no number of it.
+        Raises Conflict where they are too many. A number that the service did not send is ignored.
         """
         given = self.request.headers.get(HOP_HEADER, "")
         hop = int(given) if _HOP.fullmatch(given) else 0
@@ -215,7 +215,7 @@ class Context:
         return hop
 
     def text(self, name: str, longest: int) -> str | None:
-        """A query parameter of 1 to `longest` characters."""
+        """Reads a query parameter of 1 to `longest` characters."""
         given = self.query.get(name)
         if given is not None and not 1 <= len(given) <= longest:
             reason = f"must have 1 to {longest} characters, not {len(given):,}"
@@ -223,9 +223,7 @@ class Context:
         return given
 
     def collection(self) -> str | None:
-        """The query parameter `collection`. Raises InvalidRequest where the tenant has none of this name; pages after
-        the first do not ask again.
-        """
+        """Reads the query parameter `collection`. Raises InvalidRequest if it is unknown, on the first page only."""
         given = self.text("collection", 128)
         if given is None or "cursor" in self.query:
             return given
@@ -239,7 +237,7 @@ class Context:
             return None if given is None else fields.one_of(given, name, choices)
 
     def include(self, choices: frozenset[str]) -> frozenset[str]:
-        """`?include=a,b`."""
+        """Reads `?include=a,b`."""
         given = frozenset(filter(None, self.query.get("include", "").split(",")))
         if not given <= choices:
             strange = fields.shown(min(given - choices))
@@ -281,7 +279,7 @@ def _by_name(given: str) -> str:
 
 
 def _canonical(body: bytes) -> bytes:
-    """A JSON body with its members in one order, so that what says the same is the same; other bodies as they are."""
+    """Returns a JSON body with its members in one order, so that equal bodies compare equal; others unchanged."""
     try:
         value = strict_json.loads(body)
     except InvalidRequest:

@@ -21,7 +21,7 @@ LARGEST_OFFSET = 999_999_999
 
 
 def limit_of(query: Mapping[str, str]) -> int:
-    """1..200, 50 by default."""
+    """Reads the size of a page: 1 to 200, 50 by default."""
     given = query.get("limit")
     if given is None:
         return DEFAULT_LIMIT
@@ -33,7 +33,7 @@ def limit_of(query: Mapping[str, str]) -> int:
 
 
 def offset_of(query: Mapping[str, str]) -> int:
-    """How many to leave out from the beginning; 0 by default."""
+    """Reads how many items to skip; 0 by default."""
     given = query.get("offset")
     if given is None:
         return 0
@@ -52,7 +52,7 @@ def write(place: str, query: Mapping[str, str], mark: tuple[str, ...]) -> str:
 
 
 def read(place: str, query: Mapping[str, str], *parts: Callable[[str], bool]) -> tuple[str, ...] | None:
-    """The mark of the query's cursor; None without one. parts: what each part of the mark must be.
+    """Reads the mark of the query's cursor; None without one. parts: the required form of each part of the mark.
 
     Raises InvalidRequest(INVALID_CURSOR). A forged mark that fits is a place in the caller's own list.
     """

@@ -12,7 +12,7 @@ from sweephand.facades.native.context import Context
 
 FILE = Path(__file__).with_name("openapi.json")
 FRESH_S = 300
-"""A deployment may change the document; its readers may be that much behind."""
+"""A deployment may change the document; readers may have the former one for this long."""
 
 
 def read(ctx: Context) -> Answer:
@@ -38,12 +38,12 @@ def _knows(given: str, tag: str) -> bool:
 
 @cache
 def _packed() -> bytes:
-    """Some 6 % of the document; a process makes it once."""
+    """Compresses the document to some 6 %; a process does so once."""
     return gzip.compress(FILE.read_bytes(), mtime=0)
 
 
 def _takes_gzip(accepted: str) -> bool:
-    """Whether the header names gzip (or `*`) and does not refuse it by `q=0` (RFC 9110, 12.5.3)."""
+    """Returns whether the header names gzip (or `*`) and does not refuse it by `q=0` (RFC 9110, 12.5.3)."""
     weights = {}
     for part in accepted.lower().split(","):
         coding, _, weight = part.partition(";")

@@ -29,7 +29,7 @@ _QUARTZ = 6
 _EXAMPLES = {"action": 'such as {"type": "http", "url": "https://example.org/"}'}
 _MOST_SCHEDULES = 40
 _MOST_LOOKS = 4 * MOST
-"""What all hints of an answer may spend together: each costs up to a dozen parses."""
+"""The limit of work for all hints of an answer: each costs up to a dozen parses."""
 
 
 def improved(wrong: InvalidRequest, body: object, now: datetime, *, change: bool = False) -> InvalidRequest:
@@ -47,7 +47,7 @@ def improved(wrong: InvalidRequest, body: object, now: datetime, *, change: bool
 
 
 def _timings(body: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The path and the members of each schedule of a body: of a job's, or of a schedule's own."""
+    """Yields the path and the members of each schedule of a job's body, or of a schedule's own body."""
     if not isinstance(body, Mapping):
         return
     if "action" not in body and "schedules" not in body:
@@ -93,7 +93,7 @@ def _with_hint(wrong: InvalidRequest, body: object, now: datetime, *, change: bo
 
 
 def _member(field: str) -> str:
-    """The member of a schedule, or of the body, that a path leads to."""
+    """Returns the member of a schedule, or of the body, that a path leads to."""
     return re.split(r"[.\[]", field.rpartition("].")[2] or field, maxsplit=1)[0]
 
 
@@ -124,7 +124,7 @@ def _of_two(wrong: InvalidRequest, *, change: bool) -> str | None:
 
 
 def _value(body: object, field: str) -> object:
-    """What stands at a path of the body; None where nothing does."""
+    """Returns the value at a path of the body; None if there is none."""
     there: object = body
     for piece in re.findall(r"[^.\[\]]+", field):
         if isinstance(there, Mapping):
@@ -137,7 +137,7 @@ def _value(body: object, field: str) -> object:
 
 
 def taken_by(notation: str, text: str, now: datetime) -> tuple[str, str] | None:
-    """The notation that would take a text, and the text as it takes it; None where none would."""
+    """Returns the notation that would accept a string, and the string as it accepts it; None if none would."""
     for name, written in _candidates(notation, text):
         try:
             parse({name: written}, now=now)
@@ -158,7 +158,7 @@ def _candidates(notation: str, text: str) -> Iterator[tuple[str, str]]:
 
 
 def _other_crons(notation: str, pieces: list[str]) -> Iterator[tuple[str, str]]:
-    """Of a cron text: without the second that Quartz and Spring begin with, and as eventBridge has L, W and #."""
+    """Yields a cron string without the second of Quartz and Spring, and as eventBridge writes L, W and #."""
     if len(pieces) in {_QUARTZ, _QUARTZ + 1} and pieces[0] in {"0", "00"}:
         if len(pieces) == _QUARTZ:
             yield "cron", " ".join(pieces[1:])
@@ -171,7 +171,7 @@ def _other_crons(notation: str, pieces: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _either(pieces: list[str]) -> list[str]:
-    """One of day and weekday must be `?` there."""
+    """Replaces one of day and weekday by `?`, as eventBridge requires."""
     day, weekday = pieces[2], pieces[4]
     if "?" in {day, weekday}:
         return pieces
@@ -179,6 +179,6 @@ def _either(pieces: list[str]) -> list[str]:
 
 
 def _weekdays_from_one(pieces: list[str]) -> list[str]:
-    """Five fields count Sunday as 0 or 7, eventBridge as 1."""
+    """Converts weekdays: five fields count Sunday as 0 or 7, eventBridge as 1."""
     weekday = re.sub(r"(?<![#\d])[0-7](?!\d)", lambda found: str(int(found[0]) % 7 + 1), pieces[4])
     return [*pieces[:4], weekday]

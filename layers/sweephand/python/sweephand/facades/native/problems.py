@@ -40,7 +40,7 @@ MOST_ERRORS = 50
 
 
 def type_of(code: str) -> str:
-    """The address of the problem's page, relative to this API's own."""
+    """Returns the address of the problem's page, relative to this API's own."""
     return f"/problems/{code.lower().replace('_', '-')}"
 
 
@@ -59,7 +59,7 @@ def problem(code: str, detail: str, request_id: str, **members: Any) -> Answer:
 
 
 def of_error(error: SweephandError, request_id: str) -> Answer:
-    """errors[].field is `body` or `path` (with its query) where that as a whole is to blame."""
+    """Answers with a problem. errors[].field is `body` or `path` (with its query) if that as a whole is wrong."""
     members: dict[str, Any] = {}
     headers: dict[str, str] = {}
     if isinstance(error, InvalidRequest):
@@ -79,7 +79,7 @@ def _field_problem(wrong: InvalidRequest) -> dict[str, Any]:
 
 
 def _detail(error: SweephandError) -> str:
-    """The first mistake, and how many there are beyond it."""
+    """Returns the first mistake, and how many more there are."""
     if not isinstance(error, InvalidRequest):
         return error.reason
     first = f"{error.field}: {error.reason}" if error.field else error.reason

@@ -15,7 +15,7 @@ from sweephand.facades.native.service import admin
 READ, WRITE, RUN, ERRORS = "jobs:read", "jobs:write", "runs:write", "errors:edit"
 ADMIN, PROVIDER = "admin", "provider:admin"
 BEGINS = (ERRORS, WRITE, PROVIDER)
-"""Who has one of these may begin some long work. The operation itself asks for the scope of its own kind."""
+"""The scopes of which one is needed to begin an operation. It then requires the scope of its own kind."""
 MATCH, ONCE, ACTING = ("If-Match",), ("Idempotency-Key",), ("Sweephand-Tenant",)
 PAGE = ("limit", "cursor")
 FILTERS = ("collection", "state", "tag", "resourceId", "name", "search")

@@ -34,7 +34,7 @@ def _schedule_id(value: object) -> str:
 
 
 def result(body: object) -> tuple[bool, str | None]:
-    """What a target reports of a run: whether it succeeded, and a message."""
+    """Reads a target's report: whether the run succeeded, and a message."""
     wrong = Mistakes()
     given = fields.members(body, "", ("success", "message"), wrong)
     success = wrong.of(lambda: fields.flag(fields.required(given, "success"), "success"))
@@ -53,7 +53,7 @@ def pause(body: object) -> tuple[str | None, datetime | None]:
 
 
 def merged(target: Any, patch: Any) -> Any:
-    """RFC 7396: null removes a member, an object is merged, anything else replaces."""
+    """Applies a merge patch (RFC 7396): null removes a member, an object is merged, anything else replaces."""
     if not isinstance(patch, Mapping):
         return patch
     result = dict(target) if isinstance(target, Mapping) else {}
@@ -73,12 +73,12 @@ def _text(given: Mapping[str, Any], name: str) -> str | None:
 
 
 def is_plain(text: str) -> bool:
-    """A name that stands in paths."""
+    """Reads a name that stands in paths."""
     return 1 <= len(text) <= 128 and _STRANGE.search(text) is None
 
 
 def plain_name(given: Mapping[str, Any], before: str | None) -> str:
-    """A name that stands in paths. before: what is changed has it already, and it never changes; None: what is new."""
+    """Reads a name that stands in paths. before: the name of a resource that is changed, which keeps it; None: new."""
     name = fields.text(given["name"], "name", 1, 128) if "name" in given else None
     if before is None:
         if name is None:

@@ -121,7 +121,7 @@ def _cleared(world: World, operation: Operation) -> Verdict:
 
 
 def _stretch(world: World, by: str, operation: Operation) -> Verdict:
-    """Does pages until the operation ends, is paused or must wait, or the time of the message is over."""
+    """Processes pages until the operation ends, is paused or must wait, or the time of the message is over."""
     page = work_of(operation.kind)
     deadline = world.clock.monotonic() + STRETCH_S
     while operation.due_at is None or operation.due_at <= world.clock.now():

@@ -127,7 +127,7 @@ def begin(world: World, tenant: str, name: str) -> None:
 
 
 def go_on(world: World, asked: Pointer) -> None:
-    """Does one stretch, then sends a message for the rest; if that is lost, the row sends it."""
+    """Carries out one stretch, then sends a message for the rest; if that is lost, the row sends it."""
     tenant, name = asked.tenant, asked.run
     item = store.read_replan(world.table, tenant, name)
     if item is None:

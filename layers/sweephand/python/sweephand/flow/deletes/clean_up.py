@@ -69,7 +69,7 @@ class Progress:
 
 
 def clean(world: World, pointer: Pointer) -> None:
-    """Does one step: writes the rows of the backlog, ends runs that nobody holds; deletes the rest once none is open.
+    """Writes the rows of the backlog and ends runs that nobody holds; deletes the rest once none is open.
 
     A step covers a limited number of rows and sends a message for the next one; the row's wake replaces a lost one.
     """
@@ -95,7 +95,7 @@ def _end_and_clear(world: World, pointer: Pointer, item: CleanUpItem, job: Job |
     after = _end_runs(world, pointer.tenant, owners, before, job)
     if after.owner == len(owners) and not after.held:
         if item.whole and _others(world, item):
-            # By then they no longer need the rows deleted here.
+            # They no longer need the rows deleted here by then.
             world.queue.send_one(Delivery(pointer, world.clock.now() + LOOK_AGAIN, Lane.FAST))
             return
         # A message still in the queue for a deleted run finds no schedule.

@@ -35,11 +35,11 @@ class Operation(StrEnum):
     DEACTIVATE_SCHEDULE = "deactivate_schedule"
     DELETE_SCHEDULE = "delete_schedule"
     FOLLOW_CALENDAR = "follow_calendar"
-    """By the service: a calendar that the job's schedules name was changed."""
+    """Made by the service: a calendar that the job's schedules name was changed."""
     DEACTIVATE_UNREACHABLE = "deactivate_unreachable"
-    """By the service: a schedule's target could not be reached for ten days."""
+    """Made by the service: a schedule's target could not be reached for ten days."""
     CHANGE = "change"
-    """By the service itself, or by a caller that does not name an operation."""
+    """Made by the service itself, or by a caller that does not name an operation."""
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,7 @@ def change_schedules(
     if_match: int | None,
     by: By = BY_SERVICE,
 ) -> Planned:
-    """Adds, changes or deletes single schedules; the job and the other schedules stay."""
+    """Makes changes to single schedules; the job and the other schedules stay."""
 
     def step(planned: Planned) -> Planned:
         wanted = list(request(planned))
@@ -114,7 +114,7 @@ def set_state(
     *,
     resumed_at: datetime | None = None,
 ) -> Planned:
-    """Activates, deactivates, pauses or resumes a job, and its schedules in the same write.
+    """Changes whether a job is active or paused, and its schedules in the same write.
 
     resumed_at: when a pause reaches its set end, the last instant that it covers.
     """
@@ -302,7 +302,7 @@ class Turns:
         self._waits = 0
 
     def wait(self, until: float) -> None:
-        """Waits, after a conflict, until it is this change's turn or `until` (monotonic) has come.
+        """Waits after a conflict until it is this change's turn or `until` (monotonic) has come.
 
         Waits only shortly if it has the turn already: then a change without a turn, or the sweeper, came in between.
         """

@@ -312,7 +312,7 @@ def _delivery(schedule: Schedule, instant: datetime) -> Delivery:
 
 
 def send_owed(world: World, plans: Sequence[Plan], *, lines_too: bool) -> None:
-    """Sends, before the write, what the old plans still have to send. Raises Unavailable if a message was not sent.
+    """Sends before the write what the old plans still have to send. Raises Unavailable if a message was not sent.
 
     lines_too: announces the lines as well, for their events.
     """
@@ -325,7 +325,7 @@ def send_owed(world: World, plans: Sequence[Plan], *, lines_too: bool) -> None:
 
 
 def send_ahead(world: World, schedules: Sequence[Schedule]) -> None:
-    """Sends, after the write, what is due before the sweep can have seen the row.
+    """Sends after the write what is due before the sweep can have seen the row.
 
     The row is not advanced, so the sweep sends it again. A message that is not sent now is sent with the next tick.
     """

@@ -1,4 +1,4 @@
-"""The embedded AWS behind five calls: start, deploy, base_url, credentials, stop.
+"""The embedded AWS with five calls: start, deploy, base_url, credentials, stop.
 
 Another emulator would replace this module together with launcher.py, child.py and deploy.py. No other module of the
 local stack depends on the emulator.

@@ -244,7 +244,7 @@ def take_ops(table: Table, calendar: Calendar, job_id: str) -> list[Op]:
 
 
 def keep_op(table: Table, calendar: Calendar) -> Op:
-    """Requires, for a user that was replanned, that the calendar is still at the version that it was planned by."""
+    """Requires for a replanned user that the calendar is still at the version that it was planned by."""
     key = _key(calendar.tenant, calendar.name)
     same = [assign(CalendarItem.reference, calendar.reference)]  # a mere check would need a permission of its own
     return table.update_op(PART + calendar.name, *key, same, _is_at(calendar))

@@ -321,7 +321,7 @@ class Table:
         self._clock.sleep(self._chance.uniform(0.01, min(LONGEST_JITTER_S, 0.05 * 2**tries)))
 
     def statements(self, statements: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Does up to 25 PartiQL updates in one call. Returns their answers in order, with `Error` if one failed."""
+        """Sends up to 25 PartiQL updates in one call. Returns their answers in order, with `Error` if one failed."""
         answer = self.call("batch_execute_statement", Statements=list(statements))
         return list(answer["Responses"])
 

@@ -53,5 +53,5 @@ def read(table: Table) -> LastAudit | None:
 
 
 def write(table: Table, last: LastAudit) -> None:
-    """Writes the last audit. Of two concurrent audits the later one wins; the other's rest follows a day later."""
+    """Writes the last audit. The later one of two concurrent audits wins; the other's rest follows a day later."""
     table.update(*_KEY, changes(_LAST.item(_KEY, last), "at findings everything rests"))

@@ -147,7 +147,7 @@ def count(table: Table, tenant: str, filters: Filters) -> int:
 def blocks(table: Table, tenant: str) -> list[Block]:
     """Returns the job counts of each block, one per facade, in order.
 
-    Reads consistently: if the counts lagged behind the directory, an offset into the next block would skip a job.
+    Reads consistently: if the counts were older than the directory, an offset into the next block would skip a job.
     """
     rows = table.query_all(keys.directory(tenant), BlockItem.sk.startswith("BLOCK#"), consistent=True)
     return [block for row in rows if (block := directory.block_count_of(row)).live > 0]

@@ -316,7 +316,7 @@ class Brief(NamedTuple):
     expires_s: int | None
 
     def is_gone(self, now: datetime) -> bool:
-        """Does the same as Run.is_gone."""
+        """Returns the same as Run.is_gone."""
         return self.expires_s is not None and self.expires_s <= epoch_s(now)
 
 

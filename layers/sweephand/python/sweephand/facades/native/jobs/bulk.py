@@ -1,4 +1,4 @@
-"""What is done to all jobs that filters let through."""
+"""Operations on all jobs that match filters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COUNT = re.compile(r"0|[1-9][0-9]{0,9}", re.ASCII)
 
 
 def delete_jobs(ctx: Context) -> Answer:
-    """dryRun: how many it would be, and nothing happens; else `expectedCount` says how many the caller means."""
+    """Deletes the jobs that match filters. dryRun: only counts them; else `expectedCount` is the number meant."""
     filters = filters_of(ctx)
     if filters == views.ALL:
         raise InvalidRequest(

@@ -35,7 +35,7 @@ MASK = "***"
 
 
 def list_all(ctx: Context) -> Answer:
-    """Newest first. With `include=before` each with the job as it was."""
+    """Lists the changes, newest first. With `include=before` each with the job as it was."""
     include = ctx.include(INCLUDES)
     limit, mark = ctx.page(lambda text: re.fullmatch("[1-9][0-9]{0,7}", text, re.ASCII) is not None)
     job = lookup.find_job(ctx.world, ctx.tenant, ctx.id("job"))
@@ -71,7 +71,7 @@ def _shown(value: Any) -> tuple[Any, bool]:
 
 
 def _differences(ctx: Context, entry: Entry) -> Iterator[tuple[str | None, Difference]]:
-    """Of the job (None), then of its schedules by id: of one that is new or gone, its whole body."""
+    """Yields the differences of the job (None), then of its schedules by id: whole bodies of new and deleted ones."""
     if entry.before is None:
         return
     old = _payloads(ctx, entry.before, [before for before, _ in entry.schedules])
@@ -97,7 +97,7 @@ def _differences(ctx: Context, entry: Entry) -> Iterator[tuple[str | None, Diffe
 
 
 def _new_secrets(schedule: Schedule, had: StoredHooks, has: StoredHooks) -> bool:
-    """Whether a hook that stayed has other secrets than it had."""
+    """Returns whether a hook that stayed has other secrets than it had."""
     old, new = (each.hooks.get(schedule.id, {}) for each in (had, has))
     return any(_sealed(old[name]) != _sealed(new[name]) for name in {*old} & {*new})
 
@@ -107,7 +107,7 @@ def _sealed(hook: ActionSpec) -> Mapping[str, str]:
 
 
 def _before(ctx: Context, entry: Entry) -> dict[str, Any] | None:
-    """The job as it was, with those of its schedules that this change touched."""
+    """Returns the job as it was, with the schedules that this change touched."""
     if entry.before is None:
         return None
     there = [before for before, _ in entry.schedules if before is not None]
@@ -118,12 +118,12 @@ def _before(ctx: Context, entry: Entry) -> dict[str, Any] | None:
 
 
 def _payloads(ctx: Context, job: Job, schedules: Sequence[Schedule | None]) -> dict[str, Payload]:
-    """Those of the job, and of a few of the schedules."""
+    """Returns the payloads of the job and of a few of its schedules."""
     return lookup.payloads_of(ctx.world, Planned(job, _few(schedules, "payload_version")))
 
 
 def _hooks_of(ctx: Context, job: Job, schedules: Sequence[Schedule | None]) -> StoredHooks | None:
-    """Those that a few of the schedules bring."""
+    """Returns the own hooks of a few of the schedules."""
     bringing = _few(schedules, "hooks")
     if not bringing:
         return None
@@ -131,13 +131,13 @@ def _hooks_of(ctx: Context, job: Job, schedules: Sequence[Schedule | None]) -> S
 
 
 def _few(schedules: Sequence[Schedule | None], member: str) -> tuple[Schedule, ...]:
-    """As many of those that have it as one request may bring."""
+    """Returns the schedules that have it, up to the number that one request may contain."""
     there = (each for each in schedules if each is not None and getattr(each, member) is not None)
     return tuple(islice(there, SCHEDULES_AT_ONCE))
 
 
 def _job(job: Job, payloads: Mapping[str, Payload], waits_s: int | None = None) -> dict[str, Any]:
-    """What a caller may set, and the pause. waits_s: see defaults.Filling."""
+    """Returns the members that a caller may set, and the pause. waits_s: see defaults.Filling."""
     return {**job_members.editable(job, payloads, waits_s), "pause": job_members.pause_body(job)}
 
 

@@ -27,7 +27,7 @@ _NUMBER = re.compile(r"[1-9][0-9]{0,11}", re.ASCII)
 
 
 def list_all(ctx: Context) -> Answer:
-    """By creation; with `collection` (and without tag and resourceId) by name. Payloads are left out.
+    """Lists jobs by creation; with `collection` (and without tag and resourceId) by name. Payloads are left out.
 
     With `include`: schedules, and then totals too; total, how many jobs the filters let through. A job that changes
     while the page is read may leave it one short.
@@ -62,7 +62,7 @@ TOO_MANY = (
 
 
 def widest(ctx: Context) -> str:
-    """The parameter that asks for too much."""
+    """Returns the parameter that matches too many jobs."""
     return next(name for name in ("search", "state", "offset", "include", "name", "tag") if name in ctx.query)
 
 

@@ -58,7 +58,7 @@ def _require_scope(ctx: Context, draft: JobDraft, before: Job | None = None, sto
 
 
 def _filled(ctx: Context, body: Any) -> Any:
-    """The body with the defaults of its collection. One that is not there is refused later, under its field."""
+    """Fills in the defaults of the collection. An unknown collection is refused later, under its field."""
     if not isinstance(body, dict):
         return body
     name = DEFAULT_COLLECTION if body.get("collection") is None else body["collection"]
@@ -96,7 +96,7 @@ def patch(ctx: Context) -> Answer:
 
     def edit(planned: Planned, stored: Any) -> JobDraft:
         if "pause" in body and body["pause"] != job_members.pause_body(planned.job):
-            # Of what only answers have, the one that somebody may want to set: to do nothing would be taken for done.
+            # Only answers have it, but somebody may want to set it; ignoring it would look like success.
             raise InvalidRequest("pause", "is set by POST /v1/jobs/{job}/pause and /resume")
         current = job_members.editable(planned.job, stored)
         return _draft(ctx, idle.patched(current, body), planned, stored)
@@ -106,7 +106,7 @@ def patch(ctx: Context) -> Answer:
 
 
 def _draft(ctx: Context, body: Any, planned: Planned, stored: Any) -> JobDraft:
-    """What a change asks for, as far as its caller may."""
+    """Returns the requested job. Raises Forbidden if the caller may not request it."""
     facade_limits.check_job(planned.job)
     there = None
     if isinstance(body, dict) and body.get("schedules") and any(each.hooks for each in planned.schedules):
@@ -118,7 +118,7 @@ def _draft(ctx: Context, body: Any, planned: Planned, stored: Any) -> JobDraft:
 
 
 def _check_hooks(ctx: Context, draft: JobDraft, there: StoredHooks | None = None) -> None:
-    """Those that schedules bring."""
+    """Checks the own hooks of the schedules."""
     if there is not None or any(each.hooks for each in draft.schedules or ()):
         own_hooks.check(ctx, draft.schedules or (), there)
 
@@ -134,7 +134,7 @@ def delete(ctx: Context) -> Answer:
 
 
 def run(ctx: Context) -> Answer:
-    """`runId` and `Location` name the run to watch: the new one, or with ifActive `drop` the active one."""
+    """Starts a run. `runId` and `Location` name the new run, or with ifActive `drop` the active one."""
     schedule, if_active, given = shapes.run(ctx.body())
     edit = run_edits.read(given, tasks=ctx.allows(TASKS))
     asked = ctx.world, ctx.tenant, ctx.id("job"), schedule, ctx.once(), ctx.hop()
@@ -177,7 +177,7 @@ def _set(ctx: Context, edit: Callable[[Job], Job], operation: Operation) -> Answ
 
 
 def next_run(ctx: Context) -> Answer:
-    """The earliest instant of the job that is still ahead, and which schedule it belongs to."""
+    """Returns the earliest instant of the job that is still ahead, and its schedule."""
     planned, _ = as_held(ctx, lookup.find(ctx.world, ctx.tenant, ctx.id("job")))
     found = min(
         (

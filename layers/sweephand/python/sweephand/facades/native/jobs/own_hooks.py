@@ -22,7 +22,7 @@ def there(ctx: Context, job: Job, schedules: Sequence[Schedule], *, single: bool
 
 
 def check(ctx: Context, drafts: Sequence[ScheduleDraft], known: StoredHooks | None = None) -> None:
-    """What the schedules of one request bring. known: those that they change.
+    """Checks the own hooks of the schedules of one request. known: the stored ones that they change.
 
     Raises InvalidRequest where there are too many secrets, Forbidden where the caller may let no tasks run.
     """
@@ -37,7 +37,7 @@ def check(ctx: Context, drafts: Sequence[ScheduleDraft], known: StoredHooks | No
 
 
 def _runs_tasks(drafts: Sequence[ScheduleDraft], known: StoredHooks | None) -> bool:
-    """Whether a hook that runs a task is new, changed or taken away from a schedule that stays."""
+    """Returns whether a hook that runs a task is new, changed or taken away from a schedule that stays."""
     for draft in drafts:
         found = known.find(draft.id, draft.name) if known is not None else None
         stored = known.of(found)[1] if known is not None else {}

@@ -1,4 +1,4 @@
-"""What a schedule will do and why, over the native API: the preview of one that is not stored, an instant explained."""
+"""Previews of schedules that are not stored, and explanations of instants, over the native API."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ OWN_MEMBERS = ("collection", "after", "limit", "explain")
 
 
 def preview_schedule(ctx: Context) -> Answer:
-    """The next instants of a schedule that is not stored. Members: those of a timing, and OWN_MEMBERS.
+    """Previews the next instants of a schedule that is not stored. Members: those of a timing, and OWN_MEMBERS.
 
-    collection: what it says of its schedules holds, such as its default zone and its quotas.
+    collection: its defaults and quotas apply, such as the default zone.
 
     dropped: wall times up to the last instant that a gap of the clock leaves out (dstGap skip), 100 at most. leftOut:
     likewise what calendars leave out. gaps and warnings look a year ahead. explain: an instant to be explained; wall
@@ -102,7 +102,7 @@ def _preview(ctx: Context) -> Answer:
 
 
 def _asked_for(ctx: Context, body: object) -> tuple[Timing, dict[str, Any], datetime, int, Written | None]:
-    """The timing with its members, from when on, how many, and what is to be explained."""
+    """Reads the timing with its members, the beginning, the number, and the instant to explain."""
     wrong = Mistakes()
     given = fields.members(body, "", (*TIMING_MEMBERS, *OWN_MEMBERS), wrong)
     limit = wrong.of(fields.whole, given.pop("limit", NEXT_PREVIEWED), "limit", 1, MOST_PREVIEWED)
@@ -138,10 +138,8 @@ def _tenant(ctx: Context) -> str:
 
 
 def explain_schedule(ctx: Context) -> Answer:
-    """Why `at` (now) is an occurrence of a stored schedule or is none: by its rule as it is now, and from before its
-    last change by the ledger.
-
-    runId: under it the ledger has what became of an occurrence.
+    """Explains whether `at` (now) is an occurrence of a stored schedule: by its current rule, before its last change by
+    the ledger. runId: the run of the occurrence in the ledger.
     """
     planned, _ = as_held(ctx, lookup.find(ctx.world, ctx.tenant, ctx.id("job")))
     schedule = lookup.find_schedule(planned, ctx.id("schedule"))
@@ -171,7 +169,7 @@ def _asked(ctx: Context) -> Written:
 
 
 def _counted(schedule: Schedule, timing: Timing) -> explain_instant.Counted | None:
-    """What is left of `count`. Of a schedule that is over, its state says it."""
+    """Returns the rest of `count`; None if the state says that the schedule is over."""
     waits = schedule.unsent_from
     if timing.count is None or waits is None or schedule.state is ScheduleState.ENDING:
         return None
@@ -181,7 +179,7 @@ def _counted(schedule: Schedule, timing: Timing) -> explain_instant.Counted | No
 def _before_change(
     ctx: Context, schedule: Schedule, found: explain_instant.Explanation, uuid: str
 ) -> explain_instant.Explanation:
-    """Of an instant that the schedule's rule as it is now does not answer for."""
+    """Explains an instant that the schedule's current rule does not cover."""
     due = found.instant in schedule.still_due and schedule.state in LIVE and schedule.held_from is None
     if due or views.read(ctx.world.table, ctx.tenant, schedule.id, uuid) is not None:
         before = Reason("PLANNED_BEFORE", "the schedule had it before its last change, which came too late to stop it")
@@ -193,7 +191,7 @@ def _before_change(
 def _while_following(
     schedule: Schedule, timing: Timing, found: explain_instant.Explanation, newer: Timing
 ) -> explain_instant.Explanation:
-    """Of an instant ahead: no instant is named that only one version of the schedule's calendars has."""
+    """Explains an instant ahead. Names no instant that only one version of the schedule's calendars has."""
     before = found.instant - timedelta(seconds=1)
     certain = [each.instant for each in upcoming.ahead(schedule, timing, before, 2)]
     following = next((each for each in certain if each > found.instant), None)
@@ -207,7 +205,7 @@ def _while_following(
 def _by_actual_starts(
     now: datetime, schedule: Schedule, timing: Timing, found: explain_instant.Explanation
 ) -> explain_instant.Explanation:
-    """Of an instant ahead: such an interval goes by its row, because its steps follow the runs that came before."""
+    """Explains an instant ahead by the row of an interval whose steps follow the actual starts of its runs."""
     if found.instant <= now:
         return found
     ahead = [each.instant for each in upcoming.ahead(schedule, timing, found.instant - timedelta(seconds=1), 2)]
@@ -222,7 +220,7 @@ def _by_actual_starts(
 
 
 def _acts(now: datetime, schedule: Schedule, instant: datetime) -> bool:
-    """Does the schedule run then, if its rule says so?"""
+    """Returns whether the schedule is active then."""
     if schedule.held_from is not None and instant >= min(schedule.held_from, now):
         return False  # what was sent before it was held is skipped at its instant
     if schedule.state in LIVE:
@@ -239,7 +237,7 @@ def _not_active(schedule: Schedule) -> Reason:
 
 
 def _gaps(timing: Timing, after: datetime) -> dict[str, Any] | None:
-    """The smallest and largest distance of the next year; None where it has fewer than two occurrences."""
+    """Returns the smallest and largest distance of the next year; None with fewer than two occurrences."""
     begin = epoch_s(after)
     end = begin + preview_warnings.YEAR_S
     most = gaps.MOST_LOOKS
@@ -254,7 +252,7 @@ def _gaps(timing: Timing, after: datetime) -> dict[str, Any] | None:
 
 
 def _ends_within(timing: Timing, begin: int, end: int) -> bool:
-    """Whether the last occurrence of its `count` comes by then; also where counting them would take too long."""
+    """Returns whether the last occurrence of its `count` comes by then, or counting them would take too long."""
     assert timing.count is not None
     try:
         with limited(MOST // 8):
@@ -264,7 +262,7 @@ def _ends_within(timing: Timing, begin: int, end: int) -> bool:
 
 
 def _explained(timing: Timing, found: explain_instant.Explanation, calendars: Any) -> dict[str, Any]:
-    """calendars: as the schedule names them."""
+    """Returns the body of an explanation. calendars: as the schedule names them."""
     return {
         "at": text(found.instant),
         "localTime": local_text(epoch_s(found.instant), timing.zone),

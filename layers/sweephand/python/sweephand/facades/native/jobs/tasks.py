@@ -1,4 +1,4 @@
-"""Who may let jobs run tasks: code of the tenant's choice in the stack's own account, so it has a scope of its own."""
+"""The scope for jobs that run tasks: code of the tenant's choice in the stack's own account."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from sweephand.facades.native.context import TASKS, Context
 def require_scope(
     ctx: Context, draft: JobDraft, before: Job | None = None, stored: Mapping[str, Payload] | None = None
 ) -> None:
-    """Of a job that is made, or changed from `before` with its payloads `stored`: raises Forbidden without the scope
-    where an action that runs a task is new, changed or taken away. What else the job has may be changed without it.
+    """Raises Forbidden without the scope if an action that runs a task is new, changed or removed.
+
+    before, stored: the job and its payloads before a change. Everything else may be changed without the scope.
     """
     pairs = [
         ("action", draft.action, before.action if before else None),

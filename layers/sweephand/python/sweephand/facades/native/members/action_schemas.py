@@ -22,7 +22,7 @@ REDIRECTS: Schema = {
 SHOWN_REDIRECTS: Schema = {**REDIRECTS, "additionalProperties": answer(_REDIRECT)}
 _PAYLOAD: Members = {"payload": ANYTHING, "body": or_null(TEXT_BODY)}
 _ORDER = ("type", "method", "url", "headers", "payload", "body", "authentication", "outcome", "retry")
-"""Of the members of the kind `http`, as its schema has always had them."""
+"""The order of the members of `http`, as its schema has always had them."""
 
 
 def names(prefix: str = "") -> list[Schema]:

@@ -1,4 +1,4 @@
-"""What holds where a caller says nothing: answers show it, and what merely repeats it is not stored.
+"""Defaults of members that a caller leaves out: answers show them, and a request that repeats them stores nothing.
 
 So a body that was read can be sent back as it is, and changes nothing.
 """
@@ -53,7 +53,7 @@ def without_defaults(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> d
 
 
 def without_default_policies(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Of a job. A schedule keeps what it says, because it overrides its job's."""
+    """Returns a job's policies without defaults. A schedule keeps its own, because they override its job's."""
     kept = without_defaults(given, POLICIES)
     misfire = without_defaults(kept.get("misfire", {}), POLICIES["misfire"])
     return {name: value for name, value in {**kept, "misfire": misfire}.items() if value != {}}
@@ -69,22 +69,22 @@ def shown_policies(policies: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def payload_value(payload: Payload) -> Any:
-    """Numbers digit for digit as they came."""
+    """Returns the value as it came, numbers digit for digit."""
     return json_text.loads(payload.text) if payload.is_json else payload.text
 
 
 @dataclass(frozen=True)
 class Filling:
-    """What an answer shows in the place of what an action's outcome leaves unsaid.
+    """The values that an answer shows for members that an action's outcome leaves out.
 
-    policies: of its job, or schedule. waits_s: as its collection has it, or the stack; None leaves that null.
+    policies: of its job or schedule. waits_s: of its collection or the stack; None shows null.
     """
 
     policies: Mapping[str, Any] = field(default_factory=dict)
     waits_s: int | None = None
 
     def of(self, action: ActionSpec) -> dict[str, Any]:
-        """on202, or onAccepted, follows the policy callbackToken where the target is told of its run."""
+        """Returns the values by member. Some follow the policy callbackToken if the target can learn of its run."""
         outcome = action.params.get("outcome", {})
         usual = "wait" if self.policies.get("callbackToken") and _tells_its_run(action) else "success"
         shown = {**dict.fromkeys(FOLLOWING, usual), "callbackTimeoutSeconds": self.waits_s}
@@ -105,7 +105,7 @@ def shown_action(action: ActionSpec, filling: Filling) -> dict[str, Any]:
 
 
 def unsaid(params: Mapping[str, Any], stored: ActionSpec, filling: Filling) -> Mapping[str, Any]:
-    """The params of a change without what was filled in for the stored action, if it came back as it was shown."""
+    """Returns the params of a change without the values that only the answer showed, if they came back unchanged."""
     outcome = params.get("outcome", {})
     shown = filling.of(stored)
     silent = [name for name, value in shown.items() if outcome.get(name) == value]
@@ -113,12 +113,12 @@ def unsaid(params: Mapping[str, Any], stored: ActionSpec, filling: Filling) -> M
 
 
 def waits_of(ctx: Context, job: Job) -> int:
-    """How long a run of this job waits for its result where it does not say: seconds, one read."""
+    """Returns the seconds that a run of this job waits for its result by default. Costs one read."""
     return waits_of_all(ctx, [job])[job.collection]
 
 
 def waits_of_all(ctx: Context, jobs: Iterable[Job]) -> Mapping[str, int]:
-    """By collection, as each has it now, or else the stack; one read for each hundred."""
+    """Returns the same by collection, or else the stack's value; one read for each hundred."""
     names = {job.collection for job in jobs}
     usual = ctx.world.settings.callback_timeout_s
     said = tenants.callback_timeouts(ctx.world.table, ctx.tenant, names)

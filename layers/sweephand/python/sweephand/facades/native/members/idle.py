@@ -19,7 +19,7 @@ _WAITING = ("on202", "onAccepted", "onNoAnswer")
 
 
 def of_schedule(draft: ScheduleDraft, field: str) -> Iterator[InvalidRequest]:
-    """Of a schedule's timing and of its own policies. What was refused elsewhere is None in the draft."""
+    """Checks a schedule's timing and its own policies. A member refused elsewhere is None in the draft."""
     yield from of_timing(draft.timing, field)
     policies, where = draft.policies or {}, below(field, "policies")
     once = is_one_time(draft.timing)

@@ -126,7 +126,7 @@ def _schedules(value: object, field: str, reading: Reading) -> tuple[ScheduleDra
 
 
 def job_state(job: Job, schedules: Sequence[Schedule]) -> JobState:
-    """COMPLETED once every schedule is, FAULTED if one of them is; a job without schedules is as its owner wishes."""
+    """Returns COMPLETED once every schedule is, FAULTED if one of them is; without schedules the owner's choice."""
     return state_of(active=job.active, paused=job.pause is not None, ended=ended_state(schedules))
 
 

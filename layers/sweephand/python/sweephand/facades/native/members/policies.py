@@ -53,7 +53,7 @@ def _misfire(value: object, field: str, _: Any) -> dict[str, Any]:
 
 
 def _hooks(value: object, field: str, _: Any) -> list[str]:
-    """In their own order: which of them is said first means nothing."""
+    """Reads hooks into their own order; the caller's order means nothing."""
     if not isinstance(value, list):
         raise InvalidRequest(field, f"must be a list of {', '.join(HOOK_KINDS)}, not {fields.shown(value)}")
     wrong = Mistakes()

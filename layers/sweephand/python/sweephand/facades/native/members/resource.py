@@ -1,6 +1,6 @@
 """The members of a resource: each line of a table says how a member is read, stored, shown and described.
 
-What is usual stays unsaid. A member is read as the schema of its request says, held by the attribute of its name, shown
+Usual values are left out. A member is read as the schema of its request says, held by the attribute of its name, shown
 as its record has it, and by default it is what its draft has by default.
 """
 

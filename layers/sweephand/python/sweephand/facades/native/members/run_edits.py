@@ -1,4 +1,4 @@
-"""What one run sends in place of what its job says: the members `payload`, `body` and `headers` of a run or a rerun."""
+"""The members `payload`, `body` and `headers` of a run or a rerun, which replace those of its job."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class Seen:
 def read_action(
     given: object, field: str, guard: GuardSettings, shown_by: Filling, stored: ActionSpec | None
 ) -> ActionDraft:
-    """stored: the action that this one replaces. What was only shown of it, by this filling, stays unsaid."""
+    """Reads an action. stored: the action that it replaces; members that only its answer showed are not stored."""
     draft = actions.draft(given, field=field, guard=guard, stored=stored)
     if stored is None:
         return draft
@@ -197,7 +197,7 @@ def schedule_draft(
     change: bool,
     there: StoredHooks | None = None,
 ) -> ScheduleDraft:
-    """action: see Reading. there: what is changed, whose secrets may be kept."""
+    """Reads a schedule. action: see Reading. there: the stored one that it changes, whose secrets may be kept."""
     known = (*SCHEDULE.given, *sorted(TIMING_MEMBERS), *(SCHEDULE.read_only if change else ()))
     wrong = Mistakes()
     given = fields.members(body, field, known, wrong)
@@ -248,7 +248,7 @@ def schedule_body(
     hooks: Mapping[str, Any] | None = None,
     held: Held | None = None,
 ) -> dict[str, Any]:
-    """payloads None: of a list of jobs, which leaves them out, and the hooks with theirs."""
+    """Returns the body of a schedule. payloads None: for a list of jobs, without payloads and hooks."""
     timing = load_or_never(schedule.packed)
     payload = (payloads or {}).get(schedule.id)
     body = SCHEDULE.show(Seen(schedule, now, timing, payload, hooks or {}, last_run, totals, held))

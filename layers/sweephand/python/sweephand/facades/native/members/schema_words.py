@@ -1,4 +1,4 @@
-"""What the schemas of the native API have in common: ids, instants, names, scopes."""
+"""Parts that the schemas of the native API have in common: ids, instants, names, scopes."""
 
 from __future__ import annotations
 

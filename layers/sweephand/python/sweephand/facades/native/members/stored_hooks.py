@@ -38,12 +38,12 @@ class StoredHooks:
         return None
 
     def shown(self, schedule: Schedule) -> dict[str, Any]:
-        """Its hooks by name, with payloads; secrets as `***`."""
+        """Returns its hooks by name, with payloads; secrets as `***`."""
         filling, hooks = self.of(schedule)
         return {name: _body(hook, filling) for name, hook in hooks.items()}
 
     def of(self, schedule: Schedule | None) -> tuple[Filling, ByName]:
-        """What its hooks are shown by, and are."""
+        """Returns the filling that shows its hooks, and the hooks."""
         hooks = self.hooks.get(schedule.id, {}) if schedule is not None else {}
         return Filling(policies_of(self.job, schedule), self.waits_s), hooks
 

@@ -1,4 +1,4 @@
-"""Bodies of requests that the service accepts: tests send each of them. By the name of their schema."""
+"""Bodies of requests that the service accepts: tests send each of them. The keys are names of schemas."""
 
 from __future__ import annotations
 

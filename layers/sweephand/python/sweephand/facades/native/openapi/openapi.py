@@ -139,7 +139,7 @@ OPEN_TO_SOME = {"/v1/health": READ}
 
 
 def document(answers: Mapping[tuple[str, str], Any]) -> dict[str, Any]:
-    """answers: (method, path) -> an answer's body as an example; what a real request was answered."""
+    """Returns the document. answers: (method, path) -> an answer's body to a real request, as an example."""
     paths: dict[str, dict[str, Any]] = {}
     for route in ROUTES.all:
         example = answers.get((route.method, route.path))
@@ -205,7 +205,7 @@ ONE_OF = {f"{noun}s": noun for noun in ("run", "job", "schedule", "tenant", "ope
 
 
 def operation_id(route: Route) -> str:
-    """`createJob`, `listRuns`: the verb of the function, and what it acts on unless its name says so."""
+    """Returns `createJob` or `listRuns`: the verb of the function, and its object unless the verb names it."""
     verb, _, noun = route.operation.__name__.partition("_")
     owner = route.operation.__module__.rpartition(".")[2].removesuffix("_list")
     if route.operation.__name__ == "list_all":
@@ -249,7 +249,7 @@ def _query_parameter(route: Route, name: str) -> dict[str, Any]:
 
 
 def _worded(parameter: dict[str, Any]) -> dict[str, Any]:
-    """With the description of its schema, or else that of its name."""
+    """Adds the description of its schema, or else that of its name."""
     text = parameter["schema"].get("description") or descriptions.PARAMETERS.get(parameter["name"])
     return parameter if text is None else {**parameter, "description": text}
 
@@ -284,7 +284,7 @@ def _success(route: Route, example: Any) -> dict[str, Any]:
 
 
 def statuses(route: Route) -> list[int]:
-    """Of the problems that a route can answer."""
+    """Returns the statuses of the problems that a route can answer."""
     known = route.scope is not None or route.path in OPEN_TO_SOME
     reads = route.body in {"required", "optional"}
     apart = route.path.startswith(("/v1/tenants", "/v1/operations"))
@@ -344,9 +344,7 @@ def _problems() -> dict[str, Any]:
 
 
 def _schemas() -> dict[str, Any]:
-    """The schemas as generators of clients can use them: each variant and each problem has a name, each member a
-    description.
-    """
+    """Returns the schemas for generators of clients: each variant and problem has a name, each member a description."""
     named: dict[str, Any] = {}
     worded = descriptions.described(SCHEMAS)
     for name, schema in worded.items():
@@ -357,7 +355,7 @@ def _schemas() -> dict[str, Any]:
 
 
 def _with_named_variants(name: str, schema: Schema, named: dict[str, Any]) -> Schema:
-    """Of several objects that differ by `type`, each gets a name: ShownAuthenticationBasic."""
+    """Names each of several objects that differ by `type`: ShownAuthenticationBasic."""
     forms = schema.get("oneOf", ())
     kinds = [form.get("properties", {}).get("type", {}).get("const") for form in forms]
     if not forms or not all(isinstance(kind, str) for kind in kinds):
@@ -373,7 +371,7 @@ def _with_named_variants(name: str, schema: Schema, named: dict[str, Any]) -> Sc
 
 
 def _problem_schema(status: int, any_problem: Schema) -> Schema:
-    """A problem of one status, with its codes."""
+    """Returns the schema of a problem of one status, with its codes."""
     codes = [code for code, (each, _) in STATUS.items() if each == status]
     properties = {**any_problem["properties"]}
     required = [*any_problem["required"]]
@@ -387,7 +385,7 @@ def _problem_schema(status: int, any_problem: Schema) -> Schema:
 
 
 def _problem_content(status: int) -> dict[str, Any]:
-    """Where a field is to blame, `errors` says which."""
+    """Returns the content of a problem's response, with an example. `errors` names the fields at fault."""
     code = next(code for code, (each, _) in STATUS.items() if each == status)
     about = {"errors": [{"field": None, "reason": "why"}]} if status in WITH_FIELDS else {}
     example = problem(code, "why", "Ab3dEfGhIjKlMnO=", **about).body

@@ -112,7 +112,7 @@ EDIT: Members = {
         "description": "Headers that replace the action's headers of these names; null leaves one out.",
     },
 }
-"""What one run sends in place of what its job says."""
+"""The members that one run sends in place of its job's."""
 
 SCHEMAS: dict[str, Schema] = {
     "RunRequest": request(

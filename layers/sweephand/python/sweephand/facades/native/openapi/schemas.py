@@ -1,4 +1,4 @@
-"""The JSON of the native API as data: JSON Schema 2020-12, one schema a noun. What `openapi.json` is made of.
+"""The JSON of the native API as data: JSON Schema 2020-12, one schema a noun, the source of `openapi.json`.
 
 An answer has each member that its schema names, and no other. A request's schema is what every accepted body fits;
 rules that a schema cannot say (a time zone that exists, a cron text that fires) stay with shapes.py and schedules.

@@ -33,7 +33,7 @@ PROVIDER, READ = "provider:admin", "jobs:read"
 LOOKED_AT_MOST = 5_000
 EXPORT_PATH = "/v1/runs:export"
 INSTANTS = ("until", "archivedThrough")
-"""Of what was asked for."""
+"""The members of `request` that are instants."""
 
 
 def _progress(operation: Operation) -> dict[str, Any]:
@@ -109,7 +109,7 @@ OPERATION = Resource(
 
 
 def list_all(ctx: Context) -> Answer:
-    """Newest first: all of them for who may read jobs, else those of the kinds that the caller may begin."""
+    """Lists operations, newest first: all for readers of jobs, else those of the kinds that the caller may begin."""
     state, kind = ctx.choice("state", frozenset(OperationState)), ctx.choice("kind", frozenset(OperationKind))
     owner = _whose(ctx)
 
@@ -143,7 +143,7 @@ def cancel(ctx: Context) -> Answer:
 
 
 def _turn(ctx: Context, verb: Callable[[World, Operation], Operation]) -> Answer:
-    """By whoever may begin one of its kind."""
+    """Applies a verb to an operation. Raises Forbidden for callers that may not begin one of its kind."""
     ctx.no_members()
     operation = _find(ctx)
     ctx.require(KINDS[operation.kind].scope)
@@ -163,7 +163,7 @@ def _may_see(ctx: Context, operation: Operation) -> bool:
 
 
 def _whose(ctx: Context) -> str | None:
-    """A provider without the header Sweephand-Tenant sees the provider's own. Raises Forbidden without its scope."""
+    """Returns the tenant, or for a provider without Sweephand-Tenant its own name space. Raises Forbidden."""
     owner = ctx.owner()
     if owner is None:
         ctx.require(PROVIDER)

@@ -192,7 +192,7 @@ def read(ctx: Context) -> Answer:
 
 
 def list_error_runs(ctx: Context) -> Answer:
-    """All failed runs of a group that are still there, by planned instant, with what became of each."""
+    """Lists the failed runs of a group that are still there by planned instant, each with its fate."""
     group = failures.find(ctx.world, ctx.tenant, _id(ctx))
     rows = partial(failures.runs, ctx.world, group)
     return ctx.page_of(rows, partial(_run_body, ctx, group), mark=attrgetter("uuid"), fits=is_uuid)
@@ -218,7 +218,7 @@ def restore(ctx: Context) -> Answer:
 
 
 def archive_error_run(ctx: Context) -> Answer:
-    """One failed run, whatever becomes of the others of its group."""
+    """Archives one failed run; the others of its group stay."""
     reason = _reason(ctx)
     group = failures.find(ctx.world, ctx.tenant, _id(ctx))
     found = failures.archive_run(ctx.world, group, *ctx.run("failed_run"), reason, ctx.actor)

@@ -21,7 +21,7 @@ EDIT_SCOPE = "errors:edit"
 
 
 def rerun_run(ctx: Context) -> Answer:
-    """Whoever sends something else than the job says needs the scope for it too."""
+    """Runs a run again. A request that changes what it sends needs the scope errors:edit too."""
     edit = run_edits.read(fields.members(ctx.body(), "", run_edits.MEMBERS), tasks=ctx.allows(TASKS))
     if edit is not None:
         ctx.require(EDIT_SCOPE)
@@ -62,13 +62,13 @@ def redrive_errors(ctx: Context) -> Answer:
 
 
 def _of_runs(ctx: Context, value: object) -> tuple[dict[str, Any], int]:
-    """The count is of those that can be run again as it looks now; what cannot is told with the result."""
+    """Returns the request and how many of its runs can be run again; the result reports the others."""
     runs = _runs(value)
     return {"runs": runs}, redrive.repeatable(ctx.world, ctx.tenant, runs)
 
 
 def _of_group(ctx: Context, value: object) -> tuple[dict[str, Any], int]:
-    """What failed up to now: what fails while it is run again is not run again with it."""
+    """Returns the request for the failures up to now; a run that fails again meanwhile is not run again with it."""
     group = failures.find(ctx.world, ctx.tenant, fields.text(value, "group", 1, 64))
     wanted: dict[str, Any] = {"group": group.id, "until": epoch_ms(ctx.now)}
     if group.closed_through is not None:
@@ -77,7 +77,7 @@ def _of_group(ctx: Context, value: object) -> tuple[dict[str, Any], int]:
 
 
 def _runs(value: object) -> list[str]:
-    """Each once, in the order given."""
+    """Reads the ids, each once, in the order given."""
     if not isinstance(value, list) or not 1 <= len(value) <= redrive.MOST_RUNS:
         raise InvalidRequest("runs", f"must be a list of 1 to {redrive.MOST_RUNS} ids of runs")
     for n, each in enumerate(value):

@@ -105,7 +105,7 @@ def read(ctx: Context) -> Answer:
 
 
 def put_result(ctx: Context) -> Answer:
-    """What the target of an asynchronous run reports: {"success", "message"}. The first result wins."""
+    """Stores the report of an asynchronous run's target: {"success", "message"}. The first result wins."""
     success, message = shapes.result(ctx.body())
     owner, uuid = ctx.run()
     token = ctx.request.headers.get(RUN_TOKEN_HEADER.lower())
@@ -143,7 +143,7 @@ def _shown(ctx: Context, run: Run, attempts: Sequence[Attempt] = ()) -> dict[str
 
 
 def occurrences(ctx: Context) -> Answer:
-    """The instants of a job's schedules from `from` (now) to `until`, each with its run's state where it has one."""
+    """Lists the instants of a job's schedules from `from` (now) to `until`, each with the state of its run, if any."""
     limit, mark = ctx.page(_is_instant, is_uuid)
     planned, _ = as_held(ctx, lookup.find(ctx.world, ctx.tenant, ctx.id("job")))
     schedules = planned.schedules
@@ -182,8 +182,8 @@ def _order(planned: _Planned) -> tuple[datetime, str]:
 
 
 def _planned(ctx: Context, schedule: Schedule, after: datetime, until: datetime, limit: int) -> Iterator[_Planned]:
-    """What the ledger has of a schedule after an instant, and what its rule still owes: `limit` of these; between
-    them, what its calendars leave out.
+    """Returns a schedule's runs in the ledger after an instant, and up to `limit` planned ones; between them the
+    occurrences that its calendars leave out.
     """
     timing = load_or_never(schedule.packed)
     begun = generations.began(schedule)
@@ -215,13 +215,13 @@ def _planned(ctx: Context, schedule: Schedule, after: datetime, until: datetime,
 
 
 def _told_from(ctx: Context, schedule: Schedule) -> datetime:
-    """What was sent before and has no row is not owed: the row is gone with its retention."""
+    """Returns the instant after which a missing row is owed; earlier rows are gone with their retention."""
     gone = ctx.now - timedelta(days=RUN_DAYS)
     return gone if schedule.next_run_at is None else min(gone, schedule.next_run_at - timedelta(seconds=1))
 
 
 def _left_out(schedule: Schedule, timing: Timing, after: datetime, until: datetime) -> Iterator[_Planned]:
-    """Nothing is stored of these: they follow from the rule and its calendars."""
+    """Returns the occurrences that calendars leave out. They follow from the rule; nothing is stored."""
     if schedule.state is not ScheduleState.ACTIVE or schedule.held_from is not None:
         return
     for each in left_out(timing, after, until):

@@ -28,8 +28,10 @@ COUNTS = ("schedules", "stopped", "lost", "superseded", "corrected", "unreadable
 
 
 def health(ctx: Context) -> Answer:
-    """Open: the version, from memory. At provider level, with the scope jobs:read: how far behind the sweep is, what
-    the run queues hold, and what the last audit found. All of these count over all tenants, so a tenant sees none.
+    """Answers everybody with the version, from memory.
+
+    At provider level, with the scope jobs:read, adds the lag of the sweep, the run queues and the last audit. These
+    count over all tenants, so a tenant sees none.
     """
     told: dict[str, object] = {"status": "ok", "version": __version__}
     if "authorization" not in ctx.request.headers:

@@ -110,13 +110,13 @@ CAUSES: Mapping[str, tuple[str, str]] = {
         "Send the request again. If it fails again, give the operator its `requestId`.",
     ),
 }
-"""By code: the cause and the cure."""
+"""The cause and the cure by code."""
 _CODES = {type_of(code).rpartition("/")[2]: code for code in STATUS}
 _STYLE = "body{font:16px/1.5 sans-serif;max-width:42em;margin:2em auto;padding:0 1em}code{background:#eee}"
 
 
 def list_problems(ctx: Context) -> Answer:
-    """All problems, as a page for browsers, else as JSON."""
+    """Lists all problems, as a page for browsers, else as JSON."""
     pages = [_page(code) for code in STATUS]
     if not _wants_html(ctx):
         return Answer(200, {"items": pages, "nextCursor": None})
@@ -152,6 +152,6 @@ def _html(title: str, content: str) -> Answer:
 
 
 def _marked(text: str) -> str:
-    """A text with `code` in backticks."""
+    """Marks up `code` in backticks."""
     pieces = escape(text).split("`")
     return "".join(f"<code>{piece}</code>" if n % 2 else piece for n, piece in enumerate(pieces))

@@ -1,4 +1,4 @@
-"""What receivers need to verify the service's own tokens: open to all."""
+"""The keys with which receivers verify the service's own tokens: open to all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KEPT = {"Cache-Control": "public, max-age=3600"}
 
 
 def read_keys(ctx: Context) -> Answer:
-    """The public keys (RFC 7517)."""
+    """Returns the public keys (RFC 7517)."""
     identity = ctx.world.outbound.identity
     if identity is None:
         raise NotFound("this stack has no identity of its own (parameter OutboundIdentity)")
@@ -20,7 +20,7 @@ def read_keys(ctx: Context) -> Answer:
 
 
 def read_configuration(ctx: Context) -> Answer:
-    """Where the keys are, as OpenID Connect Discovery 1.0 asks an issuer to say: no more of it is served."""
+    """Returns the address of the keys, as OpenID Connect Discovery 1.0 requires; no more of it is served."""
     if ctx.world.outbound.identity is None:
         raise NotFound("this stack has no identity of its own (parameter OutboundIdentity)")
     issuer = ctx.world.settings.public_base_url or ctx.request.base_url

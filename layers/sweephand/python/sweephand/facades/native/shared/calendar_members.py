@@ -98,7 +98,7 @@ def read(body: object, tenant: str, now: datetime, before: Calendar | None = Non
 
 
 def _imported(given: Mapping[str, Any], now: datetime) -> dict[str, list[Any]]:
-    """The members that the events of an iCalendar text are added to; the text itself is not kept."""
+    """Returns the members with the events of an iCalendar file added; the file itself is not kept."""
     found: dict[str, list[Any]] = {}
     for name, members in icalendar.read(given[IMPORT], now.date()).items():
         there = given.get(name, [])

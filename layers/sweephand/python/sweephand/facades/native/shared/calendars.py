@@ -28,7 +28,7 @@ def create(ctx: Context) -> Answer:
 
 
 def list_all(ctx: Context) -> Answer:
-    """By name, without their content."""
+    """Lists calendars by name, without their content."""
     rows = partial(views.calendars, ctx.world.table, ctx.tenant)
     return ctx.page_of(rows, CALENDAR.show, mark=attrgetter("name"), fits=shapes.is_plain)
 
@@ -52,7 +52,7 @@ def delete(ctx: Context) -> Answer:
 
 
 def list_versions(ctx: Context) -> Answer:
-    """Newest first, without their content."""
+    """Lists versions, newest first, without their content."""
     name = calendars.find_head(ctx.world, ctx.tenant, ctx.plain("calendar")).name
 
     def rows(below: str | None, limit: int) -> Iterator[Version]:

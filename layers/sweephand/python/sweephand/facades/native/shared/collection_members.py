@@ -127,9 +127,9 @@ def read(body: object, tenant: str, guard: GuardSettings, before: Collection | N
 
 
 def with_defaults(job: Any, defaults: Mapping[str, Any]) -> Any:
-    """The body of a new job with what the collection says where the caller says nothing.
+    """Returns the body of a new job with the collection's defaults for missing members.
 
-    What cannot be read is left as it is: whoever checks the body refuses it under the caller's own field.
+    An unreadable member stays: the check of the body refuses it under the caller's own field.
     """
     if not isinstance(job, Mapping) or not defaults:
         return job
@@ -145,12 +145,12 @@ def with_defaults(job: Any, defaults: Mapping[str, Any]) -> Any:
 
 
 def schedule_with_defaults(schedule: Any, defaults: Mapping[str, Any]) -> Any:
-    """The body of a new schedule, likewise."""
+    """Returns the body of a new schedule, likewise."""
     return _under(schedule, {"timezone": defaults["timezone"]}) if "timezone" in defaults else schedule
 
 
 def _under(given: Any, usual: Mapping[str, Any]) -> Any:
-    """`usual`, overridden by the members that are given; null is absent."""
+    """Returns `usual`, overridden by the members that are given; null is absent."""
     if given is None:
         return dict(usual)
     if not isinstance(given, Mapping):

@@ -25,7 +25,7 @@ def create(ctx: Context) -> Answer:
 
 
 def list_all(ctx: Context) -> Answer:
-    """By name, without how things stand under them."""
+    """Lists flow keys by name, without their queues."""
     rows = partial(views.flow_keys, ctx.world.table, ctx.tenant)
     return ctx.page_of(rows, FLOW_KEY.show, mark=attrgetter("name"), fits=shapes.is_plain)
 

@@ -48,14 +48,14 @@ OVERLAP = whole(
 
 
 def create(ctx: Context) -> Answer:
-    """For the caller's tenant, or for the one that a provider names; without a name, at provider level."""
+    """Creates a credential for the caller's tenant, the one that a provider names, or else provider level."""
     owner = ctx.owner()
     name, scopes = _draft(ctx.body(), provider=owner is None)
     return _issued(ctx, access.create_credential(ctx.world, owner, name, scopes, ctx.caller), 201)
 
 
 def rotate(ctx: Context) -> Answer:
-    """A new secret, which is shown this once; the former one is accepted for a while."""
+    """Creates a new secret, which is shown this once; the former one is accepted for a while."""
     overlap = _overlap(ctx.body())
     assert ctx.caller is not None
     return _issued(ctx, access.rotate_credential(ctx.world, *_credential(ctx), overlap, ctx.caller), 200)
@@ -72,13 +72,13 @@ def list_all(ctx: Context) -> Answer:
 
 
 def delete(ctx: Context) -> Answer:
-    """It and its tokens are refused within a minute everywhere."""
+    """Deletes a credential. It and its tokens are refused within a minute everywhere."""
     access.delete_credential(ctx.world, *_credential(ctx), ctx.caller)
     return Answer(204)
 
 
 def _credential(ctx: Context) -> tuple[str | None, str]:
-    """The owner and the id of the credential that the path names. Another owner's is unknown."""
+    """Returns the owner and the id of the credential in the path. Raises NotFound for another owner's."""
     parts = client_id_parts(ctx.parameters["credential"])
     if parts is None or parts[0] != ctx.owner():
         raise NotFound("no such credential")
@@ -86,7 +86,7 @@ def _credential(ctx: Context) -> tuple[str | None, str]:
 
 
 def _draft(body: object, *, provider: bool) -> tuple[str | None, frozenset[str] | None]:
-    """The name of a credential, of a tenant or of provider level, and its scopes; None where they are left out."""
+    """Reads the name and the scopes of a credential; scopes is None if they are left out."""
     wrong = Mistakes()
     given = fields.members(body, "", ("name", "scopes"), wrong)
     wanted = None
@@ -109,7 +109,7 @@ def scopes(value: object, field: str, allowed: frozenset[str]) -> frozenset[str]
 
 
 def _overlap(body: object) -> timedelta:
-    """For how long the former secret of a credential is accepted too."""
+    """Reads how long the former secret of a credential is accepted too."""
     given = fields.members(body, "", ("overlapSeconds",))
     wanted = given.get("overlapSeconds", OVERLAP["default"])
     return timedelta(seconds=fields.whole(wanted, "overlapSeconds", 0, OVERLAP["maximum"]))

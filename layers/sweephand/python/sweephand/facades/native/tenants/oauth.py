@@ -31,9 +31,9 @@ class _Refused(Exception):
 
 
 def token(ctx: Context) -> Answer:
-    """OAuth 2.0 client credentials (RFC 6749, 4.4): by Basic, or by client_id and client_secret in the form.
+    """Issues a token for OAuth 2.0 client credentials (RFC 6749, 4.4), by Basic or in the form.
 
-    All but these two may stand in the query: with SAP's clients it does.
+    All members but client_id and client_secret may stand in the query: with SAP's clients it does.
     """
     try:
         return _issued(ctx, _parameters(ctx))
@@ -124,7 +124,7 @@ def named_client(request: Request) -> str | None:
 
 
 def _one_method(shown: object, given: Mapping[str, str]) -> bool:
-    """RFC 6749, 2.3. A client_id alone proves nothing, so it may repeat the one of the header."""
+    """Refuses two ways of authentication (RFC 6749, 2.3). A client_id alone may repeat the one of the header."""
     if "client_secret" in given:
         return False
     named = client_id_parts(given["client_id"]) if "client_id" in given else None

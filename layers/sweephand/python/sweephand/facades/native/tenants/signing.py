@@ -16,7 +16,7 @@ SIGNING_KEY = Resource(
 
 
 def create_signing_key(ctx: Context) -> Answer:
-    """The secret is shown this once."""
+    """Creates a signing key. Its secret is shown this once."""
     ctx.no_members()
     name = ctx.plain("collection")
     key, secret = signing.create(ctx.world, ctx.tenant, name, ctx.actor)

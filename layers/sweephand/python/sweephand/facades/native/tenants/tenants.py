@@ -169,7 +169,7 @@ def read(ctx: Context) -> Answer:
 
 
 def named(ctx: Context) -> str:
-    """The tenant of the path. An impossible name is unknown, like any other."""
+    """Returns the tenant of the path. Raises NotFound for an impossible name."""
     name = ctx.parameters["tenant"]
     if not is_tenant_name(name):
         raise NotFound("no such tenant")
@@ -185,7 +185,7 @@ def list_all(ctx: Context) -> Answer:
 
 
 def patch(ctx: Context) -> Answer:
-    """A merge patch. Members that only answers have are let through unread."""
+    """Applies a merge patch. Members that only answers have are ignored."""
     given = ctx.merge_patch("tenant")
     name = named(ctx)
     before = tenancy.find_tenant(ctx.world, name)
@@ -220,11 +220,11 @@ def _switch(ctx: Context, *, on: bool) -> Answer:
     return Answer(200, body(tenant, views.usage_of(ctx.world.table, tenant.name)))
 
 
-# What a tenant is subscribed to, and its end
+# Subscriptions of a tenant
 
 
 def subscribe(ctx: Context) -> Answer:
-    """Twice is as once; a tenant that is not there comes into being."""
+    """Subscribes a tenant, which is created if it is unknown. A repetition changes nothing."""
     ctx.no_members()
     name, application = ctx.parameters["tenant"], ctx.parameters["application"]
     if not is_free_name(name):
@@ -237,14 +237,14 @@ def subscribe(ctx: Context) -> Answer:
 
 
 def list_subscriptions(ctx: Context) -> Answer:
-    """By application: all of them, for a tenant has few."""
+    """Lists all subscriptions by application; a tenant has few."""
     tenant = tenancy.find_tenant(ctx.world, named(ctx))
     found = [_subscription(tenant.name, *each) for each in sorted(tenant.applications.items())]
     return Answer(200, {"items": found, "nextCursor": None})
 
 
 def unsubscribe(ctx: Context) -> Answer:
-    """204 while others are left. With the last one the tenant goes: 202, and the operation that deletes it."""
+    """Ends a subscription: 204. The last one deletes the tenant: 202, with the operation."""
     name = named(ctx)
     begun = subscriptions.unsubscribe(ctx.world, name, ctx.parameters["application"], ctx.actor)
     return Answer(204) if begun is None else operations.begun(begun)
