@@ -46,7 +46,7 @@ from sweephand.store.dynamo.table import RunItem
 from sweephand.store.jobs import jobs
 from sweephand.store.operations.files import Files
 from sweephand.store.runs import run_rows
-from sweephand.store.tenants.collection_cache import Standing
+from sweephand.store.tenants.collection_cache import CollectionTerms
 from sweephand.store.views import runs as views
 from sweephand.store.views.runs import Totals
 from sweephand.telemetry import ALLOWED, METRICS
@@ -439,7 +439,7 @@ def stage(
             clock=clock,
             chance=chance,
             table=table,
-            standing=Standing(table, clock),
+            terms=CollectionTerms(table, clock),
             bus=EventBus(bus, settings.event_bus_name, clock, chance),
             queue=RunQueue(
                 sqs,

@@ -55,7 +55,7 @@ def build(settings: Settings | None = None, *, clock: Clock | None = None, chanc
         clock=clock,
         chance=chance,
         table=table,
-        standing=later(lambda: collection_cache.Standing(table, clock)),
+        terms=later(lambda: collection_cache.CollectionTerms(table, clock)),
         queue=RunQueue(
             sqs,
             settings.queue_urls,

@@ -55,11 +55,11 @@ def small(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def begin(
-    stage: Stage, planned: Planned | None, *, behind: RunMark | None = None, once: Once | None = None, **params: str
+    stage: Stage, planned: Planned | None, *, after: RunMark | None = None, once: Once | None = None, **params: str
 ) -> Operation:
     if planned is not None:
         params = {"jobId": planned.job.id, **params}
-    return export_runs.begin(stage.world, TENANT, params, behind, actor="acme.me", once=once)
+    return export_runs.begin(stage.world, TENANT, params, after, actor="acme.me", once=once)
 
 
 def stored(stage: Stage, operation: Operation) -> Operation:
@@ -377,9 +377,9 @@ def test_what_lies_behind_the_bound_comes_into_another_file(
     stage: Stage, job: Planned, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     monkeypatch.setattr(export_runs, "MOST_RUNS", most)
-    lines, behind, files = "", None, 0
+    lines, after, files = "", None, 0
     while True:
-        operation = begin(stage, job, behind=behind)
+        operation = begin(stage, job, after=after)
         stage.run(10)
         lines += file_of(stage, operation).removeprefix(run_file.head(Format.CSV))
         files += 1
@@ -387,7 +387,7 @@ def test_what_lies_behind_the_bound_comes_into_another_file(
         assert result is not None
         if result["behind"] is None:
             break
-        behind = (result["behind"][0], result["behind"][1])
+        after = (result["behind"][0], result["behind"][1])
 
     assert run_file.head(Format.CSV) + lines == expected(stage.runs(job))
     assert files == -(-RUNS // most)

@@ -108,17 +108,17 @@ def _resolved(read: _Reading) -> _Reading:
     ends: list[int] = []
     at = 0
     for found in _ESCAPE.finditer(read.text):
-        first, behind = found.span()
+        first, end = found.span()
         letters.append(read.text[at:first])
         begins += read.begins[at:first]
         ends += read.ends[at:first]
         at = first
-        for letter, length in _letters(found[0], last=behind == len(read.text)):
+        for letter, length in _letters(found[0], last=end == len(read.text)):
             letters.append(letter)
             begins += [read.begins[at]] * len(letter)
             ends += [read.ends[at + length - 1]] * len(letter)
             at += length
-        at = behind
+        at = end
     return _Reading("".join([*letters, read.text[at:]]), begins + read.begins[at:], ends + read.ends[at:])
 
 
@@ -187,10 +187,10 @@ def _found(reading: _Reading, spellings: Iterable[str]) -> Iterator[tuple[int, i
 
 def _masked(text: str, spans: Iterable[tuple[int, int]]) -> str:
     parts, at = [], 0
-    for first, behind in sorted(spans):
+    for first, end in sorted(spans):
         if first >= at:
             parts += [text[at:first], MASK]
-        at = max(at, behind)
+        at = max(at, end)
     return "".join([*parts, text[at:]])
 
 

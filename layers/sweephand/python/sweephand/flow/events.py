@@ -161,7 +161,7 @@ def circuit_changed(world: World, opened: Circuit, flow_key: str, job: Job, *, c
 
 
 def _choice(world: World, tenant: str, collection: str) -> Events:
-    return world.standing.of(tenant, collection).events
+    return world.terms.of(tenant, collection).events
 
 
 def _publish(world: World, choice: Events, events: Iterable[Event]) -> Sequence[Event]:

@@ -21,7 +21,7 @@ def lately(world: World, tenant: str, collection: str | None) -> Retention:
     """Returns the collection's retention, up to KEPT_S old; the default retention if the collection is not known."""
     if collection is None:
         return Retention()
-    return world.standing.of(tenant, collection, kept_s=KEPT_S).retention
+    return world.terms.of(tenant, collection, kept_s=KEPT_S).retention
 
 
 def run_expiry(world: World, tenant: str, collection: str | None, finished_at: datetime) -> datetime:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sweephand.sources import Chance, Clock
     from sweephand.store.dynamo.conditional import Table
     from sweephand.store.operations.files import Files
-    from sweephand.store.tenants.collection_cache import Standing
+    from sweephand.store.tenants.collection_cache import CollectionTerms
 
 
 @dataclass
@@ -56,7 +56,7 @@ class Journal(Protocol):
 class World:
     """The collaborators of a verb.
 
-    perform: carries out one attempt of an action of a kind. standing: cached collection settings for the executor's
+    perform: carries out one attempt of an action of a kind. terms: cached collection settings for the executor's
     gate. callback_keys: keys of callback tokens. memory: kept for the life of the process.
     """
 
@@ -64,7 +64,7 @@ class World:
     clock: Clock
     chance: Chance
     table: Table
-    standing: Standing
+    terms: CollectionTerms
     queue: RunQueue
     bus: EventBus
     secrets: SecretBox

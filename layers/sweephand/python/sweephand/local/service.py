@@ -84,8 +84,8 @@ class Service:
         aws = self._emulator.credentials()
         known = stored_credentials(self._folder, self._chance)
         put_secret(aws, stack.outputs["StackSecretArn"], known.provider.client_id, known.provider.secret)
-        behind = urlsplit(self._emulator.base_url(stack.physical["Api"]))
-        self._front.serve(Upstream(LOOPBACK, behind.port or 80, behind.path))
+        upstream = urlsplit(self._emulator.base_url(stack.physical["Api"]))
+        self._front.serve(Upstream(LOOPBACK, upstream.port or 80, upstream.path))
         try:
             known = ensure_tenants(self._folder, base_url, known)
         except (Refused, Unreachable) as error:

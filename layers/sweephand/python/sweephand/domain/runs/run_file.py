@@ -131,7 +131,7 @@ def attempt_bodies(run: Run, rows: Sequence[Attempt]) -> list[dict[str, Any]]:
     if run.lost_calls:
         lost = [_of_lost(run, call, rows) for call in run.lost_calls]
         shown = sorted([*shown, *lost], key=lambda one: (one["attempt"], one["startedAt"]))
-    if _is_beside_rows(run, rows):
+    if _has_no_row(run, rows):
         shown.append(_of_run(run))
     return shown
 
@@ -155,7 +155,7 @@ def _of_lost(run: Run, call: LostCall, rows: Sequence[Attempt]) -> dict[str, Any
     }
 
 
-def _is_beside_rows(run: Run, rows: Sequence[Attempt]) -> bool:
+def _has_no_row(run: Run, rows: Sequence[Attempt]) -> bool:
     """Returns True if the run's own row holds an attempt that has no separate row.
 
     While the run waits for the next attempt, all earlier ones have rows. If the run was ended while it waited, its row

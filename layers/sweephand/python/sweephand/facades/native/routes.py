@@ -117,7 +117,7 @@ PROBLEMS = Below("/problems", "service.problem_pages", {"scope": None, "media": 
 
 ROUTES = Routes(
     [
-        SERVICE.get("/v1/health", admin.health, "Version; with a scope, how far behind the sweep is", "Health"),
+        SERVICE.get("/v1/health", admin.health, "Version; with a scope, how late the sweep is", "Health"),
         SERVICE.get(
             *("/v1/openapi.json", rare("document", "read"), "This description, as OpenAPI 3.1", "Document"),
             headers=("If-None-Match", "Accept-Encoding"),

@@ -42,7 +42,7 @@ def list_all(ctx: Context) -> Answer:
         if given is not None:
             if not is_uuid(given):
                 raise InvalidRequest(None, f"{name} must be the id of a run")
-            return Answer(200, _beside(ctx, schedule, page, where, name, given))
+            return Answer(200, _page_next_to(ctx, schedule, page, where, name, given))
     total, found = _by_offset(ctx, schedule, page)
     return Answer(200, envelope(where, page, total, found))
 
@@ -75,19 +75,19 @@ def _by_offset(ctx: Context, schedule: Schedule, page: Page) -> tuple[int, list[
     return end + max(1, _count(ctx, schedule, last, left, but) if left > 1 else 1), found
 
 
-def _count(ctx: Context, schedule: Schedule, behind: str | None, most: int, but: Sequence[str]) -> int:
+def _count(ctx: Context, schedule: Schedule, after: str | None, most: int, but: Sequence[str]) -> int:
     """Counts the lines after a run, or all lines, up to `most`."""
-    return sum(1 for _ in islice(_briefs(ctx, schedule, behind, most, but), most))
+    return sum(1 for _ in islice(_briefs(ctx, schedule, after, most, but), most))
 
 
-def _briefs(ctx: Context, schedule: Schedule, behind: str | None, page: int, but: Sequence[str]) -> Iterator[str]:
+def _briefs(ctx: Context, schedule: Schedule, after: str | None, page: int, but: Sequence[str]) -> Iterator[str]:
     """Yields the ids of lines, newest first, otherwise like _runs."""
-    briefs = views.briefs_of(ctx.world.table, schedule.tenant, schedule.id, behind, page, ctx.now)
+    briefs = views.briefs_of(ctx.world.table, schedule.tenant, schedule.id, after, page, ctx.now)
     told = (each for each in briefs if not each.many and bodies.sap_status(each.state) and not each.is_gone(ctx.now))
     return (each.uuid for each in told if each.uuid not in but)
 
 
-def _beside(ctx: Context, schedule: Schedule, page: Page, where: str, way: str, run_id: str) -> dict[str, Any]:
+def _page_next_to(ctx: Context, schedule: Schedule, page: Page, where: str, way: str, run_id: str) -> dict[str, Any]:
     """Returns a page after a run (older), or before it (newer). `total` is that of the log, as on every page."""
     size = page.size or MOST
     planned = _planned(ctx, schedule)

@@ -73,13 +73,13 @@ class _Round:
     cut: tuple[int, str] | None = None
 
     def in_turn(self, shard: int, sk: str, part: int) -> bool:
-        return any(turn.part in (part, EVERY) and (shard, sk) > (turn.shard, turn.behind) for turn in self.turns)
+        return any(turn.part in (part, EVERY) and (shard, sk) > (turn.shard, turn.after) for turn in self.turns)
 
     def left(self) -> tuple[Rest, ...]:
         """Returns the part of each turn that comes after the cut."""
         if self.cut is None:
             return ()
-        return tuple(Rest(turn.part, *max(self.cut, (turn.shard, turn.behind))) for turn in self.turns)
+        return tuple(Rest(turn.part, *max(self.cut, (turn.shard, turn.after))) for turn in self.turns)
 
 
 EVERY = -1
@@ -105,7 +105,7 @@ def audit(world: World, *, everything: bool = False, rest: str | None = None) ->
         _audit_shard(this, shard)
     findings = this.findings
     if everything:
-        findings.rest = next((f"{left.shard} {left.behind}" for left in this.left()), None)
+        findings.rest = next((f"{left.shard} {left.after}" for left in this.left()), None)
     rests = (last.rests if last else ()) if everything else this.left()
     audits.write(world.table, LastAudit(now, findings.counts(), everything, rests))
     world.journal.info("audit", rows=findings.schedules, repaired=findings.stopped, findings=findings.found)
@@ -117,20 +117,20 @@ def audit(world: World, *, everything: bool = False, rest: str | None = None) ->
 
 
 def _rest_of(text: str) -> Rest:
-    shard, _, behind = text.partition(" ")
-    return Rest(EVERY, int(shard), behind)
+    shard, _, after = text.partition(" ")
+    return Rest(EVERY, int(shard), after)
 
 
 def _audit_shard(this: _Round, shard: int) -> None:
     table = this.world.table
     waits = {(row.pk, row.sk) for page in next_run_index.due(table, shard, None, FAR) for row in page}
-    behind = ""
+    after = ""
     for pk, sk in next_run_index.catalogue(table, shard):
         schedule_id = keys.parts(sk)[1]
         in_turn = this.in_turn(shard, sk, ids.shard_of(schedule_id, PARTS))
         if in_turn and this.cut is None and this.world.clock.monotonic() > this.deadline:
-            this.cut = shard, behind
-        behind = sk
+            this.cut = shard, after
+        after = sk
         in_turn = in_turn and this.cut is None
         if in_turn or (pk, sk) not in waits:
             _guarded(this, pk, schedule_id, in_depth=in_turn)

@@ -37,13 +37,13 @@ class Repeated:
 
 @dataclass(frozen=True)
 class Range:
-    """Planned instants from `since` to `until`, both included, of one job or of all jobs after the place `behind`."""
+    """Planned instants from `since` to `until`, both included, of one job or of all jobs after the place `after`."""
 
     tenant: str
     since: datetime
     until: datetime
     job: str | None = None
-    behind: str | None = None
+    after: str | None = None
 
     @classmethod
     def read(cls, members: Mapping[str, str]) -> Range:
@@ -74,10 +74,10 @@ def repeat(world: World, members: Mapping[str, str]) -> Repeated:
     wanted = Range.read(members)
     deadline = world.clock.monotonic() + DEADLINE_S
     done = Repeated()
-    behind = wanted.behind
+    after = wanted.after
     for place, job in _jobs(world, wanted):
         if world.clock.monotonic() > deadline:
-            done.rest = behind
+            done.rest = after
             break
         pointers = (_pointer(world, job, run) for run in _finished(world, wanted, job))
         while batch := list(islice(pointers, AT_ONCE)):
@@ -85,7 +85,7 @@ def repeat(world: World, members: Mapping[str, str]) -> Repeated:
                 raise Unavailable("the run queue did not take a message")
             done.runs += len(batch)
         done.jobs += 1
-        behind = place
+        after = place
     world.journal.info("effects repeated", tenant=wanted.tenant, rows=done.runs)
     return done
 
@@ -99,7 +99,7 @@ def _jobs(world: World, wanted: Range) -> Iterator[tuple[str, Job]]:
     """Yields each job with its place in the list of all jobs."""
     places: Iterator[tuple[str, str]] = iter([("", wanted.job or "")])
     if wanted.job is None:
-        rows = lists.listed(world.table, wanted.tenant, lists.ALL, wanted.behind, PAGE)
+        rows = lists.listed(world.table, wanted.tenant, lists.ALL, wanted.after, PAGE)
         places = ((row.place, row.job_id) for row in rows)
     for place, job_id in places:
         job = jobs.read_job(world.table, wanted.tenant, job_id)

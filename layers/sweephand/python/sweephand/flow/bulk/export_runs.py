@@ -55,9 +55,9 @@ class Link:
 
 
 def begin(
-    world: World, tenant: str, params: Mapping[str, str], behind: RunMark | None, *, actor: str, once: Once | None
+    world: World, tenant: str, params: Mapping[str, str], after: RunMark | None, *, actor: str, once: Once | None
 ) -> Operation:
-    """Begins the operation. behind: the end of the file before this one.
+    """Begins the operation. after: the end of the file before this one.
 
     Raises NotFound, QuotaExceeded; InvalidRequest for members that choose too many jobs or do not act together.
     """
@@ -67,7 +67,7 @@ def begin(
     run_lists.check_members(wanted)
     run_lists.check(world, tenant, wanted)
     now = world.clock.now()
-    cursor: dict[str, Any] = {} if behind is None else {"after": list(behind)}
+    cursor: dict[str, Any] = {} if after is None else {"after": list(after)}
     kind, operation_id = OperationKind.EXPORT_RUNS, world.chance.new_id(now)
     operation = Operation(tenant, operation_id, kind, params, now, cursor=cursor, actor=actor)
     while (place := store.place_op(world.table, operation, AT_ONCE)) is not None:
@@ -114,10 +114,10 @@ def _read(world: World, operation: Operation, form: Format, content: bytearray) 
     """Adds the lines of the next runs to `content`."""
     assert operation.tenant is not None
     wanted, read = _wanted(operation.params), _Read(operation.cursor.get("after"))
-    behind = None if read.after is None else (read.after[0], read.after[1])
+    after = None if read.after is None else (read.after[0], read.after[1])
     now, deadline = world.clock.now(), world.clock.monotonic() + PAGE_S
     names = JobNames(world, operation.tenant)
-    for run in run_lists.listed(world, operation.tenant, wanted, behind, ROWS, operation.started_at):
+    for run in run_lists.listed(world, operation.tenant, wanted, after, ROWS, operation.started_at):
         if wanted.holds(run, now):
             if operation.done + read.count == MOST_RUNS:
                 read.over = read.more = True

@@ -93,7 +93,7 @@ def page(world: World, operation: Operation) -> Page:
 def _held(world: World, operation: Operation) -> Page | None:
     """Returns a page that only waits, while the tenant is disabled; else None."""
     assert operation.tenant is not None
-    if world.standing.of(operation.tenant, DEFAULT_COLLECTION).tenant_active:
+    if world.terms.of(operation.tenant, DEFAULT_COLLECTION).tenant_active:
         return None
     cursor = {**operation.cursor, WAITS_FOR: "the tenant is disabled"}
     return Page(cursor, due_at=world.clock.now() + HELD_LOOK)

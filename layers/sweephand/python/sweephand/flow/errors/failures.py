@@ -49,7 +49,7 @@ def noted(world: World, run: Run, job: Job | None) -> None:
     """Notes a run that has just failed. job: None if it is deleted."""
     now, table = world.clock.now(), world.table
     collection = job.collection if job is not None else DEFAULT_COLLECTION
-    if run.is_of_former(world.standing.of(run.tenant, collection).tenant_since):
+    if run.is_of_former(world.terms.of(run.tenant, collection).tenant_since):
         return  # its tenant is deleted, and another one has the name
     store.note(table, run, now)
     _note_group(world, run, _first(run, job, now))

@@ -89,7 +89,7 @@ def _leaving(world: World, stile: flow_keys.Turnstile, found: Sequence[lines.Ent
     known = gate.read(world.table, pointers.values())
     leaving = set()
     for owner, pointer in pointers.items():
-        seen = gate.look(world.table, world.standing, pointer, known)
+        seen = gate.look(world.table, world.terms, pointer, known)
         gone = seen.job is None or (pointer.schedule is not None and seen.schedule is None)
         if gone or admission.flow_key_of(pointer.kind, seen) != stile.name:
             leaving.add(owner)

@@ -169,7 +169,7 @@ def tell(world: World, schedule: Schedule, job: Job | None = None) -> None:
     """
     kept_s = KEPT_S if job is None else math.inf
     job = job or jobs.read_job(world.table, schedule.tenant, schedule.job_id)
-    if job is None or world.standing.of(job.tenant, job.collection, kept_s=kept_s).events is not Events.ALL:
+    if job is None or world.terms.of(job.tenant, job.collection, kept_s=kept_s).events is not Events.ALL:
         return
     events.schedule_completed(world, schedule, completion_reason(schedule), job)
 

@@ -34,7 +34,7 @@ def delete_job(world: World, tenant: str, job_id: str, if_match: int | None, *, 
     rest = planned.schedules[IN_JOBS_TRANSACTION:]
     clean_up_rows.delete_schedules(world, where, rest, deleted_at, with_rows=not runs_too)
     directory.drop_if_empty(world.table, job)
-    if world.standing.of(tenant, job.collection).events is Events.ALL:
+    if world.terms.of(tenant, job.collection).events is Events.ALL:
         events.job_deleted(world, job)
 
 

@@ -121,7 +121,7 @@ def _carry_out(world: World, job: Job, part: Part) -> None:
         *carried.ops,
         *clean_up_ops(world, job, carried, began_at),
     ]
-    terms = world.standing.of(job.tenant, job.collection)
+    terms = world.terms.of(job.tenant, job.collection)
     replan.send_owed(world, carried.plans, lines_too=terms.events is Events.ALL)
     replan.in_time(world, effect.at)
     done = world.table.transact(ops)

@@ -51,7 +51,7 @@ def look(world: World, pointer: Pointer) -> None:
     if asking is None:
         drop_row(world, pointer.tenant, pointer.job, pointer.run)
         return
-    retention = world.standing.of(job.tenant, job.collection).retention
+    retention = world.terms.of(job.tenant, job.collection).retention
     if concerns(job, asking) and not (retention.ended_job_days and asking.completed_at):
         look_at_unused(world, job, asking, retention)
         return

@@ -71,7 +71,7 @@ def _tell(world: World, run: Run, job: Job | None, schedule: Schedule | None) ->
     The collection's choice counts as the gate read it, however long ago.
     """
     if run.state is State.SUCCESS and job is not None and not _ALERTS & job.attributes.keys():
-        terms = world.standing.of(job.tenant, job.collection, kept_s=math.inf)
+        terms = world.terms.of(job.tenant, job.collection, kept_s=math.inf)
         if terms.events is not Events.ALL:
             return
     events.run_ended(world, run, job, schedule)

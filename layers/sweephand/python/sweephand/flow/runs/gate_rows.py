@@ -26,7 +26,7 @@ def seen_of(world: World, pointer: Pointer, rows: gate.Rows | None = None) -> Se
 
     rows: read for the whole batch, and not before the run's instant.
     """
-    seen = gate.look(world.table, world.standing, pointer, rows)
+    seen = gate.look(world.table, world.terms, pointer, rows)
     now = world.clock.now()
     return _with_hooks(world, pointer, _with_line(world, pointer, _with_plan(world, pointer, seen, now), now))
 

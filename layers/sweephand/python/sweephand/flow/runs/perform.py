@@ -47,7 +47,7 @@ def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
         )
     base_url = world.settings.public_base_url or None
     reports = policies_of(job, schedule).get("callbackToken") is True
-    told = world.standing.of(job.tenant, job.collection).attributes
+    told = world.terms.of(job.tenant, job.collection).attributes
     call = Call(
         tenant=run.tenant,
         job_id=run.job_id,
@@ -119,7 +119,7 @@ def secrets_of(world: World, run: Run, job: Job, action: ActionSpec) -> dict[str
 
 
 def signing_secrets(world: World, job: Job) -> tuple[str, ...]:
-    if not world.standing.of(job.tenant, job.collection).signing:
+    if not world.terms.of(job.tenant, job.collection).signing:
         return ()
     return signing.opened(world, job.tenant, job.collection)
 
@@ -135,4 +135,4 @@ def _put_event(world: World, tenant: str, detail_type: str, detail: str) -> str 
 
 def _redirects(world: World, job: Job, kind: str) -> Mapping[str, Mapping[str, str]]:
     """Returns the collection's redirects for action kinds that can be redirected; none, without a read, for others."""
-    return world.standing.of(job.tenant, job.collection).redirects if actions.KINDS[kind].redirectable else {}
+    return world.terms.of(job.tenant, job.collection).redirects if actions.KINDS[kind].redirectable else {}

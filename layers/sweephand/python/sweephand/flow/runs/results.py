@@ -140,7 +140,7 @@ def may_repeat_a_secret(world: World, run: Run, job: Job | None) -> bool:
     """
     if job is None or job.secret_version is not None or (run.kind in HOOKS and run.schedule_id is not None):
         return True
-    return bool(world.standing.of(job.tenant, job.collection).signing)
+    return bool(world.terms.of(job.tenant, job.collection).signing)
 
 
 def read_over(world: World, run: Run, job: Job | None, schedule: Schedule | None) -> Run:

@@ -102,7 +102,7 @@ def check(world: World, tenant: str, wanted: Wanted) -> None:
 
 
 def listed(
-    world: World, tenant: str, wanted: Wanted, behind: RunMark | None, page: int, now: datetime
+    world: World, tenant: str, wanted: Wanted, after: RunMark | None, page: int, now: datetime
 ) -> Iterator[Run | Passed]:
     """Yields runs after a mark, latest planned first; the caller leaves out those that `wanted` does not hold.
 
@@ -111,18 +111,18 @@ def listed(
     """
     if wanted.job_id is not None:
         owners = _owners(world, tenant, wanted.job_id, wanted.schedule_id)
-        yield from views.merged_runs(world.table, tenant, owners, behind, page, wanted.span)
+        yield from views.merged_runs(world.table, tenant, owners, after, page, wanted.span)
     elif wanted.schedule_id is not None:
-        found = views.runs_of(world.table, tenant, wanted.schedule_id, behind, page, wanted.span)
+        found = views.runs_of(world.table, tenant, wanted.schedule_id, after, page, wanted.span)
         yield from _own(world, tenant, found)
     elif wanted.selects_jobs and wanted.indexed:
         owners = _ledgers(world, tenant, wanted)
-        yield from _attention(world, tenant, wanted.span, behind, page, now, frozenset(owners))
+        yield from _attention(world, tenant, wanted.span, after, page, now, frozenset(owners))
     elif wanted.selects_jobs or (wanted.state is not None and not wanted.indexed):
         owners = _ledgers(world, tenant, wanted)
-        yield from views.merged_runs(world.table, tenant, owners, behind, page, wanted.span, consistent=False)
+        yield from views.merged_runs(world.table, tenant, owners, after, page, wanted.span, consistent=False)
     else:
-        yield from _attention(world, tenant, wanted.span, behind, page, now)
+        yield from _attention(world, tenant, wanted.span, after, page, now)
 
 
 def job_ids_of(world: World, tenant: str, wanted: Wanted, most: int = MOST_JOBS) -> list[str]:
@@ -172,17 +172,17 @@ def _attention(
     world: World,
     tenant: str,
     span: Span,
-    behind: RunMark | None,
+    after: RunMark | None,
     page: int,
     now: datetime,
     owners: Container[str] | None = None,
 ) -> Iterator[Run | Passed]:
     until = now + timedelta(days=1) if span.until is None else min(span.until, now + timedelta(days=1))
     until_ms = epoch_ms(until)
-    if behind is not None:
-        until_ms = min(until_ms, instant_ms_of(behind[0]))
+    if after is not None:
+        until_ms = min(until_ms, instant_ms_of(after[0]))
     since = now - timedelta(days=ATTENTION_DAYS) if span.since is None else max(span.since, now - OLDEST)
-    found = views.attention(world.table, tenant, since.date(), from_ms(until_ms), behind, page, owners)
+    found = views.attention(world.table, tenant, since.date(), from_ms(until_ms), after, page, owners)
     yield from _own(world, tenant, found)
 
 

@@ -231,7 +231,7 @@ def _send_deadline(world: World, lane: Lane, run: Run) -> None:
 
 def _callback_timeout_s(world: World, job: Job) -> int:
     """Returns the callback timeout for actions that set none."""
-    return world.standing.of(job.tenant, job.collection).callback_timeout_s or world.settings.callback_timeout_s
+    return world.terms.of(job.tenant, job.collection).callback_timeout_s or world.settings.callback_timeout_s
 
 
 def result_due_at(world: World, run: Run, outcome: Outcome, job: Job) -> datetime:

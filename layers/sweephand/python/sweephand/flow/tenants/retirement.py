@@ -35,9 +35,9 @@ def retire(world: World, collection: Collection, actor: str) -> bool:
         total=collection.job_count,
         actor=actor,
     )
-    beside = [
+    ops = [
         tenants.free_address_op(world.table, collection),
         tenants.change_collection_op(world.table, after, collection.revision),
         *tenancy.suspension_ops(world, collection.tenant, collection.name, now, on=False),
     ]
-    return verbs.begin_with(world, operation, None, beside) is not None
+    return verbs.begin_with(world, operation, None, ops) is not None

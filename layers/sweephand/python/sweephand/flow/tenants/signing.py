@@ -61,7 +61,7 @@ def opened(world: World, tenant: str, collection: str) -> tuple[str, ...]:
     Leaves out a secret that cannot be opened: the receiver then refuses the call because of the missing signature.
     """
     found = []
-    for key in world.standing.of(tenant, collection).signing:
+    for key in world.terms.of(tenant, collection).signing:
         with suppress(NotFound):
             found.append(world.secrets.decrypt(tenant, owner_of(collection), field_of(key.id), key.sealed))
     return tuple(found)

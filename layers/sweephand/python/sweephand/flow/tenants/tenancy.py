@@ -116,7 +116,7 @@ def admitted(world: World, who: Caller, *, anew: bool = False) -> Caller:
     require_active(world, who, anew=anew)
     if who.tenant is None or who.credential_id == caller.RUN_TARGET:
         return who
-    withheld = world.standing.of(who.tenant, DEFAULT_COLLECTION, kept_s=TENANT_KEPT_S).withheld
+    withheld = world.terms.of(who.tenant, DEFAULT_COLLECTION, kept_s=TENANT_KEPT_S).withheld
     return replace(who, scopes=who.scopes - withheld)
 
 
@@ -147,7 +147,7 @@ def require_active(world: World, who: Caller, *, anew: bool = False) -> None:
 
 
 def _refused(world: World, who: Caller, tenant: str, kept_s: float) -> Forbidden | Unauthenticated | None:
-    terms = world.standing.of(tenant, DEFAULT_COLLECTION, kept_s=kept_s)
+    terms = world.terms.of(tenant, DEFAULT_COLLECTION, kept_s=kept_s)
     if not terms.tenant_active:
         return Forbidden("the tenant is disabled: only its provider can enable it", code="TENANT_DISABLED")
     if tenant == caller.PROVIDER:  # by the token of a run: the provider's own name space is not a tenant
@@ -159,7 +159,7 @@ def _refused(world: World, who: Caller, tenant: str, kept_s: float) -> Forbidden
 def require_tenant(world: World, name: str) -> None:
     """Raises NotFound for an unknown tenant: a provider that acts for it would otherwise see an empty tenant."""
     for kept_s in (TENANT_KEPT_S, REFUSED_KEPT_S):
-        if world.standing.of(name, DEFAULT_COLLECTION, kept_s=kept_s).tenant_since is not None:
+        if world.terms.of(name, DEFAULT_COLLECTION, kept_s=kept_s).tenant_since is not None:
             return
     raise NotFound(f"no such tenant: {name}")
 

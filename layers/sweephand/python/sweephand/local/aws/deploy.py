@@ -93,7 +93,7 @@ def deploy(aws: Aws, clock: Clock, *, path: Path, stack_name: str, parameters: M
         json.dumps([packed, dict(parameters)], sort_keys=True, default=str).encode()
     ).hexdigest()
     try:
-        if _standing(aws, stack_name) != fingerprint:
+        if _deployed(aws, stack_name) != fingerprint:
             # A template in a request may have 51,200 bytes, in an object 1 MB; `sam deploy` also uploads it.
             key = f"{fingerprint[:32]}.json"
             _upload(aws, {**objects, key: json.dumps(packed, default=str).encode()})
@@ -117,7 +117,7 @@ def _describe(aws: Aws, stack_name: str) -> dict[str, Any] | None:
     return None if found is None or found["StackStatus"] == "DELETE_COMPLETE" else found
 
 
-def _standing(aws: Aws, stack_name: str) -> str | None:
+def _deployed(aws: Aws, stack_name: str) -> str | None:
     """Returns the fingerprint in a tag of the deployed stack, None without a complete stack."""
     stack = _describe(aws, stack_name)
     if stack is None or stack["StackStatus"] not in {"CREATE_COMPLETE", "UPDATE_COMPLETE"}:
@@ -229,10 +229,10 @@ def _put_routes(aws: Aws, api_id: str, wanted: Mapping[str, str]) -> None:
         item["IntegrationId"]: item.get("IntegrationUri") for item in _all(gateway, "get_integrations", api_id)
     }
     routes = list(_all(gateway, "get_routes", api_id))
-    standing = {
+    there = {
         route["RouteKey"]: integrations.get(route.get("Target", "").removeprefix("integrations/")) for route in routes
     }
-    if standing == {route: arns[name] for route, name in wanted.items()}:
+    if there == {route: arns[name] for route, name in wanted.items()}:
         return
     for route in routes:
         gateway.delete_route(ApiId=api_id, RouteId=route["RouteId"])
@@ -264,8 +264,8 @@ def repair_time_to_live(aws: Aws, stack: Stack, source: Mapping[str, Any]) -> No
         if wanted is None:
             continue
         table = stack.physical[logical_id]
-        standing = dynamodb.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
-        if standing.get("TimeToLiveStatus") != "ENABLED" or standing.get("AttributeName") != wanted["AttributeName"]:
+        there = dynamodb.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
+        if there.get("TimeToLiveStatus") != "ENABLED" or there.get("AttributeName") != wanted["AttributeName"]:
             dynamodb.update_time_to_live(
                 TableName=table,
                 TimeToLiveSpecification={"AttributeName": wanted["AttributeName"], "Enabled": True},

@@ -171,8 +171,8 @@ class Rolled(ByCalendars):
 
     def alike_until(self, second: int) -> int:
         """Stops where moved occurrences may come: within a day of a stop, by the wall clock."""
-        stopped, behind = self.filter.stopped(second), self.filter.stopped(second, -1)
-        if self.step > 0 and behind is not None and second <= behind + _NEAR:
+        stopped, earlier = self.filter.stopped(second), self.filter.stopped(second, -1)
+        if self.step > 0 and earlier is not None and second <= earlier + _NEAR:
             return second - 1
         end = LAST_SECOND if stopped is None else stopped - 1
         return end if self.step > 0 or stopped is None else max(second - 1, end - _NEAR)
@@ -202,13 +202,13 @@ class Rolled(ByCalendars):
                 break
             spend(10)
             shift = -self.step * days * DAY_S
-            first, behind = self._at(walls[0][0] + shift), self._behind(walls[-1][1] + shift)
-            if (near >= first or behind > reached) if self.step > 0 else (near < behind):
-                found = self.series.until(behind - 1) if self.step > 0 else self.series.after(first - 1)
+            first, past = self._at(walls[0][0] + shift), self._past(walls[-1][1] + shift)
+            if (near >= first or past > reached) if self.step > 0 else (near < past):
+                found = self.series.until(past - 1) if self.step > 0 else self.series.after(first - 1)
                 if found is None:
                     break
-                near, reached = found, behind
-            if first <= near < behind:
+                near, reached = found, past
+            if first <= near < past:
                 source = self._source(walls, shift, way, edge)
                 if source is not None:
                     wall = source - shift
@@ -308,7 +308,7 @@ class Rolled(ByCalendars):
         found = self.zone.instants(wall - 1)
         return found[-1] + 1 if found else self.zone.around_gap(wall - 1)[0]
 
-    def _behind(self, wall: int) -> int:
+    def _past(self, wall: int) -> int:
         """Returns the same for all that the rule has before `wall`: times in a gap come up to its length later."""
         piece = self.zone.piece(wall - _NEAR)
         if wall + _NEAR < self.zone.ends[piece]:

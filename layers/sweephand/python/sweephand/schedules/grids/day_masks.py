@@ -126,7 +126,7 @@ def of_series(series: Series, by: Zone) -> int:
     elif isinstance(series, OnWallClock):
         found = _of_pattern(series.pattern)
         if series.gap is not Gap.SKIP:
-            found |= found << 1 & _behind_midnight(series.zone)
+            found |= found << 1 & _past_midnight(series.zone)
         found = found if series.zone == by else widened(found, 1, 1)
     return found
 
@@ -137,7 +137,7 @@ def _of_seconds(seconds: Sequence[int], by: Zone) -> int:
 
 
 @lru_cache(maxsize=256)
-def _behind_midnight(zone: Zone) -> int:
+def _past_midnight(zone: Zone) -> int:
     """Returns the days on which gaps end that begin on the day before."""
     ends = []
     for piece in range(1, len(zone.starts)):

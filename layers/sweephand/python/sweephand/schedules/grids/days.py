@@ -110,7 +110,7 @@ class OfPeriods:
         """Returns the days of a period, none if it is not chosen."""
         raise NotImplementedError
 
-    def beside(self, period: int, way: int) -> int | None:
+    def neighbour(self, period: int, way: int) -> int | None:
         """Returns the next period (way -1: the one before) that may be chosen; None: there is none."""
         raise NotImplementedError
 
@@ -123,7 +123,7 @@ class OfPeriods:
         if days and (found := day + (days & -days).bit_length() - 1) <= LAST_DAY:
             return found
         while not days:
-            if (later := self.beside(period, 1)) is None:
+            if (later := self.neighbour(period, 1)) is None:
                 return None
             period, days = later, self.mask(later)
         found = self.eve(period) + (days & -days).bit_length() - 1
@@ -138,7 +138,7 @@ class OfPeriods:
         if days and eve >= FIRST_DAY:
             return eve + days.bit_length() - 1
         while not days:
-            if (earlier := self.beside(period, -1)) is None:
+            if (earlier := self.neighbour(period, -1)) is None:
                 return None
             period, days = earlier, self.mask(earlier)
         found = self.eve(period) + days.bit_length() - 1
@@ -209,7 +209,7 @@ class OfMonths(OfPeriods):
         length = month_length(year, 2) if month == 1 else LONGEST_MONTHS[month + 1]
         return self.table[(length - 28) * 7 + first]
 
-    def beside(self, period: int, way: int) -> int | None:
+    def neighbour(self, period: int, way: int) -> int | None:
         year, month = divmod(period, 12)
         left = self.months >> month + 2 if way > 0 else self.months & (2 << month) - 1
         if left:

@@ -162,7 +162,7 @@ class OfYears(OfPeriods):
     def eve(self, period: int) -> int:
         return _eve(period) - EPOCH_DAY
 
-    def beside(self, period: int, way: int) -> int | None:
+    def neighbour(self, period: int, way: int) -> int | None:
         left = self.years >> period + 1 - FIRST_YEAR if way > 0 else self.years & (1 << period - FIRST_YEAR) - 1
         if not left:
             return None
@@ -239,9 +239,9 @@ class PickedOfWeeks(OfPeriods):
     def eve(self, period: int) -> int:
         return self.begins + period * 7 - 1
 
-    def beside(self, period: int, way: int) -> int | None:
-        beside = period + way * (self.every - period * way % self.every)
-        return beside if FIRST_DAY - 7 < self.begins + beside * 7 <= LAST_DAY else None
+    def neighbour(self, period: int, way: int) -> int | None:
+        neighbour = period + way * (self.every - period * way % self.every)
+        return neighbour if FIRST_DAY - 7 < self.begins + neighbour * 7 <= LAST_DAY else None
 
     def shortest_gap(self) -> int:
         """Returns a certain gap, not always the smallest."""

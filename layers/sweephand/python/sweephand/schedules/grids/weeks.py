@@ -64,7 +64,7 @@ def times_of_week(series: Series, zone: Zone, *, any_day: bool = False, since: i
         times = _of_pattern(series.pattern, any_day=any_day)
         if series.gap is Gap.SKIP and not any_day:
             return times
-        return [*times, *_behind_gaps(times, series, since, any_day=any_day)]
+        return [*times, *_after_gaps(times, series, since, any_day=any_day)]
     return [ANY_TIME]
 
 
@@ -195,7 +195,7 @@ class _Shifted(Series):
         return None
 
 
-def _behind_gaps(times: Sequence[Series], series: OnWallClock, since: int, *, any_day: bool) -> list[Series]:
+def _after_gaps(times: Sequence[Series], series: OnWallClock, since: int, *, any_day: bool) -> list[Series]:
     """Returns the times that gaps of the clock move: to the end of the gap, or by as much as the clock jumps.
 
     An occurrence that rolls may come to the end of a gap too, also one that a gap moved before. So the search goes on

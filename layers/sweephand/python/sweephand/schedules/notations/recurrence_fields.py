@@ -44,7 +44,7 @@ _SCHEDULE = request(
         "monthlyOccurrences": items(
             _OCCURRENCE,
             maxItems=MOST["monthlyOccurrences"],
-            description=f"{_OF_MONTHS} Without `occurrence` every one. Not beside `monthDays`.",
+            description=f"{_OF_MONTHS} Without `occurrence` every one. Not together with `monthDays`.",
         ),
     }
 )
@@ -55,9 +55,9 @@ SCHEMA = request(
         "schedule": _SCHEDULE,
     },
     ("frequency",),
-    description="Every so many units from `startTime`, else from creation. `count` and `endTime` stand beside it.",
+    description="Every `interval` units from `startTime` or creation. `count` and `endTime` belong to the schedule.",
 )
-_BESIDE = ("count", "endTime", "startTime", "timezone")
+_OF_THE_SCHEDULE = ("count", "endTime", "startTime", "timezone")
 
 
 class Spec(NamedTuple):
@@ -86,7 +86,7 @@ class Spec(NamedTuple):
 def read_spec(value: object) -> Spec:
     """Returns all but the anchor. Raises InvalidRequest with the path of the member that breaks a rule."""
     if isinstance(value, dict):
-        for name in _BESIDE:
+        for name in _OF_THE_SCHEDULE:
             if value.get(name) is not None:
                 reason = "belongs next to `recurrence`, as a member of the schedule"
                 raise InvalidRequest(f"{FIELD}.{name}", reason, code="UNKNOWN_MEMBER")

@@ -107,11 +107,11 @@ class _Cursor:
     def counts(self) -> bool:
         """Returns whether a number and a unit begin here."""
         number = _NUMBER.match(self.text, self.position)
-        behind = number.end() if number else self.position + len(self._one())
-        if behind == self.position:
+        end = number.end() if number else self.position + len(self._one())
+        if end == self.position:
             return False
-        blanks = _BLANKS.match(self.text, behind)
-        unit = _WORD.match(self.text, blanks.end() if blanks else behind)
+        blanks = _BLANKS.match(self.text, end)
+        unit = _WORD.match(self.text, blanks.end() if blanks else end)
         return unit is not None and _unit(unit[0]) in _UNITS
 
     def _one(self) -> str:

@@ -90,9 +90,9 @@ def join(
     return done.refused["run"] if isinstance(done, Cancelled) else done
 
 
-def line(table: Table, stile: Turnstile, behind: str, until: str, most: int) -> list[Entry]:
-    """Returns the first entries after `behind`, in order; until: the last one, "" for all."""
-    sort = LineItem.sk.between(keys.line(behind + " " if behind else ""), keys.line(until or "~"))
+def line(table: Table, stile: Turnstile, after: str, until: str, most: int) -> list[Entry]:
+    """Returns the first entries after `after`, in order; until: the last one, "" for all."""
+    sort = LineItem.sk.between(keys.line(after + " " if after else ""), keys.line(until or "~"))
     rows = table.query(keys.flow(stile.tenant, stile.name), sort, limit=most, consistent=True)[0]
     return [_entry_of(LineItem.from_raw_data(row)) for row in rows]
 

@@ -16,7 +16,7 @@ from sweephand.store.dynamo.conditional import Table
 from sweephand.store.dynamo.table import JobItem, RunItem, ScheduleItem
 from sweephand.store.jobs import jobs
 from sweephand.store.runs import run_rows
-from sweephand.store.tenants.collection_cache import Standing
+from sweephand.store.tenants.collection_cache import CollectionTerms
 
 Key = tuple[str, str]
 Rows = Mapping[Key, dict[str, Any] | None]
@@ -30,14 +30,14 @@ def read(table: Table, pointers: Iterable[Pointer]) -> Rows:
     return {key: found.get(key) for key in wanted}
 
 
-def look(table: Table, standing: Standing, pointer: Pointer, known: Rows | None = None) -> Seen:
+def look(table: Table, cache: CollectionTerms, pointer: Pointer, known: Rows | None = None) -> Seen:
     """Returns what the gate decides by. known: rows read since the run's instant; if one is missing, all are read."""
     wanted = _keys(pointer)
     rows = known if known is not None and all(key in known for key in wanted) else read(table, [pointer])
     job_row, run_row = rows[wanted[0]], rows[wanted[1]]
     schedule_row = rows[wanted[2]] if pointer.schedule is not None else None
     job = jobs.job_of(JobItem.from_raw_data(job_row)) if job_row else None
-    terms = Terms() if job is None else standing.of(pointer.tenant, job.collection)
+    terms = Terms() if job is None else cache.of(pointer.tenant, job.collection)
     if terms.purging:
         job = schedule_row = None  # as if deleted already: retries and manual runs end as well
     return Seen(

@@ -321,8 +321,8 @@ def late_ends(table: Table, runs: Sequence[Run]) -> tuple[dict[str, int], Condit
     settled_to = there.settled_to if there is not None else None
     if settled_to is None:
         return {"late_ends": len(late)}, StatsItem.settled_to.does_not_exist()
-    behind = sum(epoch_ms(run.planned_at) <= settled_to for run in late)
-    counts = {"late_ends": len(late), "settled_total": behind} if behind else {"late_ends": len(late)}
+    settled = sum(epoch_ms(run.planned_at) <= settled_to for run in late)
+    counts = {"late_ends": len(late), "settled_total": settled} if settled else {"late_ends": len(late)}
     return counts, StatsItem.settled_to == settled_to
 
 

@@ -20,7 +20,7 @@ class Rest:
 
     part: int
     shard: int
-    behind: str
+    after: str
 
 
 @dataclass(frozen=True)

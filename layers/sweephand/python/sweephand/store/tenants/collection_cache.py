@@ -17,7 +17,7 @@ WAIT_S = 1.0
 """Limit of waiting for another thread's read: if the table does not answer, ten threads must not wait in sequence."""
 
 
-class Standing:
+class CollectionTerms:
     """The cache of terms. Safe for threads."""
 
     def __init__(self, table: Table, clock: Clock) -> None:

@@ -326,15 +326,15 @@ SETTLING = timedelta(minutes=5)
 """A row this old has reached every copy of the table; copies usually lag by a second."""
 
 
-def briefs_of(table: Table, tenant: str, owner: str, behind: str | None, wanted: int, now: datetime) -> Iterator[Brief]:
+def briefs_of(table: Table, tenant: str, owner: str, after: str | None, wanted: int, now: datetime) -> Iterator[Brief]:
     """Yields briefs in the order of runs_of, far faster where thousands are counted, and for half the read units.
 
-    Reads runs planned before the last minutes from any copy of the table. behind: starts after this run's uuid; None:
+    Reads runs planned before the last minutes from any copy of the table. after: starts after this run's uuid; None:
     from the top. wanted: how many the caller will probably take.
     """
     newest, bound = AFTER_ANY_RUN, keys.run(_first_uuid_after(epoch_ms(now - SETTLING)))
-    if behind is not None:
-        newest = keys.run(behind)
+    if after is not None:
+        newest = keys.run(after)
     if newest > bound:
         yield from _briefs(table, tenant, owner, (bound, newest), wanted, consistent=True)
     yield from _briefs(table, tenant, owner, (keys.run(""), min(bound, newest)), wanted, consistent=False)

@@ -34,11 +34,11 @@ with lazy():
 def list_all(ctx: Context) -> Answer:
     planned, held = as_held(ctx, lookup.find(ctx.world, ctx.tenant, ctx.id("job")))
     limit, mark = ctx.page(is_uuid)
-    behind = [each for each in planned.schedules if mark is None or each.id > mark[0]]
-    page = behind[:limit]
+    rest = [each for each in planned.schedules if mark is None or each.id > mark[0]]
+    page = rest[:limit]
     payloads = lookup.payloads_of(ctx.world, Planned(planned.job, tuple(page)))
     items, _ = schedule_bodies(ctx, planned.job, page, payloads, held=held)
-    cursor = ctx.cursor(page[-1].id) if len(behind) > limit else None
+    cursor = ctx.cursor(page[-1].id) if len(rest) > limit else None
     return Answer(200, {"items": items, "nextCursor": cursor})
 
 

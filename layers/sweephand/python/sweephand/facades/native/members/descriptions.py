@@ -29,7 +29,7 @@ MEMBERS: Mapping[str, str] = {
     "authentication": "How the call shows who makes it.",
     "backlog": "How many messages wait in the queues.",
     "before": "The values before the change.",
-    "behindSeconds": "How many seconds the sweep is behind.",
+    "behindSeconds": "How many seconds the sweep is late.",
     "body": "The payload as text that is not JSON.",
     "brokeredMessageProperties": "The properties of the message that Service Bus defines.",
     "by": "Who did it: a client id.",
@@ -310,7 +310,7 @@ _CHANGES = {
     "DELETE": "What is deleted cannot be brought back.",
 }
 OPERATIONS: Mapping[str, str] = {
-    "health": "Open to all. A caller with the scope `jobs:read` also sees how far behind the sweep is.",
+    "health": "Open to all. A caller with the scope `jobs:read` also sees how late the sweep is.",
     "readDocument": "Open to all. Callers who take gzip get it compressed; the ETag changes with each version.",
     "createJob": "Creates a job with its action and schedules in one write. `Idempotency-Key` makes it repeatable.",
     "deleteJobs": "Deletes the jobs that the filters let through. `dryRun` counts; else `expectedCount` is needed.",
@@ -401,12 +401,12 @@ OPERATIONS: Mapping[str, str] = {
 
 
 def of_operation(name: str, method: str) -> str:
-    """The description of an operation; what a method always does, if it has none of its own."""
+    """Returns the description of an operation; that of its method if it has none of its own."""
     return OPERATIONS.get(name) or _CHANGES[method]
 
 
 def described(schemas: Mapping[str, Any]) -> dict[str, Any]:
-    """The schemas with a description of each member. Those that have one keep it, and so do references."""
+    """Returns the schemas with a description of each member. Members and references with one keep it."""
     return {name: _described(name, schema) for name, schema in schemas.items()}
 
 
@@ -425,7 +425,7 @@ _AS_IT_IS = frozenset({"properties", "enum", "const", "default", "example", "exa
 
 
 def _member(owner: str, name: str, schema: Any) -> Any:
-    """Its own description, or else that of its name. JSON Schema 2020-12 lets one stand next to a reference."""
+    """Adds the description of the name unless the schema has one, also next to a reference (JSON Schema 2020-12)."""
     made = _described(owner, schema)
     if not isinstance(made, dict) or "description" in made:
         return made

@@ -37,7 +37,7 @@ def of_schedule(draft: ScheduleDraft, field: str) -> Iterator[InvalidRequest]:
 
 
 def of_job(policies: Mapping[str, Any], action: ActionDraft, field: str) -> Iterator[InvalidRequest]:
-    """Of the policies of a job, which its action must suit."""
+    """Checks the policies of a job, which its action must suit."""
     yield from of_action(policies, action, field)
     outcome = action.params.get("outcome", {})
     waits = policies.get("callbackToken") or "wait" in {outcome.get(name) for name in _WAITING}
@@ -47,7 +47,7 @@ def of_job(policies: Mapping[str, Any], action: ActionDraft, field: str) -> Iter
 
 
 def of_action(policies: Mapping[str, Any], action: ActionDraft | ActionSpec, field: str) -> Iterator[InvalidRequest]:
-    """Of the policies of a job or a schedule that an action must suit."""
+    """Checks the policies of a job or a schedule that an action must suit."""
     if policies.get("onNoResult") != "retry":
         return
     if action.kind in TASK_KINDS:
@@ -57,7 +57,7 @@ def of_action(policies: Mapping[str, Any], action: ActionDraft | ActionSpec, fie
 
 
 def of_timing(timing: Mapping[str, Any], field: str) -> Iterator[InvalidRequest]:
-    """Of the members of a timing that say when. Those that only some notations have, these refuse themselves."""
+    """Checks the members of a timing. A notation refuses the members that it does not know."""
     if timing.get("time") is not None and timing.get("startTime") is not None:
         yield fields.inactive(field, "startTime", "no start binds `time`; write `at` for an instant that one binds")
     if is_one_time(timing) and timing.get("count") is not None:

@@ -34,7 +34,7 @@ or a 405 once the identity is known.
 An answer has exactly the members of its schema. A request is refused (422) for a member that its schema lacks; a body
 that fits may still break a rule that no schema can say, and the problem names the field. `null` is an absent member.
 
-A provider's credential names the tenant that it acts for in `Sweephand-Tenant`. The scope of each operation is beside
+A provider's credential names the tenant that it acts for in `Sweephand-Tenant`. The scope of each operation is next to
 its security schemes."""
 TAGS = {
     "jobs": "What to do, and when.",
@@ -66,7 +66,7 @@ ANSWER_HEADERS: Mapping[str, tuple[str, Schema]] = {
     "x-request-id": ("Of this request; also in the log.", text()),
     "ETag": ("The revision; give it back in If-Match. Of this document: its hash.", text(pattern='^"[0-9a-f]+"$')),
     "Location": ("The path of what came into being.", text(format="uri-reference")),
-    "Link": ('The next page, as `rel="next"` (RFC 8288); absent behind the last.', text()),
+    "Link": ('The next page, as `rel="next"` (RFC 8288); absent on the last page.', text()),
     "Retry-After": ("Seconds.", text(pattern="^[0-9]+$")),
     "Vary": ("What the answer depends on.", text()),
     "Content-Encoding": ("How the answer is compressed, for callers who take that.", text()),

@@ -100,7 +100,7 @@ _GAPS = answer(
     description="The distances between the occurrences of the next 366 days, or of those up to `until`.",
 )
 _CALENDAR = or_null(text(description="Of what a calendar leaves out: its name."))
-_SEARCHED: Members = {"searchedUntil": {**INSTANT, "description": "What lies behind was not looked at."}}
+_SEARCHED: Members = {"searchedUntil": {**INSTANT, "description": "Later instants were not searched."}}
 
 
 EDIT: Members = {

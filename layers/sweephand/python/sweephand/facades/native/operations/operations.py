@@ -72,7 +72,7 @@ def _result(operation: Operation, link: Link | None = None) -> Mapping[str, Any]
 _OBJECT: Schema = {"type": "object"}
 _RESULT = (
     "What came of it; its members follow from `kind`. Of `export_runs`: `runs`, `bytes`, `fileExpiresAt`, `nextCursor` "
-    "(null, unless more runs lie behind the last one), and `link` with `url` and `expiresAt`, which is null in lists, "
+    "(null, unless more runs follow the last one), and `link` with `url` and `expiresAt`, which is null in lists, "
     "and once the file is gone."
 )
 OPERATION = Resource(

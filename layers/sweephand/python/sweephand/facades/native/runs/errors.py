@@ -46,7 +46,7 @@ class Seen(NamedTuple):
     """A group of errors, with its open runs and the name of its job; None if the job is gone."""
 
     group: Group
-    standing: OpenRuns
+    open_runs: OpenRuns
     job_name: str | None
 
 
@@ -57,8 +57,8 @@ class SeenRun(NamedTuple):
     open: bool
 
 
-def _state(group: Group, standing: OpenRuns) -> str:
-    if standing.count:
+def _state(group: Group, open_runs: OpenRuns) -> str:
+    if open_runs.count:
         return "OPEN"
     return "RESOLVED" if group.closed_through is None else "ARCHIVED"
 
@@ -83,7 +83,7 @@ GROUP = Resource(
         "id": answered(GROUP_ID, "group.id"),
         "state": answered(
             one_of(STATES, description=STATES_MEAN),
-            lambda seen: _state(seen.group, seen.standing),
+            lambda seen: _state(seen.group, seen.open_runs),
         ),
         "jobId": answered(ID, "group.signature.job_id"),
         "jobName": answered(
@@ -98,14 +98,14 @@ GROUP = Resource(
         "reason": answered(or_null(one_of(Reason)), "group.signature.reason"),
         "httpStatus": answered(or_null(STATUS_CODE), "group.signature.http_status"),
         "message": answered(text(description="`#` stands for what differs from run to run."), "group.signature.text"),
-        "count": answered(whole(description="Failed runs that nobody has seen to."), "standing.count"),
-        "countIsLeast": answered({**FLAG, "description": "Lists look at 1,000 runs of a group."}, "standing.more"),
+        "count": answered(whole(description="Failed runs that nobody has seen to."), "open_runs.count"),
+        "countIsLeast": answered({**FLAG, "description": "Lists look at 1,000 runs of a group."}, "open_runs.more"),
         "firstSeenAt": answered(INSTANT_MS, "group.first_at"),
         "lastSeenAt": answered({**INSTANT_MS, "description": "To within half a minute."}, "group.last_at"),
         "lastRunId": answered(RUN_ID, "group.last_run"),
         "expiresAt": answered(
             or_null({**INSTANT, "description": "When the first of the open ones goes with its retention."}),
-            "standing.expires_at",
+            "open_runs.expires_at",
         ),
         "notes": answered(
             items(answer({"text": TEXT, "by": or_null(TEXT), "at": INSTANT_MS})),
@@ -124,7 +124,7 @@ ERROR_RUN = Resource(
         "actor": answered(or_null(text(description="Who had it run again.")), "failure.actor"),
         "operationId": answered(or_null(ID), "failure.operation"),
         "archived": answered(
-            or_null({**_ARCHIVED, "description": "Of this run alone; its group may be archived beside."}),
+            or_null({**_ARCHIVED, "description": "Of this run alone; its group may be archived too."}),
             lambda seen: _archived(seen.failure.archived),
         ),
         "expiresAt": answered(or_null(INSTANT), "failure.expires_at"),
@@ -145,8 +145,8 @@ def list_all(ctx: Context) -> Answer:
     """Lists groups, the last failure first; by default those with runs that nobody has resolved."""
     limit, mark = ctx.page(lambda given: bool(_NUMBER.fullmatch(given)), _is_group)
     state = ctx.choice("state", frozenset(STATES)) or "OPEN"
-    behind = (int(mark[0]), mark[1]) if mark else None
-    found = ((group, standing) for group, standing in _groups(ctx, behind) if _state(group, standing) == state)
+    after = (int(mark[0]), mark[1]) if mark else None
+    found = ((group, open_runs) for group, open_runs in _groups(ctx, after) if _state(group, open_runs) == state)
     page = list(islice(found, limit + 1))
     last = page[limit - 1][0] if len(page) > limit else None
     cursor = ctx.cursor(str(epoch_ms(last.last_at)), last.id) if last else None
@@ -155,7 +155,7 @@ def list_all(ctx: Context) -> Answer:
     return Answer(200, {"items": items, "nextCursor": cursor})
 
 
-def _groups(ctx: Context, behind: tuple[int, str] | None) -> Iterator[tuple[Group, OpenRuns]]:
+def _groups(ctx: Context, after: tuple[int, str] | None) -> Iterator[tuple[Group, OpenRuns]]:
     wanted = wanted_of(ctx)
     chosen = _chosen(ctx, wanted)
     began = tenancy.began_at(ctx.world, ctx.tenant)
@@ -165,7 +165,7 @@ def _groups(ctx: Context, behind: tuple[int, str] | None) -> Iterator[tuple[Grou
     for last_at, group_id, group in reversed(ordered):
         if not _holds(wanted, chosen, group):
             continue
-        if behind is None or (last_at, group_id) < behind:
+        if after is None or (last_at, group_id) < after:
             yield group, failures.open_runs(ctx.world, group, COUNTED_IN_LISTS)
 
 

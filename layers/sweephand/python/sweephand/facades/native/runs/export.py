@@ -39,11 +39,11 @@ def export_runs(ctx: Context) -> Answer:
     limit = PAGE
     names = JobNames(ctx.world, ctx.tenant)
     while True:
-        found, behind = runs.select(ctx, (mark[0], mark[1]) if mark else None, limit)
+        found, last = runs.select(ctx, (mark[0], mark[1]) if mark else None, limit)
         text = ("" if mark else run_file.head(form)) + run_file.lines(form, found, names.of(found))
         headers = {}
-        if behind is not None:
-            query = {**ctx.query, "cursor": ctx.cursor(*behind)}
+        if last is not None:
+            query = {**ctx.query, "cursor": ctx.cursor(*last)}
             headers["Link"] = f'<{EXPORT_PATH}?{urlencode(query)}>; rel="next"'
         answer = Answer(200, headers=headers, media_type=MEDIA_TYPES[form], raw=text)
         if not answer.too_large:
@@ -59,9 +59,9 @@ def begin_export_files(ctx: Context) -> Answer:
     if "collection" in wanted and "cursor" not in wanted:
         tenancy.check_collection(ctx.world, ctx.tenant, wanted["collection"])
     mark = cursors.read(ctx.place, wanted, is_uuid, is_uuid)
-    behind = None if mark is None else (mark[0], mark[1])
+    last = None if mark is None else (mark[0], mark[1])
     params = {name: value for name, value in wanted.items() if name != "cursor"}
-    return operations.begun(work.begin(ctx.world, ctx.tenant, params, behind, actor=ctx.actor, once=once))
+    return operations.begun(work.begin(ctx.world, ctx.tenant, params, last, actor=ctx.actor, once=once))
 
 
 def _member(ctx: Context, name: str, value: object) -> str:

@@ -52,10 +52,10 @@ _FRACTION = re.compile(r"(.{19})\.([0-9]{1,30})(.*)", re.ASCII)
 def list_all(ctx: Context) -> Answer:
     """Lists runs, latest planned first; without a job or members of jobs, what did not succeed or waits."""
     limit, given = ctx.page(is_uuid, is_uuid)
-    found, behind = select(ctx, (given[0], given[1]) if given else None, limit)
+    found, last = select(ctx, (given[0], given[1]) if given else None, limit)
     names = JobNames(ctx.world, ctx.tenant).of(found)
     items = [run_body(run, job_name=names[run.job_id]) for run in found]
-    return Answer(200, {"items": items, "nextCursor": ctx.cursor(*behind) if behind else None})
+    return Answer(200, {"items": items, "nextCursor": ctx.cursor(*last) if last else None})
 
 
 def select(ctx: Context, last: RunMark | None, limit: int) -> tuple[list[Run], RunMark | None]:
@@ -156,8 +156,8 @@ def occurrences(ctx: Context) -> Answer:
     found = heapq.merge(
         *(_planned(ctx, each, after - timedelta(seconds=1), until, limit + 2) for each in schedules), key=_order
     )
-    behind = (each for each in found if (_order(each) > (after, mark[1]) if mark else each.instant >= begin))
-    page = list(islice(takewhile(lambda each: each.instant <= until, behind), limit + 1))
+    later = (each for each in found if (_order(each) > (after, mark[1]) if mark else each.instant >= begin))
+    page = list(islice(takewhile(lambda each: each.instant <= until, later), limit + 1))
     last = page[limit - 1] if len(page) > limit else None
     return Answer(
         200,
