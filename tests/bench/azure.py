@@ -32,7 +32,7 @@ from sweephand.security.tokens import derive_keys
 from sweephand.settings import from_environment
 from sweephand.sources import SystemChance, SystemClock
 from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.table import Item, StatsItem
+from sweephand.store.dynamo.table import Item, PayloadItem, StatsItem
 from sweephand.store.jobs import directory, jobs
 from sweephand.store.runs import attempts, run_rows
 from sweephand.store.tenants import credentials
@@ -165,11 +165,17 @@ def _fill(world: World, send: Callable[[Asked, Iterator[int]], None]) -> None:
 def _rows(world: World, first: Job, plan: Schedule) -> Iterator[Item]:
     """The count of the collection stays at one, so that jobs can be added to it."""
     now = world.clock.now().replace(minute=0, second=0, microsecond=0)
+    payloads = [row for row in world.table.query_all(keys.job(TENANT, first.id)) if "is_json" in row]
     for n in range(1, JOBS + 1):
         executions = EXECUTIONS if n == BUSY else RUNS_EACH
-        job, schedule = _numbered(first, replace(plan, planned_total=executions), n)
+        began = now - timedelta(hours=executions, minutes=-30)
+        job, schedule = _numbered(first, replace(plan, planned_total=executions, created_at=began, first_at=None), n)
         yield jobs.schedule_item(schedule, world.settings.shards)
         yield jobs.job_item(job)
+        for row in payloads:
+            payload = PayloadItem.from_raw_data(row)
+            payload.pk = keys.job(TENANT, job.id)
+            yield payload
         yield from directory.entry_items(job).values()
         yield directory.row_item(job, [schedule])
         for hours in range(executions):

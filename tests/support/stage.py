@@ -47,8 +47,8 @@ from sweephand.store.jobs import jobs
 from sweephand.store.operations.files import Files
 from sweephand.store.runs import run_rows
 from sweephand.store.tenants.collection_cache import CollectionTerms
-from sweephand.store.views import runs as views
-from sweephand.store.views.runs import Totals
+from sweephand.store.views import totals
+from sweephand.store.views.totals import Totals
 from sweephand.telemetry import ALLOWED, METRICS
 from tests.faults.memory import in_memory
 from tests.support import aws, taps
@@ -302,7 +302,7 @@ class Stage:
 
     def totals(self, planned: Planned | Schedule) -> Totals:
         table, schedule = self.world.table, self.stored(planned)
-        return views.totals_of(table, schedule, views.stats_of(table, [schedule]).get(schedule.id))
+        return totals.totals_of(table, schedule, totals.stats_of(table, [schedule]).get(schedule.id))
 
     def runs(self, owner: Planned | Schedule | str, kind: Kind | None = None) -> list[Run]:
         """The ledger rows of a schedule (the first one of a job), by planned instant."""

@@ -8,6 +8,7 @@ from unittest import mock
 
 from botocore.client import BaseClient
 
+from sweephand.store.views import totals
 from tests.contract.azure.api import COLLECTION, EVERY_HOUR, HTTP, JOB
 from tests.support.endpoint import OK, WRONG
 
@@ -43,6 +44,53 @@ def test_a_list_of_jobs_that_have_not_run_is_read_in_a_few_batches(api):
         assert len(api.get(f"{COLLECTION}/jobs").json["value"]) == 12
 
     assert len(many) == len(few) <= 5
+
+
+def test_jobs_that_have_run_a_few_times_are_read_in_the_same_batches(api):
+    for n in range(12):
+        api.job(f"{COLLECTION}/jobs/job-{n:02}", startTime=api.at(60), recurrence=EVERY_HOUR if n % 2 else None)
+    api.stage.run(2 * 3600 + 100)
+
+    with reads() as found:
+        shown = api.get(f"{COLLECTION}/jobs").json["value"]
+
+    assert [each["properties"]["status"]["executionCount"] for each in shown] == [1, 3] * 6
+    assert len(found) <= 6
+
+
+def test_what_is_shown_by_the_keys_of_runs_is_what_the_ledger_says(api, monkeypatch):
+    by_key = totals._places
+    policy = {"retryType": "Fixed", "retryInterval": "PT10M", "retryCount": 2}
+    api.stage.endpoint.script = [OK, WRONG, OK, OK, WRONG, WRONG, WRONG, OK] * 20
+    half_hourly = {"frequency": "Minute", "interval": 30}
+    for name, more in {
+        "once": {"startTime": api.at(600)},
+        "often": {"recurrence": MINUTELY},
+        "retried": {"recurrence": half_hourly, "action": {**HTTP, "retryPolicy": policy}},
+        "counted": {"recurrence": {**half_hourly, "count": 2}},
+        "off": {"recurrence": half_hourly},
+        "late": {"recurrence": EVERY_HOUR, "startTime": api.at(7200)},
+        "by-hand": {"recurrence": EVERY_HOUR, "startTime": api.at(86_400)},
+    }.items():
+        api.job(f"{COLLECTION}/jobs/{name}", **more)
+    known = 0
+
+    for n in range(90):
+        api.stage.run(83)
+        if n == 30:
+            api("PATCH", f"{COLLECTION}/jobs/off", {"properties": {"state": "Disabled"}})
+            api("POST", f"{COLLECTION}/jobs/by-hand/run")
+        if n == 50:
+            api("PATCH", f"{COLLECTION}/jobs/off", {"properties": {"state": "Enabled"}})
+            api.stage.pass_time(2 * 3600)
+        monkeypatch.setattr(totals, "_places", by_key)
+        with reads() as few:
+            shown = api.get(f"{COLLECTION}/jobs").json
+        monkeypatch.setattr(totals, "_places", lambda *_: None)
+        with reads() as many:
+            assert api.get(f"{COLLECTION}/jobs").json == shown, n
+        known += len(many) - len(few)
+    assert known > 90
 
 
 def test_a_page_of_jobs_reads_no_job_before_it(api):

@@ -87,11 +87,11 @@ def sent_until(schedule: Schedule) -> datetime | None:
     return None
 
 
-def sent_after(schedule: Schedule, instant: datetime, most: int) -> int:
-    """Counts the occurrences after an instant that were sent, at most `most`."""
+def sent_after(schedule: Schedule, instant: datetime, most: int) -> list[datetime]:
+    """Returns the first occurrences after an instant that were sent, at most `most`, in order."""
     until = sent_until(schedule)
     own = in_force(schedule).instants(instant, until, most) if until is not None else []
-    return len({*own, *(each for each in schedule.still_due if each > instant)})
+    return sorted({*own, *(each for each in schedule.still_due if each > instant)})[:most]
 
 
 def in_force(schedule: Schedule) -> Generation:

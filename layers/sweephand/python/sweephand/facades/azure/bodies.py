@@ -21,7 +21,7 @@ from sweephand.facades.azure.members import TARGETS
 from sweephand.facades.azure.shapes import seconds_of
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.schedules.timing import load_or_never
-from sweephand.store.views.runs import Progress
+from sweephand.store.views.totals import Progress
 
 TYPE = f"{COLLECTION_TYPE}/jobs"
 FINAL = {JobState.COMPLETED: "Completed", JobState.FAULTED: "Faulted"}

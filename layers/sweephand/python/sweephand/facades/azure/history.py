@@ -20,6 +20,7 @@ from sweephand.facades.azure.context import Context
 from sweephand.facades.http import Answer
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.store.views import runs as views
+from sweephand.store.views import totals
 
 TYPE = f"{bodies.TYPE}/history"
 STATUSES = ("Completed", "Failed", "Postponed")
@@ -89,8 +90,8 @@ def _last_ordinal(ctx: Context, schedule: Schedule, newest: Sequence[Run]) -> in
     first_unsent = schedule.unsent_from if schedule.state is ScheduleState.ACTIVE else None
     planned = [run.range_until or run.planned_at for run in newest if run.kind is Kind.SCHEDULED]
     uncounted = sum(first_unsent is not None and each >= first_unsent for each in planned)
-    coming = generations.sent_after(schedule, max(planned, default=EPOCH), MOST_EXECUTIONS)
-    return views.executions_sent(ctx.world.table, schedule) + uncounted - coming
+    coming = len(generations.sent_after(schedule, max(planned, default=EPOCH), MOST_EXECUTIONS))
+    return totals.executions_sent(ctx.world.table, schedule) + uncounted - coming
 
 
 def _has_ordinal(run: Run) -> bool:

@@ -44,10 +44,6 @@ class Wanted:
     properties: Mapping[str, Any]
     draft: JobDraft
 
-    @property
-    def brings_secrets(self) -> bool:
-        return bool(self.draft.action.secrets or (self.draft.error_action and self.draft.error_action.secrets))
-
 
 def read(
     named: Mapping[str, Any],

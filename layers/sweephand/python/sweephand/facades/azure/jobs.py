@@ -23,7 +23,7 @@ from sweephand.flow.jobs import change, creation, deletion
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.manual import manual
 from sweephand.store.views import jobs as views
-from sweephand.store.views import runs
+from sweephand.store.views import totals
 
 TRIES = 5
 STATES = {
@@ -162,7 +162,7 @@ def _answer(ctx: Context, collection: Collection, planned: Planned, status: int 
 def _bodies(ctx: Context, collection: Collection, found: Sequence[Planned], *, in_list: bool) -> list[dict[str, Any]]:
     durations = bodies.Client.of(ctx.request.headers.get("user-agent", "")).durations(in_list=in_list)
     schedules = [schedule for each in found for schedule in each.schedules]
-    progress = runs.progress_of(ctx.world.table, schedules, ctx.now)
+    progress = totals.progress_of(ctx.world.table, schedules, ctx.now)
     return [bodies.job_body(collection, each, progress, ctx.now, durations) for each in found]
 
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
+from sweephand import threads
 from sweephand.domain.instants import from_s_if_any
 from sweephand.domain.job import Job
 from sweephand.domain.schedule import Schedule
@@ -32,10 +32,7 @@ from sweephand.flow.jobs.lookup import Planned
 from sweephand.schedules.text.instants import parse_instant
 
 LONGEST = 1_000
-AT_ONCE, LEAST_AT_ONCE = 8, 2
 CHUNK = 50
-T = TypeVar("T")
-R = TypeVar("R")
 _MOMENT = re.compile(r"(<=|>=|<|>)(.*)", re.DOTALL)
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}:[0-9]{2})?", re.ASCII)
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
@@ -114,7 +111,7 @@ def search_jobs(ctx: Context) -> Answer:
     page = page_of(ctx.query, usual=None)
     found = _places(ctx, lambda row: _job_in_row(wanted, row), lambda planned: _job_itself(wanted, planned.job))
     some = found[page.offset : page.end(len(found))]
-    bodies_ = _at_once(
+    bodies_ = threads.at_once(
         lambda planned: _job_body(ctx, planned, with_schedules=with_schedules),
         [planned for planned in _read(ctx, [place.row for place in some]) if planned is not None],
     )
@@ -134,7 +131,7 @@ def search_schedules(ctx: Context) -> Answer:
         for place, planned in zip(some, jobs, strict=True)
         if planned is not None and place.nth < len(planned.schedules)
     ]
-    bodies_ = _at_once(lambda match: _schedule_body(ctx, *match), matches)
+    bodies_ = threads.at_once(lambda match: _schedule_body(ctx, *match), matches)
     return _answer("/scheduler/search/schedules", page, len(found), bodies_, text)
 
 
@@ -218,16 +215,9 @@ def _read(ctx: Context, rows: Sequence[Listed]) -> list[Planned | None]:
     """Returns the jobs of rows, in their order; None for one that was deleted meanwhile."""
     chunks = [list(rows[n : n + CHUNK]) for n in range(0, len(rows), CHUNK)]
     found: dict[str, Planned] = {}
-    for some in _at_once(lambda chunk: list(read(ctx, chunk)), chunks):
+    for some in threads.at_once(lambda chunk: list(read(ctx, chunk)), chunks):
         found |= {job.id: Planned(job, tuple(schedules)) for job, schedules in some}
     return [found.get(row.entry.job_id) for row in rows]
-
-
-def _at_once(act: Callable[[T], R], places: Sequence[T]) -> list[R]:
-    if len(places) < LEAST_AT_ONCE:
-        return [act(place) for place in places]
-    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-        return list(pool.map(act, places))
 
 
 def _job_body(ctx: Context, planned: Planned, *, with_schedules: bool) -> dict[str, Any]:

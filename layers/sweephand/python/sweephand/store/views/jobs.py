@@ -6,7 +6,7 @@ with its offset. Source: decision 0019.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import NamedTuple, TypeVar
@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeVar
 from sweephand.domain.job import Job, JobState
 from sweephand.domain.jobs.job_state import ended_state, state_of
 from sweephand.domain.schedule import Schedule
+from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import BATCH_GET_MOST, Table
 from sweephand.store.dynamo.table import Item, JobItem, ScheduleItem
@@ -28,6 +29,9 @@ from sweephand.store.jobs.directory import Entry as Entry  # noqa: PLC0414 - par
 from sweephand.store.tenants import tenants as store
 from sweephand.store.views import tenants
 
+with lazy():
+    from sweephand import threads
+
 FILTERED_MOST = 50_000
 """Small rows that one request may read: 7.5 MB, some 1,000 read units."""
 CHUNK = 10_000
@@ -35,7 +39,6 @@ CHUNK = 10_000
 AT_ONCE = 8
 
 T = TypeVar("T")
-R = TypeVar("R")
 
 
 class TooMany(Exception):
@@ -201,7 +204,7 @@ def whole(table: Table, tenant: str, facade: str, *, search: bool = False) -> It
     if sum(block.live for block in there) > FILTERED_MOST:
         raise TooMany
     wanted = [block.number for block in there]
-    for entries in _at_once(lambda block: list(_block(table, tenant, block, search=search)), wanted):
+    for entries in threads.at_once(lambda block: list(_block(table, tenant, block, search=search)), wanted):
         yield from _of_facade(entries, facade)
 
 
@@ -212,7 +215,7 @@ def _searched(table: Table, tenant: str, filters: Filters, after: int) -> Iterat
         raise TooMany
     wanted = sorted({block.number for block in there if block.number >= directory.block_of(after + 1)})
     for some in [wanted[:1], *(wanted[n : n + AT_ONCE] for n in range(1, len(wanted), AT_ONCE))]:
-        for entries in _at_once(lambda block: list(_block(table, tenant, block, after)), some):
+        for entries in threads.at_once(lambda block: list(_block(table, tenant, block, after)), some):
             yield from (_row(each) for each in entries if filters.hold(each))
 
 
@@ -295,19 +298,10 @@ def _entries(table: Table, tenant: str, numbers: Iterable[int]) -> dict[int, Ent
         return [directory.entry_of(row) for row in table.batch_get(some, consistent=False).values()]
 
     found = [
-        *_at_once(by_key, sparse),
-        *_at_once(lambda block: list(_block(table, tenant, block)), dense),
+        *threads.at_once(by_key, sparse),
+        *threads.at_once(lambda block: list(_block(table, tenant, block)), dense),
     ]
     return {entry.number: entry for entries in found for entry in entries}
-
-
-def _at_once(read: Callable[[T], R], places: Sequence[T]) -> Iterable[R]:
-    if len(places) < 2:
-        return [read(place) for place in places]
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - few lists read more than one block
-
-    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-        return list(pool.map(read, places))
 
 
 # The jobs of a page

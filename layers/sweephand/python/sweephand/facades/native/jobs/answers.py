@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -19,18 +18,19 @@ from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.lazy import lazy
 from sweephand.store.views import runs as views
-from sweephand.store.views.runs import Totals
+from sweephand.store.views import totals as counts
+from sweephand.store.views.totals import Totals
 
 if TYPE_CHECKING:
     from sweephand.domain.jobs.job_state import Held
 
 with lazy():
+    from sweephand import threads
     from sweephand.domain.jobs import job_state
     from sweephand.facades.native.jobs import own_hooks
     from sweephand.store.views import holds
 
 INCLUDES = frozenset({"schedules"})
-AT_ONCE = 8
 
 
 def changed(ctx: Context, planned: Planned) -> Answer:
@@ -99,7 +99,7 @@ def schedule_bodies(
 ) -> tuple[list[dict[str, Any]] | None, Totals]:
     """Returns the bodies (None if not `full`) and the sum of their totals. payloads None: for a list without them."""
     table = ctx.world.table
-    stats = {} if fresh else views.stats_of(table, schedules)
+    stats = {} if fresh else counts.stats_of(table, schedules)
 
     def look(schedule: Schedule) -> tuple[Totals, Run | None]:
         if fresh:
@@ -107,14 +107,9 @@ def schedule_bodies(
         last = next(views.runs_of(table, ctx.tenant, schedule.id, None, 1), None) if full else None
         if last is not None and last.is_gone(ctx.now):
             last = None
-        return views.totals_of(table, schedule, stats.get(schedule.id)), last
+        return counts.totals_of(table, schedule, stats.get(schedule.id)), last
 
-    if fresh or len(schedules) < 2:
-        seen = [look(each) for each in schedules]
-    else:
-        table.open()
-        with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-            seen = list(pool.map(look, schedules))
+    seen = [look(each) for each in schedules] if fresh else threads.at_once(look, schedules)
     total = sum((totals for totals, _ in seen), Totals())
     if not full:
         return None, total

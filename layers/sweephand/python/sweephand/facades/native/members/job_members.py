@@ -43,7 +43,7 @@ from sweephand.facades.native.members.schema_words import (
 from sweephand.json_schema import answer, items, one_of, or_null, ref, request, text
 from sweephand.lazy import lazy
 from sweephand.security.guard import GuardSettings
-from sweephand.store.views.runs import Totals
+from sweephand.store.views.totals import Totals
 
 if TYPE_CHECKING:
     from sweephand.domain.jobs.job_state import Held

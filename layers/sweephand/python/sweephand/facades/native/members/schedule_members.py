@@ -28,7 +28,7 @@ from sweephand.lazy import lazy
 from sweephand.schedules.rule import MovedBy
 from sweephand.schedules.timing import TIMING_MEMBERS, Timing, load_or_never
 from sweephand.security.guard import GuardSettings
-from sweephand.store.views.runs import Totals
+from sweephand.store.views.totals import Totals
 
 if TYPE_CHECKING:
     from sweephand.domain.jobs.job_state import Held

@@ -1,0 +1,218 @@
+"""Totals of schedules, and how far they have come: the statistics, and the runs since the audit last settled them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass
+from datetime import datetime
+from typing import Any
+
+from sweephand.domain.instants import EPOCH, epoch_ms, from_ms
+from sweephand.domain.run import REACTIONS, TERMINAL, Kind
+from sweephand.domain.schedule import OVER, Schedule
+from sweephand.ids import run_uuid
+from sweephand.lazy import lazy
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Table
+from sweephand.store.dynamo.table import RunItem, StatsItem
+from sweephand.store.views import runs
+
+with lazy():
+    from sweephand import threads
+    from sweephand.domain.occurrences import generations
+
+
+@dataclass(frozen=True)
+class Totals:
+    """The totals of a schedule. planned: occurrences that were sent. ended: those that have ended.
+
+    Each also counts the manual runs that have ended if the policy `totals` of the job is `all`.
+    missed: skipped by the misfire policy before they were sent; missed_sent: after they were sent, by the executor.
+    """
+
+    planned: int = 0
+    ended: int = 0
+    failed: int = 0
+    failed_attempts: int = 0
+    skipped: int = 0
+    missed: int = 0
+    missed_sent: int = 0
+
+    @property
+    def open(self) -> int:
+        return max(0, self.planned - self.ended)
+
+    @property
+    def executions(self) -> int:
+        """Returns how many that ended had begun or failed: not those that were left out."""
+        return self.ended - self.skipped - self.missed_sent
+
+    @property
+    def succeeded(self) -> int:
+        return max(0, self.ended - self.failed - self.skipped - self.missed_sent)
+
+    def __add__(self, other: Totals) -> Totals:
+        return Totals(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+
+
+def stats_of(table: Table, schedules: Iterable[Schedule]) -> dict[str, StatsItem]:
+    """Returns the statistics of schedules by their ids: one read for each, a hundred in a call."""
+    places = {(keys.job(each.tenant, each.job_id), keys.stats(each.id)): each.id for each in schedules}
+    return {places[key]: StatsItem.from_raw_data(row) for key, row in table.batch_get(places).items()}
+
+
+def totals_of(table: Table, schedule: Schedule, stats: StatsItem | None) -> Totals:
+    """Returns exact totals: the settled part from the statistics, the rest counted in the ledger after settled_to.
+
+    Cost: one query over the runs since the audit last moved settled_to.
+    """
+    sort = RunItem.sk.between(_first_unsettled(stats), runs.AFTER_ANY_RUN)
+    rows = table.query_all(keys.runs(schedule.tenant, schedule.id), sort, consistent=True)
+    return _totals(schedule, stats, sum(map(_is_ended, rows)))
+
+
+def _first_unsettled(stats: StatsItem | None) -> str:
+    """Returns the place in the ledger after which ended runs are counted one by one."""
+    settled_to = None if stats is None else stats.settled_to
+    return keys.run("") if settled_to is None else keys.run(runs.first_uuid_after(settled_to))
+
+
+def _is_ended(row: Mapping[str, Any]) -> bool:
+    """Says whether a row is an ended run of a planned occurrence."""
+    return (
+        row.get("state", {}).get("S") in TERMINAL
+        and row["kind"]["S"] == Kind.SCHEDULED.value
+        and "range_count" not in row
+    )
+
+
+def _totals(schedule: Schedule, stats: StatsItem | None, ended: int) -> Totals:
+    """ended: counted after settled_to."""
+    if stats is None:
+        return Totals(planned=max(schedule.planned_total, ended), ended=ended)
+    ended += stats.settled_total
+    return Totals(
+        # A run that a creation or change sends at once may end before the sweep counts it.
+        planned=max(schedule.planned_total, ended) + stats.manual_ended,
+        ended=ended + stats.manual_ended,
+        failed=stats.failed + stats.manual_failed,
+        failed_attempts=stats.failed_attempts + stats.manual_failed_attempts,
+        skipped=stats.skipped,
+        missed=stats.missed,
+        missed_sent=stats.missed_sent,
+    )
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a schedule has come. started_at: when its last execution began; None before the first."""
+
+    totals: Totals = Totals()
+    started_at: datetime | None = None
+
+
+def executions_sent(table: Table, schedule: Schedule) -> int:
+    """Counts the executions that were sent, open ones included, and the manual runs that have ended. Costs one read."""
+    stats = stats_of(table, [schedule]).get(schedule.id)
+    if stats is None:
+        return schedule.planned_total
+    return schedule.planned_total - stats.skipped - stats.missed_sent + stats.manual_ended
+
+
+LOOKED_AT = 20
+"""Runs that are searched for the last execution: those before it never began."""
+FEW = 6
+"""Runs of a schedule that are read by their keys, together with those of other schedules."""
+AT_ONCE = 16
+
+
+def progress_of(table: Table, schedules: Sequence[Schedule], now: datetime) -> dict[str, Progress]:
+    """Returns the progress of schedules by their ids.
+
+    Cost: one batched read of the statistics, and one of all runs that follow from the plans: of schedules with few runs
+    since the audit, or that are over. Any other schedule costs a query of its runs since then.
+    """
+    stats = stats_of(table, schedules)
+    places = {each.id: _places(each, stats.get(each.id), now) for each in schedules}
+    rows = table.batch_get(place for some in places.values() for place in some or ())
+
+    found = {
+        each.id: _from(each, stats.get(each.id), [rows.get(place) for place in own])
+        for each in schedules
+        if (own := places[each.id]) is not None
+    }
+    left = [each for each in schedules if found.get(each.id) is None]
+    more = threads.at_once(lambda each: _queried(table, each, stats.get(each.id)), left, AT_ONCE) if left else []
+    queried = {schedule.id: progress for schedule, progress in zip(left, more, strict=True)}
+    return {each.id: found.get(each.id) or queried[each.id] for each in schedules}
+
+
+def _places(schedule: Schedule, stats: StatsItem | None, now: datetime) -> list[tuple[str, str]] | None:
+    """Returns the keys of the due runs that are not settled, the newest first, or of the last one of a schedule that is
+    over; None where the ledger must be asked.
+    """
+    ran_manually = stats is not None and (stats.manual_ended > 0 or stats.manual_failed_attempts > 0)
+    if ran_manually or (schedule.next_run_at is not None and schedule.next_run_at <= now):
+        return None
+    unsettled = schedule.planned_total - (0 if stats is None else stats.settled_planned)
+    if unsettled == 0 and schedule.state in OVER and schedule.last_planned_at is not None:
+        instants = [schedule.last_planned_at]
+    elif 0 <= unsettled <= FEW:
+        since = EPOCH if stats is None or stats.settled_to is None else from_ms(stats.settled_to)
+        instants = generations.sent_after(schedule, since, FEW + 1)
+        if len(instants) != unsettled:
+            return None
+    else:
+        return None
+    return [_place(schedule, each) for each in reversed(instants) if each <= now]
+
+
+def _place(schedule: Schedule, instant: datetime) -> tuple[str, str]:
+    uuid = run_uuid(schedule.tenant, schedule.id, epoch_ms(instant), Kind.SCHEDULED.value)
+    return keys.runs(schedule.tenant, schedule.id), keys.run(uuid)
+
+
+def _from(schedule: Schedule, stats: StatsItem | None, rows: Sequence[Mapping[str, Any] | None]) -> Progress | None:
+    """Returns the progress by these runs; None if one of them is not there, or none has begun."""
+    settled = _first_unsettled(stats)
+    ended, started_at = 0, None
+    for row in rows:
+        if row is None or "range_count" in row:
+            return None
+        ended += row["sk"]["S"] >= settled and _is_ended(row)
+        started_at = started_at or _started_at(row)
+    if started_at is None and schedule.planned_total > 0:
+        return None
+    return Progress(_totals(schedule, stats, ended), started_at)
+
+
+def _queried(table: Table, schedule: Schedule, stats: StatsItem | None) -> Progress:
+    """Reads the newest runs, until one is settled and the last execution is found."""
+    settled = _first_unsettled(stats)
+    unsettled = max(0, schedule.planned_total - (0 if stats is None else stats.settled_planned))
+    rows = table.query_all(
+        keys.runs(schedule.tenant, schedule.id),
+        RunItem.sk.between(keys.run(""), runs.AFTER_ANY_RUN),
+        forward=False,
+        limit=2 * unsettled + runs.LEAST_OF_EACH,
+        consistent=True,
+        only=(RunItem.sk, RunItem.state, RunItem.kind, RunItem.range_count, *_STARTS),
+    )
+    ended, started_at = 0, None
+    for looked_at, row in enumerate(row for row in rows if "state" in row):
+        is_settled = row["sk"]["S"] < settled
+        if is_settled and (started_at is not None or looked_at >= LOOKED_AT):
+            break
+        ended += not is_settled and _is_ended(row)
+        started_at = started_at or _started_at(row)
+    return Progress(_totals(schedule, stats, ended), started_at)
+
+
+_STARTS = (RunItem.first_started_at, RunItem.started_at)
+
+
+def _started_at(row: Mapping[str, Any]) -> datetime | None:
+    """Returns when the execution of a row began; None for other runs."""
+    if row["kind"]["S"] in REACTIONS:
+        return None
+    return next((from_ms(int(row[each.attr_name]["N"])) for each in _STARTS if each.attr_name in row), None)
