@@ -195,6 +195,14 @@ def test_history_is_newest_first_filtered_and_paged(api):
     assert numbers(**{"$filter": "status eq 'Postponed'"}) == []
 
 
+@pytest.mark.parametrize(("state", "shown"), [("Enabled", 1), ("Completed", 0), ("Faulted", 0), ("Disabled", 0)])
+def test_history_by_state_is_all_of_a_job_in_this_state_and_none_of_others(api, state, shown):
+    api.job(recurrence=EVERY_HOUR)
+    api.stage.run(30)
+
+    assert len(api.history(query={"$filter": f"state eq '{state}'"})) == shown
+
+
 def test_receivers_recognise_the_service_by_its_headers_and_its_envelope(api):
     api.job(startTime=api.at(60), recurrence=EVERY_HOUR)
     api.stage.run(61)

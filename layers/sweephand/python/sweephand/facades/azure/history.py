@@ -49,10 +49,13 @@ def list_all(ctx: Context) -> Answer:
     collection = ctx.collection()
     planned = ctx.job(collection)
     records = _records(ctx, planned, page.end)
-    if wanted is not None and wanted[0] == "status":
-        records = (each for each in records if _status(each) == wanted[1])
-    if wanted is not None and wanted[1] not in {"Completed", "Failed", bodies.state_of(planned)}:
-        records = iter(())
+    match wanted:
+        case ("status", "Postponed"):  # no record ever is
+            records = iter(())
+        case ("status", status):
+            records = (each for each in records if _status(each) == status)
+        case ("state", state) if state != bodies.state_of(planned):
+            records = iter(())
     base, name = bodies.job_id(collection, planned.job), bodies.job_name(collection, planned.job)
     return lists.answer(ctx, (_body(each, planned.job, base, name) for each in records))
 
