@@ -49,9 +49,8 @@ def put(ctx: Context) -> Answer:
         if there is not None:
             return _change(ctx, there, lambda before: fields.read(body, before))
         wanted = fields.read(body, _new(ctx))
-        _check_plan(ctx, wanted)
         try:
-            return _answer(ctx, tenancy.create_collection(ctx.world, wanted, ctx.actor), 201)
+            return _answer(ctx, tenancy.create_collection(ctx.world, wanted, ctx.actor, _places(ctx)), 201)
         except Conflict as refused:
             if refused.code != "NAME_TAKEN":
                 raise
@@ -91,19 +90,18 @@ def _switch(ctx: Context, *, on: bool) -> Answer:
 
 def _change(ctx: Context, there: Collection, edit: Callable[[Collection], Collection]) -> Answer:
     wanted = edit(there)
-    if fields.plan_name(wanted) != fields.plan_name(there):
-        _check_plan(ctx, wanted)
-        if fields.plan_name(wanted) == fields.FREE:
-            free_plan.check_jobs(ctx, there)
-    changed = tenancy.change_collection(ctx.world, ctx.tenant, there.name, edit, None, ctx.actor)
+    if fields.plan_name(wanted) == fields.FREE != fields.plan_name(there):
+        free_plan.check_jobs(ctx, there)
+    changed = tenancy.change_collection(ctx.world, ctx.tenant, there.name, edit, None, ctx.actor, _places(ctx))
     return _answer(ctx, changed)
 
 
-def _check_plan(ctx: Context, wanted: Collection) -> None:
-    """Raises QuotaExceeded if the subscription has as many other collections of this plan as it may have."""
-    name = fields.plan_name(wanted)
-    there = tenants.collections_at(ctx.world.table, ctx.tenant, FACADE, ctx.address("subscription"))
-    others = sum(fields.plan_name(each) == name for each in there if each.name != wanted.name)
+def _places(ctx: Context) -> tenancy.Places:
+    """Returns the limit of each plan on its collections in a subscription."""
+    return tenancy.Places(ctx.address("subscription"), fields.plan_name, _check_plan)
+
+
+def _check_plan(name: str, others: int) -> None:
     most = fields.PLANS[name].collections
     if others >= most:
         raise QuotaExceeded(f"the subscription has {others:,} collections of the plan {name}; the most is {most:,}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -45,6 +45,7 @@ with lazy():
     from sweephand.flow.series import holding
     from sweephand.store.flow_keys import flow_keys
     from sweephand.store.index import suspended
+    from sweephand.store.views import tenants as views
 
 UNLIMITED, USUAL_PACE = Usage(), Pace()
 TENANT_KEPT_S = 10.0
@@ -282,11 +283,37 @@ def defaults_of(world: World, tenant: str, name: str) -> Mapping[str, Any]:
     return {} if collection is None else collection.defaults
 
 
-def create_collection(world: World, wanted: Collection, actor: str | None = None) -> Collection:
-    """Creates a collection. Raises Conflict(NAME_TAKEN)."""
+@dataclass(frozen=True)
+class Places:
+    """A limit on the collections of a facade whose addresses have one beginning.
+
+    kind: those of one kind are counted. check: takes a kind and how many others there are; raises QuotaExceeded.
+    """
+
+    beginning: str
+    kind: Callable[[Collection], str]
+    check: Callable[[str, int], None]
+
+
+def _place_ops(world: World, before: Collection | None, wanted: Collection, places: Places | None) -> list[Op]:
+    """Returns the part of a transaction that fails if another collection came since the others were counted."""
+    if places is None or (before is not None and places.kind(before) == places.kind(wanted)):
+        return []
+    place, kind = (world.table, wanted.tenant, wanted.facade, places.beginning), places.kind(wanted)
+    came = tenants.read_places(*place)
+    others = [each for each in views.collections_at(*place) if each.name != wanted.name]
+    places.check(kind, sum(places.kind(each) == kind for each in others))
+    return [tenants.places_op(*place, came)]
+
+
+@until_unmoved("changes to the collections", tries=20, wait_s=0.02)
+def create_collection(
+    world: World, wanted: Collection, actor: str | None = None, places: Places | None = None
+) -> Collection:
+    """Creates a collection. Raises Conflict(NAME_TAKEN), QuotaExceeded if it has no place."""
     now = world.clock.now()
     collection = replace(wanted, created_at=now, created_by=actor, modified_at=now)
-    put = [tenants.put_collection_op(world.table, collection)]
+    put = [tenants.put_collection_op(world.table, collection), *_place_ops(world, None, wanted, places)]
     if wanted.address is not None:
         put.append(tenants.address_op(world.table, collection))
     named_key = flow_key_ops(world, wanted.tenant, None, wanted.flow_key)
@@ -296,6 +323,8 @@ def create_collection(world: World, wanted: Collection, actor: str | None = None
             raise leaving(world, wanted.tenant)
         flow_key_exists(done, "flowKey", wanted.flow_key)
         there = tenants.read_collection(world.table, wanted.tenant, wanted.name)
+        if there != collection and "places" in done.refused:
+            raise Moved
         if there != collection:
             raise name_taken("collection", wanted.name)
     return collection
@@ -309,8 +338,9 @@ def change_collection(
     edit: Callable[[Collection], Collection],
     if_match: int | None,
     actor: str | None = None,
+    places: Places | None = None,
 ) -> Collection:
-    """Changes a collection. actor: the caller's client id; None: the service."""
+    """Changes a collection. actor: the caller's client id; None: the service. places: a limit on those of its kind."""
     before = find_collection(world, tenant, name)
     require_revision(if_match, before.revision, "the collection is at revision")
     if before.state is CollectionState.DELETING:
@@ -326,6 +356,7 @@ def change_collection(
         after = replace(after, off_times=off_times_switched(before.off_times, now, on=on))
     ops = [tenants.change_collection_op(world.table, after, before.revision)]
     ops += flow_key_ops(world, tenant, before.flow_key, after.flow_key)
+    ops += _place_ops(world, before, after, places)
     if switched:
         ops += suspension_ops(world, tenant, name, now, on=on)
     done = world.table.transact(ops)

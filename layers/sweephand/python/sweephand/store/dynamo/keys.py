@@ -113,6 +113,11 @@ def address(facade: str, text: str) -> str:
     return f"ADDRESS#{part(facade)}#{part(text)}"
 
 
+def places(facade: str, beginning: str) -> str:
+    """Returns the key of the count of collections that came to addresses with this beginning."""
+    return f"PLACES#{part(facade)}#{part(beginning)}"
+
+
 def calendar_version(number: int) -> str:
     return f"VERSION#{number:08d}"
 

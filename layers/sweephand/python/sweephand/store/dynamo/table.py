@@ -84,6 +84,12 @@ class AddressItem(Item):
     collection = UnicodeAttribute()
 
 
+class PlacesItem(Item):
+    """A count of the collections that came to addresses with one beginning, or came to count otherwise."""
+
+    came = Integer(default=0)
+
+
 class CredentialItem(Item):
     """A credential. created_by, rotated_by: client ids. former_hash: the previous secret's, valid to `former_until`."""
 

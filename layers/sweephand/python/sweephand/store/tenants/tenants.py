@@ -28,7 +28,7 @@ from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Op, Table, if_any
 from sweephand.store.dynamo.expressions import add, assign, changes, every
 from sweephand.store.dynamo.flat_models import TENANT, Codec, Column, named, one_of, to_json
-from sweephand.store.dynamo.table import AddressItem, CollectionItem, Item, TenantItem
+from sweephand.store.dynamo.table import AddressItem, CollectionItem, Item, PlacesItem, TenantItem
 from sweephand.store.tenants import usage
 
 ABSENT: Condition = Item.pk.does_not_exist()
@@ -291,6 +291,18 @@ def free_address_op(table: Table, collection: Collection) -> Op:
 def _address_key(collection: Collection) -> tuple[str, str]:
     assert collection.address is not None
     return keys.tenant(collection.tenant), keys.address(collection.facade, collection.address)
+
+
+def read_places(table: Table, tenant: str, facade: str, beginning: str) -> int:
+    """Returns how many collections came to addresses with this beginning so far."""
+    item = table.get(PlacesItem, keys.tenant(tenant), keys.places(facade, beginning))
+    return 0 if item is None else item.came
+
+
+def places_op(table: Table, tenant: str, facade: str, beginning: str, came: int) -> Op:
+    """Counts one more collection there, if no other came since `came` was read."""
+    item = PlacesItem(pk=keys.tenant(tenant), sk=keys.places(facade, beginning), came=came + 1)
+    return table.put_op("places", item, PlacesItem.came == came if came else ABSENT)
 
 
 def put_collection_op(table: Table, collection: Collection) -> Op:
