@@ -49,6 +49,7 @@ from sweephand.store.flow_keys import flow_keys as flow_key_rows
 from sweephand.store.jobs.jobs import job_of
 from sweephand.store.operations.operations import OperationItem, operation_of
 from sweephand.store.views import resources as views
+from tests.faults import azure_scenarios as azure_scenarios  # noqa: PLC0414 - its histories are listed below
 from tests.faults.play import NOON, TENANT, TICK, Play, Scenario, minutes, surviving
 from tests.support.ecs import ACTION as TASK
 from tests.support.ecs import GUARD, Cluster

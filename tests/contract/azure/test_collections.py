@@ -8,6 +8,7 @@ from sweephand.domain.schedule import Lane
 from sweephand.store.dynamo.conditional import Cancelled
 from sweephand.store.tenants import tenants
 from tests.contract.azure.api import COLLECTION, COLLECTIONS, EVERY_HOUR, GROUPS, HTTP, JOB, TENANT, job
+from tests.support.endpoint import WRONG
 
 OTHER_NAME = f"{COLLECTIONS}/Other"
 MINUTE = {"frequency": "Minute", "interval": 1}
@@ -245,6 +246,24 @@ def test_a_deleted_collection_is_gone_at_once_with_its_jobs_and_its_name_is_free
     assert api.get(f"{COLLECTION}/jobs").json["value"] == []
     api.stage.run(300)
     assert api.stage.endpoint.received == before
+
+
+@pytest.mark.parametrize("manual", [False, True])
+def test_no_retry_starts_after_a_collection_was_deleted_even_before_its_jobs_are(api, manual):
+    api.stage.endpoint.answer = WRONG
+    api.job(startTime=api.at(86_400 if manual else 10))
+    if manual:
+        api("POST", f"{JOB}/run")
+    api.stage.run(15)
+    assert len(api.stage.endpoint.received) == 1
+
+    api("DELETE", COLLECTION)
+    api.stage.clock.advance(120)
+    for _ in range(5):
+        api.stage.tick()
+        api.stage.deliver(Lane.SLOW)
+
+    assert len(api.stage.endpoint.received) == 1
 
 
 def test_the_jobs_of_a_deleted_collection_are_deleted_afterwards(api):

@@ -175,8 +175,8 @@ class Collection:
 class Terms:
     """The settings of its collection and tenant that matter to a run.
 
-    enabled: both are enabled. tenant_active: the tenant is. purging: the tenant is being deleted with everything that
-    it owns. tenant_since: when the tenant was created; None if it does not exist. withheld: the scopes that no caller
+    enabled: both are enabled. tenant_active: the tenant is. purging: one of them is being deleted with everything in
+    it. tenant_since: when the tenant was created; None if it does not exist. withheld: the scopes that no caller
     of the tenant has. off_times: when one of the two was disabled. attributes: see Collection.
     """
 

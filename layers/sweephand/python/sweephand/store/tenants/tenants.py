@@ -248,6 +248,7 @@ def read_terms(table: Table, tenant: str, collection: str) -> Terms:
     return replace(
         terms,
         enabled=active and found.state is CollectionState.ENABLED,
+        purging=terms.purging or found.state is CollectionState.DELETING,
         off_times=" ".join(filter(None, [terms.off_times, found.off_times])) or None,
         **{name: getattr(found, name) for name in _OF_A_RUN.split()},
     )
