@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 from sweephand.cli import main
 from sweephand.cli.azure_file import Found, Names, found_in, read_json, read_parameters
 from sweephand.cli.import_azure import Importing
-from sweephand.cli.service import Service
+from sweephand.cli.service import Failed, Service
 from sweephand.local.settings import CHECKOUT
 from tests.contract.azure.api import COLLECTION, COLLECTIONS, EVERY_HOUR, HTTP, JOB, OTHER, TENANT, Azure
 from tests.contract.native.api import event
@@ -332,6 +333,23 @@ def test_a_new_job_says_what_its_owner_may_not_expect(api):
     ]
 
 
+def test_a_disabled_import_runs_nothing_until_it_is_repeated_without_that(api):
+    content = template(collection(properties={"State": "Enabled"}), job(recurrence=EVERY_HOUR), job("Nightly/Once"))
+
+    for expected in ("created 3, changed 0, unchanged 0, failed 0", "created 0, changed 0, unchanged 3, failed 0"):
+        status, lines = imported(api, content, disabled=True)
+        assert (status, lines[-1]) == (0, expected)
+        assert "runs at once" not in "".join(lines)
+        api.stage.run(7_200)
+    assert api.stage.endpoint.received == []
+
+    assert imported(api, content)[1][-1] == "created 0, changed 1, unchanged 2, failed 0"
+    api.stage.run(7_200)
+
+    assert api.properties(f"{COLLECTION}/jobs/Once")["state"] == "Completed"
+    assert api.properties()["status"]["executionCount"] == 2
+
+
 def test_ids_say_where_a_resource_belongs_and_options_lead_it_elsewhere(api):
     exported = {"id": JOB, **job("ignored/name", recurrence=EVERY_HOUR)}
     there = {"id": COLLECTION.replace("resourceGroups", "resourcegroups"), **collection("ignored")}
@@ -430,6 +448,34 @@ def test_a_dry_run_refuses_what_the_import_would_be_refused_for(api, properties,
     assert dry[1][0].startswith(f"failed     Nightly/Report  {reason}")
 
 
+JUNK: list[Any] = [None, True, -1, "", "x", "[x]", "[parameters('none')]", [], {}, ["a"], {"a": 1}, 10**30, "null"]
+
+
+def places(value: Any, *path: Any) -> Iterator[tuple[Any, ...]]:
+    """Yields the path of each value within a value."""
+    yield path
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in items:
+        yield from places(each, *path, key)
+
+
+def test_any_value_in_any_place_is_answered_with_a_line(api):
+    for whole in (
+        example(),
+        {"value": [{"id": COLLECTION, **collection()}, {"id": JOB, **job(recurrence=EVERY_HOUR)}]},
+    ):
+        for n, (*path, last) in enumerate(list(places(whole))[1:]):
+            changed = json.loads(json.dumps(whole))
+            inner = changed
+            for key in path:
+                inner = inner[key]
+            inner[last] = JUNK[n % len(JUNK)]
+
+            with suppress(Failed):  # a file that has no resources at all
+                status, lines = imported(api, changed, dry_run=True)
+                assert status == ("failed 0" not in "".join(lines)), lines
+
+
 def test_what_only_the_stack_knows_is_refused_by_it(api):
     api.collection(quota={"maxJobCount": 1})
 
@@ -485,6 +531,7 @@ def test_the_provider_names_the_tenant(api):
     [
         ({}, ["none.json"], "none.json: "),
         ({"a.json": b"{"}, ["a.json"], "a.json: Expecting property name"),
+        ({"a.json": b'["\\ud800"]'}, ["a.json"], "a.json: 'utf-8' codec can't encode"),
         ({"a.json": b'{"parameters": {}}'}, ["a.json"], "a.json: is neither a template of ARM nor an answer"),
         ({"a.json": b"[]", "p.json": b"[]"}, ["a.json", "--parameters", "p.json"], "p.json: is no file of parameters"),
         ({"a.json": b"[]", "s.json": b'{"a": 1}'}, ["a.json", "--secrets", "s.json"], "s.json: must be an object"),

@@ -74,9 +74,11 @@ def read_json(path: str) -> Any:
     """Returns the content of a file in UTF-8 or UTF-16. Raises Failed."""
     try:
         content = Path(path).read_bytes()
-        return json.loads(content.decode("utf-8-sig") if content[:3] == b"\xef\xbb\xbf" else content)
+        found = json.loads(content.decode("utf-8-sig") if content[:3] == b"\xef\xbb\xbf" else content)
+        json.dumps(found, ensure_ascii=False).encode()  # refuses half of a surrogate pair
     except (OSError, ValueError) as wrong:
         raise Failed(f"{path}: {wrong}") from wrong
+    return found
 
 
 def read_parameters(path: str) -> dict[str, Any]:
@@ -168,17 +170,19 @@ def _object(whole: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def _resources(whole: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _resources(whole: Mapping[str, Any]) -> list[Any]:
     """Returns the resources of a template or of a resource. In newer templates each has a name."""
     found = whole.get("resources")
-    listed = found.values() if isinstance(found, Mapping) else found or ()
-    return [each for each in listed if isinstance(each, Mapping)]
+    if isinstance(found, Mapping):
+        return list(found.values())
+    return found if isinstance(found, list) else []
 
 
-def _declared(
-    resource: Mapping[str, Any], scope: Scope, names: Names, outer_type: str, outer_name: str
-) -> Iterator[Found | Problem]:
+def _declared(resource: Any, scope: Scope, names: Names, outer_type: str, outer_name: str) -> Iterator[Found | Problem]:
     """Yields a resource and those within it, once for each copy. outer_type, outer_name: end with a slash, if any."""
+    if not isinstance(resource, Mapping):
+        yield Problem("a resource", "is no object", failed=True)
+        return
     kind = f"{outer_type}{resource.get('type', '')}"
     try:
         for one in _copies(resource, scope):

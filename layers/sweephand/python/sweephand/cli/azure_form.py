@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from sweephand.cli.azure_file import Place
 from sweephand.cli.service import LENIENT
-from sweephand.domain.collection import Collection
+from sweephand.domain.collection import Collection, CollectionState
 from sweephand.errors import InvalidRequest
 from sweephand.facades.azure import actions, collection_fields, free_plan, job_fields
 from sweephand.facades.azure.context import FACADE, VERSIONS
@@ -35,12 +35,11 @@ class Need(NamedTuple):
 class Form:
     """A job. properties: as they are sent. shown: as the facade shows them, without states and defaults filled in.
 
-    active: the job is to run. brings_secrets: some are among the properties. remarks: for the owner.
+    brings_secrets: some are among the properties. remarks: for the owner of a new job.
     """
 
     properties: Mapping[str, Any]
     shown: Mapping[str, Any]
-    active: bool
     brings_secrets: bool
     remarks: tuple[str, ...] = ()
 
@@ -50,6 +49,15 @@ def collection_of(body: Mapping[str, Any], place: Place) -> Collection:
     names = {"subscription": place.subscription, "group": place.group, "name": place.collection}
     blank = Collection("", FACADE, facade=FACADE, attributes=names)
     return collection_fields.read({name: body.get(name) for name in COLLECTION_MEMBERS}, blank)
+
+
+def disabled(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns a collection whose jobs do not run."""
+    given = {} if body.get("properties") is None else body["properties"]
+    if not isinstance(given, Mapping):
+        return body
+    rest = {name: each for name, each in given.items() if name.lower() != "state"}
+    return {**body, "properties": {**rest, "state": "Disabled"}}
 
 
 def shown_collection(collection: Collection) -> Mapping[str, Any]:
@@ -160,13 +168,13 @@ def form(properties: Mapping[str, Any], body: Mapping[str, Any], collection: Col
     (schedule,) = wanted.draft.schedules or ()
     _check_times(schedule.timing, now)
     given = JOB(checked, "properties")
+    runs = wanted.draft.active and collection.state is CollectionState.ENABLED
     brings = JOB.public(JOB(properties, "properties")) != JOB(properties, "properties")
     return Form(
         properties,
         _filled(shown, collection),
-        wanted.draft.active,
         brings,
-        tuple(_remarks(given, body, now)) if wanted.draft.active else (),
+        tuple(_remarks(given, body, now)) if runs else (),
     )
 
 

@@ -41,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--location", metavar="NAME", help="for resourceGroup().location in templates")
     add_target(parser)
     parser.add_argument("--to-tenant", metavar="TENANT", help="with --to-credentials of provider level")
+    parser.add_argument("--disabled", action="store_true", help="import collections as disabled: their jobs do not run")
     parser.add_argument("--dry-run", action="store_true", help="print what would be done, and do nothing")
 
 
@@ -54,7 +55,8 @@ def run(options: argparse.Namespace) -> int:
         return 2
     service = Service.at(to, SystemClock())
     try:
-        importing = Importing(service, options.to_tenant, secrets, dry_run=options.dry_run)
+        how = {"disabled": options.disabled, "dry_run": options.dry_run}
+        importing = Importing(service, options.to_tenant, secrets, **how)
         return importing.run(found, sys.stdout, sys.stderr)
     finally:
         service.client.close()
@@ -81,14 +83,16 @@ def _secrets(path: str | None) -> dict[str, str]:
 
 @dataclass
 class Importing:
-    """One import. tenant: None for the credential's own. collections: of the target, None for one that is missing.
+    """One import. tenant: None for the credential's own. disabled: all collections become so.
 
-    taken: what was imported, by place. asked: secrets that are missing. needed: all that jobs of the files need.
+    collections: of the target, None for one that is missing. taken: what was imported, by place. asked: secrets that
+    are missing. needed: all that jobs of the files need.
     """
 
     service: Service
     tenant: str | None = None
     secrets: Mapping[str, str] = field(default_factory=dict)
+    disabled: bool = False
     dry_run: bool = False
     collections: dict[Place, Collection | None] = field(default_factory=dict)
     taken: dict[Place, Found] = field(default_factory=dict)
@@ -163,11 +167,12 @@ class Importing:
         if forms.state_of(each.body) == "deleted":
             return "left out", ["is deleted"]
         there = self._target_collection(each.place)
-        wanted = forms.collection_of(each.body, each.place)
+        body = forms.disabled(each.body) if self.disabled else each.body
+        wanted = forms.collection_of(body, each.place)
         if there is not None and forms.shown_collection(wanted) == forms.shown_collection(there):
             return "unchanged", ()
         if not self.dry_run:
-            sent = {name: each.body[name] for name in forms.COLLECTION_MEMBERS if each.body.get(name) is not None}
+            sent = {name: body[name] for name in forms.COLLECTION_MEMBERS if body.get(name) is not None}
             self._call("PUT", path_of(each.place), sent)
         self.collections[each.place.lower] = wanted
         return ("created" if there is None else "changed"), ()
