@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest import mock
 
+import pytest
 from botocore.client import BaseClient
 
+from sweephand.facades.azure import history, lists
 from sweephand.store.views import totals
-from tests.contract.azure.api import COLLECTION, EVERY_HOUR, HTTP, JOB
+from tests.contract.azure.api import COLLECTION, EVERY_HOUR, HTTP, JOB, VERSION
 from tests.support.endpoint import OK, WRONG
 
 NEVER = {"retryType": "None"}
@@ -123,6 +125,55 @@ def test_a_page_of_history_reads_hardly_more_rows_than_records_up_to_there(api):
     with reads() as none:
         assert api.history(query={"$filter": "status eq Postponed"}) == []
     assert sum(none) < 10
+
+
+def test_pages_of_history_go_on_where_the_last_one_ended(api, monkeypatch):
+    monkeypatch.setattr(lists, "PAGE", 7)
+    monkeypatch.setattr(history, "MOST_LOOKED_AT", 3)
+    api.stage.endpoint.script = [WRONG, WRONG, OK, OK] * 20
+    api.stage.endpoint.answer = OK
+    policy = {"retryType": "Fixed", "retryInterval": "PT15S", "retryCount": 1}
+    error = {"type": "Http", "request": {"uri": "https://errors.example/", "method": "PUT"}}
+    api.job(recurrence=MINUTELY, startTime=api.at(60), action={**HTTP, "retryPolicy": policy, "errorAction": error})
+    api.stage.run(25 * 60 + 40)
+    whole = api.get(f"{JOB}/history", query={"$top": 100}).json["value"]
+    failed = [each for each in whole if each["properties"]["status"] == "Failed"]
+    assert len(whole) > len(failed) + 20 > 40
+
+    for given, kept in {
+        "": whole,
+        "$filter=status%20eq%20Failed": [each for each in whole if each["properties"]["status"] == "Failed"],
+        "$skip=5": whole[5:],
+    }.items():
+        assert pages(api, given) == kept
+    monkeypatch.setattr(history, "MOST_LOOKED_AT", 3)
+    assert (
+        pages(api, "$skip=2&$filter=status%20eq%20Failed")
+        == [each for each in whole if each["properties"]["status"] == "Failed"][2:]
+    )
+
+
+def pages(api, query):
+    """Follows the links of a history to its end. Every page after the first reads no more rows than it needs."""
+    found, version = [], VERSION
+    while True:
+        with reads() as rows:
+            page = api.get(f"{JOB}/history", query=query, version=version).json
+        assert sum(rows) <= 30
+        found += page["value"]
+        if page["nextLink"] is None:
+            return found
+        query, version = page["nextLink"].partition("?")[2], None
+
+
+@pytest.mark.parametrize("token", ["", "x", "1-2-3", "1-2-3-4-5", "-1-2-3-4", "1" * 15 + "-2-3-4"])
+def test_a_token_that_no_link_had_is_refused_by_its_name(api, token):
+    api.job()
+
+    reply = api.get(f"{JOB}/history", query={"$skiptoken": token})
+
+    assert (reply.status, reply.json["error"]["code"]) == (400, "BadRequest")
+    assert "$skiptoken" in reply.json["error"]["message"]
 
 
 def test_executions_keep_their_ordinals_while_an_earlier_one_is_retried(api):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from http import HTTPStatus
@@ -9,12 +10,13 @@ from itertools import chain, groupby, islice
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from sweephand.domain.instants import EPOCH, epoch_ms
+from sweephand.domain.instants import EPOCH, epoch_ms, from_ms
 from sweephand.domain.job import ActionSpec, Job
 from sweephand.domain.occurrences import generations
 from sweephand.domain.run import RAN, Attempt, Kind, Reason, Run, State
 from sweephand.domain.runs.run_action import action_of
 from sweephand.domain.schedule import Schedule, ScheduleState
+from sweephand.errors import InvalidRequest
 from sweephand.facades.azure import bodies, lists
 from sweephand.facades.azure.context import Context
 from sweephand.facades.http import Answer
@@ -27,15 +29,17 @@ STATUSES = ("Completed", "Failed", "Postponed")
 STATES = ("Enabled", "Disabled", "Completed", "Faulted")
 SHOWN = frozenset({Kind.SCHEDULED, Kind.MANUAL, Kind.BACKFILL, Kind.ERROR_ACTION})
 MOST_EXECUTIONS = 1_000
-LOOKED_AT = 20
-"""Runs among which those are that were sent before the sweep counts them."""
+MOST_LOOKED_AT = 1_000
+"""Records that one answer with a filter looks at, if it may have a next page."""
+MOST_NEWEST = 20
+_PLACE = re.compile(r"[0-9]{1,14}(?:-[0-9]{1,10}){3}", re.ASCII)
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 _TICKS_OF_YEAR_1 = 621_355_968_000_000_000
 _MOST_TICKS = 3_155_378_975_999_999_999
 
 
 class Record(NamedTuple):
-    """An attempt. ordinal: of its execution. number: of the attempt, from 1."""
+    """An attempt. ordinal: of its execution."""
 
     run: Run
     attempt: Attempt
@@ -43,57 +47,123 @@ class Record(NamedTuple):
     failed: bool
 
 
+class Place(NamedTuple):
+    """A place in a history. instant_ms: of an execution. left: its ordinal at most. before: executions before it.
+
+    skip: records of this instant that come before the place.
+    """
+
+    instant_ms: int
+    left: int
+    before: int
+    skip: int
+
+    def __str__(self) -> str:
+        """Returns the form in a link to a next page."""
+        return "-".join(map(str, self))
+
+    @classmethod
+    def read(cls, given: str | None) -> Place | None:
+        """Reads `$skiptoken`. Raises InvalidRequest."""
+        if given is None:
+            return None
+        if not _PLACE.fullmatch(given):
+            raise InvalidRequest("$skiptoken", "must come from a nextLink, unchanged")
+        return cls(*map(int, given.split("-")))
+
+
 def list_all(ctx: Context) -> Answer:
-    wanted = lists.filter_of(ctx, {"status": STATUSES, "state": STATES})
-    page = lists.page_of(ctx)
+    """Lists the records. A page that would have to look at too many for a filter ends early, with a link to go on."""
+    field, value = lists.filter_of(ctx, {"status": STATUSES, "state": STATES}) or (None, None)
+    page, place = lists.page_of(ctx), Place.read(ctx.request.query.get("$skiptoken"))
     collection = ctx.collection()
     planned = ctx.job(collection)
-    records = _records(ctx, planned, page.end)
-    match wanted:
-        case ("status", "Postponed"):  # no record ever is
-            records = iter(())
-        case ("status", status):
-            records = (each for each in records if _status(each) == status)
-        case ("state", state) if state != bodies.state_of(planned):
-            records = iter(())
+    status = value if field == "status" else None
+    most = page.end if status is None else MOST_LOOKED_AT
+    records = _records(ctx, planned, place, most)
+    if status == "Postponed" or (field == "state" and value != bodies.state_of(planned)):
+        records = iter(())
+    found: list[Record] = []
+    left, link = page.skip, None
+    for looked_at, (after, record) in enumerate(records):
+        if page.top is None and (len(found) == lists.PAGE or looked_at == most):
+            link = lists.next_link(ctx, skip=left, skiptoken=place)
+            break
+        place = after
+        if status in {None, _status(record)}:
+            if left == 0:
+                found.append(record)
+            left = max(0, left - 1)
+        if len(found) == page.top:
+            break
     base, name = bodies.job_id(collection, planned.job), bodies.job_name(collection, planned.job)
-    return lists.answer(ctx, (_body(each, planned.job, base, name) for each in records))
+    return Answer(200, {"value": [_body(each, planned.job, base, name) for each in found], "nextLink": link})
 
 
-def _records(ctx: Context, planned: Planned, wanted: int) -> Iterator[Record]:
+def _records(ctx: Context, planned: Planned, begin: Place | None, wanted: int) -> Iterator[tuple[Place, Record]]:
     """Yields the records of the last 1,000 executions: of each, the error action first, then the last attempt.
 
-    wanted: records that the caller will probably take. As many rows are read, and those of the run after them.
+    Each comes with the place after it. wanted: records that the caller will probably take. As many rows are read, and
+    those of the run after them.
     """
     if not planned.schedules:
         return
     schedule = planned.schedules[0]
-    found = views.with_attempts(ctx.world.table, schedule.tenant, schedule.id, wanted + 2)
+    until = None if begin is None else from_ms(begin.instant_ms)
+    found = views.with_attempts(ctx.world.table, schedule.tenant, schedule.id, until, wanted + 2)
     kept = ((run, attempts) for run, attempts in found if not run.is_gone(ctx.now))
-    newest = list(islice(kept, LOOKED_AT))
-    left = _last_ordinal(ctx, schedule, [run for run, _ in newest])
+    newest: list[tuple[Run, list[Attempt]]] = []
+    if begin is None:
+        newest = _newest(schedule, kept)
+        begin = Place(0, _last_ordinal(ctx, schedule, [run for run, _ in newest]), 0, 0)
+    left, skip = begin.left, begin.skip
     by_instant = groupby(chain(newest, kept), key=lambda each: epoch_ms(each[0].planned_at))
-    for _, same in islice(by_instant, MOST_EXECUTIONS):
-        ended = [(run, _attempts(run, attempts)) for run, attempts in same if run.kind in SHOWN]
-        ordinals = {}
-        for run, _ in ended:
-            counts = _has_ordinal(run)
-            ordinals[run.uuid] = left if counts else left + 1
-            left -= counts
-        made = [
-            Record(run, each, ordinals.get(run.parent_uuid or run.uuid, left + 1), _fails(run, each))
-            for run, attempts in ended
-            for each in attempts
-        ]
-        yield from sorted(made, key=lambda each: each.attempt.started_at, reverse=True)
+    for before, (instant_ms, same) in zip(range(begin.before, MOST_EXECUTIONS), by_instant, strict=False):
+        first, made, left = left, *_of_instant(left, list(same))
+        for number, record in list(enumerate(made, 1))[skip:]:
+            yield Place(instant_ms, first, before, number), record
+        skip = 0
+
+
+def _of_instant(left: int, runs: Sequence[tuple[Run, list[Attempt]]]) -> tuple[list[Record], int]:
+    """Returns the records of one instant, the latest first, and the ordinal before it. left: its ordinal at most."""
+    shown = [(run, _attempts(run, attempts)) for run, attempts in runs if run.kind in SHOWN]
+    ordinals = {}
+    for run, _ in shown:
+        counts = _has_ordinal(run)
+        ordinals[run.uuid] = left if counts else left + 1
+        left -= counts
+    made = [
+        Record(run, each, ordinals.get(run.parent_uuid or run.uuid, left + 1), _fails(run, each))
+        for run, attempts in shown
+        for each in attempts
+    ]
+    return sorted(made, key=lambda each: each.attempt.started_at, reverse=True), left
+
+
+def _newest(schedule: Schedule, runs: Iterator[tuple[Run, list[Attempt]]]) -> list[tuple[Run, list[Attempt]]]:
+    """Takes the runs up to the first one of an occurrence that the sweep has counted, or a few."""
+    taken = []
+    for run, attempts in islice(runs, MOST_NEWEST):
+        taken.append((run, attempts))
+        if run.kind is Kind.SCHEDULED and not _is_uncounted(schedule, run):
+            break
+    return taken
+
+
+def _is_uncounted(schedule: Schedule, run: Run) -> bool:
+    """Says whether a run was sent before the sweep has counted its occurrence."""
+    begin = schedule.unsent_from if schedule.state is ScheduleState.ACTIVE else None
+    return begin is not None and run.planned_at >= begin
 
 
 def _last_ordinal(ctx: Context, schedule: Schedule, newest: Sequence[Run]) -> int:
-    """Returns the ordinal of the last execution that has a run. newest: the newest runs."""
-    first_unsent = schedule.unsent_from if schedule.state is ScheduleState.ACTIVE else None
-    planned = [run.range_until or run.planned_at for run in newest if run.kind is Kind.SCHEDULED]
-    uncounted = sum(first_unsent is not None and each >= first_unsent for each in planned)
-    coming = len(generations.sent_after(schedule, max(planned, default=EPOCH), MOST_EXECUTIONS))
+    """Returns the ordinal of the last execution that has a run. newest: as `_newest` takes them."""
+    planned = [run for run in newest if run.kind is Kind.SCHEDULED]
+    uncounted = sum(_is_uncounted(schedule, run) for run in planned)
+    earliest = newest[-1].planned_at if newest else EPOCH
+    latest = max((run.range_until or run.planned_at for run in planned), default=earliest)
+    coming = len(generations.sent_after(schedule, latest, MOST_EXECUTIONS))
     return totals.executions_sent(ctx.world.table, schedule) + uncounted - coming
 
 

@@ -62,17 +62,17 @@ def page(ctx: Context, items: Iterable[Any]) -> dict[str, Any]:
     asked = page_of(ctx)
     found = list(islice(items, asked.skip, asked.end))
     more = asked.top is None and len(found) > PAGE
-    return {"value": found[:PAGE], "nextLink": _next_link(ctx, asked.skip + PAGE) if more else None}
+    return {"value": found[:PAGE], "nextLink": next_link(ctx, skip=asked.skip + PAGE) if more else None}
 
 
 def answer(ctx: Context, items: Iterable[Any]) -> Answer:
     return Answer(200, page(ctx, items))
 
 
-def _next_link(ctx: Context, skip: int) -> str:
-    """Returns the address of the next page with every parameter: clients add none."""
+def next_link(ctx: Context, **changes: object) -> str:
+    """Returns the address of the next page with every parameter: clients add none. changes: parameters without `$`."""
     base = ctx.world.settings.public_base_url or ctx.request.base_url
-    query = {**ctx.request.query, "$skip": str(skip)}
+    query = {**ctx.request.query, **{f"${name}": str(value) for name, value in changes.items()}}
     path = "/".join(quote(part, safe="") for part in ctx.request.path)
     asked = "&".join(f"{quote(name, safe='$')}={quote(value, safe='')}" for name, value in query.items())
     return f"{base}/{path}?{asked}"

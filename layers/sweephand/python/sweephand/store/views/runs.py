@@ -126,12 +126,16 @@ def runs_of(
     yield from (run for run in _runs(rows) if mark is None or (run.uuid, owner) < mark)
 
 
-def with_attempts(table: Table, tenant: str, owner: str, wanted: int) -> Iterator[tuple[Run, list[Attempt]]]:
+def with_attempts(
+    table: Table, tenant: str, owner: str, until: datetime | None, wanted: int
+) -> Iterator[tuple[Run, list[Attempt]]]:
     """Yields the runs of a schedule, latest planned first, each with those of its attempts that have rows, in order.
 
-    wanted: rows that the caller will probably take. No query reads many more, or more than a page.
+    until: the latest instant; None: no limit. wanted: rows that the caller will probably take. No query reads many
+    more, or more than a page.
     """
-    pk, sort = keys.runs(tenant, owner), RunItem.sk.between(keys.run(""), AFTER_ANY_RUN)
+    last = AFTER_ANY_RUN if until is None else keys.run(first_uuid_after(epoch_ms(until)))
+    pk, sort = keys.runs(tenant, owner), RunItem.sk.between(keys.run(""), last)
     found: list[Attempt] = []
     start = None
     while True:
