@@ -129,15 +129,19 @@ def _paths(folder: str) -> list[str]:
     return sorted(str(path.relative_to(PACKAGE)) for path in (PACKAGE / folder).rglob("*.py"))
 
 
-def of_the_code() -> frozenset[Site]:
-    """Every site within reach of a verb: all of flow/, and of store/ what flow/ calls. Lists for the API stay out."""
+def of_the_code(*facades: str) -> frozenset[Site]:
+    """Every site within reach of a verb: all of flow/, and of store/ what flow/ calls. Lists for the API stay out.
+
+    facades: folders whose reads count as well.
+    """
     store = {
         f".{name.rpartition('.')[2]}" if "." in name else f"{path.removesuffix('.py')}.{name}": function
         for path in _paths("store")
         if path not in EDGES
         for name, function in _module(path).items()
     }
-    reached = [function for path in _paths("flow") for function in _module(path).values()]
+    paths = [path for folder in ("flow", *facades) for path in _paths(folder)]
+    reached = [function for path in paths for function in _module(path).values()]
     found = set()
     while reached:
         function = reached.pop()
