@@ -48,8 +48,7 @@ ELSEWHERE = {
         "under a race that is known and allowed: a run within a line of missed ones"
     ),
     "flow/audit/reconcile._settle update": "unit/flow/audit/test_audit.py",
-    "flow/lifecycle/ended_jobs._ask_again update": ("contract/sap/test_unused.py: what was touched meanwhile"),
-    "flow/lifecycle/ended_jobs._ask_again update 2": "the same",
+    "flow/lifecycle/ended_jobs.look_at_unused update": "contract/sap/test_unused.py: what was touched meanwhile",
     "flow/series/holding.go_on send_one": "test_held_model.py: more schedules than one look releases",
     "store/calendars/calendars.read_version get": (
         "under a fault: the answer to a change was lost; and a list of the API"

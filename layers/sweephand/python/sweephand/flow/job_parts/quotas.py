@@ -24,26 +24,16 @@ def count_ops(world: World, before: Job | None, after: Job | None, seen: Usage) 
     return [usage.count_op(world.table, there.tenant, schedules, jobs, seen)] if schedules or jobs else []
 
 
-def is_exceeded(refused: Cancelled, seen: Usage) -> bool:
-    """Returns whether the quotas as read refused the transaction; False as well if they have changed since."""
+def exceeded(refused: Cancelled, seen: Usage) -> QuotaExceeded | None:
+    """Returns the error if the quotas as read refused the transaction; None as well if they have changed since."""
     mine = refused.refused.get(usage.PART)
     there = mine.read(UsageItem) if mine is not None else None
     if there is None or (there.most_schedules, there.most_jobs) != (seen.most_schedules, seen.most_jobs):
-        return False
-    return seen.most_schedules is not None or seen.most_jobs is not None
-
-
-def exceeded(seen: Usage, refused: Cancelled) -> QuotaExceeded:
-    """Returns the error for the quota that was exceeded, of jobs or of schedules."""
-    mine = refused.refused.get(usage.PART)
-    there = mine.read(UsageItem) if mine is not None else None
-    if there is not None and seen.most_jobs is not None and there.jobs >= seen.most_jobs:
-        return QuotaExceeded(_refusal("jobs", "maxJobs", seen.most_jobs))
-    return QuotaExceeded(_refusal("schedules", "maxSchedules", seen.most_schedules))
-
-
-def _refusal(what: str, name: str, most: int | None) -> str:
-    return (
-        f"the provider allows this tenant {most} {what} at most (quota.{name} of the tenant): "
-        "delete some, or ask the provider for more"
-    )
+        return None
+    if seen.most_jobs is not None and there.jobs >= seen.most_jobs:
+        limit = f"{seen.most_jobs} jobs at most (quota.maxJobs of the tenant)"
+    elif seen.most_schedules is not None:
+        limit = f"{seen.most_schedules} schedules at most (quota.maxSchedules of the tenant)"
+    else:
+        return None
+    return QuotaExceeded(f"the provider allows this tenant {limit}: delete some, or ask the provider for more")

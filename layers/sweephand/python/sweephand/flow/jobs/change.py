@@ -257,13 +257,7 @@ def _explain(world: World, wanted: Entry, refused: Cancelled, seen: Usage) -> No
     after = wanted.after
     there = jobs.read_job(world.table, after.tenant, after.id)
     if there is not None and there.revision == after.revision - 1:
-        tenancy.flow_key_exists(refused, "policies.flowKey", after.policies.get("flowKey"))
-        if "name" in refused.refused:
-            raise creation.name_taken(after)
-        if "collection" in refused.refused:
-            raise tenancy.full(world, after)
-        if quotas.is_exceeded(refused, seen):
-            raise quotas.exceeded(seen, refused)
+        creation.explain(world, after, refused, seen)
     raise Moved
 
 

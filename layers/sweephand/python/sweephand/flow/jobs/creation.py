@@ -129,6 +129,18 @@ def name_taken(job: Job) -> Conflict:
     return Conflict(f"{where}: choose another name, or change that job", code="NAME_TAKEN")
 
 
+def explain(world: World, job: Job, refused: Cancelled, seen: Usage) -> None:
+    """Raises the error for a transaction refused by what the job names: its flow key, name, collection or quotas."""
+    tenancy.flow_key_exists(refused, "policies.flowKey", job.policies.get("flowKey"))
+    if "name" in refused.refused:
+        raise name_taken(job)
+    if "collection" in refused.refused:
+        raise tenancy.full(world, job)
+    exceeded = quotas.exceeded(refused, seen)
+    if exceeded is not None:
+        raise exceeded
+
+
 def _not_created(world: World, job: Job, refused: Cancelled, once: Once | None, seen: Usage) -> Planned:
     """Returns the job if this request, or an earlier one with its key, has created it after all; raises otherwise.
 
@@ -140,13 +152,7 @@ def _not_created(world: World, job: Job, refused: Cancelled, once: Once | None, 
     there = jobs.read_job(world.table, tenant, job.id)
     if there is not None:
         return followed(world, there) if there.open_change is not None else find(world, tenant, job.id)
-    tenancy.flow_key_exists(refused, "policies.flowKey", job.policies.get("flowKey"))
-    if "name" in refused.refused:
-        raise name_taken(job)
-    if "collection" in refused.refused:
-        raise tenancy.full(world, job)
-    if quotas.is_exceeded(refused, seen):
-        raise quotas.exceeded(seen, refused)
+    explain(world, job, refused, seen)
     if usage.PART in refused.refused or any(name.startswith("calendar ") for name in refused.refused):
         raise Moved
     raise Conflict("another change was made at the same time; try again")

@@ -21,7 +21,7 @@ from sweephand.flow.job_parts.expiry import concerns, goes_at, over_goes_at, sin
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.expressions import Action, assign
+from sweephand.store.dynamo.expressions import assign
 from sweephand.store.dynamo.table import ScheduleItem, WakeItem
 from sweephand.store.jobs import jobs
 
@@ -100,28 +100,19 @@ def look_at_unused(world: World, job: Job, schedule: Schedule, retention: Retent
         at = over_goes_at(schedule, retention, job)
     if at is None:
         return
-    if at > world.clock.now():
-        _ask_again(world, job, schedule, at)
-    else:
+    if at <= world.clock.now():
         _remove_unused(world, job, schedule)
+    elif schedule.state in OVER:
+        _stay(world, schedule, at)
+    else:
+        then = assign(WakeItem.next_run_at, epoch_s(at))
+        world.table.update(keys.job(job.tenant, job.id), keys.unused(schedule.id), [then], WakeItem.pk.exists())
 
 
 def drop_row(world: World, tenant: str, job_id: str, schedule_id: str) -> None:
     """Deletes the separate row if it is due, so that a row written by a later change stays."""
     soon = epoch_s(world.clock.now()) + SOON_S
     world.table.delete(keys.job(tenant, job_id), keys.unused(schedule_id), WakeItem.next_run_at < soon)
-
-
-def _ask_again(world: World, job: Job, schedule: Schedule, at: datetime) -> None:
-    pk = keys.job(job.tenant, job.id)
-    if schedule.state in OVER:
-        world.table.update(pk, keys.schedule(schedule.id), _at(at), jobs.as_read(schedule))
-    else:
-        world.table.update(pk, keys.unused(schedule.id), _at(at), WakeItem.pk.exists())
-
-
-def _at(at: datetime) -> list[Action]:
-    return [assign(ScheduleItem.next_run_at, epoch_s(at))]
 
 
 def _remove_unused(world: World, job: Job, schedule: Schedule) -> None:
