@@ -41,14 +41,14 @@ ELSEWHERE = {
     "flow/flow_keys/waiting_line._see_off send": (
         "unit/flow/flow_keys/test_flow_keys.py: whatever call of a look goes wrong"
     ),
-    "flow/jobs/large_changes.look delete": "under a fault: a change is carried out, and its row asks once more",
+    "flow/jobs/large_changes.wake_up delete": "under a fault: a change is carried out, and its row asks once more",
     "flow/bulk/carry_on.batch postpone": "unit/flow/operations/test_operations.py: a wait longer than a queue delays",
-    "flow/lifecycle/pause_end.look delete": "under a fault: the job of a pause went between the row and its pointer",
+    "flow/lifecycle/pause_end.wake_up delete": "under a fault: the job of a pause went between the row and its pointer",
     "flow/audit/reconcile._recount transact": (
         "under a race that is known and allowed: a run within a line of missed ones"
     ),
     "flow/audit/reconcile._settle update": "unit/flow/audit/test_audit.py",
-    "flow/lifecycle/ended_jobs.look_at_unused update": "contract/sap/test_unused.py: what was touched meanwhile",
+    "flow/lifecycle/ended_jobs.check_unused update": "contract/sap/test_unused.py: what was touched meanwhile",
     "flow/series/holding.go_on send_one": "test_held_model.py: more schedules than one look releases",
     "store/calendars/calendars.read_version get": (
         "under a fault: the answer to a change was lost; and a list of the API"

@@ -254,12 +254,12 @@ CHANGES = {
     "attempts-go-after-15-days": Change(
         "flow/runs/settle.py", "_attempt_expiry", "now + timedelta(seconds=open_s) + LONGEST_IN_QUEUES", "now"
     ),
-    "errors-expire-in-silence": Change("flow/errors/failures.py", "look", "if soon:", "if False:"),
+    "errors-expire-in-silence": Change("flow/errors/failures.py", "wake_up", "if soon:", "if False:"),
     "groups-stay-for-ever": Change(
-        "flow/errors/failures.py", "look", "(job_is_gone or now - group.last_at > FORGOTTEN):", "False:"
+        "flow/errors/failures.py", "wake_up", "(job_is_gone or now - group.last_at > FORGOTTEN):", "False:"
     ),
     "ended-jobs-stay": Change(
-        "flow/lifecycle/ended_jobs.py", "look", "_remove(world, job)", "_stay(world, asking, None)"
+        "flow/lifecycle/ended_jobs.py", "wake_up", "_remove(world, job)", "_stay(world, asking, None)"
     ),
     "unused-schedules-stay": Change("flow/job_parts/expiry.py", "", "KEPT_S = 30 * 86_400", "KEPT_S = 3_000 * 86_400"),
     "operations-are-shown-for-ever": Change(

@@ -203,7 +203,7 @@ def test_a_row_that_a_change_has_put_meanwhile_stays(api):
     """Who found the schedule switched on had read it before it went off again."""
     job, schedule = off_for_good(api)
 
-    ended_jobs.look_at_unused(
+    ended_jobs.check_unused(
         api.stage.world, job, replace(schedule, state=ScheduleState.ACTIVE), Retention(ended_job_days=0)
     )
 
@@ -214,6 +214,6 @@ def test_a_row_that_went_with_its_job_does_not_come_back(api):
     job, schedule = off_for_good(api)
     api.stage.world.table.delete(keys.job(TENANT, job.id), keys.unused(schedule.id))
 
-    ended_jobs.look_at_unused(api.stage.world, job, schedule, Retention(ended_job_days=0))
+    ended_jobs.check_unused(api.stage.world, job, schedule, Retention(ended_job_days=0))
 
     assert waiting(api) == []

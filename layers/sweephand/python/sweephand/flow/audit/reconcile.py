@@ -64,10 +64,10 @@ def reckon(world: World, schedule: Schedule, *, at_once: bool) -> Reckoned:
     if schedule.state is not ScheduleState.BROKEN:
         load(schedule.packed)
     now = world.clock.now()
-    seen = _look(world, schedule, now, consistent=False)
+    seen = _read(world, schedule, now, consistent=False)
     if not (seen.anything or _worth_settling(schedule, seen, now, at_once=at_once)):
         return Reckoned()
-    seen = _look(world, schedule, now, consistent=True)
+    seen = _read(world, schedule, now, consistent=True)
     corrected = _correct(world, schedule, seen)
     superseded = _supersede(world, schedule, seen.over)
     _send(world, schedule, seen.pointers)
@@ -99,7 +99,7 @@ class _Seen:
         return bool(self.pointers or self.over or self.miscounted)
 
 
-def _look(world: World, schedule: Schedule, now: datetime, *, consistent: bool) -> _Seen:
+def _read(world: World, schedule: Schedule, now: datetime, *, consistent: bool) -> _Seen:
     before = stats.read(world.table, schedule, consistent=consistent)
     there = account(world, schedule, before, consistent=consistent)
     until = _judged_until(world, schedule, there, now - SETTLED_AFTER)

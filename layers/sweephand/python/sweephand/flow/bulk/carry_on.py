@@ -65,7 +65,7 @@ def one(world: World, by: str, message: Delivered) -> Verdict:
         world.journal.error("a message cannot be read", reason=str(unreadable))
         return AGAIN
     if pointer.subject is Subject.ERRORS:
-        failures.look(world, pointer)
+        failures.wake_up(world, pointer)
         return DONE
     operation = _meant(world, pointer)
     if operation is None:

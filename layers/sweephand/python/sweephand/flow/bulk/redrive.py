@@ -55,7 +55,7 @@ def page(world: World, operation: Operation) -> Page:
         return held
     rate = int(operation.params["ratePerMinute"])
     before = read(operation.cursor)
-    open_, not_run = look(world, operation, before.open)
+    open_, not_run = _progress(world, operation, before.open)
     left = [*operation.cursor.get("left", ()), *not_run]
     first = max(world.clock.now(), operation.due_at or operation.started_at)
     batch = _next(world, operation, page_size(rate))
@@ -236,7 +236,7 @@ def after(before: Waits, open_: tuple[str, ...], *, moved: bool, waits: bool) ->
     return Waits(open_, looks, min(LONGEST_LOOK_S, FIRST_LOOK_S * 2 ** min(looks, 10)))
 
 
-def look(world: World, operation: Operation, runs: Sequence[str]) -> tuple[tuple[str, ...], list[dict[str, str]]]:
+def _progress(world: World, operation: Operation, runs: Sequence[str]) -> tuple[tuple[str, ...], list[dict[str, str]]]:
     """Returns the runs that are still open, and the failed runs whose repetition ended without running, with reasons.
 
     A run that is no longer in the ledger counts as ended.

@@ -90,7 +90,7 @@ def _one(world: World, lane: Lane, request_id: str, message: Delivered, rows: ga
         return AGAIN
     if pointer.subject is Subject.RUN:
         return execute.carry_out(world, lane, request_id, message, pointer, rows)
-    look(world, pointer)
+    _wake_up(world, pointer)
     return DONE
 
 
@@ -109,21 +109,21 @@ def _measure(world: World, verdicts: Collection[Verdict]) -> None:
         world.journal.measure(**{name: found for name, found in values.items() if found})
 
 
-def look(world: World, pointer: Pointer) -> None:
+def _wake_up(world: World, pointer: Pointer) -> None:
     match pointer.subject:
         case Subject.SCHEDULE:
-            completion.look(world, pointer)
+            completion.wake_up(world, pointer)
         case Subject.CLEAN_UP:
             clean_up.clean(world, pointer)
         case Subject.RESUME:
-            pause_end.look(world, pointer)
+            pause_end.wake_up(world, pointer)
         case Subject.CHANGE:
-            large_changes.look(world, pointer)
+            large_changes.wake_up(world, pointer)
         case Subject.RELEASE:
             holding.go_on(world, pointer)
         case Subject.REPLAN:
             calendars.go_on(world, pointer)
         case Subject.FLOW:
-            waiting_line.look(world, pointer)
+            waiting_line.wake_up(world, pointer)
         case Subject.ENDED:
-            ended_jobs.look(world, pointer)
+            ended_jobs.wake_up(world, pointer)

@@ -250,7 +250,7 @@ def end_redirect(world: World, tenant: str, source: str) -> None:
 # Failures that expire soon
 
 
-def look(world: World, pointer: Pointer) -> None:
+def wake_up(world: World, pointer: Pointer) -> None:
     """Publishes which open failures of a group expire soon, and sets the next check. Deletes a group that is over."""
     group = store.read_group(world.table, pointer.tenant, pointer.run)
     if group is None:

@@ -25,7 +25,7 @@ PAGES = 5
 MOST_SEEN = 5_000
 
 
-def look(world: World, pointer: Pointer) -> None:
+def wake_up(world: World, pointer: Pointer) -> None:
     """Acts on the key's row in the index, or on a message of its line."""
     call_next(world, pointer.tenant, pointer.run)
 

@@ -40,7 +40,7 @@ with lazy():
 SECOND = timedelta(seconds=1)
 
 
-def look(world: World, pointer: Pointer) -> None:
+def wake_up(world: World, pointer: Pointer) -> None:
     """Carries out the wake row of an ENDING schedule: completes it if all its runs have ended."""
     assert pointer.schedule is not None
     schedule = jobs.read_schedule(world.table, pointer.tenant, pointer.job, pointer.schedule)

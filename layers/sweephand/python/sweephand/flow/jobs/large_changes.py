@@ -74,7 +74,7 @@ def _part_step(step: Step) -> PartStep:
     return PartStep(step.before.id, members=members, at=step.at, payload=step.payload, hooks=step.hooks)
 
 
-def look(world: World, pointer: Pointer) -> None:
+def wake_up(world: World, pointer: Pointer) -> None:
     """Carries out the wake row of an open change: finishes the change, or deletes the row if there is none."""
     job = jobs.read_job(world.table, pointer.tenant, pointer.job)
     if job is not None and job.open_change == int(pointer.run):

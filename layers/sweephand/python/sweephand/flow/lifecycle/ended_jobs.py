@@ -38,7 +38,7 @@ SOON_S = 86_400
 """The row that woke the check is due about now; a row written by a later change is due in 30 days."""
 
 
-def look(world: World, pointer: Pointer) -> None:
+def wake_up(world: World, pointer: Pointer) -> None:
     """Acts on the row of a COMPLETED schedule, or on the row that waits for a schedule that is off.
 
     The collection's current settings apply.
@@ -53,7 +53,7 @@ def look(world: World, pointer: Pointer) -> None:
         return
     retention = world.terms.of(job.tenant, job.collection).retention
     if concerns(job, asking) and not (retention.ended_job_days and asking.completed_at):
-        look_at_unused(world, job, asking, retention)
+        check_unused(world, job, asking, retention)
         return
     if asking.completed_at is None:
         return
@@ -91,7 +91,7 @@ def _remove(world: World, job: Job) -> None:
     world.journal.info("an ended job was removed", tenant=job.tenant, job=job.id)
 
 
-def look_at_unused(world: World, job: Job, schedule: Schedule, retention: Retention) -> None:
+def check_unused(world: World, job: Job, schedule: Schedule, retention: Retention) -> None:
     """Acts on the row of a schedule that is over, or on the separate row of a schedule that is off."""
     at = single_goes_at(schedule)
     if at is None or schedule.state in OVER:

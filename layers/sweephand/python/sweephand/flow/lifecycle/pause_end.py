@@ -25,7 +25,7 @@ CLOCKS_DIFFER = timedelta(seconds=2)
 BEFORE_IT = timedelta(seconds=1)
 
 
-def look(world: World, pointer: Pointer) -> None:
+def wake_up(world: World, pointer: Pointer) -> None:
     """Resumes the job and plans what is due at `until`."""
     job = jobs.read_job(world.table, pointer.tenant, pointer.job)
     if job is None:
