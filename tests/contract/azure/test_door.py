@@ -6,9 +6,8 @@ import json
 
 import pytest
 
-from sweephand.facades.azure.context import OF_2014
 from sweephand.facades.azure.routes import TABLE
-from tests.contract.azure.api import COLLECTION, COLLECTIONS, GROUPS, HTTP, JOB, OTHER, job
+from tests.contract.azure.api import COLLECTION, COLLECTIONS, GROUPS, HTTP, JOB
 
 NAMES = {"subscription": "sub-1", "group": "group", "collection": "Nightly", "job": "Report"}
 PATHS = [(method, path.format(**NAMES)) for method, path, _, _ in TABLE]
@@ -21,26 +20,6 @@ def test_without_credentials_every_path_is_refused(api, method, path):
     reply = api(method, path, caller=None)
 
     assert (reply.status, reply.json["error"]["code"]) == (401, "AuthenticationFailed")
-
-
-@pytest.mark.parametrize(("method", "path"), [each for each in PATHS if "/jobCollections/" in each[1]])
-def test_another_tenant_finds_nothing(api, method, path):
-    api.job(startTime=api.at(3600))
-    before = api.get(JOB).json
-
-    body = {"location": "x"} if path == COLLECTION else job()
-    sent = body if method in {"PUT", "PATCH"} or path.endswith("/jobs") else None
-    reply = api(method, path, sent, caller=OTHER, version=OF_2014)
-
-    assert reply.status == (201 if (method, path) == ("PUT", COLLECTION) else 404)
-    assert api.get(JOB).json == before
-
-
-def test_lists_show_another_tenant_nothing(api):
-    api.collection()
-
-    assert api.get(COLLECTIONS, caller=OTHER).json["value"] == []
-    assert api.get(f"{PROVIDER}/jobCollections", caller=OTHER).json["value"] == []
 
 
 def test_the_provider_names_the_tenant_that_it_acts_for(api):

@@ -57,6 +57,7 @@ def draft(action: Mapping[str, Any], asked: Asked, retry_policy: Mapping[str, An
     given = _READERS[member](target, path, kind)
     retry = _retry(action.get("retryPolicy", retry_policy), asked.usual_retry_s)
     stored = asked.stored
+    _check_audience(given.get("authentication", {}), stored, path)
     try:
         made = actions.draft({**given, "retry": retry}, field="", guard=asked.guard, stored=stored)
     except InvalidRequest as wrong:
@@ -65,6 +66,14 @@ def draft(action: Mapping[str, Any], asked: Asked, retry_policy: Mapping[str, An
         return made
     payload = Payload(target["body"], is_json=False) if target.get("body") else None
     return replace(made, params={**made.params, "dialect": AZURE}, payload=payload)
+
+
+def _check_audience(proof: Mapping[str, Any], stored: ActionSpec | None, path: str) -> None:
+    """Raises InvalidRequest where a kept secret would stand for another audience. The domain checks the rest."""
+    before = {} if stored is None else stored.params.get("authentication", {})
+    if "resource" in before and proof.get("resource") not in {None, before["resource"]} and "secret" not in proof:
+        reason = "is required: the audience is another one than it was given for"
+        raise InvalidRequest(below(path, "authentication.secret"), reason)
 
 
 def _retry(policy: Mapping[str, Any] | None, usual_s: int) -> dict[str, Any]:
