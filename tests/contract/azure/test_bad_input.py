@@ -18,7 +18,7 @@ def without(proof, *names):
 
 
 def keeping(action):
-    """A change of the job `Report` that sends no secret."""
+    """Returns a change of the job `Report` that sends no secret."""
     return ("PATCH", JOB, {"body": {"properties": {"action": action}}})
 
 

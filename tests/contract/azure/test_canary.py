@@ -1,4 +1,4 @@
-"""What a job is told in confidence stays between it and its target: here the target says all of it back, and fails."""
+"""Secrets of a job stay between it and its target: here the target says all of it back, and fails."""
 
 from __future__ import annotations
 
