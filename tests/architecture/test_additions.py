@@ -166,7 +166,7 @@ PRIORITY = {
             "    priority: int = 0\n",
         ),
     ),
-    "domain/run.py": (("    root: str | None = None\n", "    priority: int = 0\n"),),
+    "domain/run.py": (("    root: str | None = None\n", "    priority: int = from_its_job(0)\n"),),
     "store/dynamo/table.py": (
         ("    own_runs = BooleanAttribute(null=True)\n", "    priority = Integer(null=True)\n"),
         ("    root = UnicodeAttribute(null=True)\n", "    priority = Integer(null=True)\n"),

@@ -8,7 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from sweephand.domain.job import Job
-from sweephand.domain.run import Kind, Run, State
+from sweephand.domain.run import FROM_ITS_JOB, Kind, Run, State
 from sweephand.domain.runs.run_action import new_run
 from tests.unit.domain.nouns import NOW, job
 
@@ -37,10 +37,15 @@ def test_no_other_function_builds_a_run():
     assert found == BUILDERS.keys(), "begin with run_action.new_run, and replace what is different"
 
 
-def test_a_run_begins_with_all_that_its_job_and_it_have_both():
+def test_a_run_and_its_job_use_no_name_for_two_things():
     both = {each.name for each in fields(Job)} & {each.name for each in fields(Run)}
+
+    assert both == {"tenant", *FROM_ITS_JOB}, "declare it in Run by from_its_job(default), or give one another name"
+
+
+def test_a_run_begins_with_all_that_it_takes_from_its_job():
+    names = ("tenant", *FROM_ITS_JOB)
 
     run = new_run(job(), Kind.MANUAL, None, "uuid", State.QUEUED, NOW)
 
-    assert "tenant" in both
-    assert {name: getattr(run, name) for name in both} == {name: getattr(job(), name) for name in both}
+    assert {name: getattr(run, name) for name in names} == {name: getattr(job(), name) for name in names}

@@ -35,7 +35,7 @@ def check(at: Play) -> None:
 
 def _run(at: Play, run: Run) -> None:
     assert run.finished, f"open: {run}"
-    assert (run.owner, run.lease_until, run.wake_at) == (None, None, None), run
+    assert (run.lease_owner, run.lease_until, run.wake_at) == (None, None, None), run
     assert run.expires_at is not None, run
 
 

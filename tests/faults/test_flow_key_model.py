@@ -330,7 +330,7 @@ class FlowKeys(Days):
         runs = {run.uuid: run for run in self.rows()}
         for run in runs.values():
             assert run.finished, f"open: {run.state}"
-            assert (run.owner, run.lease_until, run.wake_at) == (None, None, None)
+            assert (run.lease_owner, run.lease_until, run.wake_at) == (None, None, None)
         impatient = self.planned[1].job.id
         for run in (runs[uuid] for uuid in self.stuck):
             ends = {State.SUCCESS, State.EXPIRED} if run.job_id == impatient else {State.SUCCESS}

@@ -208,7 +208,7 @@ class Overlaps(Days):
         for run in runs:
             assert run.finished, f"open: {run.state}"
             assert run.reason is not None
-            assert (run.owner, run.lease_until, run.wake_at) == (None, None, None)
+            assert (run.lease_owner, run.lease_until, run.wake_at) == (None, None, None)
         schedule = self.scene.stored(self.planned)
         assert schedule.state is ScheduleState.COMPLETED
         assert self.scene.waiting() == {}

@@ -112,7 +112,7 @@ CHANGES = {
         "store/dynamo/conditional.py", "Table.batch_get", "wanted = left + wanted", "pass"
     ),
     "a-failed-claim-is-a-no": Change(
-        "flow/runs/execute.py", "_act", "if there is None or there.owner != mine.owner:", "if True:"
+        "flow/runs/execute.py", "_act", "if there is None or there.lease_owner != mine.lease_owner:", "if True:"
     ),
     "a-refused-create-is-never-its-own": Change(
         "flow/jobs/creation.py", "_not_created", "if there is not None:", "if there is None and once is None:"
@@ -149,7 +149,7 @@ CHANGES = {
         "flow/runs/results.py", "end_from_outside", "wake_at=now + WAKE", "wake_at=now + 10_000 * WAKE"
     ),
     "a-wait-takes-the-place-of-an-end": Change(
-        "flow/runs/settle.py", "_write", "mine = ledger.own_lease(run.owner)", "mine = ledger.RunItem.pk.exists()"
+        "flow/runs/settle.py", "_write", "mine = ledger.own_lease(run.lease_owner)", "mine = ledger.RunItem.pk.exists()"
     ),
     "a-second-result-is-taken-for-the-first": Change(
         "flow/runs/results.py",

@@ -13,7 +13,7 @@ from sweephand.domain.run import Kind, Outcome, Reason, Run, State, Verdict
 from sweephand.domain.runs.settlement import EXCERPT_BYTES, FALLBACK, Settlement, excerpt, failure_state, settle
 from tests.unit.domain.nouns import MINUTE, NOW, SECOND, run
 
-HELD = run(owner="me", lease_until=NOW + MINUTE, started_at=NOW, first_started_at=NOW)
+HELD = run(lease_owner="me", lease_until=NOW + MINUTE, started_at=NOW, first_started_at=NOW)
 OK = Outcome(Verdict.SUCCEEDED, http_status=200, answer="fine")
 BUSY = Outcome(Verdict.FAILED, Reason.HTTP_STATUS, http_status=503, message="busy", retryable=True)
 ODD_NOW = NOW + timedelta(milliseconds=1_234)
@@ -50,7 +50,7 @@ def test_whatever_happened_the_lease_is_given_back(outcome: Outcome, retries: in
     settled = after(outcome, retries=retries).run
 
     assert settled.state is not State.TRIGGERED
-    assert (settled.owner, settled.lease_until) == (None, None)
+    assert (settled.lease_owner, settled.lease_until) == (None, None)
 
 
 @pytest.mark.parametrize(

@@ -409,7 +409,7 @@ def test_a_late_end_is_counted_against_what_is_settled_as_it_is_written(
     read = stats.read(table, schedule())
     if settled_to is not None:
         stats.settle(table, read, settled_to, ended=0, planned=0)
-    there = run(State.TRIGGERED, owner="me")
+    there = run(State.TRIGGERED, lease_owner="me")
     table.put(run_rows.item_of(there, **HERE))
     late = replace(there, state=State.SUCCESS, finished_at=NOW + 40 * 24 * 60 * MINUTE, expires_at=NOW)
     assert late.ends_late

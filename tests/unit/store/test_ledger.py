@@ -45,12 +45,12 @@ def put(table: Table, state: State = State.TRIGGERED, **members: Any) -> Run:
 
 
 def test_the_first_claim_of_an_occurrence_is_its_row(table: Table) -> None:
-    mine = run(owner="me", lease_until=NOW + 25 * SECOND, started_at=NOW, first_started_at=NOW)
+    mine = run(lease_owner="me", lease_until=NOW + 25 * SECOND, started_at=NOW, first_started_at=NOW)
 
     assert ledger.claim_first(table, mine, **HERE) == Written()
     assert stored(table, mine) == mine
 
-    second = ledger.claim_first(table, replace(mine, owner="other"), **HERE)
+    second = ledger.claim_first(table, replace(mine, lease_owner="other"), **HERE)
     assert isinstance(second, Refused)
     assert ledger.run_in(second) == mine
 
@@ -62,14 +62,19 @@ def test_a_row_that_waits_is_claimed_when_its_time_has_come(table: Table, state:
     assert ledger.claim_again(table, waiting, LEASE, 2) == Written()
 
     mine = stored(table, waiting)
-    assert (mine.state, mine.owner, mine.lease_until, mine.started_at) == (State.TRIGGERED, "me", LEASE.until, NOW)
+    assert (mine.state, mine.lease_owner, mine.lease_until, mine.started_at) == (
+        State.TRIGGERED,
+        "me",
+        LEASE.until,
+        NOW,
+    )
     assert (mine.not_before, mine.reason, mine.first_started_at) == (None, None, NOW - MINUTE)
     assert mine.wake_at == NOW  # a claim leaves the wake row: it goes after the effects
 
 
 @pytest.mark.parametrize("state", sorted(set(OPEN) - CLAIMABLE) + sorted(TERMINAL))
 def test_a_row_in_another_state_is_not_claimed(table: Table, state: State) -> None:
-    there = put(table, state, owner="other", lease_until=NOW - SECOND)
+    there = put(table, state, lease_owner="other", lease_until=NOW - SECOND)
 
     assert isinstance(ledger.claim_again(table, there, LEASE, 1), Refused)
     assert stored(table, there) == there
@@ -93,17 +98,17 @@ def test_a_row_that_is_not_there_is_not_claimed_again(table: Table) -> None:
 
 
 def test_a_lease_that_is_over_is_taken_over(table: Table) -> None:
-    there = put(table, owner="dead", lease_until=NOW - SECOND, attempt=2, started_at=NOW - MINUTE)
+    there = put(table, lease_owner="dead", lease_until=NOW - SECOND, attempt=2, started_at=NOW - MINUTE)
 
     assert ledger.take_over(table, there, LEASE) == Written()
 
     mine = stored(table, there)
-    assert (mine.owner, mine.lease_until, mine.started_at, mine.attempt) == ("me", LEASE.until, LEASE.taken_at, 2)
+    assert (mine.lease_owner, mine.lease_until, mine.started_at, mine.attempt) == ("me", LEASE.until, LEASE.taken_at, 2)
     assert mine.lost_calls == (LostCall(2, NOW - MINUTE),)
 
 
 def test_calls_that_were_lost_come_back_in_their_order(table: Table) -> None:
-    there = put(table, owner="dead", lease_until=NOW - SECOND, attempt=10, started_at=NOW - MINUTE)
+    there = put(table, lease_owner="dead", lease_until=NOW - SECOND, attempt=10, started_at=NOW - MINUTE)
     earlier = replace(there, attempt=9, started_at=NOW - 2 * MINUTE)
     table.update(*run_rows.key_of(there), [RunItem.lost_calls.add({run_rows.lost_text(LostCall.of(earlier))})])
 
@@ -115,17 +120,17 @@ def test_calls_that_were_lost_come_back_in_their_order(table: Table) -> None:
 @pytest.mark.parametrize(
     "moved_on",
     [
-        {"owner": "another"},
+        {"lease_owner": "another"},
         {"lease_until": NOW + MINUTE},
         {"attempt": 2},
-        {"state": State.RETRY_WAIT, "owner": None, "lease_until": None},
-        {"state": State.SUCCESS, "owner": None, "lease_until": None},
+        {"state": State.RETRY_WAIT, "lease_owner": None, "lease_until": None},
+        {"state": State.SUCCESS, "lease_owner": None, "lease_until": None},
         {"state": State.ACK_RECVD},
     ],
 )
 def test_a_lease_is_taken_over_only_as_it_was_read(table: Table, moved_on: dict[str, Any]) -> None:
-    read = run(owner="dead", lease_until=NOW - SECOND)
-    put(table, **{"state": State.TRIGGERED, "owner": "dead", "lease_until": NOW - SECOND, **moved_on})
+    read = run(lease_owner="dead", lease_until=NOW - SECOND)
+    put(table, **{"state": State.TRIGGERED, "lease_owner": "dead", "lease_until": NOW - SECOND, **moved_on})
 
     assert isinstance(ledger.take_over(table, read, LEASE), Refused)
 
@@ -135,17 +140,17 @@ def test_a_lease_is_taken_over_only_as_it_was_read(table: Table, moved_on: dict[
 
 @pytest.mark.parametrize("state", OPEN)
 def test_a_success_ends_whatever_is_open_with_or_without_the_lease(table: Table, state: State) -> None:
-    there = put(table, state, owner="another" if state is State.TRIGGERED else None)
+    there = put(table, state, lease_owner="another" if state is State.TRIGGERED else None)
     done = replace(there, state=State.SUCCESS, reason=Reason.LATE, finished_at=NOW, expires_at=NOW + MINUTE)
 
     assert ledger.succeed(table, done) == Written()
 
-    assert stored(table, there) == replace(done, owner=None, lease_until=None, deadline_at=None)
+    assert stored(table, there) == replace(done, lease_owner=None, lease_until=None, deadline_at=None)
 
 
 @pytest.mark.parametrize("state", sorted(TERMINAL))
 def test_a_finished_run_never_changes(table: Table, state: State) -> None:
-    there = put(table, state, owner="me")
+    there = put(table, state, lease_owner="me")
     success = replace(there, state=State.SUCCESS, reason=Reason.ON_TIME, http_status=200)
     failure = replace(there, state=State.ERROR, reason=Reason.DNS, http_status=503)
 
@@ -174,8 +179,8 @@ def test_nothing_ends_what_does_not_exist(table: Table) -> None:
 
 
 def test_a_failure_needs_the_lease(table: Table) -> None:
-    there = put(table, owner="another", lease_until=NOW + MINUTE)
-    failed = replace(there, state=State.ERROR, reason=Reason.DNS, finished_at=NOW, owner=None, lease_until=None)
+    there = put(table, lease_owner="another", lease_until=NOW + MINUTE)
+    failed = replace(there, state=State.ERROR, reason=Reason.DNS, finished_at=NOW, lease_owner=None, lease_until=None)
 
     refused = ledger.finish(table, failed, ledger.own_lease("me"), {"failed": 1}, ())
     assert isinstance(refused, Refused)
@@ -186,8 +191,8 @@ def test_a_failure_needs_the_lease(table: Table) -> None:
 
 
 def test_row_counts_and_attempts_are_one_write(table: Table) -> None:
-    there = put(table, owner="me", started_at=NOW)
-    failed = replace(there, state=State.ERROR, reason=Reason.DNS, finished_at=NOW, owner=None)
+    there = put(table, lease_owner="me", started_at=NOW)
+    failed = replace(there, state=State.ERROR, reason=Reason.DNS, finished_at=NOW, lease_owner=None)
     attempt = attempt_item(replace(there, finished_at=NOW), reason=Reason.DNS, answer="answer")
 
     done = ledger.finish(table, failed, ledger.own_lease("me"), {"failed": 1, "failed_attempts": 1}, [attempt])
@@ -217,7 +222,7 @@ def test_an_end_without_an_attempt_is_a_new_row_or_nothing(table: Table) -> None
 
 @pytest.mark.parametrize("state", [State.RETRY_WAIT, *sorted(AWAITING_RESULT)])
 def test_whoever_leaves_a_run_waiting_gives_its_lease_back(table: Table, state: State) -> None:
-    there = put(table, owner="me", lease_until=NOW + MINUTE, started_at=NOW)
+    there = put(table, lease_owner="me", lease_until=NOW + MINUTE, started_at=NOW)
     waiting = replace(
         there,
         state=state,
@@ -225,7 +230,7 @@ def test_whoever_leaves_a_run_waiting_gives_its_lease_back(table: Table, state: 
         not_before=NOW + MINUTE,
         deadline_at=NOW + MINUTE,
         wake_at=NOW + MINUTE,
-        owner=None,
+        lease_owner=None,
         lease_until=None,
     )
 

@@ -39,7 +39,7 @@ text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20
         first_started_at=st.none() | ms,
         attempt=st.integers(1, 50),
         max_attempts=st.integers(1, 50),
-        owner=st.none() | text,
+        lease_owner=st.none() | text,
         lease_until=st.none() | ms,
         not_before=st.none() | ms,
         generation=st.integers(0, 1_000),

@@ -151,7 +151,7 @@ def test_what_is_passed_on_is_the_pointer_itself_and_nothing_is_claimed(stage: S
     stage.deliver()
 
     run = run_of(stage, planned)
-    assert (run.state, run.owner) == (State.QUEUED, None)
+    assert (run.state, run.lease_owner) == (State.QUEUED, None)
     assert bodies(stage, Lane.FAST) == []
     (after,) = bodies(stage, Lane.SLOW)
     assert encode(decode(after)) == encode(decode(before))

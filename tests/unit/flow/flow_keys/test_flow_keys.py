@@ -276,7 +276,7 @@ def test_a_run_that_waits_says_so_and_asks_for_nothing(stage):
 
     assert len(waiting) == len(line(stage)) == 2
     assert all(run.message and run.message.startswith("waits for the flow key k") for run in waiting)
-    assert all((run.owner, run.lease_until, run.wake_at, run.first_started_at) == (None,) * 4 for run in waiting)
+    assert all((run.lease_owner, run.lease_until, run.wake_at, run.first_started_at) == (None,) * 4 for run in waiting)
     assert stage.sqs.bodies(URLS[Lane.FAST]) == [] or all(
         '"subject":"flow"' in body for body in stage.sqs.bodies(URLS[Lane.FAST])
     )

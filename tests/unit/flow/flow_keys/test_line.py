@@ -59,7 +59,7 @@ def test_a_row_of_the_ledger_says_all_of_its_run(stage: Stage) -> None:
     assert run.planned_at <= run.started_at == run.first_started_at == run.finished_at < run.planned_at + SECOND
     assert run.enqueued_at == START
     assert (run.http_status, run.answer, run.attempt, run.lost, run.generation) == (200, "done", 1, 0, 1)
-    assert (run.owner, run.lease_until, run.wake_at) == (None, None, None)
+    assert (run.lease_owner, run.lease_until, run.wake_at) == (None, None, None)
     assert run.expires_at is not None
     assert run.expires_at - run.finished_at > timedelta(days=14)
 

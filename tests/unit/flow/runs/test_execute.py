@@ -554,7 +554,9 @@ def test_a_run_that_somebody_else_ended_meanwhile_keeps_that_end_and_gets_its_ef
 
     def cancelled_meanwhile(call: Call) -> Outcome:
         there = stage.only_run(planned)
-        ended = replace(there, state=State.ERROR, reason=Reason.CALLBACK, finished_at=stage.clock.now(), owner=None)
+        ended = replace(
+            there, state=State.ERROR, reason=Reason.CALLBACK, finished_at=stage.clock.now(), lease_owner=None
+        )
         stage.endpoint.answer = OK
         assert not isinstance(ledger.finish(stage.world.table, ended, ledger.NOT_TERMINAL, {"failed": 1}, ()), Refused)
         return OK

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
 
 class Status(StrEnum):
@@ -168,6 +169,14 @@ class LostCall:
         return cls(run.attempt, run.started_at or run.planned_at)
 
 
+_FROM_ITS_JOB = "from its job"
+
+
+def from_its_job(default: Any) -> Any:
+    """Declares a member that a run takes from its job as it begins, and shows as the job does. Both use one name."""
+    return field(default=default, metadata={_FROM_ITS_JOB: True})
+
+
 @dataclass(frozen=True)
 class Run:
     """One row of the ledger.
@@ -178,11 +187,11 @@ class Run:
     action has run another job, or may.
 
     attempt: the current or last one, from 1. lost_calls: calls after which another executor took the run over, in
-    order. owner, lease_until: of the executor that holds it, only while TRIGGERED. not_before: earliest start of the
-    next attempt. wake_at: when the sweeper sends its pointer again. range_until, range_count: set on a ledger range,
-    which stands for many occurrences. slotted: it began, or waits, as the only active run of its schedule.
-    attempt_planned_at, attempt_enqueued_at: set from the second attempt on; the first has those of the run. flow_key:
-    the key that limits its calls. line_at: when it joined that key's line, kept after it left.
+    order. lease_owner, lease_until: the executor that holds it and how long, only while TRIGGERED. not_before: earliest
+    start of the next attempt. wake_at: when the sweeper sends its pointer again. range_until, range_count: set on a
+    ledger range, which stands for many occurrences. slotted: it began, or waits, as the only active run of its
+    schedule. attempt_planned_at, attempt_enqueued_at: set from the second attempt on; the first has those of the run.
+    flow_key: the key that limits its calls. line_at: when it joined that key's line, kept after it left.
     task: the ARN of the ECS task that it waits for, or waited for. reported: the target's message as received. It may
     repeat a secret of the job, so it is never shown; the executor derives `message` from it.
 
@@ -205,7 +214,7 @@ class Run:
     attempt: int = 1
     max_attempts: int = 1
     lost_calls: tuple[LostCall, ...] = ()
-    owner: str | None = None
+    lease_owner: str | None = None
     lease_until: datetime | None = None
     not_before: datetime | None = None
     generation: int = 0
@@ -302,6 +311,9 @@ class Run:
         if started is None:
             return None
         return max(0, int((started - self.planned_at).total_seconds() * 1000))
+
+
+FROM_ITS_JOB = tuple(each.name for each in fields(Run) if _FROM_ITS_JOB in each.metadata)
 
 
 def success_reason(run: Run) -> Reason:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
 from sweephand.domain.job import ActionSpec, Job, ScheduleDraft
-from sweephand.domain.run import REACTIONS, Kind, Run, State
+from sweephand.domain.run import FROM_ITS_JOB, REACTIONS, Kind, Run, State
 from sweephand.domain.runs import retry
 from sweephand.domain.schedule import Lane, Schedule
 
@@ -35,15 +34,12 @@ def max_attempts(job: Job | None, kind: Kind) -> int:
     return 1 if job is None else retry.load(action_of(job, kind).retry).max_attempts
 
 
-FROM_ITS_JOB = tuple({each.name for each in fields(Run)} & {each.name for each in fields(Job)})
-"""The members that a run has as its job had them when it began."""
-
-
 def new_run(job: Job, kind: Kind, schedule_id: str | None, uuid: str, state: State, planned_at: datetime) -> Run:
     """Returns a run with the members that every run takes from its job. All runs with an action begin here."""
     shared: dict[str, Any] = {name: getattr(job, name) for name in FROM_ITS_JOB}
     return Run(
         **shared,
+        tenant=job.tenant,
         job_id=job.id,
         schedule_id=schedule_id,
         uuid=uuid,

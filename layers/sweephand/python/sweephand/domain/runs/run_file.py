@@ -12,9 +12,8 @@ from typing import Any
 from sweephand.domain.instants import stamp, text, text_ms
 from sweephand.domain.members import fields
 from sweephand.domain.members.json_text import dumps
-from sweephand.domain.run import AWAITING_RESULT, Attempt, Kind, LostCall, Reason, Run, State
+from sweephand.domain.run import AWAITING_RESULT, FROM_ITS_JOB, Attempt, Kind, LostCall, Reason, Run, State
 from sweephand.domain.runs import settlement
-from sweephand.domain.runs.run_action import FROM_ITS_JOB
 
 
 class Format(StrEnum):
@@ -83,7 +82,7 @@ def _camel(name: str) -> str:
     return first + "".join(map(str.title, others))
 
 
-OF_ITS_JOB = {_camel(name): name for name in sorted(FROM_ITS_JOB) if name != "tenant"}
+OF_ITS_JOB = {_camel(name): name for name in FROM_ITS_JOB}
 """The members that a run has from its job, shown as the job has them: their attributes by their names."""
 
 

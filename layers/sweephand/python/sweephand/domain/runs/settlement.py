@@ -54,7 +54,7 @@ def settle(
         http_status=outcome.http_status,
         answer=excerpt(outcome.answer),
         message=outcome.message,
-        owner=None,
+        lease_owner=None,
         lease_until=None,
     )
     match outcome.verdict:

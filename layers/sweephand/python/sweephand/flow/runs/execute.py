@@ -209,7 +209,7 @@ def _act(world: World, lane: Lane, mine: Run, seen: Seen, claimed: Written | Ref
     assert seen.job is not None
     if isinstance(claimed, Refused):
         there = _read(claimed)
-        if there is None or there.owner != mine.owner:
+        if there is None or there.lease_owner != mine.lease_owner:
             return there
         mine = there
     if mine.flow_key is not None:
@@ -285,7 +285,7 @@ def _mine(world: World, owner: str, message: Delivered, pointer: Pointer, seen: 
         waiting,
         state=State.TRIGGERED,
         reason=None,
-        owner=owner,
+        lease_owner=owner,
         lease_until=lease_until,
         started_at=now,
         first_started_at=waiting.first_started_at or now,

@@ -100,7 +100,7 @@ def _replace(
             message=f"replaced by the run {move.run.id}",
             finished_at=now,
             expires_at=run_expiry(world, old.tenant, collection, now),
-            owner=None,
+            lease_owner=None,
             lease_until=None,
             wake_at=now,
         )
@@ -119,7 +119,7 @@ def _queue(world: World, lane: Lane, move: overlap_slots.Move) -> Refused | Turn
     waiting = replace(
         move.run,
         state=State.QUEUED,
-        owner=None,
+        lease_owner=None,
         lease_until=None,
         started_at=None,
         first_started_at=None,

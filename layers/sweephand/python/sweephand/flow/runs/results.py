@@ -113,7 +113,7 @@ def end_from_outside(world: World, wanted: Run, now: datetime) -> Run:
         wanted,
         finished_at=now,
         expires_at=run_expiry(world, wanted.tenant, job.collection if job else None, now),
-        owner=None,
+        lease_owner=None,
         lease_until=None,
         wake_at=now + WAKE,
     )

@@ -126,10 +126,10 @@ def _counts(settled: settlement.Settlement, job: Job, schedule: Schedule | None)
 def _write(
     world: World, lane: Lane, run: Run, after: Run, counts: dict[str, int], attempts: list[AttemptItem]
 ) -> Written | Refused:
-    assert run.owner is not None
+    assert run.lease_owner is not None
     if after.state is State.SUCCESS and not (attempts or counts):
         return ledger.succeed(world.table, after)
-    mine = ledger.own_lease(run.owner)
+    mine = ledger.own_lease(run.lease_owner)
     if after.finished:
         condition: Condition = ledger.NOT_TERMINAL if after.state is State.SUCCESS else mine
         return ledger.finish(world.table, after, condition, counts, attempts)
@@ -208,7 +208,7 @@ def end_unacted(
             reason=reason,
             message=message or run.message,
             finished_at=now,
-            owner=None,
+            lease_owner=None,
             lease_until=None,
             expires_at=expires_at,
         )

@@ -64,7 +64,7 @@ def join(
     run: the new state of its row, with its owner. left: the run as it was in the line of another key.
     """
     assert run.flow_key is not None
-    assert run.owner is not None
+    assert run.lease_owner is not None
     assert run.line_at is not None
     entry = Entry(
         order=order_of(run),
@@ -77,11 +77,11 @@ def join(
     )
     actions = [
         *run_rows.changes_of(run, "state reason message started_at first_started_at flow_key line_at"),
-        *removal(RunItem, "owner lease_until"),
+        *removal(RunItem, "lease_owner lease_until"),
         *run_rows.attention(run),
     ]
     ops = [
-        table.update_op("run", *run_rows.key_of(run), actions, ledger.own_lease(run.owner)),
+        table.update_op("run", *run_rows.key_of(run), actions, ledger.own_lease(run.lease_owner)),
         table.put_op("entry", _item_of(run.tenant, run.flow_key, entry)),
     ]
     if left is not None and left.flow_key is not None and left.flow_key != run.flow_key:
