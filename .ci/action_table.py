@@ -27,7 +27,8 @@ def action_table() -> str:
     empty = [cell for cell in cells if cell not in found and why_never(cell) is None]
     strange = [cell for cell in found if cell not in cells]
     if empty or strange:
-        raise ValueError(f"docs/actions.md: no test shows {empty}; there is no cell {strange}")
+        mark = '@pytest.mark.action("kind", "authentication", "outcome")'
+        raise ValueError(f"docs/actions.md: no test with {mark} shows {empty}; there is no cell {strange}")
     lines = [f"| Action | Authentication | {' | '.join(OUTCOMES)} |", "| --- | --- |" + " --- |" * len(OUTCOMES)]
     for kind, how in wanted:
         told = (_told(found, (kind, how, outcome)) for outcome in OUTCOMES)

@@ -111,7 +111,7 @@ import action_table
 try:
     action_table.action_table()
 except ValueError as empty:
-    assert "('slack', 'key', 'success')" in str(empty)
+    assert "('slack', 'key', 'success')" in str(empty) and "pytest.mark.action" in str(empty)
 else:
     raise AssertionError("no test shows the new kind")
 """

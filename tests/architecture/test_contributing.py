@@ -25,6 +25,11 @@ def test_a_file_of_a_list_is_there(path: str) -> None:
     assert (ROOT / path).exists()
 
 
+@pytest.mark.parametrize("path", sorted(set(re.findall(r"\b(?:tests|docs)/[\w/.-]*\w", PAGE))))
+def test_every_path_of_a_test_or_a_page_leads_somewhere(path: str) -> None:
+    assert (ROOT / path).exists()
+
+
 def test_the_layout_names_each_room_of_the_verbs() -> None:
     flow = ROOT / "layers/sweephand/python/sweephand/flow"
     layout = PAGE[PAGE.index("```\n") : PAGE.index("tests/  ")]

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
+
+from sweephand.actions import KINDS
+from sweephand.facades.native.members.job_members import JOB
+from sweephand.schedules.notations import NOTATIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
@@ -58,7 +63,7 @@ def test_a_cell_of_the_actions_that_no_test_shows_fails_the_build(monkeypatch: p
     assert len(fewer) < len(marks)
 
     monkeypatch.setattr(table, "marked", lambda: fewer)
-    with pytest.raises(ValueError, match=r"no test shows \[\('http', 'bearer', 'silence'\)\]"):
+    with pytest.raises(ValueError, match=r"shows \[\('http', 'bearer', 'silence'\)\]"):
         table.action_table()
     monkeypatch.setattr(table, "marked", lambda: [*marks, (("http", "digest", "success"), "test_x")])
     with pytest.raises(ValueError, match="there is no cell"):
@@ -145,3 +150,18 @@ def test_decisions_are_numbered_once_and_fit_a_page():
         assert len(text.split()) <= 450, page.name
         for part in ("**Situation.**", "**Choice.**", "**Rejected.**", "**What would change it.**"):
             assert part in text, f"{page.name}: {part}"
+
+
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [
+        ("docs/guide/targets.md", KINDS.keys() - {"http"}),
+        ("docs/guide/schedules.md", NOTATIONS.keys()),
+        ("docs/reference/api.md", {*JOB.given}),
+    ],
+    ids=["actions", "notations", "attributes of a job"],
+)
+def test_a_page_that_is_written_by_hand_names_everything_of_its_kind(page: str, names: Collection[str]) -> None:
+    prose = FENCE.sub("", (ROOT / page).read_text())
+
+    assert {name for name in names if f"`{name}`" not in prose} == set()

@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_an
 
 from sweephand.actions.headers import MASK
 from sweephand.facades.native.openapi.schemas import SCHEMAS
+from sweephand.schedules.notations import NOTATIONS as MODULES
 from tests.support import ecs
 from tests.support.acting import ROLE, arn
 from tests.support.azure import KEYS, STORAGE_TOKEN
@@ -96,6 +97,8 @@ VALUES: Mapping[str, Any] = {
 }
 """By name, or by the schema and the name: what its schema cannot say, or what must be there."""
 RECURRING_ONLY = {"count", "align", "dstGap", "dstOverlap", "monthOverflow", "onCreate", "ratePerMinute"}
+CLOCK_RULES = {"dstGap", "dstOverlap"}
+"""Rules that act only where the notation has a default for them."""
 OF_JOB_ONLY = {"flowKey", "afterEnd"}
 """Policies that a collection gives nobody by default."""
 NEVER = {"iCalendar"}
@@ -227,6 +230,8 @@ class Filling:
             away |= RECURRING_ONLY | ({"startTime"} if notation == "time" else set())
         elif notation != "every":
             away |= {"align"} | ({"monthOverflow"} if notation not in {"cron", "recurrence"} else set())
+        if notation not in ONCE:
+            away |= CLOCK_RULES - MODULES[notation].DEFAULTS.keys()
         made = self.of("ScheduleDraft", f"schedules[{notation}]", leave_out=away)
         policies = made["policies"]
         if notation in ONCE:

@@ -12,7 +12,7 @@ from sweephand.facades.native.members import defaults, idle, schedule_schemas
 from sweephand.schedules.notations import NOTATIONS, defaults_of
 from sweephand.schedules.timing import TIMING_MEMBERS, Timing, parse
 from sweephand.schedules.zones.localtime import Gap, MonthOverflow, Overlap
-from tests.contract.native import shapes
+from tests.contract.native import filled, shapes
 from tests.unit.schedules import given as some
 
 RULES = {"dstGap": Gap, "dstOverlap": Overlap, "monthOverflow": MonthOverflow}
@@ -23,6 +23,7 @@ SLOW = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, He
 def test_no_list_of_the_tests_misses_a_notation() -> None:
     assert set(some.BY_NOTATION) == set(NOTATIONS)
     assert set(shapes.OF_NOTATION) == set(NOTATIONS)
+    assert set(NOTATIONS) - set(filled.VALUES) == set()
 
 
 def test_no_schema_misses_a_notation() -> None:
