@@ -11,7 +11,7 @@ from botocore.client import BaseClient
 
 from sweephand.facades.azure import history, lists
 from sweephand.store.views import totals
-from tests.contract.azure.api import COLLECTION, EVERY_HOUR, HTTP, JOB, VERSION
+from tests.contract.azure.api import COLLECTION, COLLECTIONS, EVERY_HOUR, HTTP, JOB, VERSION
 from tests.support.endpoint import OK, WRONG
 
 NEVER = {"retryType": "None"}
@@ -107,6 +107,19 @@ def test_a_page_of_jobs_reads_no_job_before_it(api):
     keys = [each.kwargs["RequestItems"][api.stage.world.table.name]["Keys"] for each in asked.call_args_list]
     assert len(reply.json["value"]) == 3
     assert max(map(len, keys)) == 3
+
+
+def test_a_page_of_collections_reads_only_theirs(api):
+    for n in range(12):
+        api.collection(f"{COLLECTIONS}/c-{n:02}")
+    client = api.stage.world.table.client
+
+    with mock.patch.object(client, "batch_get_item", wraps=client.batch_get_item) as asked:
+        shown = api.get(COLLECTIONS, query={"$skip": 4, "$top": 3}).json["value"]
+
+    (read,) = asked.call_args_list
+    assert [each["name"] for each in shown] == ["c-04", "c-05", "c-06"]
+    assert len(read.kwargs["RequestItems"][api.stage.world.table.name]["Keys"]) == 3
 
 
 def test_a_page_of_history_reads_hardly_more_rows_than_records_up_to_there(api):

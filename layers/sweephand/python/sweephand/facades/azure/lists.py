@@ -10,7 +10,6 @@ from urllib.parse import quote
 
 from sweephand.errors import InvalidRequest
 from sweephand.facades.azure.context import Context
-from sweephand.facades.http import Answer
 
 PAGE = MOST = 100
 _FILTER = re.compile(r"\s*(\w+)\s+eq\s+(?:'(\w+)'|(\w+))\s*", re.ASCII | re.IGNORECASE)
@@ -63,10 +62,6 @@ def page(ctx: Context, items: Iterable[Any]) -> dict[str, Any]:
     found = list(islice(items, asked.skip, asked.end))
     more = asked.top is None and len(found) > PAGE
     return {"value": found[:PAGE], "nextLink": next_link(ctx, skip=asked.skip + PAGE) if more else None}
-
-
-def answer(ctx: Context, items: Iterable[Any]) -> Answer:
-    return Answer(200, page(ctx, items))
 
 
 def next_link(ctx: Context, **changes: object) -> str:

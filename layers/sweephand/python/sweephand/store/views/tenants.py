@@ -81,13 +81,23 @@ def collection_at(table: Table, tenant: str, facade: str, address: str) -> Colle
     return store.read_at(table, tenant, facade, address)
 
 
-def collections_at(table: Table, tenant: str, facade: str, beginning: str) -> list[Collection]:
-    """Returns the collections of a facade whose addresses have this beginning, by address."""
+def addresses_at(table: Table, tenant: str, facade: str, beginning: str) -> dict[str, str]:
+    """Returns the names of a facade's collections by their addresses, for addresses with this beginning."""
     prefix = keys.address(facade, beginning)
     rows = table.query_all(keys.tenant(tenant), AddressItem.sk.startswith(prefix), consistent=True)
-    names = [(keys.tenant(tenant), keys.collection(row["collection"]["S"])) for row in rows]
-    found = table.batch_get(names)
-    return [store.collection_of(CollectionItem.from_raw_data(found[key])) for key in names if key in found]
+    return {keys.parts(row["sk"]["S"])[2]: row["collection"]["S"] for row in rows}
+
+
+def collections_at(table: Table, tenant: str, facade: str, beginning: str) -> list[Collection]:
+    """Returns the collections of a facade whose addresses have this beginning, by address."""
+    return collections_named(table, tenant, addresses_at(table, tenant, facade, beginning).values())
+
+
+def collections_named(table: Table, tenant: str, names: Iterable[str]) -> list[Collection]:
+    """Returns the collections that exist among these, in order."""
+    places = [(keys.tenant(tenant), keys.collection(name)) for name in names]
+    found = table.batch_get(places)
+    return [store.collection_of(CollectionItem.from_raw_data(found[key])) for key in places if key in found]
 
 
 def credentials(table: Table, tenant: str | None, after: str | None, page: int) -> Iterator[Listed]:
