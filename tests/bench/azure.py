@@ -6,15 +6,12 @@ its own, each request on another one.
 
 from __future__ import annotations
 
-import json
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 from sweephand.domain.instants import epoch_ms
@@ -22,25 +19,19 @@ from sweephand.domain.job import Job
 from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.facades.azure.routes import AzureApi
-from sweephand.facades.native.api import NativeApi
-from sweephand.flow.tenants import access, tenancy
+from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
 from sweephand.ids import run_uuid, uuid7
-from sweephand.security import guard
-from sweephand.security.caller import TENANT_SCOPES, Door
-from sweephand.security.tokens import derive_keys
 from sweephand.settings import from_environment
 from sweephand.sources import SystemChance, SystemClock
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.table import Item, PayloadItem, StatsItem
 from sweephand.store.jobs import directory, jobs
 from sweephand.store.runs import attempts, run_rows
-from sweephand.store.tenants import credentials
 from sweephand.store.views import jobs as views
 from sweephand.wiring import build
-from tests.bench.lists import EMPTY, ROUNDS, SECRET, Listed, measured
-from tests.bench.meter import Meter, metered
-from tests.contract.native.api import basic, event
+from tests.bench.lists import Listed
+from tests.bench.sap import TENANT, Asked, Body, apis, measured_all
 from tests.local_stack import quiet
 from tests.support import many_jobs
 
@@ -48,25 +39,11 @@ JOBS, RUNS_EACH = 1_000, 3
 BUSY, EXECUTIONS = 500, 1_000
 SETTLED_BEHIND = 24
 """Executions of that job that the audit has not counted yet: those of a day."""
-TENANT = "bench"
-WRITE_ROUNDS = 20
 GROUP = "/subscriptions/sub/resourceGroups/group/providers/Microsoft.Scheduler/jobCollections"
 COLLECTION = f"{GROUP}/large"
 HISTORY = f"{COLLECTION}/jobs/job-{BUSY:04}/history"
 BUDGETS = {"jobs, first 100": "200", "history, $skip=900": "300"}
 """In ms, beyond an empty route; 100 of the others."""
-Body = Mapping[str, Any] | None
-
-
-@dataclass(frozen=True)
-class Asked:
-    """path and body: of the n-th request; each in its own way where it writes."""
-
-    method: str
-    path: Callable[[int], str]
-    query: str = ""
-    body: Callable[[int], Body] = lambda _: None
-    writes: bool = False
 
 
 def requests() -> dict[str, Asked]:
@@ -112,43 +89,10 @@ def measure() -> list[Listed]:
         mock.patch.dict("os.environ", quiet.variables(aws, stack, "ApiFunction")),
     ):
         world = build(from_environment(), clock=SystemClock(), chance=SystemChance())
-        empty, send = _apis(world)
+        tenancy.create_tenant(world, TENANT, None)
+        empty, send = apis(world, AzureApi, always="api-version=2016-03-01")
         _fill(world, send)
-        senders = {name: partial(send, each, count(1)) for name, each in requests().items()}
-        found = [measured(empty, process, EMPTY)]
-        for name, each in requests().items():
-            rounds, warm = (WRITE_ROUNDS, 0) if each.writes else (ROUNDS, 3)
-            found.append(measured(senders[name], process, name, rounds, warm))
-        with metered() as meter:
-            return [each if each.name == EMPTY else _with_units(each, meter, senders[each.name]) for each in found]
-
-
-def _apis(world: World) -> tuple[Callable[[], None], Callable[[Asked, Iterator[int]], None]]:
-    """What asks for a route that is empty, and what sends a request of the facade."""
-    tenancy.create_tenant(world, TENANT, None)
-    derived = derive_keys("bench", SECRET, None)
-    issued = access.create_credential(world, TENANT, None, TENANT_SCOPES)
-    door = Door(derived, SECRET, lambda tenant, name: credentials.find_credential(world.table, tenant, name))
-    native = NativeApi(world, guard.GuardSettings(), lambda: door)
-    facade = AzureApi(world, guard.GuardSettings(), lambda: door)
-    headers = {
-        "authorization": basic(issued.credential.client_id, issued.secret),
-        "content-type": "application/json",
-    }
-
-    def empty() -> None:
-        answer = native.handle(event("GET", "/v1/health", "", {}), "bench")
-        assert answer["statusCode"] == 200, answer["body"]
-
-    def send(asked: Asked, numbers: Iterator[int]) -> None:
-        n = next(numbers)
-        given = asked.body(n)
-        raw = None if given is None else json.dumps(given)
-        query = "&".join(filter(None, (asked.query, "api-version=2016-03-01")))
-        answer = facade.handle(event(asked.method, asked.path(n), query, headers, raw), "bench")
-        assert answer["statusCode"] in {200, 201}, answer["body"]
-
-    return empty, send
+        return measured_all(requests(), empty, send, process)
 
 
 def _fill(world: World, send: Callable[[Asked, Iterator[int]], None]) -> None:
@@ -216,10 +160,3 @@ def _settled(schedule: Schedule, until: datetime, total: int) -> Item:
     counts = {"settled_total": total, "settled_planned": total, "failed_attempts": total}
     pk, sk = keys.job(TENANT, schedule.job_id), keys.stats(schedule.id)
     return StatsItem(pk=pk, sk=sk, settled_to=epoch_ms(until), **counts)
-
-
-def _with_units(each: Listed, meter: Meter, send: Callable[[], None]) -> Listed:
-    meter.take()
-    send()
-    used = meter.take()
-    return replace(each, units=used.reads, writes=used.writes, calls=sum(used.calls.values()))

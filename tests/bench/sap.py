@@ -17,6 +17,7 @@ from unittest import mock
 
 from sweephand.domain.collection import Collection
 from sweephand.domain.job import integer_id
+from sweephand.facades.api import Api
 from sweephand.facades.native.api import NativeApi
 from sweephand.facades.sap.context import COLLECTION
 from sweephand.facades.sap.routes import SapApi
@@ -125,14 +126,21 @@ def measure() -> list[Listed]:
     ):
         world = build(from_environment(), clock=SystemClock(), chance=SystemChance())
         asked = requests(*_filled(world))
-        empty, send = _apis(world)
-        senders = {name: partial(send, each, count(1)) for name, each in asked.items()}
-        found = [measured(empty, process, EMPTY)]
-        for name, each in asked.items():
-            rounds, warm = (WRITE_ROUNDS, 0) if each.writes else (ROUNDS, 3)
-            found.append(measured(senders[name], process, name, rounds, warm))
-        with metered() as meter:
-            return [each if each.name == EMPTY else _with_units(each, meter, senders[each.name]) for each in found]
+        empty, send = apis(world, SapApi, "/scheduler")
+        return measured_all(asked, empty, send, process)
+
+
+def measured_all(
+    asked: Mapping[str, Asked], empty: Callable[[], None], send: Callable[[Asked, Iterator[int]], None], process: int
+) -> list[Listed]:
+    """Each of them and the empty route, with their times, units and calls."""
+    senders = {name: partial(send, each, count(1)) for name, each in asked.items()}
+    found = [measured(empty, process, EMPTY)]
+    for name, each in asked.items():
+        rounds, warm = (WRITE_ROUNDS, 0) if each.writes else (ROUNDS, 3)
+        found.append(measured(senders[name], process, name, rounds, warm))
+    with metered() as meter:
+        return [each if each.name == EMPTY else _with_units(each, meter, senders[each.name]) for each in found]
 
 
 def _filled(world: World) -> tuple[int, str, str]:
@@ -148,13 +156,18 @@ def _filled(world: World) -> tuple[int, str, str]:
     return ordinal, schedule.id, keys.parts(rows[-RUNS // 100].sk)[1]
 
 
-def _apis(world: World) -> tuple[Callable[[], None], Callable[[Asked, Iterator[int]], None]]:
-    """What asks for a route that is empty, and what sends a request of the facade."""
+def apis(
+    world: World, facade: type[Api], begin: str = "", always: str = ""
+) -> tuple[Callable[[], None], Callable[[Asked, Iterator[int]], None]]:
+    """What asks for a route that is empty, and what sends a request of a facade.
+
+    begin: of each path; always: what each query has.
+    """
     derived = derive_keys("bench", SECRET, None)
     issued = access.create_credential(world, TENANT, None, TENANT_SCOPES)
     door = Door(derived, SECRET, lambda tenant, name: credentials.find_credential(world.table, tenant, name))
     native = NativeApi(world, guard.GuardSettings(), lambda: door)
-    facade = SapApi(world, guard.GuardSettings(), lambda: door)
+    asked_of = facade(world, guard.GuardSettings(), lambda: door)
     headers = {
         "authorization": basic(issued.credential.client_id, issued.secret),
         "content-type": "application/json",
@@ -164,7 +177,8 @@ def _apis(world: World) -> tuple[Callable[[], None], Callable[[Asked, Iterator[i
         n = next(numbers)
         body = asked.body(n)
         raw = None if body is None else json.dumps(body)
-        answer = facade.handle(event(asked.method, f"/scheduler{asked.path(n)}", asked.query, headers, raw), "bench")
+        query = "&".join(filter(None, (asked.query, always)))
+        answer = asked_of.handle(event(asked.method, f"{begin}{asked.path(n)}", query, headers, raw), "bench")
         assert answer["statusCode"] in {200, 201}, answer["body"]
 
     return lambda: _answered(native.handle(event("GET", "/v1/health", "", {}), "bench")), send

@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, ClassVar, NamedTuple
 
 from sweephand.errors import NotFound, SweephandError, Unavailable
@@ -35,6 +36,26 @@ class Visit(NamedTuple):
     def by_run_token(self) -> bool:
         """Returns whether the caller showed the token of the run in the path, and nothing else."""
         return self.route.run_token and shows_run_token(self.request)
+
+
+@dataclass(frozen=True)
+class RequestContext:
+    """The context of one request that every facade has. parameters: of the path."""
+
+    world: World
+    guard: GuardSettings
+    door: Callable[[], Door]
+    request: Request
+    route: Route
+    parameters: Mapping[str, str]
+
+    @property
+    def now(self) -> datetime:
+        return self.world.clock.now()
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        return self.request.query
 
 
 def shows_run_token(request: Request) -> bool:

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from sweephand.domain.collection import Collection
 from sweephand.errors import InvalidRequest, NotFound
 from sweephand.facades import strict_json
-from sweephand.facades.http import Request, Route
+from sweephand.facades.api import RequestContext
 from sweephand.flow.idempotency import Once
 from sweephand.flow.job_parts.change_log import By, Operation
 from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.world import World
-from sweephand.security.caller import Caller, Door
-from sweephand.security.guard import GuardSettings
+from sweephand.security.caller import Caller
 from sweephand.store.views import jobs as views
 from sweephand.store.views import tenants
 
@@ -35,21 +31,11 @@ _JOB = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", re.ASCII)
 
 
 @dataclass(frozen=True)
-class Context:
+class Context(RequestContext):
     """The context of one request. tenant, caller: verified."""
 
-    world: World
-    guard: GuardSettings
-    door: Callable[[], Door]
-    request: Request
-    route: Route
-    parameters: Mapping[str, str]
     caller: Caller
     tenant: str
-
-    @property
-    def now(self) -> datetime:
-        return self.world.clock.now()
 
     @property
     def actor(self) -> str:
@@ -68,11 +54,11 @@ class Context:
 
     @property
     def version(self) -> str:
-        return self.request.query["api-version"]
+        return self.query["api-version"]
 
     def check_version(self) -> None:
         """Raises InvalidRequest without a known api-version."""
-        given = self.request.query.get("api-version")
+        given = self.query.get("api-version")
         if not given:
             reason = f"the parameter api-version is required: {', '.join(VERSIONS)}"
             raise InvalidRequest(None, reason, code="MissingApiVersionParameter")

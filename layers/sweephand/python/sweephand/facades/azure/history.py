@@ -75,7 +75,7 @@ class Place(NamedTuple):
 def list_all(ctx: Context) -> Answer:
     """Lists the records. A page that would have to look at too many for a filter ends early, with a link to go on."""
     field, value = lists.filter_of(ctx, {"status": STATUSES, "state": STATES}) or (None, None)
-    page, place = lists.page_of(ctx), Place.read(ctx.request.query.get("$skiptoken"))
+    page, place = lists.page_of(ctx), Place.read(ctx.query.get("$skiptoken"))
     collection = ctx.collection()
     planned = ctx.job(collection)
     status = value if field == "status" else None

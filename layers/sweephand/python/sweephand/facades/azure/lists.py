@@ -17,7 +17,7 @@ _FILTER = re.compile(r"\s*(\w+)\s+eq\s+(?:'(\w+)'|(\w+))\s*", re.ASCII | re.IGNO
 
 def filter_of(ctx: Context, fields: dict[str, tuple[str, ...]]) -> tuple[str, str] | None:
     """Returns field and value of `$filter`, None without one. fields: the values that each may have."""
-    given = ctx.request.query.get("$filter")
+    given = ctx.query.get("$filter")
     if given is None:
         return None
     found = _FILTER.fullmatch(given)
@@ -48,7 +48,7 @@ def page_of(ctx: Context) -> Page:
 
 
 def _number(ctx: Context, name: str, lowest: int, highest: int) -> int | None:
-    given = ctx.request.query.get(name)
+    given = ctx.query.get(name)
     if given is None:
         return None
     if not re.fullmatch("[0-9]{1,10}", given, re.ASCII) or not lowest <= int(given) <= highest:
@@ -67,7 +67,7 @@ def page(ctx: Context, items: Iterable[Any]) -> dict[str, Any]:
 def next_link(ctx: Context, **changes: object) -> str:
     """Returns the address of the next page with every parameter: clients add none. changes: parameters without `$`."""
     base = ctx.world.settings.public_base_url or ctx.request.base_url
-    query = {**ctx.request.query, **{f"${name}": str(value) for name, value in changes.items()}}
+    query = {**ctx.query, **{f"${name}": str(value) for name, value in changes.items()}}
     path = "/".join(quote(part, safe="") for part in ctx.request.path)
     asked = "&".join(f"{quote(name, safe='$')}={quote(value, safe='')}" for name, value in query.items())
     return f"{base}/{path}?{asked}"

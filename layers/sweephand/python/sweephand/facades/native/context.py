@@ -15,15 +15,14 @@ from urllib.parse import quote
 from sweephand.domain.members import fields
 from sweephand.errors import Conflict, InvalidRequest, NotFound
 from sweephand.facades import strict_json
-from sweephand.facades.http import Answer, Request, Route
+from sweephand.facades.api import RequestContext
+from sweephand.facades.http import Answer
 from sweephand.facades.native import cursors, shapes
 from sweephand.flow.idempotency import Once
 from sweephand.flow.job_parts.change_log import By, Operation
-from sweephand.flow.world import World
 from sweephand.ids import is_uuid
 from sweephand.lazy import lazy
-from sweephand.security.caller import Caller, Door
-from sweephand.security.guard import GuardSettings
+from sweephand.security.caller import Caller
 
 with lazy():
     from sweephand.facades.native import hints
@@ -45,15 +44,9 @@ _KEY = re.compile(r"[!-~]{1,255}", re.ASCII)
 
 
 @dataclass(frozen=True)
-class Context:
+class Context(RequestContext):
     """caller and tenant: verified. Operations that are open to all have neither."""
 
-    world: World
-    guard: GuardSettings
-    door: Callable[[], Door]
-    request: Request
-    route: Route
-    parameters: Mapping[str, str]
     caller: Caller | None = None
     acting_for: str | None = None
 
@@ -61,14 +54,6 @@ class Context:
     def tenant(self) -> str:
         assert self.acting_for is not None
         return self.acting_for
-
-    @property
-    def now(self) -> datetime:
-        return self.world.clock.now()
-
-    @property
-    def query(self) -> Mapping[str, str]:
-        return self.request.query
 
     def id(self, name: str) -> str:
         """Returns a path parameter that is an id. Raises NotFound for an impossible one."""

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, TypeVar
 
 from sweephand.domain.job import Job
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest, NotFound
 from sweephand.facades import strict_json
-from sweephand.facades.http import Request, Route
+from sweephand.facades.api import RequestContext
 from sweephand.flow.job_parts.change_log import By, Operation
 from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.tenants.integer_ids import Ordinals
-from sweephand.flow.world import World
-from sweephand.security.caller import PROVIDER, Caller, Door, is_tenant_name
-from sweephand.security.guard import GuardSettings
+from sweephand.security.caller import PROVIDER, Caller, is_tenant_name
 
 T = TypeVar("T")
 FACADE = "sap"
@@ -31,15 +27,9 @@ _INTEGER = re.compile(r"[1-9][0-9]{0,15}", re.ASCII)
 
 
 @dataclass(frozen=True)
-class Context:
+class Context(RequestContext):
     """The context of one request. caller: verified. ordinals: for the integer ids of jobs."""
 
-    world: World
-    guard: GuardSettings
-    door: Callable[[], Door]
-    request: Request
-    route: Route
-    parameters: Mapping[str, str]
     caller: Caller
     ordinals: Ordinals
 
@@ -66,14 +56,6 @@ class Context:
             if stays and named.purge is not None:
                 raise tenancy.being_purged(named)
         return self.meant
-
-    @property
-    def now(self) -> datetime:
-        return self.world.clock.now()
-
-    @property
-    def query(self) -> Mapping[str, str]:
-        return self.request.query
 
     def named_tenant(self) -> str | None:
         """Returns the tenant that a caller of provider level asks for. Raises InvalidRequest for a tenant's caller."""
