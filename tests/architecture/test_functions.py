@@ -234,7 +234,7 @@ def test_an_api_function_loads_the_one_facade_that_it_serves(facade):
 
 
 def _own(loaded):
-    """The modules of the package that hold code."""
+    """Returns the modules of the package that hold code."""
     return [module for module in loaded if module.split(".")[0] == "sweephand" and _holds_code(module)]
 
 

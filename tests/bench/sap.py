@@ -133,7 +133,7 @@ def measure() -> list[Listed]:
 def measured_all(
     asked: Mapping[str, Asked], empty: Callable[[], None], send: Callable[[Asked, Iterator[int]], None], process: int
 ) -> list[Listed]:
-    """Each of them and the empty route, with their times, units and calls."""
+    """Measures each of them and the empty route: times, units and calls."""
     senders = {name: partial(send, each, count(1)) for name, each in asked.items()}
     found = [measured(empty, process, EMPTY)]
     for name, each in asked.items():
@@ -159,7 +159,7 @@ def _filled(world: World) -> tuple[int, str, str]:
 def apis(
     world: World, facade: type[Api], begin: str = "", always: str = ""
 ) -> tuple[Callable[[], None], Callable[[Asked, Iterator[int]], None]]:
-    """What asks for a route that is empty, and what sends a request of a facade.
+    """Returns two functions: one asks for a route that is empty, one sends a request of a facade.
 
     begin: of each path; always: what each query has.
     """

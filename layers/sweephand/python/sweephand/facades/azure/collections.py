@@ -29,7 +29,7 @@ def list_of_group(ctx: Context) -> Answer:
 
 
 def _list(ctx: Context, beginning: str) -> Answer:
-    """Lists collections by name. Those of other pages are passed by in small rows."""
+    """Lists collections by name, reading only those of the page in full."""
     found = tenants.addresses_at(ctx.world.table, ctx.tenant, FACADE, beginning)
     page = lists.page(ctx, sorted(found, key=lambda address: (address.split("/")[-2], address)))
     shown = tenants.collections_named(ctx.world.table, ctx.tenant, (found[address] for address in page["value"]))

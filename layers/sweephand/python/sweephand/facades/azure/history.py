@@ -103,7 +103,7 @@ def list_all(ctx: Context) -> Answer:
 def _records(ctx: Context, planned: Planned, begin: Place | None, wanted: int) -> Iterator[tuple[Place, Record]]:
     """Yields the records of the last 1,000 executions: of each, the error action first, then the last attempt.
 
-    Each comes with the place after it. wanted: records that the caller will probably take. As many rows are read, and
+    Each comes with the place after it. wanted: records that the caller will probably take. Reads as many rows, and
     those of the run after them.
     """
     if not planned.schedules:

@@ -167,7 +167,7 @@ def _bodies(ctx: Context, collection: Collection, found: Sequence[Planned], *, i
 
 
 def list_all(ctx: Context) -> Answer:
-    """Lists the jobs of a collection by name. Those of other pages and states are passed by in small rows."""
+    """Lists the jobs of a collection by name, reading only those of the page in full."""
     wanted = lists.filter_of(ctx, {"state": tuple(STATES)})
     end = lists.page_of(ctx).end
     collection = ctx.collection()

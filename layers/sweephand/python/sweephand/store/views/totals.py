@@ -87,7 +87,7 @@ def _is_ended(row: Mapping[str, Any]) -> bool:
 
 
 def _totals(schedule: Schedule, stats: StatsItem | None, ended: int) -> Totals:
-    """ended: counted after settled_to."""
+    """Returns the totals. ended: how many were counted after settled_to."""
     if stats is None:
         return Totals(planned=max(schedule.planned_total, ended), ended=ended)
     ended += stats.settled_total
