@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from uuid import UUID
 
 import pytest
@@ -198,6 +199,23 @@ def test_disabled_and_enabled_again(api):
     assert on["status"]["nextExecutionTime"] == api.at(1800)
     api.stage.run(1860)
     assert len(api.stage.endpoint.received) == 1
+
+
+@pytest.mark.parametrize("start_s", [None, 60])
+def test_a_patch_of_the_state_alone_keeps_the_rhythm(api, start_s):
+    times = {} if start_s is None else {"startTime": api.at(start_s)}
+    first = api.job(**times, recurrence={"frequency": "Minute", "interval": 10})["status"]["nextExecutionTime"]
+    api.stage.run(700)
+    before = api.history()
+
+    api("PATCH", JOB, {"properties": {"state": "Disabled"}})
+    api.stage.run(300)
+    on = api("PATCH", JOB, {"properties": {"state": "Enabled"}}).json["properties"]["status"]
+    api.stage.run(30)
+
+    assert api.history() == before
+    gone_s = (datetime.fromisoformat(on["nextExecutionTime"]) - datetime.fromisoformat(first)).total_seconds()
+    assert gone_s == 1_200
 
 
 def test_a_one_time_job_that_was_disabled_runs_at_once_when_enabled(api):

@@ -24,6 +24,7 @@ from sweephand import actions
 from sweephand.actions.auth.authentication import Authentication
 from sweephand.actions.call import Call
 from sweephand.actions.http import Http, OutcomeRules
+from sweephand.actions.run_headers import OWN
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.domain.runs.retry import retry_after_s
 from sweephand.security import outbound as outbound_module
@@ -78,12 +79,17 @@ def params(url: str, **changes: Any) -> Http:
 
 
 def outcome_of(
-    script: Script, rules: OutcomeRules | None = None, *, deadline_s: float = 5, outbound: Outbound | None = None
+    script: Script,
+    rules: OutcomeRules | None = None,
+    *,
+    deadline_s: float = 5,
+    outbound: Outbound | None = None,
+    dialect: str = OWN,
 ) -> Outcome:
     clock = FromAcceptance()
     with listening(clock.of(script)) as endpoint:
         return perform(
-            params(endpoint.url(), outcome=rules or OutcomeRules()),
+            params(endpoint.url(), outcome=rules or OutcomeRules(), dialect=dialect),
             replace(CALL, deadline_s=deadline_s, clock=clock),
             outbound or Outbound(LOCAL),
         )
@@ -463,6 +469,12 @@ def test_a_date_with_a_fraction_to_go_rounds_up() -> None:
 def test_retry_after_comes_with_the_outcome() -> None:
     assert outcome_of(answering(status(503, "Retry-After: 7"))).retry_after_s == 7
     assert outcome_of(answering(status(503, "Retry-After: \xb2"))).retry_after_s is None
+
+
+def test_azure_s_jobs_wait_for_their_own_interval_whatever_the_target_asks_for() -> None:
+    outcome = outcome_of(answering(status(503, "Retry-After: 7")), dialect="azure")
+
+    assert (outcome.http_status, outcome.retry_after_s) == (503, None)
 
 
 # ---- The answer's text -----------------------------------------------------------------------------------------------

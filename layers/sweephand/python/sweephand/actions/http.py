@@ -212,6 +212,8 @@ class Http(Action):
     def perform(self, call: Call, outbound: Outbound) -> Outcome:
         """Makes one request and says what came of it. Returns an Outcome whatever the network or the endpoint does."""
         outcome = self._performed(call, outbound)
+        if self.dialect == AZURE:
+            outcome = replace(outcome, retry_after_s=None)  # its jobs wait for their own interval
         if outcome.verdict is Verdict.FAILED and self.authentication.type == "clientCertificate":
             # Targets close the connection, or answer with a status of theirs: a certificate out of time may be why.
             why = certificate_out_of_time(self.authentication, call.clock.now())
