@@ -173,7 +173,7 @@ def test_a_clean_up_that_others_finished_meanwhile_leaves_no_row(
     stage.run(61)
     run = stage.only_run(planned)
     if what.endswith("held"):
-        lease = {"lease_until": number(epoch_ms(stage.clock.now() + 10 * MINUTE)), "lease_owner": {"S": "an executor"}}
+        lease = {"lease_until": number(epoch_ms(stage.clock.now() + 10 * MINUTE)), "owner": {"S": "an executor"}}
         pk = keys.runs(TENANT, planned.schedules[0].id)
         stage.edit_item(pk, keys.run(run.uuid), state={"S": State.TRIGGERED.value}, **lease)
     stage.delete(planned)

@@ -78,7 +78,7 @@ def test_a_message_whose_run_another_executor_holds_comes_back_alone(stage: Stag
     stage.endpoint.takes_s = 0
     dispatch.batch(stage.world, Lane.FAST, "first", messages[:1])
     done = next(run for job in jobs for run in stage.runs(job))
-    held = {"state": {"S": "TRIGGERED"}, "lease_owner": {"S": "another"}}
+    held = {"state": {"S": "TRIGGERED"}, "owner": {"S": "another"}}
     until = str(int((stage.clock.now() + timedelta(seconds=20)).timestamp() * 1_000))
     row = next(item for item in stage.items() if item["sk"]["S"].endswith(done.uuid) and "state" in item)
     stage.edit_item(row["pk"]["S"], row["sk"]["S"], **held, lease_until={"N": until})

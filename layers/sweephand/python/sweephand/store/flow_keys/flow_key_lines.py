@@ -77,7 +77,7 @@ def join(
     )
     actions = [
         *run_rows.changes_of(run, "state reason message started_at first_started_at flow_key line_at"),
-        *removal(RunItem, "lease_owner lease_until"),
+        *removal(RunItem, "owner lease_until"),
         *run_rows.attention(run),
     ]
     ops = [

@@ -58,7 +58,7 @@ def claimable(attempt: int, now: datetime) -> Condition:
 
 
 def own_lease(owner: str) -> Condition:
-    return every(RunItem.state == State.TRIGGERED.value, RunItem.lease_owner == owner)
+    return every(RunItem.state == State.TRIGGERED.value, RunItem.owner == owner)
 
 
 def lease_as_read(run: Run) -> Condition:
@@ -66,7 +66,7 @@ def lease_as_read(run: Run) -> Condition:
     return every(
         RunItem.state == State.TRIGGERED.value,
         RunItem.attempt == run.attempt,
-        RunItem.lease_owner == run.lease_owner,
+        RunItem.owner == run.lease_owner,
         RunItem.lease_until == ms_if_any(run.lease_until),
     )
 
@@ -134,7 +134,7 @@ def take_over(table: Table, run: Run, lease: Lease) -> Written | Refused:
 def _held_by(lease: Lease) -> list[Action]:
     return [
         assign(RunItem.state, State.TRIGGERED.value),
-        assign(RunItem.lease_owner, lease.owner),
+        assign(RunItem.owner, lease.owner),
         assign(RunItem.lease_until, epoch_ms(lease.until)),
         assign(RunItem.started_at, epoch_ms(lease.taken_at)),
         *removal(RunItem, "reason attention_day attention_at"),
@@ -231,7 +231,7 @@ def wait(
         "state reason attempt not_before attempt_enqueued_at deadline_at finished_at http_status answer message"
         " max_attempts task"
     )
-    actions = [*changes_of(run, names), *removal(RunItem, "lease_owner lease_until"), *attention(run)]
+    actions = [*changes_of(run, names), *removal(RunItem, "owner lease_until"), *attention(run)]
     if run.wake_at is not None:
         actions += wake_actions(run, run.wake_at, shards=shards, lane=lane)
     if lost is not None:
@@ -259,7 +259,7 @@ def _ending(run: Run) -> list[Action]:
     ends = "attention_day attention_at" if run.state is State.SUCCESS else ""
     return [
         *changes_of(run, "state reason finished_at http_status answer message expires_at"),
-        *removal(RunItem, f"lease_owner lease_until not_before deadline_at {ends}"),
+        *removal(RunItem, f"owner lease_until not_before deadline_at {ends}"),
     ]
 
 

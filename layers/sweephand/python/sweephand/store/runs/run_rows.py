@@ -41,6 +41,7 @@ _RUNS = Codec(
         "tenant": TENANT,
         "uuid": of_key("sk", 1),
         "schedule_id": named("schedule"),
+        "lease_owner": named("owner"),
         "kind": one_of(Kind),
         "state": one_of(State),
         "reason": one_of(Reason),
