@@ -216,3 +216,35 @@ def test_a_job_has_at_most_16_kib(api):
     message = {**BUS, "message": "x" * 16_384}
 
     assert api("PUT", JOB, job(action={"type": "ServiceBusQueue", "serviceBusQueueMessage": message})).status == 400
+
+
+@pytest.mark.parametrize("other", [{}, {"storageAccount": 5}, {"storageAccount": "", "queueName": ""}])
+def test_targets_of_other_types_are_ignored(api, other):
+    action = {**http(), "queueMessage": other, "serviceBusQueueMessage": {"namespace": "a/b"}}
+
+    shown = api.job(startTime=api.at(60), action={**action, "errorAction": action})["action"]
+
+    assert shown == {"type": "Http", "request": REQUEST, "errorAction": {"type": "Http", "request": REQUEST}}
+
+
+def test_an_authentication_shows_the_members_of_its_own_type_only(api):
+    api.job(startTime=api.at(60), action=http(authentication={**BASIC, "tenant": "t", "pfx": "canary"}))
+    assert api.properties()["action"]["request"]["authentication"] == {"type": "Basic", "username": "joe"}
+
+    patched = api("PATCH", JOB, {"properties": {"action": {"request": {"authentication": OAUTH}}}})
+
+    shown = {**OAUTH, "type": "ActiveDirectoryOAuth"}
+    del shown["secret"]
+    assert patched.json["properties"]["action"]["request"]["authentication"] == shown
+
+
+@pytest.mark.parametrize("changed", ["tenant", "audience", "clientId"])
+def test_a_secret_of_a_directory_stays_for_its_tenant_audience_and_client_only(api, changed):
+    api.job(startTime=api.at(60), action=http(authentication=OAUTH))
+    before = api.get(JOB).json
+
+    reply = api("PATCH", JOB, {"properties": {"action": {"request": {"authentication": {changed: "other"}}}}})
+
+    assert reply.status == 400
+    assert reply.json["error"]["message"].startswith("properties.action.request.authentication.secret: is required")
+    assert api.get(JOB).json == before

@@ -60,6 +60,44 @@ def test_switching_running_and_deleting_are_shown(api, made):
     assert api.get(JOB).status == 404
 
 
+@pytest.mark.parametrize(
+    ("switch", "shown", "asked"), [("deactivate", "Disabled", "Enabled"), ("activate", "Enabled", "Disabled")]
+)
+def test_a_job_that_was_switched_natively_can_be_switched_back(api, made, switch, shown, asked):
+    where = f"/v1/jobs/{made['id']}/{switch}"
+    body = {"properties": {**api.properties(), "state": asked}}
+    api("PATCH", JOB, {"properties": {"state": asked}})
+
+    for method, sent in (("PATCH", {"properties": {"state": asked}}), ("PUT", body)):
+        assert api.native("POST", where).status == 200
+        assert api.properties()["state"] == shown
+        assert api(method, JOB, sent).json["properties"]["state"] == asked
+
+
+@pytest.mark.parametrize(
+    ("switch", "shown", "asked"), [("deactivate", "Disabled", "Enabled"), ("activate", "Enabled", "Disabled")]
+)
+def test_a_change_of_another_member_leaves_what_was_switched_natively(api, made, switch, shown, asked):
+    api("PATCH", JOB, {"properties": {"state": asked}})
+    api.native("POST", f"/v1/jobs/{made['id']}/{switch}")
+
+    patched = api("PATCH", JOB, {"properties": {"action": {"request": {"body": "new"}}}})
+
+    assert patched.json["properties"]["state"] == shown
+
+
+@pytest.mark.parametrize(
+    ("switch", "shown", "asked"), [("disable", "Disabled", "Enabled"), ("enable", "Enabled", "Suspended")]
+)
+def test_a_change_of_a_collection_leaves_what_was_switched_natively(api, made, switch, shown, asked):
+    api("PATCH", COLLECTION, {"properties": {"state": asked}})
+    assert api.native("POST", f"/v1/collections/{made['collection']}/{switch}").status == 200
+
+    patched = api("PATCH", COLLECTION, {"tags": {"team": "night"}})
+
+    assert patched.json["properties"]["state"] == shown
+
+
 def test_a_collection_takes_redirects_and_no_other_quota(api, made):
     where = f"/v1/collections/{made['collection']}"
 

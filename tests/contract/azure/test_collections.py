@@ -305,3 +305,14 @@ def test_an_address_is_freed_by_its_own_collection_only(api):
 
     assert isinstance(done, Cancelled)
     assert api.get(COLLECTION).status == 200
+
+
+def test_a_retry_interval_that_was_not_sent_is_shown_as_the_job_has_it_also_after_a_change_of_the_plan(api):
+    api.job(startTime=api.at(3600), action={**HTTP, "retryPolicy": {"retryType": "Fixed"}})
+
+    assert api("PATCH", COLLECTION, {"properties": {"sku": {"name": "Free"}}}).status == 200
+
+    assert api.properties()["action"]["retryPolicy"]["retryInterval"] == "PT30S"
+    api.stage.endpoint.script = [WRONG]
+    api.stage.run(3600 + 45)
+    assert len(api.stage.endpoint.received) == 2

@@ -163,3 +163,16 @@ def test_a_date_time_without_an_offset_is_utc_and_another_offset_is_converted(ap
     shown = api("PUT", JOB, job(startTime="2027-03-05T10:00-05:00")).json["properties"]
     assert shown["startTime"] == "2027-03-05T15:00:00Z"
     assert shown["action"] == HTTP
+
+
+@pytest.mark.parametrize(
+    ("frequency", "name", "number"), [("Day", "minutes", 5), ("Day", "hours", 0), ("Month", "monthDays", -1)]
+)
+def test_a_number_alone_is_shown_as_the_array_that_clients_read(api, frequency, name, number):
+    recurrence = {"frequency": frequency, "schedule": {name: number}}
+
+    shown = api.job(startTime=api.at(3600), recurrence=recurrence)
+
+    assert shown["recurrence"]["schedule"] == {name: [number]}
+    before = api.get(JOB).json
+    assert api("PUT", JOB, job(startTime=api.at(3600), recurrence=shown["recurrence"])).json == before

@@ -162,7 +162,7 @@ def _target(
         target["brokeredMessageProperties"] = {**properties, "timeToLive": lives}
     shown = {"type": stored["type"], member: target}
     if "retryPolicy" in stored:
-        shown["retryPolicy"] = _retry_policy(stored["retryPolicy"], usual_s, durations)
+        shown["retryPolicy"] = _retry_policy(stored["retryPolicy"], spec.retry.get("delaySeconds", usual_s), durations)
     return shown
 
 

@@ -52,6 +52,7 @@ def patched(body: object, before: Collection) -> Collection:
     """Returns a collection after a PATCH. Tags are replaced as a whole."""
     patch = COLLECTION.named(body)
     current = {name: before.attributes[name] for name in COLLECTION.members if name in before.attributes}
+    current["properties"] = {**current["properties"], "state": _state(before)}
     if "tags" in patch:
         current.pop("tags", None)
     return _read(merged(current, patch), before)

@@ -98,9 +98,9 @@ def _actions(
 
 
 def _sealed(action: Mapping[str, Any], made: ActionDraft, error: ActionDraft | None) -> dict[str, Any]:
-    """Returns an action as it is stored: with the secrets in its uri and headers as `***`, and its own target only."""
+    """Returns an action as it is stored: with the secrets in its uri and headers as `***`."""
     member = TARGETS[action["type"]]
-    own = {name: action[name] for name in ("type", member, "retryPolicy") if name in action}
+    own = dict(action)
     if member == "request":
         own[member] = {**action[member], "uri": made.params["url"]}
         if "headers" in action[member]:

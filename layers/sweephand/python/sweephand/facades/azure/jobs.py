@@ -86,14 +86,19 @@ def patch(ctx: Context) -> Answer:
     there = ctx.job(collection)
 
     def merge(planned: Planned) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = merged(planned.job.attributes["properties"], named)
+        found: Mapping[str, Any] = merged(_properties(planned), named)
         return found
 
     def plans(planned: Planned) -> bool:
-        old, new = planned.job.attributes["properties"], merge(planned)
+        old, new = _properties(planned), merge(planned)
         return any(old.get(name) != new.get(name) for name in PLANNING)
 
     return _change(ctx, collection, there.job.id, Operation.PATCH, merge, plans)
+
+
+def _properties(planned: Planned) -> dict[str, Any]:
+    """Returns the properties of a job that is not final, with its state: the native API may have switched it."""
+    return {**planned.job.attributes["properties"], "state": bodies.state_of(planned)}
 
 
 def _named(ctx: Context) -> dict[str, Any]:
@@ -119,9 +124,8 @@ def _change(
         if is_final(job, planned.schedules):
             raise Conflict(f"the job is {bodies.state_of(planned)}, which is final: it can only be read or deleted")
         wanted = job_fields.read(asked(planned), job.attributes["name"], collection, ctx.guard, ctx.now, job)
-        equal = wanted.properties == job.attributes["properties"]
-        if equal or not plans(planned):
-            return replace(wanted.draft, schedules=None, active=job.active if equal else wanted.draft.active)
+        if wanted.properties == _properties(planned) or not plans(planned):
+            return replace(wanted.draft, schedules=None)
         (schedule,) = wanted.draft.schedules or ()
         return replace(wanted.draft, schedules=(replace(schedule, anew=True),))
 

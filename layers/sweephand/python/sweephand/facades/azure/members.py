@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sweephand.facades.azure.shapes import Reader as Reader  # noqa: PLC0414 - of the tables
 from sweephand.facades.azure.shapes import (
+    ByType,
     Secret,
     Shape,
     anything,
@@ -19,6 +19,7 @@ from sweephand.facades.azure.shapes import (
     strings,
     whole,
 )
+from sweephand.facades.azure.shapes import Reader as Reader  # noqa: PLC0414 - of the tables
 from sweephand.schedules.notations.recurrence_fields import LONGEST
 from sweephand.schedules.text.english import WEEKDAYS
 
@@ -36,9 +37,14 @@ RETRY_POLICY = Shape(
         "retryCount": whole(0, MOST_RETRIES),
     }
 )
-HTTP_AUTHENTICATION = Shape(
+_PROOFS = {
+    "Basic": ("username", "password"),
+    "ClientCertificate": ("pfx", "password"),
+    "ActiveDirectoryOAuth": ("tenant", "audience", "clientId", "secret"),
+}
+HTTP_AUTHENTICATION = ByType(
     {
-        "type": choice("Basic", "ClientCertificate", "ActiveDirectoryOAuth"),
+        "type": choice(*_PROOFS),
         "username": string(256),
         "pfx": Secret(65_536),
         "password": Secret(LONGEST_SECRET),
@@ -48,6 +54,7 @@ HTTP_AUTHENTICATION = Shape(
         "secret": Secret(LONGEST_SECRET),
     },
     ("type",),
+    _PROOFS,
 )
 REQUEST = Shape(
     {
@@ -118,7 +125,8 @@ TARGETS = {
     "ServiceBusTopic": "serviceBusTopicMessage",
 }
 """The type of an action -> the member that describes its target."""
-ERROR_ACTION = Shape(
+_OWN = {kind: (member,) for kind, member in TARGETS.items()}
+ERROR_ACTION = ByType(
     {
         "type": choice(*TARGETS),
         "request": REQUEST,
@@ -128,8 +136,9 @@ ERROR_ACTION = Shape(
         "retryPolicy": RETRY_POLICY,
     },
     ("type",),
+    _OWN,
 )
-ACTION = Shape({**ERROR_ACTION.members, "errorAction": ERROR_ACTION}, ("type",))
+ACTION = ByType({**ERROR_ACTION.members, "errorAction": ERROR_ACTION}, ("type",), _OWN)
 
 
 def _day(value: Any, _: str) -> Any:
@@ -139,6 +148,11 @@ def _day(value: Any, _: str) -> Any:
 
 def _days(value: Any, path: str) -> Any:
     return [_day(each, path) for each in value] if isinstance(value, list) else value
+
+
+def _numbers(value: Any, _: str) -> Any:
+    """Reads a number alone as a list of one, which clients can read. The domain checks the numbers."""
+    return [value] if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 MONTHLY_OCCURRENCE = Shape({"day": _day, "occurrence": anything})
@@ -160,7 +174,7 @@ RECURRENCE = Shape(
         "schedule": Shape(
             {
                 "weekDays": _days,
-                **dict.fromkeys(("hours", "minutes", "monthDays"), anything),
+                **dict.fromkeys(("hours", "minutes", "monthDays"), _numbers),
                 "monthlyOccurrences": _occurrences,
             }
         ),

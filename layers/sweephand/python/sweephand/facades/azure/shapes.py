@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -63,6 +63,22 @@ class Shape:
             for name, read in self.members.items()
             if name in value and not isinstance(read, Secret)
         }
+
+
+@dataclass(frozen=True)
+class ByType(Shape):
+    """An object whose `type` says which members count. own: of each type; those of other types are ignored."""
+
+    own: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __call__(self, value: Any, path: str) -> dict[str, Any]:
+        given = _object(value, path)
+        kind = given.get("type")
+        if kind is None:
+            return super().__call__(given, path)
+        own = self.own[self.members["type"](kind, below(path, "type"))]
+        others = {name for names in self.own.values() for name in names}.difference(own)
+        return super().__call__({name: each for name, each in given.items() if name not in others}, path)
 
 
 @dataclass(frozen=True)
