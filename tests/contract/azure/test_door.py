@@ -65,6 +65,23 @@ def test_impossible_names_of_collections_are_refused(api, name):
     assert api("PUT", f"{COLLECTIONS}/{name}", {"location": "x"}).status == 400
 
 
+@pytest.mark.parametrize("name", ["my.group", "(old)_1", "Müllabfuhr", "夜"])
+def test_names_of_groups_have_letters_of_any_language_and_no_case(api, name):
+    path = f"/subscriptions/sub-1/resourceGroups/{name}/providers/Microsoft.Scheduler/jobCollections"
+
+    assert api("PUT", f"{path}/Nightly", {"location": "x"}).json["id"] == f"{path}/Nightly"
+
+    (shown,) = api.get(path.replace(name, name.upper())).json["value"]
+    assert shown["id"] == f"{path}/Nightly"
+
+
+@pytest.mark.parametrize("name", ["a b", "a.", "a" * 91, "a!"])
+def test_impossible_names_of_groups_are_refused(api, name):
+    path = f"/subscriptions/sub-1/resourceGroups/{name}/providers/Microsoft.Scheduler/jobCollections/Nightly"
+
+    assert api("PUT", path, {"location": "x"}).status == 400
+
+
 @pytest.mark.parametrize("raw", ["", "{", "[]", "5", "null", '{"location": "x", "location": "y"}', b"\xff"])
 def test_bodies_that_are_no_object_of_json_are_refused(api, raw):
     reply = api("PUT", COLLECTION, raw=raw)

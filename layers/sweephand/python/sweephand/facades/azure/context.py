@@ -25,7 +25,7 @@ VERSIONS = ("2016-03-01", "2016-01-01", OF_2014)
 MAX_BODY = 65_536
 REQUEST_ID = "x-ms-client-request-id"
 _SUBSCRIPTION = re.compile(r"[A-Za-z0-9-]{1,64}", re.ASCII)
-_GROUP = re.compile(r"[A-Za-z0-9._()-]{0,89}[A-Za-z0-9_()-]", re.ASCII)
+_GROUP = re.compile(r"[\w.()-]{0,89}[\w()-]")
 _COLLECTION = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,99}", re.ASCII)
 _JOB = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", re.ASCII)
 
