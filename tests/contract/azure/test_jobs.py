@@ -314,3 +314,31 @@ def test_deleted_jobs_are_gone_and_start_nothing(api):
     assert api("DELETE", JOB).status == 404
     api.stage.run(300)
     assert api.stage.endpoint.received == []
+
+
+@pytest.mark.parametrize(
+    "recurrence", [{"frequency": "minute", "count": 5}, {"frequency": "Minute", "interval": 1, "count": 5}]
+)
+def test_a_patch_with_the_same_recurrence_in_other_words_keeps_the_plan_and_the_count(api, recurrence):
+    api.job(recurrence={"frequency": "Minute", "count": 5})
+    api.stage.run(150)
+    before = api.properties()["status"]
+
+    changed = {"recurrence": recurrence, "action": {"request": {"body": "new"}}}
+    assert api("PATCH", JOB, {"properties": changed}).json["properties"]["status"] == before
+
+    api.stage.run(900)
+    assert api.properties()["status"]["executionCount"] == 5
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+def test_an_answer_sent_back_with_the_defaults_that_it_shows_changes_nothing(api, method):
+    inner = {**HTTP, "retryPolicy": {"retryType": "fixed"}}
+    api.job(recurrence={"frequency": "Hour"}, action={**HTTP, "retryPolicy": {}, "errorAction": inner})
+    api.stage.run(600)
+    before = api.get(JOB).json
+
+    assert api(method, JOB, before).json == before
+
+    api.stage.run(600)
+    assert api.get(JOB).json == before

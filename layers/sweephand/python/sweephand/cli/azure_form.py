@@ -12,7 +12,7 @@ from sweephand.cli.azure_file import Place
 from sweephand.cli.service import LENIENT
 from sweephand.domain.collection import Collection, CollectionState
 from sweephand.errors import InvalidRequest
-from sweephand.facades.azure import actions, collection_fields, free_plan, job_fields
+from sweephand.facades.azure import collection_fields, job_fields
 from sweephand.facades.azure.context import FACADE, VERSIONS
 from sweephand.facades.azure.members import JOB, JOB_BODY, TARGETS
 from sweephand.schedules import timing
@@ -172,7 +172,7 @@ def form(properties: Mapping[str, Any], body: Mapping[str, Any], collection: Col
     brings = JOB.public(JOB(properties, "properties")) != JOB(properties, "properties")
     return Form(
         properties,
-        _filled(shown, collection),
+        job_fields.filled(shown, collection),
         brings,
         tuple(_remarks(given, body, now)) if runs else (),
     )
@@ -190,30 +190,7 @@ def shown_job(body: Mapping[str, Any], collection: Collection) -> Mapping[str, A
     properties = named(body)
     state = properties.pop("state", None)
     public = JOB.public(JOB(properties, "properties"))
-    return _filled({**public, "state": state}, collection)
-
-
-def _filled(properties: Mapping[str, Any], collection: Collection) -> dict[str, Any]:
-    """Returns stored properties with the defaults that the facade fills in."""
-    free = collection_fields.plan_name(collection) == collection_fields.FREE
-    usual_s = free_plan.LEAST_RETRY_S if free else actions.RETRY_S
-    found = {**properties, "action": _with_policy(properties["action"], usual_s)}
-    if "recurrence" in properties:
-        found["recurrence"] = {"interval": 1, **properties["recurrence"]}
-    return found
-
-
-def _with_policy(action: Mapping[str, Any], usual_s: int) -> dict[str, Any]:
-    found = dict(action)
-    policy = action.get("retryPolicy")
-    if policy is not None and policy.get("retryType") == "None":
-        found["retryPolicy"] = {"retryType": "None"}
-    elif policy is not None:
-        usual = {"retryType": "Fixed", "retryInterval": f"PT{usual_s}S", "retryCount": actions.RETRIES}
-        found["retryPolicy"] = {**usual, **policy}
-    if "errorAction" in action:
-        found["errorAction"] = _with_policy(action["errorAction"], usual_s)
-    return found
+    return job_fields.filled({**public, "state": state}, collection)
 
 
 def _remarks(given: Mapping[str, Any], body: Mapping[str, Any], now: datetime) -> Iterator[str]:

@@ -86,10 +86,8 @@ def _check(given: Mapping[str, Any], collection: Collection, now: datetime) -> N
 def _actions(
     given: Mapping[str, Any], collection: Collection, guard: GuardSettings, before: Job | None
 ) -> tuple[ActionDraft, ActionDraft | None]:
-    free = collections.plan_name(collection) == collections.FREE
-    usual_s = free_plan.LEAST_RETRY_S if free else actions.RETRY_S
     path = "properties.action"
-    asked = actions.Asked(path, guard, before.action if before else None, usual_s)
+    asked = actions.Asked(path, guard, before.action if before else None, _usual_retry_s(collection))
     action = actions.draft(given, asked, None)
     if "errorAction" not in given:
         return action, None
@@ -119,3 +117,29 @@ def _schedule(given: Mapping[str, Any], now: datetime) -> ScheduleDraft:
     if start is None:
         return ScheduleDraft(SCHEDULE, {"recurrence": rule, **beside}, policies={"onCreate": "run_now"})
     return ScheduleDraft(SCHEDULE, {"recurrence": rule, **beside, "startTime": start})
+
+
+def filled(properties: Mapping[str, Any], collection: Collection) -> dict[str, Any]:
+    """Returns the properties of a job with the defaults that answers fill in: two jobs are compared in this form."""
+    found = {**properties, "action": _with_policy(properties["action"], _usual_retry_s(collection))}
+    if "recurrence" in properties:
+        found["recurrence"] = {"interval": 1, **properties["recurrence"]}
+    return found
+
+
+def _with_policy(action: Mapping[str, Any], usual_s: int) -> dict[str, Any]:
+    found = dict(action)
+    policy = action.get("retryPolicy")
+    if policy is not None and policy.get("retryType") == "None":
+        found["retryPolicy"] = {"retryType": "None"}
+    elif policy is not None:
+        usual = {"retryType": "Fixed", "retryInterval": f"PT{usual_s}S", "retryCount": actions.RETRIES}
+        found["retryPolicy"] = {**usual, **policy}
+    if "errorAction" in action:
+        found["errorAction"] = _with_policy(action["errorAction"], usual_s)
+    return found
+
+
+def _usual_retry_s(collection: Collection) -> int:
+    free = collections.plan_name(collection) == collections.FREE
+    return free_plan.LEAST_RETRY_S if free else actions.RETRY_S

@@ -40,8 +40,9 @@ _WORDS = {
     "quota.minIntervalSeconds": "quota.maxRecurrence",
 }
 """Words of the domain's refusals -> Azure's."""
-PLANNING = frozenset({"startTime", "recurrence"})
-"""Members whose change by a PATCH plans the job anew."""
+TIMES = ("startTime", "recurrence")
+ALL = tuple(JOB.members)
+"""Members whose change plans the job anew: TIMES by a PATCH, ALL by a PUT."""
 
 
 def put(ctx: Context) -> Answer:
@@ -51,7 +52,7 @@ def put(ctx: Context) -> Answer:
     for _ in range(TRIES):
         there = ctx.find_job(collection)
         if there is not None:
-            return _change(ctx, collection, there.job_id, Operation.REPLACE, lambda _: named, lambda _: True)
+            return _change(ctx, collection, there.job_id, Operation.REPLACE, lambda _: named, ALL)
         try:
             return _create(ctx, collection, named, ctx.parameters["job"])
         except Conflict as refused:
@@ -89,11 +90,7 @@ def patch(ctx: Context) -> Answer:
         found: Mapping[str, Any] = merged(_properties(planned), named)
         return found
 
-    def plans(planned: Planned) -> bool:
-        old, new = _properties(planned), merge(planned)
-        return any(old.get(name) != new.get(name) for name in PLANNING)
-
-    return _change(ctx, collection, there.job.id, Operation.PATCH, merge, plans)
+    return _change(ctx, collection, there.job.id, Operation.PATCH, merge, TIMES)
 
 
 def _properties(planned: Planned) -> dict[str, Any]:
@@ -115,16 +112,17 @@ def _change(
     job_id: str,
     operation: Operation,
     asked: Callable[[Planned], Mapping[str, Any]],
-    plans: Callable[[Planned], bool],
+    planning: Sequence[str],
 ) -> Answer:
-    """Changes a job. asked: makes its new properties. plans: says whether it is planned anew unless it stays equal."""
+    """Changes a job. asked: makes its new properties. planning: members whose change plans it anew."""
 
     def edit(planned: Planned, _: Mapping[str, Payload]) -> JobDraft:
         job = planned.job
         if is_final(job, planned.schedules):
             raise Conflict(f"the job is {bodies.state_of(planned)}, which is final: it can only be read or deleted")
         wanted = job_fields.read(asked(planned), job.attributes["name"], collection, ctx.guard, ctx.now, job)
-        if wanted.properties == _properties(planned) or not plans(planned):
+        old, new = (job_fields.filled(each, collection) for each in (_properties(planned), wanted.properties))
+        if all(old.get(name) == new.get(name) for name in planning):
             return replace(wanted.draft, schedules=None)
         (schedule,) = wanted.draft.schedules or ()
         return replace(wanted.draft, schedules=(replace(schedule, anew=True),))
