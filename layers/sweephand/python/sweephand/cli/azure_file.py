@@ -76,7 +76,7 @@ def read_json(path: str) -> Any:
         content = Path(path).read_bytes()
         found = json.loads(content.decode("utf-8-sig") if content[:3] == b"\xef\xbb\xbf" else content)
         json.dumps(found, ensure_ascii=False).encode()  # refuses half of a surrogate pair
-    except (OSError, ValueError) as wrong:
+    except (OSError, ValueError, RecursionError) as wrong:
         raise Failed(f"{path}: {wrong}") from wrong
     return found
 
