@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from tests.contract.azure.api import COLLECTION, HTTP, JOB, job
+from tests.contract.native.filled import certificates
 
 REQUEST = HTTP["request"]
 QUEUE = {"storageAccount": "MyAccount", "queueName": "orders", "sasToken": "sv=1&sig=canary", "message": "hello"}
@@ -248,3 +251,32 @@ def test_a_secret_of_a_directory_stays_for_its_tenant_audience_and_client_only(a
     assert reply.status == 400
     assert reply.json["error"]["message"].startswith("properties.action.request.authentication.secret: is required")
     assert api.get(JOB).json == before
+
+
+def test_a_password_can_be_empty(api):
+    api.job(action=http(authentication={**BASIC, "password": ""}))
+
+    api.stage.run(5)
+
+    (received,) = api.stage.endpoint.received
+    assert received.call.secrets == {"authentication.password": ""}
+
+
+def test_a_password_comes_with_its_certificate(api):
+    proof = {"type": "ClientCertificate", "pfx": certificates()["pfx"], "password": "of the file"}
+    api.job(startTime=api.at(3600), action=http(authentication=proof))
+
+    reply = api("PATCH", JOB, {"properties": {"action": {"request": {"authentication": {"password": "canary"}}}}})
+
+    assert reply.status == 400
+    assert reply.json["error"]["message"] == "properties.action.request.authentication.pfx: is required"
+
+
+@pytest.mark.parametrize("inner", [False, True])
+def test_a_certificate_that_has_ended_is_refused_by_its_place(api, inner):
+    proof = {"type": "ClientCertificate", "pfx": certificates()["pfx"], "password": "of the file"}
+    api.stage.clock.move_to(datetime(2190, 1, 1, tzinfo=UTC))
+    action = http(authentication=proof)
+    sent, place = ({**http(), "errorAction": action}, "errorAction.request.") if inner else (action, "request.")
+
+    refused(api, sent, f"{place}authentication: the certificate ended")

@@ -105,10 +105,8 @@ def _authentication(proof: Mapping[str, Any], path: str) -> dict[str, Any]:
         case "Basic":
             return {"type": "basic", **_some(proof, path, "username", password=None)}
         case "ClientCertificate":
-            if "pfx" in proof:
-                _some(proof, path, "password")
-                return {"type": "clientCertificate", "pfx": proof["pfx"], "password": proof["password"]}
-            return {"type": "clientCertificate"}
+            brought = ("pfx", "password") if {"pfx", "password"} & proof.keys() else ()
+            return {"type": "clientCertificate", **_some(proof, path, *brought)}
         case _:
             found = _some(proof, path, "tenant", "audience", "clientId", secret=None)
             if not _TENANT.fullmatch(found["tenant"]):

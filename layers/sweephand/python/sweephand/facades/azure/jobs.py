@@ -40,6 +40,8 @@ _WORDS = {
     "quota.minIntervalSeconds": "quota.maxRecurrence",
 }
 """Words of the domain's refusals -> Azure's."""
+_PLACES = {"action.": "action.request.", "errorAction.": "action.errorAction.request."}
+"""Where the domain refuses a certificate -> Azure's place."""
 TIMES = ("startTime", "recurrence")
 ALL = tuple(JOB.members)
 """Members whose change plans the job anew: TIMES by a PATCH, ALL by a PUT."""
@@ -143,6 +145,10 @@ def _in_azures_words(collection: Collection) -> Iterator[None]:
         field = (refused.field or "").removeprefix(f"{_TIMES}.")
         if field in {"count", "endTime"}:
             field = f"recurrence.{field}"
+        for own, theirs in _PLACES.items():
+            if field.startswith(own):
+                field = theirs + field.removeprefix(own)
+                break
         raise InvalidRequest(f"properties.{field}", refused.reason, code=refused.code) from refused
     except QuotaExceeded as refused:
         reason = refused.reason.replace(collection.name, collection.attributes["name"])

@@ -47,7 +47,7 @@ HTTP_AUTHENTICATION = ByType(
         "type": choice(*_PROOFS),
         "username": string(256),
         "pfx": Secret(65_536),
-        "password": Secret(LONGEST_SECRET),
+        "password": Secret(LONGEST_SECRET, shortest=0),
         "tenant": string(100, 1),
         "audience": string(2_048, 1),
         "clientId": string(1_024, 1),

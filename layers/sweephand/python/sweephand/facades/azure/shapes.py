@@ -86,9 +86,10 @@ class Secret:
     """A string that no answer shows."""
 
     longest: int
+    shortest: int = 1
 
     def __call__(self, value: Any, path: str) -> str:
-        return fields.text(value, path, 1, self.longest)
+        return fields.text(value, path, self.shortest, self.longest)
 
 
 def merged(stored: Any, patch: Any) -> Any:
