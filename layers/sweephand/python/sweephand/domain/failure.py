@@ -15,7 +15,7 @@ _VARIES = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[0-9a-f]{12
 """The parts in which two messages of the same failure differ: ids, hashes, numbers."""
 
 _SINCE_EVER = {"action": False, "errorAction": True}
-"""Values from before hooks existed: groups from that time keep their ids."""
+"""The values that were hashed before hooks existed. With them, groups from that time keep their ids."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ class Group:
     """All failures of one signature.
 
     last_at: exact to half a minute. last_run: the whole id of a run that failed then. closed_through: failures up to
-    this instant are archived. closed_by, closed_reason: who archived them, and why. job_name: as it
-    was at the first failure, for when the job is gone; None in groups that are older than this member.
+    this instant are archived. closed_by, closed_reason: who archived them, and why. job_name: the
+    name at the first failure, kept in case the job is deleted; None in groups that are older than this member.
     """
 
     tenant: str

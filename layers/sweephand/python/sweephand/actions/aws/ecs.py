@@ -1,7 +1,8 @@
-"""The action `ecs`: a container runs as a task on Fargate, and its end is the run's: exit code 0 is success.
+"""The action `ecs`: runs a container as a task on Fargate. The run ends with the task; exit code 0 is success.
 
-RunTask only begins it, so the run always waits, until ECS tells the end (flow.tasks) or its time is over. A repeat of
-the same attempt is harmless: it has the same clientToken, and ECS answers with the task that is there.
+RunTask only starts the task. The run then waits until ECS reports the end of the task (flow.runs.ecs_tasks) or until
+the deadline passes. Repeating an attempt is harmless: the repeat has the same clientToken, and ECS returns the task
+that it started before.
 """
 
 from __future__ import annotations
@@ -37,15 +38,15 @@ LONGEST_VALUE = 1_024
 MOST_ARGUMENTS = 50
 MAX_PAYLOAD = 4_096
 MAX_GIVEN = 2_304
-"""Bytes as JSON of command and environment: with payload and facts no more than ECS takes."""
+"""The limit for command and environment, in bytes of JSON. It leaves room for the payload and the run's facts."""
 MAX_OVERRIDES = 8_192
 CPU_UNITS, MEMORY_MIB, DISK_GIB = (256, 16_384), (512, 122_880), (21, 200)
 STOP_S = 6.0
-"""Seconds for StopTask with its repeat: it is a part of the effects, which have the rest of the lease."""
+"""The time limit of StopTask, its repeat included. The effects of a run must end within its lease, this call too."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}", re.ASCII)
 _OURS = "SWEEPHAND_"
 _GONE = frozenset({"InvalidParameterException", "ClusterNotFoundException"})
-"""The message of StopTask for a task that stopped long ago."""
+"""The codes with which StopTask refuses a task that stopped long ago."""
 
 
 def _command(value: Any, path: str, _: Reading) -> tuple[str, ...]:
@@ -55,7 +56,7 @@ def _command(value: Any, path: str, _: Reading) -> tuple[str, ...]:
 
 
 def _environment(value: Any, path: str, reading: Reading) -> tuple[str, ...]:
-    """Reads the names; the values are secrets."""
+    """Returns the names of the variables. Keeps their values as secrets."""
     if not isinstance(value, Mapping) or len(value) > MOST_VARIABLES:
         raise InvalidRequest(path, f"must be an object with at most {MOST_VARIABLES} members")
     for name in value:
@@ -81,9 +82,9 @@ def _secret(variable: str) -> str:
 @final
 @dataclass(frozen=True)
 class Ecs(Action):
-    """A task on Fargate. definition: `family` or `family:7`. container: whose exit code decides, and who gets the rest.
+    """A task on Fargate. definition: `family` or `family:7`. variables: names only; their values are secrets.
 
-    variables: names only, their values are secrets.
+    container: the container whose exit code decides. It gets the command, the variables and the payload.
     """
 
     definition: str = member(
@@ -141,13 +142,13 @@ class Ecs(Action):
     moved = "the task is another one than it was given for"
 
     def check(self, field: str, guard: GuardSettings) -> None:  # noqa: ARG002 - no rule of the stack
-        """Raises InvalidRequest where the task would be told more than ECS takes."""
+        """Raises InvalidRequest if command and environment together are too long for ECS."""
         variables = {name: self.secrets.get(_secret(name), MASK) for name in self.variables}
         if len(dumps([list(self.command), variables]).encode()) > MAX_GIVEN:
             raise InvalidRequest(field, f"command and environment must have at most {MAX_GIVEN:,} bytes together")
 
     def check_payload(self, payload: Payload, field: str) -> None:
-        """Raises InvalidRequest for what a variable of the task cannot hold."""
+        """Raises InvalidRequest if an environment variable of the task cannot hold the payload."""
         if "\0" in payload.text:
             raise InvalidRequest(field, "holds the character NUL, which ends a text", position=payload.text.index("\0"))
         if len(dumps(payload.text).encode()) > MAX_PAYLOAD:
@@ -165,7 +166,7 @@ class Ecs(Action):
         return self.definition, self.container, self.command, self.role
 
     def perform(self, call: Call, outbound: Outbound) -> Outcome:
-        """Begins the task of one attempt. A refusal is a failed attempt; where no answer comes, the run waits."""
+        """Starts the task of one attempt. A refusal is a failed attempt; if no answer comes, the run waits."""
         try:
             request = self._request(call, outbound.settings.tasks)
         except InvalidRequest as refused:
@@ -181,8 +182,8 @@ class Ecs(Action):
     def _request(self, call: Call, allowed: TaskSettings) -> dict[str, Any]:
         """Returns the request of RunTask.
 
-        Raises InvalidRequest for what the stack no longer allows, CallFailed where a secret is missing, BadPayloadError
-        where the task would be told more than ECS takes: a schedule's payload next to values that were kept.
+        Raises InvalidRequest for what the stack no longer allows, CallFailed if a secret is missing, and
+        BadPayloadError if all together is too long for ECS, such as a schedule's payload in addition to kept secrets.
         """
         check_definition(self.definition, allowed)
         if self.role is not None:
@@ -226,7 +227,7 @@ class Ecs(Action):
 
 
 def _run(client: Any, request: dict[str, Any], call: Call) -> Outcome:
-    """Waits where no answer comes: the task may run, and a second one would do its work twice."""
+    """Calls RunTask. If no answer comes, the run waits: the task may run, and a second one would repeat its work."""
     try:
         return _begun(client.run_task(**request))
     except ClientError as refused:
@@ -237,7 +238,7 @@ def _run(client: Any, request: dict[str, Any], call: Call) -> Outcome:
 
 
 def _there_already(refused: ClientError) -> Outcome | None:
-    """Returns the outcome of an attempt that is repeated after its job was changed: its task was begun before."""
+    """Returns the waiting outcome of an attempt that started its task before its job was changed, else None."""
     if refused.response.get("Error", {}).get("Code") != "ConflictException":
         return None
     tasks = refused.response.get("resourceIds") or [None]
@@ -245,7 +246,7 @@ def _there_already(refused: ClientError) -> Outcome | None:
 
 
 def _without_secrets(refused: ClientError, call: Call) -> ClientError:
-    """Returns a refusal without the secrets that it may quote, whole or cut off later."""
+    """Returns the refusal with its secrets masked. Cutting off the message first could leave part of a secret."""
     said = refused.response.get("Error", {})
     message = str(said.get("Message", ""))
     told = {**said, "Message": hidden(message, call.confidences)}
@@ -253,7 +254,7 @@ def _without_secrets(refused: ClientError, call: Call) -> ClientError:
 
 
 def _begun(answer: Mapping[str, Any]) -> Outcome:
-    """Reads an answer of status 200, which ECS gives also where nothing was begun: no capacity, no agent."""
+    """Reads an answer with status 200. ECS sends it even if it started nothing: no capacity, no agent."""
     if answer.get("tasks"):
         return _waiting(str(answer["tasks"][0]["taskArn"]))
     failures = [
@@ -269,9 +270,9 @@ def _waiting(arn: str | None) -> Outcome:
 
 
 def stop(arn: str, reason: str, outbound: Outbound) -> str | None:
-    """Stops a task, also one that has stopped. Returns why ECS does not do it.
+    """Stops a task. Returns None, also for a task that has already stopped, or the reason why it cannot be stopped.
 
-    Raises Unavailable for what may pass: throttling, 5xx, no connection.
+    Raises Unavailable for errors that may pass: throttling, 5xx, no connection.
     """
     if outbound.ecs is None:
         return "this function runs no tasks"

@@ -1,4 +1,4 @@
-"""The base of all actions on AWS: a target by its ARN, the role that the job acts by, and the meaning of a refusal."""
+"""The base of all actions on AWS: the target's ARN, the role that the job assumes, and the meaning of a refusal."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ THROTTLES = frozenset(
         *("BandwidthLimitExceeded", "PriorRequestNotComplete", "TransactionInProgressException"),
     }
 )
-"""Refusals that pass in a moment, under status 400 too."""
+"""The error codes of throttling. They are retried even if their status is 400."""
 PASSING = THROTTLES | {"ResourceConflictException", "ResourceNotReadyException", "SnapStartNotReadyException"}
-"""With those of a function that is being changed."""
+"""All error codes that are retried: throttling, and a function that is being changed or is not ready yet."""
 
 
 @dataclass(frozen=True)
 class Sent:
-    """The answer of a target that took what it was sent. answer: a string of at most 16 KB."""
+    """The answer of a target that accepted its message. answer: a string of at most 16 KB."""
 
     answer: str | None
     http_status: int | None
 
 
 class TargetFailedError(Exception):
-    """A target that was reached, and did not do it."""
+    """A failure of a target that was reached."""
 
     def __init__(self, message: str, *, retryable: bool = True, answer: str | None = None) -> None:
         super().__init__(message)
@@ -71,7 +71,7 @@ ROLE = text(1, 2_048, description="One of the parameter TargetRoleArns; assumed 
 class AwsAction(Action):
     """An action on a service of AWS. The kind is the name of the service in ARNs.
 
-    client: the name of the service in botocore, where it is another one.
+    client: the name of the service in botocore, if it differs from the kind.
     """
 
     target: str = member("targetArn", TARGET, _target)
@@ -83,12 +83,12 @@ class AwsAction(Action):
 
     @abstractmethod
     def send(self, call: Call, client: Any, target: Arn) -> Sent:
-        """Sends one message by a client of the service. May raise what botocore raises, and TargetFailedError."""
+        """Sends one message with a client of the service. May raise botocore's errors and TargetFailedError."""
 
     def perform(self, call: Call, outbound: Outbound) -> Outcome:
-        """Carries out one attempt by the job's role; whatever AWS says becomes an Outcome.
+        """Carries out one attempt with the job's role. Returns an Outcome for every answer and error of AWS.
 
-        A function may echo what it was told, and a refusal quote what it refuses: both lose the run's callback token.
+        A function may echo its input, and a refusal may quote it. The run's callback token is masked in both.
         """
         outcome = self._attempted(call, outbound)
         if call.callback_token is None:
@@ -115,7 +115,7 @@ class AwsAction(Action):
         return taken(self.outcome, call, sent.answer, sent.http_status, told=told)
 
     def _sent(self, call: Call, outbound: Outbound) -> Sent:
-        """Asks once more what the stack's parameters allow: they may have changed since the job was made."""
+        """Sends the message after a second check against the stack's parameters, which may have changed meanwhile."""
         settings: AwsSettings = outbound.settings.aws
         target = check_target(self.target, self.kind, settings)
         check_role(self.role, settings)
@@ -127,12 +127,15 @@ class AwsAction(Action):
 
 
 class JsonAction(AwsAction):
-    """An action whose target takes nothing but JSON, and has no place but the payload for its run."""
+    """An action whose target accepts only JSON.
+
+    The target learns of its run only if the job has no payload, because the run is then sent in its place.
+    """
 
     body_schema = JSON_ONLY
 
     def check_payload(self, payload: Payload, field: str) -> None:
-        """Raises InvalidRequest for a string that is sent as it is."""
+        """Raises InvalidRequest if the payload is too long or is not JSON."""
         super().check_payload(payload, field)
         if not payload.is_json:
             raise InvalidRequest(field, "must be JSON (member payload): this target takes no other text")
@@ -142,7 +145,7 @@ class JsonAction(AwsAction):
 
 
 def json_message(call: Call) -> str:
-    """Returns the JSON that is sent. Raises BadPayloadError for a string: it was stored for another kind of target."""
+    """Returns the JSON to send. Raises BadPayloadError for a string, which was stored for another kind of target."""
     if call.payload is not None and not call.payload_is_json:
         raise BadPayloadError("this target takes JSON only")
     return message(call)
@@ -168,5 +171,5 @@ def failure_of(error: ClientError | BotoCoreError) -> Outcome:
 
 
 def told(answer: Mapping[str, Any], member: str) -> Sent:
-    """Returns what an answer of botocore says under one of its members."""
+    """Returns one member of botocore's answer as a string, with the HTTP status."""
     return Sent(str(answer[member]), answer.get("ResponseMetadata", {}).get("HTTPStatusCode"))

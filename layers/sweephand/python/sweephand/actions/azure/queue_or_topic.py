@@ -1,6 +1,6 @@
 """The base of the actions on Azure's queues and topics, and the grammar of their names.
 
-Who left Azure Scheduler still has the queues that its jobs filled. Source: decision 0030.
+Users who left Azure Scheduler still have the queues that its jobs filled. Source: decision 0030.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from sweephand.security.guard import GuardSettings, Outbound, check_url
 
 
 class AzureAction(Webhook):
-    """An action on a queue or topic of Azure, which the redirects of its collection may lead to SQS or SNS."""
+    """An action on a queue or topic of Azure. The redirects of its collection can send its messages to SQS or SNS."""
 
     redirectable = True
     host_member: ClassVar[str]
 
     @abstractmethod
     def url(self, settings: GuardSettings) -> str:
-        """Returns where its messages go."""
+        """Returns the URL to which its messages are sent."""
 
     def check(self, field: str, guard: GuardSettings) -> None:
-        """Raises InvalidRequest for a host that the stack does not call: its parameters lead to a private network."""
+        """Raises InvalidRequest if the guard refuses the host: the stack's suffix may lead to a private network."""
         with within(below(field, self.host_member)):
             check_url(self.url(guard), guard)
 
     @abstractmethod
     def redirected(self, call: Call, outbound: Outbound) -> Outcome | None:
-        """Sends the message to where a redirect leads it; None if it leads nowhere else."""
+        """Sends the message to the target of a redirect. Returns None if no redirect applies."""
 
     def perform(self, call: Call, outbound: Outbound) -> Outcome:
         elsewhere = self.redirected(call, outbound) if call.redirects else None
@@ -43,7 +43,7 @@ class AzureAction(Webhook):
 
 
 def entity(value: Any, path: str, _: Reading) -> str:
-    """Reads the name of a queue or topic of Service Bus, which becomes a path."""
+    """Reads the name of a queue or topic of Service Bus, which becomes the path of a URL."""
     found = _entity(value, path)
     if ".." in found or "//" in found:
         raise InvalidRequest(path, "has an empty part, or one that leads upwards")

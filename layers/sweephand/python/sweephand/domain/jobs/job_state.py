@@ -69,7 +69,7 @@ class Held:
 
 
 def as_held(schedule: Schedule, held: Held | None, now: datetime) -> Schedule:
-    """Returns the schedule as held, so that no occurrence is announced that will be skipped.
+    """Returns the schedule marked as held, if it is, so that no occurrence is announced that will be skipped.
 
     The sweep marks its row as held a little later.
     """

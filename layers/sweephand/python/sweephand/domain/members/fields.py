@@ -113,7 +113,7 @@ def flag(value: object, field: str) -> bool:
 
 @contextmanager
 def repeating(value: object) -> Iterator[None]:
-    """Adds the value to the refusal of its reader, if that only says what it expected. Not for secrets."""
+    """Adds the value to a reader's error that only says what was expected. Must not be used for secrets."""
     try:
         yield
     except InvalidRequest as wrong:

@@ -1,6 +1,6 @@
 """A schedule's account: compares the occurrences of its plans with the rows of the ledger. Pure.
 
-An occurrence has its own row, or belongs to a ledger range (a line), which stands for many that were never sent.
+An occurrence has its own row, or it belongs to a line: one row for a range of occurrences that were never sent.
 """
 
 from __future__ import annotations
@@ -15,7 +15,11 @@ from sweephand.domain.occurrences.series import count_within
 from sweephand.domain.run import LATE_END, Run, State
 
 PASSES_OPEN = LATE_END + timedelta(hours=1)
-"""The audit counts past a waiting run of this age: an hour more than any clock or call can be off."""
+"""The audit does not wait for an open run older than this.
+
+A run that ends later than LATE_END corrects the totals itself. The extra hour covers clock differences and calls under
+way.
+"""
 SECOND = timedelta(seconds=1)
 
 
@@ -23,8 +27,8 @@ SECOND = timedelta(seconds=1)
 class Account:
     """The ledger of a schedule after `since`, up to which everything is settled.
 
-    rows: sent occurrences by uuid. lines: ranges of occurrences that were not sent. generations: those that answer for
-    instants after `since`, the one in force last. next_at: the schedule's next occurrence, if it waits for one.
+    rows: sent occurrences by uuid. lines: ranges of occurrences that were not sent. generations: the plans that cover
+    instants after `since`; the last one is in force. next_at: the schedule's next occurrence, if it waits for one.
     whole: False if there are more rows than were read.
     """
 
@@ -42,10 +46,14 @@ class Account:
         return max([self.since, self.generations[-1].began, *known, *(last_of(line) for line in self.lines)])
 
     def left_out(self, instant: datetime) -> bool:
+        """Returns True if the instant belongs to a line."""
         return any(line.planned_at <= instant <= last_of(line) for line in self.lines)
 
     def owed(self, until: datetime, most: int) -> list[Owed]:
-        """Returns the instants up to `until` that a generation answers for, by rule or by chains of actual starts."""
+        """Returns at most `most` instants up to `until` at which the plans require an occurrence.
+
+        Rules give all their instants. Chains of actual starts give only the missing links, see `_chained`.
+        """
         by_rule = owed_between(self.generations, self.since, until, most)
         chained = [each for each in self._chained() if each.instant <= until]
         return sorted([*by_rule, *chained], key=lambda each: each.instant)[:most] if chained else by_rule
@@ -65,7 +73,7 @@ class Account:
         return rows + len(self.missing(until, most))
 
     def miscounted(self) -> list[tuple[Run, int]]:
-        """Returns misfire lines that hold occurrences with their own run, each with its correct count."""
+        """Returns the misfire lines that count occurrences with a row of their own, each with the correct count."""
         by_number = {each.number: each for each in self.generations}
         found = []
         for line in self.lines:
@@ -82,8 +90,9 @@ class Account:
     def settles_to(self, until: datetime, missing: Sequence[Owed], now: datetime) -> datetime:
         """Returns the instant up to which totals are final: before the first occurrence that is missing or open.
 
-        An open run does not hold it back if it has waited for a day and has a wake-up: its end corrects the totals. The
-        instant never lies within a line, which the next audit would not read, nor after the last known link of a chain.
+        An open run does not hold the instant back if it is a day old and has a wake-up: it corrects the totals when it
+        ends. The instant never lies within a line, because the next audit would not read that line. It never lies after
+        the last known link of a chain.
         """
         firm = [each.instant for each in missing]
         firm += [
@@ -116,11 +125,12 @@ class Account:
 
 
 def links_between(run: Run, following: datetime, interval: timedelta) -> list[datetime]:
-    """Returns the occurrences that the chain had between a run and the next known one.
+    """Returns the occurrences that the chain had between a run and `following`, the next known one.
 
-    The next occurrence lies one interval after the planned instant or, if the run was sent or started late, after that
-    instant. If none of the three leads to `following`, the next link was itself sent late. That link then follows the
-    planned instant of a run that was sent in time; nothing is known after a run that was not.
+    A chain continues one interval after the run was planned, sent or started; the last two count only if they were
+    late. If `following` is not a whole number of intervals after any of these instants, a link between them was itself
+    late. Only the first link is then known, and only if the run was sent in time and leaves room for it: it lies one
+    interval after the planned instant.
     """
     bases = [run.planned_at, run.enqueued_at, run.first_started_at or run.started_at]
     late = [base.replace(microsecond=0) for base in bases if base is not None and base >= run.planned_at]

@@ -24,7 +24,7 @@ UNDER_WAY = {
     State.ACK_NOT_RECVD: "ACK_NOT_RECVD",
 }
 ENDED = {each: each.value for each in (State.SUCCESS, State.ERROR, State.REQUEST_ERROR, State.UNKNOWN, State.TIMEOUT)}
-"""Runs that ended otherwise were skipped, missed or cancelled: the service has no such log line."""
+"""Runs in other final states were skipped, missed or cancelled. SAP's service has no log lines for them."""
 
 
 # Jobs
@@ -68,7 +68,7 @@ def listed_body(job: Job, schedules: Sequence[Schedule], tenant_name: str) -> di
 
 
 def is_active(schedule: Schedule) -> bool:
-    """Returns whether the schedule is switched on and not at its end: the service deactivates what has no future."""
+    """Returns whether the schedule is switched on and not over. SAP's service deactivates schedules that are over."""
     if schedule.state is ScheduleState.ENDING and not schedule.planned_total:
         return False  # it was made without a date, and its completion is about to be written
     return schedule.active and schedule.state in LIVE | {ScheduleState.PAUSED, ScheduleState.INACTIVE}
