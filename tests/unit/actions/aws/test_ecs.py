@@ -247,7 +247,7 @@ def test_a_task_for_which_there_is_no_room_is_a_failed_attempt_that_is_worth_ano
 
     assert (outcome.verdict, outcome.reason, outcome.retryable) == (Verdict.FAILED, Reason.TARGET_ERROR, True)
     assert outcome.message == "RESOURCE:MEMORY: no room; AGENT"
-    assert performed(ecs=Silent()).message == "ECS began no task, and said nothing of why"
+    assert performed(ecs=Silent()).message == "ECS started no task and gave no reason"
 
 
 @pytest.mark.parametrize(
@@ -453,7 +453,7 @@ def test_a_kept_variable_follows_to_no_other_code_and_no_other_right(other: dict
     found = refused(wanted, stored=before)
 
     assert found[0] == "action.environment.PASSWORD"
-    assert "the task is another one" in found[1]
+    assert "the task has changed" in found[1]
 
 
 def test_a_kept_variable_stays_where_only_the_size_changes_and_goes_where_it_is_left_out() -> None:

@@ -538,7 +538,7 @@ def test_one_date_named_twice_is_one_occurrence():
         ("FREQ=DAILY;BYSECOND=60", "leap second", 20),
         ("FREQ=DAILY;INTERVAL=0", "INTERVAL: expected a number from 1", 20),
         ("FREQ=DAILY;COUNT=0", "COUNT: expected a number from 1", 17),
-        ("FREQ=DAILY;FREQ=DAILY", "FREQ is there twice", 11),
+        ("FREQ=DAILY;FREQ=DAILY", "FREQ is given twice; leave one out", 11),
         ("FREQ=DAYLY", "FREQ: expected one of SECONDLY", 5),
         ("INTERVAL=2", "expected FREQ=", 0),
         ("FREQ=DAILY;BYEASTER=1", "BYEASTER: expected one of FREQ", 11),

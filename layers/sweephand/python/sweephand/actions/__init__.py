@@ -105,7 +105,7 @@ def check(draft: ActionDraft, field: str, now: datetime, *, reaction_of: str | N
     """
     action = load(draft.kind, draft.params)
     if reaction_of is not None and action.starts_job == reaction_of:
-        raise InvalidRequest(below(field, "jobId"), "is the job itself: what follows from its runs is another job's")
+        raise InvalidRequest(below(field, "jobId"), "is the job itself: an error action or hook must start another job")
     action.check_lasting(draft.secrets, field, now)
 
 

@@ -19,7 +19,7 @@ from sweephand.actions.auth.request_auth import NotAuthenticated, RequestAuth, S
 from sweephand.actions.call import Call
 from sweephand.actions.headers import MASK, is_secret, secret_field
 from sweephand.actions.http_fields import METHODS, QUERY_METHODS, OutcomeRules, opened_url, sealed_url
-from sweephand.actions.kind import Action, Reading, choice, member
+from sweephand.actions.kind import Action, Reading, choice, member, needed_again
 from sweephand.actions.outcome import failed, outcome_of, refused, unanswered
 from sweephand.actions.payloads import MAX_PAYLOAD, MAX_SAP_PAYLOAD, BadPayloadError, check_size
 from sweephand.actions.redaction import hidden
@@ -197,10 +197,10 @@ class Http(Action):
             if own and self.authentication.type != old.authentication.type:
                 raise InvalidRequest(path, "is required")
             if _origin(self.url, guard) != _origin(old.url, guard):
-                raise InvalidRequest(path, f"is required: {self.moved}")
+                raise needed_again(path, self.moved)
             other = auth.other_identity(self.authentication, old.authentication) if own else None
             if other is not None:
-                raise InvalidRequest(path, f"is required: the {other} is another one than it was given for")
+                raise needed_again(path, f"the {other}")
         return missing
 
     def carried_over(self, old: Self, kept: Collection[str]) -> Self:

@@ -169,6 +169,11 @@ def loaded_members(kind: type[R], stored: Mapping[str, Any]) -> R:
     )
 
 
+def needed_again(path: str, changed: str) -> InvalidRequest:
+    """Returns the error for a secret that was left out although what it belongs to has changed."""
+    return InvalidRequest(path, f"is required: {changed} has changed, and the stored secret belongs to the old one")
+
+
 @dataclass(frozen=True)
 class Action(ABC):
     """An action of a job. payload and secrets are there after `parse` alone: they are stored elsewhere.
@@ -191,8 +196,8 @@ class Action(ABC):
     """Whether the redirects of a collection may lead it to another target."""
     components: ClassVar[Mapping[str, Schema]] = {}
     """Schemas that its members refer to, by name."""
-    moved: ClassVar[str] = "the destination is another one than it was given for"
-    """Why a secret cannot be kept when `destination` changes."""
+    moved: ClassVar[str] = "the destination"
+    """The name of `destination` in a refusal to keep its secret."""
 
     # Reading
 
@@ -263,7 +268,7 @@ class Action(ABC):
             if old is None or name not in old.secret_fields:
                 raise InvalidRequest(below(field, name), "is required")
             if self.destination != old.destination:
-                raise InvalidRequest(below(field, name), f"is required: {self.moved}")
+                raise needed_again(below(field, name), self.moved)
         return frozenset(missing)
 
     def carried_over(self, old: Self, kept: Collection[str]) -> Self:  # noqa: ARG002 - few secrets show anything

@@ -71,7 +71,7 @@ def _environment(value: Any, path: str, reading: Reading) -> tuple[str, ...]:
 def _plain(value: object, path: str) -> str:
     text = read.text(value, path, 0, LONGEST_VALUE)
     if "\0" in text:
-        raise InvalidRequest(path, "holds the character NUL, which ends a text", position=text.index("\0"))
+        raise InvalidRequest(path, "holds the character NUL, which ends a string", position=text.index("\0"))
     return text
 
 
@@ -139,7 +139,7 @@ class Ecs(Action):
         "Who makes or changes such an action, or takes it from a job that stays, needs the scope `tasks:write` too."
     )
     components = schemas("TaskOutcome", TaskRules)
-    moved = "the task is another one than it was given for"
+    moved = "the task"
 
     def check(self, field: str, guard: GuardSettings) -> None:  # noqa: ARG002 - no rule of the stack
         """Raises InvalidRequest if command and environment together are too long for ECS."""
@@ -150,7 +150,9 @@ class Ecs(Action):
     def check_payload(self, payload: Payload, field: str) -> None:
         """Raises InvalidRequest if an environment variable of the task cannot hold the payload."""
         if "\0" in payload.text:
-            raise InvalidRequest(field, "holds the character NUL, which ends a text", position=payload.text.index("\0"))
+            raise InvalidRequest(
+                field, "holds the character NUL, which ends a string", position=payload.text.index("\0")
+            )
         if len(dumps(payload.text).encode()) > MAX_PAYLOAD:
             why = f"must have at most {MAX_PAYLOAD:,} bytes as a text in JSON: a task gets no more"
             raise InvalidRequest(field, why)
@@ -261,7 +263,7 @@ def _begun(answer: Mapping[str, Any]) -> Outcome:
         ": ".join(str(each[member]) for member in ("reason", "detail") if each.get(member))
         for each in answer.get("failures", [])
     ]
-    message = "; ".join(failures)[:MAX_MESSAGE] or "ECS began no task, and said nothing of why"
+    message = "; ".join(failures)[:MAX_MESSAGE] or "ECS started no task and gave no reason"
     return failed(Reason.TARGET_ERROR, message, retryable=True)
 
 

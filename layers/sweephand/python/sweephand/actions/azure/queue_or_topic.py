@@ -46,7 +46,7 @@ def entity(value: Any, path: str, _: Reading) -> str:
     """Reads the name of a queue or topic of Service Bus, which becomes the path of a URL."""
     found = _entity(value, path)
     if ".." in found or "//" in found:
-        raise InvalidRequest(path, "has an empty part, or one that leads upwards")
+        raise InvalidRequest(path, "must not contain // or ..")
     return found
 
 

@@ -162,7 +162,7 @@ class ServiceBus(azure.AzureAction):
         "ShownBrokeredMessageProperties": answer(_BROKERED, _BROKERED),
     }
     host_member = "namespace"
-    moved = "the destination, or the key's name, is another one than it was given for"
+    moved = "the destination or the name of the key"
 
     @property
     def secret_fields(self) -> tuple[str, ...]:

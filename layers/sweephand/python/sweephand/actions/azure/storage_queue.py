@@ -64,7 +64,7 @@ class StorageQueue(azure.AzureAction):
 
     kind = "azure_storage_queue"
     host_member = "storageAccount"
-    moved = "the queue is another one than it was given for"
+    moved = "the queue"
 
     @property
     def secret_fields(self) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sweephand import actions
+from sweephand.actions.kind import needed_again
 from sweephand.actions.run_headers import AZURE
 from sweephand.domain.job import ActionDraft, ActionSpec, Payload
 from sweephand.domain.members.fields import below
@@ -72,8 +73,7 @@ def _check_audience(proof: Mapping[str, Any], stored: ActionSpec | None, path: s
     """Raises InvalidRequest where a kept secret would stand for another audience. The domain checks the rest."""
     before = {} if stored is None else stored.params.get("authentication", {})
     if "resource" in before and proof.get("resource") not in {None, before["resource"]} and "secret" not in proof:
-        reason = "is required: the audience is another one than it was given for"
-        raise InvalidRequest(below(path, "authentication.secret"), reason)
+        raise needed_again(below(path, "authentication.secret"), "the audience")
 
 
 def _retry(policy: Mapping[str, Any] | None, usual_s: int) -> dict[str, Any]:

@@ -107,7 +107,7 @@ def _parts(text: str, begin: int) -> dict[str, tuple[str, int]]:
         if not equals or not value:
             raise InvalidRequest(FIELD, f"{name}: expected = and a value", position=position + len(name))
         if name in parts:
-            raise InvalidRequest(FIELD, f"{name} is there twice", position=position)
+            raise InvalidRequest(FIELD, f"{name} is given twice; leave one out", position=position)
         parts[name] = (value, position + len(name) + 1)
         position += len(part) + 1
     return parts

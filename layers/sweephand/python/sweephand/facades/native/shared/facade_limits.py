@@ -23,5 +23,5 @@ def check_collection(before: Collection, after: Collection) -> None:
 
 
 def _limit(what: str, facade: str) -> Conflict:
-    reason = f"{what} was set by the facade {facade}, which could not show this change: change it there"
+    reason = f"{what} is managed by the facade {facade}, which cannot show this change: make it there"
     return Conflict(reason, code="FACADE_LIMIT")
