@@ -7,12 +7,12 @@ faults (kinds.py) say what can befall a call.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from importlib import import_module
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from sweephand.domain.run import Kind, Run, State
 from sweephand.domain.schedule import Lane, Schedule, ScheduleState
@@ -30,7 +30,7 @@ from tests.faults.memory import Memory, in_memory
 from tests.faults.sites import Site
 from tests.support import aws
 from tests.support.sources import START
-from tests.support.stage import TENANT, Stage, stage
+from tests.support.stage import TENANT, Stage, in_turn, stage
 from tests.support.taps import Act, Crash, Passing, Taps
 
 NOON = START.replace(microsecond=0)
@@ -322,32 +322,15 @@ class Play:
         return [body for url in [*aws.URLS.values(), aws.DEAD] for body in self.scene.sqs.bodies(url)]
 
 
-class _Inline:
-    """A pool of the one thread that asks: with one message and one shard at a time nothing is lost, and no wake-up."""
-
-    def __init__(self, max_workers: int) -> None:
-        pass
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def map(self, work: Callable[[Any], T], items: Iterable[Any]) -> list[T]:
-        return [work(item) for item in items]
-
-
 @contextmanager
 def in_one_thread() -> Iterator[None]:
     """Sweeper and executor without their threads: the same calls in the same order each time."""
-    real = dispatch._at_once, sweep.ThreadPoolExecutor
-    dispatch._at_once = _Inline(1).map
-    sweep.ThreadPoolExecutor = _Inline  # type: ignore[assignment, misc]
+    real = dispatch._at_once, sweep.at_once
+    dispatch._at_once = sweep.at_once = in_turn
     try:
         yield
     finally:
-        dispatch._at_once, sweep.ThreadPoolExecutor = real  # type: ignore[misc]
+        dispatch._at_once, sweep.at_once = real
 
 
 @contextmanager

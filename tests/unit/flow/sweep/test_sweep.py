@@ -322,6 +322,20 @@ def test_a_table_that_does_not_answer_cuts_a_shard_short_and_spares_the_others(s
     assert "shard cut short" in stage.journal.at("warning")
 
 
+def test_shards_are_swept_at_once(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = [stage.create({"cron": "* * * * *"}, name=f"job {n}") for n in range(8)]
+    both, alone = Barrier(2), sweep._sweep_shard
+
+    def together(*given: Any) -> sweep.Tally:
+        both.wait(10)  # raises if the other shard waits for this one
+        return alone(*given)
+
+    monkeypatch.setattr(sweep, "_sweep_shard", together)
+    sweep.tick(stage.world, range(2))
+
+    assert all(stage.stored(each).planned_total == 2 for each in planned)
+
+
 def test_each_worker_sweeps_its_share_of_the_shards(stage: Stage) -> None:
     planned = [stage.create({"cron": "* * * * *"}, name=f"job {n}") for n in range(8)]
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -31,6 +30,7 @@ from sweephand.store.dynamo.expressions import Condition, assign
 from sweephand.store.dynamo.table import ScheduleItem
 from sweephand.store.index import next_run_index, suspended
 from sweephand.store.index.next_run_index import Advance, Advanced, WaitingRow
+from sweephand.threads import at_once
 
 with lazy():
     from sweephand.flow import retention
@@ -94,9 +94,8 @@ def tick(world: World, shards: Iterable[int]) -> Tally:
     deadline = world.clock.monotonic() + TICK_DEADLINE_S
     total = Tally()
     suspensions = _suspensions(world)
-    with ThreadPoolExecutor(max_workers=max(1, min(MOST_THREADS, len(shards)))) as pool:
-        for tally in pool.map(lambda shard: _sweep_shard(world, shard, suspensions, deadline), shards):
-            total.add(tally)
+    for tally in at_once(lambda shard: _sweep_shard(world, shard, suspensions, deadline), shards, MOST_THREADS):
+        total.add(tally)
     world.journal.info(
         "tick", rows=total.rows, sent=total.sent, advanced=total.advanced, left=total.left, resent=total.resent
     )
