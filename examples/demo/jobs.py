@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sweephand.local.api import Refused
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -49,17 +51,24 @@ def jobs(url: str, closed_url: str) -> tuple[DemoJob, ...]:
 
 def ensure(api: Api, wanted: Sequence[DemoJob]) -> dict[str, str]:
     """Creates the jobs, or activates existing ones with the current address. Returns job ids by name."""
-    there = {job["name"]: job for job in api.items("/v1/jobs")}
-    ids = {}
+    there = _by_name(api)
     for demo in wanted:
-        job = there.get(demo.name)
-        if job is None:
-            job = api.call("POST", "/v1/jobs", demo.body)
-        elif not job["active"] or job["action"]["url"] != demo.body["action"]["url"]:
+        if demo.name not in there:
+            try:
+                there[demo.name] = api.call("POST", "/v1/jobs", demo.body)
+            except Refused as refused:
+                if refused.code != "NAME_TAKEN":
+                    raise
+                there = _by_name(api)  # a report that began at the same moment has created it
+        job = there[demo.name]
+        if not job["active"] or job["action"]["url"] != demo.body["action"]["url"]:
             patch = {"active": True, "action": {"url": demo.body["action"]["url"]}}
             api.call("PATCH", f"/v1/jobs/{job['id']}", patch)
-        ids[demo.name] = job["id"]
-    return ids
+    return {demo.name: there[demo.name]["id"] for demo in wanted}
+
+
+def _by_name(api: Api) -> dict[str, Any]:
+    return {job["name"]: job for job in api.items("/v1/jobs")}
 
 
 def suspend_orphans(api: Api) -> None:

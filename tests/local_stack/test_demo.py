@@ -147,3 +147,25 @@ def test_the_minute_rule_itself_carries_a_series_on(stack, own_endpoint):
 
     assert len(set(three)) == 3
     client.delete(f"/v1/jobs/{job['id']}").raise_for_status()
+
+
+def test_a_report_and_a_run_may_load_the_demo_at_the_same_moment(stack):
+    class Early(Api):
+        """Its first list comes from before the other process has created the jobs."""
+
+        looks = 0
+
+        def items(self, path, *, query=None):
+            self.looks += 1
+            return iter(()) if self.looks == 1 else super().items(path, query=query)
+
+    wanted = jobs.jobs("http://127.0.0.1:1", "http://127.0.0.1:2")
+    api, early = (kind(stack.base_url, stack.file.tenants["globex"]) for kind in (Api, Early))
+    first = jobs.ensure(api, wanted)
+    try:
+        assert jobs.ensure(early, wanted) == first
+    finally:
+        for job_id in first.values():
+            api.call("DELETE", f"/v1/jobs/{job_id}")
+        api.close()
+        early.close()
