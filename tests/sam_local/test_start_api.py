@@ -78,9 +78,10 @@ def test_a_path_below_v1_that_is_unknown_is_ours_to_refuse(client):
     assert answer.json()["code"] == "NOT_FOUND"
 
 
-def test_a_path_that_no_route_takes_never_reaches_a_function(client):
+def test_a_path_that_no_other_route_takes_is_refused_with_a_problem(client):
     answer = client.get("/nothing")
 
-    # API Gateway's HTTP API says 404; sam local answers as its REST API would.
-    assert answer.status_code == 403
-    assert answer.json() == {"message": "Missing Authentication Token"}
+    assert answer.status_code == 404
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert answer.json()["type"] == "/problems/not-found"
+    assert answer.json()["detail"] == "no such path: /nothing"
