@@ -43,7 +43,7 @@ class AzureAction(Webhook):
 
 
 def entity(value: Any, path: str, _: Reading) -> str:
-    """Reads the name of a queue or topic of Service Bus, which becomes the path of a URL."""
+    """Reads the name of a queue or topic, which becomes the path of a URL."""
     found = _entity(value, path)
     if ".." in found or "//" in found:
         raise InvalidRequest(path, "must not contain // or ..")
@@ -56,15 +56,10 @@ _entity = read.matching(
     "must have 1 to 260 letters, digits, and . _ / - between them",
     *_LENGTH,
 )
-storage_account = read.matching(r"[A-Za-z0-9]{3,24}", "must have 3 to 24 letters and digits", *_LENGTH)
-storage_queue = read.matching(
-    r"(?=.{3,63}$)[a-z0-9]+(?:-[a-z0-9]+)*",
-    "must have 3 to 63 lower-case letters, digits and single hyphens between them",
-    *_LENGTH,
-)
-namespace = read.matching(
+host = read.matching(
     r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?", "must have 1 to 63 letters, digits and inner hyphens", *_LENGTH
 )
+"""Reads the name of an account or namespace, which becomes a part of a host's name."""
 
 
 def base_url(name: str, suffix: str) -> str:

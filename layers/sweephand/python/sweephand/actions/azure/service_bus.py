@@ -126,7 +126,7 @@ class ServiceBus(azure.AzureAction):
     transport is kept and shown: whatever it says, the message goes by HTTP.
     """
 
-    namespace: str = member("namespace", string(1, 63, pattern="^[A-Za-z0-9-]+$"), azure.namespace)
+    namespace: str = member("namespace", string(1, 63, pattern="^[A-Za-z0-9-]+$"), azure.host)
     entity: str = _entity("queueName")
     key_name: str = member(
         "authentication",

@@ -49,8 +49,8 @@ def _token(value: Any, path: str, reading: Reading) -> str:
 class StorageQueue(azure.AzureAction):
     """A message to a queue of a storage account. region: what the envelope says of it."""
 
-    account: str = member("storageAccount", text(3, 24, pattern="^[A-Za-z0-9]+$"), azure.storage_account)
-    queue: str = member("queueName", text(3, 63, pattern="^[a-z0-9]+(-[a-z0-9]+)*$"), azure.storage_queue)
+    account: str = member("storageAccount", text(1, 63, pattern="^[A-Za-z0-9-]+$"), azure.host)
+    queue: str = member("queueName", text(1, 260, pattern="^[A-Za-z0-9._/-]+$"), azure.entity)
     token: str = member(
         SAS_TOKEN,
         text(longest=MAX_SECRET, description="Encrypted; absent or `***` in a change: the stored one."),
