@@ -221,6 +221,52 @@ def test_a_job_has_at_most_16_kib(api):
     assert api("PUT", JOB, job(action={"type": "ServiceBusQueue", "serviceBusQueueMessage": message})).status == 400
 
 
+def test_the_16_kib_of_a_job_hold_its_secrets_but_no_certificate(api):
+    api.collection()
+    certificate = {"type": "ClientCertificate", "pfx": certificates()["pfx"], "password": "of the file"}
+    inner = {"type": "Http", "request": {"uri": "https://a.example/", "method": "POST", "body": "x" * 8_192}}
+    padded = {**inner, "errorAction": http(body="x" * 7_500)}
+
+    def put(proof):
+        action = {**padded, "request": {**inner["request"], "authentication": proof}}
+        return api("PUT", JOB, job(startTime=api.at(3600), action=action))
+
+    too_large = put({**BASIC, "password": "p" * 1_000})
+    assert (too_large.status, too_large.json["error"]["message"]) == (400, "properties: must have at most 16,384 bytes")
+    assert len(certificate["pfx"]) > 1_000
+    assert put(certificate).status == 201
+
+
+def test_broker_properties_can_be_empty(api):
+    empty = dict.fromkeys(("label", "correlationId", "messageId", "contentType", "sessionId"), "")
+    action = {"type": "ServiceBusQueue", "serviceBusQueueMessage": {**BUS, "brokeredMessageProperties": empty}}
+
+    shown = api.job(startTime=api.at(60), action=action)
+
+    assert shown["action"]["serviceBusQueueMessage"]["brokeredMessageProperties"] == empty
+    api.stage.run(61)
+    (received,) = api.stage.endpoint.received
+    assert received.params["brokeredMessageProperties"] == {}
+
+
+def test_the_type_of_a_service_bus_key_may_be_left_out(api):
+    key = {name: value for name, value in BUS["authentication"].items() if name != "type"}
+    action = {"type": "ServiceBusQueue", "serviceBusQueueMessage": {**BUS, "authentication": key}}
+
+    shown = api.job(startTime=api.at(60), action=action)
+
+    assert shown["action"]["serviceBusQueueMessage"]["authentication"] == {"sasKeyName": key["sasKeyName"]}
+
+
+@pytest.mark.parametrize(("account", "queue"), [("a", "q"), ("acme-secondary", "Orders_2.x/y")])
+def test_accounts_and_queues_have_the_names_that_a_redirect_may_name(api, account, queue):
+    message = {**QUEUE, "storageAccount": account, "queueName": queue}
+
+    shown = api.job(startTime=api.at(60), action={"type": "StorageQueue", "queueMessage": message})
+
+    assert shown["action"]["queueMessage"]["queueName"] == queue
+
+
 @pytest.mark.parametrize("other", [{}, {"storageAccount": 5}, {"storageAccount": "", "queueName": ""}])
 def test_targets_of_other_types_are_ignored(api, other):
     action = {**http(), "queueMessage": other, "serviceBusQueueMessage": {"namespace": "a/b"}}

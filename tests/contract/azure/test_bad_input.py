@@ -56,6 +56,24 @@ INPUTS = {
         "BadRequest",
         "location",
     ),
+    "doubles of which one is a boolean": (
+        put(None)[:2] + ({"raw": json.dumps(job(recurrence={"frequency": "Day", "count": 1, "Count": True}))},),
+        400,
+        "BadRequest",
+        "properties.recurrence.count",
+    ),
+    "a parameter twice in two cases": (
+        ("GET", f"{COLLECTION}/jobs", {"query": "$top=1&$TOP=2"}),
+        400,
+        "BadRequest",
+        "$top",
+    ),
+    "an authentication without its type": (
+        put(job(action=http(authentication=without(BASIC, "type")))),
+        400,
+        "BadRequest",
+        "properties.action.request.authentication.type",
+    ),
     "a key twice that differs": (("PUT", NEW, {"raw": '{"location": "a", "location": "b"}'}), 400, "BadRequest", ""),
     "a uri of 2,049 characters": (
         put(job(action=http(uri="https://example.org/".ljust(2_049, "x")))),
@@ -113,7 +131,12 @@ INPUTS = {
         "the subscription",
     ),
     "final state": (put(job(), f"{ENDED}/jobs/j"), 409, "ConflictError", "the job is Completed"),
-    "run in a final state": (("POST", f"{ENDED}/jobs/j/run", {}), 409, "ConflictError", ""),
+    "run in a final state": (
+        ("POST", f"{ENDED}/jobs/j/run", {}),
+        409,
+        "ConflictError",
+        "the job is Completed, which is final",
+    ),
     "absent password with another host": (
         keeping(http(uri="https://evil.example/", authentication=without(BASIC, "password"))),
         400,

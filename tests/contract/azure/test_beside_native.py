@@ -104,9 +104,24 @@ def test_a_collection_takes_redirects_and_no_other_quota(api, made):
     assert api.native("PATCH", where, {"events": "all"}).status == 200
     assert api.native("POST", f"{where}/disable").status == 200
     assert api.get(COLLECTION).json["properties"]["state"] == "Disabled"
-    for change in ({"quota": {"maxJobs": 1}}, {"defaults": {"timezone": "Europe/Berlin"}}):
-        reply = api.native("PATCH", where, change)
+    closed = {"quota": {"maxJobs": 1}, "defaults": {"timezone": "Europe/Berlin"}, "retention": {"endedJobDays": 0}}
+    for name, change in closed.items():
+        reply = api.native("PATCH", where, {name: change})
         assert (reply.status, reply.code) == (409, "FACADE_LIMIT")
+        assert reply.json["detail"].startswith(f"the {name} of the collection")
+
+
+@pytest.mark.parametrize(
+    ("member", "value"), [("attributes", {}), ("facade", "native"), ("state", "DISABLED"), ("jobCount", 0)]
+)
+def test_a_native_change_of_a_collection_leaves_what_the_service_sets(api, made, member, value):
+    where = f"/v1/collections/{made['collection']}"
+    before, shown = api.native.get(where).json, api.get(COLLECTION).json
+
+    assert api.native("PATCH", where, {member: value}).status == 200
+
+    assert api.native.get(where).json[member] == before[member]
+    assert api.get(COLLECTION).json == shown
 
 
 def test_a_collection_takes_no_job_of_another_facade(api, made):

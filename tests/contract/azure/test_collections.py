@@ -316,3 +316,15 @@ def test_a_retry_interval_that_was_not_sent_is_shown_as_the_job_has_it_also_afte
     api.stage.endpoint.script = [WRONG]
     api.stage.run(3600 + 45)
     assert len(api.stage.endpoint.received) == 2
+
+
+def test_a_lowered_quota_is_told_beside_the_count_of_jobs(api):
+    for name in ("a", "b", "c"):
+        api.job(f"{COLLECTION}/jobs/{name}", startTime=api.at(3600))
+    api("PATCH", COLLECTION, {"properties": {"quota": {"maxJobCount": 2}}})
+
+    refused = api("PUT", f"{COLLECTION}/jobs/d", job())
+
+    assert refused.status == 409
+    message = "the collection Nightly has 3 jobs, and its quota maxJobCount allows 2: delete jobs, or raise the quota"
+    assert refused.json["error"]["message"] == message

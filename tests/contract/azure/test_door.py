@@ -48,7 +48,11 @@ def test_the_provider_is_registered_whatever_the_version(api):
             "jobCollections/jobs",
         ]
     operations = api.get("/providers/Microsoft.Scheduler/operations").json["value"]
-    assert {"name": "Microsoft.Scheduler/jobCollections/jobs/read"} in operations
+    kind = "Microsoft.Scheduler/jobCollections"
+    assert [each["name"] for each in operations] == [
+        *(f"{kind}/{each}" for each in ("read", "write", "delete", "enable/action", "disable/action")),
+        *(f"{kind}/jobs/{each}" for each in ("read", "write", "delete", "run/action")),
+    ]
 
 
 def test_unknown_paths_and_verbs_have_arm_s_answers(api):

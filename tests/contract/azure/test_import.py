@@ -483,7 +483,9 @@ def test_what_only_the_stack_knows_is_refused_by_it(api):
 
     assert status == 1
     assert lines[0].startswith("created    Nightly/A")
-    assert lines[1].startswith("failed     Nightly/B  the collection Nightly has 1 job already")
+    assert lines[1].startswith(
+        "failed     Nightly/B  the collection Nightly has 1 job, and its quota maxJobCount allows 1"
+    )
     assert lines[2] == "failed     None/C  its job collection is not in the stack"
 
 

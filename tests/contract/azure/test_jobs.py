@@ -342,3 +342,59 @@ def test_an_answer_sent_back_with_the_defaults_that_it_shows_changes_nothing(api
 
     api.stage.run(600)
     assert api.get(JOB).json == before
+
+
+@pytest.mark.parametrize(
+    ("sent", "shown"),
+    [
+        ("2027-03-02T12:00:00.5Z", "2027-03-02T12:00:00.5Z"),
+        ("2027-03-02T13:00:59.1230000+01:00", "2027-03-02T12:00:59.123Z"),
+        ("2027-03-02T12:00:00.000Z", "2027-03-02T12:00:00Z"),
+    ],
+)
+def test_a_fraction_of_a_start_is_shown_and_nothing_runs_before_it(api, sent, shown):
+    first = api.job(startTime=sent)
+
+    assert first["startTime"] == shown
+    assert datetime.fromisoformat(first["status"]["nextExecutionTime"]) >= datetime.fromisoformat(shown)
+    assert api("PUT", JOB, job(startTime=sent)).json["properties"] == first
+
+
+def test_headers_have_no_case_in_a_patch(api):
+    headers = {"X-Team": "night", "X-Api-Key": "canary"}
+    api.job(startTime=api.at(60), action={**HTTP, "request": {**HTTP["request"], "headers": headers}})
+
+    def patched(**changed):
+        return api("PATCH", JOB, {"properties": {"action": {"request": {"headers": changed}}}})
+
+    shown = patched(**{"x-team": "day", "x-api-key": "***"}).json["properties"]["action"]["request"]["headers"]
+    assert shown == {"x-team": "day", "x-api-key": "***"}
+    assert patched(**{"X-TEAM": None}).json["properties"]["action"]["request"]["headers"] == {"x-api-key": "***"}
+    assert patched(**{"X-A": "1", "x-a": "2"}).status == 400
+    api.stage.run(61)
+    (received,) = api.stage.endpoint.received
+    assert received.call.secrets == {"headers.x-api-key": "canary"}
+
+
+def test_names_of_parameters_have_no_case(api):
+    for n in range(3):
+        api.job(f"{COLLECTION}/jobs/job-{n}", startTime=api.at(3600), state="Disabled" if n else "Enabled")
+
+    query = "Api-Version=2016-03-01&$Filter=state%20eq%20Disabled&$TOP=1&$Skip=1"
+    reply = api.get(f"{COLLECTION}/jobs", query=query, version=None)
+
+    assert [each["name"] for each in reply.json["value"]] == ["Nightly/job-2"]
+
+
+def test_a_run_that_is_asked_for_again_after_the_end_answers_as_the_first(api):
+    api.job(startTime=api.at(60))
+    headers = {"x-ms-client-request-id": "8f6a-1"}
+    assert api("POST", f"{JOB}/run", headers=headers).status == 200
+    api.stage.run(90)
+    assert api.properties()["state"] == "Completed"
+
+    again = api("POST", f"{JOB}/run", headers=headers)
+    other = api("POST", f"{JOB}/run", headers={"x-ms-client-request-id": "8f6a-2"})
+
+    assert (again.status, other.status) == (200, 409)
+    assert other.json["error"]["message"] == "the job is Completed, which is final: it can only be read or deleted"

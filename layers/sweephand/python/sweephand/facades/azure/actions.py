@@ -138,7 +138,7 @@ def _service_bus(kind: str) -> Callable[[Target, str, str], dict[str, Any]]:
         made = {name: value for name, value in target.items() if name != "message"}
         made |= {"type": kind, "body": target["message"]}
         made["authentication"] = {**target["authentication"], "type": "sharedAccessKey"}
-        properties = dict(target.get("brokeredMessageProperties", {}))
+        properties = {name: each for name, each in target.get("brokeredMessageProperties", {}).items() if each != ""}
         if "timeToLive" in properties:
             properties["timeToLiveSeconds"] = seconds_of(properties.pop("timeToLive"))
         return made | {"brokeredMessageProperties": properties}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +45,16 @@ class Context(RequestContext):
     def by(self, operation: Operation) -> By:
         """Returns the author of a change, for the change log."""
         return By(operation, self.actor)
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """Returns the parameters by their names in lower case, because these have no case."""
+        given = self.request.query
+        found = {name.lower(): value for name, value in given.items()}
+        if len(found) < len(given):
+            twice = next(name for name in given if sum(name.lower() == each.lower() for each in given) > 1)
+            raise InvalidRequest(twice[:100], "is given twice (upper and lower case are the same)")
+        return found
 
     def body(self) -> Any:
         if len(self.request.body) > MAX_BODY:

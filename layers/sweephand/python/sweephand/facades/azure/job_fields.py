@@ -57,9 +57,9 @@ def read(
     given = JOB(named, "properties")
     _check(given, collection, now)
     action, error_action = _actions(given["action"], collection, guard, before)
-    public = JOB.public(given)
-    if len(dumps(public).encode()) > MOST_BYTES:
+    if len(dumps(_without_certificates(given)).encode()) > MOST_BYTES:
         raise InvalidRequest("properties", f"must have at most {MOST_BYTES:,} bytes")
+    public = JOB.public(given)
     public["action"] = _sealed(public["action"], action, error_action)
     public.setdefault("state", "Enabled")
     draft = JobDraft(
@@ -81,6 +81,14 @@ def _check(given: Mapping[str, Any], collection: Collection, now: datetime) -> N
     if start is not None and as_instant(start) > now + LONGEST_AHEAD:
         raise InvalidRequest("properties.startTime", "must be at most 18 months ahead")
     free_plan.check_job(collection, given)
+
+
+def _without_certificates(given: Any) -> Any:
+    """Returns properties or a part of them without certificates and their passwords."""
+    if not isinstance(given, Mapping):
+        return given
+    certificate = ("pfx", "password") if given.get("type") == "ClientCertificate" else ()
+    return {name: _without_certificates(each) for name, each in given.items() if name not in certificate}
 
 
 def _actions(

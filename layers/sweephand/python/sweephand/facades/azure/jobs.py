@@ -121,7 +121,7 @@ def _change(
     def edit(planned: Planned, _: Mapping[str, Payload]) -> JobDraft:
         job = planned.job
         if is_final(job, planned.schedules):
-            raise Conflict(f"the job is {bodies.state_of(planned)}, which is final: it can only be read or deleted")
+            raise _is_over(planned)
         wanted = job_fields.read(asked(planned), job.attributes["name"], collection, ctx.guard, ctx.now, job)
         old, new = (job_fields.filled(each, collection) for each in (_properties(planned), wanted.properties))
         if all(old.get(name) == new.get(name) for name in planning):
@@ -201,5 +201,12 @@ def run(ctx: Context) -> Answer:
     if not planned.schedules:
         raise NotFound(f"the job {ctx.parameters['job']} does not exist")
     job = planned.job
-    manual.run_now(ctx.world, ctx.tenant, job.id, planned.schedules[0].id, ctx.once(f"run {job.id}"))
+    try:
+        manual.run_now(ctx.world, ctx.tenant, job.id, planned.schedules[0].id, ctx.once(f"run {job.id}"))
+    except Conflict as refused:
+        raise _is_over(ctx.job(collection)) from refused
     return Answer(200)
+
+
+def _is_over(planned: Planned) -> Conflict:
+    return Conflict(f"the job is {bodies.state_of(planned)}, which is final: it can only be read or deleted")

@@ -85,19 +85,19 @@ SHARED_ACCESS_KEY = Shape(
 )
 BROKERED_PROPERTIES = Shape(
     {
-        "contentType": string(256, 1),
-        "correlationId": string(256, 1),
+        "contentType": string(256),
+        "correlationId": string(256),
         "forcePersistence": FLAG,
-        "label": string(256, 1),
-        "messageId": string(128, 1),
-        "partitionKey": string(128, 1),
-        "replyTo": string(256, 1),
-        "replyToSessionId": string(128, 1),
+        "label": string(256),
+        "messageId": string(128),
+        "partitionKey": string(128),
+        "replyTo": string(256),
+        "replyToSessionId": string(128),
         "scheduledEnqueueTimeUtc": instant,
-        "sessionId": string(128, 1),
+        "sessionId": string(128),
         "timeToLive": duration(1, MOST_COUNT),
-        "to": string(256, 1),
-        "viaPartitionKey": string(128, 1),
+        "to": string(256),
+        "viaPartitionKey": string(128),
     }
 )
 

@@ -7,7 +7,11 @@ from sweephand.facades.azure.context import VERSIONS, Context
 from sweephand.facades.http import Answer
 
 NAMESPACE = "Microsoft.Scheduler"
-OPERATIONS = ("read", "write", "delete")
+OPERATIONS = {
+    TYPE: ("read", "write", "delete", "enable/action", "disable/action"),
+    f"{TYPE}/jobs": ("read", "write", "delete", "run/action"),
+}
+"""What can be done with each kind of resource."""
 
 
 def read(ctx: Context) -> Answer:
@@ -26,5 +30,5 @@ def read(ctx: Context) -> Answer:
 
 def operations(_: Context) -> Answer:
     """Lists what can be done with each kind of resource."""
-    found = [f"{kind}/{operation}" for kind in (TYPE, f"{TYPE}/jobs") for operation in OPERATIONS]
+    found = [f"{kind}/{operation}" for kind, operations in OPERATIONS.items() for operation in operations]
     return Answer(200, {"value": [{"name": name} for name in found]})

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sweephand.domain.instants import text
@@ -52,7 +54,7 @@ class Shape:
             read = self.members[own]
             if isinstance(read, Shape) and isinstance(each, Mapping):
                 each = read.named(each, below(path, own))  # noqa: PLW2901 - the same member
-            if found.setdefault(own, each) != each:
+            if not _same(found.setdefault(own, each), each):
                 raise InvalidRequest(below(path, own), "is given twice with different values")
         return found
 
@@ -93,16 +95,27 @@ class Secret:
 
 
 def merged(stored: Any, patch: Any) -> Any:
-    """Returns a deep merge: objects merge, arrays and other values replace, null deletes."""
+    """Returns a deep merge: objects merge, arrays and other values replace, null deletes.
+
+    Names have no case: a member takes the spelling of the patch.
+    """
     if not isinstance(patch, Mapping):
         return patch
     result = dict(stored) if isinstance(stored, Mapping) else {}
+    spellings = {name.lower(): name for name in result}
     for name, each in patch.items():
-        if each is None:
-            result.pop(name, None)
-        else:
-            result[name] = merged(result.get(name), each)
+        there = spellings.pop(name.lower(), name)
+        before = result.get(there)
+        if each is None or there != name:
+            result.pop(there, None)
+        if each is not None:
+            result[name] = merged(before, each)
     return result
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Says whether two values are equal in JSON, where a number is not a boolean."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def _object(value: Any, path: str) -> Mapping[str, Any]:
@@ -112,6 +125,8 @@ def _object(value: Any, path: str) -> Mapping[str, Any]:
 
 
 # Readers
+
+_FRACTION = re.compile(r"\.([0-9]{1,6})", re.ASCII)
 
 
 def string(longest: int, shortest: int = 0) -> Reader:
@@ -146,8 +161,14 @@ def strings(value: Any, path: str) -> dict[str, str]:
 
 
 def instant(value: Any, path: str) -> str:
-    """Reads a date or date-time of ISO 8601; without an offset it is UTC, a date is its midnight."""
-    return text(parse_instant(recurrence.as_rfc_3339(value), path))
+    """Reads a date or date-time of ISO 8601; without an offset it is UTC, a date is its midnight.
+
+    A fraction stays, up to microseconds. The domain rounds it up.
+    """
+    whole_s = parse_instant(recurrence.as_rfc_3339(value), path)
+    fraction = _FRACTION.search(value)
+    digits = fraction[1].rstrip("0") if fraction else ""
+    return f"{text(whole_s - timedelta(seconds=1))[:-1]}.{digits}Z" if digits else text(whole_s)
 
 
 def duration(lowest: int, highest: int) -> Reader:

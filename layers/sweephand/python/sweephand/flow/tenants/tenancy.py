@@ -421,8 +421,8 @@ def full(world: World, job: Job) -> QuotaExceeded:
     most = None if there is None else there.quota.max_jobs
     if most is None:
         return QuotaExceeded(f"the collection {job.collection} is being deleted")
-    jobs = "1 job" if most == 1 else f"{most:,} jobs"
-    reason = f"the collection {job.collection} has {jobs} already, as many as its quota maxJobs allows"
+    jobs = "1 job" if there.job_count == 1 else f"{there.job_count:,} jobs"
+    reason = f"the collection {job.collection} has {jobs}, and its quota maxJobs allows {most:,}"
     return QuotaExceeded(f"{reason}: delete jobs, or raise the quota")
 
 

@@ -17,9 +17,12 @@ def check_job(job: Job) -> None:
 
 
 def check_collection(before: Collection, after: Collection) -> None:
-    """Raises Conflict(FACADE_LIMIT) for another quota or other defaults of such a collection."""
-    if before.facade in CLOSED and (before.quota, before.defaults) != (after.quota, after.defaults):
-        raise _limit("the quota of the collection", before.facade)
+    """Raises Conflict(FACADE_LIMIT) for another quota or retention, or other defaults, of such a collection."""
+    if before.facade not in CLOSED:
+        return
+    for member in ("quota", "retention", "defaults"):
+        if getattr(before, member) != getattr(after, member):
+            raise _limit(f"the {member} of the collection", before.facade)
 
 
 def _limit(what: str, facade: str) -> Conflict:
