@@ -57,7 +57,7 @@ INPUTS = {
         "location",
     ),
     "doubles of which one is a boolean": (
-        put(None)[:2] + ({"raw": json.dumps(job(recurrence={"frequency": "Day", "count": 1, "Count": True}))},),
+        (*put(None)[:2], {"raw": json.dumps(job(recurrence={"frequency": "Day", "count": 1, "Count": True}))}),
         400,
         "BadRequest",
         "properties.recurrence.count",

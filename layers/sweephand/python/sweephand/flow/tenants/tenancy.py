@@ -418,8 +418,7 @@ def bounded(collection: Collection, timing: Timing, count: int | None, path: str
 def full(world: World, job: Job) -> QuotaExceeded:
     """Returns the error for a collection that takes no more jobs."""
     there = tenants.read_collection(world.table, job.tenant, job.collection)
-    most = None if there is None else there.quota.max_jobs
-    if most is None:
+    if there is None or (most := there.quota.max_jobs) is None:
         return QuotaExceeded(f"the collection {job.collection} is being deleted")
     jobs = "1 job" if there.job_count == 1 else f"{there.job_count:,} jobs"
     reason = f"the collection {job.collection} has {jobs}, and its quota maxJobs allows {most:,}"
