@@ -121,6 +121,10 @@ docs: setup ## Write the tables of the documentation that come from the code
 openapi: setup ## Write the description of the API from the declarations of routes and schemas
 	@$(PY) .ci/openapi.py
 
+.PHONY: sdk
+sdk: setup ## Write the parts of the SDK that are made from the description of the API
+	@$(PY) .ci/sdk.py
+
 .PHONY: bench
 bench: setup ## The budgets, or some PARTS of them: starts units cpu lists sap azure; writes docs/benchmarks.md
 	@$(PY) -m tests.bench $(PARTS)

@@ -1,0 +1,1 @@
+"""The asyncio half: what is written by hand, and `resources`, which is made."""

@@ -1,0 +1,156 @@
+"""The client."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from sweephand.sdk.aio.caller import AsyncCaller
+from sweephand.sdk.aio.http import AsyncHttpTransport, AsyncTransport
+from sweephand.sdk.clocks import AsyncClock, AsyncSystemClock
+from sweephand.sdk.config import access, of_local_stack
+from sweephand.sdk.retries import Retries
+from sweephand.sources import Chance, SystemChance
+
+if TYPE_CHECKING:
+    from sweephand.sdk.aio.resources.calendars import AsyncCalendars
+    from sweephand.sdk.aio.resources.collections import AsyncCollections
+    from sweephand.sdk.aio.resources.credentials import AsyncCredentials
+    from sweephand.sdk.aio.resources.error_redirects import AsyncErrorRedirects
+    from sweephand.sdk.aio.resources.errors import AsyncErrors
+    from sweephand.sdk.aio.resources.flow_keys import AsyncFlowKeys
+    from sweephand.sdk.aio.resources.jobs import AsyncJobs
+    from sweephand.sdk.aio.resources.operations import AsyncOperations
+    from sweephand.sdk.aio.resources.runs import AsyncRuns
+    from sweephand.sdk.aio.resources.schedules import AsyncSchedules
+    from sweephand.sdk.aio.resources.service import AsyncService
+    from sweephand.sdk.aio.resources.signing_keys import AsyncSigningKeys
+    from sweephand.sdk.aio.resources.subscriptions import AsyncSubscriptions
+    from sweephand.sdk.aio.resources.tenants import AsyncTenants
+
+
+class AsyncSweephand:
+    """A stack of Sweephand, as one credential sees it. To be closed after use, best by `with`.
+
+    url: the stack's output ApiUrl; without it, SWEEPHAND_URL of the environment. client_id, secret: the credential;
+    without both, SWEEPHAND_CLIENT_ID and SWEEPHAND_SECRET. tenant: for whom a provider's credential acts. retries: how
+    often and how long a call is tried. transport, clock, chance: for tests; by default HTTP and those of this machine.
+    Raises ConfigError if the address or the credential is missing.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        client_id: str | None = None,
+        secret: str | None = None,
+        tenant: str | None = None,
+        retries: Retries | None = None,
+        transport: AsyncTransport | None = None,
+        clock: AsyncClock | None = None,
+        chance: Chance | None = None,
+    ) -> None:
+        self._caller = AsyncCaller(
+            access(url, client_id, secret, os.environ),
+            transport or AsyncHttpTransport(),
+            clock=clock or AsyncSystemClock(),
+            chance=chance or SystemChance(),
+            retries=retries or Retries(),
+            tenant=tenant,
+        )
+
+    @classmethod
+    def local(cls, path: str | Path = ".local/stack.json", *, tenant: str | None = None) -> Self:
+        """Returns a client of the stack on this machine, as `make run` starts it. tenant: None for the first one."""
+        found = of_local_stack(path, tenant)
+        return cls(found.url, client_id=found.client_id, secret=found.secret)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        await self._caller.aclose()
+
+    def _resource(self, module: str, name: str) -> Any:
+        """Returns a resource, whose module is imported with its first use."""
+        return getattr(import_module(f"{__package__}.resources.{module}"), name)(self._caller)
+
+    @cached_property
+    def calendars(self) -> AsyncCalendars:
+        resource: AsyncCalendars = self._resource("calendars", "AsyncCalendars")
+        return resource
+
+    @cached_property
+    def collections(self) -> AsyncCollections:
+        resource: AsyncCollections = self._resource("collections", "AsyncCollections")
+        return resource
+
+    @cached_property
+    def credentials(self) -> AsyncCredentials:
+        resource: AsyncCredentials = self._resource("credentials", "AsyncCredentials")
+        return resource
+
+    @cached_property
+    def error_redirects(self) -> AsyncErrorRedirects:
+        resource: AsyncErrorRedirects = self._resource("error_redirects", "AsyncErrorRedirects")
+        return resource
+
+    @cached_property
+    def errors(self) -> AsyncErrors:
+        resource: AsyncErrors = self._resource("errors", "AsyncErrors")
+        return resource
+
+    @cached_property
+    def flow_keys(self) -> AsyncFlowKeys:
+        resource: AsyncFlowKeys = self._resource("flow_keys", "AsyncFlowKeys")
+        return resource
+
+    @cached_property
+    def jobs(self) -> AsyncJobs:
+        resource: AsyncJobs = self._resource("jobs", "AsyncJobs")
+        return resource
+
+    @cached_property
+    def operations(self) -> AsyncOperations:
+        resource: AsyncOperations = self._resource("operations", "AsyncOperations")
+        return resource
+
+    @cached_property
+    def runs(self) -> AsyncRuns:
+        resource: AsyncRuns = self._resource("runs", "AsyncRuns")
+        return resource
+
+    @cached_property
+    def schedules(self) -> AsyncSchedules:
+        resource: AsyncSchedules = self._resource("schedules", "AsyncSchedules")
+        return resource
+
+    @cached_property
+    def service(self) -> AsyncService:
+        resource: AsyncService = self._resource("service", "AsyncService")
+        return resource
+
+    @cached_property
+    def signing_keys(self) -> AsyncSigningKeys:
+        resource: AsyncSigningKeys = self._resource("signing_keys", "AsyncSigningKeys")
+        return resource
+
+    @cached_property
+    def subscriptions(self) -> AsyncSubscriptions:
+        resource: AsyncSubscriptions = self._resource("subscriptions", "AsyncSubscriptions")
+        return resource
+
+    @cached_property
+    def tenants(self) -> AsyncTenants:
+        resource: AsyncTenants = self._resource("tenants", "AsyncTenants")
+        return resource

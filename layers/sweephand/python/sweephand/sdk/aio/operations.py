@@ -1,0 +1,57 @@
+"""Long work: waiting for its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sweephand.sdk import models
+from sweephand.sdk.aio.caller import AsyncCaller
+from sweephand.sdk.errors import OperationFailed
+from sweephand.sdk.request import Request, name_of, part
+
+SOONEST_S, LATEST_S, GROWTH = 0.5, 10.0, 1.5
+Begun = models.Operation | models.Redrive | models.BulkDelete | str
+
+
+class AsyncWaiting:
+    """The part of `operations` that is not generated."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def wait(
+        self,
+        begun: Begun,
+        progress: Callable[[models.Operation], object] | None = None,
+        *,
+        timeout_s: float | None = None,
+    ) -> models.Operation | None:
+        """Waits until long work is done, and returns it; None if what was begun needed no long work.
+
+        begun: the work, its id, or the answer of a call that may have begun it. progress: called with each state that
+        differs from the one before. A paused one is waited for. Raises OperationFailed if it failed or was cancelled,
+        or is not done in the time.
+        """
+        if isinstance(begun, models.Redrive | models.BulkDelete):
+            if begun.operation is None:
+                return None
+            begun = begun.operation
+        clock = self._caller.clock
+        began, wait_s = clock.monotonic(), SOONEST_S
+        seen: models.Operation | None = None
+        while True:
+            path = f"/v1/operations/{part(name_of(begun))}"
+            now = models.Operation(await self._caller.json(Request("GET", path, acting=True)))
+            if progress is not None and now != seen:
+                progress(now)
+            seen = now
+            if now.state == "DONE":
+                return now
+            if now.state in {"FAILED", "CANCELLED"}:
+                why = f": {now.cause}" if now.cause else ""
+                raise OperationFailed(f"the operation {now.id} ({now.kind}) is {now.state}{why}", now)
+            if timeout_s is not None and clock.monotonic() - began + wait_s > timeout_s:
+                done = f"{now.progress.done} of {now.progress.total}"
+                raise OperationFailed(f"the operation {now.id} is {now.state} after {timeout_s:g} s: {done}", now)
+            await clock.sleep(wait_s)
+            wait_s = min(wait_s * GROWTH, LATEST_S)

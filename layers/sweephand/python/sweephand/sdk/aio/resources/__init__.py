@@ -1,0 +1,1 @@
+"""The resources. Made by .ci/sdk.py, all but this line."""

@@ -1,0 +1,125 @@
+"""`calendars`. Made by .ci/sdk.py: change that, or its source, and run `make sdk`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sweephand.sdk import models
+from sweephand.sdk.aio.caller import AsyncCaller
+from sweephand.sdk.aio.pages import AsyncPages
+from sweephand.sdk.request import ABSENT, Absent, Json, Named, Request, Revision, part
+
+
+class AsyncCalendars:
+    """The methods of `calendars`."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def create(
+        self,
+        *,
+        name: str,
+        description: str | Absent | None = ABSENT,
+        timezone: str | Absent | None = ABSENT,
+        dates: Sequence[str] | Absent | None = ABSENT,
+        ranges: Sequence[Json] | Absent | None = ABSENT,
+        weekly: Sequence[Json] | Absent | None = ABSENT,
+        i_calendar: str | Absent | None = ABSENT,
+    ) -> models.Calendar:
+        """Creates a calendar of dates and hours that schedules can name."""
+        return models.Calendar(
+            await self._caller.json(
+                Request(
+                    "POST",
+                    "/v1/calendars",
+                    body={
+                        "name": name,
+                        "description": description,
+                        "timezone": timezone,
+                        "dates": dates,
+                        "ranges": ranges,
+                        "weekly": weekly,
+                        "iCalendar": i_calendar,
+                    },
+                    repeatable=False,
+                    acting=True,
+                )
+            )
+        )
+
+    def list(
+        self, *, page_size: int | None = None, max_items: int | None = None, cursor: str | None = None
+    ) -> AsyncPages[models.ListedCalendar]:
+        """Lists the calendars of the tenant."""
+        return AsyncPages(
+            self._caller,
+            Request("GET", "/v1/calendars", acting=True),
+            models.ListedCalendar,
+            page_size=page_size,
+            max_items=max_items,
+            cursor=cursor,
+        )
+
+    async def get(self, calendar: Named) -> models.Calendar:
+        """Reads a calendar as it is now."""
+        return models.Calendar(await self._caller.json(Request("GET", f"/v1/calendars/{part(calendar)}", acting=True)))
+
+    async def put(
+        self,
+        calendar: Named,
+        *,
+        name: str | Absent | None = ABSENT,
+        description: str | Absent | None = ABSENT,
+        timezone: str | Absent | None = ABSENT,
+        dates: Sequence[str] | Absent | None = ABSENT,
+        ranges: Sequence[Json] | Absent | None = ABSENT,
+        weekly: Sequence[Json] | Absent | None = ABSENT,
+        i_calendar: str | Absent | None = ABSENT,
+        if_match: Revision | None = None,
+    ) -> models.Calendar:
+        """Writes a new version. The schedules that name the calendar are planned anew."""
+        return models.Calendar(
+            await self._caller.json(
+                Request(
+                    "PUT",
+                    f"/v1/calendars/{part(calendar)}",
+                    body={
+                        "name": name,
+                        "description": description,
+                        "timezone": timezone,
+                        "dates": dates,
+                        "ranges": ranges,
+                        "weekly": weekly,
+                        "iCalendar": i_calendar,
+                    },
+                    if_match=if_match,
+                    acting=True,
+                )
+            )
+        )
+
+    async def delete(self, calendar: Named, *, if_match: Revision | None = None) -> None:
+        """Deletes a calendar that no schedule names."""
+        await self._caller.json(Request("DELETE", f"/v1/calendars/{part(calendar)}", if_match=if_match, acting=True))
+
+    def versions(
+        self, calendar: Named, *, page_size: int | None = None, max_items: int | None = None, cursor: str | None = None
+    ) -> AsyncPages[models.ListedCalendarVersion]:
+        """Lists the versions of the calendar, newest first."""
+        return AsyncPages(
+            self._caller,
+            Request("GET", f"/v1/calendars/{part(calendar)}/versions", acting=True),
+            models.ListedCalendarVersion,
+            page_size=page_size,
+            max_items=max_items,
+            cursor=cursor,
+        )
+
+    async def get_version(self, calendar: Named, version: Named) -> models.CalendarVersion:
+        """Reads a version of the calendar as it was."""
+        return models.CalendarVersion(
+            await self._caller.json(
+                Request("GET", f"/v1/calendars/{part(calendar)}/versions/{part(version)}", acting=True)
+            )
+        )

@@ -1,0 +1,38 @@
+"""`error_redirects`. Made by .ci/sdk.py: change that, or its source, and run `make sdk`."""
+
+from __future__ import annotations
+
+from sweephand.sdk import models
+from sweephand.sdk.aio.caller import AsyncCaller
+from sweephand.sdk.aio.pages import AsyncPages
+from sweephand.sdk.request import Named, Request, part
+
+
+class AsyncErrorRedirects:
+    """The methods of `error_redirects`."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    def list(
+        self, *, page_size: int | None = None, max_items: int | None = None, cursor: str | None = None
+    ) -> AsyncPages[models.Redirect]:
+        """Lists the jobs whose failed runs another job runs again."""
+        return AsyncPages(
+            self._caller,
+            Request("GET", "/v1/error-redirects", acting=True),
+            models.Redirect,
+            page_size=page_size,
+            max_items=max_items,
+            cursor=cursor,
+        )
+
+    async def put(self, job: Named, to: str) -> models.Redirect:
+        """Lets another job run the failed runs of this one again, when they are redriven."""
+        return models.Redirect(
+            await self._caller.json(Request("PUT", f"/v1/error-redirects/{part(job)}", body={"to": to}, acting=True))
+        )
+
+    async def delete(self, job: Named) -> None:
+        """Ends the redirect. Runs that were redirected stay as they are."""
+        await self._caller.json(Request("DELETE", f"/v1/error-redirects/{part(job)}", acting=True))

@@ -1,0 +1,147 @@
+"""`errors`. Made by .ci/sdk.py: change that, or its source, and run `make sdk`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sweephand.sdk import models
+from sweephand.sdk.aio.caller import AsyncCaller
+from sweephand.sdk.aio.pages import AsyncPages
+from sweephand.sdk.request import ABSENT, Absent, Named, Request, part
+
+
+class AsyncErrors:
+    """The methods of `errors`."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    def list(
+        self,
+        *,
+        job_id: Named | None = None,
+        collection: str | None = None,
+        tag: str | None = None,
+        resource_id: str | None = None,
+        from_: datetime | str | None = None,
+        until: datetime | str | None = None,
+        state: str | None = None,
+        page_size: int | None = None,
+        max_items: int | None = None,
+        cursor: str | None = None,
+    ) -> AsyncPages[models.ErrorGroup]:
+        """Lists failed runs in groups of one job and one error, latest first."""
+        return AsyncPages(
+            self._caller,
+            Request(
+                "GET",
+                "/v1/errors",
+                query={
+                    "jobId": job_id,
+                    "collection": collection,
+                    "tag": tag,
+                    "resourceId": resource_id,
+                    "from": from_,
+                    "until": until,
+                    "state": state,
+                },
+                acting=True,
+            ),
+            models.ErrorGroup,
+            page_size=page_size,
+            max_items=max_items,
+            cursor=cursor,
+        )
+
+    async def get(self, error: Named) -> models.ErrorGroup:
+        """Reads a group of errors with its notes."""
+        return models.ErrorGroup(await self._caller.json(Request("GET", f"/v1/errors/{part(error)}", acting=True)))
+
+    def runs(
+        self, error: Named, *, page_size: int | None = None, max_items: int | None = None, cursor: str | None = None
+    ) -> AsyncPages[models.ErrorRun]:
+        """Lists the failed runs of a group, and what became of each."""
+        return AsyncPages(
+            self._caller,
+            Request("GET", f"/v1/errors/{part(error)}/runs", acting=True),
+            models.ErrorRun,
+            page_size=page_size,
+            max_items=max_items,
+            cursor=cursor,
+        )
+
+    async def add_note(self, error: Named, text: str) -> models.ErrorGroup:
+        """Adds a note to the group, for people."""
+        return models.ErrorGroup(
+            await self._caller.json(
+                Request("POST", f"/v1/errors/{part(error)}/notes", body={"text": text}, repeatable=False, acting=True)
+            )
+        )
+
+    async def archive(self, error: Named, *, reason: str | Absent | None = ABSENT) -> models.ErrorGroup:
+        """Marks the group as dealt with. It opens again when the job fails in the same way."""
+        return models.ErrorGroup(
+            await self._caller.json(
+                Request("POST", f"/v1/errors/{part(error)}/archive", body={"reason": reason}, acting=True)
+            )
+        )
+
+    async def restore(self, error: Named) -> models.ErrorGroup:
+        """Opens an archived group again."""
+        return models.ErrorGroup(
+            await self._caller.json(Request("POST", f"/v1/errors/{part(error)}/restore", acting=True))
+        )
+
+    async def archive_run(
+        self, error: Named, failed_run: Named, *, reason: str | Absent | None = ABSENT
+    ) -> models.ErrorRun:
+        """Marks one failed run as dealt with."""
+        return models.ErrorRun(
+            await self._caller.json(
+                Request(
+                    "POST",
+                    f"/v1/errors/{part(error)}/runs/{part(failed_run)}/archive",
+                    body={"reason": reason},
+                    acting=True,
+                )
+            )
+        )
+
+    async def restore_run(self, error: Named, failed_run: Named) -> models.ErrorRun:
+        """Lets a failed run stand as its group does."""
+        return models.ErrorRun(
+            await self._caller.json(
+                Request("POST", f"/v1/errors/{part(error)}/runs/{part(failed_run)}/restore", acting=True)
+            )
+        )
+
+    async def redrive(
+        self,
+        *,
+        runs: Sequence[str] | Absent | None = ABSENT,
+        group: str | Absent | None = ABSENT,
+        rate_per_minute: int | Absent | None = ABSENT,
+        dry_run: bool | Absent | None = ABSENT,
+        expected_count: int | Absent | None = ABSENT,
+        idempotency_key: str | None = None,
+    ) -> models.Redrive:
+        """Runs the failed runs of a group again, as long work, so many a minute."""
+        return models.Redrive(
+            await self._caller.json(
+                Request(
+                    "POST",
+                    "/v1/errors:redrive",
+                    body={
+                        "runs": runs,
+                        "group": group,
+                        "ratePerMinute": rate_per_minute,
+                        "dryRun": dry_run,
+                        "expectedCount": expected_count,
+                    },
+                    keyed=True,
+                    key=idempotency_key,
+                    acting=True,
+                )
+            )
+        )

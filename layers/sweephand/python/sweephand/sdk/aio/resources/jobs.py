@@ -1,0 +1,358 @@
+"""`jobs`. Made by .ci/sdk.py: change that, or its source, and run `make sdk`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sweephand.sdk import models
+from sweephand.sdk.aio.caller import AsyncCaller
+from sweephand.sdk.aio.pages import AsyncPages
+from sweephand.sdk.request import ABSENT, Absent, Json, Named, Request, Revision, part, several
+
+
+class AsyncJobs:
+    """The methods of `jobs`."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def create(
+        self,
+        name: str | None,
+        action: Json,
+        schedules: Json | Sequence[Json] | Absent | None = ABSENT,
+        *,
+        description: str | Absent | None = ABSENT,
+        collection: str | Absent | None = ABSENT,
+        active: bool | Absent | None = ABSENT,
+        resource_id: str | Absent | None = ABSENT,
+        tags: Sequence[str] | Absent | None = ABSENT,
+        start_time: datetime | str | Absent | None = ABSENT,
+        end_time: datetime | str | Absent | None = ABSENT,
+        error_action: Json | Absent | None = ABSENT,
+        hooks: Json | Absent | None = ABSENT,
+        policies: Json | Absent | None = ABSENT,
+        idempotency_key: str | None = None,
+    ) -> models.Job:
+        """Creates a job with its action and schedules in one write. `Idempotency-Key` makes it repeatable."""
+        return models.Job(
+            await self._caller.json(
+                Request(
+                    "POST",
+                    "/v1/jobs",
+                    body={
+                        "name": name,
+                        "description": description,
+                        "collection": collection,
+                        "active": active,
+                        "resourceId": resource_id,
+                        "tags": tags,
+                        "startTime": start_time,
+                        "endTime": end_time,
+                        "action": action,
+                        "errorAction": error_action,
+                        "hooks": hooks,
+                        "policies": policies,
+                        "schedules": several(schedules),
+                    },
+                    keyed=True,
+                    key=idempotency_key,
+                    acting=True,
+                )
+            )
+        )
+
+    def list(
+        self,
+        *,
+        offset: int | None = None,
+        collection: str | None = None,
+        state: str | None = None,
+        tag: str | None = None,
+        resource_id: str | None = None,
+        name: str | None = None,
+        search: str | None = None,
+        include: str | Sequence[str] | None = None,
+        page_size: int | None = None,
+        max_items: int | None = None,
+        cursor: str | None = None,
+    ) -> AsyncPages[models.ListedJob]:
+        """Lists the jobs of the tenant, page by page. Filters can be combined."""
+        return AsyncPages(
+            self._caller,
+            Request(
+                "GET",
+                "/v1/jobs",
+                query={
+                    "offset": offset,
+                    "collection": collection,
+                    "state": state,
+                    "tag": tag,
+                    "resourceId": resource_id,
+                    "name": name,
+                    "search": search,
+                    "include": include,
+                },
+                acting=True,
+            ),
+            models.ListedJob,
+            page_size=page_size,
+            max_items=max_items,
+            cursor=cursor,
+        )
+
+    async def get(self, job: Named, *, include: str | Sequence[str] | None = None) -> models.Job:
+        """Reads a job with its action, schedules and totals. The ETag is its revision."""
+        return models.Job(
+            await self._caller.json(Request("GET", f"/v1/jobs/{part(job)}", query={"include": include}, acting=True))
+        )
+
+    async def put(
+        self,
+        job: Named,
+        *,
+        name: str | Absent | None = ABSENT,
+        description: str | Absent | None = ABSENT,
+        collection: str | Absent | None = ABSENT,
+        active: bool | Absent | None = ABSENT,
+        resource_id: str | Absent | None = ABSENT,
+        tags: Sequence[str] | Absent | None = ABSENT,
+        start_time: datetime | str | Absent | None = ABSENT,
+        end_time: datetime | str | Absent | None = ABSENT,
+        action: Json,
+        error_action: Json | Absent | None = ABSENT,
+        hooks: Json | Absent | None = ABSENT,
+        policies: Json | Absent | None = ABSENT,
+        schedules: Json | Sequence[Json] | Absent | None = ABSENT,
+        if_match: Revision | None = None,
+    ) -> models.Job:
+        """Replaces all of it. Members that are left out get their defaults."""
+        return models.Job(
+            await self._caller.json(
+                Request(
+                    "PUT",
+                    f"/v1/jobs/{part(job)}",
+                    body={
+                        "name": name,
+                        "description": description,
+                        "collection": collection,
+                        "active": active,
+                        "resourceId": resource_id,
+                        "tags": tags,
+                        "startTime": start_time,
+                        "endTime": end_time,
+                        "action": action,
+                        "errorAction": error_action,
+                        "hooks": hooks,
+                        "policies": policies,
+                        "schedules": several(schedules),
+                    },
+                    if_match=if_match,
+                    acting=True,
+                )
+            )
+        )
+
+    async def patch(
+        self,
+        job: Named,
+        *,
+        name: str | Absent | None = ABSENT,
+        description: str | Absent | None = ABSENT,
+        collection: str | Absent | None = ABSENT,
+        active: bool | Absent | None = ABSENT,
+        resource_id: str | Absent | None = ABSENT,
+        tags: Sequence[str] | Absent | None = ABSENT,
+        start_time: datetime | str | Absent | None = ABSENT,
+        end_time: datetime | str | Absent | None = ABSENT,
+        action: Json | Absent = ABSENT,
+        error_action: Json | Absent | None = ABSENT,
+        hooks: Json | Absent | None = ABSENT,
+        policies: Json | Absent | None = ABSENT,
+        schedules: Json | Sequence[Json] | Absent | None = ABSENT,
+        if_match: Revision | None = None,
+    ) -> models.Job:
+        """Changes by a merge patch (RFC 7396): members that are left out stay, null removes."""
+        return models.Job(
+            await self._caller.json(
+                Request(
+                    "PATCH",
+                    f"/v1/jobs/{part(job)}",
+                    body={
+                        "name": name,
+                        "description": description,
+                        "collection": collection,
+                        "active": active,
+                        "resourceId": resource_id,
+                        "tags": tags,
+                        "startTime": start_time,
+                        "endTime": end_time,
+                        "action": action,
+                        "errorAction": error_action,
+                        "hooks": hooks,
+                        "policies": policies,
+                        "schedules": several(schedules),
+                    },
+                    if_match=if_match,
+                    acting=True,
+                )
+            )
+        )
+
+    async def delete(self, job: Named, *, if_match: Revision | None = None) -> None:
+        """Deletes the job with its schedules, and ends its open runs. Its ledger stays for its retention."""
+        await self._caller.json(Request("DELETE", f"/v1/jobs/{part(job)}", if_match=if_match, acting=True))
+
+    async def delete_matching(
+        self,
+        *,
+        collection: str | None = None,
+        state: str | None = None,
+        tag: str | None = None,
+        resource_id: str | None = None,
+        name: str | None = None,
+        search: str | None = None,
+        dry_run: bool | None = None,
+        expected_count: int | None = None,
+    ) -> models.BulkDelete:
+        """Deletes the jobs that the filters let through. `dryRun` counts; else `expectedCount` is needed."""
+        return models.BulkDelete(
+            await self._caller.json(
+                Request(
+                    "DELETE",
+                    "/v1/jobs",
+                    query={
+                        "collection": collection,
+                        "state": state,
+                        "tag": tag,
+                        "resourceId": resource_id,
+                        "name": name,
+                        "search": search,
+                        "dryRun": dry_run,
+                        "expectedCount": expected_count,
+                    },
+                    acting=True,
+                )
+            )
+        )
+
+    async def run(
+        self,
+        job: Named,
+        *,
+        schedule_id: str | Absent | None = ABSENT,
+        if_active: str | Absent | None = ABSENT,
+        payload: Any | Absent = ABSENT,
+        body: str | Absent | None = ABSENT,
+        headers: Json | Absent | None = ABSENT,
+        idempotency_key: str | None = None,
+    ) -> models.RunStarted:
+        """Starts a manual run at once, besides what is scheduled. The body may bring a payload and headers."""
+        return models.RunStarted(
+            await self._caller.json(
+                Request(
+                    "POST",
+                    f"/v1/jobs/{part(job)}/run",
+                    body={
+                        "scheduleId": schedule_id,
+                        "ifActive": if_active,
+                        "payload": payload,
+                        "body": body,
+                        "headers": headers,
+                    },
+                    keyed=True,
+                    key=idempotency_key,
+                    acting=True,
+                )
+            )
+        )
+
+    async def pause(
+        self,
+        job: Named,
+        *,
+        note: str | Absent | None = ABSENT,
+        until: datetime | str | Absent | None = ABSENT,
+        if_match: Revision | None = None,
+    ) -> models.Job:
+        """Stops all schedules of the job until it is resumed, or until the given instant."""
+        return models.Job(
+            await self._caller.json(
+                Request(
+                    "POST",
+                    f"/v1/jobs/{part(job)}/pause",
+                    body={"note": note, "until": until},
+                    if_match=if_match,
+                    acting=True,
+                )
+            )
+        )
+
+    async def resume(self, job: Named, *, if_match: Revision | None = None) -> models.Job:
+        """Ends the pause. Occurrences due in the meantime are one row of the ledger and do not run."""
+        return models.Job(
+            await self._caller.json(Request("POST", f"/v1/jobs/{part(job)}/resume", if_match=if_match, acting=True))
+        )
+
+    async def activate(self, job: Named, *, if_match: Revision | None = None) -> models.Job:
+        """Switches the job on. A second request changes nothing."""
+        return models.Job(
+            await self._caller.json(Request("POST", f"/v1/jobs/{part(job)}/activate", if_match=if_match, acting=True))
+        )
+
+    async def deactivate(self, job: Named, *, if_match: Revision | None = None) -> models.Job:
+        """Switches the job off until it is activated. A second request changes nothing."""
+        return models.Job(
+            await self._caller.json(Request("POST", f"/v1/jobs/{part(job)}/deactivate", if_match=if_match, acting=True))
+        )
+
+    async def next(self, job: Named) -> models.NextRun:
+        """Tells the next instant at which any schedule of the job runs."""
+        return models.NextRun(await self._caller.json(Request("GET", f"/v1/jobs/{part(job)}/next", acting=True)))
+
+    def occurrences(
+        self,
+        job: Named,
+        *,
+        schedule_id: Named | None = None,
+        from_: datetime | str | None = None,
+        until: datetime | str | None = None,
+        page_size: int | None = None,
+        max_items: int | None = None,
+        cursor: str | None = None,
+    ) -> AsyncPages[models.Occurrence]:
+        """Merges what the ledger has of the past with what the schedules plan for the future."""
+        return AsyncPages(
+            self._caller,
+            Request(
+                "GET",
+                f"/v1/jobs/{part(job)}/occurrences",
+                query={"scheduleId": schedule_id, "from": from_, "until": until},
+                acting=True,
+            ),
+            models.Occurrence,
+            page_size=page_size,
+            max_items=max_items,
+            cursor=cursor,
+        )
+
+    def changes(
+        self,
+        job: Named,
+        *,
+        include: str | Sequence[str] | None = None,
+        page_size: int | None = None,
+        max_items: int | None = None,
+        cursor: str | None = None,
+    ) -> AsyncPages[models.Change]:
+        """Lists who changed the job, when, and which members, newest first."""
+        return AsyncPages(
+            self._caller,
+            Request("GET", f"/v1/jobs/{part(job)}/changes", query={"include": include}, acting=True),
+            models.Change,
+            page_size=page_size,
+            max_items=max_items,
+            cursor=cursor,
+        )

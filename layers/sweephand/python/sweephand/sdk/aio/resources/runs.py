@@ -1,0 +1,142 @@
+"""`runs`. Made by .ci/sdk.py: change that, or its source, and run `make sdk`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sweephand.sdk import models
+from sweephand.sdk.aio.caller import AsyncCaller
+from sweephand.sdk.aio.pages import AsyncPages
+from sweephand.sdk.request import ABSENT, Absent, Json, Named, Request, part
+
+
+class AsyncRuns:
+    """The methods of `runs`."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    def list(
+        self,
+        *,
+        job_id: Named | None = None,
+        schedule_id: Named | None = None,
+        collection: str | None = None,
+        tag: str | None = None,
+        resource_id: str | None = None,
+        from_: datetime | str | None = None,
+        until: datetime | str | None = None,
+        state: str | None = None,
+        kind: str | None = None,
+        page_size: int | None = None,
+        max_items: int | None = None,
+        cursor: str | None = None,
+    ) -> AsyncPages[models.Run]:
+        """Lists runs by job, schedule, state, kind or instant, latest planned first."""
+        return AsyncPages(
+            self._caller,
+            Request(
+                "GET",
+                "/v1/runs",
+                query={
+                    "jobId": job_id,
+                    "scheduleId": schedule_id,
+                    "collection": collection,
+                    "tag": tag,
+                    "resourceId": resource_id,
+                    "from": from_,
+                    "until": until,
+                    "state": state,
+                    "kind": kind,
+                },
+                acting=True,
+            ),
+            models.Run,
+            page_size=page_size,
+            max_items=max_items,
+            cursor=cursor,
+        )
+
+    async def get(self, run: Named) -> models.Run:
+        """Reads a run with its attempts and the reason for its state."""
+        return models.Run(await self._caller.json(Request("GET", f"/v1/runs/{part(run)}", acting=True)))
+
+    async def report(self, run: Named, *, success: bool, message: str | Absent | None = ABSENT) -> models.Run:
+        """Ends a run that waits for its result. The run's own token is enough."""
+        return models.Run(
+            await self._caller.json(
+                Request(
+                    "PUT", f"/v1/runs/{part(run)}/result", body={"success": success, "message": message}, acting=True
+                )
+            )
+        )
+
+    async def cancel(self, run: Named) -> models.Run:
+        """Ends a run that has not ended. A call that has begun is not taken back."""
+        return models.Run(await self._caller.json(Request("POST", f"/v1/runs/{part(run)}/cancel", acting=True)))
+
+    async def rerun(
+        self,
+        run: Named,
+        *,
+        payload: Any | Absent = ABSENT,
+        body: str | Absent | None = ABSENT,
+        headers: Json | Absent | None = ABSENT,
+        idempotency_key: str | None = None,
+    ) -> models.RunStarted:
+        """Starts a manual run with the payload of one that has ended, or with another payload."""
+        return models.RunStarted(
+            await self._caller.json(
+                Request(
+                    "POST",
+                    f"/v1/runs/{part(run)}/rerun",
+                    body={"payload": payload, "body": body, "headers": headers},
+                    keyed=True,
+                    key=idempotency_key,
+                    acting=True,
+                )
+            )
+        )
+
+    async def export(
+        self,
+        *,
+        format: str | Absent | None = ABSENT,
+        job_id: str | Absent | None = ABSENT,
+        schedule_id: str | Absent | None = ABSENT,
+        collection: str | Absent | None = ABSENT,
+        tag: str | Absent | None = ABSENT,
+        resource_id: str | Absent | None = ABSENT,
+        from_: datetime | str | Absent | None = ABSENT,
+        until: datetime | str | Absent | None = ABSENT,
+        state: str | Absent | None = ABSENT,
+        kind: str | Absent | None = ABSENT,
+        cursor: str | Absent | None = ABSENT,
+        idempotency_key: str | None = None,
+    ) -> models.Operation:
+        """Begins to write the runs into one file. The operation in the answer has a link to the file."""
+        return models.Operation(
+            await self._caller.json(
+                Request(
+                    "POST",
+                    "/v1/runs:export",
+                    body={
+                        "format": format,
+                        "jobId": job_id,
+                        "scheduleId": schedule_id,
+                        "collection": collection,
+                        "tag": tag,
+                        "resourceId": resource_id,
+                        "from": from_,
+                        "until": until,
+                        "state": state,
+                        "kind": kind,
+                        "cursor": cursor,
+                    },
+                    keyed=True,
+                    key=idempotency_key,
+                    acting=True,
+                )
+            )
+        )

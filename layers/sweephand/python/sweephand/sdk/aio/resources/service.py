@@ -1,0 +1,18 @@
+"""`service`. Made by .ci/sdk.py: change that, or its source, and run `make sdk`."""
+
+from __future__ import annotations
+
+from sweephand.sdk import models
+from sweephand.sdk.aio.caller import AsyncCaller
+from sweephand.sdk.request import Request
+
+
+class AsyncService:
+    """The methods of `service`."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def health(self) -> models.Health:
+        """Shows the version to all; a caller with the scope `jobs:read` sees also how late the sweep is."""
+        return models.Health(await self._caller.json(Request("GET", "/v1/health")))

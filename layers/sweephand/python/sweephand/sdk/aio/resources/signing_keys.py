@@ -1,0 +1,47 @@
+"""`signing_keys`. Made by .ci/sdk.py: change that, or its source, and run `make sdk`."""
+
+from __future__ import annotations
+
+from sweephand.sdk import models
+from sweephand.sdk.aio.caller import AsyncCaller
+from sweephand.sdk.aio.pages import AsyncPages
+from sweephand.sdk.request import Named, Request, part
+
+
+class AsyncSigningKeys:
+    """The methods of `signing_keys`."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def create(self, collection: Named) -> models.IssuedSigningKey:
+        """Creates a key that signs the calls of the collection's jobs. Its secret is shown once."""
+        return models.IssuedSigningKey(
+            await self._caller.json(
+                Request("POST", f"/v1/collections/{part(collection)}/signing-keys", repeatable=False, acting=True)
+            )
+        )
+
+    def list(
+        self,
+        collection: Named,
+        *,
+        page_size: int | None = None,
+        max_items: int | None = None,
+        cursor: str | None = None,
+    ) -> AsyncPages[models.SigningKey]:
+        """Lists the keys of the collection without their secrets."""
+        return AsyncPages(
+            self._caller,
+            Request("GET", f"/v1/collections/{part(collection)}/signing-keys", acting=True),
+            models.SigningKey,
+            page_size=page_size,
+            max_items=max_items,
+            cursor=cursor,
+        )
+
+    async def delete(self, collection: Named, key: Named) -> None:
+        """Deletes a key. Calls are signed by the others."""
+        await self._caller.json(
+            Request("DELETE", f"/v1/collections/{part(collection)}/signing-keys/{part(key)}", acting=True)
+        )

@@ -1,0 +1,179 @@
+"""An error for each code of the service. Made by .ci/sdk.py: change that, or its source, and run `make sdk`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sweephand.sdk.errors import ApiError
+
+
+class InvalidJson(ApiError):
+    """400: the body cannot be read."""
+
+    code = "INVALID_JSON"
+
+
+class InvalidQuery(ApiError):
+    """400: the path, the query or a header cannot be read."""
+
+    code = "INVALID_QUERY"
+
+
+class InvalidCursor(ApiError):
+    """400: the cursor is not one of this list."""
+
+    code = "INVALID_CURSOR"
+
+
+class Unauthenticated(ApiError):
+    """401: no valid identity."""
+
+    code = "UNAUTHENTICATED"
+
+
+class ScopeMissing(ApiError):
+    """403: a scope is missing."""
+
+    code = "SCOPE_MISSING"
+
+
+class TenantDisabled(ApiError):
+    """403: the tenant is disabled."""
+
+    code = "TENANT_DISABLED"
+
+
+class NotFound(ApiError):
+    """404: not found."""
+
+    code = "NOT_FOUND"
+
+
+class MethodNotAllowed(ApiError):
+    """405: the path has no such method."""
+
+    code = "METHOD_NOT_ALLOWED"
+
+
+class NameTaken(ApiError):
+    """409: the name is taken."""
+
+    code = "NAME_TAKEN"
+
+
+class QuotaExceeded(ApiError):
+    """409: a quota is exceeded."""
+
+    code = "QUOTA_EXCEEDED"
+
+
+class StateConflict(ApiError):
+    """409: the state forbids it."""
+
+    code = "STATE_CONFLICT"
+
+
+class ResultConflict(ApiError):
+    """409: another result is recorded."""
+
+    code = "RESULT_CONFLICT"
+
+
+class FacadeLimit(ApiError):
+    """409: the facade of the job could not show it."""
+
+    code = "FACADE_LIMIT"
+
+
+class RevisionMismatch(ApiError):
+    """412: the revision is another one."""
+
+    code = "REVISION_MISMATCH"
+
+
+class CountMismatch(ApiError):
+    """412: the count is another one."""
+
+    code = "COUNT_MISMATCH"
+
+
+class TooLarge(ApiError):
+    """413: the body is too large."""
+
+    code = "TOO_LARGE"
+
+
+class NotJson(ApiError):
+    """415: the body is not plain JSON."""
+
+    code = "NOT_JSON"
+
+
+class InvalidField(ApiError):
+    """422: a field breaks a rule."""
+
+    code = "INVALID_FIELD"
+
+
+class UnknownMember(ApiError):
+    """422: a member is not known."""
+
+    code = "UNKNOWN_MEMBER"
+
+
+class NeverFires(ApiError):
+    """422: the schedule can never fire."""
+
+    code = "NEVER_FIRES"
+
+
+class KeyReused(ApiError):
+    """422: the Idempotency-Key belongs to another request."""
+
+    code = "KEY_REUSED"
+
+
+class RateLimited(ApiError):
+    """429: too many requests."""
+
+    code = "RATE_LIMITED"
+
+
+class Unavailable(ApiError):
+    """503: for the moment it cannot be done."""
+
+    code = "UNAVAILABLE"
+
+
+class Internal(ApiError):
+    """500: an unexpected fault."""
+
+    code = "INTERNAL"
+
+
+BY_CODE: Mapping[str, type[ApiError]] = {
+    "INVALID_JSON": InvalidJson,
+    "INVALID_QUERY": InvalidQuery,
+    "INVALID_CURSOR": InvalidCursor,
+    "UNAUTHENTICATED": Unauthenticated,
+    "SCOPE_MISSING": ScopeMissing,
+    "TENANT_DISABLED": TenantDisabled,
+    "NOT_FOUND": NotFound,
+    "METHOD_NOT_ALLOWED": MethodNotAllowed,
+    "NAME_TAKEN": NameTaken,
+    "QUOTA_EXCEEDED": QuotaExceeded,
+    "STATE_CONFLICT": StateConflict,
+    "RESULT_CONFLICT": ResultConflict,
+    "FACADE_LIMIT": FacadeLimit,
+    "REVISION_MISMATCH": RevisionMismatch,
+    "COUNT_MISMATCH": CountMismatch,
+    "TOO_LARGE": TooLarge,
+    "NOT_JSON": NotJson,
+    "INVALID_FIELD": InvalidField,
+    "UNKNOWN_MEMBER": UnknownMember,
+    "NEVER_FIRES": NeverFires,
+    "KEY_REUSED": KeyReused,
+    "RATE_LIMITED": RateLimited,
+    "UNAVAILABLE": Unavailable,
+    "INTERNAL": Internal,
+}

@@ -1,0 +1,33 @@
+"""Clocks that wait without blocking the event loop. sources.py has the others."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+from typing import Protocol
+
+from sweephand.sources import SystemClock
+
+
+class AsyncClock(Protocol):
+    """A clock as in sources.py, whose `sleep` is awaited."""
+
+    def now(self) -> datetime: ...
+    def monotonic(self) -> float: ...
+    async def sleep(self, seconds: float) -> None: ...
+
+
+class AsyncSystemClock:
+    """The clock of this machine."""
+
+    def __init__(self) -> None:
+        self._clock = SystemClock()
+
+    def now(self) -> datetime:
+        return self._clock.now()
+
+    def monotonic(self) -> float:
+        return self._clock.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)

@@ -1,0 +1,63 @@
+"""The address of a stack, and the credential: from arguments, else from the environment. Nothing is guessed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from sweephand.sdk.errors import ConfigError
+
+URL, CLIENT_ID, SECRET = "SWEEPHAND_URL", "SWEEPHAND_CLIENT_ID", "SWEEPHAND_SECRET"
+
+
+@dataclass(frozen=True)
+class Access:
+    """A stack's address without a slash at its end, and a credential."""
+
+    url: str
+    client_id: str
+    secret: str = field(repr=False)
+
+
+def access(url: str | None, client_id: str | None, secret: str | None, environment: Mapping[str, str]) -> Access:
+    """Returns the stack and the credential to use. Raises ConfigError.
+
+    A credential comes whole from one place: a client id as argument is never joined to a secret of the environment.
+    """
+    where = "client_id= and secret="
+    if client_id is None and secret is None:
+        client_id, secret = environment.get(CLIENT_ID), environment.get(SECRET)
+        where = f"{CLIENT_ID} and {SECRET}"
+    if not client_id or not secret:
+        given = "client id" if client_id else "secret" if secret else None
+        lacks = f"{where} must be given together: only the {given} is there" if given else "the credential is missing"
+        raise ConfigError(f"{lacks}; give client_id= and secret=, or set {CLIENT_ID} and {SECRET}")
+    return Access(_address(url or environment.get(URL)), client_id, secret)
+
+
+def of_local_stack(path: str | Path, tenant: str | None) -> Access:
+    """Returns the access of a stack on this machine, from its file stack.json. tenant: None for the first one."""
+    try:
+        told = json.loads(Path(path).read_text(encoding="utf-8"))
+        tenants = {each["tenant"]: each for each in told["tenants"]}
+        chosen = tenants[tenant or next(iter(tenants))]
+        return Access(_address(told["baseUrl"]), chosen["clientId"], chosen["secret"])
+    except OSError as error:
+        raise ConfigError(f"there is no running local stack: {path} cannot be read ({error.strerror})") from error
+    except (ValueError, LookupError, TypeError, StopIteration) as error:
+        wanted = "a tenant" if tenant is None else f"the tenant {tenant!r}"
+        raise ConfigError(f"{path} does not name {wanted} with an address, a client id and a secret") from error
+
+
+def _address(given: str | None) -> str:
+    if not given:
+        raise ConfigError(f"the address is missing: give url= or set {URL} to the stack's output ApiUrl")
+    parts = urlsplit(given)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ConfigError(f"the address must begin with https:// or http:// and name a host, not {given!r}")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise ConfigError("the address must have no credential, no query and no fragment")
+    return given.rstrip("/").removesuffix("/v1")

@@ -1,0 +1,114 @@
+"""The errors that the client raises. Their root is `sweephand.errors.SweephandError`, as of all errors here.
+
+SweephandError
+├── ApiError          the service refused: a class for each code, in sweephand.sdk.api_errors
+├── TransportError    no answer, or one that is not the service's
+├── OperationFailed   long work ended without being done
+└── ConfigError       the address or the credential is missing or cannot be used
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+from sweephand.errors import SweephandError
+
+MOST_SHOWN = 5
+"""Mistakes of one request that the text of an error names."""
+
+ROOT_CODES = {400: 300, 401: 16, 404: 2, 409: 3, 413: 10, 415: 300, 422: 300, 429: 9}
+"""Root's number of an error by the HTTP status. 403 depends on the verb, 5xx is 1, all else is 0 (unspecified)."""
+ROOT_PERMISSIONS = {"POST": 1000, "GET": 1002, "PUT": 1003, "PATCH": 1003, "DELETE": 1004}
+ROOT_SERVER_ERROR, ROOT_TIMEOUT = 1, 12
+
+
+class FieldError(NamedTuple):
+    """A mistake in a request. field: a path such as `schedules[0].cron`. position: an index in the field's string."""
+
+    field: str
+    reason: str
+    position: int | None = None
+
+
+class ConfigError(SweephandError):
+    """An address or a credential that is missing or cannot be used: nothing was sent."""
+
+    code = "CONFIG"
+    root_code: ClassVar[int] = 0
+
+
+class TransportError(SweephandError):
+    """A call without an answer of the service: no connection, no answer in time, or the answer of something else.
+
+    timed_out: whether the time was over. sent: False if the request certainly did not reach the service.
+    """
+
+    code = "TRANSPORT"
+
+    def __init__(self, reason: str, *, timed_out: bool = False, sent: bool = True) -> None:
+        super().__init__(reason)
+        self.timed_out, self.sent = timed_out, sent
+
+    @property
+    def root_code(self) -> int:
+        """Root's number of this error."""
+        return ROOT_TIMEOUT if self.timed_out else ROOT_SERVER_ERROR
+
+
+class OperationFailed(SweephandError):
+    """Long work that failed or was cancelled, or was not done in the time given. operation: as it was seen last."""
+
+    code = "OPERATION"
+    root_code: ClassVar[int] = ROOT_SERVER_ERROR
+
+    def __init__(self, reason: str, operation: Any) -> None:
+        super().__init__(reason)
+        self.operation = operation
+
+
+class ApiError(SweephandError):
+    """A refusal by the service.
+
+    status: of HTTP. errors: the mistakes of the request, field by field. request_id: the id in the service's log.
+    help: the address of the page with cause and cure. tries: how often the request was sent; after more than one, an
+    earlier one may have been carried out. retry_after_s: when the service asks to be called again.
+    """
+
+    def __init__(
+        self,
+        *,
+        method: str,
+        path: str,
+        status: int,
+        code: str,
+        detail: str,
+        errors: tuple[FieldError, ...] = (),
+        request_id: str | None = None,
+        help: str | None = None,  # noqa: A002 - the attribute's name
+        retry_after_s: float | None = None,
+        tries: int = 1,
+    ) -> None:
+        self.method, self.path, self.status, self.detail = method, path, status, detail
+        self.errors, self.request_id, self.help = errors, request_id, help
+        self.retry_after_s, self.tries = retry_after_s, tries
+        super().__init__(self._text(code), code=code)
+
+    @property
+    def root_code(self) -> int:
+        """Root's number of this error."""
+        if self.status == 403:
+            return ROOT_PERMISSIONS.get(self.method, 0)
+        return ROOT_SERVER_ERROR if self.status >= 500 else ROOT_CODES.get(self.status, 0)
+
+    def _text(self, code: str) -> str:
+        said = [self.detail]
+        if len(self.errors) > 1:
+            said = [f"{each.field}: {each.reason}" for each in self.errors[:MOST_SHOWN]]
+            left = len(self.errors) - len(said)
+            said += [f"and {left} more"] if left else []
+        more = [f"{self.tries} tries"] if self.tries > 1 else []
+        more += [f"request {self.request_id}"] if self.request_id else []
+        more += [f"see {self.help}"] if self.help else []
+        return f"{self.method} {self.path}: {self.status} {code}: {'; '.join(said)}" + (
+            f" ({', '.join(more)})" if more else ""
+        )

@@ -1,0 +1,29 @@
+"""A page of a list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Page(Generic[T]):
+    """A page of a list. next_cursor: goes on there as `cursor=`; None at the end. total: if it was asked for."""
+
+    def __init__(self, json: Mapping[str, Any], items: tuple[T, ...]) -> None:
+        self._json, self.items = json, items
+
+    @property
+    def next_cursor(self) -> str | None:
+        found: str | None = self._json.get("nextCursor")
+        return found
+
+    @property
+    def total(self) -> int | None:
+        found: int | None = self._json.get("total")
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the JSON of the page."""
+        return dict(self._json)

@@ -1,0 +1,139 @@
+"""A request to the API, as the generated methods write it, and its answer as a transport gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, NamedTuple, final
+from urllib.parse import quote
+
+from sweephand.sdk.model import Model
+
+
+@final
+class Absent:
+    """The type of ABSENT."""
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT: Final = Absent()
+"""Stands for a member that is not sent. None is sent as null, which takes a member away in a patch."""
+
+Json = Mapping[str, Any] | Model
+"""An object of a body, with the names of the API: from `bodies`, written by hand, or an answer of the service."""
+Named = str | Model
+"""An id or a name, or an answer of the service that has one."""
+Revision = int | str | Model
+"""A revision, an ETag, or an answer of the service that has a revision."""
+
+
+class Answer(NamedTuple):
+    """An answer. headers: names in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request. path: from the slash on, quoted. query: None is left out. body: ABSENT is left out.
+
+    repeatable: whether two of it do no more than one. keyed: whether it takes an Idempotency-Key; key: the caller's.
+    acting: whether the header Sweephand-Tenant may say for whom it is.
+    """
+
+    method: str
+    path: str
+    query: Mapping[str, Any] = field(default_factory=dict)
+    body: Mapping[str, Any] | None = None
+    if_match: Revision | None = None
+    repeatable: bool = True
+    keyed: bool = False
+    key: str | None = None
+    acting: bool = False
+
+    def query_strings(self) -> dict[str, str]:
+        """Returns the query as it is sent. None is left out; an empty string is not."""
+        return {name: _query_string(value) for name, value in self.query.items() if value is not None}
+
+    def json(self) -> dict[str, Any] | None:
+        """Returns the body as it is sent, without what is ABSENT."""
+        if self.body is None:
+            return None
+        return {name: to_json(value) for name, value in self.body.items() if value is not ABSENT}
+
+    def etag(self) -> str | None:
+        """Returns the value of If-Match."""
+        wanted = self.if_match
+        if isinstance(wanted, Model):
+            wanted = wanted.to_json().get("revision")
+            if wanted is None:
+                raise TypeError(f"if_match={type(self.if_match).__name__} has no revision")
+        return f'"{wanted}"' if isinstance(wanted, int) else wanted
+
+
+def part(given: Named) -> str:
+    """Returns an id or a name as a part of a path."""
+    return quote(name_of(given), safe="")
+
+
+def name_of(given: Named) -> str:
+    """Returns the id of an answer, or its name where it has no id; a string as it is."""
+    if isinstance(given, str):
+        found: object = given
+    else:
+        facts = given.to_json()
+        found = next((facts[name] for name in ("id", "clientId", "tenant", "name") if name in facts), None)
+    if not isinstance(found, str) or not found:
+        raise TypeError(f"an id or a name is needed, not {given!r}")
+    return found
+
+
+def several(value: Any) -> Any:
+    """Returns an array for a body: a single object becomes an array of one."""
+    return [value] if isinstance(value, Mapping | Model) else value
+
+
+def to_json(value: Any) -> Any:
+    """Returns a value as JSON. Instants become RFC 3339; without a zone, wall times. Durations become ISO 8601."""
+    if isinstance(value, Model):
+        return value.to_json()
+    if isinstance(value, datetime):
+        return instant_text(value)
+    if isinstance(value, timedelta):
+        return duration_text(value)
+    if isinstance(value, Mapping):
+        return {name: to_json(each) for name, each in value.items() if each is not ABSENT}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [to_json(each) for each in value]
+    return value
+
+
+def instant_text(instant: datetime) -> str:
+    """Returns RFC 3339: in UTC with `Z`, or without an offset for a naive datetime."""
+    if instant.tzinfo is None:
+        return instant.isoformat()
+    return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def duration_text(duration: timedelta) -> str:
+    """Returns ISO 8601 in whole seconds."""
+    if duration % timedelta(seconds=1):
+        raise ValueError(f"a duration must be whole seconds, not {duration}")
+    return f"PT{duration // timedelta(seconds=1)}S"
+
+
+def _query_string(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime):
+        return instant_text(value)
+    if isinstance(value, Model):
+        return name_of(value)
+    if isinstance(value, list | tuple | set | frozenset):
+        return ",".join(sorted(map(str, value)) if isinstance(value, set | frozenset) else map(str, value))
+    return str(value)

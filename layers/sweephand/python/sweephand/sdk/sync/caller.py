@@ -1,0 +1,119 @@
+"""Calls of the API: the credential, the key, the tries, and the errors."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+from urllib.parse import urlencode
+
+from sweephand import __version__
+from sweephand.lazy import lazy
+from sweephand.sdk.config import Access
+from sweephand.sdk.errors import TransportError
+from sweephand.sdk.request import Answer, Request
+from sweephand.sdk.retries import Retries, fault_allows, retry_after_s, status_allows
+from sweephand.sdk.sync.http import Transport
+from sweephand.sources import Chance, Clock
+
+with lazy():
+    from sweephand.sdk import refusals
+
+LEAST_S = 0.001
+
+
+class Caller:
+    """A stack, as one credential calls it. tenant: for whom a provider's credential acts."""
+
+    def __init__(
+        self,
+        access: Access,
+        transport: Transport,
+        *,
+        clock: Clock,
+        chance: Chance,
+        retries: Retries,
+        tenant: str | None,
+    ) -> None:
+        self.clock = clock
+        self._access, self._transport, self._chance = access, transport, chance
+        self._retries, self._tenant = retries, tenant
+
+    def json(self, request: Request) -> Any:
+        """Returns the JSON of the answer; None without a body. Raises ApiError or TransportError."""
+        answer = self.answer(request)
+        if not answer.content:
+            return None
+        try:
+            return json.loads(answer.content)
+        except ValueError as wrong:
+            kind = answer.headers.get("content-type", "no type")
+            reason = f"{request.method} {request.path}: {self._access.url} answered with {kind} instead of JSON"
+            raise TransportError(f"{reason}; is it the stack's ApiUrl?") from wrong
+
+    def answer(self, request: Request) -> Answer:
+        """Returns the answer of a request that was carried out. Raises ApiError or TransportError."""
+        began = self.clock.monotonic()
+        url, headers, content = self._written(request)
+        for tried in range(1, self._retries.tries + 1):
+            left_s = began + self._retries.deadline_s - self.clock.monotonic()
+            asked_s: float | None = None
+            try:
+                timeout_s = max(min(self._retries.timeout_s, left_s), LEAST_S)
+                answer = self._transport.send(request.method, url, headers, content, timeout_s)
+            except TransportError as fault:
+                error: Exception = fault
+                again = fault_allows(fault, repeatable=request.repeatable)
+            else:
+                if 200 <= answer.status < 300:
+                    return answer
+                asked_s = retry_after_s(answer.headers, self.clock.now())
+                again = status_allows(answer.status, repeatable=request.repeatable)
+                error = self._refusal(request, answer, asked_s, tried)
+            wait_s = self._retries.wait_s(tried, asked_s, self._chance)
+            left_s = began + self._retries.deadline_s - self.clock.monotonic()
+            if not again or tried == self._retries.tries or wait_s >= left_s:
+                raise error
+            self.clock.sleep(wait_s)
+        raise AssertionError("a last try returns or raises")
+
+    def _refusal(self, request: Request, answer: Answer, asked_s: float | None, tried: int) -> Exception:
+        if answer.status < 400:
+            where = answer.headers.get("location", "nowhere")
+            return TransportError(f"{request.method} {request.path}: {answer.status} leads to {where}: use its address")
+        return refusals.api_error(
+            request.method,
+            request.path,
+            answer.status,
+            answer.content,
+            base_url=self._access.url,
+            request_id=answer.headers.get("x-request-id") or answer.headers.get("apigw-requestid"),
+            retry_after_s=asked_s,
+            tries=tried,
+        )
+
+    def _written(self, request: Request) -> tuple[str, dict[str, str], bytes | None]:
+        """Returns the address, the headers and the body, which are the same in each try."""
+        pair = f"{self._access.client_id}:{self._access.secret}".encode()
+        headers = {
+            "Accept": "application/json",
+            "Authorization": f"Basic {base64.b64encode(pair).decode()}",
+            "User-Agent": f"sweephand-python/{__version__}",
+        }
+        body, etag = request.json(), request.etag()
+        content = None
+        if body is not None:
+            content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+            headers["Content-Type"] = "application/json"
+        if etag is not None:
+            headers["If-Match"] = etag
+        if request.keyed:
+            headers["Idempotency-Key"] = request.key or self._chance.new_id(self.clock.now())
+        if request.acting and self._tenant is not None:
+            headers["Sweephand-Tenant"] = self._tenant
+        query = urlencode(request.query_strings())
+        return f"{self._access.url}{request.path}" + (f"?{query}" if query else ""), headers, content
+
+    def close(self) -> None:
+        """Closes the transport."""
+        self._transport.close()

@@ -1,0 +1,155 @@
+"""The client."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from sweephand.sdk.config import access, of_local_stack
+from sweephand.sdk.retries import Retries
+from sweephand.sdk.sync.caller import Caller
+from sweephand.sdk.sync.http import HttpTransport, Transport
+from sweephand.sources import Chance, Clock, SystemChance, SystemClock
+
+if TYPE_CHECKING:
+    from sweephand.sdk.sync.resources.calendars import Calendars
+    from sweephand.sdk.sync.resources.collections import Collections
+    from sweephand.sdk.sync.resources.credentials import Credentials
+    from sweephand.sdk.sync.resources.error_redirects import ErrorRedirects
+    from sweephand.sdk.sync.resources.errors import Errors
+    from sweephand.sdk.sync.resources.flow_keys import FlowKeys
+    from sweephand.sdk.sync.resources.jobs import Jobs
+    from sweephand.sdk.sync.resources.operations import Operations
+    from sweephand.sdk.sync.resources.runs import Runs
+    from sweephand.sdk.sync.resources.schedules import Schedules
+    from sweephand.sdk.sync.resources.service import Service
+    from sweephand.sdk.sync.resources.signing_keys import SigningKeys
+    from sweephand.sdk.sync.resources.subscriptions import Subscriptions
+    from sweephand.sdk.sync.resources.tenants import Tenants
+
+
+class Sweephand:
+    """A stack of Sweephand, as one credential sees it. To be closed after use, best by `with`.
+
+    url: the stack's output ApiUrl; without it, SWEEPHAND_URL of the environment. client_id, secret: the credential;
+    without both, SWEEPHAND_CLIENT_ID and SWEEPHAND_SECRET. tenant: for whom a provider's credential acts. retries: how
+    often and how long a call is tried. transport, clock, chance: for tests; by default HTTP and those of this machine.
+    Raises ConfigError if the address or the credential is missing.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        client_id: str | None = None,
+        secret: str | None = None,
+        tenant: str | None = None,
+        retries: Retries | None = None,
+        transport: Transport | None = None,
+        clock: Clock | None = None,
+        chance: Chance | None = None,
+    ) -> None:
+        self._caller = Caller(
+            access(url, client_id, secret, os.environ),
+            transport or HttpTransport(),
+            clock=clock or SystemClock(),
+            chance=chance or SystemChance(),
+            retries=retries or Retries(),
+            tenant=tenant,
+        )
+
+    @classmethod
+    def local(cls, path: str | Path = ".local/stack.json", *, tenant: str | None = None) -> Self:
+        """Returns a client of the stack on this machine, as `make run` starts it. tenant: None for the first one."""
+        found = of_local_stack(path, tenant)
+        return cls(found.url, client_id=found.client_id, secret=found.secret)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._caller.close()
+
+    def _resource(self, module: str, name: str) -> Any:
+        """Returns a resource, whose module is imported with its first use."""
+        return getattr(import_module(f"{__package__}.resources.{module}"), name)(self._caller)
+
+    @cached_property
+    def calendars(self) -> Calendars:
+        resource: Calendars = self._resource("calendars", "Calendars")
+        return resource
+
+    @cached_property
+    def collections(self) -> Collections:
+        resource: Collections = self._resource("collections", "Collections")
+        return resource
+
+    @cached_property
+    def credentials(self) -> Credentials:
+        resource: Credentials = self._resource("credentials", "Credentials")
+        return resource
+
+    @cached_property
+    def error_redirects(self) -> ErrorRedirects:
+        resource: ErrorRedirects = self._resource("error_redirects", "ErrorRedirects")
+        return resource
+
+    @cached_property
+    def errors(self) -> Errors:
+        resource: Errors = self._resource("errors", "Errors")
+        return resource
+
+    @cached_property
+    def flow_keys(self) -> FlowKeys:
+        resource: FlowKeys = self._resource("flow_keys", "FlowKeys")
+        return resource
+
+    @cached_property
+    def jobs(self) -> Jobs:
+        resource: Jobs = self._resource("jobs", "Jobs")
+        return resource
+
+    @cached_property
+    def operations(self) -> Operations:
+        resource: Operations = self._resource("operations", "Operations")
+        return resource
+
+    @cached_property
+    def runs(self) -> Runs:
+        resource: Runs = self._resource("runs", "Runs")
+        return resource
+
+    @cached_property
+    def schedules(self) -> Schedules:
+        resource: Schedules = self._resource("schedules", "Schedules")
+        return resource
+
+    @cached_property
+    def service(self) -> Service:
+        resource: Service = self._resource("service", "Service")
+        return resource
+
+    @cached_property
+    def signing_keys(self) -> SigningKeys:
+        resource: SigningKeys = self._resource("signing_keys", "SigningKeys")
+        return resource
+
+    @cached_property
+    def subscriptions(self) -> Subscriptions:
+        resource: Subscriptions = self._resource("subscriptions", "Subscriptions")
+        return resource
+
+    @cached_property
+    def tenants(self) -> Tenants:
+        resource: Tenants = self._resource("tenants", "Tenants")
+        return resource

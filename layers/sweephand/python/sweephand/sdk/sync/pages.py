@@ -1,0 +1,69 @@
+"""Lists: every item of all pages, or page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, Generic, TypeVar
+
+from sweephand.sdk.errors import TransportError
+from sweephand.sdk.page import Page
+from sweephand.sdk.request import Request
+from sweephand.sdk.sync.caller import Caller
+
+T = TypeVar("T")
+
+
+class Pages(Generic[T]):
+    """A list. Iterating over it gives every item and asks for pages as they are needed; each iteration begins anew.
+
+    A page may be short, or empty, and still not be the last one.
+    """
+
+    def __init__(
+        self,
+        caller: Caller,
+        request: Request,
+        item: Callable[[Any], T],
+        *,
+        page_size: int | None = None,
+        max_items: int | None = None,
+        cursor: str | None = None,
+    ) -> None:
+        self._caller, self._request, self._item = caller, request, item
+        self._page_size, self._max_items, self._cursor = page_size, max_items, cursor
+
+    def __iter__(self) -> Iterator[T]:
+        """Yields the items, at most `max_items`."""
+        left = self._max_items
+        if left is not None and left <= 0:
+            return
+        for page in self.pages():
+            for item in page.items:
+                yield item
+                if left is not None:
+                    left -= 1
+                    if left <= 0:
+                        return
+
+    def pages(self) -> Iterator[Page[T]]:
+        """Yields the pages, whole. Raises TransportError if the service gives a cursor twice."""
+        cursor, seen = self._cursor, {self._cursor}
+        while True:
+            paging = {"limit": self._page_size, "cursor": cursor}
+            query = {**self._request.query, **{name: value for name, value in paging.items() if value is not None}}
+            json = self._caller.json(replace(self._request, query=query))
+            page = Page(json, tuple(map(self._item, json["items"])))
+            yield page
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+            if cursor in seen:
+                raise TransportError(f"{self._request.method} {self._request.path}: the service gave a cursor twice")
+            seen.add(cursor)
+
+    def first(self) -> T | None:
+        """Returns the first item; None if there is none."""
+        for item in self:
+            return item
+        return None

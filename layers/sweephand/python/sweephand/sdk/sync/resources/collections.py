@@ -1,0 +1,158 @@
+"""`collections`. Made by .ci/sdk.py: change that, or its source, and run `make sdk`."""
+
+from __future__ import annotations
+
+from sweephand.sdk import models
+from sweephand.sdk.request import ABSENT, Absent, Json, Named, Request, Revision, part
+from sweephand.sdk.sync.caller import Caller
+from sweephand.sdk.sync.pages import Pages
+
+
+class Collections:
+    """The methods of `collections`."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def create(
+        self,
+        *,
+        name: str,
+        quota: Json | Absent | None = ABSENT,
+        retention: Json | Absent | None = ABSENT,
+        events: str | Absent | None = ABSENT,
+        defaults: Json | Absent | None = ABSENT,
+        callback_timeout_seconds: int | Absent | None = ABSENT,
+        redirects: Json | Absent | None = ABSENT,
+        flow_key: str | Absent | None = ABSENT,
+    ) -> models.Collection:
+        """Creates a collection: a group of jobs with quotas, defaults and keys."""
+        return models.Collection(
+            self._caller.json(
+                Request(
+                    "POST",
+                    "/v1/collections",
+                    body={
+                        "name": name,
+                        "quota": quota,
+                        "retention": retention,
+                        "events": events,
+                        "defaults": defaults,
+                        "callbackTimeoutSeconds": callback_timeout_seconds,
+                        "redirects": redirects,
+                        "flowKey": flow_key,
+                    },
+                    repeatable=False,
+                    acting=True,
+                )
+            )
+        )
+
+    def list(
+        self, *, page_size: int | None = None, max_items: int | None = None, cursor: str | None = None
+    ) -> Pages[models.Collection]:
+        """Lists the collections of the tenant."""
+        return Pages(
+            self._caller,
+            Request("GET", "/v1/collections", acting=True),
+            models.Collection,
+            page_size=page_size,
+            max_items=max_items,
+            cursor=cursor,
+        )
+
+    def get(self, collection: Named) -> models.Collection:
+        """Reads a collection with its quotas and its number of jobs."""
+        return models.Collection(self._caller.json(Request("GET", f"/v1/collections/{part(collection)}", acting=True)))
+
+    def put(
+        self,
+        collection: Named,
+        *,
+        name: str | Absent | None = ABSENT,
+        quota: Json | Absent | None = ABSENT,
+        retention: Json | Absent | None = ABSENT,
+        events: str | Absent | None = ABSENT,
+        defaults: Json | Absent | None = ABSENT,
+        callback_timeout_seconds: int | Absent | None = ABSENT,
+        redirects: Json | Absent | None = ABSENT,
+        flow_key: str | Absent | None = ABSENT,
+        if_match: Revision | None = None,
+    ) -> models.Collection:
+        """Replaces all of it. Members that are left out get their defaults."""
+        return models.Collection(
+            self._caller.json(
+                Request(
+                    "PUT",
+                    f"/v1/collections/{part(collection)}",
+                    body={
+                        "name": name,
+                        "quota": quota,
+                        "retention": retention,
+                        "events": events,
+                        "defaults": defaults,
+                        "callbackTimeoutSeconds": callback_timeout_seconds,
+                        "redirects": redirects,
+                        "flowKey": flow_key,
+                    },
+                    if_match=if_match,
+                    acting=True,
+                )
+            )
+        )
+
+    def patch(
+        self,
+        collection: Named,
+        *,
+        name: str | Absent | None = ABSENT,
+        quota: Json | Absent | None = ABSENT,
+        retention: Json | Absent | None = ABSENT,
+        events: str | Absent | None = ABSENT,
+        defaults: Json | Absent | None = ABSENT,
+        callback_timeout_seconds: int | Absent | None = ABSENT,
+        redirects: Json | Absent | None = ABSENT,
+        flow_key: str | Absent | None = ABSENT,
+        if_match: Revision | None = None,
+    ) -> models.Collection:
+        """Changes by a merge patch (RFC 7396): members that are left out stay, null removes."""
+        return models.Collection(
+            self._caller.json(
+                Request(
+                    "PATCH",
+                    f"/v1/collections/{part(collection)}",
+                    body={
+                        "name": name,
+                        "quota": quota,
+                        "retention": retention,
+                        "events": events,
+                        "defaults": defaults,
+                        "callbackTimeoutSeconds": callback_timeout_seconds,
+                        "redirects": redirects,
+                        "flowKey": flow_key,
+                    },
+                    if_match=if_match,
+                    acting=True,
+                )
+            )
+        )
+
+    def delete(self, collection: Named, *, if_match: Revision | None = None) -> None:
+        """Deletes a collection that holds no job."""
+        self._caller.json(Request("DELETE", f"/v1/collections/{part(collection)}", if_match=if_match, acting=True))
+
+    def enable(self, collection: Named, *, if_match: Revision | None = None) -> models.Collection:
+        """Lets the jobs of the collection run again."""
+        return models.Collection(
+            self._caller.json(
+                Request("POST", f"/v1/collections/{part(collection)}/enable", if_match=if_match, acting=True)
+            )
+        )
+
+    def disable(self, collection: Named, *, if_match: Revision | None = None) -> models.Collection:
+        """Holds all jobs of the collection. Occurrences due in the meantime are left out."""
+        return models.Collection(
+            self._caller.json(
+                Request("POST", f"/v1/collections/{part(collection)}/disable", if_match=if_match, acting=True)
+            )
+        )

@@ -1,0 +1,58 @@
+"""`credentials`. Made by .ci/sdk.py: change that, or its source, and run `make sdk`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sweephand.sdk import models
+from sweephand.sdk.request import ABSENT, Absent, Named, Request, part
+from sweephand.sdk.sync.caller import Caller
+from sweephand.sdk.sync.pages import Pages
+
+
+class Credentials:
+    """The methods of `credentials`."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def create(
+        self, *, name: str | Absent | None = ABSENT, scopes: Sequence[str] | Absent | None = ABSENT
+    ) -> models.IssuedCredential:
+        """Creates a client id with a secret, shown once. It grants only scopes that its maker holds."""
+        return models.IssuedCredential(
+            self._caller.json(
+                Request("POST", "/v1/credentials", body={"name": name, "scopes": scopes}, repeatable=False, acting=True)
+            )
+        )
+
+    def list(
+        self, *, page_size: int | None = None, max_items: int | None = None, cursor: str | None = None
+    ) -> Pages[models.Credential]:
+        """Lists the credentials without their secrets."""
+        return Pages(
+            self._caller,
+            Request("GET", "/v1/credentials", acting=True),
+            models.Credential,
+            page_size=page_size,
+            max_items=max_items,
+            cursor=cursor,
+        )
+
+    def rotate(self, credential: Named, *, overlap_seconds: int | Absent | None = ABSENT) -> models.IssuedCredential:
+        """Gives the credential another secret. The former one holds until the overlap is over."""
+        return models.IssuedCredential(
+            self._caller.json(
+                Request(
+                    "POST",
+                    f"/v1/credentials/{part(credential)}/rotate",
+                    body={"overlapSeconds": overlap_seconds},
+                    repeatable=False,
+                    acting=True,
+                )
+            )
+        )
+
+    def delete(self, credential: Named) -> None:
+        """Deletes the credential. Tokens that it got end too."""
+        self._caller.json(Request("DELETE", f"/v1/credentials/{part(credential)}", acting=True))

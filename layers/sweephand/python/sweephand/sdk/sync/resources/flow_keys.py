@@ -1,0 +1,142 @@
+"""`flow_keys`. Made by .ci/sdk.py: change that, or its source, and run `make sdk`."""
+
+from __future__ import annotations
+
+from sweephand.sdk import models
+from sweephand.sdk.request import ABSENT, Absent, Json, Named, Request, Revision, part
+from sweephand.sdk.sync.caller import Caller
+from sweephand.sdk.sync.pages import Pages
+
+
+class FlowKeys:
+    """The methods of `flow_keys`."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def create(
+        self,
+        *,
+        name: str,
+        description: str | Absent | None = ABSENT,
+        rate: Json | Absent | None = ABSENT,
+        parallelism: int | Absent | None = ABSENT,
+        circuit: Json | Absent | None = ABSENT,
+    ) -> models.FlowKey:
+        """Creates a flow key: a limit on the calls of all jobs that name it."""
+        return models.FlowKey(
+            self._caller.json(
+                Request(
+                    "POST",
+                    "/v1/flow-keys",
+                    body={
+                        "name": name,
+                        "description": description,
+                        "rate": rate,
+                        "parallelism": parallelism,
+                        "circuit": circuit,
+                    },
+                    repeatable=False,
+                    acting=True,
+                )
+            )
+        )
+
+    def list(
+        self, *, page_size: int | None = None, max_items: int | None = None, cursor: str | None = None
+    ) -> Pages[models.ListedFlowKey]:
+        """Lists the flow keys of the tenant."""
+        return Pages(
+            self._caller,
+            Request("GET", "/v1/flow-keys", acting=True),
+            models.ListedFlowKey,
+            page_size=page_size,
+            max_items=max_items,
+            cursor=cursor,
+        )
+
+    def get(self, flow_key: Named) -> models.FlowKey:
+        """Reads a flow key, and what waits under it."""
+        return models.FlowKey(self._caller.json(Request("GET", f"/v1/flow-keys/{part(flow_key)}", acting=True)))
+
+    def put(
+        self,
+        flow_key: Named,
+        *,
+        name: str | Absent | None = ABSENT,
+        description: str | Absent | None = ABSENT,
+        rate: Json | Absent | None = ABSENT,
+        parallelism: int | Absent | None = ABSENT,
+        circuit: Json | Absent | None = ABSENT,
+        if_match: Revision | None = None,
+    ) -> models.FlowKey:
+        """Replaces all of it. Members that are left out get their defaults."""
+        return models.FlowKey(
+            self._caller.json(
+                Request(
+                    "PUT",
+                    f"/v1/flow-keys/{part(flow_key)}",
+                    body={
+                        "name": name,
+                        "description": description,
+                        "rate": rate,
+                        "parallelism": parallelism,
+                        "circuit": circuit,
+                    },
+                    if_match=if_match,
+                    acting=True,
+                )
+            )
+        )
+
+    def patch(
+        self,
+        flow_key: Named,
+        *,
+        name: str | Absent | None = ABSENT,
+        description: str | Absent | None = ABSENT,
+        rate: Json | Absent | None = ABSENT,
+        parallelism: int | Absent | None = ABSENT,
+        circuit: Json | Absent | None = ABSENT,
+        if_match: Revision | None = None,
+    ) -> models.FlowKey:
+        """Changes by a merge patch (RFC 7396): members that are left out stay, null removes."""
+        return models.FlowKey(
+            self._caller.json(
+                Request(
+                    "PATCH",
+                    f"/v1/flow-keys/{part(flow_key)}",
+                    body={
+                        "name": name,
+                        "description": description,
+                        "rate": rate,
+                        "parallelism": parallelism,
+                        "circuit": circuit,
+                    },
+                    if_match=if_match,
+                    acting=True,
+                )
+            )
+        )
+
+    def delete(self, flow_key: Named, *, if_match: Revision | None = None) -> None:
+        """Deletes a flow key that nothing names."""
+        self._caller.json(Request("DELETE", f"/v1/flow-keys/{part(flow_key)}", if_match=if_match, acting=True))
+
+    def pause(
+        self, flow_key: Named, *, note: str | Absent | None = ABSENT, if_match: Revision | None = None
+    ) -> models.FlowKey:
+        """Lets no call under the key begin until it is resumed."""
+        return models.FlowKey(
+            self._caller.json(
+                Request(
+                    "POST", f"/v1/flow-keys/{part(flow_key)}/pause", body={"note": note}, if_match=if_match, acting=True
+                )
+            )
+        )
+
+    def resume(self, flow_key: Named, *, if_match: Revision | None = None) -> models.FlowKey:
+        """Lets calls under the key begin again."""
+        return models.FlowKey(
+            self._caller.json(Request("POST", f"/v1/flow-keys/{part(flow_key)}/resume", if_match=if_match, acting=True))
+        )

@@ -1,0 +1,53 @@
+"""`operations`. Made by .ci/sdk.py: change that, or its source, and run `make sdk`."""
+
+from __future__ import annotations
+
+from sweephand.sdk import models
+from sweephand.sdk.request import Named, Request, part
+from sweephand.sdk.sync.operations import Waiting
+from sweephand.sdk.sync.pages import Pages
+
+
+class Operations(Waiting):
+    """The methods of `operations`."""
+
+    def list(
+        self,
+        *,
+        state: str | None = None,
+        kind: str | None = None,
+        page_size: int | None = None,
+        max_items: int | None = None,
+        cursor: str | None = None,
+    ) -> Pages[models.Operation]:
+        """Lists long work, newest first."""
+        return Pages(
+            self._caller,
+            Request("GET", "/v1/operations", query={"state": state, "kind": kind}, acting=True),
+            models.Operation,
+            page_size=page_size,
+            max_items=max_items,
+            cursor=cursor,
+        )
+
+    def get(self, operation: Named) -> models.Operation:
+        """Reads how far long work has come, and what it waits for."""
+        return models.Operation(self._caller.json(Request("GET", f"/v1/operations/{part(operation)}", acting=True)))
+
+    def pause(self, operation: Named) -> models.Operation:
+        """Stops long work before its next page."""
+        return models.Operation(
+            self._caller.json(Request("POST", f"/v1/operations/{part(operation)}/pause", acting=True))
+        )
+
+    def resume(self, operation: Named) -> models.Operation:
+        """Lets long work go on where it stopped, also after a failure."""
+        return models.Operation(
+            self._caller.json(Request("POST", f"/v1/operations/{part(operation)}/resume", acting=True))
+        )
+
+    def cancel(self, operation: Named) -> models.Operation:
+        """Ends long work. The part that it has done stays done."""
+        return models.Operation(
+            self._caller.json(Request("POST", f"/v1/operations/{part(operation)}/cancel", acting=True))
+        )

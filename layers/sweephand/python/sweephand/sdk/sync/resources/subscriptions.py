@@ -1,0 +1,40 @@
+"""`subscriptions`. Made by .ci/sdk.py: change that, or its source, and run `make sdk`."""
+
+from __future__ import annotations
+
+from sweephand.sdk import models
+from sweephand.sdk.request import Named, Request, part
+from sweephand.sdk.sync.caller import Caller
+from sweephand.sdk.sync.pages import Pages
+
+
+class Subscriptions:
+    """The methods of `subscriptions`."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def list(
+        self, tenant: Named, *, page_size: int | None = None, max_items: int | None = None, cursor: str | None = None
+    ) -> Pages[models.Subscription]:
+        """Lists the applications that the tenant is subscribed to."""
+        return Pages(
+            self._caller,
+            Request("GET", f"/v1/tenants/{part(tenant)}/subscriptions"),
+            models.Subscription,
+            page_size=page_size,
+            max_items=max_items,
+            cursor=cursor,
+        )
+
+    def subscribe(self, tenant: Named, application: Named) -> models.Subscription:
+        """Subscribes the tenant to an application, and creates it if it is new."""
+        return models.Subscription(
+            self._caller.json(Request("PUT", f"/v1/tenants/{part(tenant)}/subscriptions/{part(application)}"))
+        )
+
+    def unsubscribe(self, tenant: Named, application: Named) -> models.Operation | None:
+        """Ends a subscription. With the last one the tenant is deleted, as long work."""
+        return models.Operation.of(
+            self._caller.json(Request("DELETE", f"/v1/tenants/{part(tenant)}/subscriptions/{part(application)}"))
+        )

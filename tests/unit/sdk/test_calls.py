@@ -1,0 +1,332 @@
+"""One call: what is sent, when it is tried again, and what is raised."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from datetime import timedelta
+from email.utils import format_datetime
+
+import pytest
+
+from sweephand.facades.native.problems import STATUS
+from sweephand.sdk import ApiError, ConfigError, Retries, Sweephand, SweephandError, TransportError, http
+from sweephand.sdk.api_errors import BY_CODE, InvalidField, NotFound, RateLimited, Unavailable
+from sweephand.sdk.config import access
+from tests.unit.sdk.scripted import URL, async_client, client, problem, reply
+
+JOB = {"id": "j-1", "name": "nightly", "revision": 3}
+LOST = TransportError("lost")
+UNREACHED = TransportError("refused", sent=False)
+
+
+def test_a_call_names_its_caller_and_the_version_and_quotes_the_path():
+    sh, script = client(reply(JOB))
+
+    sh.jobs.get("a b/c")
+
+    (sent,) = script.sent
+    assert sent.url == f"{URL}/v1/jobs/a%20b%2Fc"
+    assert sent.headers["Authorization"] == "Basic " + base64.b64encode(b"me:s3cret").decode()
+    assert sent.headers["User-Agent"].startswith("sweephand-python/0.1")
+    assert "Idempotency-Key" not in sent.headers
+    assert "Sweephand-Tenant" not in sent.headers
+
+
+def test_a_body_has_the_names_of_the_api_and_only_the_members_that_are_given():
+    sh, script = client(reply(JOB, 201))
+
+    sh.jobs.create(
+        "nightly", http.post("https://example.org/run", payload={"snake_case": 1}), resource_id="r-7", tags=["a"]
+    )
+
+    assert script.sent[0].json == {
+        "name": "nightly",
+        "resourceId": "r-7",
+        "tags": ["a"],
+        "action": {"type": "http", "method": "POST", "url": "https://example.org/run", "payload": {"snake_case": 1}},
+    }
+
+
+def test_none_in_a_patch_takes_a_member_away_and_a_revision_makes_it_conditional():
+    sh, script = client(reply(JOB), reply(JOB), reply(JOB))
+
+    job = sh.jobs.patch("j-1", description=None, if_match=3)
+    sh.jobs.patch(job, active=False, if_match=job)
+    sh.jobs.patch(job, active=False, if_match="*")
+
+    assert script.sent[0].json == {"description": None}
+    assert [sent.headers["If-Match"] for sent in script.sent] == ['"3"', '"3"', "*"]
+    assert script.sent[1].path == "/v1/jobs/j-1"
+
+
+def test_the_tenant_goes_with_what_acts_for_one_and_with_nothing_else():
+    sh, script = client(reply(JOB), reply({"tenant": "acme"}), tenant="acme")
+
+    sh.jobs.get("j-1")
+    sh.tenants.get("acme")
+
+    assert script.sent[0].headers["Sweephand-Tenant"] == "acme"
+    assert "Sweephand-Tenant" not in script.sent[1].headers
+
+
+@pytest.mark.parametrize(
+    "failure", [LOST, UNREACHED, *(problem("UNAVAILABLE", status) for status in (429, 500, 502, 503, 504))]
+)
+def test_a_call_with_a_key_is_tried_again_with_the_same_key_and_body(failure):
+    sh, script = client(failure, failure, failure, reply(JOB, 201))
+
+    job = sh.jobs.create("nightly", http.post("https://example.org/run"))
+
+    assert job.id == "j-1"
+    assert len(script.sent) == 4
+    assert len({sent.headers["Idempotency-Key"] for sent in script.sent}) == 1
+    assert len({sent.content for sent in script.sent}) == 1
+    assert script.clock.slept_s > 0
+
+
+def test_each_call_has_a_key_of_its_own_and_a_caller_may_bring_one():
+    sh, script = client(*[reply({"runId": "x", "started": True}, 202)] * 3)
+
+    sh.jobs.run("j-1")
+    sh.jobs.run("j-1")
+    sh.jobs.run("j-1", idempotency_key="mine")
+
+    first, second, third = (sent.headers["Idempotency-Key"] for sent in script.sent)
+    assert first != second
+    assert third == "mine"
+
+
+def test_four_tries_are_the_most_and_nothing_is_slept_after_the_last():
+    sh, script = client(*[LOST] * 9, retries=Retries(base_s=1.0))
+
+    with pytest.raises(TransportError, match="lost"):
+        sh.jobs.get("j-1")
+
+    assert len(script.sent) == 4
+    assert 0 < script.clock.slept_s <= 1 + 2 + 4
+
+
+def test_the_wait_is_anywhere_between_nothing_and_a_doubling_bound():
+    class Greatest:
+        def uniform(self, low, high):
+            assert low == 0
+            return high
+
+    retries = Retries(base_s=1.0, longest_s=3.0)
+
+    assert [retries.wait_s(tried, None, Greatest()) for tried in (1, 2, 3, 4)] == [1, 2, 3, 3]
+
+
+@pytest.mark.parametrize("written", ["7", "date"])
+def test_retry_after_comes_before_chance(written):
+    sh, script = client(lambda _: reply({"message": "Too Many Requests"}, 429, retry_after=after), reply(JOB))
+    at = script.clock.now().replace(microsecond=0) + timedelta(seconds=7)
+    after = written if written == "7" else format_datetime(at, usegmt=True)
+
+    sh.jobs.get("j-1")
+
+    assert script.clock.slept_s == pytest.approx(7, abs=0.3)
+
+
+def test_the_gateways_429_is_a_rate_limit_though_it_is_no_problem_document():
+    sh, _ = client(*[reply({"message": "Too Many Requests"}, 429, x_request_id="g-1")] * 4)
+
+    with pytest.raises(RateLimited, match="429 RATE_LIMITED: Too Many Requests") as refused:
+        sh.jobs.get("j-1")
+
+    assert (refused.value.tries, refused.value.request_id, refused.value.root_code) == (4, "g-1", 9)
+
+
+def test_a_wait_beyond_the_deadline_is_not_begun():
+    sh, script = client(reply({}, 503, retry_after="30"), reply(JOB), retries=Retries(deadline_s=20))
+
+    with pytest.raises(Unavailable) as refused:
+        sh.jobs.get("j-1")
+
+    assert refused.value.retry_after_s == 30
+    assert (len(script.sent), script.clock.slept_s) == (1, 0)
+
+
+def test_all_tries_together_keep_the_deadline():
+    sh, script = client(*[LOST] * 9, takes_s=8, retries=Retries(tries=9, deadline_s=20, timeout_s=10))
+
+    with pytest.raises(TransportError):
+        sh.jobs.get("j-1")
+
+    assert len(script.sent) == 3
+    assert script.sent[0].timeout_s == 10
+    assert script.sent[2].timeout_s < 4
+
+
+def test_what_makes_something_without_a_key_is_tried_again_only_if_it_was_certainly_not_done():
+    sh, script = client(UNREACHED, reply({"message": "Too Many Requests"}, 429), LOST, reply({}, 201))
+
+    with pytest.raises(TransportError, match="lost"):
+        sh.credentials.create(name="ci", scopes=["jobs:read"])
+
+    assert len(script.sent) == 3
+    sh, script = client(problem("UNAVAILABLE", 503), reply({}, 201))
+    with pytest.raises(Unavailable):
+        sh.credentials.create(name="ci", scopes=["jobs:read"])
+    assert len(script.sent) == 1
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 412, 422])
+def test_a_refusal_that_will_not_pass_is_not_tried_again(status):
+    sh, script = client(problem("NOT_FOUND", status))
+
+    with pytest.raises(ApiError):
+        sh.jobs.get("j-1")
+
+    assert len(script.sent) == 1
+
+
+def test_an_error_says_field_value_request_and_where_to_read_on():
+    errors = [
+        {"field": "schedules[0].cron", "reason": 'not an hour: "25"', "position": 2},
+        {"field": "name", "reason": "is empty"},
+    ]
+    sh, _ = client(problem("INVALID_FIELD", 422, 'schedules[0].cron: not an hour: "25" (and 1 more)', errors=errors))
+
+    with pytest.raises(InvalidField) as refused:
+        sh.jobs.create(None, http.post("https://example.org"))
+
+    error = refused.value
+    assert (error.code, error.status, error.request_id, error.root_code) == ("INVALID_FIELD", 422, "r-1", 300)
+    assert error.errors[0] == ("schedules[0].cron", 'not an hour: "25"', 2)
+    assert error.help == f"{URL}/problems/invalid-field"
+    assert str(error) == (
+        'POST /v1/jobs: 422 INVALID_FIELD: schedules[0].cron: not an hour: "25"; name: is empty '
+        f"(request r-1, see {URL}/problems/invalid-field)"
+    )
+    assert isinstance(error, SweephandError)
+
+
+def test_a_code_of_a_later_version_is_an_api_error():
+    sh, _ = client(problem("QUITE_NEW", 409))
+
+    with pytest.raises(ApiError) as refused:
+        sh.jobs.get("j-1")
+
+    assert type(refused.value) is ApiError
+    assert refused.value.code == "QUITE_NEW"
+
+
+@pytest.mark.parametrize(
+    ("method", "status", "number"),
+    [
+        ("get", 404, 2),
+        ("get", 409, 3),
+        ("get", 422, 300),
+        ("get", 413, 10),
+        ("get", 401, 16),
+        ("get", 403, 1002),
+        ("put", 403, 1003),
+        ("delete", 403, 1004),
+        ("create", 403, 1000),
+        ("get", 500, 1),
+        ("get", 412, 0),
+    ],
+)
+def test_roots_numbers(method, status, number):
+    sh, _ = client(*[problem("INTERNAL", status)] * 4)
+    calls = {
+        "get": lambda: sh.jobs.get("j"),
+        "put": lambda: sh.jobs.put("j", action={}),
+        "delete": lambda: sh.jobs.delete("j"),
+        "create": lambda: sh.jobs.create(None, {}),
+    }
+
+    with pytest.raises(ApiError) as refused:
+        calls[method]()
+
+    assert refused.value.root_code == number
+
+
+def test_a_time_out_is_roots_timeout():
+    assert TransportError("late", timed_out=True).root_code == 12
+    assert LOST.root_code == 1
+
+
+def test_each_code_of_the_closed_table_has_a_class():
+    assert BY_CODE.keys() == STATUS.keys()
+    assert all(kind.code == code for code, kind in BY_CODE.items())
+    assert NotFound.code == "NOT_FOUND"
+
+
+def test_an_answer_of_something_else_names_the_address():
+    sh, _ = client(reply(None, 200)._replace(content=b"<html>", headers={"content-type": "text/html"}))
+
+    with pytest.raises(TransportError, match=r"answered with text/html instead of JSON; is it the stack's ApiUrl"):
+        sh.jobs.get("j-1")
+
+
+def test_a_redirect_is_not_followed():
+    sh, script = client(reply(None, 301, location="https://elsewhere.example"))
+
+    with pytest.raises(TransportError, match=r"leads to https://elsewhere.example"):
+        sh.jobs.get("j-1")
+
+    assert len(script.sent) == 1
+
+
+def test_asyncio_does_the_same():
+    async def main():
+        sh, script = async_client(LOST, reply(JOB, 201))
+        async with sh:
+            job = await sh.jobs.create("nightly", http.post("https://example.org/run"))
+        return job, script
+
+    job, script = asyncio.run(main())
+
+    assert job.name == "nightly"
+    assert len(script.sent) == 2
+    assert script.closed
+    assert script.clock.slept_s > 0
+
+
+# The address and the credential
+
+
+ENVIRONMENT = {"SWEEPHAND_URL": "https://from.env/", "SWEEPHAND_CLIENT_ID": "env", "SWEEPHAND_SECRET": "hidden"}
+
+
+def test_arguments_come_before_the_environment():
+    assert access(None, None, None, ENVIRONMENT) == access("https://from.env/v1", "env", "hidden", {})
+    assert access("http://localhost:8080/v1/", "me", "mine", ENVIRONMENT).url == "http://localhost:8080"
+    assert access(None, "me", "mine", ENVIRONMENT).client_id == "me"
+
+
+@pytest.mark.parametrize(
+    ("given", "environment", "reason"),
+    [
+        ((None, None, None), {}, "the credential is missing; give client_id= and secret=, or set SWEEPHAND_CLIENT_ID"),
+        ((None, "me", None), ENVIRONMENT, "client_id= and secret= must be given together: only the client id is there"),
+        ((None, None, None), {"SWEEPHAND_SECRET": "x"}, "SWEEPHAND_CLIENT_ID and SWEEPHAND_SECRET must be given"),
+        ((None, "me", "mine"), {}, "the address is missing: give url= or set SWEEPHAND_URL"),
+        (("localhost:8080", "me", "mine"), {}, "must begin with https:// or http://"),
+        (("https://u:p@host", "me", "mine"), {}, "must have no credential"),
+    ],
+)
+def test_what_is_missing_is_said_in_one_sentence(given, environment, reason):
+    with pytest.raises(ConfigError, match=reason):
+        access(*given, environment)
+
+
+def test_the_secret_is_not_shown():
+    assert "hidden" not in repr(access(None, None, None, ENVIRONMENT))
+
+
+def test_a_local_stack_is_read_only_from_the_file_that_is_named(tmp_path):
+    file = tmp_path / "stack.json"
+    with pytest.raises(ConfigError, match="there is no running local stack"):
+        Sweephand.local(file)
+    file.write_text(
+        '{"baseUrl": "http://127.0.0.1:8080", "tenants": [{"tenant": "acme", "clientId": "c", "secret": "s"}]}'
+    )
+
+    with Sweephand.local(file) as sh:
+        assert sh._caller._access.client_id == "c"
+    with pytest.raises(ConfigError, match="does not name the tenant 'other'"):
+        Sweephand.local(file, tenant="other")
