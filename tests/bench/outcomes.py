@@ -28,7 +28,7 @@ RETRY = {"type": "fixed", "delaySeconds": 5, "maxRetries": 1}
 WAITING: Mapping[str, Any] = {"outcome": {"on202": "wait", "callbackTimeoutSeconds": 60}}
 LONG_WAITING: Mapping[str, Any] = {"outcome": {"on202": "wait", "callbackTimeoutSeconds": 9_000}}
 FOUR_TIMES = {"type": "fixed", "delaySeconds": 30, "maxRetries": 4, "retryOn": "any"}
-LONG = Outcome(Verdict.SUCCEEDED, http_status=200, answer="x" * 3_000)
+LONG = Outcome(Verdict.SUCCEEDED, http_status=200, answer="x" * 3_000, answer_headers="x" * 452)
 """Of an answer like this the history of a job of Azure has the first 2,048 bytes."""
 KEYED: Mapping[str, Any] = {"flowKey": "k"}
 HOUR_S = 3_600

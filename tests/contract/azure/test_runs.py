@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
 from sweephand.domain.run import Outcome, Verdict
+from sweephand.facades.azure import lists
 from tests.contract.azure.api import COLLECTION, EVERY_HOUR, HTTP, JOB, job
 from tests.support.endpoint import BUSY, DOWN, OK, WRONG
 
@@ -145,7 +147,9 @@ def test_a_repeated_request_to_run_starts_nothing(api):
 
 
 def test_a_record_says_all_about_its_attempt(api):
-    api.stage.endpoint.answer = Outcome(Verdict.SUCCEEDED, http_status=200, answer="x" * 3_000)
+    headers = "content-type: text/plain\r\ndate: today\r\n"
+    told = Outcome(Verdict.SUCCEEDED, http_status=200, answer="x" * 3_000, answer_headers=headers)
+    api.stage.endpoint.answer = told
     api.stage.endpoint.takes_s = 2
     start = api.at(60)
     api.job(startTime=start)
@@ -159,8 +163,62 @@ def test_a_record_says_all_about_its_attempt(api):
     assert found["expectedExecutionTime"] == start.replace("Z", ".000000Z")
     assert found["startTime"][:19] == start[:19]
     assert found["message"] == (
-        "Http Action - Response from host 'example.org': 'OK' Response Headers:  Body: " + "x" * 2_048
+        "Http Action - Response from host 'example.org': 'OK' Response Headers: "
+        "content-type: text/plain\r\ndate: today\r\n Body: " + "x" * 2_048
     )
+
+
+def test_each_attempt_has_the_headers_of_its_own_answer(api):
+    api.stage.endpoint.script = [
+        replace(BUSY, answer_headers="retry-after: 5\r\n"),
+        replace(OK, answer_headers="etag: 1\r\n"),
+        DOWN,
+        OK,
+    ]
+    api.job(recurrence={"frequency": "Minute", "count": 2}, startTime=api.at(60))
+    api.stage.run(300)
+
+    told = [each["message"].partition("Response Headers: ")[2].partition(" Body")[0] for each in api.history()]
+    assert told == ["", "", "etag: 1\r\n", "retry-after: 5\r\n"]
+
+
+def test_history_is_in_the_order_of_the_starts_of_attempts(api):
+    """A retry after half an hour lies above the executions that began before it."""
+    api.stage.endpoint.script = [OK, WRONG, OK, OK]
+    policy = {"retryType": "Fixed", "retryInterval": "PT30M", "retryCount": 1}
+    error = {**HTTP, "request": {"uri": "https://errors.example/", "method": "PUT"}}
+    action = {**HTTP, "retryPolicy": policy, "errorAction": error}
+    api.job(recurrence={"frequency": "Minute"}, startTime=api.at(60), action=action)
+    api.stage.run(40 * 60)
+
+    found = api.get(f"{JOB}/history").json["value"]
+    starts = [each["properties"]["startTime"] for each in found]
+    names = [each["name"] for each in found]
+    numbers = [each["properties"]["repeatCount"] for each in found]
+    assert (starts, names) == (sorted(starts, reverse=True), sorted(names))
+    assert numbers.index(2) == numbers.index(32) - 1
+    assert len(numbers) == 41
+    assert numbers[-3:] == [3, 2, 1]
+
+
+def test_pages_in_the_order_of_starts_go_on_where_the_last_one_ended(api, monkeypatch):
+    monkeypatch.setattr(lists, "PAGE", 7)
+    api.stage.endpoint.script = [WRONG, OK, OK, WRONG, WRONG, OK] * 20
+    policy = {"retryType": "Fixed", "retryInterval": "PT7M", "retryCount": 2}
+    api.job(recurrence={"frequency": "Minute"}, startTime=api.at(60), action={**HTTP, "retryPolicy": policy})
+    api.stage.run(40 * 60)
+    whole = api.get(f"{JOB}/history", query={"$top": 100}).json["value"]
+    starts = [each["properties"]["startTime"] for each in whole]
+    assert starts == sorted(starts, reverse=True)
+    assert len(whole) > 50
+
+    found, query, version = [], "", "2016-03-01"
+    while query is not None:
+        page = api.get(f"{JOB}/history", query=query, version=version).json
+        found += page["value"]
+        query, version = page["nextLink"] and page["nextLink"].partition("?")[2], None
+
+    assert found == whole
 
 
 def test_a_record_of_no_answer_names_the_host_and_the_reason(api):

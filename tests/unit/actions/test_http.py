@@ -477,6 +477,35 @@ def test_azure_s_jobs_wait_for_their_own_interval_whatever_the_target_asks_for()
     assert (outcome.http_status, outcome.retry_after_s) == (503, None)
 
 
+@pytest.mark.parametrize("code", [200, 503])
+def test_azure_s_jobs_keep_the_headers_of_an_answer_without_secrets(code: int) -> None:
+    headers = (
+        "X-One: 1",
+        "Set-Cookie: a=b",
+        "X-Api-Key: other",
+        "Authorization: x",
+        "X-Echo: a top-secret",
+        "X-Two: 2",
+    )
+    call = replace(CALL, secrets={"authentication.password": "top-secret"})
+    with listening(answering(status(code, *headers, body=b"done"))) as endpoint:
+        kept = [
+            perform(params(endpoint.url(), dialect=dialect), call, Outbound(LOCAL)).answer_headers
+            for dialect in ("azure", OWN)
+        ]
+
+    assert kept == ["x-one: 1\r\nx-echo: a ***\r\nx-two: 2\r\ncontent-length: 4\r\n", None]
+
+
+@pytest.mark.parametrize(("body", "room"), [(0, 2_500), (1_000, 1_500), (5_000, 452)])
+def test_the_headers_of_an_answer_leave_out_what_has_no_room_beside_its_body(body: int, room: int) -> None:
+    fits, too_long = "A: ".ljust(room - 60, "a"), "B: ".ljust(room, "b")
+
+    kept = outcome_of(answering(status(200, too_long, fits, body=b"x" * body)), dialect="azure").answer_headers
+
+    assert kept == f"a{fits[1:]}\r\ncontent-length: {body}\r\n"
+
+
 # ---- The answer's text -----------------------------------------------------------------------------------------------
 
 

@@ -52,6 +52,8 @@ with lazy():
 
 MAX_ANSWER = 16_384
 MAX_TARGET = 16_384
+KEPT_BODY, KEPT_WITH_HEADERS = 2_048, 2_500
+"""In the dialect of Azure: the most of an answer's body, and of that and its headers. More would cost a write unit."""
 USER_AGENT = f"Sweephand/{__version__}"
 ACCEPTED = 202
 UNAUTHORIZED = 401
@@ -237,7 +239,12 @@ class Http(Action):
             return failed(Reason.BAD_PAYLOAD, str(wrong), retryable=False)
         except CallFailed as failure:
             return _without_answer(failure, self.outcome.on_no_answer, limit_s)
-        return self._judged(call, answer, request_auth, limit_s)
+        outcome = self._judged(call, answer, request_auth, limit_s)
+        if self.dialect != AZURE:
+            return outcome
+        room = KEPT_WITH_HEADERS - min(len((outcome.answer or "").encode()), KEPT_BODY)
+        headers = _answer_headers(answer, room, (*call.confidences, *request_auth.told))
+        return replace(outcome, answer_headers=headers)
 
     def _followed(self, target: Target, outbound: Outbound) -> Authentication:
         """Returns the authentication of a call. In SAP's dialect an action without one shows the stack's token, as
@@ -387,3 +394,13 @@ def _answer_text(answer: Answer, secrets: Sequence[str]) -> str | None:
     text = answer.body.decode(_CHARSETS.get(charset[1].lower() if charset else "", "utf-8"), "replace")
     # Only the part that is kept is searched: a long answer of nothing but escapes costs CPU.
     return hidden(text[:MAX_ANSWER], secrets).encode()[:MAX_ANSWER].decode("utf-8", "ignore")
+
+
+def _answer_headers(answer: Answer, most: int, secrets: Sequence[str]) -> str | None:
+    """Returns the headers, a line each, that fit into as many bytes; none whose name is that of a secret."""
+    lines = ""
+    for name, value in answer.headers:
+        line = hidden(f"{name}: {value}", secrets) + "\r\n"
+        if not is_secret(name) and len((lines + line).encode()) <= most:
+            lines += line
+    return lines or None

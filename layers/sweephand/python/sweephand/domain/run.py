@@ -141,7 +141,8 @@ class Outcome:
     answer: the body as a string, at most 16 KB, decoded with replacement. message: one plain sentence for people, never
     a secret. retryable: `retryOn: transient` allows another attempt. stop: only `retryOn: any` allows another attempt
     (410). retry_after_s: requested by the target, already capped. task: the ARN of the started ECS task. ends_as: the
-    state of the run if no attempt follows; None if the reason determines it.
+    state of the run if no attempt follows; None if the reason determines it. answer_headers: a line each, without
+    secrets; None if nobody reads them.
     """
 
     verdict: Verdict
@@ -154,6 +155,7 @@ class Outcome:
     retry_after_s: int | None = None
     task: str | None = None
     ends_as: State | None = None
+    answer_headers: str | None = None
 
 
 @dataclass(frozen=True)
@@ -243,6 +245,7 @@ class Run:
     line_at: datetime | None = None
     chain: frozenset[str] = frozenset()
     root: str | None = None
+    answer_headers: str | None = None
 
     @property
     def id(self) -> str:
@@ -340,3 +343,4 @@ class Attempt:
     planned_at: datetime | None = None
     enqueued_at: datetime | None = None
     state: str | None = None
+    answer_headers: str | None = None

@@ -53,6 +53,7 @@ def settle(
         finished_at=now,
         http_status=outcome.http_status,
         answer=excerpt(outcome.answer),
+        answer_headers=outcome.answer_headers,
         message=outcome.message,
         lease_owner=None,
         lease_until=None,

@@ -1,8 +1,10 @@
-"""The history of a job: one record for each attempt of the action and of the error action, newest execution first."""
+"""The history of a job: one record for each attempt of the action and of the error action, the latest start first."""
 
 from __future__ import annotations
 
+import heapq
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from http import HTTPStatus
@@ -10,14 +12,16 @@ from itertools import chain, groupby, islice
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from sweephand.domain.instants import EPOCH, epoch_ms, from_ms
+from sweephand.domain.instants import EPOCH, FAR, epoch_ms, from_ms
 from sweephand.domain.job import ActionSpec, Job
 from sweephand.domain.occurrences import generations
 from sweephand.domain.run import RAN, Attempt, Kind, Reason, Run, State
+from sweephand.domain.runs import retry
 from sweephand.domain.runs.run_action import action_of
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import InvalidRequest
 from sweephand.facades.azure import bodies, lists
+from sweephand.facades.azure.actions import ANSWERS_WITHIN_S
 from sweephand.facades.azure.context import Context
 from sweephand.facades.http import Answer
 from sweephand.flow.jobs.lookup import Planned
@@ -32,7 +36,7 @@ MOST_EXECUTIONS = 1_000
 MOST_LOOKED_AT = 1_000
 """Records that one answer with a filter looks at, if it may have a next page."""
 MOST_NEWEST = 20
-_PLACE = re.compile(r"[0-9]{1,14}(?:-[0-9]{1,10}){3}", re.ASCII)
+_PLACE = re.compile(r"[0-9]{1,14}(?:-[0-9]{1,10}){4}", re.ASCII)
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 _TICKS_OF_YEAR_1 = 621_355_968_000_000_000
 _MOST_TICKS = 3_155_378_975_999_999_999
@@ -47,16 +51,25 @@ class Record(NamedTuple):
     failed: bool
 
 
-class Place(NamedTuple):
-    """A place in a history. instant_ms: of an execution. left: its ordinal at most. before: executions before it.
-
-    skip: records of this instant that come before the place.
-    """
+class Mark(NamedTuple):
+    """A planned instant in a history. left: the highest ordinal at it. before: how many later instants there are."""
 
     instant_ms: int
     left: int
     before: int
-    skip: int
+
+
+class Place(NamedTuple):
+    """A place in a history. began_ms: when the record before it began. same: records before it that began then.
+
+    left, before: of the mark of that time. reach_s: see `_reach_s`.
+    """
+
+    began_ms: int
+    same: int
+    left: int
+    before: int
+    reach_s: int
 
     def __str__(self) -> str:
         """Returns the form in a link to a next page."""
@@ -101,32 +114,69 @@ def list_all(ctx: Context) -> Answer:
 
 
 def _records(ctx: Context, planned: Planned, begin: Place | None, wanted: int) -> Iterator[tuple[Place, Record]]:
-    """Yields the records of the last 1,000 executions: of each, the error action first, then the last attempt.
+    """Yields the records of the last 1,000 executions by their start, the latest first.
 
     Each comes with the place after it. wanted: records that the caller will probably take. Reads as many rows, and
-    those of the run after them.
+    those of the runs whose retries may have begun after them.
     """
     if not planned.schedules:
         return
     schedule = planned.schedules[0]
-    until = None if begin is None else from_ms(begin.instant_ms)
+    until = None if begin is None else from_ms(begin.began_ms)
     found = views.with_attempts(ctx.world.table, schedule.tenant, schedule.id, until, wanted + 2)
     kept = ((run, attempts) for run, attempts in found if not run.is_gone(ctx.now))
     newest: list[tuple[Run, list[Attempt]]] = []
     if begin is None:
         newest = _newest(schedule, kept)
-        begin = Place(0, _last_ordinal(ctx, schedule, [run for run, _ in newest]), 0, 0)
-    left, skip = begin.left, begin.skip
-    by_instant = groupby(chain(newest, kept), key=lambda each: epoch_ms(each[0].planned_at))
+        left = _last_ordinal(ctx, schedule, [run for run, _ in newest])
+        begin = Place(epoch_ms(FAR), 0, left, 0, _reach_s(planned.job))
+    same, last_ms = 0, begin.began_ms
+    for mark, began_ms, record in _by_start(_executions(begin, chain(newest, kept)), begin.reach_s * 1_000):
+        same = same + 1 if began_ms == last_ms else 1
+        last_ms = began_ms
+        if (began_ms, -same) < (begin.began_ms, -begin.same):
+            yield Place(began_ms, same, mark.left, mark.before, begin.reach_s), record
+
+
+def _reach_s(job: Job) -> int:
+    """Returns how long after the planned instant of an execution its last attempt may begin, if nothing comes late."""
+    policies = [retry.load(each.retry) for each in (job.action, job.error_action) if each is not None]
+    return sum((each.max_attempts - 1) * each.delay_s + each.max_attempts * ANSWERS_WITHIN_S for each in policies)
+
+
+def _executions(begin: Place, runs: Iterator[tuple[Run, list[Attempt]]]) -> Iterator[tuple[Mark, list[Record]]]:
+    """Yields the planned instants up to a place, the latest first, each with its records."""
+    left = begin.left
+    by_instant = groupby(runs, key=lambda each: epoch_ms(each[0].planned_at))
     for before, (instant_ms, same) in zip(range(begin.before, MOST_EXECUTIONS), by_instant, strict=False):
-        first, made, left = left, *_of_instant(left, list(same))
-        for number, record in list(enumerate(made, 1))[skip:]:
-            yield Place(instant_ms, first, before, number), record
-        skip = 0
+        mark = Mark(instant_ms, left, before)
+        made, left = _of_instant(left, list(same))
+        yield mark, made
+
+
+def _by_start(executions: Iterator[tuple[Mark, list[Record]]], reach_ms: int) -> Iterator[tuple[Mark, int, Record]]:
+    """Yields records by their start, the latest first, each with the last mark up to its start, and the start.
+
+    reach_ms: how long after its instant a record may begin. One that began later counts as one that began then.
+    """
+    marks: deque[Mark] = deque()
+    waiting: list[tuple[int, int, bool, int, str, Record]] = []
+    for mark, made in chain(executions, [(Mark(-reach_ms, 0, 0), [])]):
+        while waiting and -waiting[0][0] > mark.instant_ms + reach_ms:
+            began_ms, *_, record = heapq.heappop(waiting)
+            while marks[0].instant_ms > -began_ms:
+                marks.popleft()
+            yield marks[0], -began_ms, record
+        marks.append(mark)
+        for each in made:
+            began_ms = min(max(epoch_ms(each.attempt.started_at), mark.instant_ms), mark.instant_ms + reach_ms)
+            is_main = each.run.kind is not Kind.ERROR_ACTION
+            place = (-began_ms, -each.ordinal, is_main, -each.attempt.number, each.run.uuid, each)
+            heapq.heappush(waiting, place)
 
 
 def _of_instant(left: int, runs: Sequence[tuple[Run, list[Attempt]]]) -> tuple[list[Record], int]:
-    """Returns the records of one instant, the latest first, and the ordinal before it. left: its ordinal at most."""
+    """Returns the records of one instant, and the ordinal before it. left: its ordinal at most."""
     shown = [(run, _attempts(run, attempts)) for run, attempts in runs if run.kind in SHOWN]
     ordinals = {}
     for run, _ in shown:
@@ -138,7 +188,7 @@ def _of_instant(left: int, runs: Sequence[tuple[Run, list[Attempt]]]) -> tuple[l
         for run, attempts in shown
         for each in attempts
     ]
-    return sorted(made, key=lambda each: each.attempt.started_at, reverse=True), left
+    return made, left
 
 
 def _newest(schedule: Schedule, runs: Iterator[tuple[Run, list[Attempt]]]) -> list[tuple[Run, list[Attempt]]]:
@@ -187,6 +237,7 @@ def _attempts(run: Run, stored: Sequence[Attempt]) -> list[Attempt]:
         http_status=run.http_status,
         message=run.message,
         answer=run.answer,
+        answer_headers=run.answer_headers,
     )
     return [*stored, last]
 
@@ -226,7 +277,7 @@ def _record_id(record: Record) -> str:
 
 
 def _message(action: ActionSpec, record: Record) -> str:
-    """Returns the message in the shapes that tools take apart, without a header of the answer."""
+    """Returns the message in the shapes that tools take apart."""
     attempt, params = record.attempt, action.params
     why = f" {attempt.message}" if record.failed and attempt.message else ""
     if action.kind == "http":
@@ -242,7 +293,8 @@ def _http_message(host: str, attempt: Attempt) -> str:
     if attempt.http_status is None:
         return f"Http Action - Request to host '{host}' failed: {attempt.message or attempt.reason}"
     phrase = _PHRASES.get(attempt.http_status, str(attempt.http_status))
-    return f"Http Action - Response from host '{host}': '{phrase}' Response Headers:  Body: {attempt.answer or ''}"
+    told = f"Response Headers: {attempt.answer_headers or ''} Body: {attempt.answer or ''}"
+    return f"Http Action - Response from host '{host}': '{phrase}' {told}"
 
 
 def _queue_message(record: Record, account: str, queue: str) -> str:

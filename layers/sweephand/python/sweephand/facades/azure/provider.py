@@ -11,7 +11,7 @@ OPERATIONS = {
     TYPE: ("read", "write", "delete", "enable/action", "disable/action"),
     f"{TYPE}/jobs": ("read", "write", "delete", "run/action"),
 }
-"""What can be done with each kind of resource."""
+"""The operations on each kind of resource."""
 
 
 def read(ctx: Context) -> Answer:

@@ -276,6 +276,7 @@ def _attempts(
         finished_at=now,
         http_status=outcome.http_status,
         message=outcome.message,
+        answer_headers=outcome.answer_headers,
         expires_at=after.expires_at if after.finished else expiry(),
     )
     cut = settlement.excerpt(answer, settlement.BEGINNING_BYTES if keep == BEGINNING else ANSWER_BYTES)

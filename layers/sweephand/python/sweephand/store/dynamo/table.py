@@ -371,6 +371,7 @@ class RunItem(Item):
     line_at = Integer(null=True)
     chain = UnicodeSetAttribute(null=True)
     root = UnicodeAttribute(null=True)
+    answer_headers = UnicodeAttribute(null=True)
 
 
 class EditItem(Item):
@@ -397,6 +398,7 @@ class AttemptItem(Item):
     message = UnicodeAttribute(null=True)
     answer = UnicodeAttribute(null=True)
     ended_as = UnicodeAttribute(null=True)
+    answer_headers = UnicodeAttribute(null=True)
 
 
 class AuditItem(Item):

@@ -29,6 +29,7 @@ def attempt_item(run: Run, *, reason: Reason | None, answer: str | None, state: 
         planned_at=run.attempt_planned_at,
         enqueued_at=run.attempt_enqueued_at,
         state=state.value if state else None,
+        answer_headers=run.answer_headers,
     )
     key = keys.runs(run.tenant, run.schedule_id or run.job_id), keys.attempt(run.uuid, run.attempt)
     return _ATTEMPTS.item(key, attempt, expires_at=s_if_any(run.expires_at))

@@ -229,6 +229,7 @@ def wait(
     """
     names = (
         "state reason attempt not_before attempt_enqueued_at deadline_at finished_at http_status answer message"
+        " answer_headers"
         " max_attempts task"
     )
     actions = [*changes_of(run, names), *removal(RunItem, "owner lease_until"), *attention(run)]
@@ -258,7 +259,7 @@ def _ending(run: Run) -> list[Action]:
     """Returns the change that ends a run. It leaves the wake, which an end without a lease sets for the effects."""
     ends = "attention_day attention_at" if run.state is State.SUCCESS else ""
     return [
-        *changes_of(run, "state reason finished_at http_status answer message expires_at"),
+        *changes_of(run, "state reason finished_at http_status answer message expires_at answer_headers"),
         *removal(RunItem, f"owner lease_until not_before deadline_at {ends}"),
     ]
 
