@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -54,6 +55,22 @@ def test_a_lean_row_tells_what_it_was_told(stage: Stage, number: int, name: str,
     assert (found.number, found.job_id, found.name, found.collection) == (number, one.id, name, "default")
     assert (found.state, found.facade) == (state, "sap")
     assert views.blocks(stage.world.table, TENANT) == [Block(number // 1_000, "sap", 1, int(one.active))]
+
+
+def test_a_row_that_does_not_say_whether_its_job_has_tags_is_looked_up(stage: Stage) -> None:
+    for name, tags in (("tagged", ("a",)), ("plain", ())):
+        planned = stage.create({"every": "PT1H"}, name=name, tags=tags)
+        packed = json.loads(lean(stage, planned.job.number)["entry"]["S"])
+        pk, sk = directory.row_key(TENANT, planned.job.number)
+        assert packed.pop() == len(tags)
+        stage.edit_item(pk, sk, entry={"S": json.dumps(packed)})
+        assert entry(stage, planned.job.number).tagged is None
+
+    rows = list(views.listed(stage.world.table, TENANT, views.by_tag(""), None, 10))
+
+    assert [row.entry.name for row in rows if row.entry is not None] == ["plain"]
+    assert views.count(stage.world.table, TENANT, views.by_tag("")) == 1
+    assert len(list(views.listed(stage.world.table, TENANT, views.ALL, None, 10))) == 2
 
 
 def test_a_lean_row_is_lean(stage: Stage) -> None:

@@ -7,9 +7,10 @@ no longer matched when their turn came. A job created after the request stays.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
+from typing import Any
 
 from sweephand.domain.job import Job, JobState
 from sweephand.domain.operation import Operation, OperationKind, Page
@@ -54,6 +55,7 @@ def begin(world: World, tenant: str, filters: Filters, count: int, actor: str) -
             return some.deleted, None
         deleted = some.deleted
     wanted = {member: str(value) for member, name in FILTERS.items() if (value := getattr(filters, name)) is not None}
+    wanted |= {"tag": ""} if filters.untagged else {}
     total = count - deleted
     return deleted, verbs.begin(world, tenant, OperationKind.DELETE_JOBS, wanted, actor=actor, total=total)
 
@@ -75,9 +77,9 @@ def page(world: World, operation: Operation) -> Page:
 
 
 def filters_of(params: Mapping[str, str]) -> Filters:
-    given = {FILTERS[member]: value for member, value in params.items() if member != "state"}
+    given: dict[str, Any] = {FILTERS[member]: value for member, value in params.items() if member != "tag"}
     state = params.get("state")
-    return Filters(**given, state=None if state is None else JobState(state))
+    return replace(lists.by_tag(params.get("tag")), **given | {"state": None if state is None else JobState(state)})
 
 
 def delete_some(world: World, tenant: str, filters: Filters, after: str | None, asked_at: datetime, most: int) -> Some:

@@ -72,7 +72,10 @@ CONDITIONS = {"name": ABSENT}
 
 
 class Entry(NamedTuple):
-    """A job's entry in the directory. search: only if requested, see store.tenants.searching."""
+    """A job's entry in the directory. search: only if requested, see store.tenants.searching.
+
+    tagged: whether the job has tags; None in rows of jobs that have not changed since rows say so.
+    """
 
     number: int
     job_id: str
@@ -83,6 +86,7 @@ class Entry(NamedTuple):
     ended: JobState | None
     facade: str
     search: str | None = None
+    tagged: bool | None = None
 
     @property
     def searched(self) -> Searched | None:
@@ -118,11 +122,12 @@ def number_of(sk: str) -> int:
 
 def entry_of(row: dict[str, dict[str, Any]]) -> Entry:
     """Reads an entry from DynamoDB's JSON; without the model, as a page may need thousands (docs/benchmarks.md)."""
-    job_id, name, collection, active, paused, facade = json.loads(row["entry"]["S"])
+    job_id, name, collection, active, paused, facade, *rest = json.loads(row["entry"]["S"])
     number = int(row["sk"]["S"][4:])
     ended = JobState(row["ended"]["S"]) if "ended" in row else None
     search = row["search"]["S"] if "search" in row else None
-    return Entry(number, job_id, name, collection, bool(active), bool(paused), ended, facade, search)
+    tagged = bool(rest[0]) if rest else None
+    return Entry(number, job_id, name, collection, bool(active), bool(paused), ended, facade, search, tagged)
 
 
 def block_count_of(row: dict[str, Any]) -> Block:
@@ -214,7 +219,8 @@ def _search(job: Job, schedules: Sequence[Schedule]) -> str | None:
 
 
 def _packed(job: Job) -> str:
-    return to_json([job.id, job.name, job.collection, int(job.active), int(job.pause is not None), job.facade])
+    active, paused, tagged = int(job.active), int(job.pause is not None), int(bool(job.tags))
+    return to_json([job.id, job.name, job.collection, active, paused, job.facade, tagged])
 
 
 def _change_row_op(table: Table, job: Job, were: Sequence[Schedule], schedules: Sequence[Schedule]) -> Op:

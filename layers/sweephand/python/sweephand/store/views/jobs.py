@@ -47,7 +47,10 @@ class TooMany(Exception):
 
 @dataclass(frozen=True)
 class Filters:
-    """The filters of a list; all must match. search: part of the name, ignoring case. facade: the job's creator."""
+    """The filters of a list; all must match.
+
+    search: part of the name, ignoring case. facade: the job's creator. untagged: only jobs without tags.
+    """
 
     collection: str | None = None
     state: JobState | None = None
@@ -56,6 +59,7 @@ class Filters:
     name: str | None = None
     search: str | None = None
     facade: str | None = None
+    untagged: bool = False
 
     @property
     def all_of_a_facade(self) -> bool:
@@ -83,6 +87,7 @@ class Filters:
             (self.collection is None or entry.collection == self.collection)
             and (self.state is None or entry.state is self.state)
             and self.facade in {None, entry.facade}
+            and not (self.untagged and entry.tagged)
             and self.hold_for(entry.name)
         )
 
@@ -93,6 +98,7 @@ class Filters:
             self.collection in {None, job.collection}
             and self.resource_id in {None, job.resource_id}
             and (self.tag is None or self.tag in job.tags)
+            and not (self.untagged and job.tags)
             and self.hold_for(job.name)
             and self.state in {None, state}
         )
@@ -102,6 +108,11 @@ class Filters:
 
 
 ALL = Filters()
+
+
+def by_tag(tag: str | None) -> Filters:
+    """Returns the filter of a request for a tag: an empty string selects jobs without tags, as Root's null does."""
+    return Filters(untagged=True) if tag == "" else Filters(tag=tag)
 
 
 class Row(NamedTuple):
@@ -127,7 +138,7 @@ def listed(table: Table, tenant: str, filters: Filters, after: str | None, page:
         return islice(_searched(table, tenant, filters, int(after or 0)), skip, None)
     wanted = page + skip if filters.one_key else max(page + skip, directory.BLOCK)
     rows = _bounded(_keyed(table, tenant, filters, after, wanted))
-    if filters.by_name and filters.state is None:
+    if filters.by_name and filters.state is None and not filters.untagged:
         rows = (row for row in rows if filters.hold_for(row.place))
     elif not filters.one_key:
         rows = _filtered(table, tenant, filters, rows, page + skip)
@@ -216,7 +227,7 @@ def _searched(table: Table, tenant: str, filters: Filters, after: int) -> Iterat
     wanted = sorted({block.number for block in there if block.number >= directory.block_of(after + 1)})
     for some in [wanted[:1], *(wanted[n : n + AT_ONCE] for n in range(1, len(wanted), AT_ONCE))]:
         for entries in threads.at_once(lambda block: list(_block(table, tenant, block, after)), some):
-            yield from (_row(each) for each in entries if filters.hold(each))
+            yield from map(_row, _holding(table, tenant, filters, entries))
 
 
 # Lists by key
@@ -275,7 +286,8 @@ def _filtered(table: Table, tenant: str, filters: Filters, rows: Iterator[Row], 
     size = page
     while some := list(islice(rows, size)):
         entries = _entries(table, tenant, [row.number for row in some])
-        some = [row for row in some if row.number in entries and filters.hold(entries[row.number])]
+        held = {each.number for each in _holding(table, tenant, filters, entries.values())}
+        some = [row for row in some if row.number in held]
         tagged = [keys.tag(tenant, filters.tag)] if filters.tag is not None else []
         owned = [keys.resource(tenant, filters.resource_id)] if filters.resource_id is not None else []
         for pk in (*tagged, *owned):
@@ -283,6 +295,14 @@ def _filtered(table: Table, tenant: str, filters: Filters, rows: Iterator[Row], 
             some = [row for row in some if (pk, keys.job_entry(row.number)) in there]
         yield from some
         size = CHUNK
+
+
+def _holding(table: Table, tenant: str, filters: Filters, entries: Iterable[Entry]) -> list[Entry]:
+    """Returns the entries that match. Reads the jobs of those that do not say whether their job has tags."""
+    found = [each for each in entries if filters.hold(each)]
+    unsure = [each.job_id for each in found if each.tagged is None] if filters.untagged else []
+    tagged = {job.id for job in named_jobs(table, tenant, unsure).values() if job.tags} if unsure else set()
+    return [each for each in found if each.job_id not in tagged]
 
 
 def _entries(table: Table, tenant: str, numbers: Iterable[int]) -> dict[int, Entry]:

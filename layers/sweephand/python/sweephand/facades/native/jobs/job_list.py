@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -68,10 +69,10 @@ def widest(ctx: Context) -> str:
 
 def filters_of(ctx: Context) -> Filters:
     state = ctx.choice("state", frozenset(JobState))
-    return Filters(
+    return replace(
+        views.by_tag("" if ctx.query.get("tag") == "" else ctx.text("tag", 128)),
         collection=ctx.collection(),
         state=JobState(state) if state is not None else None,
-        tag=ctx.text("tag", 128),
         resource_id=ctx.text("resourceId", 256),
         name=ctx.text("name", 128),
         search=ctx.text("search", 128),

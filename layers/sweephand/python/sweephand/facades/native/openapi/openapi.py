@@ -111,6 +111,7 @@ QUERY: Mapping[str, Schema] = {
 }
 OF_ROUTE: Mapping[tuple[str, str], Schema] = {
     ("/v1/jobs", "state"): one_of(JobState),
+    ("/v1/jobs", "tag"): text(0, 128, description="Only what has this tag; empty: only what has none."),
     **{
         (path, name): {**GIVEN_INSTANT, "description": f"Runs planned at or {side} this instant; by default all."}
         for path in ("/v1/runs", "/v1/runs:export")
