@@ -169,6 +169,7 @@ WORDS = (
     ("__aenter__", "__enter__"),
     ("__aexit__", "__exit__"),
     ("aclose", "close"),
+    ("Awaitable[T]", "T"),
 )
 ASYNC_NAME = re.compile(r"\bAsync([A-Z])")
 

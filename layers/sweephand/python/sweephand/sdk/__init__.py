@@ -8,16 +8,25 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sweephand.errors import SweephandError
     from sweephand.sdk.aio.client import AsyncSweephand
+    from sweephand.sdk.aio.root import AsyncJobScheduler
     from sweephand.sdk.bodies import at, cron, event, every, http, rrule
-    from sweephand.sdk.errors import ApiError, ConfigError, OperationFailed, TransportError
+    from sweephand.sdk.errors import ApiError, ConfigError, InvalidArgument, OperationFailed, TransportError
+    from sweephand.sdk.records import JobInterval, JobRecord, Result
     from sweephand.sdk.retries import Retries
     from sweephand.sdk.sync.client import Sweephand
+    from sweephand.sdk.sync.root import JobScheduler
 
 _PLACES = {
     "ApiError": "sweephand.sdk.errors",
+    "AsyncJobScheduler": "sweephand.sdk.aio.root",
     "AsyncSweephand": "sweephand.sdk.aio.client",
     "ConfigError": "sweephand.sdk.errors",
+    "InvalidArgument": "sweephand.sdk.errors",
+    "JobInterval": "sweephand.sdk.records",
+    "JobRecord": "sweephand.sdk.records",
+    "JobScheduler": "sweephand.sdk.sync.root",
     "OperationFailed": "sweephand.sdk.errors",
+    "Result": "sweephand.sdk.records",
     "Retries": "sweephand.sdk.retries",
     "Sweephand": "sweephand.sdk.sync.client",
     "SweephandError": "sweephand.errors",
@@ -28,9 +37,15 @@ _PLACES = {
 
 __all__ = [
     "ApiError",
+    "AsyncJobScheduler",
     "AsyncSweephand",
     "ConfigError",
+    "InvalidArgument",
+    "JobInterval",
+    "JobRecord",
+    "JobScheduler",
     "OperationFailed",
+    "Result",
     "Retries",
     "Sweephand",
     "SweephandError",

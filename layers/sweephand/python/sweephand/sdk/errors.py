@@ -3,6 +3,7 @@
 SweephandError
 ├── ApiError          the service refused: a class for each code, in sweephand.sdk.api_errors
 ├── TransportError    no answer, or one that is not the service's
+├── InvalidArgument   a value that no call can take: nothing was sent
 ├── OperationFailed   long work ended without being done
 └── ConfigError       the address or the credential is missing or cannot be used
 """
@@ -35,6 +36,17 @@ class ConfigError(SweephandError):
 
     code = "CONFIG"
     root_code: ClassVar[int] = 0
+
+
+class InvalidArgument(SweephandError):
+    """A value that no call can take: nothing was sent. field: the argument."""
+
+    code = "INVALID_FIELD"
+    root_code: ClassVar[int] = 300
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field} {reason}")
+        self.field = field
 
 
 class TransportError(SweephandError):

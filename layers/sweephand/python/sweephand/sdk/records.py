@@ -1,0 +1,107 @@
+"""Root's nouns: intervals, records and results, by Root's names in snake case. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import IntEnum
+from typing import Any, Generic, TypeVar
+
+from sweephand.errors import SweephandError
+from sweephand.sdk.errors import InvalidArgument
+from sweephand.sdk.model import instant
+from sweephand.sdk.models import Job, ListedJob
+
+T = TypeVar("T")
+
+SCHEDULE = "root"
+"""The name of the one schedule that such a job has."""
+
+
+class JobInterval(IntEnum):
+    """How often a job comes, by Root's numbers. Root's 0, unspecified, is none of them."""
+
+    ONE_TIME = 1
+    DAILY = 2
+    WEEKLY = 3
+    MONTHLY = 4
+    YEARLY = 5
+
+
+STEPS = {JobInterval.DAILY: "P1D", JobInterval.WEEKLY: "P7D", JobInterval.MONTHLY: "P1M", JobInterval.YEARLY: "P1Y"}
+BY_MONTHS = frozenset({JobInterval.MONTHLY, JobInterval.YEARLY})
+
+
+@dataclass(frozen=True)
+class JobRecord:
+    """A job. start: the first instant; end: the last possible one. Both are aware, in UTC."""
+
+    job_schedule_id: str
+    resource_id: str
+    start: datetime
+    job_interval: JobInterval
+    tag: str | None = None
+    end: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Result(Generic[T]):
+    """The outcome of a call that does not raise: a value, or the error."""
+
+    value: T | None = None
+    error: SweephandError | None = None
+
+    @property
+    def ok(self) -> bool:
+        return self.error is None
+
+
+def members_of(
+    resource_id: str, tag: str | None, start: datetime, end: datetime | None, job_interval: JobInterval | int
+) -> dict[str, Any]:
+    """Returns the members of the API. Raises InvalidArgument: an interval outside 1 to 5, an instant without a zone.
+
+    A month without the day of `start` has the job on its last day; the months after it keep the day of `start`.
+    """
+    try:
+        interval = JobInterval(job_interval)
+    except ValueError:
+        reason = f"must be 1 to 5, one of JobInterval, not {job_interval!r}"
+        raise InvalidArgument("job_interval", reason) from None
+    for name, given in (("start", start), ("end", end)):
+        if given is not None and given.tzinfo is None:
+            raise InvalidArgument(name, f"must have a time zone, not {given!r}")
+    timing: dict[str, Any] = {"name": SCHEDULE}
+    if interval is JobInterval.ONE_TIME:
+        timing["at"] = start
+    else:
+        timing |= {"every": STEPS[interval], "startTime": start}
+        timing |= {"monthOverflow": "clamp"} if interval in BY_MONTHS else {}
+    timing |= {"endTime": end} if end is not None else {}
+    return {"resource_id": resource_id, "tags": [] if tag is None else [tag], "schedules": timing}
+
+
+def record_of(job: Job | ListedJob) -> JobRecord | None:
+    """Returns the record of a job; None for a job that was not made as one."""
+    found = [each for each in job.schedules or () if each.name == SCHEDULE]
+    if len(found) != 1 or job.resource_id is None:
+        return None
+    facts = found[0].to_json()
+    interval = _interval(facts)
+    start = facts.get("at") or facts.get("startTime")
+    if interval is None or start is None:
+        return None
+    end = facts.get("endTime")
+    tag = next(iter(job.tags), None)
+    return JobRecord(job.id, job.resource_id, _utc(start), interval, tag, None if end is None else _utc(end))
+
+
+def _interval(facts: Mapping[str, Any]) -> JobInterval | None:
+    if facts.get("at") is not None:
+        return JobInterval.ONE_TIME
+    return next((interval for interval, step in STEPS.items() if facts.get("every") == step), None)
+
+
+def _utc(text: str) -> datetime:
+    return instant(text).astimezone(UTC)
