@@ -242,8 +242,10 @@ def _step(
             if sweep.waits is Waits.CATCH_UP:
                 return catch_up.send_stretch(world, row, sweep, now)
             fresh = catch_up.split(world, row, sweep, now)
-            return 0 if fresh is None or fresh.next_run_at > horizon else plan_row(fresh, now, horizon)
-        return plan_row(row, now, horizon)
+            if fresh is None or fresh.next_run_at > horizon:
+                return 0
+            row, sweep = fresh, SweepText.read(fresh.sweep)
+        return plan_row(row, sweep, now, horizon)
     except UnknownKind as later:
         world.journal.warning("a row of a later version is left alone", kind=str(later))
     except Unavailable as unavailable:
@@ -256,12 +258,8 @@ def _step(
     return 0
 
 
-def plan_row(row: WaitingRow, now: datetime, horizon: datetime) -> Step:
-    """Plans what the sweep does with one row.
-
-    Raises ValueError if the row's text cannot be read, UnknownKind if a later version wrote it.
-    """
-    sweep = SweepText.read(row.sweep)
+def plan_row(row: WaitingRow, sweep: SweepText, now: datetime, horizon: datetime) -> Step:
+    """Plans what the sweep does with one row. sweep: its text. Raises ValueError if its schedule cannot be read."""
     match sweep.waits:
         case Waits.OCCURRENCE:
             return _occurrences(row, sweep, now, horizon)
