@@ -247,15 +247,16 @@ def _keyed(table: Table, tenant: str, filters: Filters, after: str | None, page:
 
 def _by_creation(table: Table, pk: str, after: int, page: int) -> Iterator[Row]:
     sort = Item.sk >= keys.job_entry(after + 1) if after else None
-    for row in table.query_all(pk, sort, limit=page):
-        number = int(row["number"]["N"])
+    for row in table.query_all(pk, sort, limit=page, only=(EntryItem.sk, EntryItem.job_id)):
+        number = directory.number_of(row["sk"]["S"])
         yield Row(str(number), number, row["job_id"]["S"])
 
 
 def by_name(table: Table, tenant: str, collection: str, after: str | None, page: int) -> Iterator[Row]:
     """Yields all of a collection's jobs by name, after the name `after`."""
     sort = Item.sk >= keys.name(after) if after is not None else None
-    for row in table.query_all(keys.names(tenant, collection), sort, limit=page):
+    only = (EntryItem.sk, EntryItem.job_id, EntryItem.number)
+    for row in table.query_all(keys.names(tenant, collection), sort, limit=page, only=only):
         name = keys.parts(row["sk"]["S"])[1]
         if name != after:
             yield Row(name, int(row["number"]["N"]), row["job_id"]["S"])
