@@ -88,10 +88,11 @@ CPU_BUDGETS = {cpu.EACH_MINUTE: "200", cpu.EVERY_5_S: "200", runs.ALL_ON: "2,500
 
 
 def _cpu() -> Iterator[str]:
-    yield "| CPU, on AWS that answers at once | us, median | least-most | budget |"
-    yield "| --- | --: | --: | --: |"
+    yield "| CPU, on AWS that answers at once | us, median | least-most | ratio to botocore alone | budget, us |"
+    yield "| --- | --: | --: | --: | --: |"
     for each in cpu.measure():
-        yield f"| {each.name} | {each.us:.0f} | {each.least:.0f}-{each.most:.0f} | {CPU_BUDGETS.get(each.name, '-')} |"
+        times = f"{each.us:.0f} | {each.least:.0f}-{each.most:.0f} | {each.ratio:.2f}"
+        yield f"| {each.name} | {times} | {CPU_BUDGETS.get(each.name, '-')} |"
 
 
 def _lists() -> Iterator[str]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
+from unittest import mock
+
+from botocore.client import BaseClient
 
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.schedule import Lane, Schedule
@@ -22,12 +27,16 @@ ROUNDS = 5
 
 @dataclass(frozen=True)
 class Cpu:
-    """us: CPU microseconds of one piece of work: median of the rounds, least and most."""
+    """us: CPU microseconds of one piece of work: median of the rounds, least and most.
+
+    ratio: to the same calls of AWS made by botocore alone, median of pairs; machines differ by half, and this does not.
+    """
 
     name: str
     us: float
     least: float
     most: float
+    ratio: float
     done: int
 
 
@@ -54,11 +63,31 @@ def schedule_of(n: int, timing: dict[str, Any]) -> Schedule:
 
 
 def timed(name: str, work: Callable[[], int], stub: Stub) -> Cpu:
-    """The first round makes clients and fills caches: it is not counted."""
-    done = work()
-    taken = []
-    for _ in range(ROUNDS):
-        began, stub.own_s = time.process_time(), 0.0
+    """The first round makes clients and fills caches: it is not counted. Its calls are those that botocore repeats."""
+    calls: list[Callable[[], Any]] = []
+    make = BaseClient._make_api_call
+
+    def noted(client: BaseClient, operation: str, arguments: dict[str, Any]) -> Any:
+        calls.append(partial(make, client, operation, copy.deepcopy(arguments)))
+        return make(client, operation, arguments)
+
+    work()
+    with mock.patch.object(BaseClient, "_make_api_call", noted):
         done = work()
-        taken.append((time.process_time() - began - stub.own_s) / done * 1_000_000)
-    return Cpu(name, statistics.median(taken), min(taken), max(taken), done)
+
+    def alone() -> int:
+        for call in calls:
+            call()
+        return done
+
+    taken = [(_cpu_us(work, stub), _cpu_us(alone, stub)) for _ in range(ROUNDS)]
+    whole = [each for each, _ in taken]
+    ratio = statistics.median(each / floor for each, floor in taken)
+    return Cpu(name, statistics.median(whole), min(whole), max(whole), ratio, done)
+
+
+def _cpu_us(work: Callable[[], int], stub: Stub) -> float:
+    """CPU time of all threads for one piece of the work, without the stub's own."""
+    began, stub.own_s = time.process_time(), 0.0
+    done = work()
+    return (time.process_time() - began - stub.own_s) / done * 1_000_000
