@@ -1,4 +1,4 @@
-"""What the benchmarks of CPU share: rounds in turn, the stub's own time taken out, and the schedule they run."""
+"""The common part of the CPU benchmarks: rounds in turn, the stub's own time taken out, and the schedule they run."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def timed(name: str, work: Callable[[], int], stub: Stub) -> Cpu:
 
 
 def _cpu_us(work: Callable[[], int], stub: Stub) -> float:
-    """CPU time of all threads for one piece of the work, without the stub's own."""
+    """Returns the CPU time of all threads for one piece of the work, without that of the stub."""
     began, stub.own_s = time.process_time(), 0.0
     done = work()
     return (time.process_time() - began - stub.own_s) / done * 1_000_000

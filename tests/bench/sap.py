@@ -93,7 +93,7 @@ def requests(ordinal: int, schedule: str, run: str) -> dict[str, Asked]:
         "runs, first page": get(log, "page_size=10"),
         "runs, 200": get(log),
         "runs, page at 9,900": get(log, "page_size=100&offset=9900"),
-        "runs, behind the oldest hundredth": get(log, f"page_size=100&next={run}"),
+        "runs, after the oldest hundredth": get(log, f"page_size=100&next={run}"),
         "run": get(f"{log}/{run}"),
         "action logs": get("/actionLogs", f"jobId={integer_id(ordinal, MIDDLE)}"),
         "global parameters": get("/globalParameters"),

@@ -20,7 +20,7 @@ SCHEDULE = "root"
 
 
 class JobInterval(IntEnum):
-    """How often a job comes, by Root's numbers. Root's 0, unspecified, is none of them."""
+    """How often a job comes, by Root's numbers. Root's 0 (unspecified) is refused."""
 
     ONE_TIME = 1
     DAILY = 2
