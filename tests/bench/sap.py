@@ -19,7 +19,7 @@ from sweephand.domain.collection import Collection
 from sweephand.domain.job import integer_id
 from sweephand.facades.api import Api
 from sweephand.facades.native.api import NativeApi
-from sweephand.facades.sap.context import COLLECTION
+from sweephand.facades.sap.fields import COLLECTION
 from sweephand.facades.sap.routes import SapApi
 from sweephand.flow.tenants import access, tenancy
 from sweephand.flow.world import World

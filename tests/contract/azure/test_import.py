@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from sweephand.cli import main
@@ -32,13 +32,13 @@ PASSWORD = "of the file"
 def service(api: Azure, caller: str = TENANT) -> Service:
     """Returns a client of the stack; the facade in this process answers."""
 
-    def answer(request: httpx.Request) -> httpx.Response:
+    def answer(request: httpx2.Request) -> httpx2.Response:
         headers = dict(request.headers) | {"authorization": api.credentials.get(caller, "Basic eDp5")}
         query = request.url.query.decode()
         told = api.facade.handle(event(request.method, request.url.path, query, headers, request.content.decode()), "i")
-        return httpx.Response(told["statusCode"], headers=told["headers"], text=told["body"])
+        return httpx2.Response(told["statusCode"], headers=told["headers"], text=told["body"])
 
-    client = httpx.Client(base_url="https://here.example", transport=httpx.MockTransport(answer))
+    client = httpx2.Client(base_url="https://here.example", transport=httpx2.MockTransport(answer))
     return Service("https://here.example", client, api.stage.clock)
 
 
@@ -564,10 +564,10 @@ def test_files_are_read_as_powershell_writes_them(api, tmp_path, encoding):
 
 
 def test_a_stack_without_the_facade_says_so(api):
-    def answer(_: httpx.Request) -> httpx.Response:
-        return httpx.Response(404, json={"message": "Not Found"})
+    def answer(_: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(404, json={"message": "Not Found"})
 
-    client = httpx.Client(base_url="https://here.example", transport=httpx.MockTransport(answer))
+    client = httpx2.Client(base_url="https://here.example", transport=httpx2.MockTransport(answer))
     out, err = io.StringIO(), io.StringIO()
 
     assert Importing(Service("https://here.example", client, api.stage.clock)).run([], out, err) == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sweephand.facades.azure.context import OF_2014
+from sweephand.facades.azure.members import OF_2014
 from sweephand.facades.azure.routes import TABLE
 from sweephand.flow.tenants import access
 from tests.contract.azure.api import COLLECTION, COLLECTIONS, JOB, OTHER, TENANT, job

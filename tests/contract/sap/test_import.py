@@ -6,7 +6,7 @@ import io
 from dataclasses import replace
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from sweephand.cli import import_sap, main
@@ -24,15 +24,15 @@ NIGHTLY = {"cron": "* * * * 2 30 0", "startTime": "2027-03-05 10:00:00"}
 def service(api: Sap, url: str, caller: str) -> SapService:
     """One side, its requests answered by a facade in this process."""
 
-    def answer(request: httpx.Request) -> httpx.Response:
+    def answer(request: httpx2.Request) -> httpx2.Response:
         headers = dict(request.headers) | {"authorization": api.credentials[caller]}
         query = request.url.query.decode()
         built = event(request.method, request.url.path, query, headers, request.content.decode() or None)
         facade = api.facade if request.url.path.startswith("/scheduler") else api.native.facade
         told = facade.handle(built, "import")
-        return httpx.Response(told["statusCode"], headers=told["headers"], text=told["body"])
+        return httpx2.Response(told["statusCode"], headers=told["headers"], text=told["body"])
 
-    return SapService(url, httpx.Client(base_url=url, transport=httpx.MockTransport(answer)), api.stage.clock)
+    return SapService(url, httpx2.Client(base_url=url, transport=httpx2.MockTransport(answer)), api.stage.clock)
 
 
 def imported(api: Sap, source: str = TENANT, target: str = OTHER, **options: Any) -> tuple[int, list[str]]:

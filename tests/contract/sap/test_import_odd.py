@@ -6,7 +6,7 @@ import io
 import json
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from sweephand.cli import main
@@ -29,12 +29,12 @@ def old_job(*schedules: dict[str, Any], **members: Any) -> dict[str, Any]:
 def copied(api: Sap, *jobs: dict[str, Any], **options: Any) -> list[str]:
     """The lines. jobs: all that the old service has."""
 
-    def answer(request: httpx.Request) -> httpx.Response:
+    def answer(request: httpx2.Request) -> httpx2.Response:
         if request.url.path == "/scheduler/jobs":
-            return httpx.Response(200, json={"total": len(jobs), "results": jobs, "next_url": None})
-        return httpx.Response(200, json=next(job for job in jobs if request.url.path.endswith(f"/{job['_id']}")))
+            return httpx2.Response(200, json={"total": len(jobs), "results": jobs, "next_url": None})
+        return httpx2.Response(200, json=next(job for job in jobs if request.url.path.endswith(f"/{job['_id']}")))
 
-    client = httpx.Client(base_url="https://sap.example", transport=httpx.MockTransport(answer))
+    client = httpx2.Client(base_url="https://sap.example", transport=httpx2.MockTransport(answer))
     source = SapService("https://sap.example", client, api.stage.clock)
     out = io.StringIO()
     Copying(source, service(api, "https://here.example", OTHER), **options).run(out, out)

@@ -13,8 +13,7 @@ from sweephand.cli.service import LENIENT
 from sweephand.domain.collection import Collection, CollectionState
 from sweephand.errors import InvalidRequest
 from sweephand.facades.azure import collection_fields, job_fields
-from sweephand.facades.azure.context import FACADE, VERSIONS
-from sweephand.facades.azure.members import JOB, JOB_BODY, TARGETS
+from sweephand.facades.azure.members import FACADE, JOB, JOB_BODY, TARGETS, VERSIONS
 from sweephand.schedules import timing
 
 VERSION = VERSIONS[0]

@@ -18,7 +18,7 @@ from sweephand.cli.azure_file import Found, Names, Place, Problem, found_in, rea
 from sweephand.cli.service import Failed, Service, add_target, target
 from sweephand.domain.collection import Collection
 from sweephand.errors import InvalidRequest
-from sweephand.facades.azure.context import VERSIONS
+from sweephand.facades.azure.members import VERSIONS
 from sweephand.sources import SystemClock
 
 ENDING = frozenset({None, 401, 403})

@@ -11,7 +11,7 @@ from sweephand.cli.sap_form import Changes, Form, form, schedule_changes
 from sweephand.cli.sap_service import SapService
 from sweephand.cli.service import Failed
 from sweephand.domain.job import SCHEDULES_AT_ONCE
-from sweephand.facades.sap.context import COLLECTION
+from sweephand.facades.sap.fields import COLLECTION
 
 LONGEST_BODY = 100_000
 

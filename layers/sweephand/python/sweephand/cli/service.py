@@ -10,7 +10,7 @@ from ipaddress import ip_network
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 
 from sweephand.security.guard import GuardSettings
 from sweephand.sources import Clock
@@ -44,13 +44,13 @@ class Access:
     token_url: str | None = None
 
     @property
-    def auth(self) -> httpx.Auth:
+    def auth(self) -> httpx2.Auth:
         if self.token_url is None:
-            return httpx.BasicAuth(self.client_id, self.secret)
+            return httpx2.BasicAuth(self.client_id, self.secret)
         return ByToken(self.token_url, self.client_id, self.secret)
 
 
-class ByToken(httpx.Auth):
+class ByToken(httpx2.Auth):
     """Authentication by OAuth client credentials. Fetches a token at its first use, and again if it is refused."""
 
     requires_response_body = True
@@ -58,27 +58,27 @@ class ByToken(httpx.Auth):
     def __init__(self, token_url: str, client_id: str, secret: str) -> None:
         path = "/oauth/token" if urlsplit(token_url).path in {"", "/"} else ""
         self._url = token_url.rstrip("/") + path if path else token_url
-        self._pair = httpx.BasicAuth(client_id, secret)
+        self._pair = httpx2.BasicAuth(client_id, secret)
         self._token: str | None = None
 
-    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+    def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
         kept = self._token is not None
         if not kept:
             yield from self._fetch()
         request.headers["Authorization"] = f"Bearer {self._token}"
         answer = yield request
-        if answer.status_code == httpx.codes.UNAUTHORIZED and kept:
+        if answer.status_code == httpx2.codes.UNAUTHORIZED and kept:
             yield from self._fetch()
             request.headers["Authorization"] = f"Bearer {self._token}"
             yield request
 
-    def _fetch(self) -> Generator[httpx.Request, httpx.Response, None]:
+    def _fetch(self) -> Generator[httpx2.Request, httpx2.Response, None]:
         """Fetches a token. Raises Failed, or TransportError if another try may succeed."""
         form = {"grant_type": "client_credentials", "response_type": "token"}
-        request = httpx.Request("POST", self._url, data=form, headers={"Accept": "application/json"})
+        request = httpx2.Request("POST", self._url, data=form, headers={"Accept": "application/json"})
         answer = yield next(self._pair.auth_flow(request))
         if _may_pass(answer.status_code):
-            raise httpx.TransportError(f"{self._url}: {answer.status_code}")
+            raise httpx2.TransportError(f"{self._url}: {answer.status_code}")
         token = _json(answer).get("access_token") if isinstance(_json(answer), dict) else None
         if not answer.is_success or not isinstance(token, str):
             raise Failed(f"POST {self._url}: {answer.status_code}, and no token", answer.status_code)
@@ -90,13 +90,13 @@ class Service:
     """A client of one side. base_url: without a slash at the end. clock: for waiting."""
 
     base_url: str
-    client: httpx.Client
+    client: httpx2.Client
     clock: Clock
 
     @classmethod
     def at(cls, access: Access, clock: Clock) -> Self:
         base_url = access.url.rstrip("/")
-        return cls(base_url, httpx.Client(base_url=base_url, auth=access.auth, timeout=TIMEOUT_S), clock)
+        return cls(base_url, httpx2.Client(base_url=base_url, auth=access.auth, timeout=TIMEOUT_S), clock)
 
     def call(
         self,
@@ -112,11 +112,11 @@ class Service:
         for _ in range(TRIES_UNTIL_ALLOWED):
             try:
                 answer = self.client.request(method, path, json=body, params=query, headers=headers)
-            except httpx.TransportError as error:
+            except httpx2.TransportError as error:
                 if faults + 1 >= TRIES:
                     raise Failed(f"{self.base_url}: {error}") from error
                 wait_s = None
-            except (httpx.HTTPError, httpx.InvalidURL) as error:
+            except (httpx2.HTTPError, httpx2.InvalidURL) as error:
                 raise Failed(f"{self.base_url}: {error}") from error
             else:
                 wait_s = _asked_to_wait(answer)
@@ -127,7 +127,7 @@ class Service:
             self.clock.sleep(wait_s)
         raise Failed(f"{method} {self.base_url}{path}: is asked to wait again and again")
 
-    def _told(self, method: str, path: str, answer: httpx.Response) -> Any:
+    def _told(self, method: str, path: str, answer: httpx2.Response) -> Any:
         told = _json(answer)
         if answer.is_success:
             return told
@@ -137,7 +137,7 @@ class Service:
         raise Failed(reason, answer.status_code, words)
 
 
-def _json(answer: httpx.Response) -> Any:
+def _json(answer: httpx2.Response) -> Any:
     try:
         return answer.json() if answer.content else None
     except ValueError:
@@ -145,15 +145,15 @@ def _json(answer: httpx.Response) -> Any:
 
 
 def _may_pass(status: int) -> bool:
-    return status in {httpx.codes.REQUEST_TIMEOUT, httpx.codes.TOO_MANY_REQUESTS} or status >= 500
+    return status in {httpx2.codes.REQUEST_TIMEOUT, httpx2.codes.TOO_MANY_REQUESTS} or status >= 500
 
 
-def _asked_to_wait(answer: httpx.Response) -> float | None:
+def _asked_to_wait(answer: httpx2.Response) -> float | None:
     """Returns the seconds to wait, None if the answer does not say."""
     given = answer.headers.get("retry-after", "")
     if given.isascii() and given.isdigit():
         return min(float(given), LONGEST_WAIT_S)
-    return LONGEST_WAIT_S / 4 if answer.status_code == httpx.codes.TOO_MANY_REQUESTS else None
+    return LONGEST_WAIT_S / 4 if answer.status_code == httpx2.codes.TOO_MANY_REQUESTS else None
 
 
 def access(url: tuple[str, str | None], pair: tuple[str, str | None], token_url: str | None = None) -> Access:

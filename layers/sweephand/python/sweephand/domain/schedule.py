@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
 GENERATIONS_KEPT = 20
+PAST_GRACE = timedelta(seconds=60)
+"""How long ago a requested instant may lie and still run."""
 
 
 class ScheduleState(StrEnum):

@@ -8,7 +8,8 @@ from sweephand.domain.collection import Collection
 from sweephand.errors import Conflict, QuotaExceeded, Unavailable
 from sweephand.facades.azure import collection_fields as fields
 from sweephand.facades.azure import free_plan, lists
-from sweephand.facades.azure.context import FACADE, Context
+from sweephand.facades.azure.context import Context
+from sweephand.facades.azure.members import FACADE
 from sweephand.facades.http import Answer
 from sweephand.flow.tenants import tenancy
 from sweephand.lazy import lazy

@@ -12,6 +12,7 @@ from sweephand.domain.collection import Collection
 from sweephand.errors import InvalidRequest, NotFound
 from sweephand.facades import strict_json
 from sweephand.facades.api import RequestContext
+from sweephand.facades.azure.members import FACADE, VERSIONS
 from sweephand.flow.idempotency import Once
 from sweephand.flow.job_parts.change_log import By, Operation
 from sweephand.flow.jobs import lookup
@@ -20,9 +21,6 @@ from sweephand.security.caller import Caller
 from sweephand.store.views import jobs as views
 from sweephand.store.views import tenants
 
-FACADE = "azure"
-OF_2014 = "2014-08-01-preview"
-VERSIONS = ("2016-03-01", "2016-01-01", OF_2014)
 MAX_BODY = 65_536
 REQUEST_ID = "x-ms-client-request-id"
 _SUBSCRIPTION = re.compile(r"[A-Za-z0-9-]{1,64}", re.ASCII)

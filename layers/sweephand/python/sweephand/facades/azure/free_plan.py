@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sweephand.domain.collection import Collection
 from sweephand.domain.job import Job
 from sweephand.errors import QuotaExceeded
 from sweephand.facades.azure import collection_fields as fields
-from sweephand.facades.azure.context import Context
 from sweephand.facades.azure.shapes import seconds_of
+from sweephand.lazy import lazy
 from sweephand.schedules.timing import load_or_never
-from sweephand.store.views import jobs as views
+
+if TYPE_CHECKING:
+    from sweephand.facades.azure.context import Context
+
+with lazy():
+    from sweephand.store.views import jobs as views
 
 LEAST_RETRY_S = 3_600
 

@@ -17,8 +17,7 @@ from sweephand.domain.members.json_text import dumps
 from sweephand.errors import InvalidRequest
 from sweephand.facades.azure import actions, free_plan
 from sweephand.facades.azure import collection_fields as collections
-from sweephand.facades.azure.context import FACADE
-from sweephand.facades.azure.members import JOB, TARGETS
+from sweephand.facades.azure.members import FACADE, JOB, TARGETS
 from sweephand.facades.azure.shapes import as_instant
 from sweephand.security.guard import GuardSettings
 

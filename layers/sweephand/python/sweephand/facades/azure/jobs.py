@@ -12,9 +12,9 @@ from sweephand.domain.job import JobDraft, JobState, Payload
 from sweephand.domain.jobs.job_state import is_final
 from sweephand.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded, Unavailable
 from sweephand.facades.azure import bodies, job_fields, lists
-from sweephand.facades.azure.context import OF_2014, Context
+from sweephand.facades.azure.context import Context
 from sweephand.facades.azure.errors import refusal
-from sweephand.facades.azure.members import JOB, JOB_BODY
+from sweephand.facades.azure.members import JOB, JOB_BODY, OF_2014
 from sweephand.facades.azure.shapes import merged
 from sweephand.facades.http import Answer
 from sweephand.flow.idempotency import Once

@@ -23,6 +23,10 @@ from sweephand.facades.azure.shapes import Reader as Reader  # noqa: PLC0414 - o
 from sweephand.schedules.notations.recurrence_fields import LONGEST
 from sweephand.schedules.text.english import WEEKDAYS
 
+FACADE = "azure"
+OF_2014 = "2014-08-01-preview"
+VERSIONS = ("2016-03-01", "2016-01-01", OF_2014)
+
 LONGEST_RETRY_S, LEAST_RETRY_S = 548 * 86_400, 15
 MOST_RETRIES = 20
 LONGEST_SECRET = 4_096

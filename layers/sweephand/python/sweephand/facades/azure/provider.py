@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from sweephand.facades.azure.collection_fields import TYPE
-from sweephand.facades.azure.context import VERSIONS, Context
+from sweephand.facades.azure.context import Context
+from sweephand.facades.azure.members import VERSIONS
 from sweephand.facades.http import Answer
 
 NAMESPACE = "Microsoft.Scheduler"

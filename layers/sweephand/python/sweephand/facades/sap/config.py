@@ -8,7 +8,8 @@ from dataclasses import replace
 from sweephand.domain.collection import LONGEST_CALLBACK_S, Collection
 from sweephand.errors import InvalidRequest, NotFound
 from sweephand.facades.http import Answer
-from sweephand.facades.sap.context import COLLECTION, Context
+from sweephand.facades.sap.context import Context
+from sweephand.facades.sap.fields import COLLECTION
 from sweephand.facades.sap.jobs import OK, make_collection
 from sweephand.flow.tenants import tenancy
 

@@ -11,6 +11,7 @@ from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest, NotFound
 from sweephand.facades import strict_json
 from sweephand.facades.api import RequestContext
+from sweephand.facades.sap.fields import FACADE
 from sweephand.flow.job_parts.change_log import By, Operation
 from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.lookup import Planned
@@ -19,9 +20,6 @@ from sweephand.flow.tenants.integer_ids import Ordinals
 from sweephand.security.caller import PROVIDER, Caller, is_tenant_name
 
 T = TypeVar("T")
-FACADE = "sap"
-COLLECTION = "sap"
-"""A collection of each tenant, made with the first job: job names are unique in it, as in SAP's instance."""
 MAX_BODY = 102_400
 _INTEGER = re.compile(r"[1-9][0-9]{0,15}", re.ASCII)
 

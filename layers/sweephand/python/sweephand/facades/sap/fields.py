@@ -19,13 +19,16 @@ from sweephand.actions.payloads import json_payload
 from sweephand.domain.instants import text
 from sweephand.domain.job import ActionDraft, ActionSpec, Activation, Job, JobDraft, Payload, ScheduleDraft
 from sweephand.domain.members import fields
+from sweephand.domain.schedule import PAST_GRACE
 from sweephand.errors import InvalidRequest
 from sweephand.facades import strict_json
 from sweephand.facades.sap import times
-from sweephand.facades.sap.context import COLLECTION, FACADE
-from sweephand.flow.jobs.schedule_timing import PAST_GRACE
 from sweephand.schedules.text.duration import read_interval
 from sweephand.security.guard import GuardSettings
+
+FACADE = "sap"
+COLLECTION = "sap"
+"""A collection of each tenant, made with the first job: job names are unique in it, as in SAP's instance."""
 
 METHODS = ("GET", "POST", "PUT", "DELETE")
 MODES = {"cron": "sapCron", "time": "time", "repeatInterval": "every", "repeatAt": "repeatAt"}

@@ -16,8 +16,8 @@ from sweephand.domain.members.fields import shown
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.facades.sap import bodies
-from sweephand.facades.sap.context import FACADE, Context
-from sweephand.facades.sap.fields import ENDPOINT, TASK
+from sweephand.facades.sap.context import Context
+from sweephand.facades.sap.fields import ENDPOINT, FACADE, TASK
 from sweephand.facades.sap.pages import Page
 from sweephand.security.caller import PROVIDER
 from sweephand.store.views import jobs as views

@@ -12,7 +12,8 @@ from sweephand.domain.job import JobDraft, Payload, ScheduleDraft
 from sweephand.errors import Conflict, InvalidRequest, NotFound
 from sweephand.facades.http import Answer
 from sweephand.facades.sap import bodies, fields, job_list
-from sweephand.facades.sap.context import COLLECTION, FACADE, Context
+from sweephand.facades.sap.context import Context
+from sweephand.facades.sap.fields import COLLECTION, FACADE
 from sweephand.facades.sap.pages import envelope, page_of
 from sweephand.facades.sap.schedule_edits import edited
 from sweephand.flow.job_parts.change_log import Operation

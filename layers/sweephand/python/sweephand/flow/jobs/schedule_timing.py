@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from sweephand.domain.instants import EPOCH, text, up_to_second
 from sweephand.domain.job import Job, ScheduleDraft
 from sweephand.domain.runs.run_action import policies_of
-from sweephand.domain.schedule import OVER, Schedule
+from sweephand.domain.schedule import OVER, PAST_GRACE, Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.schedules.notations import NOTATIONS
 from sweephand.schedules.text.instants import parse_instant
 from sweephand.schedules.timing import Timing, begun_as, counted_from, load_or_never, parse
 
-PAST_GRACE = timedelta(seconds=60)
 LAST = datetime.fromisoformat("2199-12-31T23:59:59+00:00")
 GRID = (*NOTATIONS, "align", "timezone", "startTime")
 """The members that determine the rhythm of a series; endTime and count only limit it."""

@@ -16,9 +16,9 @@ from typing import TypeGuard
 from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.domain.job import Job
 from sweephand.domain.run import Run, State
+from sweephand.domain.schedule import PAST_GRACE
 from sweephand.errors import InvalidRequest
 from sweephand.flow.jobs import lookup
-from sweephand.flow.jobs.schedule_timing import PAST_GRACE
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
 from sweephand.ids import instant_ms_of

@@ -1,0 +1,100 @@
+"""The wheel alone in a clean environment: what comes with it, that all of it loads, and a call to the whole service."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.contract.azure.test_clients import served
+from tests.contract.sdk.stack import credential
+
+ROOT = Path(__file__).resolve().parents[3]
+OF_HTTPX2 = {"anyio", "h11", "httpcore2", "httpx2", "idna", "truststore", "typing_extensions"}
+LOADS = """
+import importlib, pkgutil, sweephand
+for module in pkgutil.walk_packages(sweephand.__path__, "sweephand."):
+    if module.name != "sweephand.__main__":
+        importlib.import_module(module.name)
+"""
+CALLS = """
+from sweephand.sdk import Sweephand, every, http
+with Sweephand() as sh:
+    job = sh.jobs.create("from the wheel", http.post("https://example.org/run"), every("PT5M"))
+    print(job.name, job.next_run_at.isoformat(), len(list(sh.jobs.list())))
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def python(wheel, tmp_path_factory) -> Path:
+    """The Python of an environment that has the wheel and what it needs, and nothing else."""
+    folder = tmp_path_factory.mktemp("clean") / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    found = folder / "bin" / "python"
+    uv = Path(sys.executable).with_name("uv")
+    install = [str(uv), "pip", "install", "--quiet", "--python", str(found), str(wheel)]
+    if subprocess.run([*install, "--offline"], check=False, capture_output=True).returncode:
+        subprocess.run(install, check=True)
+    return found
+
+
+def _run(python: Path, *arguments: str, **environment: str) -> str:
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "SWEEPHAND"))}
+    command = [python, "-I", *arguments]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=inherited | environment, cwd="/")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_it_brings_an_http_client_and_the_names_of_time_zones_and_nothing_else(python):
+    asked = "import importlib.metadata as m; print(*(each.name for each in m.distributions()))"
+
+    found = {name.lower().replace("-", "_") for name in _run(python, "-c", asked).split()}
+
+    assert found == {"sweephand", "tzdata", *OF_HTTPX2}
+
+
+def test_every_module_that_it_has_can_be_loaded(python):
+    _run(python, "-W", "error", "-c", LOADS)
+
+
+def test_it_has_nothing_of_the_service(wheel):
+    names = zipfile.ZipFile(wheel).namelist()
+
+    rooms = {name.split("/")[1] for name in names if name.count("/") > 1 and name.startswith("sweephand/")}
+    assert rooms == {"actions", "cli", "domain", "facades", "schedules", "sdk", "security"}
+    assert not [name for name in names if "/facades/native/" in name or "tests" in name]
+
+
+def test_the_command_line_starts(python):
+    assert "ARM" in _run(python, "-m", "sweephand", "import", "azure", "--help")
+    assert "usage" in _run(python, "-m", "sweephand", "import", "sap", "--help")
+
+
+def test_it_calls_the_service(python, api):
+    mine = credential(api)
+
+    with served(api) as url:
+        environment = {
+            "SWEEPHAND_URL": url,
+            "SWEEPHAND_CLIENT_ID": mine["client_id"],
+            "SWEEPHAND_SECRET": mine["secret"],
+        }
+        told = _run(python, "-W", "error", "-c", CALLS, **environment)
+
+    assert told.split() == ["from", "the", "wheel", "2027-03-01T12:05:01+00:00", "1"]
+    assert json.loads(api.get("/v1/jobs").text)["items"][0]["name"] == "from the wheel"
