@@ -93,7 +93,7 @@ def list_all(ctx: Context) -> Answer:
     planned = ctx.job(collection)
     status = value if field == "status" else None
     most = page.end if status is None else MOST_LOOKED_AT
-    records = _records(ctx, planned, place, most)
+    records = _records(ctx, planned, place, page.end)
     if status == "Postponed" or (field == "state" and value != bodies.state_of(planned)):
         records = iter(())
     found: list[Record] = []

@@ -74,7 +74,7 @@ def first_uuid_after(instant_ms: int) -> str:
 
 
 AT_ONCE = 16
-LEAST_ROWS, ROWS_AT_ONCE = 10, 100
+LEAST_ROWS, ROWS_AT_ONCE = 10, 500
 LEAST_OF_EACH = 2
 RunMark = tuple[str, str]
 """The position in a list of runs: (uuid, owner) of the last one shown. Lists show the latest planned instant first."""
@@ -131,17 +131,17 @@ def with_attempts(
 ) -> Iterator[tuple[Run, list[Attempt]]]:
     """Yields the runs of a schedule, latest planned first, each with those of its attempts that have rows, in order.
 
-    until: the latest instant; None: no limit. wanted: rows that the caller will probably take. No query reads many
-    more, or more than a page.
+    until: the latest instant; None: no limit. wanted: rows that the caller will probably take. Later queries begin with
+    a few rows, and grow.
     """
     last = AFTER_ANY_RUN if until is None else keys.run(first_uuid_after(epoch_ms(until)))
     pk, sort = keys.runs(tenant, owner), RunItem.sk.between(keys.run(""), last)
     found: list[Attempt] = []
-    start = None
+    start, read = None, 0
     while True:
-        limit = min(max(wanted, LEAST_ROWS), ROWS_AT_ONCE)
+        limit = min(max(abs(wanted - read), LEAST_ROWS), ROWS_AT_ONCE)
         rows, start = table.query(pk, sort, forward=False, limit=limit, start=start, consistent=True)
-        wanted -= len(rows)
+        read += len(rows)
         for row in rows:
             if "state" in row:
                 yield run_rows.run_of(RunItem.from_raw_data(row)), found[::-1]
