@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from sweephand.sdk.aio.root import AsyncJobScheduler
     from sweephand.sdk.bodies import at, cron, event, every, http, rrule
     from sweephand.sdk.errors import ApiError, ConfigError, InvalidArgument, OperationFailed, TransportError
+    from sweephand.sdk.fake.client import AsyncFakeSweephand, FakeSweephand
     from sweephand.sdk.records import JobInterval, JobRecord, Result
     from sweephand.sdk.retries import Retries
     from sweephand.sdk.sync.client import Sweephand
@@ -18,9 +19,11 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "ApiError": "sweephand.sdk.errors",
+    "AsyncFakeSweephand": "sweephand.sdk.fake.client",
     "AsyncJobScheduler": "sweephand.sdk.aio.root",
     "AsyncSweephand": "sweephand.sdk.aio.client",
     "ConfigError": "sweephand.sdk.errors",
+    "FakeSweephand": "sweephand.sdk.fake.client",
     "InvalidArgument": "sweephand.sdk.errors",
     "JobInterval": "sweephand.sdk.records",
     "JobRecord": "sweephand.sdk.records",
@@ -37,9 +40,11 @@ _PLACES = {
 
 __all__ = [
     "ApiError",
+    "AsyncFakeSweephand",
     "AsyncJobScheduler",
     "AsyncSweephand",
     "ConfigError",
+    "FakeSweephand",
     "InvalidArgument",
     "JobInterval",
     "JobRecord",
