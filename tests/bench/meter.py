@@ -66,10 +66,8 @@ def metered() -> Iterator[Meter]:
             units = write_units(old, _item(call, client, table, key), factor)
             meter.writes += units
             meter.details.append(f"{operation} {key['sk']['S'][:12]}: {units}")
-        if operation == "Query" and "ProjectionExpression" in arguments:
-            units_read = _read_units(operation, arguments, call(client, operation, _whole(arguments)))
-        else:
-            units_read = _read_units(operation, arguments, answer)
+        whole = _whole(operation, arguments)
+        units_read = _read_units(operation, whole, answer if whole == arguments else call(client, operation, whole))
         with counting:
             meter.reads += units_read
         return answer
@@ -152,12 +150,23 @@ def _read_units(operation: str, arguments: Mapping[str, Any], answer: Mapping[st
     return 0
 
 
-def _whole(query: Mapping[str, Any]) -> dict[str, Any]:
-    """The query without its projection, which saves no units."""
-    used = query["KeyConditionExpression"]
-    names = {name: real for name, real in query["ExpressionAttributeNames"].items() if name in used}
-    rest = {name: value for name, value in query.items() if name != "ProjectionExpression"}
-    return {**rest, "ExpressionAttributeNames": names}
+def _whole(operation: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The request without projections, which save no units."""
+    if operation == "BatchGetItem":
+        asked = arguments["RequestItems"].items()
+        return {**arguments, "RequestItems": {table: _unprojected(each) for table, each in asked}}
+    return _unprojected(arguments) if operation == "Query" else arguments
+
+
+def _unprojected(request: Mapping[str, Any]) -> Mapping[str, Any]:
+    if "ProjectionExpression" not in request:
+        return request
+    used = request.get("KeyConditionExpression", "")
+    names = {name: real for name, real in request["ExpressionAttributeNames"].items() if name in used}
+    rest = {
+        name: value for name, value in request.items() if not name.startswith(("Projection", "ExpressionAttributeN"))
+    }
+    return {**rest, "ExpressionAttributeNames": names} if names else rest
 
 
 def _four_kb(item: Item) -> int:

@@ -47,6 +47,8 @@ def problems(operation: str, request: Request) -> Iterator[str]:
     elif operation in {"PutItem", "UpdateItem", "DeleteItem", "Query", "GetItem"}:
         yield from _of_one(operation, request)
     elif operation == "BatchGetItem":
+        for wanted in request["RequestItems"].values():
+            yield from _of_one(operation, wanted)
         keys = [_text(key) for wanted in request["RequestItems"].values() for key in wanted["Keys"]]
         if len(set(keys)) != len(keys):
             yield "a batch names one key twice"

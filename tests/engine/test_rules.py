@@ -84,3 +84,10 @@ def test_an_item_that_a_key_or_an_index_does_not_take_is_found(item: Any) -> Non
 def test_a_batch_that_names_a_key_twice_is_found() -> None:
     assert list(rules.problems("BatchGetItem", {"RequestItems": {"t": {"Keys": [KEY, KEY]}}}))
     assert not list(rules.problems("BatchGetItem", {"RequestItems": {"t": {"Keys": [KEY]}}}))
+
+
+@pytest.mark.parametrize(("names", "sound"), [({"#0": "state"}, True), ({"#0": "state", "#1": "kind"}, False)])
+def test_names_of_a_projection_in_a_batch_are_checked(names: dict[str, str], sound: bool) -> None:
+    part = {"Keys": [KEY], "ProjectionExpression": "#0", "ExpressionAttributeNames": names}
+
+    assert (not list(rules.problems("BatchGetItem", {"RequestItems": {"t": part}}))) is sound

@@ -103,11 +103,12 @@ class Dynamo:
 
     def _BatchGetItem(self, request: Request) -> Any:  # noqa: N802
         ((table, wanted),) = request["RequestItems"].items()
-        _check(wanted, {"Keys"})
+        _check(wanted, {"Keys", "ProjectionExpression"})
         keys = [_key(key) for key in wanted["Keys"]]
         if not 1 <= len(keys) <= 100 or len(set(keys)) != len(keys):
             raise _error("ValidationException", "BatchGetItem")
-        found = [dict(self.items[key]) for key in keys if key in self.items]
+        names, _ = _places(wanted)
+        found = [_cut(self.items[key], None, wanted, names) for key in keys if key in self.items]
         return {"Responses": {table: found}, "UnprocessedKeys": {}}
 
     def _Scan(self, request: Request) -> Any:  # noqa: N802 - of tests only

@@ -53,11 +53,18 @@ def test_jobs_that_have_run_a_few_times_are_read_in_the_same_batches(api):
         api.job(f"{COLLECTION}/jobs/job-{n:02}", startTime=api.at(60), recurrence=EVERY_HOUR if n % 2 else None)
     api.stage.run(2 * 3600 + 100)
 
-    with reads() as found:
+    client = api.stage.world.table.client
+    with (
+        reads() as found,
+        mock.patch.object(client, "batch_get_item", wraps=client.batch_get_item) as asked,
+    ):
         shown = api.get(f"{COLLECTION}/jobs").json["value"]
 
     assert [each["properties"]["status"]["executionCount"] for each in shown] == [1, 3] * 6
     assert len(found) <= 6
+    (table,) = asked.call_args.kwargs["RequestItems"].values()
+    transferred = set(table["ExpressionAttributeNames"].values())
+    assert transferred == {"pk", "sk", "state", "kind", "range_count", "first_started_at", "started_at"}
 
 
 def test_what_is_shown_by_the_keys_of_runs_is_what_the_ledger_says(api, monkeypatch):

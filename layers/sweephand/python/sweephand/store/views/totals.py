@@ -134,7 +134,7 @@ def progress_of(table: Table, schedules: Sequence[Schedule], now: datetime) -> d
     """
     stats = stats_of(table, schedules)
     places = {each.id: _places(each, stats.get(each.id), now) for each in schedules}
-    rows = table.batch_get(place for some in places.values() for place in some or ())
+    rows = table.batch_get((place for some in places.values() for place in some or ()), only=_READ)
 
     found = {
         each.id: _from(each, stats.get(each.id), [rows.get(place) for place in own])
@@ -196,7 +196,7 @@ def _queried(table: Table, schedule: Schedule, stats: StatsItem | None) -> Progr
         forward=False,
         limit=2 * unsettled + runs.LEAST_OF_EACH,
         consistent=True,
-        only=(RunItem.sk, RunItem.state, RunItem.kind, RunItem.range_count, *_STARTS),
+        only=(RunItem.sk, *_READ),
     )
     ended, started_at = 0, None
     for looked_at, row in enumerate(row for row in rows if "state" in row):
@@ -209,6 +209,8 @@ def _queried(table: Table, schedule: Schedule, stats: StatsItem | None) -> Progr
 
 
 _STARTS = (RunItem.first_started_at, RunItem.started_at)
+_READ = (RunItem.state, RunItem.kind, RunItem.range_count, *_STARTS)
+"""The attributes of a run that say how far its schedule has come."""
 
 
 def _started_at(row: Mapping[str, Any]) -> datetime | None:
