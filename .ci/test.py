@@ -19,8 +19,8 @@ HELD_AGAINST_IT = {"unit", "contract"}
 
 # Fast ones first, so that a mistake shows early. Each is a folder of tests, and a selection by marker.
 PARTS = {
-    "architecture": ["tests/architecture"],
-    "template": ["tests/template", "-m", "not sam"],
+    "architecture": ["tests/architecture", "-n", "2"],
+    "template": ["tests/template", "-m", "not sam", *BY_TWO],
     "unit": ["tests/unit", "tests/engine", *BY_TWO],
     "contract": ["tests/contract", *BY_TWO],
     "faults": ["tests/faults", "-n", "2"],
