@@ -1,4 +1,4 @@
-"""The stack in memory beside the service: the same calls, the same instants, the same refusals."""
+"""The stack in memory next to the service: the same calls, the same instants, the same refusals."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class _Waiting:
         return self._service.send(method, url, headers, content, timeout_s)
 
     def close(self) -> None:
-        """Does nothing: there is no connection."""
+        """Closes nothing: there is no connection."""
 
 
 class _AsyncWaiting:
@@ -105,4 +105,4 @@ class _AsyncWaiting:
         return self._service.send(method, url, headers, content, timeout_s)
 
     async def aclose(self) -> None:
-        """Does nothing: there is no connection."""
+        """Closes nothing: there is no connection."""

@@ -69,7 +69,7 @@ class FakeService:
         self._once: dict[tuple[str, str], tuple[bytes | None, Answer]] = {}
         self._busy = False
 
-    # As a clock and as a transport
+    # A clock and a transport
 
     def now(self) -> datetime:
         return self.time
@@ -245,7 +245,7 @@ class FakeService:
         kind = "recurring" if timing.recurring else "one-time"
         return 200, {"type": kind, "summary": timing.summary, "items": items, "nextCursor": None}
 
-    # What they share
+    # Shared steps
 
     def _new_id(self) -> str:
         self._ids += 1
