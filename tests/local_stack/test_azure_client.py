@@ -157,9 +157,10 @@ def test_a_job_runs_and_its_execution_is_read_back(clients: dict[str, Client], e
     assert (own["jobid"], own["jobcollectionid"], own["region"]) == ("Once", "Nightly", "West US")
     assert counts(job) == (1, 0, 0)
     assert (record["action_name"], record["status"], record["repeat_count"]) == ("MainAction", "Completed", 1)
-    assert (
-        record["message"] == "Http Action - Response from host '127.0.0.1': 'OK' Response Headers:  Body: done: hello"
-    )
+    told, _, answer = record["message"].partition("\r\n Body: ")
+    assert told.startswith("Http Action - Response from host '127.0.0.1': 'OK' Response Headers: ")
+    assert "\r\ncontent-length: 11" in told
+    assert answer == "done: hello"
     assert record["end_time"] >= record["start_time"] >= record["expected_execution_time"]
     assert [each["name"] for each in client("jobs", "list", client.group, "Nightly")] == ["Nightly/Once"]
     with pytest.raises(Refused) as final:
