@@ -50,6 +50,10 @@ MEANING: Mapping[EventType, str] = {
     EventType.COLLECTION_DISABLED: "A collection was disabled.",
     EventType.AUDIT_FINDING: "The audit found something that should never be, and mended it.",
     EventType.ERRORS_EXPIRING: "Failed runs that nobody has seen to will be gone within three days.",
+    EventType.ERRORS_ARCHIVED: "A group of errors, or one failed run of it, was archived.",
+    EventType.ERRORS_RESTORED: "A group of errors, or one failed run of it, was taken out of the archive.",
+    EventType.ERRORS_EDITED: "A failed run is run again with another payload or other headers.",
+    EventType.ERRORS_RESOLVED: "The rerun of a failed run succeeded.",
     EventType.CIRCUIT_OPENED: "A target failed so often in a row that its calls wait, under one flow key.",
     EventType.CIRCUIT_CLOSED: "A target whose circuit was open answered: the calls that waited for it go on.",
     EventType.OPERATION_FAILED: "Long work could not go on; it can be resumed.",
@@ -148,6 +152,23 @@ ALERT = answer(
     description="The event as SAP Alert Notification takes it.",
 )
 ACTOR = or_null(text(1, 330, description="The client id of whoever did it; null: the service itself."))
+ERRORS: Members = {
+    **JOB,
+    "errorGroup": text(32, 32, description="As in `GET /v1/errors/{group}`."),
+    "state": one_of([state for state in State if state in FAILED]),
+    "reason": or_null(one_of(Reason)),
+}
+ARCHIVING: Members = {
+    **ERRORS,
+    "runId": or_null({**RUN_ID, "description": "Of the failed run; null: the whole group."}),
+    "actor": ACTOR,
+}
+RERUN: Members = {
+    **ERRORS,
+    "runId": {**RUN_ID, "description": "Of the failed run."},
+    "rerunId": {**RUN_ID, "description": "Of the run that repeats it."},
+    "actor": or_null(text(1, 330, description="Of `errors.edited`: the client id of whoever edited it.")),
+}
 CREDENTIAL: Members = {
     "tenant": or_null(text(1, 64, description="null: of the provider's own.")),
     "collection": {"type": "null"},
@@ -168,7 +189,18 @@ TENANT: Members = {
 }
 OF_JOBS = "job"
 """The file of what jobs tell."""
-BEST_EFFORT = ("job.", "collection.", "audit.", "circuit.", "credential.", "signing-key.", "tenant.")
+BEST_EFFORT = (
+    "job.",
+    "errors.archived",
+    "errors.restored",
+    "errors.edited",
+    "collection.",
+    "audit.",
+    "circuit.",
+    "credential.",
+    "signing-key.",
+    "tenant.",
+)
 """Sent after what they tell of, and not again if the function dies between."""
 COMPLETIONS = (
     StateReason.ONE_TIME_DONE,
@@ -201,13 +233,14 @@ OTHERS: Mapping[EventType, Members] = {
     EventType.COLLECTION_DISABLED: {"revision": REVISION, "state": one_of([CollectionState.DISABLED])},
     EventType.AUDIT_FINDING: {**JOB, **FINDING},
     EventType.ERRORS_EXPIRING: {
-        **JOB,
-        "errorGroup": text(32, 32, description="As in `GET /v1/errors/{group}`."),
-        "state": one_of([state for state in State if state in FAILED]),
-        "reason": or_null(one_of(Reason)),
+        **ERRORS,
         "count": whole(1, description="Failed runs that will be gone."),
         "expiresAt": {**INSTANT, "description": "When the first of them will be."},
     },
+    EventType.ERRORS_ARCHIVED: ARCHIVING,
+    EventType.ERRORS_RESTORED: ARCHIVING,
+    EventType.ERRORS_EDITED: RERUN,
+    EventType.ERRORS_RESOLVED: RERUN,
     EventType.CIRCUIT_OPENED: {**JOB, **CIRCUIT},
     EventType.CIRCUIT_CLOSED: {**JOB, **CIRCUIT},
     EventType.OPERATION_FAILED: {

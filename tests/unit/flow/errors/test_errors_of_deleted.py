@@ -115,7 +115,7 @@ def test_a_closed_group_can_be_restored_and_its_runs_are_open_again(stage: Stage
     stage.run(120)
 
     for group in groups(stage):
-        failures.restore(stage.world, TENANT, group.id)
+        failures.restore(stage.world, TENANT, group.id, None)
 
     assert open_runs(stage) == 3
 

@@ -264,7 +264,7 @@ def test_archived_it_is_closed_until_it_fails_again(stage: Stage) -> None:
     stage.run(60)
 
     assert (archived.closed_by, archived.closed_reason, closed, count(stage)) == ("acme.me", "known", 0, 1)
-    assert failures.restore(stage.world, TENANT, group.id).closed_through is None
+    assert failures.restore(stage.world, TENANT, group.id, None).closed_through is None
     assert count(stage) == len(stage.runs(planned))
 
 
@@ -281,9 +281,9 @@ def test_one_run_is_archived_alone_and_the_others_of_its_group_stay_open(stage: 
     assert (archived(), count(stage)) == ([False, True, False], 2)
 
     failures.archive(stage.world, TENANT, group.id, None, None)
-    failures.restore(stage.world, TENANT, group.id)
+    failures.restore(stage.world, TENANT, group.id, None)
     assert (archived(), count(stage)) == ([False, True, False], 2)
-    assert failures.restore_run(stage.world, group, owner, failed[1].uuid).archived is None
+    assert failures.restore_run(stage.world, group, owner, failed[1].uuid, None).archived is None
     assert count(stage) == 3
 
 
@@ -326,7 +326,7 @@ def test_only_a_run_of_the_group_that_is_still_there_is_archived(stage: Stage) -
         failures.archive_run(stage.world, group, owner, failed.uuid, None, None)
     assert rows(stage, group) == [], "no half of a row came back"
     with pytest.raises(NotFound):
-        failures.restore_run(stage.world, group, owner, failed.uuid)
+        failures.restore_run(stage.world, group, owner, failed.uuid, None)
 
 
 def test_what_its_retention_has_taken_is_not_archived(stage: Stage) -> None:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from sweephand.domain.collection import Collection, CollectionState, Events, Tenant
-from sweephand.domain.failure import Group
+from sweephand.domain.failure import Group, Signature, signature_of
 from sweephand.domain.instants import epoch_ms, text_ms
 from sweephand.domain.job import Job
 from sweephand.domain.run import FAILED, REACTIONS, Reason, Run, State
@@ -54,6 +54,10 @@ class EventType(StrEnum):
     COLLECTION_DISABLED = "collection.disabled"
     AUDIT_FINDING = "audit.finding"
     ERRORS_EXPIRING = "errors.expiring"
+    ERRORS_ARCHIVED = "errors.archived"
+    ERRORS_RESTORED = "errors.restored"
+    ERRORS_EDITED = "errors.edited"
+    ERRORS_RESOLVED = "errors.resolved"
     CIRCUIT_OPENED = "circuit.opened"
     CIRCUIT_CLOSED = "circuit.closed"
     OPERATION_FAILED = "operation.failed"
@@ -110,6 +114,10 @@ QUIET = frozenset(
     {
         EventType.RUN_SUCCEEDED,
         EventType.SCHEDULE_COMPLETED,
+        EventType.ERRORS_ARCHIVED,
+        EventType.ERRORS_RESTORED,
+        EventType.ERRORS_EDITED,
+        EventType.ERRORS_RESOLVED,
         *(kind for kind in EventType if kind.value.startswith(("job.", "collection."))),
     }
 )
@@ -208,16 +216,37 @@ def of_finding(finding: Finding, schedule: Schedule, job: Job, count: int, at: d
 
 def of_expiring(group: Group, job: Job | None, count: int, first: datetime, at: datetime) -> Event:
     """Returns the event of open failures that will expire. job None: deleted. first: when the first one expires."""
-    members = {
-        "jobId": group.signature.job_id,
-        "errorGroup": group.id,
-        "state": group.signature.state.value,
-        "reason": group.signature.reason,
-        "count": count,
-        "expiresAt": text_ms(first),
+    key, members = f"{group.id}:{int(first.timestamp())}", {"count": count, "expiresAt": text_ms(first)}
+    who = _of_job(job) | _of_signature(group.signature)
+    return _event(EventType.ERRORS_EXPIRING, key, at, group.tenant, group.collection, who | members)
+
+
+def of_archiving(
+    kind: EventType, group: Group, job: Job | None, run_id: str | None, actor: str | None, at: datetime
+) -> Event:
+    """Returns the event of failures that were archived or restored. run_id None: the whole group."""
+    members = {"runId": run_id, "actor": actor}
+    key = f"{run_id or group.id}:{epoch_ms(at)}"
+    who = _of_job(job) | _of_signature(group.signature)
+    return _event(kind, key, at, group.tenant, group.collection, who | members)
+
+
+def of_rerun(
+    kind: EventType, failed: Run, job: Job | None, collection: str, rerun: str, actor: str | None, at: datetime
+) -> Event:
+    """Returns the event of a failed run whose rerun began with an edit, or succeeded. rerun: its whole id."""
+    members = {"runId": failed.id, "rerunId": rerun, "actor": actor}
+    who = _of_job(job) | _of_signature(signature_of(failed))
+    return _event(kind, rerun, at, failed.tenant, collection, who | members)
+
+
+def _of_signature(signature: Signature) -> dict[str, Any]:
+    return {
+        "jobId": signature.job_id,
+        "errorGroup": signature.id,
+        "state": signature.state.value,
+        "reason": signature.reason,
     }
-    key = f"{group.id}:{int(first.timestamp())}"
-    return _event(EventType.ERRORS_EXPIRING, key, at, group.tenant, group.collection, _of_job(job) | members)
 
 
 def of_circuit(kind: EventType, circuit: Circuit, flow_key: str, job: Job, at: datetime) -> Event:

@@ -15,7 +15,7 @@ from sweephand.domain.collection import Collection, Events, Tenant
 from sweephand.domain.event import Event, EventType, Finding
 from sweephand.domain.failure import Group
 from sweephand.domain.job import Job
-from sweephand.domain.run import Reason, Run
+from sweephand.domain.run import FAILED, Reason, Run
 from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
 from sweephand.flow.world import World
 from sweephand.store.dynamo import keys
@@ -108,6 +108,44 @@ def errors_expire(world: World, group: Group, job: Job | None, count: int, first
     """
     new_event = event.of_expiring(group, job, count, first, now)
     _publish(world, _choice(world, group.tenant, group.collection), [new_event])
+
+
+def errors_archived(world: World, group: Group, run_id: str | None, actor: str | None, at: datetime) -> None:
+    """Publishes that a group of errors, or one failed run of it, was archived. actor None: by the service itself."""
+    _publish_archiving(world, EventType.ERRORS_ARCHIVED, group, run_id, actor, at)
+
+
+def errors_restored(world: World, group: Group, run_id: str | None, actor: str | None, at: datetime) -> None:
+    """Publishes that a group of errors, or one failed run of it, is open again."""
+    _publish_archiving(world, EventType.ERRORS_RESTORED, group, run_id, actor, at)
+
+
+def _publish_archiving(
+    world: World, kind: EventType, group: Group, run_id: str | None, actor: str | None, at: datetime
+) -> None:
+    if _choice(world, group.tenant, group.collection) is Events.ALL:
+        job = jobs.read_job(world.table, group.tenant, group.signature.job_id)
+        _publish(world, Events.ALL, [event.of_archiving(kind, group, job, run_id, actor, at)])
+
+
+def error_edited(world: World, failed: Run, rerun: Run, job: Job, actor: str | None) -> None:
+    """Publishes that a failed run is run again with an edit. job: of the rerun."""
+    if _choice(world, job.tenant, job.collection) is Events.ALL:
+        at = rerun.enqueued_at or rerun.planned_at
+        new_event = event.of_rerun(EventType.ERRORS_EDITED, failed, job, job.collection, rerun.id, actor, at)
+        _publish(world, Events.ALL, [new_event])
+
+
+def error_resolved(world: World, rerun: Run, job: Job) -> None:
+    """Publishes that the rerun of a failed run succeeded. Costs a read of the failed run if all events are wanted."""
+    assert rerun.rerun_of is not None
+    if _choice(world, job.tenant, job.collection) is not Events.ALL:
+        return
+    failed = ledger.read(world.table, rerun.tenant, *rerun.rerun_of.split("_"))
+    if failed is not None and failed.state in FAILED:
+        at = rerun.finished_at or rerun.planned_at
+        new_event = event.of_rerun(EventType.ERRORS_RESOLVED, failed, job, job.collection, rerun.id, None, at)
+        _publish(world, Events.ALL, [new_event])
 
 
 def operation_failed(world: World, operation: Operation) -> None:

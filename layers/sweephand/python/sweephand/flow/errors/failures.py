@@ -140,12 +140,14 @@ def add_note(world: World, tenant: str, group_id: str, text: str, actor: str | N
 
 def archive(world: World, tenant: str, group_id: str, reason: str | None, actor: str | None) -> Group:
     """Archives all failures of the group so far. The next failure opens the group again."""
-    return _change(
-        world,
-        tenant,
-        group_id,
-        lambda group: replace(group, closed_through=world.clock.now(), closed_by=actor, closed_reason=reason),
-    )
+    now = world.clock.now()
+
+    def close(there: Group) -> Group:
+        return replace(there, closed_through=now, closed_by=actor, closed_reason=reason)
+
+    group = _change(world, tenant, group_id, close)
+    events.errors_archived(world, group, None, actor, now)
+    return group
 
 
 def close_of_deleted(world: World, tenant: str, group_id: str) -> None:
@@ -163,19 +165,21 @@ def close_of_deleted(world: World, tenant: str, group_id: str) -> None:
 
     with suppress(NotFound):
         group = _change(world, tenant, group_id, close)
+        events.errors_archived(world, group, None, None, now)
     rows = islice(store.runs_of(world.table, tenant, group_id, None, PAGE), MOST_COUNTED)
     last = max((each.expires_at for each in rows if each.expires_at is not None), default=now)
     store.look_again(world.table, group, last + SOON)
 
 
-def restore(world: World, tenant: str, group_id: str) -> Group:
+def restore(world: World, tenant: str, group_id: str, actor: str | None) -> Group:
     """Reopens the failures that were archived with the group; those archived one by one stay archived."""
-    return _change(
-        world,
-        tenant,
-        group_id,
-        lambda group: replace(group, closed_through=None, closed_by=None, closed_reason=None),
-    )
+
+    def reopened(there: Group) -> Group:
+        return replace(there, closed_through=None, closed_by=None, closed_reason=None)
+
+    group = _change(world, tenant, group_id, reopened)
+    events.errors_restored(world, group, None, actor, world.clock.now())
+    return group
 
 
 def archive_run(world: World, group: Group, owner: str, uuid: str, reason: str | None, actor: str | None) -> Failure:
@@ -183,12 +187,17 @@ def archive_run(world: World, group: Group, owner: str, uuid: str, reason: str |
 
     owner: the schedule's id, or the job's for a run without a schedule. Raises NotFound.
     """
-    return _set_run(world, group, owner, uuid, Archived(world.clock.now(), actor, reason))
+    archived = Archived(world.clock.now(), actor, reason)
+    failure = _set_run(world, group, owner, uuid, archived)
+    events.errors_archived(world, group, failure.run_id, actor, archived.at)
+    return failure
 
 
-def restore_run(world: World, group: Group, owner: str, uuid: str) -> Failure:
+def restore_run(world: World, group: Group, owner: str, uuid: str, actor: str | None) -> Failure:
     """Ends the run's own archiving; it is then open or archived as its group is. Raises NotFound."""
-    return _set_run(world, group, owner, uuid, None)
+    failure = _set_run(world, group, owner, uuid, None)
+    events.errors_restored(world, group, failure.run_id, actor, world.clock.now())
+    return failure
 
 
 def _set_run(world: World, group: Group, owner: str, uuid: str, archived: Archived | None) -> Failure:

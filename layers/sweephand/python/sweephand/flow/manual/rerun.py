@@ -37,6 +37,7 @@ from sweephand.store.jobs import jobs
 from sweephand.store.runs import ledger, run_rows
 
 with lazy():
+    from sweephand.flow import events
     from sweephand.flow.jobs import lookup
 
 
@@ -105,6 +106,8 @@ def rerun(
         return earlier_answer(done.refused["once"], once)
     with tolerated(world, "the run will be started later, by its wake", run=wanted.run.uuid):
         world.queue.send_one(wanted.delivery)
+    if edit is not None and old.state in FAILED:
+        events.error_edited(world, old, wanted.run, wanted.job, actor)
     return wanted.run.id
 
 

@@ -51,11 +51,13 @@ def after(world: World, run: Run, job: Job | None, schedule: Schedule | None) ->
 
 
 def _note_errors(world: World, run: Run, job: Job | None) -> None:
-    """Records a failed run as an error, and reopens the error whose rerun did not run."""
+    """Records a failed run as an error, and what a rerun has done for the error that it repeats."""
     if run.state in FAILED:
         failures.noted(world, run, job)
     if run.rerun_of is not None and run.state not in RAN:
         failures.reopen(world, run, job)
+    if run.rerun_of is not None and run.state is State.SUCCESS and job is not None:
+        events.error_resolved(world, run, job)
 
 
 def of_attempt(world: World, run: Run, job: Job | None, schedule: Schedule | None) -> None:

@@ -214,7 +214,7 @@ def _reason(ctx: Context) -> str | None:
 
 def restore(ctx: Context) -> Answer:
     ctx.no_members()
-    return _answer(ctx, failures.restore(ctx.world, ctx.tenant, _id(ctx)))
+    return _answer(ctx, failures.restore(ctx.world, ctx.tenant, _id(ctx), ctx.actor))
 
 
 def archive_error_run(ctx: Context) -> Answer:
@@ -228,7 +228,7 @@ def archive_error_run(ctx: Context) -> Answer:
 def restore_error_run(ctx: Context) -> Answer:
     ctx.no_members()
     group = failures.find(ctx.world, ctx.tenant, _id(ctx))
-    found = failures.restore_run(ctx.world, group, *ctx.run("failed_run"))
+    found = failures.restore_run(ctx.world, group, *ctx.run("failed_run"), ctx.actor)
     return Answer(200, _run_body(ctx, group, found))
 
 
