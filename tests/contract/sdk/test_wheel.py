@@ -28,6 +28,26 @@ with Sweephand() as sh:
     job = sh.jobs.create("from the wheel", http.post("https://example.org/run"), every("PT5M"))
     print(job.name, job.next_run_at.isoformat(), len(list(sh.jobs.list())))
 """
+PROGRAM = """
+from datetime import datetime
+from sweephand.sdk import AsyncSweephand, JobScheduler, Sweephand, cron, http
+
+with Sweephand() as sh:
+    job = sh.jobs.create("a", http.post("https://example.org"), cron("0 9 * * *"), tags=["x"])
+    sh.jobs.put(job, action=job.action, schedules=job.schedules, if_match=job)
+    at: datetime | None = job.next_run_at
+    runs: list[str] = [run.id for run in sh.runs.list(job_id=job)]
+    name: int = job.name  # wrong
+    job.nmae  # wrong
+    sh.jobs.create("a", http.get("https://example.org"), colour="red")  # wrong
+    sh.jobs.creat("a")  # wrong
+    JobScheduler(sh).delete_by_tag(None)
+
+async def main() -> str:
+    async with AsyncSweephand() as sh:
+        sh.runs.get("r").id  # wrong
+        return [run.id async for run in sh.runs.list()][0]
+"""
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +103,21 @@ def test_it_has_nothing_of_the_service(wheel):
 def test_the_command_line_starts(python):
     assert "ARM" in _run(python, "-m", "sweephand", "import", "azure", "--help")
     assert "usage" in _run(python, "-m", "sweephand", "import", "sap", "--help")
+
+
+def test_a_type_checker_knows_methods_arguments_and_members(python, tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "MYPY"))}
+    check = [sys.executable, "-m", "mypy", "--strict", "--python-executable", str(python), "--cache-dir", str(tmp_path)]
+
+    done = subprocess.run(
+        [*check, str(program)], check=False, capture_output=True, text=True, env=environment, cwd=tmp_path
+    )
+
+    wrong = [int(line.split(":")[1]) for line in done.stdout.splitlines() if ": error:" in line]
+    marked = [number for number, line in enumerate(PROGRAM.splitlines(), 1) if line.endswith("# wrong")]
+    assert wrong == marked, done.stdout
 
 
 def test_it_calls_the_service(python, api):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import datetime
 from typing import Protocol
 
@@ -30,4 +29,6 @@ class AsyncSystemClock:
         return self._clock.monotonic()
 
     async def sleep(self, seconds: float) -> None:
+        import asyncio  # noqa: PLC0415 - whoever awaits has it; whoever only imports this need not
+
         await asyncio.sleep(seconds)
