@@ -16,9 +16,9 @@ from sweephand.domain.instants import epoch_ms, text, text_ms
 from sweephand.errors import InvalidRequest, SweephandError
 from sweephand.ids import run_uuid, uuid7
 from sweephand.schedules.text.instants import parse_instant
+from sweephand.sdk import models
 from sweephand.sdk.errors import InvalidArgument
 from sweephand.sdk.fake.jobs import FakeJob, FakeSchedule, members_of, schedules_of, timing_of
-from sweephand.sdk.models import Job, Run
 from sweephand.sdk.request import Answer
 
 TENANT = "fake"
@@ -39,8 +39,8 @@ STATUSES = {
 class Occurrence(NamedTuple):
     """An occurrence as a test's function is given it. payload: the schedule's own, else the action's."""
 
-    job: Job
-    run: Run
+    job: models.Job
+    run: models.Run
     payload: Any
 
 
@@ -77,13 +77,13 @@ class FakeService:
     def monotonic(self) -> float:
         return (self.time - self._began).total_seconds()
 
-    def advance_to(self, end: datetime) -> list[Run]:
+    def advance_to(self, end: datetime) -> list[models.Run]:
         """Moves the clock, and runs each occurrence at its instant, in their order."""
         if self._busy:
             raise InvalidArgument("advance", "cannot be called by the function that a run calls")
         if end < self.time:
             raise InvalidArgument("by", f"time does not go back: it is {text(self.time)}")
-        done: list[Run] = []
+        done: list[models.Run] = []
         self._busy = True
         try:
             while (due := self._next(end)) is not None:
@@ -343,14 +343,14 @@ class FakeService:
         *,
         kind: str = "scheduled",
         payload: Any = None,
-    ) -> Run:
+    ) -> models.Run:
         owner = job.id if schedule is None else schedule.id
         self._ids += 1
         run_id = f"{owner}_{run_uuid(TENANT, owner, epoch_ms(planned_at), kind, str(self._ids))}"
         own = None if schedule is None else schedule.given.get("payload")
         sent = next((each for each in (payload, own, job.given["action"].get("payload")) if each is not None), None)
         run = _run_body(run_id, job, schedule, planned_at, self.time, kind)
-        occurrence = Occurrence(Job(self._shown(job)), Run(run), sent)
+        occurrence = Occurrence(models.Job(self._shown(job)), models.Run(run), sent)
         self.calls.append(occurrence)
         failure = None
         if self._on_run is not None:
@@ -359,7 +359,7 @@ class FakeService:
             except Exception as error:  # noqa: BLE001 - as of a target: whatever it raises fails the run
                 failure = f"{type(error).__name__}: {error}"
         self._runs[run_id] = _ended(run, failure, self.time)
-        return Run(self._runs[run_id])
+        return models.Run(self._runs[run_id])
 
 
 ID = "([^/]+)"
