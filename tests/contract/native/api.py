@@ -219,7 +219,8 @@ def event(
 def check_problem(reply: Reply, request_id: str) -> None:
     """RFC 9457, and what this API adds to it."""
     body = reply.json
-    assert body.keys() - {"errors"} == {"type", "title", "status", "code", "detail", "requestId"}
+    assert body.keys() - {"errors", "plan"} == {"type", "title", "status", "code", "detail", "requestId"}
+    assert ("plan" in body) == (body["code"] in {"PLAN_STALE", "TOO_MANY_DELETES"})
     status, title = STATUS[body["code"]]
     assert (body["status"], body["title"]) == (reply.status, title) == (status, title)
     assert body["type"] == "/problems/" + body["code"].lower().replace("_", "-")

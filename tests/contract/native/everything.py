@@ -13,7 +13,7 @@ from sweephand.facades.http import Route
 from sweephand.facades.native.routes import ROUTES
 from sweephand.flow.errors import failures
 from sweephand.store.runs import ledger
-from tests.contract.native.api import CANARY, Api, Reply, example
+from tests.contract.native.api import CANARY, JOB, Api, Reply, example
 
 UNKNOWN = "01a400f6-36fa-71e9-9550-323b38da5e82"
 QUOTA = {"maxSchedules": 500, "maxJobs": 400, "minIntervalSeconds": 60, "runsPerMinute": 300, "maxDescendants": 20}
@@ -129,6 +129,7 @@ BODIES: Mapping[str, Any] = {
     "POST /v1/collections": COLLECTION,
     "PUT /v1/collections/{collection}": COLLECTION | {"name": "spare"},
     "PATCH /v1/collections/{collection}": {"quota": {"maxJobs": 7}},
+    "PUT /v1/job-sets/{job_set}": {"jobs": [{"key": "new", "was": "old", **job()}]},
     "POST /v1/calendars": CALENDAR,
     "PUT /v1/calendars/{calendar}": CALENDAR | {"name": "spare"},
     "POST /v1/flow-keys": FLOW_KEY,
@@ -192,7 +193,9 @@ def furnish(api: Api, tenant: str) -> Things:
     assert redirect.status == 200
     rate = {"limit": 10, "periodSeconds": 60}
     assert api("POST", "/v1/flow-keys", {"name": "spare", "rate": rate}, caller=tenant).status == 201
-    names |= {"flow_key": "spare", "problem": "not-found"}
+    jobs = [{"key": "kept", "name": "kept", **JOB}]
+    assert api("PUT", "/v1/job-sets/spare", {"jobs": jobs}, caller=tenant).status == 200
+    names |= {"flow_key": "spare", "job_set": "spare", "problem": "not-found"}
     return Things({**names, "collection": "spare", "key": key, "credential": credential, "tenant": tenant})
 
 

@@ -14,7 +14,20 @@ MILLISECONDS = SECONDS.replace("Z", r"\.[0-9]{3}Z")
 
 TOTALS = {"planned", "open", "succeeded", "failed", "failedAttempts", "skipped", "missed"}
 LISTED_JOB = {
-    *("id", "name", "description", "collection", "facade", "revision", "createdAt", "modifiedAt", "active", "state"),
+    *(
+        "id",
+        "name",
+        "description",
+        "collection",
+        "facade",
+        "jobSet",
+        "key",
+        "revision",
+        "createdAt",
+        "modifiedAt",
+        "active",
+        "state",
+    ),
     *(
         "stateReason",
         "pause",

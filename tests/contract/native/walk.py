@@ -55,6 +55,7 @@ def walk() -> Walk:
         _calendars(step)
         _flow_keys(step)
         job = _jobs(step)
+        _job_sets(step)
         _schedules(step, job)
         _runs(step, job)
         _errors(step, job)
@@ -149,6 +150,14 @@ def _jobs(step: Walk) -> str:
     step("GET", f"{place}/next", job=job)
     step("GET", f"{place}/occurrences", job=job, query="limit=2")
     return job
+
+
+def _job_sets(step: Walk) -> None:
+    place = "/v1/job-sets/{job_set}"
+    step.each("PUT", place, "JobSetDraft", job_set="billing")
+    step("GET", "/v1/job-sets")
+    step("GET", place, job_set="billing")
+    step("DELETE", place, job_set="billing")
 
 
 def _schedules(step: Walk, job: str) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sweephand.domain.run import Kind
 
 if TYPE_CHECKING:
+    from sweephand.domain.job_set import Membership
     from sweephand.domain.schedule import StateReason
 
 DEFAULT_COLLECTION = "default"
@@ -117,6 +118,7 @@ class Job:
     `many_schedules`. schedule_count: counts towards the tenant's quota, schedules not yet written included.
     open_change: the revision whose schedules are still being written because they did not fit into one transaction.
     own_runs: True if it may have runs that belong to no schedule. A list of many jobs reads only ledgers that exist.
+    job_set, key: the set that owns it, and its key there.
     """
 
     tenant: str
@@ -148,6 +150,8 @@ class Job:
     ordinal: int | None = None
     attributes: Mapping[str, Any] = field(default_factory=dict)
     own_runs: bool = False
+    job_set: str | None = None
+    key: str | None = None
 
     def reaction(self, kind: Kind) -> ActionSpec | None:
         """Returns the action that runs of this kind carry out; None if the job no longer has it."""
@@ -230,7 +234,10 @@ class ScheduleDraft:
 
 @dataclass(frozen=True)
 class JobDraft:
-    """A job that a caller asks for. schedules, attributes: None keeps the stored ones. activation: for schedules."""
+    """A job that a caller asks for. schedules, attributes: None keeps the stored ones. activation: for schedules.
+
+    membership: the place that it takes in a job set; None: it keeps the one that it has.
+    """
 
     name: str | None
     action: ActionDraft
@@ -249,3 +256,4 @@ class JobDraft:
     ordinal: int | None = None
     attributes: Mapping[str, Any] | None = None
     activation: Activation | None = None
+    membership: Membership | None = None

@@ -88,7 +88,7 @@ class Context(RequestContext):
             raise NotFound(f"no such run{_no_id('run', self.parameters[name])}")
         return parts[1], parts[2]
 
-    def body(self) -> Any:
+    def body(self, max_bytes: int = strict_json.MAX_BYTES) -> Any:
         """Reads the request's JSON. Raises InvalidRequest: 415 for another media type, 413 and 400 by the parser."""
         if not self.request.body:
             if self.route.body == "optional":
@@ -100,7 +100,7 @@ class Context(RequestContext):
             sent = f"not {media[:100]}" if media else "and is missing"
             reason = f"the Content-Type must be {' or '.join(sorted(allowed))}, {sent}"
             raise InvalidRequest(None, reason, code="NOT_JSON")
-        return strict_json.loads(self.request.plain_body())
+        return strict_json.loads(self.request.plain_body(), max_bytes=max_bytes)
 
     def merge_patch(self, noun: str) -> dict[str, Any]:
         """Returns the body of a PATCH. Raises InvalidRequest if it is not an object."""
@@ -269,10 +269,11 @@ def _canonical(body: bytes) -> bytes:
         value = strict_json.loads(body)
     except InvalidRequest:
         return body  # whoever reads it refuses it
-    return strict_json.dumps(_sorted(value)).encode()
+    return strict_json.dumps(canonical(value)).encode()
 
 
-def _sorted(value: Any) -> Any:
+def canonical(value: Any) -> Any:
+    """Returns a JSON value with the members of its objects in one order."""
     if isinstance(value, Mapping):
-        return {name: _sorted(value[name]) for name in sorted(value)}
-    return [_sorted(each) for each in value] if isinstance(value, list) else value
+        return {name: canonical(value[name]) for name in sorted(value)}
+    return [canonical(each) for each in value] if isinstance(value, list) else value

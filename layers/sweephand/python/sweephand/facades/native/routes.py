@@ -18,6 +18,7 @@ BEGINS = (ERRORS, WRITE, PROVIDER)
 """The scopes of which one is needed to begin an operation. It then requires the scope of its own kind."""
 MATCH, ONCE, ACTING = ("If-Match",), ("Idempotency-Key",), ("Sweephand-Tenant",)
 PAGE = ("limit", "cursor")
+OF_PLANS = ("plan", "token", "allowDeletes", "onDrift")
 FILTERS = ("collection", "state", "tag", "resourceId", "name", "search")
 SPAN = ("collection", "tag", "resourceId", "from", "until", "state")
 RUNS_QUERY = ("jobId", "scheduleId", *SPAN, "kind")
@@ -95,6 +96,7 @@ SERVICE = Below("", always=OPEN)
 JOBS = Below("/v1/jobs", "jobs.bulk")
 JOB = Below("/v1/jobs/{job}", "jobs.changes")
 SCHEDULE = Below("/v1/jobs/{job}/schedules/{schedule}", "jobs.preview")
+JOB_SETS = Below("/v1/job-sets", "jobs.job_sets", changing={"scope": WRITE, "headers": ()})
 EXPORTS = Below("/v1/runs:export")
 RUNS = Below("/v1/runs", changing={"scope": RUN, "headers": ()})
 ERROR_GROUPS = Below("/v1/errors", "runs.errors", changing=BY_ERRORS)
@@ -225,6 +227,16 @@ ROUTES = Routes(
             "/{operation}/resume", "resume", "It goes on where it stopped, also where it had failed", "Operation"
         ),
         OPERATIONS.verb("/{operation}/cancel", "cancel", "It ends; what is done stays done", "Operation"),
+        JOB_SETS.get("", "list_all", "List job sets", "JobSetPage", query=PAGE),
+        JOB_SETS.get("/{job_set}", "read", "Read a job set: its jobs, and what others have changed", "JobSet"),
+        JOB_SETS.put(
+            *("/{job_set}", "put", "Make the jobs of a set what the list says; with `plan=true` only say how"),
+            *("JobSetDraft", "JobSetPlan"),
+            query=OF_PLANS,
+        ),
+        JOB_SETS.delete(
+            *("/{job_set}", "delete", "Delete a job set with its jobs"), gives="JobSetPlan", status=200, query=OF_PLANS
+        ),
         COLLECTIONS.post(
             *("", admin.create_collection, "Create a collection", "CollectionDraft", "Collection"), headers=()
         ),

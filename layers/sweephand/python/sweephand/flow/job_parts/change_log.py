@@ -34,6 +34,8 @@ class Operation(StrEnum):
     ACTIVATE_SCHEDULE = "activate_schedule"
     DEACTIVATE_SCHEDULE = "deactivate_schedule"
     DELETE_SCHEDULE = "delete_schedule"
+    APPLY = "apply"
+    """Made by its job set."""
     FOLLOW_CALENDAR = "follow_calendar"
     """Made by the service: a calendar that the job's schedules name was changed."""
     DEACTIVATE_UNREACHABLE = "deactivate_unreachable"

@@ -33,9 +33,11 @@ from sweephand.store.jobs import change_parts, directory, history, jobs, turns
 
 if TYPE_CHECKING:
     from sweephand.domain.job import Activation
+    from sweephand.domain.job_set import Membership
 
 with lazy():
     from sweephand.flow import events
+    from sweephand.flow.job_parts import membership
 
 SCHEDULES_MOST = 1_000
 TRIED_S = 9.0
@@ -51,7 +53,7 @@ Edit = Callable[[Planned, Mapping[str, Payload]], JobDraft]
 class _Wanted:
     """A requested change. parts: written together with the job. stored: the current payloads.
 
-    activation: applies to the schedules that the request does not name.
+    activation: applies to the schedules that the request does not name. seat: its place in a job set, if that asks.
     """
 
     job: Job
@@ -61,6 +63,7 @@ class _Wanted:
     stored: Mapping[str, Payload] = field(default_factory=dict)
     resumed_at: datetime | None = None
     activation: Activation | None = None
+    seat: Membership | None = None
 
 
 def change_job(
@@ -79,7 +82,8 @@ def change_job(
         now = world.clock.now()
         after, parts = drafts.job_from(draft, tenant, job_id, now, planned.job.revision + 1, planned.job)
         after = drafts.keep_payloads(after, planned.job, parts, stored)
-        return _commit(world, planned, _Wanted(after, wanted, by, parts, stored, activation=draft.activation))
+        asked = _Wanted(after, wanted, by, parts, stored, activation=draft.activation, seat=draft.membership)
+        return _commit(world, planned, asked)
 
     return _retried(world, tenant, job_id, if_match, step)
 
@@ -185,10 +189,13 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
     after = steps.with_schedule_ids(after, carried.schedules)
     after, sealed = _sealed(world, after, before, parts)
     if not (carried.ops or carried.held or carried.missed or sealed or parts.payloads) and _unchanged(before, after):
+        if wanted.seat is not None:
+            membership.note(world, before, wanted.seat)
         return planned
     calendar_ops = requested.calendar_ops(world, before, steps_to_do, carried.schedules, book)
+    member_ops = membership.change_ops(world, after, wanted.seat, wanted.by) if after.job_set is not None else []
     first = len(carried.held) + len(carried.missed)
-    many = len(carried.ops) + len(calendar_ops) + 2 * first > IN_JOBS_TRANSACTION
+    many = len(carried.ops) + len(calendar_ops) + len(member_ops) + 2 * first > IN_JOBS_TRANSACTION
     if first and not many:
         steps.let_go(world, carried)
         raise Moved
@@ -209,12 +216,13 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
         *tenancy.flow_key_ops(world, before.tenant, before.policies.get("flowKey"), after.policies.get("flowKey")),
         *row_ops(world, before, after),
         *calendar_ops,
+        *member_ops,
         history.put_op(world.table, new),
     ]
     replan.in_time(world, effect.at)
     done = world.table.transact(ops)
     if isinstance(done, Cancelled):
-        _explain(world, new, done, seen)
+        _explain(world, new, done, seen, wanted.seat)
     send_ahead(world, before, after)
     if many:
         changed = large_changes.followed(world, after)
@@ -250,13 +258,15 @@ def _look_for_end(world: World, job: Job) -> None:
         completion.mark_job(world, job.tenant, job.id)
 
 
-def _explain(world: World, wanted: Entry, refused: Cancelled, seen: Usage) -> None:
+def _explain(world: World, wanted: Entry, refused: Cancelled, seen: Usage, seat: Membership | None) -> None:
     """Returns if this change was written after all (its answer was lost); raises the reason otherwise."""
     if history.is_written(world.table, wanted):
         return
     after = wanted.after
     there = jobs.read_job(world.table, after.tenant, after.id)
     if there is not None and there.revision == after.revision - 1:
+        if seat is not None:
+            membership.explain(refused, seat)
         creation.explain(world, after, refused, seen)
     raise Moved
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
 
-from sweephand.domain.collection import CollectionState, Events, Usage
+from sweephand.domain.collection import Collection, CollectionState, Events, Usage
 from sweephand.domain.job import SCHEDULES_AT_ONCE, Job, JobDraft
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import Conflict, InvalidRequest, Unavailable
 from sweephand.flow.concurrency import Moved, until_unmoved
 from sweephand.flow.idempotency import Once, earlier_answer, once_op
 from sweephand.flow.job_parts import quotas
-from sweephand.flow.job_parts.change_log import CREATED, By, entry
+from sweephand.flow.job_parts.change_log import CREATED, By, Step, entry
 from sweephand.flow.jobs import drafts, requested, steps
 from sweephand.flow.jobs.large_changes import followed
 from sweephand.flow.jobs.lookup import Planned, find
@@ -26,8 +28,12 @@ from sweephand.store.dynamo.conditional import TRANSACTION_MOST, Cancelled
 from sweephand.store.jobs import directory, history, jobs
 from sweephand.store.tenants import tenants, usage
 
+if TYPE_CHECKING:
+    from sweephand.domain.job_set import Membership
+
 with lazy():
     from sweephand.flow import events
+    from sweephand.flow.job_parts import membership
     from sweephand.flow.jobs import completion, large_changes
 
 COMPLETED_WITHIN_S = 2.0
@@ -55,18 +61,48 @@ def create_job(
     return _create_job(world, tenant, draft, once, by)
 
 
-@until_unmoved("changes to a calendar or to the quota")
-def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, by: By) -> Planned:
-    now = world.clock.now()
-    job_id = world.chance.new_id(now)
+@dataclass(frozen=True)
+class _Begun:
+    """A job that is not written yet, with the steps that make its schedules."""
+
+    job: Job
+    parts: drafts.Parts
+    todo: Sequence[Step]
+    scene: Scene
+
+
+def _begun(
+    world: World,
+    tenant: str,
+    draft: JobDraft,
+    job_id: str,
+    now: datetime,
+    opened: tuple[Collection, Usage] | None = None,
+) -> _Begun:
+    """Makes the checks that need no write. opened: the collection and the quotas, if they were read before."""
     wanted = [ScheduleRequest(None, each, path=f"schedules[{n}]") for n, each in enumerate(draft.schedules or ())]
     book = requested.book_of(world, tenant, wanted)
     job, parts = drafts.job_from(draft, tenant, job_id, now, 1)
-    collection, seen = tenancy.open_with_usage(world, tenant, job.collection)
+    collection, seen = opened or tenancy.open_with_usage(world, tenant, job.collection)
     tenancy.check_home(collection, job)
-    effect = Effect(now, now)
-    scene = Scene(job, job, collection, seen, {}, effect, book=book)
-    todo = requested.steps_of(world, wanted, scene, now)
+    scene = Scene(job, job, collection, seen, {}, Effect(now, now), book=book)
+    return _Begun(job, parts, requested.steps_of(world, wanted, scene, now), scene)
+
+
+def check(world: World, tenant: str, draft: JobDraft, opened: tuple[Collection, Usage]) -> None:
+    """Raises InvalidRequest for a draft that cannot become a job. opened: its collection and the quotas."""
+    now = world.clock.now()
+    _begun(world, tenant, draft, world.chance.new_id(now), now, opened)
+
+
+@until_unmoved("changes to a calendar or to the quota")
+def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, by: By) -> Planned:
+    now = world.clock.now()
+    seat = draft.membership
+    job_id = seat.job_id if seat is not None and seat.job_id is not None else world.chance.new_id(now)
+    begun = _begun(world, tenant, draft, job_id, now)
+    job, parts, todo, book = begun.job, begun.parts, begun.todo, begun.scene.book
+    collection, seen, effect = begun.scene.collection, begun.scene.seen, begun.scene.effect
     carried = steps.carry_out(world, todo, job, effect)
     schedules = carried.schedules
     job = steps.with_schedule_ids(job, schedules)
@@ -79,6 +115,7 @@ def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, b
         *tenancy.flow_key_ops(world, tenant, None, job.policies.get("flowKey")),
         history.put_op(world.table, entry(world, by, None, job, [(None, schedule) for schedule in schedules])),
         *([once_op(world, tenant, once, job.id)] if once else []),
+        *(membership.create_ops(world, job, seat, by) if seat is not None else []),
         *requested.calendar_ops(world, job, todo, schedules, book),
         *drafts.part_ops(world, job, parts, sealed),
     ]
@@ -89,7 +126,7 @@ def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, b
         schedule_ops = large_changes.start_ops(world, job, todo, None)
     done = world.table.transact([world.table.put_op("job", jobs.job_item(job), jobs.ABSENT), *schedule_ops, *ops])
     if isinstance(done, Cancelled):
-        planned = _not_created(world, job, done, once, seen)
+        planned = _not_created(world, job, done, once, seen, seat)
     elif job.open_change is not None:
         planned = followed(world, job)
     else:
@@ -141,7 +178,9 @@ def explain(world: World, job: Job, refused: Cancelled, seen: Usage) -> None:
         raise exceeded
 
 
-def _not_created(world: World, job: Job, refused: Cancelled, once: Once | None, seen: Usage) -> Planned:
+def _not_created(
+    world: World, job: Job, refused: Cancelled, once: Once | None, seen: Usage, seat: Membership | None
+) -> Planned:
     """Returns the job if this request, or an earlier one with its key, has created it after all; raises otherwise.
 
     A refused transaction may have been written by this very call, whose answer was lost.
@@ -152,6 +191,8 @@ def _not_created(world: World, job: Job, refused: Cancelled, once: Once | None, 
     there = jobs.read_job(world.table, tenant, job.id)
     if there is not None:
         return followed(world, there) if there.open_change is not None else find(world, tenant, job.id)
+    if seat is not None:
+        membership.explain(refused, seat)
     explain(world, job, refused, seen)
     if usage.PART in refused.refused or any(name.startswith("calendar ") for name in refused.refused):
         raise Moved

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from sweephand.domain.collection import Events, Usage
 from sweephand.domain.job import IN_JOBS_TRANSACTION
@@ -17,17 +18,30 @@ from sweephand.store.dynamo.conditional import Cancelled, Op
 from sweephand.store.jobs import directory, jobs
 from sweephand.store.tenants import tenants
 
+if TYPE_CHECKING:
+    from sweephand.domain.job_set import Member
+
 with lazy():
     from sweephand.flow import events
-    from sweephand.flow.job_parts import named_calendars
+    from sweephand.flow.job_parts import membership, named_calendars
 
 
-def delete_job(world: World, tenant: str, job_id: str, if_match: int | None, *, runs_too: bool = False) -> None:
+def delete_job(
+    world: World,
+    tenant: str,
+    job_id: str,
+    if_match: int | None,
+    *,
+    runs_too: bool = False,
+    of_set: Member | None = None,
+    ended: bool = False,
+) -> None:
     """Deletes a job, its schedules and its directory rows at once; a clean-up row ends open runs and clears the rest.
 
-    runs_too: deletes its runs from the ledger as well.
+    runs_too: deletes its runs from the ledger as well. of_set: its place in the job set that deletes it. ended: the
+    service removes it after its end, so a job set does not miss it.
     """
-    planned, deleted_at = _delete(world, tenant, job_id, if_match, runs_too=runs_too)
+    planned, deleted_at = _delete(world, tenant, job_id, if_match, runs_too=runs_too, of_set=of_set, ended=ended)
     job = planned.job
     where = clean_up_rows.Place.of(job)
     clean_up_rows.note_delay(world, where, deleted_at)
@@ -40,7 +54,7 @@ def delete_job(world: World, tenant: str, job_id: str, if_match: int | None, *, 
 
 @until_unmoved("changes to this job", wait_s=0.02)
 def _delete(
-    world: World, tenant: str, job_id: str, if_match: int | None, *, runs_too: bool
+    world: World, tenant: str, job_id: str, if_match: int | None, *, runs_too: bool, of_set: Member | None, ended: bool
 ) -> tuple[Planned, datetime]:
     deleted_at = world.clock.now()
     planned = find(world, tenant, job_id)
@@ -59,9 +73,12 @@ def _delete(
         clean_up_rows.of_job_op(world, job, planned.schedules, deleted_at, with_rows=first, runs_too=runs_too),
         *_leave_calendars(world, planned),
         *tenancy.flow_key_ops(world, tenant, job.policies.get("flowKey"), None),
+        *(membership.delete_ops(world, job, of_set) if job.job_set is not None and not ended else []),
     ]
     done = world.table.transact(ops)
     if isinstance(done, Cancelled) and jobs.read_job(world.table, tenant, job_id) is not None:
+        if of_set is not None and job.job_set is not None:
+            membership.check(done, job.job_set, of_set.key)
         raise Moved
     return planned, deleted_at
 

@@ -88,8 +88,16 @@ def job_from(
         ordinal=before.ordinal if before else draft.ordinal,
         own_runs=before.own_runs if before else False,
         attributes=before.attributes if before and draft.attributes is None else draft.attributes or {},
+        **_place(draft, before),
     )
     return job, parts
+
+
+def _place(draft: JobDraft, before: Job | None) -> dict[str, Any]:
+    """Returns the set that owns the job, and its key there."""
+    if draft.membership is not None:
+        return {"job_set": draft.membership.job_set, "key": draft.membership.key}
+    return {"job_set": before.job_set, "key": before.key} if before else {}
 
 
 def keep_payloads(job: Job, before: Job, parts: Parts, stored: Mapping[str, Payload]) -> Job:

@@ -62,6 +62,8 @@ flow = _of_tenant("KEY")
 """The partition of a flow key's turnstile, line and circuits."""
 error_runs = _of_tenant("ERROR")
 """The partition of a group's failed runs."""
+job_set_rows = _of_tenant("SET")
+"""The partition of a job set's members."""
 
 # The tenant's own partition, and sort keys, by a name or an id
 
@@ -80,6 +82,9 @@ name = _of("NAME")
 operation = _of("OP")
 error_group = _of("GROUP")
 redirect = _of("REDIRECT")
+job_set = _of("SET")
+member = _of("MEMBER")
+"""The key of a job set's member: the key of its job in the set."""
 clean_up = _of("CLEAN")
 unused = _of("UNUSED")
 """The key of the wake of a one-time schedule that is switched off."""

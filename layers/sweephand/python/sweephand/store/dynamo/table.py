@@ -134,6 +134,8 @@ class JobItem(Item):
     ordinal = Integer(null=True)
     attributes = UnicodeAttribute(null=True)
     own_runs = BooleanAttribute(null=True)
+    job_set = UnicodeAttribute(null=True)
+    key = UnicodeAttribute(null=True)
     created_at = Integer()
     modified_at = Integer()
 

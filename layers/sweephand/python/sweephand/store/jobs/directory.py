@@ -7,7 +7,7 @@ condition of the job's own row, so that a repeat counts once. Source: decision 0
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pynamodb.expressions.condition import Condition
@@ -161,6 +161,13 @@ def is_name_taken(table: Table, before: Job, after: Job) -> bool:
     """Returns whether another job has the name that a change gives a job in its collection."""
     old, new = (_entry_keys(job)["name"] for job in (before, after))
     return new != old and table.get(EntryItem, *new) is not None
+
+
+def named(table: Table, tenant: str, places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """Returns the ids of the jobs that have these names, by (collection, name); names that are free are left out."""
+    wanted = {(keys.names(tenant, collection), keys.name(name)): (collection, name) for collection, name in places}
+    found = table.batch_get(wanted) if wanted else {}
+    return {wanted[key]: EntryItem.from_raw_data(row).job_id for key, row in found.items()}
 
 
 def change_ops(

@@ -335,12 +335,14 @@ def named_jobs(table: Table, tenant: str, ids: Iterable[str]) -> dict[str, Job]:
     return {job.id: job for job in found}
 
 
-def jobs_with_schedules(table: Table, tenant: str, ids: Sequence[str]) -> list[tuple[Job, list[Schedule]]]:
+def jobs_with_schedules(
+    table: Table, tenant: str, ids: Sequence[str], *, consistent: bool = False
+) -> list[tuple[Job, list[Schedule]]]:
     """Returns jobs in the given order with their schedules: two batched reads, and one query per large job."""
-    found = table.batch_get(jobs.job_keys(tenant, ids), consistent=False)
+    found = table.batch_get(jobs.job_keys(tenant, ids), consistent=consistent)
     listed = [jobs.job_of(JobItem.from_raw_data(row)) for key in jobs.job_keys(tenant, ids) if (row := found.get(key))]
     wanted = [(keys.job(tenant, job.id), keys.schedule(sid)) for job in listed for sid in job.schedule_ids]
-    rows = table.batch_get(wanted, consistent=False)
+    rows = table.batch_get(wanted, consistent=consistent)
     result = []
     for job in listed:
         if job.many_schedules:

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from sweephand.domain.failure import Group, Redirect
     from sweephand.domain.flow_keys.circuits import Circuit
     from sweephand.domain.flow_keys.flow_keys import FlowKey, Turnstile
+    from sweephand.domain.job_set import Member
     from sweephand.domain.jobs.job_state import Entry
     from sweephand.domain.operation import Operation
+    from sweephand.store.job_sets.job_sets import JobSet as JobSet  # noqa: PLC0414 - shown by the facade
 
 with lazy():
     from sweephand.domain.flow_keys import flow_keys as flow_key_rules
@@ -26,6 +28,7 @@ with lazy():
     from sweephand.store.errors import failures
     from sweephand.store.flow_keys import circuits, flow_key_lines
     from sweephand.store.flow_keys import flow_keys as flow_key_rows
+    from sweephand.store.job_sets import job_sets as job_set_rows
     from sweephand.store.jobs import history
     from sweephand.store.operations import operations as operation_rows
 
@@ -79,6 +82,21 @@ def redirects(table: Table, tenant: str, after: str | None = None, page: int | N
     """Yields redirects by the job that is redirected, after `after`."""
     found = table.listed(failures.RedirectItem, keys.errors(tenant), keys.redirect, after, page)
     yield from map(failures.redirect_of, found)
+
+
+def job_sets(table: Table, tenant: str, after: str | None, page: int) -> Iterator[JobSet]:
+    """Yields job sets by name, after `after`."""
+    found = table.listed(job_set_rows.JobSetItem, keys.tenant(tenant), keys.job_set, after, page)
+    yield from map(job_set_rows.set_of, found)
+
+
+def job_set(table: Table, tenant: str, name: str) -> JobSet | None:
+    return job_set_rows.read_set(table, tenant, name)
+
+
+def members(table: Table, tenant: str, name: str) -> list[Member]:
+    """Returns the members of a job set by key."""
+    return list(job_set_rows.members(table, tenant, name))
 
 
 def operations(table: Table, tenant: str | None, before: str | None, page: int) -> Iterator[Operation]:

@@ -41,12 +41,13 @@ def list_all(ctx: Context) -> Answer:
     job = lookup.find_job(ctx.world, ctx.tenant, ctx.id("job"))
     found = views.changes(ctx.world.table, ctx.tenant, job.id, int(mark[0]) if mark else None, limit + 1)
     entries = list(islice(found, limit + 1))
-    shown = [_body(ctx, entry, with_before="before" in include) for entry in entries[:limit]]
+    shown = [entry_body(ctx, entry, with_before="before" in include) for entry in entries[:limit]]
     cursor = ctx.cursor(str(entries[limit - 1].revision)) if len(entries) > limit else None
     return Answer(200, {"items": shown, "nextCursor": cursor})
 
 
-def _body(ctx: Context, entry: Entry, *, with_before: bool) -> dict[str, Any]:
+def entry_body(ctx: Context, entry: Entry, *, with_before: bool = False) -> dict[str, Any]:
+    """Returns an entry of the change log as JSON."""
     lines = []
     for schedule_id, found in _differences(ctx, entry):
         (old, old_cut), (new, new_cut) = _shown(found.old), _shown(found.new)

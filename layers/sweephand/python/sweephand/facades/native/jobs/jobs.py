@@ -41,11 +41,17 @@ def create(ctx: Context) -> Answer:
     if once is not None and (there := earlier(ctx.world, ctx.tenant, once)) is not None:
         return _created(ctx, lookup.find(ctx.world, ctx.tenant, there), fresh=False)
     with helpful(body, ctx.now):
-        draft = job_members.job_draft(_filled(ctx, body), ctx.guard)
-        _require_scope(ctx, draft)
-        _check_hooks(ctx, draft)
+        draft = new_draft(ctx, filled(ctx, body))
         planned = creation.create_job(ctx.world, ctx.tenant, draft, once, ctx.by(Operation.CREATE))
     return _created(ctx, planned, fresh=True)
+
+
+def new_draft(ctx: Context, body: Any) -> JobDraft:
+    """Returns the requested new job. Raises Forbidden if the caller may not request it."""
+    draft = job_members.job_draft(body, ctx.guard)
+    _require_scope(ctx, draft)
+    _check_hooks(ctx, draft)
+    return draft
 
 
 def _require_scope(ctx: Context, draft: JobDraft, before: Job | None = None, stored: Any = None) -> None:
@@ -57,7 +63,7 @@ def _require_scope(ctx: Context, draft: JobDraft, before: Job | None = None, sto
         tasks.require_scope(ctx, draft, before, stored)
 
 
-def _filled(ctx: Context, body: Any) -> Any:
+def filled(ctx: Context, body: Any) -> Any:
     """Fills in the defaults of the collection. An unknown collection is refused later, under its field."""
     if not isinstance(body, dict):
         return body
@@ -84,7 +90,7 @@ def put(ctx: Context) -> Answer:
     body = ctx.body()
 
     def edit(planned: Planned, stored: Any) -> JobDraft:
-        draft = _draft(ctx, body, planned, stored)
+        draft = changed_draft(ctx, body, planned, stored)
         return draft if draft.name else replace(draft, name=planned.job.name)
 
     with helpful(body, ctx.now):
@@ -99,13 +105,13 @@ def patch(ctx: Context) -> Answer:
             # Only answers have it, but somebody may want to set it; ignoring it would look like success.
             raise InvalidRequest("pause", "is set by POST /v1/jobs/{job}/pause and /resume")
         current = job_members.editable(planned.job, stored)
-        return _draft(ctx, idle.patched(current, body), planned, stored)
+        return changed_draft(ctx, idle.patched(current, body), planned, stored)
 
     with helpful(body, ctx.now):
         return _change(ctx, edit, Operation.PATCH)
 
 
-def _draft(ctx: Context, body: Any, planned: Planned, stored: Any) -> JobDraft:
+def changed_draft(ctx: Context, body: Any, planned: Planned, stored: Any) -> JobDraft:
     """Returns the requested job. Raises Forbidden if the caller may not request it."""
     facade_limits.check_job(planned.job)
     there = None

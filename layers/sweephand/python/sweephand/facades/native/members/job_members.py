@@ -179,6 +179,8 @@ JOB = Resource(
         "description": Member(text(0, 1_000)),
         "collection": Member(NAME),
         "facade": answered(FACADE),
+        "jobSet": answered(or_null({**TEXT, "description": "The job set that owns it."})),
+        "key": answered(or_null({**TEXT, "description": "Its key in the job set."})),
         "revision": answered(REVISION),
         "createdAt": answered(INSTANT_MS),
         "modifiedAt": answered(INSTANT_MS),

@@ -43,6 +43,7 @@ TAGS = {
     "errors": "What failed, until somebody has seen to it.",
     "operations": "Long work that goes on by itself.",
     "collections": "Groups of a tenant's jobs, with quotas.",
+    "job-sets": "All jobs that a program wants, in one list.",
     "calendars": "Dates and hours that schedules leave out, or keep to.",
     "flow-keys": "How often and how many at once the calls of several jobs may be.",
     "credentials": "Client ids and secrets.",
@@ -80,6 +81,7 @@ PATH: Mapping[str, Schema] = {
     "collection": PLAIN_NAME,
     "calendar": PLAIN_NAME,
     "flow_key": PLAIN_NAME,
+    "job_set": PLAIN_NAME,
     "version": text(pattern="^[1-9][0-9]{0,7}$"),
     "credential": text(description="A client id."),
     "key": ID,
@@ -102,6 +104,18 @@ QUERY: Mapping[str, Schema] = {
     "jobId": JOB_FILTER,
     "dryRun": one_of(("true", "false"), default="false", description="Only says how many it would be."),
     "expectedCount": whole(0, 10**9, description="Refused (412) if it were another number; needed but with `dryRun`."),
+    "plan": one_of(("true", "false"), default="false", description="Only says what would be changed."),
+    "token": text(1, 64, description="Of a plan: refused (412) if the plan is another one now."),
+    "allowDeletes": whole(
+        0,
+        9_999,
+        description="How many jobs the plan deletes; needed where they are over 10 and over a fifth of the set.",
+    ),
+    "onDrift": one_of(
+        ("keep_next", "run_now"),
+        default="keep_next",
+        description="Whether repaired jobs run at once; `run_now` needs the scope `runs:write`.",
+    ),
     "kind": one_of(Kind),
     "format": one_of(("csv", "jsonl"), default="csv"),
     "include": items(one_of(sorted(INCLUDES))),
@@ -202,7 +216,7 @@ def operation(route: Route, example: Any = None) -> dict[str, Any]:
     return described
 
 
-ONE_OF = {f"{noun}s": noun for noun in ("run", "job", "schedule", "tenant", "operation", "error")}
+ONE_OF = {f"{noun}s": noun for noun in ("run", "job", "schedule", "tenant", "operation", "error", "job_set")}
 
 
 def operation_id(route: Route) -> str:
@@ -297,7 +311,7 @@ def statuses(route: Route) -> list[int]:
         403: known,
         404: (route.scope is not None and named) or route.path.startswith(("/.well-known/", "/problems/")),
         409: route.scope is not None and route.method != "GET" and can_conflict,
-        412: "If-Match" in route.headers or route.takes in COUNTED or "expectedCount" in route.query,
+        412: "If-Match" in route.headers or route.takes in COUNTED or bool({"expectedCount", "token"} & {*route.query}),
         413: reads,
         415: reads,
         422: reads,

@@ -13,6 +13,7 @@ from sweephand.actions.http import Http
 from sweephand.actions.http_fields import OutcomeRules
 from sweephand.actions.outcome import schemas as outcome_schemas
 from sweephand.domain.job import HOOK_KINDS, SCHEDULES_AT_ONCE
+from sweephand.domain.job_set import MOST_JOBS
 from sweephand.domain.schedule import Lane
 from sweephand.facades.native.members import action_schemas, policies
 from sweephand.facades.native.members.action_schemas import (
@@ -85,6 +86,21 @@ _COLLECTION_PASSED_OVER = dict.fromkeys(
 )
 _CREDENTIAL, _SIGNING_KEY = CREDENTIAL.answer(), SIGNING_KEY.answer()
 
+# Job sets
+
+_OF_SET = {
+    "key": text(1, 128, description="The job's key in the set; a job keeps its runs and its rhythm under it."),
+    "was": text(1, 128, description="The key that it had before."),
+}
+_CHANGE_OF_SET: Members = {"key": TEXT, "jobId": or_null(ID), "name": or_null(TEXT), "was": TEXT}
+_LIST_OF_SET: Schema = items(answer(_CHANGE_OF_SET, ("was",)))
+_COUNTED = or_null(whole(description="null where it was not counted."))
+_JOB_SET: Members = {
+    "name": TEXT,
+    "appliedAt": {**INSTANT_MS, "description": "When the set last created or changed a job."},
+    "appliedBy": or_null(TEXT),
+}
+
 # Problems
 
 _PROBLEM: Members = {
@@ -101,6 +117,7 @@ _PROBLEM: Members = {
     "errors": items(
         ref("FieldProblem"), maxItems=MOST_ERRORS, description="All mistakes of the request, up to the first fifty."
     ),
+    "plan": ref("JobSetPlan"),
 }
 _PROBLEM_PAGE: Members = {
     **{name: _PROBLEM[name] for name in ("type", "title", "status", "code")},
@@ -203,6 +220,53 @@ SCHEMAS: dict[str, Schema] = {
         ("payload", "hooks", *TIMING),
     ),
     "ChangePage": page("Change"),
+    "JobSetDraft": request(
+        {
+            "jobs": items(
+                request({**_OF_SET, **_JOB_DRAFT}, ("key", "action")),
+                maxItems=MOST_JOBS,
+                description="All jobs of the set: those that the list no longer names are deleted.",
+            )
+        },
+        ("jobs",),
+    ),
+    "JobSet": answer(
+        {
+            **_JOB_SET,
+            "jobs": items(
+                answer(
+                    {
+                        "key": TEXT,
+                        "jobId": ID,
+                        "state": one_of(
+                            ("applied", "changed", "deleted"),
+                            description="Whether others have changed or deleted the job since the set was applied.",
+                        ),
+                        "changes": or_null(
+                            items(ref("Change"), description="Newest first; null for all but the first 50 jobs.")
+                        ),
+                    }
+                )
+            ),
+        }
+    ),
+    "JobSetPage": page("ListedJobSet"),
+    "ListedJobSet": answer(_JOB_SET),
+    "JobSetPlan": answer(
+        {
+            "set": TEXT,
+            "created": _LIST_OF_SET,
+            "updated": _LIST_OF_SET,
+            "repaired": {**_LIST_OF_SET, "description": "Others had changed or deleted them."},
+            "deleted": items(answer({**_CHANGE_OF_SET, "runs": _COUNTED, "openRuns": _COUNTED}, ("was",))),
+            "unchanged": whole(),
+            "failed": items(
+                answer({"key": TEXT, "code": one_of(STATUS), "reason": TEXT}),
+                description="Changes that were refused after others had been made.",
+            ),
+            "token": or_null(text(description="Of a plan: `token` applies exactly this plan.")),
+        }
+    ),
     "NextRun": answer({"nextRunAt": or_null(INSTANT), "scheduleId": or_null(ID)}),
     "Collection": answer({**COLLECTION.answer(), "redirects": action_schemas.SHOWN_REDIRECTS}),
     "CollectionPage": page("Collection"),
@@ -287,7 +351,7 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "GatewayRefusal": {"type": "object", "properties": {"message": TEXT}},
     "Document": {"type": "object", "required": ["openapi", "info", "paths", "components"]},
-    "Problem": answer(_PROBLEM, ("errors",)),
+    "Problem": answer(_PROBLEM, ("errors", "plan")),
     "ProblemPage": answer(_PROBLEM_PAGE),
     "ProblemPages": page("ProblemPage"),
     "FieldProblem": answer(_FIELD_PROBLEM, ("position",)),

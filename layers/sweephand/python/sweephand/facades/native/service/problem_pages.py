@@ -61,6 +61,10 @@ CAUSES: Mapping[str, tuple[str, str]] = {
         "Another result of this run was recorded first. The first one counts.",
         "Do nothing: the later result is kept in the notes of the run.",
     ),
+    "TOO_MANY_DELETES": (
+        "The list leaves out more jobs of its set than changes usually delete: over 10, and over a fifth of the set.",
+        "`plan` lists them. If they must go, send `allowDeletes` with their number; else add them to the list again.",
+    ),
     "FACADE_LIMIT": (
         "The job was made through another API, which could not show it after this change.",
         "Change it through the API that made it, or keep to what that API knows.",
@@ -72,6 +76,10 @@ CAUSES: Mapping[str, tuple[str, str]] = {
     "COUNT_MISMATCH": (
         "More or fewer things would be affected than `expectedCount` says.",
         "Ask with `dryRun` how many there are now, and send that number.",
+    ),
+    "PLAN_STALE": (
+        "Somebody changed a job of the set, or the list is another one than when the plan was made.",
+        "`plan` is the new plan. Look at it, and send its `token`.",
     ),
     "TOO_LARGE": (
         "The body is larger than this API takes.",

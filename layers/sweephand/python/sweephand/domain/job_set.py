@@ -1,0 +1,156 @@
+"""Job sets: a list of desired jobs compared with what a set owns. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+MOST_JOBS = 1_000
+DELETES_ALWAYS = 10
+"""A plan may delete this many jobs, or a fifth of the set if that is more, unless the caller names the number."""
+DELETES_SHARE = 5
+
+
+@dataclass(frozen=True)
+class Member:
+    """A job that a set owns, as the service keeps it.
+
+    digest: of the desired job that was applied last; None: a caller has changed or deleted the job since. revision: the
+    job's, after its last change by a caller; None: a caller has deleted the job. missing: the job was not found.
+    """
+
+    key: str
+    job_id: str
+    digest: str | None
+    revision: int | None
+    missing: bool = False
+
+    @property
+    def gone(self) -> bool:
+        return self.missing or self.revision is None
+
+
+@dataclass(frozen=True)
+class Membership:
+    """The place that a job takes in a set with its next write. seen: the member as the plan read it; None: new.
+
+    job_id: of a job that is created; None: any.
+    """
+
+    job_set: str
+    key: str
+    digest: str
+    seen: Member | None = None
+    job_id: str | None = None
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An entry of a desired list. place: its position. was: the key that it had before."""
+
+    key: str
+    digest: str
+    place: int
+    was: str | None = None
+
+
+class Verb(StrEnum):
+    DELETE = "delete"
+    UPDATE = "update"
+    REPAIR = "repair"
+    """It was changed or deleted other than by the set, and becomes again what the list says."""
+    CREATE = "create"
+
+
+ORDER = tuple(Verb)
+"""Deletes come first, because they free names and quotas."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of one job. wanted None: it is deleted. member None: it is new."""
+
+    verb: Verb
+    wanted: Wanted | None
+    member: Member | None
+
+    @property
+    def key(self) -> str:
+        entry = self.wanted or self.member
+        assert entry is not None
+        return entry.key
+
+    @property
+    def deletes(self) -> bool:
+        """Returns whether a job is lost: one that is gone already only leaves the set."""
+        return self.verb is Verb.DELETE and self.member is not None and not self.member.gone
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The changes that turn a set into a desired list, in the order in which they are made. stored: jobs it owns."""
+
+    job_set: str
+    changes: tuple[Change, ...]
+    stored: int
+    unchanged: int
+
+    @property
+    def deletes(self) -> int:
+        return sum(each.deletes for each in self.changes)
+
+    @property
+    def deletes_most(self) -> int:
+        """Returns how many jobs may be deleted without naming the number."""
+        return max(DELETES_ALWAYS, self.stored // DELETES_SHARE)
+
+    @property
+    def token(self) -> str:
+        """Returns a token that no other plan has: it names each job with the state that the plan has seen."""
+        lines = [
+            [each.verb, each.key, each.wanted and each.wanted.digest, each.member and _seen(each.member)]
+            for each in self.changes
+        ]
+        text = json.dumps([self.job_set, sorted(lines, key=lambda line: str(line[1]))])
+        return f"p_{hashlib.sha256(text.encode()).hexdigest()[:32]}"
+
+
+def _seen(member: Member) -> list[str | int | None]:
+    return [member.key, member.job_id, member.digest, member.revision]
+
+
+def plan(job_set: str, wanted: Sequence[Wanted], stored: Sequence[Member]) -> Plan:
+    """Compares a desired list, whose keys are unique, with the members of the set."""
+    left = {member.key: member for member in stored}
+    changes: list[Change] = []
+    unchanged = 0
+    for entry in wanted:
+        there = left.pop(entry.key, None)
+        if there is None and entry.was is not None:
+            there = left.pop(entry.was, None)
+        verb = _verb(entry, there)
+        if verb is None:
+            unchanged += 1
+        else:
+            changes.append(Change(verb, entry, there))
+    changes += [Change(Verb.DELETE, None, member) for member in left.values()]
+    changes.sort(key=lambda each: ORDER.index(each.verb))
+    return Plan(job_set, tuple(changes), sum(not member.gone for member in stored), unchanged)
+
+
+def _verb(entry: Wanted, there: Member | None) -> Verb | None:
+    if there is None:
+        return Verb.CREATE
+    if there.digest is None:
+        return Verb.REPAIR
+    if there.digest != entry.digest or there.key != entry.key:
+        return Verb.CREATE if there.gone else Verb.UPDATE
+    return None
+
+
+def with_missing(stored: Sequence[Member], missing: Collection[str]) -> list[Member]:
+    """Returns the members; those whose jobs (by id) were not found say so."""
+    return [replace(member, missing=member.job_id in missing) for member in stored]

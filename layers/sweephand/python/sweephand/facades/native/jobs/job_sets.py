@@ -1,0 +1,336 @@
+"""Job sets: a client sends the whole list of the jobs that it wants; the service makes the changes that this takes."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from sweephand.domain.instants import text_ms
+from sweephand.domain.job import JobDraft
+from sweephand.domain.job_set import MOST_JOBS, Change, Member, Plan, Verb, Wanted
+from sweephand.domain.members import fields
+from sweephand.domain.members.json_text import dumps
+from sweephand.errors import (
+    Conflict,
+    InvalidRequest,
+    Mistakes,
+    NotFound,
+    PreconditionFailed,
+    SweephandError,
+    Unavailable,
+)
+from sweephand.facades.http import Answer
+from sweephand.facades.native import problems
+from sweephand.facades.native.context import Context, canonical
+from sweephand.facades.native.jobs import changes, jobs
+from sweephand.flow.job_parts.change_log import Operation
+from sweephand.flow.job_parts.membership import NOT_OF_THE_SET, PLAN_STALE
+from sweephand.flow.job_sets import apply
+from sweephand.flow.job_sets.apply import Prospect
+from sweephand.flow.jobs import lookup
+from sweephand.store.views import resources as views
+from sweephand.store.views import totals as counts
+
+if TYPE_CHECKING:
+    from sweephand.store.views.resources import JobSet
+
+LARGEST_LIST = 4_194_304
+"""Bytes of a desired list; Lambda takes 6 MB."""
+LARGEST_JOB = 262_144
+DETAILED = 50
+"""Changes of a plan that are shown with their members; the others by key only."""
+RUN = "runs:write"
+LISTS: Mapping[str, Verb] = {
+    "created": Verb.CREATE,
+    "updated": Verb.UPDATE,
+    "repaired": Verb.REPAIR,
+    "deleted": Verb.DELETE,
+}
+"""The members of an answer, and the changes that they list."""
+_COUNT = re.compile(r"0|[1-9][0-9]{0,3}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A desired list. bodies: of its jobs, by key."""
+
+    wanted: Sequence[Wanted]
+    bodies: Mapping[str, Mapping[str, Any]]
+
+
+@dataclass
+class Done:
+    """The result of the changes. made: how many. jobs: their ids, by key. failed: the refusals, by key."""
+
+    made: int = 0
+    jobs: dict[str, str] = field(default_factory=dict)
+    unchanged: set[str] = field(default_factory=set)
+    failed: dict[str, SweephandError] = field(default_factory=dict)
+
+
+def put(ctx: Context) -> Answer:
+    listed = _listed(ctx.body(LARGEST_LIST))
+    return _apply(ctx, ctx.plain("job_set"), listed)
+
+
+def delete(ctx: Context) -> Answer:
+    name = ctx.plain("job_set")
+    _find(ctx, name)
+    return _apply(ctx, name, Listed((), {}), forget=True)
+
+
+def _apply(ctx: Context, name: str, listed: Listed, *, forget: bool = False) -> Answer:
+    """Plans, and makes the changes unless the request only asks for the plan."""
+    only_plan = ctx.choice("plan", frozenset({"true", "false"})) == "true"
+    at_drift = ctx.choice("onDrift", frozenset({"keep_next", "run_now"})) or "keep_next"
+    if at_drift == "run_now":
+        ctx.require(RUN)
+    token, allowed = ctx.text("token", 64), _allowed(ctx)
+    prospect = apply.plan(ctx.world, ctx.tenant, name, listed.wanted)
+    drafts = _drafts(ctx, prospect, listed)
+    apply.check(ctx.world, ctx.tenant, prospect, drafts)
+    plan = prospect.plan
+    if only_plan:
+        return Answer(200, _plan_body(ctx, prospect))
+    if token not in {None, plan.token}:
+        reason = f"the set {name} or the list has changed since this plan was made: look at the new plan"
+        return _refusal(ctx, PreconditionFailed(reason, code=PLAN_STALE), prospect)
+    if plan.deletes > plan.deletes_most and allowed != plan.deletes:
+        reason = (
+            f"deletes {plan.deletes} of {plan.stored} jobs, the limit is {plan.deletes_most}: "
+            f"to do it, send allowDeletes={plan.deletes}"
+        )
+        return _refusal(ctx, Conflict(reason, code="TOO_MANY_DELETES"), prospect)
+    shown = [(each, _entry(ctx, prospect, each)) for each in plan.changes]
+    done = _carry_out(ctx, prospect, drafts, at_drift=at_drift)
+    if forget and not done.failed:
+        apply.forget(ctx.world, ctx.tenant, name)
+    return Answer(200, _body(plan, shown, done))
+
+
+def _refusal(ctx: Context, refused: SweephandError, prospect: Prospect) -> Answer:
+    """Answers with a problem that shows the present plan."""
+    answer = problems.of_error(refused, ctx.request.request_id)
+    plan = _plan_body(ctx, prospect)
+    return Answer(answer.status, {**answer.body, "plan": plan}, answer.headers, answer.media_type)
+
+
+def _allowed(ctx: Context) -> int | None:
+    given = ctx.query.get("allowDeletes")
+    if given is not None and not _COUNT.fullmatch(given):
+        reason = f"must be a whole number within 0..9999, not {given[:20]}"
+        raise InvalidRequest("allowDeletes", reason, code="INVALID_QUERY")
+    return None if given is None else int(given)
+
+
+# Reading
+
+
+def _listed(body: object) -> Listed:
+    """Reads a desired list. Raises InvalidRequest for a key that stands twice, and for too many jobs."""
+    wrong = Mistakes()
+    given = fields.members(body, "", ("jobs",), wrong)
+    wrong.check()
+    value = fields.required(given, "jobs")
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise InvalidRequest("jobs", f"must be a list, not {fields.shown(value)}")
+    if len(value) > MOST_JOBS:
+        raise InvalidRequest("jobs", f"has {len(value):,} members; the most is {MOST_JOBS:,}")
+    read = [wrong.of(_job, each, n) for n, each in enumerate(value)]
+    wrong.check()
+    places: dict[str, int] = {}
+    for entry, _ in read:
+        if entry.key in places:
+            reason = f'stands twice: jobs[{places[entry.key]}] has the key "{entry.key}" too'
+            wrong.add(InvalidRequest(f"jobs[{entry.place}].key", reason))
+        places.setdefault(entry.key, entry.place)
+    taken: set[str] = set()
+    for entry, _ in read:
+        if entry.was in places:
+            wrong.add(InvalidRequest(f"jobs[{entry.place}].was", f'another job of this list has the key "{entry.was}"'))
+        elif entry.was in taken:
+            wrong.add(InvalidRequest(f"jobs[{entry.place}].was", f'another job of this list was "{entry.was}"'))
+        if entry.was is not None:
+            taken.add(entry.was)
+    wrong.check()
+    return Listed([entry for entry, _ in read], {entry.key: body for entry, body in read})
+
+
+def _job(value: object, place: int) -> tuple[Wanted, Mapping[str, Any]]:
+    """Reads an entry: its keys, and the body of its job, whose members are read if it has changed."""
+    path = f"jobs[{place}]"
+    if not isinstance(value, Mapping):
+        raise InvalidRequest(path, f"must be an object, not {fields.shown(value)}")
+    given = {name: member for name, member in value.items() if member is not None}
+    wrong = Mistakes()
+    key = wrong.of(lambda: fields.line(fields.required(given, "key", path), f"{path}.key", 128))
+    was = wrong.of(fields.line, given["was"], f"{path}.was", 128) if "was" in given else None
+    wrong.check()
+    body = {name: member for name, member in given.items() if name not in {"key", "was"}}
+    text = dumps(canonical(body))
+    if len(text) > LARGEST_JOB:
+        raise InvalidRequest(path, f"has {len(text):,} characters; the most is {LARGEST_JOB:,}")
+    digest = hashlib.sha256(text.encode()).hexdigest()[:32]
+    return Wanted(key, digest, place, was), _with_names(body)
+
+
+def _with_names(body: dict[str, Any]) -> dict[str, Any]:
+    """Names the schedules that have no name by their position, so that a change finds them again."""
+    schedules = body.get("schedules")
+    if not isinstance(schedules, list):
+        return body
+    named = [
+        {**each, "name": f"schedule-{n}" if each.get("name") is None else each["name"]}
+        if isinstance(each, dict)
+        else each
+        for n, each in enumerate(schedules, start=1)
+    ]
+    return {**body, "schedules": named}
+
+
+def _drafts(ctx: Context, prospect: Prospect, listed: Listed) -> dict[str, JobDraft]:
+    """Reads the bodies of the jobs that change. Raises InvalidRequest with all mistakes and their paths."""
+    wrong = Mistakes()
+    found: dict[str, JobDraft] = {}
+    for each in prospect.plan.changes:
+        if each.wanted is not None:
+            found[each.key] = wrong.of(_draft, ctx, prospect, each, each.wanted.place, listed.bodies[each.key])
+    wrong.check()
+    return found
+
+
+def _draft(ctx: Context, prospect: Prospect, each: Change, place: int, body: Any) -> JobDraft:
+    there = prospect.job_of(each)
+    try:
+        body = jobs.filled(ctx, body)
+        if there is None:
+            return jobs.new_draft(ctx, body)
+        return jobs.changed_draft(ctx, body, there, lookup.payloads_of(ctx.world, there))
+    except InvalidRequest as wrong:
+        raise wrong.within(f"jobs[{place}]") from wrong
+
+
+# Changing
+
+
+def _carry_out(ctx: Context, prospect: Prospect, drafts: Mapping[str, JobDraft], *, at_drift: str) -> Done:
+    """Makes the changes. Raises the first refusal if nothing was changed before it."""
+    done, plan = Done(), prospect.plan
+    by = ctx.by(Operation.APPLY)
+    for each in plan.changes:
+        before = prospect.job_of(each)
+        try:
+            job = apply.apply_change(ctx.world, ctx.tenant, plan.job_set, each, drafts.get(each.key), by)
+        except Unavailable:
+            raise
+        except SweephandError as refused:
+            if not done.made:
+                raise
+            done.failed[each.key] = refused
+            continue
+        done.made += 1
+        if job is not None:
+            done.jobs[each.key] = job.id
+            if before is not None and before.job.revision == job.revision:
+                done.unchanged.add(each.key)
+            elif each.verb is Verb.REPAIR and at_drift == "run_now":
+                apply.run_now(ctx.world, ctx.tenant, job)
+    return done
+
+
+# Showing
+
+
+def _plan_body(ctx: Context, prospect: Prospect) -> dict[str, Any]:
+    shown = [(each, _entry(ctx, prospect, each)) for each in prospect.plan.changes]
+    return {**_body(prospect.plan, shown, Done()), "token": prospect.plan.token}
+
+
+def _body(plan: Plan, shown: Sequence[tuple[Change, dict[str, Any]]], done: Done) -> dict[str, Any]:
+    """Returns a plan, or what became of it, as JSON. A job that was already as it is wanted counts as unchanged."""
+    made = [(each, body) for each, body in shown if each.key not in {*done.failed, *done.unchanged}]
+    lists = {
+        name: [{**body, "jobId": done.jobs.get(each.key, body["jobId"])} for each, body in made if each.verb is verb]
+        for name, verb in LISTS.items()
+    }
+    return {
+        "set": plan.job_set,
+        **lists,
+        "unchanged": plan.unchanged + len(done.unchanged),
+        "failed": [
+            {"key": key, "code": refused.code, "reason": refused.reason} for key, refused in done.failed.items()
+        ],
+        "token": None,
+    }
+
+
+def _entry(ctx: Context, prospect: Prospect, each: Change) -> dict[str, Any]:
+    """Returns a change as JSON. The runs of a job that is deleted are counted for the first ones only."""
+    there = prospect.job_of(each)
+    body: dict[str, Any] = {"key": each.key, "jobId": there and there.job.id, "name": there and there.job.name}
+    if each.member is not None and each.member.key != each.key:
+        body["was"] = each.member.key
+    if each.verb is not Verb.DELETE:
+        return body
+    runs = open_runs = None
+    if there is not None and prospect.plan.changes.index(each) < DETAILED:
+        stats = counts.stats_of(ctx.world.table, there.schedules)
+        totals = [counts.totals_of(ctx.world.table, one, stats.get(one.id)) for one in there.schedules]
+        runs, open_runs = sum(one.planned for one in totals), sum(one.open for one in totals)
+    return {**body, "runs": runs, "openRuns": open_runs}
+
+
+# Lists
+
+
+def list_all(ctx: Context) -> Answer:
+    def rows(last: str | None, limit: int) -> Iterator[JobSet]:
+        return views.job_sets(ctx.world.table, ctx.tenant, last, limit)
+
+    return ctx.page_of(rows, _set_body, mark=lambda each: each.name, fits=lambda mark: 1 <= len(mark) <= 128)
+
+
+def _set_body(each: JobSet) -> dict[str, Any]:
+    return {"name": each.name, "appliedAt": text_ms(each.applied_at), "appliedBy": each.applied_by}
+
+
+def read(ctx: Context) -> Answer:
+    """Answers with the set, its jobs by key, and what others have changed since it was applied."""
+    there, members = _find(ctx, ctx.plain("job_set"))
+    shown = [_member_body(ctx, member, detailed=n < DETAILED) for n, member in enumerate(_drifted_first(members))]
+    return Answer(200, {**_set_body(there), "jobs": sorted(shown, key=lambda each: str(each["key"]))})
+
+
+def _drifted_first(members: Sequence[Member]) -> list[Member]:
+    return sorted(members, key=lambda member: member.digest is not None)
+
+
+def _find(ctx: Context, name: str) -> tuple[JobSet, list[Member]]:
+    there = views.job_set(ctx.world.table, ctx.tenant, name)
+    if there is None:
+        raise NotFound("no such job set")
+    return there, views.members(ctx.world.table, ctx.tenant, name)
+
+
+def _member_body(ctx: Context, member: Member, *, detailed: bool) -> dict[str, Any]:
+    body = {"key": member.key, "jobId": member.job_id, "state": "applied", "changes": []}
+    if member.digest is not None:
+        return body
+    if member.gone:
+        return {**body, "state": "deleted"}
+    return {**body, "state": "changed", "changes": _changes(ctx, member) if detailed else None}
+
+
+def _changes(ctx: Context, member: Member) -> list[dict[str, Any]]:
+    """Returns the entries of the change log since the set was applied, newest first."""
+    found = []
+    for entry in islice(views.changes(ctx.world.table, ctx.tenant, member.job_id, None, DETAILED), DETAILED):
+        if entry.operation == Operation.APPLY:
+            break
+        if entry.actor is not None and entry.operation not in NOT_OF_THE_SET:
+            found.append(changes.entry_body(ctx, entry))
+    return found

@@ -1,0 +1,88 @@
+"""The member of a job set, written in the transaction of its job: what the set applied, and what others changed since.
+
+A change by anyone but the set clears the digest, so that the next plan repairs the job. Pauses and the service's own
+changes leave it: they change nothing that a set can ask for.
+"""
+
+from __future__ import annotations
+
+from sweephand.domain.job import Job
+from sweephand.domain.job_set import Member, Membership
+from sweephand.errors import PreconditionFailed
+from sweephand.flow.concurrency import Moved
+from sweephand.flow.job_parts.change_log import By, Operation
+from sweephand.flow.world import World
+from sweephand.store.dynamo.conditional import Cancelled, Op
+from sweephand.store.job_sets import job_sets
+from sweephand.store.job_sets.job_sets import JobSet
+from sweephand.store.jobs import jobs
+
+OLD = "old member"
+"""The part that removes a member whose key has changed."""
+NOT_OF_THE_SET = frozenset({Operation.PAUSE, Operation.RESUME})
+PLAN_STALE = "PLAN_STALE"
+
+
+def create_ops(world: World, job: Job, asked: Membership, by: By) -> list[Op]:
+    """Returns the operations for a job as its set asks, and for the line of the set in the list of sets."""
+    member = Member(asked.key, job.id, asked.digest, job.revision)
+    line = job_sets.line_op(world.table, job.tenant, JobSet(asked.job_set, job.modified_at, by.actor))
+    return [*_ops(world, job, asked, member), line]
+
+
+def change_ops(world: World, job: Job, asked: Membership | None, by: By) -> list[Op]:
+    """Returns the operations for a job as it will be. asked: by its set; None: by somebody else."""
+    if asked is not None:
+        return create_ops(world, job, asked, by)
+    if job.job_set is None or job.key is None or by.actor is None or by.operation in NOT_OF_THE_SET:
+        return []
+    return [job_sets.put_op(world.table, job.tenant, job.job_set, Member(job.key, job.id, None, job.revision))]
+
+
+def delete_ops(world: World, job: Job, seen: Member | None) -> list[Op]:
+    """Returns the operations for a job that is deleted. seen: its member, if its set deletes it."""
+    assert job.job_set is not None
+    assert job.key is not None
+    if seen is not None:
+        return [job_sets.delete_op(world.table, job.tenant, job.job_set, seen)]
+    return [job_sets.put_op(world.table, job.tenant, job.job_set, Member(job.key, job.id, None, None))]
+
+
+def _ops(world: World, job: Job, asked: Membership, member: Member) -> list[Op]:
+    seen = asked.seen
+    if seen is None or seen.key == asked.key:
+        return [job_sets.put_op(world.table, job.tenant, asked.job_set, member, job_sets.as_seen(seen))]
+    return [
+        job_sets.put_op(world.table, job.tenant, asked.job_set, member, job_sets.as_seen(None)),
+        job_sets.delete_op(world.table, job.tenant, asked.job_set, seen, OLD),
+    ]
+
+
+def note(world: World, job: Job, asked: Membership) -> None:
+    """Writes the member of a job that is already as its set asks. Raises Moved, PreconditionFailed(PLAN_STALE)."""
+    member = Member(asked.key, job.id, asked.digest, job.revision)
+    if member == asked.seen:
+        return
+    same = world.table.check_op("job", *jobs.job_keys(job.tenant, [job.id])[0], jobs.revision_is(job.revision))
+    done = world.table.transact([same, *_ops(world, job, asked, member)])
+    if (
+        isinstance(done, Cancelled)
+        and job_sets.read_member(world.table, job.tenant, asked.job_set, asked.key) != member
+    ):
+        explain(done, asked)
+        raise Moved
+
+
+def explain(refused: Cancelled, asked: Membership) -> None:
+    """Raises PreconditionFailed(PLAN_STALE) if the member is not as the plan has seen it."""
+    check(refused, asked.job_set, asked.key)
+
+
+def check(refused: Cancelled, job_set: str, key: str) -> None:
+    if {job_sets.PART, OLD} & set(refused.refused):
+        raise stale(job_set, key)
+
+
+def stale(job_set: str, key: str) -> PreconditionFailed:
+    reason = f'the job "{key}" of the set {job_set} has changed since it was planned: look at the new plan'
+    return PreconditionFailed(reason, code=PLAN_STALE)

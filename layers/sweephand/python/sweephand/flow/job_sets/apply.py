@@ -1,0 +1,150 @@
+"""Job sets: plans what a desired list changes, and makes the changes one job at a time.
+
+Each change is one transaction of its job, under the condition that its member is as the plan has seen it. A crash
+leaves whole jobs; the next apply of the same list makes the changes that are left.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sweephand.domain import job_set as rules
+from sweephand.domain.collection import Collection, Usage
+from sweephand.domain.job import Job, JobDraft, Payload
+from sweephand.domain.job_set import Change, Membership, Plan, Wanted
+from sweephand.errors import Conflict, InvalidRequest, Mistakes, NotFound, PreconditionFailed
+from sweephand.flow.idempotency import Once
+from sweephand.flow.job_parts import membership
+from sweephand.flow.job_parts.change_log import By
+from sweephand.flow.jobs import change, creation, deletion
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.manual import manual
+from sweephand.flow.tenants import tenancy
+from sweephand.flow.world import World
+from sweephand.store.job_sets import job_sets as store
+from sweephand.store.jobs import directory
+from sweephand.store.views import jobs as lists
+
+
+@dataclass(frozen=True)
+class Prospect:
+    """A plan, and the jobs that it changes, by their ids."""
+
+    plan: Plan
+    jobs: Mapping[str, Planned]
+
+    def job_of(self, each: Change) -> Planned | None:
+        """Returns the stored job that a change is about; None for a new one."""
+        return None if each.member is None or each.member.gone else self.jobs.get(each.member.job_id)
+
+
+def plan(world: World, tenant: str, name: str, wanted: Sequence[Wanted]) -> Prospect:
+    """Plans without a write. A set of unchanged jobs costs one query."""
+    stored = list(store.members(world.table, tenant, name))
+    first = rules.plan(name, wanted, stored)
+    ids = [each.member.job_id for each in first.changes if each.member is not None and each.member.revision is not None]
+    found = lists.jobs_with_schedules(world.table, tenant, ids, consistent=True) if ids else []
+    there = {job.id: Planned(job, tuple(schedules)) for job, schedules in found}
+    missing = set(ids) - set(there)
+    if not missing:
+        return Prospect(first, there)
+    return Prospect(rules.plan(name, wanted, rules.with_missing(stored, missing)), there)
+
+
+def check(world: World, tenant: str, prospect: Prospect, drafts: Mapping[str, JobDraft]) -> None:
+    """Makes the checks that need no write, so that a refused list changes nothing. drafts: by key.
+
+    Raises InvalidRequest with the path of the entry, Conflict(NAME_TAKEN).
+    """
+    wrong = Mistakes()
+    opened: dict[str, tuple[Collection, Usage]] = {}
+    for each in prospect.plan.changes:
+        if each.wanted is not None and prospect.job_of(each) is None:
+            wrong.of(_check_new, world, tenant, each.wanted.place, drafts[each.key], opened)
+    wrong.check()
+    _check_names(world, tenant, prospect, drafts)
+
+
+def _check_new(
+    world: World, tenant: str, place: int, draft: JobDraft, opened: dict[str, tuple[Collection, Usage]]
+) -> None:
+    try:
+        if draft.collection not in opened:
+            opened[draft.collection] = tenancy.open_with_usage(world, tenant, draft.collection)
+        creation.check(world, tenant, draft, opened[draft.collection])
+    except InvalidRequest as wrong:
+        raise wrong.within(f"jobs[{place}]") from wrong
+
+
+def _check_names(world: World, tenant: str, prospect: Prospect, drafts: Mapping[str, JobDraft]) -> None:
+    """Raises InvalidRequest for a name that stands twice, Conflict(NAME_TAKEN) for one that another job has."""
+    wanted: dict[tuple[str, str], Change] = {}
+    for each in prospect.plan.changes:
+        draft = drafts.get(each.key) if each.wanted is not None else None
+        if each.wanted is None or draft is None or draft.name is None:
+            continue
+        place = (draft.collection, draft.name)
+        if place in wanted:
+            reason = f'the job "{wanted[place].key}" of this list has this name already'
+            raise InvalidRequest(f"jobs[{each.wanted.place}].name", reason)
+        wanted[place] = each
+    leaving = {each.member.job_id for each in prospect.plan.changes if each.wanted is None and each.member is not None}
+    for (collection, name), job_id in directory.named(world.table, tenant, wanted).items():
+        each = wanted[collection, name]
+        if job_id not in leaving and (each.member is None or job_id != each.member.job_id):
+            where = f'the job "{each.key}": the collection {collection} has another job with the name "{name}"'
+            raise Conflict(f"{where}: choose another name, or delete that job", code="NAME_TAKEN")
+
+
+def forget(world: World, tenant: str, name: str) -> None:
+    """Takes an empty set from the list of sets; it returns if another apply has added jobs at the same time."""
+    there = store.read_set(world.table, tenant, name)
+    store.delete_set(world.table, tenant, name)
+    if there is not None and next(store.members(world.table, tenant, name), None) is not None:
+        world.table.carry_out(store.line_op(world.table, tenant, there))
+
+
+def apply_change(world: World, tenant: str, name: str, each: Change, draft: JobDraft | None, by: By) -> Job | None:
+    """Makes one change. Returns the job; None for a deleted one, and for one that an earlier try has changed.
+
+    Harmless to repeat. Raises PreconditionFailed(PLAN_STALE) if a caller has changed the job since it was planned.
+    """
+    try:
+        return _apply(world, tenant, name, each, draft, by)
+    except (PreconditionFailed, NotFound) as refused:
+        there = store.read_member(world.table, tenant, name, each.key)
+        wanted = None if each.wanted is None else each.wanted.digest
+        if (None if there is None else there.digest) == wanted and (there is None) == (wanted is None):
+            return None
+        if isinstance(refused, NotFound) and each.member is not None:
+            raise membership.stale(name, each.key) from refused
+        raise
+
+
+def _apply(world: World, tenant: str, name: str, each: Change, draft: JobDraft | None, by: By) -> Job | None:
+    member = each.member
+    if each.wanted is None:
+        assert member is not None
+        if member.gone:
+            store.forget(world.table, tenant, name, member)
+        else:
+            deletion.delete_job(world, tenant, member.job_id, None, of_set=member)
+        return None
+    assert draft is not None
+    seen = None if member is None else replace(member, missing=False)
+    seat = Membership(name, each.key, each.wanted.digest, seen)
+    if member is None or member.gone:
+        return creation.create_job(world, tenant, replace(draft, membership=seat), None, by).job
+
+    def edit(planned: Planned, _: Mapping[str, Payload]) -> JobDraft:
+        return replace(draft, name=draft.name or planned.job.name, membership=seat)
+
+    return change.change_job(world, tenant, member.job_id, edit, None, by).job
+
+
+def run_now(world: World, tenant: str, job: Job) -> None:
+    """Starts a run of a repaired job; once, also if the request is repeated."""
+    key = hashlib.sha256(f"repaired {job.id} {job.revision}".encode()).hexdigest()
+    manual.run_now(world, tenant, job.id, None, Once(key, key))

@@ -1,0 +1,357 @@
+"""Job sets: the whole list of the jobs that a client wants, and the changes that it takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.contract.native.api import JOB
+
+SET = "/v1/job-sets/billing"
+
+
+def job(key: str, **members: Any) -> dict[str, Any]:
+    return {"key": key, **JOB, **members}
+
+
+def apply(api, *jobs, **query):
+    return api("PUT", SET, {"jobs": list(jobs)}, query=query)
+
+
+def keys(reply, name):
+    return [each["key"] for each in reply.json[name]]
+
+
+def outline(reply):
+    """The keys of each list of an answer, and how many jobs stayed."""
+    lists = {name: keys(reply, name) for name in ("created", "updated", "repaired", "deleted") if reply.json[name]}
+    return {**lists, "unchanged": reply.json["unchanged"]}
+
+
+def read_job(api, key):
+    (entry,) = [each for each in api.get(SET).json["jobs"] if each["key"] == key]
+    return api.get(f"/v1/jobs/{entry['jobId']}", query={"include": "schedules"}).json
+
+
+def test_a_list_creates_updates_deletes_and_leaves(api):
+    outside = api.create(name="made elsewhere")["id"]
+    first = apply(api, job("a", name="a"), job("b", name="b"), job("c", name="c"))
+
+    second = apply(api, job("a", name="a"), job("b", name="b", description="new"), job("d", name="d"))
+
+    assert (first.status, outline(first)) == (200, {"created": ["a", "b", "c"], "unchanged": 0})
+    assert outline(second) == {"created": ["d"], "updated": ["b"], "deleted": ["c"], "unchanged": 1}
+    assert read_job(api, "b")["description"] == "new"
+    shown = read_job(api, "a")
+    assert (shown["jobSet"], shown["key"]) == ("billing", "a")
+    assert {each["name"] for each in api.get("/v1/jobs").json["items"]} == {"a", "b", "d", "made elsewhere"}
+    assert api.get(f"/v1/jobs/{outside}").json["jobSet"] is None
+
+
+def test_the_same_list_again_is_one_request_without_a_write(api):
+    jobs = [job(f"k{n}", schedules=[{"every": "PT5M"}]) for n in range(40)]
+    apply(api, *jobs)
+    before = read_job(api, "k7")
+
+    api.stage.clock.advance(100)
+    with api.unchanged():
+        again = apply(api, *jobs)
+
+    assert outline(again) == {"unchanged": 40}
+    assert read_job(api, "k7")["schedules"][0]["nextRunAt"] == before["schedules"][0]["nextRunAt"]
+
+
+def test_a_changed_job_keeps_its_id_its_schedules_and_their_rhythm(api):
+    apply(api, job("a", schedules=[{"every": "PT7M"}, {"cron": "0 3 * * *"}]))
+    before = read_job(api, "a")
+
+    api.stage.clock.advance(100)
+    apply(api, job("a", description="new", schedules=[{"every": "PT7M"}, {"cron": "0 4 * * *"}]))
+
+    after = read_job(api, "a")
+    assert (after["id"], after["description"], after["name"]) == (before["id"], "new", before["name"])
+    assert [each["id"] for each in after["schedules"]] == [each["id"] for each in before["schedules"]]
+    assert after["schedules"][0]["nextRunAt"] == before["schedules"][0]["nextRunAt"]
+    assert after["schedules"][1]["cron"] == "0 4 * * *"
+
+
+def test_the_order_of_members_and_nulls_is_no_change(api):
+    apply(api, job("a", tags=["x"], description=None))
+
+    with api.unchanged():
+        again = apply(api, {"tags": ["x"], **JOB, "key": "a"})
+
+    assert outline(again) == {"unchanged": 1}
+
+
+def test_another_spelling_of_the_same_job_writes_its_member_once(api):
+    apply(api, job("a", schedules=[{"name": "s", "every": "PT5M"}]))
+    spelt = job("a", schedules=[{"name": "s", "every": "PT300S"}], active=True)
+
+    first = apply(api, spelt)
+    with api.unchanged():
+        again = apply(api, spelt)
+
+    assert outline(again) == {"unchanged": 1}
+    assert first.json["unchanged"] + len(first.json["updated"]) == 1
+
+
+def test_a_job_keeps_its_history_under_another_key(api):
+    apply(api, job("old"), job("b"))
+    before = read_job(api, "old")
+
+    renamed = apply(api, job("new", was="old"), job("b"))
+    with api.unchanged():
+        again = apply(api, job("new", was="old"), job("b"))
+
+    assert outline(renamed) == {"updated": ["new"], "unchanged": 1}
+    assert renamed.json["updated"][0]["was"] == "old"
+    assert outline(again) == {"unchanged": 2}
+    after = read_job(api, "new")
+    assert (after["id"], after["key"], after["schedules"][0]["id"]) == (
+        before["id"],
+        "new",
+        before["schedules"][0]["id"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "jobs"),
+        ({"jobs": None}, "jobs"),
+        ({"jobs": {}}, "jobs"),
+        ({"jobs": [], "set": "x"}, "set"),
+        ({"jobs": [3]}, "jobs[0]"),
+        ({"jobs": [JOB]}, "jobs[0].key"),
+        ({"jobs": [{**JOB, "key": ""}]}, "jobs[0].key"),
+        ({"jobs": [{**JOB, "key": "x" * 129}]}, "jobs[0].key"),
+        ({"jobs": [job("new"), job("a"), job("a")]}, "jobs[2].key"),
+        ({"jobs": [job("new"), job("x", colour="red")]}, "jobs[1].colour"),
+        ({"jobs": [job("new"), job("x", schedules=[{"cron": "61 * * * *"}])]}, "jobs[1].schedules[0].cron"),
+        ({"jobs": [job("new"), job("x", schedules=[{"at": "2020-01-01T00:00:00Z"}])]}, "jobs[1].schedules[0].at"),
+        ({"jobs": [job("new"), job("x", collection="nowhere")]}, "jobs[1].collection"),
+        ({"jobs": [job("new", name="n"), job("x", name="n")]}, "jobs[1].name"),
+        ({"jobs": [job("new"), job("b", was="new")]}, "jobs[1].was"),
+        ({"jobs": [job("new", was="a"), job("b", was="a")]}, "jobs[1].was"),
+        ({"jobs": [job(f"k{n}") for n in range(1_001)]}, "jobs"),
+    ],
+)
+def test_a_list_that_is_wrong_changes_nothing(api, body, field):
+    apply(api, job("a"))
+
+    with api.unchanged():
+        reply = api("PUT", SET, body)
+
+    assert (reply.status, reply.fields) == (422, [field]), reply.text
+
+
+def test_a_name_that_another_job_has_is_refused_before_anything_is_written(api):
+    api.create(name="taken")
+
+    with api.unchanged():
+        reply = apply(api, job("a"), job("b", name="taken"))
+
+    assert (reply.status, reply.code) == (409, "NAME_TAKEN")
+    assert '"b"' in reply.json["detail"]
+
+
+def test_a_name_moves_from_a_deleted_job_to_a_new_one(api):
+    apply(api, job("a", name="nightly"))
+
+    reply = apply(api, job("b", name="nightly"))
+
+    assert outline(reply) == {"created": ["b"], "deleted": ["a"], "unchanged": 0}
+
+
+def test_more_deletions_than_usual_need_their_number(api):
+    jobs = [job(f"k{n:02}") for n in range(12)]
+    apply(api, *jobs)
+
+    with api.unchanged():
+        refused = apply(api, *jobs[:1])
+        wrong = apply(api, *jobs[:1], allowDeletes=12)
+    few = apply(api, *jobs[:11])
+    meant = apply(api, allowDeletes=11)
+
+    assert (refused.status, refused.code, wrong.code) == (409, "TOO_MANY_DELETES", "TOO_MANY_DELETES")
+    assert "allowDeletes=11" in refused.json["detail"]
+    assert keys_of(refused.json["plan"]["deleted"]) == [f"k{n:02}" for n in range(1, 12)]
+    assert outline(few) == {"deleted": ["k11"], "unchanged": 11}
+    assert (meant.status, len(meant.json["deleted"])) == (200, 11)
+    assert api.get("/v1/jobs").json["items"] == []
+
+
+def keys_of(entries):
+    return [each["key"] for each in entries]
+
+
+def test_a_deleted_job_says_what_is_lost(api):
+    apply(api, job("a", schedules=[{"every": "PT1M"}]))
+    api.stage.run(200)
+
+    reply = apply(api, plan="true")
+
+    (lost,) = reply.json["deleted"]
+    assert (lost["runs"] >= 3, lost["openRuns"]) == (True, lost["runs"] - 3)
+
+
+def test_a_plan_writes_nothing_and_its_token_applies_it(api):
+    apply(api, job("a"), job("b"))
+    wanted = job("a", description="new"), job("c")
+
+    with api.unchanged():
+        planned = apply(api, *wanted, plan="true")
+    applied = apply(api, *wanted, token=planned.json["token"])
+
+    assert (
+        outline(planned)
+        == outline(applied)
+        == {
+            "created": ["c"],
+            "updated": ["a"],
+            "deleted": ["b"],
+            "unchanged": 0,
+        }
+    )
+    assert (applied.status, applied.json["token"]) == (200, None)
+
+
+@pytest.mark.parametrize("verb", ["PATCH", "DELETE"])
+def test_a_plan_is_stale_once_somebody_has_changed_a_job(api, verb):
+    apply(api, job("a"), job("b"))
+    token = apply(api, job("a"), job("b"), job("c"), plan="true").json["token"]
+    body = {"description": "by hand"} if verb == "PATCH" else None
+    api(verb, f"/v1/jobs/{read_job(api, 'a')['id']}", body)
+
+    with api.unchanged():
+        stale = apply(api, job("a"), job("b"), job("c"), token=token)
+    applied = apply(api, job("a"), job("b"), job("c"), token=stale.json["plan"]["token"])
+
+    assert (stale.status, stale.code) == (412, "PLAN_STALE")
+    assert keys_of(stale.json["plan"]["repaired"]) == ["a"]
+    assert outline(applied) == {"created": ["c"], "repaired": ["a"], "unchanged": 1}
+
+
+def test_a_token_belongs_to_its_list(api):
+    token = apply(api, job("a"), plan="true").json["token"]
+
+    with api.unchanged():
+        assert apply(api, job("a", description="other"), token=token).code == "PLAN_STALE"
+
+
+def test_what_others_changed_is_shown_and_repaired(api):
+    apply(api, job("a", description="mine"), job("b"), job("c"), job("d"))
+    ids = {key: read_job(api, key)["id"] for key in "abcd"}
+    api("PATCH", f"/v1/jobs/{ids['a']}", {"description": "by hand"})
+    api("POST", f"/v1/jobs/{ids['b']}/deactivate")
+    api("DELETE", f"/v1/jobs/{ids['c']}")
+    api("POST", f"/v1/jobs/{ids['d']}/pause", {})
+
+    shown = {each["key"]: each for each in api.get(SET).json["jobs"]}
+    repaired = apply(api, job("a", description="mine"), job("b"), job("c"), job("d"))
+    with api.unchanged():
+        again = apply(api, job("a", description="mine"), job("b"), job("c"), job("d"))
+
+    assert {key: each["state"] for key, each in shown.items()} == {
+        "a": "changed",
+        "b": "changed",
+        "c": "deleted",
+        "d": "applied",
+    }
+    (change,) = shown["a"]["changes"]
+    assert (change["operation"], change["changes"][0]["path"]) == ("patch", "description")
+    assert (change["changes"][0]["old"], change["changes"][0]["new"]) == ("mine", "by hand")
+    assert outline(repaired) == {"repaired": ["a", "b", "c"], "unchanged": 1}
+    assert outline(again) == {"unchanged": 4}
+    assert (read_job(api, "a")["description"], read_job(api, "b")["active"]) == ("mine", True)
+    assert read_job(api, "a")["id"] == ids["a"]
+    assert read_job(api, "c")["id"] != ids["c"]
+    assert read_job(api, "d")["state"] == "PAUSED", "a pause is not part of the list"
+
+
+def test_a_schedule_changed_by_hand_is_repaired(api):
+    apply(api, job("a", schedules=[{"name": "s", "cron": "0 3 * * *"}]))
+    there = read_job(api, "a")
+    api("PATCH", f"/v1/jobs/{there['id']}/schedules/{there['schedules'][0]['id']}", {"cron": "0 5 * * *"})
+
+    reply = apply(api, job("a", schedules=[{"name": "s", "cron": "0 3 * * *"}]))
+
+    assert outline(reply) == {"repaired": ["a"], "unchanged": 0}
+    assert read_job(api, "a")["schedules"][0]["cron"] == "0 3 * * *"
+
+
+@pytest.mark.parametrize(("at_drift", "runs"), [("keep_next", 0), ("run_now", 1)])
+def test_a_repaired_job_runs_at_once_if_the_caller_says_so(api, at_drift, runs):
+    apply(api, job("a"), job("b"))
+    there = read_job(api, "a")["id"]
+    api("PATCH", f"/v1/jobs/{there}", {"description": "by hand"})
+
+    apply(api, job("a"), job("b"), onDrift=at_drift)
+
+    assert len(api.get("/v1/runs", query={"jobId": there}).json["items"]) == runs
+
+
+def test_a_set_is_listed_read_and_deleted(api):
+    assert api.get(SET).status == 404
+    assert api("DELETE", SET).status == 404
+    apply(api, job("a"), job("b"))
+
+    listed = api.get("/v1/job-sets").json["items"]
+    planned = api("DELETE", SET, query={"plan": "true"})
+    deleted = api("DELETE", SET, query={"token": planned.json["token"]})
+
+    assert [each["name"] for each in listed] == ["billing"]
+    assert keys_of(deleted.json["deleted"]) == ["a", "b"]
+    assert (api.get(SET).status, api.get("/v1/job-sets").json["items"]) == (404, [])
+
+
+def test_two_sets_with_the_same_keys_know_nothing_of_each_other(api):
+    apply(api, job("a"))
+
+    other = api("PUT", "/v1/job-sets/reports", {"jobs": [job("a")]})
+    emptied = apply(api)
+
+    assert (outline(other), outline(emptied)) == (
+        {"created": ["a"], "unchanged": 0},
+        {"deleted": ["a"], "unchanged": 0},
+    )
+    assert len(api.get("/v1/jobs").json["items"]) == 1
+
+
+def test_another_tenants_set_is_unknown_and_stays(api):
+    apply(api, job("a"))
+
+    own = api("PUT", SET, {"jobs": []}, caller="globex")
+
+    assert api.get(SET, caller="globex").status == 404
+    assert api("DELETE", SET, caller="globex").status == 404
+    assert (own.status, outline(own)) == (200, {"unchanged": 0})
+    assert keys_of(api.get(SET).json["jobs"]) == ["a"]
+
+
+def test_a_job_that_its_end_has_removed_is_not_made_again(api):
+    once = job("a", schedules=[{"at": "2027-03-01T12:05:00Z"}], collection="short")
+    api("POST", "/v1/collections", {"name": "short", "retention": {"runDays": 30, "endedJobDays": 1}})
+    apply(api, once)
+    api.stage.run(3 * 86_400)
+    assert api.get("/v1/jobs").json["items"] == []
+
+    with api.unchanged():
+        again = apply(api, once)
+
+    assert outline(again) == {"unchanged": 1}
+
+
+def test_secrets_are_kept_out_of_answers_and_stay_with_an_unchanged_job(api):
+    secret = {"type": "http", "url": "https://example.org/run"}
+    secret |= {"authentication": {"type": "basic", "username": "me", "password": "canary-1"}}
+    wanted = {"key": "a", "action": secret, "schedules": JOB["schedules"]}
+    apply(api, wanted)
+
+    with api.unchanged():
+        again = apply(api, wanted)
+    changed = apply(api, {**wanted, "description": "new"})
+
+    assert (outline(again), outline(changed)) == ({"unchanged": 1}, {"updated": ["a"], "unchanged": 0})
