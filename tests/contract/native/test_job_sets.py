@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from sweephand.facades.native.jobs import job_sets
 from tests.contract.native.api import JOB
 
 SET = "/v1/job-sets/billing"
@@ -171,7 +172,7 @@ def test_more_deletions_than_usual_need_their_number(api):
 
     with api.unchanged():
         refused = apply(api, *jobs[:1])
-        wrong = apply(api, *jobs[:1], allowDeletes=12)
+        wrong = apply(api, *jobs[:1], allowDeletes=10)
     few = apply(api, *jobs[:11])
     meant = apply(api, allowDeletes=11)
 
@@ -355,3 +356,63 @@ def test_secrets_are_kept_out_of_answers_and_stay_with_an_unchanged_job(api):
     changed = apply(api, {**wanted, "description": "new"})
 
     assert (outline(again), outline(changed)) == ({"unchanged": 1}, {"updated": ["a"], "unchanged": 0})
+
+
+def test_what_one_request_has_no_time_for_is_left_to_the_next(api, monkeypatch):
+    apply(api, job("gone"))
+    monkeypatch.setattr(job_sets, "APPLIED_S", -1.0)
+    jobs = [job("a"), job("b")]
+
+    first = apply(api, *jobs)
+    second = apply(api, *jobs, token=first.json["token"])
+    third = apply(api, *jobs)
+
+    assert (first.status, first.json["remaining"], outline(first)) == (202, 2, {"deleted": ["gone"], "unchanged": 0})
+    assert (second.status, second.json["remaining"], outline(second)) == (202, 1, {"created": ["a"], "unchanged": 0})
+    assert (third.status, third.json["remaining"], outline(third)) == (200, 0, {"created": ["b"], "unchanged": 1})
+
+
+def test_a_set_that_is_deleted_in_two_requests_is_forgotten_by_the_second(api, monkeypatch):
+    apply(api, job("a"), job("b"))
+    monkeypatch.setattr(job_sets, "APPLIED_S", -1.0)
+
+    first, second = api("DELETE", SET), api("DELETE", SET)
+
+    assert [each.status for each in (first, second)] == [202, 200]
+    assert api.get(SET).status == 404
+
+
+def test_a_refusal_after_others_were_changed_says_which_and_why(api):
+    api("POST", "/v1/collections", {"name": "small", "quota": {"maxJobs": 1}})
+    jobs = [job(key, collection="small") for key in "ab"]
+
+    first = apply(api, *jobs)
+    second = apply(api, *jobs)
+
+    assert (first.status, outline(first)) == (200, {"created": ["a"], "unchanged": 0})
+    assert [(each["key"], each["code"]) for each in first.json["failed"]] == [("b", "QUOTA_EXCEEDED")]
+    assert (second.status, second.code) == (409, "QUOTA_EXCEEDED"), "nothing was changed"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [{"plan": "yes"}, {"allowDeletes": "x"}, {"onDrift": "never"}, {"token": ""}, {"force": "1"}],
+)
+def test_a_parameter_that_is_wrong_is_refused(api, query):
+    with api.unchanged():
+        reply = apply(api, job("a"), **query)
+
+    assert (reply.status, reply.fields) == (400, [*query])
+
+
+def test_a_list_may_be_larger_than_other_bodies_but_not_a_job(api):
+    large = {**JOB["action"], "payload": "x" * 60_000}
+    jobs = [job(f"k{n}", action=large) for n in range(6)]
+    too_large = job("x", description="y" * 262_144)
+
+    with api.unchanged():
+        refused = apply(api, *jobs, too_large)
+
+    assert refused.fields == ["jobs[6]"]
+    assert outline(apply(api, *jobs))["unchanged"] == 0
+    assert api("POST", "/v1/jobs", raw="x" * 300_000).status == 413

@@ -107,6 +107,10 @@ class Plan:
         """Returns how many jobs may be deleted without naming the number."""
         return max(DELETES_ALWAYS, self.stored // DELETES_SHARE)
 
+    def without(self, keys: Collection[str]) -> Plan:
+        """Returns the plan of the changes that are left once those with these keys are made."""
+        return replace(self, changes=tuple(each for each in self.changes if each.key not in keys))
+
     @property
     def token(self) -> str:
         """Returns a token that no other plan has: it names each job with the state that the plan has seen."""

@@ -233,9 +233,14 @@ ROUTES = Routes(
             *("/{job_set}", "put", "Make the jobs of a set what the list says; with `plan=true` only say how"),
             *("JobSetDraft", "JobSetPlan"),
             query=OF_PLANS,
+            begins="JobSetPlan",
         ),
         JOB_SETS.delete(
-            *("/{job_set}", "delete", "Delete a job set with its jobs"), gives="JobSetPlan", status=200, query=OF_PLANS
+            *("/{job_set}", "delete", "Delete a job set with its jobs"),
+            gives="JobSetPlan",
+            begins="JobSetPlan",
+            status=200,
+            query=OF_PLANS,
         ),
         COLLECTIONS.post(
             *("", admin.create_collection, "Create a collection", "CollectionDraft", "Collection"), headers=()

@@ -44,6 +44,8 @@ LARGEST_JOB = 262_144
 DETAILED = 50
 """Changes of a plan that are shown with their members; the others by key only."""
 RUN = "runs:write"
+APPLIED_S = 7.0
+"""No further change begins after this long: a request has 14 s, cold start included. The next request goes on."""
 LISTS: Mapping[str, Verb] = {
     "created": Verb.CREATE,
     "updated": Verb.UPDATE,
@@ -64,9 +66,14 @@ class Listed:
 
 @dataclass
 class Done:
-    """The result of the changes. made: how many. jobs: their ids, by key. failed: the refusals, by key."""
+    """The result of the changes that were tried. made: how many. shown: as JSON, by key, as they were before.
+
+    jobs: their ids, by key. unchanged: already as wanted. failed: the refusals, by key.
+    """
 
     made: int = 0
+    tried: set[str] = field(default_factory=set)
+    shown: dict[str, dict[str, Any]] = field(default_factory=dict)
     jobs: dict[str, str] = field(default_factory=dict)
     unchanged: set[str] = field(default_factory=set)
     failed: dict[str, SweephandError] = field(default_factory=dict)
@@ -93,23 +100,26 @@ def _apply(ctx: Context, name: str, listed: Listed, *, forget: bool = False) -> 
     prospect = apply.plan(ctx.world, ctx.tenant, name, listed.wanted)
     drafts = _drafts(ctx, prospect, listed)
     apply.check(ctx.world, ctx.tenant, prospect, drafts)
-    plan = prospect.plan
+    plan, until = prospect.plan, ctx.world.clock.monotonic() + APPLIED_S
     if only_plan:
         return Answer(200, _plan_body(ctx, prospect))
     if token not in {None, plan.token}:
         reason = f"the set {name} or the list has changed since this plan was made: look at the new plan"
         return _refusal(ctx, PreconditionFailed(reason, code=PLAN_STALE), prospect)
-    if plan.deletes > plan.deletes_most and allowed != plan.deletes:
+    if plan.deletes > plan.deletes_most and (allowed or 0) < plan.deletes:
         reason = (
             f"deletes {plan.deletes} of {plan.stored} jobs, the limit is {plan.deletes_most}: "
             f"to do it, send allowDeletes={plan.deletes}"
         )
         return _refusal(ctx, Conflict(reason, code="TOO_MANY_DELETES"), prospect)
-    shown = [(each, _entry(ctx, prospect, each)) for each in plan.changes]
-    done = _carry_out(ctx, prospect, drafts, at_drift=at_drift)
-    if forget and not done.failed:
+    done = _carry_out(ctx, prospect, drafts, until, at_drift=at_drift)
+    left = plan.without(done.tried)
+    if forget and not done.failed and not left.changes:
         apply.forget(ctx.world, ctx.tenant, name)
-    return Answer(200, _body(plan, shown, done))
+    body = _body(plan, [(each, done.shown[each.key]) for each in plan.changes if each.key in done.tried], done)
+    if left.changes:
+        return Answer(202, {**body, "remaining": len(left.changes), "token": left.token})
+    return Answer(200, body)
 
 
 def _refusal(ctx: Context, refused: SweephandError, prospect: Prospect) -> Answer:
@@ -217,12 +227,18 @@ def _draft(ctx: Context, prospect: Prospect, each: Change, place: int, body: Any
 # Changing
 
 
-def _carry_out(ctx: Context, prospect: Prospect, drafts: Mapping[str, JobDraft], *, at_drift: str) -> Done:
-    """Makes the changes. Raises the first refusal if nothing was changed before it."""
+def _carry_out(
+    ctx: Context, prospect: Prospect, drafts: Mapping[str, JobDraft], until: float, *, at_drift: str
+) -> Done:
+    """Makes the changes until the time is over (monotonic). Raises the first refusal if nothing was changed before."""
     done, plan = Done(), prospect.plan
     by = ctx.by(Operation.APPLY)
     for each in plan.changes:
+        if done.made and ctx.world.clock.monotonic() > until:
+            break
         before = prospect.job_of(each)
+        done.shown[each.key] = _entry(ctx, prospect, each)
+        done.tried.add(each.key)
         try:
             job = apply.apply_change(ctx.world, ctx.tenant, plan.job_set, each, drafts.get(each.key), by)
         except Unavailable:
@@ -252,9 +268,9 @@ def _plan_body(ctx: Context, prospect: Prospect) -> dict[str, Any]:
 
 def _body(plan: Plan, shown: Sequence[tuple[Change, dict[str, Any]]], done: Done) -> dict[str, Any]:
     """Returns a plan, or what became of it, as JSON. A job that was already as it is wanted counts as unchanged."""
-    made = [(each, body) for each, body in shown if each.key not in {*done.failed, *done.unchanged}]
+    changed = [(each, body) for each, body in shown if each.key not in {*done.failed, *done.unchanged}]
     lists = {
-        name: [{**body, "jobId": done.jobs.get(each.key, body["jobId"])} for each, body in made if each.verb is verb]
+        name: [{**body, "jobId": done.jobs.get(each.key, body["jobId"])} for each, body in changed if each.verb is verb]
         for name, verb in LISTS.items()
     }
     return {
@@ -264,6 +280,7 @@ def _body(plan: Plan, shown: Sequence[tuple[Change, dict[str, Any]]], done: Done
         "failed": [
             {"key": key, "code": refused.code, "reason": refused.reason} for key, refused in done.failed.items()
         ],
+        "remaining": 0,
         "token": None,
     }
 

@@ -388,8 +388,8 @@ OPERATIONS: Mapping[str, str] = {
     "deleteSigningKey": "Deletes a key. Calls are signed by the others.",
     "listJobSets": "Lists the job sets of the tenant, page by page.",
     "readJobSet": "Reads a set with its jobs by key, and the changes that others have made since it was applied.",
-    "putJobSet": "Creates, changes and deletes jobs of the set until they are as the list says; equal ones stay as they "
-    "are. A refused list changes nothing.",
+    "putJobSet": "Creates, changes and deletes jobs of the set until they are as the list says. Equal ones stay as "
+    "they are; a refused list changes nothing.",
     "deleteJobSet": "Deletes the set with all its jobs, as an empty list does, and takes it from the list of sets.",
     "createCalendars": "Creates a calendar of dates and hours that schedules can name.",
     "listCalendars": "Lists the calendars of the tenant.",

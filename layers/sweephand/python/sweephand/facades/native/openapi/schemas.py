@@ -264,7 +264,10 @@ SCHEMAS: dict[str, Schema] = {
                 answer({"key": TEXT, "code": one_of(STATUS), "reason": TEXT}),
                 description="Changes that were refused after others had been made.",
             ),
-            "token": or_null(text(description="Of a plan: `token` applies exactly this plan.")),
+            "remaining": whole(description="Changes that the time of one request did not reach: send it again."),
+            "token": or_null(
+                text(description="Of a plan, or of the changes that remain: sent as `token`, it applies exactly these.")
+            ),
         }
     ),
     "NextRun": answer({"nextRunAt": or_null(INSTANT), "scheduleId": or_null(ID)}),
