@@ -7,7 +7,7 @@ To add one: a class with its history (what is asked, how time goes by, what shal
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -22,7 +22,8 @@ from sweephand.domain.event import EventType
 from sweephand.domain.failure import Group
 from sweephand.domain.flow_keys.flow_keys import CircuitRule, FlowKey, Rate
 from sweephand.domain.instants import EPOCH, epoch_ms, text, up_to_second
-from sweephand.domain.job import Job, Pause, Payload, integer_id
+from sweephand.domain.job import Job, JobDraft, Pause, Payload, integer_id
+from sweephand.domain.job_set import Member, Wanted
 from sweephand.domain.operation import OperationKind, OperationState
 from sweephand.domain.run import FAILED, Kind, Outcome, State
 from sweephand.domain.schedule import Lane, Schedule, ScheduleState, StateReason
@@ -32,6 +33,8 @@ from sweephand.flow.bulk.export_runs import begin as begin_export
 from sweephand.flow.calendars import calendars
 from sweephand.flow.errors import failures
 from sweephand.flow.flow_keys import flow_key_changes
+from sweephand.flow.job_parts.change_log import By, Operation
+from sweephand.flow.job_sets import apply as job_sets
 from sweephand.flow.jobs import change, drafts, lookup
 from sweephand.flow.jobs.change import ScheduleRequest
 from sweephand.flow.jobs.lookup import Planned
@@ -746,6 +749,65 @@ class Delete(Scenario):
         assert {run.state for run in at.runs()} <= {State.CANCELLED}
         left = {item["sk"]["S"].split("#")[0] for item in at.scene.items() if "#JOB#" in item["pk"]["S"]}
         assert not left
+
+
+class JobSets(Scenario):
+    """A set is applied, then another list: a job is changed and takes another key, one goes, one comes, one that
+    somebody has deleted comes back.
+    """
+
+    name = "job-sets"
+
+    def history(self, at: Play) -> None:
+        first = {key: self._draft(at, key, 3) for key in "abd"}
+        self._apply(at, first)
+        jobs = self._jobs(at)
+        at.expect(jobs["a"], minutes(1, 2, 3))
+        at.expect(jobs["b"], {}, optional=minutes(1), state=None)
+        at.expect(jobs["d"], {}, optional=minutes(1), state=None)
+        at.go_to(1.5)
+        at.ask(lambda: at.scene.delete(jobs["d"]))
+        changed = replace(first["a"], description="new")
+        new = self._draft(at, "e", 1)
+        self._apply(at, {"x": changed, "d": first["d"], "e": new}, was={"x": "a"})
+        after = self._jobs(at)
+        assert (after["x"].job.id, after["x"].job.key, after["x"].job.description) == (jobs["a"].job.id, "x", "new")
+        at.expect(after["d"], minutes(2, 3, 4))
+        at.expect(after["e"], minutes(2))
+        at.go_to(6)
+
+    def check(self, at: Play) -> None:
+        members = self._members(at)
+        assert [member.key for member in members] == ["d", "e", "x"]
+        assert all(member.digest is not None for member in members)
+        there = [job_of(JobItem.from_raw_data(item)) for item in at.scene.items() if item["sk"]["S"] == keys.JOB]
+        assert {(job.key, job.id) for job in there} == {(member.key, member.job_id) for member in members}
+        assert [each.name for each in views.job_sets(at.scene.world.table, TENANT, None, 9)] == ["set"]
+
+    def _draft(self, at: Play, name: str, count: int) -> JobDraft:
+        draft = at.scene.draft(counted(count), name=name)
+        return replace(draft, schedules=tuple(replace(each, name="s") for each in draft.schedules or ()))
+
+    def _apply(self, at: Play, drafts: Mapping[str, JobDraft], was: Mapping[str, str] | None = None) -> None:
+        """What a client does: it sends its list until there is an answer."""
+        wanted = [Wanted(key, repr(drafts[key]), n, (was or {}).get(key)) for n, key in enumerate(drafts)]
+
+        def request() -> None:
+            world = at.scene.world
+            prospect = job_sets.plan(world, TENANT, "set", wanted)
+            for each in prospect.plan.changes:
+                job_sets.apply_change(world, TENANT, "set", each, drafts.get(each.key), By(Operation.APPLY, "me"))
+
+        at.ask(request)
+
+    def _jobs(self, at: Play) -> dict[str, Planned]:
+        def read() -> dict[str, Planned]:
+            return {each.key: lookup.find(at.scene.world, TENANT, each.job_id) for each in self._members(at)}
+
+        return at.ask(read)
+
+    def _members(self, at: Play) -> list[Member]:
+        return views.members(at.scene.world.table, TENANT, "set")
 
 
 class ManySchedules(Scenario):
