@@ -98,6 +98,12 @@ METHODS: Mapping[str, Mapping[str, str]] = {
         "disableCollection": "disable",
     },
     "signing_keys": {"createSigningKey": "create", "listSigningKeys": "list", "deleteSigningKey": "delete"},
+    "job_sets": {
+        "listJobSets": "list",
+        "readJobSet": "get",
+        "putJobSet": "put",
+        "deleteJobSet": "delete",
+    },
     "calendars": {
         "createCalendars": "create",
         "listCalendars": "list",

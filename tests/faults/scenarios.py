@@ -752,8 +752,9 @@ class Delete(Scenario):
 
 
 class JobSets(Scenario):
-    """A set is applied, then another list: a job is changed and takes another key, one goes, one comes, one that
-    somebody has deleted comes back.
+    """A job set under two lists, one after the other.
+
+    A job is changed and takes another key, one goes, one comes, one that somebody has deleted comes back.
     """
 
     name = "job-sets"
@@ -789,7 +790,7 @@ class JobSets(Scenario):
         return replace(draft, schedules=tuple(replace(each, name="s") for each in draft.schedules or ()))
 
     def _apply(self, at: Play, drafts: Mapping[str, JobDraft], was: Mapping[str, str] | None = None) -> None:
-        """What a client does: it sends its list until there is an answer."""
+        """Sends a list until there is an answer, as a client does."""
         wanted = [Wanted(key, repr(drafts[key]), n, (was or {}).get(key)) for n, key in enumerate(drafts)]
 
         def request() -> None:

@@ -129,7 +129,7 @@ BODIES: Mapping[str, Any] = {
     "POST /v1/collections": COLLECTION,
     "PUT /v1/collections/{collection}": COLLECTION | {"name": "spare"},
     "PATCH /v1/collections/{collection}": {"quota": {"maxJobs": 7}},
-    "PUT /v1/job-sets/{job_set}": {"jobs": [{"key": "new", "was": "old", **job()}]},
+    "PUT /v1/job-sets/{job_set}": {"jobs": [{"key": "new", "was": "old", **job(), "name": "new"}]},
     "POST /v1/calendars": CALENDAR,
     "PUT /v1/calendars/{calendar}": CALENDAR | {"name": "spare"},
     "POST /v1/flow-keys": FLOW_KEY,

@@ -158,6 +158,7 @@ def _names(api) -> dict[str, str]:
         "operation": api("POST", "/v1/errors:redrive", selection).json["operation"]["id"],
         "calendar": collection,
         "flow_key": collection,
+        "job_set": collection,
         "version": "1",
         "job": job["id"],
         "schedule": job["schedules"][0]["id"],

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from sweephand.facades.native.members.job_members import JOB as JOB_MEMBERS
 from tests.contract.native.api import JOB
 from tests.contract.native.members import all_members
 
@@ -200,6 +201,11 @@ ACTS: dict[str, list[str]] = {
                 "until",
             )
         ),
+    ],
+    "an entry of a set is a job: what does not act is refused as for POST /v1/jobs": [
+        *("JobSet.jobs", "JobSet.jobs.key", "JobSet.jobs.was"),
+        *(f"JobSet.jobs.{name}" for name in (*JOB_MEMBERS.given, "schedules")),
+        *(f"JobSet.jobs.hooks.{name}" for name in ("onFailure", "onMissed", "onSuccess")),
     ],
     "it holds for what follows, also for schedules and jobs that are added later": [
         *(

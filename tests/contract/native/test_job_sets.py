@@ -25,7 +25,7 @@ def keys(reply, name):
 
 
 def outline(reply):
-    """The keys of each list of an answer, and how many jobs stayed."""
+    """Returns the keys of each list of an answer, and how many jobs stayed."""
     lists = {name: keys(reply, name) for name in ("created", "updated", "repaired", "deleted") if reply.json[name]}
     return {**lists, "unchanged": reply.json["unchanged"]}
 
@@ -416,3 +416,25 @@ def test_a_list_may_be_larger_than_other_bodies_but_not_a_job(api):
     assert refused.fields == ["jobs[6]"]
     assert outline(apply(api, *jobs))["unchanged"] == 0
     assert api("POST", "/v1/jobs", raw="x" * 300_000).status == 413
+
+
+def test_an_entry_has_no_member_that_does_not_act(api):
+    retry = {**JOB["action"], "retry": {"type": "none", "maxRetries": 5}}
+
+    with api.unchanged():
+        reply = apply(api, job("a"), job("b", action=retry))
+
+    assert (reply.status, reply.fields) == (422, ["jobs[1].action.retry.maxRetries"])
+
+
+@pytest.mark.parametrize(
+    ("members", "field"),
+    [({"schedules": [{"cron": "61 * * * *"}]}, "schedules[0].cron"), ({"collection": "nowhere"}, "collection")],
+)
+def test_a_change_that_cannot_be_made_changes_no_other_job_either(api, members, field):
+    apply(api, job("a"), job("b"), job("c"))
+
+    with api.unchanged():
+        reply = apply(api, job("a", description="new"), job("b", **members))
+
+    assert (reply.status, reply.fields) == (422, [f"jobs[1].{field}"])

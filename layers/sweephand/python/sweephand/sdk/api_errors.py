@@ -79,6 +79,12 @@ class ResultConflict(ApiError):
     code = "RESULT_CONFLICT"
 
 
+class TooManyDeletes(ApiError):
+    """409: the plan deletes more jobs than is usual."""
+
+    code = "TOO_MANY_DELETES"
+
+
 class FacadeLimit(ApiError):
     """409: the facade of the job could not show it."""
 
@@ -95,6 +101,12 @@ class CountMismatch(ApiError):
     """412: the count is another one."""
 
     code = "COUNT_MISMATCH"
+
+
+class PlanStale(ApiError):
+    """412: the plan is out of date."""
+
+    code = "PLAN_STALE"
 
 
 class TooLarge(ApiError):
@@ -164,9 +176,11 @@ BY_CODE: Mapping[str, type[ApiError]] = {
     "QUOTA_EXCEEDED": QuotaExceeded,
     "STATE_CONFLICT": StateConflict,
     "RESULT_CONFLICT": ResultConflict,
+    "TOO_MANY_DELETES": TooManyDeletes,
     "FACADE_LIMIT": FacadeLimit,
     "REVISION_MISMATCH": RevisionMismatch,
     "COUNT_MISMATCH": CountMismatch,
+    "PLAN_STALE": PlanStale,
     "TOO_LARGE": TooLarge,
     "NOT_JSON": NotJson,
     "INVALID_FIELD": InvalidField,

@@ -1374,6 +1374,8 @@ class Job(Model):
     description: str | None
     collection: str
     facade: str
+    job_set: str | None
+    key: str | None
     revision: int
     created_at: datetime
     modified_at: datetime
@@ -1399,6 +1401,8 @@ class Job(Model):
         "description": ("description", None),
         "collection": ("collection", None),
         "facade": ("facade", None),
+        "job_set": ("jobSet", None),
+        "key": ("key", None),
         "revision": ("revision", None),
         "created_at": ("createdAt", instant),
         "modified_at": ("modifiedAt", instant),
@@ -1418,6 +1422,88 @@ class Job(Model):
         "policies": ("policies", Policies.of),
         "totals": ("totals", Totals.of),
         "schedules": ("schedules", Schedule.all_of),
+    }
+
+
+class JobSetJob(Model):
+    __slots__ = ()
+    key: str
+    job_id: str
+    state: str
+    changes: tuple[Change, ...] | None
+    members = {
+        "key": ("key", None),
+        "job_id": ("jobId", None),
+        "state": ("state", None),
+        "changes": ("changes", Change.all_of),
+    }
+
+
+class JobSet(Model):
+    __slots__ = ()
+    name: str
+    applied_at: datetime
+    applied_by: str | None
+    jobs: tuple[JobSetJob, ...]
+    members = {
+        "name": ("name", None),
+        "applied_at": ("appliedAt", instant),
+        "applied_by": ("appliedBy", None),
+        "jobs": ("jobs", JobSetJob.all_of),
+    }
+
+
+class JobSetChange(Model):
+    __slots__ = ()
+    key: str
+    job_id: str | None
+    name: str | None
+    was: str | None
+    runs: int | None
+    open_runs: int | None
+    members = {
+        "key": ("key", None),
+        "job_id": ("jobId", None),
+        "name": ("name", None),
+        "was": ("was", None),
+        "runs": ("runs", None),
+        "open_runs": ("openRuns", None),
+    }
+
+
+class JobSetPlanFailed(Model):
+    __slots__ = ()
+    key: str
+    code: str
+    reason: str
+    members = {
+        "key": ("key", None),
+        "code": ("code", None),
+        "reason": ("reason", None),
+    }
+
+
+class JobSetPlan(Model):
+    __slots__ = ()
+    set: str
+    created: tuple[JobSetChange, ...]
+    updated: tuple[JobSetChange, ...]
+    repaired: tuple[JobSetChange, ...]
+    deleted: tuple[JobSetChange, ...]
+    unchanged: int
+    failed: tuple[JobSetPlanFailed, ...]
+    remaining: int
+    token: str | None
+    members = {
+        "set": ("set", None),
+        "created": ("created", JobSetChange.all_of),
+        "updated": ("updated", JobSetChange.all_of),
+        "repaired": ("repaired", JobSetChange.all_of),
+        "deleted": ("deleted", JobSetChange.all_of),
+        "unchanged": ("unchanged", None),
+        "failed": ("failed", JobSetPlanFailed.all_of),
+        "remaining": ("remaining", None),
+        "token": ("token", None),
     }
 
 
@@ -1780,6 +1866,8 @@ class ListedJob(Model):
     description: str | None
     collection: str
     facade: str
+    job_set: str | None
+    key: str | None
     revision: int
     created_at: datetime
     modified_at: datetime
@@ -1805,6 +1893,8 @@ class ListedJob(Model):
         "description": ("description", None),
         "collection": ("collection", None),
         "facade": ("facade", None),
+        "job_set": ("jobSet", None),
+        "key": ("key", None),
         "revision": ("revision", None),
         "created_at": ("createdAt", instant),
         "modified_at": ("modifiedAt", instant),
@@ -1824,6 +1914,18 @@ class ListedJob(Model):
         "policies": ("policies", Policies.of),
         "totals": ("totals", Totals.of),
         "schedules": ("schedules", ListedSchedule.all_of),
+    }
+
+
+class ListedJobSet(Model):
+    __slots__ = ()
+    name: str
+    applied_at: datetime
+    applied_by: str | None
+    members = {
+        "name": ("name", None),
+        "applied_at": ("appliedAt", instant),
+        "applied_by": ("appliedBy", None),
     }
 
 

@@ -240,7 +240,7 @@ ROUTES = Routes(
             gives="JobSetPlan",
             begins="JobSetPlan",
             status=200,
-            query=OF_PLANS,
+            query=OF_PLANS[:-1],
         ),
         COLLECTIONS.post(
             *("", admin.create_collection, "Create a collection", "CollectionDraft", "Collection"), headers=()

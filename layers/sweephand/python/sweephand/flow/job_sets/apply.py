@@ -61,19 +61,28 @@ def check(world: World, tenant: str, prospect: Prospect, drafts: Mapping[str, Jo
     wrong = Mistakes()
     opened: dict[str, tuple[Collection, Usage]] = {}
     for each in prospect.plan.changes:
-        if each.wanted is not None and prospect.job_of(each) is None:
-            wrong.of(_check_new, world, tenant, each.wanted.place, drafts[each.key], opened)
+        if each.wanted is not None:
+            there = prospect.job_of(each)
+            wrong.of(_check, world, tenant, there, each.wanted.place, drafts[each.key], opened)
     wrong.check()
     _check_names(world, tenant, prospect, drafts)
 
 
-def _check_new(
-    world: World, tenant: str, place: int, draft: JobDraft, opened: dict[str, tuple[Collection, Usage]]
+def _check(
+    world: World,
+    tenant: str,
+    there: Planned | None,
+    place: int,
+    draft: JobDraft,
+    opened: dict[str, tuple[Collection, Usage]],
 ) -> None:
     try:
         if draft.collection not in opened:
             opened[draft.collection] = tenancy.open_with_usage(world, tenant, draft.collection)
-        creation.check(world, tenant, draft, opened[draft.collection])
+        if there is None:
+            creation.check(world, tenant, draft, opened[draft.collection])
+        else:
+            change.check(world, there, draft, opened[draft.collection])
     except InvalidRequest as wrong:
         raise wrong.within(f"jobs[{place}]") from wrong
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from sweephand.domain.collection import CollectionState, Events, Usage
+from sweephand.domain.collection import Collection, CollectionState, Events, Usage
 from sweephand.domain.job import IN_JOBS_TRANSACTION, Job, JobDraft, Payload
 from sweephand.domain.jobs.job_state import Entry
 from sweephand.domain.message import Pointer, Subject
@@ -17,7 +17,7 @@ from sweephand.domain.schedule import Lane
 from sweephand.errors import QuotaExceeded, Unavailable
 from sweephand.flow.concurrency import TRIES, Moved, require_revision, tolerated, too_many
 from sweephand.flow.job_parts import clean_up_rows, quotas
-from sweephand.flow.job_parts.change_log import BY_SERVICE, By, Operation, entry
+from sweephand.flow.job_parts.change_log import BY_SERVICE, By, Operation, Step, entry
 from sweephand.flow.jobs import completion, creation, drafts, large_changes, lookup, requested, steps
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.jobs.requested import Scene, ScheduleRequest
@@ -77,15 +77,25 @@ def change_job(
 
     def step(planned: Planned) -> Planned:
         stored = lookup.payloads_of(world, planned)
-        draft = edit(planned, stored)
-        wanted = requested.staying(planned) if draft.schedules is None else requested.matched(planned, draft.schedules)
-        now = world.clock.now()
-        after, parts = drafts.job_from(draft, tenant, job_id, now, planned.job.revision + 1, planned.job)
-        after = drafts.keep_payloads(after, planned.job, parts, stored)
-        asked = _Wanted(after, wanted, by, parts, stored, activation=draft.activation, seat=draft.membership)
+        asked = _asked(world, planned, edit(planned, stored), stored, by)
         return _commit(world, planned, asked)
 
     return _retried(world, tenant, job_id, if_match, step)
+
+
+def _asked(world: World, planned: Planned, draft: JobDraft, stored: Mapping[str, Payload], by: By) -> _Wanted:
+    """Returns the change that a draft of the whole job asks for. stored: the current payloads."""
+    job = planned.job
+    wanted = requested.staying(planned) if draft.schedules is None else requested.matched(planned, draft.schedules)
+    after, parts = drafts.job_from(draft, job.tenant, job.id, world.clock.now(), job.revision + 1, job)
+    after = drafts.keep_payloads(after, job, parts, stored)
+    return _Wanted(after, wanted, by, parts, stored, activation=draft.activation, seat=draft.membership)
+
+
+def check(world: World, planned: Planned, draft: JobDraft, opened: tuple[Collection, Usage]) -> None:
+    """Raises InvalidRequest for a draft that the job cannot become. opened: its collection and the quotas."""
+    asked = _asked(world, planned, draft, {}, BY_SERVICE)
+    _steps(world, planned, asked, *opened)
 
 
 def change_schedules(
@@ -180,11 +190,8 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
     more = any(request.before is None for request in wanted.requests)
     collection, seen = tenancy.open_with_usage(world, before.tenant, after.collection, for_more=more)
     tenancy.check_home(collection, after)
-    began_at = world.clock.now()
-    effect = Effect(began_at, after.modified_at, wanted.resumed_at)
-    book = requested.book_of(world, before.tenant, wanted.requests)
-    scene = Scene(before, after, collection, seen, wanted.stored, effect, wanted.activation, book)
-    steps_to_do = requested.steps_of(world, wanted.requests, scene, world.clock.now())
+    began_at, scene, steps_to_do = _steps(world, planned, wanted, collection, seen)
+    effect, book = scene.effect, scene.book
     carried = steps.carry_out(world, steps_to_do, after, effect)
     after = steps.with_schedule_ids(after, carried.schedules)
     after, sealed = _sealed(world, after, before, parts)
@@ -237,6 +244,17 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
         assert new.before is not None
         events.job_changed(world, new.before, new.after, schedules_too=bool(new.schedules))
     return changed
+
+
+def _steps(
+    world: World, planned: Planned, wanted: _Wanted, collection: Collection, seen: Usage
+) -> tuple[datetime, Scene, list[Step]]:
+    """Returns the instant of the change, its scene, and a step for each schedule."""
+    began_at = world.clock.now()
+    effect = Effect(began_at, wanted.job.modified_at, wanted.resumed_at)
+    book = requested.book_of(world, planned.job.tenant, wanted.requests)
+    scene = Scene(planned.job, wanted.job, collection, seen, wanted.stored, effect, wanted.activation, book)
+    return began_at, scene, requested.steps_of(world, wanted.requests, scene, world.clock.now())
 
 
 def _check(world: World, planned: Planned, wanted: _Wanted) -> None:

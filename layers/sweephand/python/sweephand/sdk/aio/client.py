@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sweephand.sdk.aio.resources.error_redirects import AsyncErrorRedirects
     from sweephand.sdk.aio.resources.errors import AsyncErrors
     from sweephand.sdk.aio.resources.flow_keys import AsyncFlowKeys
+    from sweephand.sdk.aio.resources.job_sets import AsyncJobSets
     from sweephand.sdk.aio.resources.jobs import AsyncJobs
     from sweephand.sdk.aio.resources.operations import AsyncOperations
     from sweephand.sdk.aio.resources.runs import AsyncRuns
@@ -113,6 +114,11 @@ class AsyncSweephand:
     @cached_property
     def flow_keys(self) -> AsyncFlowKeys:
         resource: AsyncFlowKeys = self._resource("flow_keys", "AsyncFlowKeys")
+        return resource
+
+    @cached_property
+    def job_sets(self) -> AsyncJobSets:
+        resource: AsyncJobSets = self._resource("job_sets", "AsyncJobSets")
         return resource
 
     @cached_property

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sweephand.sdk.sync.resources.error_redirects import ErrorRedirects
     from sweephand.sdk.sync.resources.errors import Errors
     from sweephand.sdk.sync.resources.flow_keys import FlowKeys
+    from sweephand.sdk.sync.resources.job_sets import JobSets
     from sweephand.sdk.sync.resources.jobs import Jobs
     from sweephand.sdk.sync.resources.operations import Operations
     from sweephand.sdk.sync.resources.runs import Runs
@@ -112,6 +113,11 @@ class Sweephand:
     @cached_property
     def flow_keys(self) -> FlowKeys:
         resource: FlowKeys = self._resource("flow_keys", "FlowKeys")
+        return resource
+
+    @cached_property
+    def job_sets(self) -> JobSets:
+        resource: JobSets = self._resource("job_sets", "JobSets")
         return resource
 
     @cached_property

@@ -91,7 +91,7 @@ def delete(ctx: Context) -> Answer:
 
 
 def _apply(ctx: Context, name: str, listed: Listed, *, forget: bool = False) -> Answer:
-    """Plans, and makes the changes unless the request only asks for the plan."""
+    """Makes the changes of the plan, unless the request only asks for it."""
     only_plan = ctx.choice("plan", frozenset({"true", "false"})) == "true"
     at_drift = ctx.choice("onDrift", frozenset({"keep_next", "run_now"})) or "keep_next"
     if at_drift == "run_now":
@@ -245,7 +245,7 @@ def _carry_out(
             raise
         except SweephandError as refused:
             if not done.made:
-                raise
+                raise _within(each, refused) from refused
             done.failed[each.key] = refused
             continue
         done.made += 1
@@ -256,6 +256,13 @@ def _carry_out(
             elif each.verb is Verb.REPAIR and at_drift == "run_now":
                 apply.run_now(ctx.world, ctx.tenant, job)
     return done
+
+
+def _within(each: Change, refused: SweephandError) -> SweephandError:
+    """Returns a refusal with the path of its entry, if it names a member."""
+    if isinstance(refused, InvalidRequest) and each.wanted is not None:
+        return refused.within(f"jobs[{each.wanted.place}]")
+    return refused
 
 
 # Showing

@@ -51,16 +51,7 @@ _HOURLY = {"name": "hourly", "every": "PT1H", "align": "epoch", "jitterSeconds":
 REQUESTS: Mapping[str, Mapping[str, Any]] = {
     "JobDraft": {"least": _LEAST_JOB, "onAQueue": _ON_A_QUEUE, "nightly": _NIGHTLY},
     "JobReplacement": {"withoutSchedules": {"name": "nightly-report", "action": _LEAST_JOB["action"]}},
-    "JobSetDraft": {
-        "two": {
-            "jobs": [
-                {"key": "nightly", **_LEAST_JOB},
-                {"key": "weekly", "was": "mondays", "action": _LEAST_JOB["action"]}
-                | {"schedules": [{"cron": "0 8 * * 1", "timezone": "Europe/Berlin"}]},
-            ]
-        },
-        "one": {"jobs": [{"key": "nightly", **_LEAST_JOB}]},
-    },
+    "JobSetDraft": {"one": {"jobs": [{"key": "nightly", "was": "midnight", **_LEAST_JOB}]}},
     "JobPatch": {"retries": {"action": {"retry": {"type": "fixed", "delaySeconds": 60}}, "description": None}},
     "ScheduleDraft": {
         "hourly": _HOURLY,

@@ -392,6 +392,8 @@ def _problem_schema(status: int, any_problem: Schema) -> Schema:
     required = [*any_problem["required"]]
     properties["status"] = {"type": "integer", "enum": [status], "description": "The HTTP status."}
     properties["code"] = {"type": "string", "enum": codes, "description": "A stable code."}
+    if status not in {409, 412}:
+        del properties["plan"]
     if status in WITH_FIELDS:
         required.append("errors")
     else:

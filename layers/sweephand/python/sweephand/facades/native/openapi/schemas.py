@@ -92,9 +92,7 @@ _OF_SET = {
     "key": text(1, 128, description="The job's key in the set; a job keeps its runs and its rhythm under it."),
     "was": text(1, 128, description="The key that it had before."),
 }
-_CHANGE_OF_SET: Members = {"key": TEXT, "jobId": or_null(ID), "name": or_null(TEXT), "was": TEXT}
-_LIST_OF_SET: Schema = items(answer(_CHANGE_OF_SET, ("was",)))
-_COUNTED = or_null(whole(description="null where it was not counted."))
+_LIST_OF_SET: Schema = items(ref("JobSetChange"))
 _JOB_SET: Members = {
     "name": TEXT,
     "appliedAt": {**INSTANT_MS, "description": "When the set last created or changed a job."},
@@ -252,16 +250,27 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "JobSetPage": page("ListedJobSet"),
     "ListedJobSet": answer(_JOB_SET),
+    "JobSetChange": answer(
+        {
+            "key": TEXT,
+            "jobId": or_null(ID),
+            "name": or_null(TEXT),
+            "was": TEXT,
+            "runs": or_null(whole()),
+            "openRuns": or_null(whole()),
+        },
+        ("was", "runs", "openRuns"),
+    ),
     "JobSetPlan": answer(
         {
             "set": TEXT,
             "created": _LIST_OF_SET,
             "updated": _LIST_OF_SET,
             "repaired": {**_LIST_OF_SET, "description": "Others had changed or deleted them."},
-            "deleted": items(answer({**_CHANGE_OF_SET, "runs": _COUNTED, "openRuns": _COUNTED}, ("was",))),
+            "deleted": _LIST_OF_SET,
             "unchanged": whole(),
             "failed": items(
-                answer({"key": TEXT, "code": one_of(STATUS), "reason": TEXT}),
+                answer({"key": TEXT, "code": TEXT, "reason": TEXT}),
                 description="Changes that were refused after others had been made.",
             ),
             "remaining": whole(description="Changes that the time of one request did not reach: send it again."),

@@ -1,0 +1,72 @@
+"""`job_sets`. Made by .ci/sdk.py: change that, or its source, and run `make sdk`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sweephand.sdk import models
+from sweephand.sdk.request import Json, Named, Request, part
+from sweephand.sdk.sync.caller import Caller
+from sweephand.sdk.sync.pages import Pages
+
+
+class JobSets:
+    """The methods of `job_sets`."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def list(
+        self, *, page_size: int | None = None, max_items: int | None = None, cursor: str | None = None
+    ) -> Pages[models.ListedJobSet]:
+        """Lists the job sets of the tenant, page by page."""
+        return Pages(
+            self._caller,
+            Request("GET", "/v1/job-sets", acting=True),
+            models.ListedJobSet,
+            page_size=page_size,
+            max_items=max_items,
+            cursor=cursor,
+        )
+
+    def get(self, job_set: Named) -> models.JobSet:
+        """Reads a set with its jobs by key, and the changes that others have made since it was applied."""
+        return models.JobSet(self._caller.json(Request("GET", f"/v1/job-sets/{part(job_set)}", acting=True)))
+
+    def put(
+        self,
+        job_set: Named,
+        *,
+        jobs: Sequence[Json],
+        plan: bool | None = None,
+        token: str | None = None,
+        allow_deletes: int | None = None,
+        on_drift: str | None = None,
+    ) -> models.JobSetPlan:
+        """Makes the jobs of the set what the list says. Equal ones stay; a refused list changes nothing."""
+        return models.JobSetPlan(
+            self._caller.json(
+                Request(
+                    "PUT",
+                    f"/v1/job-sets/{part(job_set)}",
+                    query={"plan": plan, "token": token, "allowDeletes": allow_deletes, "onDrift": on_drift},
+                    body={"jobs": jobs},
+                    acting=True,
+                )
+            )
+        )
+
+    def delete(
+        self, job_set: Named, *, plan: bool | None = None, token: str | None = None, allow_deletes: int | None = None
+    ) -> models.JobSetPlan:
+        """Deletes the set with all its jobs, as an empty list does, and takes it from the list of sets."""
+        return models.JobSetPlan(
+            self._caller.json(
+                Request(
+                    "DELETE",
+                    f"/v1/job-sets/{part(job_set)}",
+                    query={"plan": plan, "token": token, "allowDeletes": allow_deletes},
+                    acting=True,
+                )
+            )
+        )
