@@ -770,7 +770,9 @@ class JobSets(Scenario):
         at.ask(lambda: at.scene.delete(jobs["d"]))
         changed = replace(first["a"], description="new")
         new = self._draft(at, "e", 1)
-        self._apply(at, {"x": changed, "d": first["d"], "e": new}, was={"x": "a"})
+        second = {"x": changed, "d": first["d"], "e": new}
+        self._apply(at, second, was={"x": "a"})
+        self._apply(at, second, spelling="as before, in other words")
         after = self._jobs(at)
         assert (after["x"].job.id, after["x"].job.key, after["x"].job.description) == (jobs["a"].job.id, "x", "new")
         at.expect(after["d"], minutes(2, 3, 4))
@@ -789,9 +791,11 @@ class JobSets(Scenario):
         draft = at.scene.draft(counted(count), name=name)
         return replace(draft, schedules=tuple(replace(each, name="s") for each in draft.schedules or ()))
 
-    def _apply(self, at: Play, drafts: Mapping[str, JobDraft], was: Mapping[str, str] | None = None) -> None:
+    def _apply(
+        self, at: Play, drafts: Mapping[str, JobDraft], was: Mapping[str, str] | None = None, spelling: str = ""
+    ) -> None:
         """Sends a list until there is an answer, as a client does."""
-        wanted = [Wanted(key, repr(drafts[key]), n, (was or {}).get(key)) for n, key in enumerate(drafts)]
+        wanted = [Wanted(key, repr(drafts[key]) + spelling, n, (was or {}).get(key)) for n, key in enumerate(drafts)]
 
         def request() -> None:
             world = at.scene.world

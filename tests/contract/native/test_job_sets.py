@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from sweephand.facades.native.jobs import job_sets
+from sweephand.store.job_sets import job_sets as rows
 from tests.contract.native.api import JOB
 
 SET = "/v1/job-sets/billing"
@@ -438,3 +439,27 @@ def test_a_change_that_cannot_be_made_changes_no_other_job_either(api, members, 
         reply = apply(api, job("a", description="new"), job("b", **members))
 
     assert (reply.status, reply.fields) == (422, [f"jobs[1].{field}"])
+
+
+def test_a_deleted_job_leaves_the_set_with_its_entry(api):
+    apply(api, job("a"), job("b"))
+    api("DELETE", f"/v1/jobs/{read_job(api, 'a')['id']}")
+
+    reply = apply(api, job("b"))
+
+    assert outline(reply) == {"deleted": ["a"], "unchanged": 1}
+    assert keys_of(api.get(SET).json["jobs"]) == ["b"]
+
+
+def test_a_set_that_is_filled_while_it_is_deleted_stays_in_the_list(api, monkeypatch):
+    apply(api, job("a"))
+    delete_set = rows.delete_set
+
+    def filled_first(*where):
+        apply(api, job("b"))
+        delete_set(*where)
+
+    monkeypatch.setattr(rows, "delete_set", filled_first)
+    api("DELETE", SET)
+
+    assert keys_of(api.get(SET).json["jobs"]) == ["b"]
