@@ -233,7 +233,7 @@ class Document:
             inner, reading = self.reading(schema.get("items", {}), parent, member.removesuffix("s"))
             if reading is not None and reading.endswith(".of"):
                 return f"tuple[{inner.removesuffix(' | None')}, ...]{also}", f"{reading.removesuffix('.of')}.all_of"
-            return f"tuple[{inner}, ...]{also}", "tuple"
+            return f"tuple[{inner}, ...]{also}", "instants" if reading == "instant" else "tuple"
         if (merged := self._members(schema)) is not None:
             chosen = (name or f"{parent}{member[0].upper()}{member[1:]}").removeprefix("Shown")
             self.model(chosen, merged)
@@ -296,7 +296,7 @@ def models(document: Document) -> str:
         "from collections.abc import Mapping",
         "from datetime import datetime",
         "from typing import Any",
-        "from sweephand.sdk.model import Model, instant",
+        "from sweephand.sdk.model import Model, instant, instants",
     ]
     seen: list[str] = []
     for name in _by_need(document):

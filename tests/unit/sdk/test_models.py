@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from sweephand.sdk import at, bodies, cron, every, http, rrule
-from sweephand.sdk.models import Job, Run
+from sweephand.sdk.models import Job, Run, RunStarted, Schedule
 from sweephand.sdk.request import to_json
 
 RUN = {
@@ -28,6 +28,17 @@ def test_members_are_read_in_snake_case_and_instants_are_aware():
     assert run.planned_at == datetime(2027, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
     assert run.started_at is None
     assert run.attempts[0].started_at.second == 1
+
+
+def test_a_list_of_instants_is_one_of_datetimes():
+    schedule = Schedule({"id": "s", "nextRuns": ["2027-03-01T12:00:00Z"]})
+
+    assert schedule.next_runs == (datetime(2027, 3, 1, 12, tzinfo=UTC),)
+
+
+def test_an_answer_without_id_and_name_shows_its_first_members():
+    assert repr(Run(RUN)) == "Run(id='s_1', state='QUITE_NEW')"
+    assert repr(RunStarted({"runId": "s_1"})) == "RunStarted(run_id='s_1')"
 
 
 def test_what_is_not_known_is_kept():

@@ -60,7 +60,8 @@ class Model:
     __hash__ = None  # type: ignore[assignment]  # its JSON may be any
 
     def __repr__(self) -> str:
-        shown = [f"{name}={self._json[name]!r}" for name in ("id", "name", "state", "code") if name in self._json]
+        told = [name for name in ("id", "name", "state", "code") if name in self._json] or list(self._json)[:3]
+        shown = [f"{snake(name)}={self._json[name]!r}" for name in told]
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
@@ -72,3 +73,8 @@ def snake(name: str) -> str:
 def instant(text: str) -> datetime:
     """Returns an aware datetime."""
     return datetime.fromisoformat(text)
+
+
+def instants(texts: list[str]) -> tuple[datetime, ...]:
+    """Returns aware datetimes."""
+    return tuple(map(instant, texts))

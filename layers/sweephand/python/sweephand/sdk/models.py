@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sweephand.sdk.model import Model, instant
+from sweephand.sdk.model import Model, instant, instants
 
 
 class Retry(Model):
@@ -1361,7 +1361,7 @@ class Schedule(Model):
         "created_at": ("createdAt", instant),
         "modified_at": ("modifiedAt", instant),
         "next_run_at": ("nextRunAt", instant),
-        "next_runs": ("nextRuns", tuple),
+        "next_runs": ("nextRuns", instants),
         "last_run": ("lastRun", ScheduleLastRun.of),
         "totals": ("totals", Totals.of),
     }
@@ -1853,7 +1853,7 @@ class ListedSchedule(Model):
         "created_at": ("createdAt", instant),
         "modified_at": ("modifiedAt", instant),
         "next_run_at": ("nextRunAt", instant),
-        "next_runs": ("nextRuns", tuple),
+        "next_runs": ("nextRuns", instants),
         "last_run": ("lastRun", ListedScheduleLastRun.of),
         "totals": ("totals", Totals.of),
     }
