@@ -463,3 +463,14 @@ def test_a_set_that_is_filled_while_it_is_deleted_stays_in_the_list(api, monkeyp
     api("DELETE", SET)
 
     assert keys_of(api.get(SET).json["jobs"]) == ["b"]
+
+
+def test_a_plan_reads_what_its_jobs_share_once(api):
+    def reads(count):
+        before = len(api.stage.taps.passed)
+        apply(api, *(job(f"k{n}") for n in range(count)), plan="true")
+        return len(api.stage.taps.passed) - before
+
+    reads(1)
+
+    assert reads(30) == reads(2)

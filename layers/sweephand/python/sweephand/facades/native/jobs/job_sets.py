@@ -206,17 +206,21 @@ def _drafts(ctx: Context, prospect: Prospect, listed: Listed) -> dict[str, JobDr
     """Reads the bodies of the jobs that change. Raises InvalidRequest with all mistakes and their paths."""
     wrong = Mistakes()
     found: dict[str, JobDraft] = {}
+    known: dict[str, Mapping[str, Any]] = {}
     for each in prospect.plan.changes:
         if each.wanted is not None:
-            found[each.key] = wrong.of(_draft, ctx, prospect, each, each.wanted.place, listed.bodies[each.key])
+            body = listed.bodies[each.key]
+            found[each.key] = wrong.of(_draft, ctx, prospect, each, each.wanted.place, body, known)
     wrong.check()
     return found
 
 
-def _draft(ctx: Context, prospect: Prospect, each: Change, place: int, body: Any) -> JobDraft:
+def _draft(
+    ctx: Context, prospect: Prospect, each: Change, place: int, body: Any, known: dict[str, Mapping[str, Any]]
+) -> JobDraft:
     there = prospect.job_of(each)
     try:
-        body = jobs.filled(ctx, body)
+        body = jobs.filled(ctx, body, known)
         if there is None:
             return jobs.new_draft(ctx, body)
         return jobs.changed_draft(ctx, body, there, lookup.payloads_of(ctx.world, there))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -63,14 +63,20 @@ def _require_scope(ctx: Context, draft: JobDraft, before: Job | None = None, sto
         tasks.require_scope(ctx, draft, before, stored)
 
 
-def filled(ctx: Context, body: Any) -> Any:
-    """Fills in the defaults of the collection. An unknown collection is refused later, under its field."""
+def filled(ctx: Context, body: Any, known: dict[str, Mapping[str, Any]] | None = None) -> Any:
+    """Fills in the defaults of the collection. An unknown collection is refused later, under its field.
+
+    known: the defaults that this request has read, by collection.
+    """
     if not isinstance(body, dict):
         return body
     name = DEFAULT_COLLECTION if body.get("collection") is None else body["collection"]
     if not isinstance(name, str) or not shapes.is_plain(name):
         return body
-    return collection_members.with_defaults(body, tenancy.defaults_of(ctx.world, ctx.tenant, name))
+    known = {} if known is None else known
+    if name not in known:
+        known[name] = tenancy.defaults_of(ctx.world, ctx.tenant, name)
+    return collection_members.with_defaults(body, known[name])
 
 
 def _created(ctx: Context, planned: Planned, *, fresh: bool) -> Answer:
