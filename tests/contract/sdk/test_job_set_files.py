@@ -1,0 +1,223 @@
+"""`sweephand plan`, `apply` and `diff` through the whole service."""
+
+from __future__ import annotations
+
+import base64
+import json
+import textwrap
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from sweephand import cli
+from sweephand.sdk import ConfigError, Sweephand, TransportError
+from tests.contract.native.api import Api
+from tests.contract.sdk.stack import connected
+
+COMMANDS = import_module("sweephand.cli.job_sets")
+ENTRY = """
+    [[jobs]]
+    key = "{key}"
+    action = {{type = "http", url = "${{BASE_URL}}/run", payload = {{price = "$$5"}}}}
+    schedules = [{{cron = "{cron}", timezone = "Europe/Berlin"}}]
+"""
+
+
+@pytest.fixture
+def client(api: Api, monkeypatch: pytest.MonkeyPatch) -> Sweephand:
+    """The client that the commands make."""
+    made, _ = connected(api)
+    monkeypatch.setattr(COMMANDS, "Sweephand", lambda _url: made)
+    monkeypatch.setenv("BASE_URL", "https://example.org")
+    return made
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Iterator[Callable[..., str]]:
+    """Writes a file with these jobs; returns its path."""
+
+    def put(**crons: str) -> str:
+        path = tmp_path / "jobs.toml"
+        text = 'set = "billing"\n' + ("" if crons else "jobs = []\n")
+        path.write_text(
+            text + "".join(textwrap.dedent(ENTRY).format(key=key, cron=cron) for key, cron in crons.items())
+        )
+        return str(path)
+
+    return put
+
+
+def ran(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    status = cli.main(arguments)
+    said = capsys.readouterr()
+    return status, said.out, said.err
+
+
+def test_a_plan_is_shown_and_applied_exactly(client: Sweephand, write, capsys):
+    file = write(nightly="30 2 * * 1-5", weekly="0 8 * * 1")
+    status, out, err = ran(capsys, "plan", file)
+    *lines, last = out.splitlines()
+
+    assert (status, err) == (0, "")
+    assert lines == ["billing: 2 create, 0 same", "+ nightly", "+ weekly"]
+    assert last.startswith(f"apply with: sweephand apply {file} --plan p_")
+    assert list(client.job_sets.list()) == []
+    assert ran(capsys, *last.removeprefix("apply with: sweephand ").split()) == (
+        0,
+        "billing: 2 created, 0 same\n+ nightly\n+ weekly\n",
+        "",
+    )
+    job = client.jobs.get(client.job_sets.get("billing").jobs[0].job_id, include="schedules")
+    assert (job.key, job.action.url) == ("nightly", "https://example.org/run")
+    assert job.to_json()["action"]["payload"] == {"price": "$5"}
+
+
+def test_an_equal_file_changes_nothing_and_differences_can_be_the_exit_status(client: Sweephand, write, capsys):
+    file = write(nightly="30 2 * * *")
+    assert ran(capsys, "plan", "--exit-code", file)[0] == 3
+    ran(capsys, "apply", file)
+
+    assert ran(capsys, "plan", "--exit-code", file) == (0, "billing: no change, 1 same\n", "")
+    assert ran(capsys, "apply", file) == (0, "billing: no change, 1 same\n", "")
+    file = write(nightly="0 3 * * *")
+    assert ran(capsys, "plan", "--exit-code", file)[:2][0] == 3
+    assert ran(capsys, "apply", file)[1] == "billing: 1 changed, 0 same\n~ nightly\n"
+
+
+def test_a_plan_that_is_out_of_date_is_a_conflict_and_the_new_one_is_shown(client: Sweephand, write, capsys):
+    file = write(nightly="30 2 * * *")
+    ran(capsys, "apply", file)
+    file = write(nightly="0 3 * * *")
+    token = ran(capsys, "plan", file)[1].split()[-1]
+    client.jobs.patch(client.job_sets.get("billing").jobs[0].job_id, description="by somebody else")
+
+    status, out, err = ran(capsys, "apply", file, "--plan", token)
+
+    assert (status, out) == (4, "")
+    assert "look at the new plan" in err
+    assert err.endswith("billing: 1 repair, 0 same\n! nightly\n")
+
+
+def test_many_deletes_need_their_number(client: Sweephand, write, capsys):
+    ran(capsys, "apply", write(**{f"job-{n:02}": "0 3 * * *" for n in range(12)}))
+    file = write()
+
+    status, out, err = ran(capsys, "apply", file)
+    assert (status, out) == (4, "")
+    assert "deletes 12 of 12 jobs" in err
+    assert len(list(client.jobs.list())) == 12
+    assert ran(capsys, "apply", file, "--allow-deletes", "12")[0] == 0
+    assert list(client.jobs.list()) == []
+
+
+def test_a_deleted_job_is_shown_with_what_is_lost(client: Sweephand, api: Api, write, capsys):
+    ran(capsys, "apply", write(nightly="* * * * *", weekly="0 8 * * 1"))
+    api.stage.run(190)
+
+    assert ran(capsys, "plan", write(weekly="0 8 * * 1"))[1].splitlines()[:2] == [
+        "billing: 1 delete, 1 same",
+        "- nightly  5 runs, 2 open will end",
+    ]
+
+
+def test_a_diff_shows_who_changed_what(client: Sweephand, write, capsys):
+    file = write(nightly="30 2 * * *", weekly="0 8 * * 1")
+    assert ran(capsys, "diff", file) == (
+        1,
+        "",
+        "there is no set billing yet: `sweephand plan` shows what it would create\n",
+    )
+    ran(capsys, "apply", file)
+    assert ran(capsys, "diff", file)[1] == "billing: 0 changed by others, 2 as applied\n"
+    changed, deleted = (each.job_id for each in client.job_sets.get("billing").jobs)
+    client.jobs.patch(changed, description="by hand")
+    client.jobs.delete(deleted)
+
+    status, out, _ = ran(capsys, "diff", file)
+
+    assert status == 0
+    assert out.splitlines()[:2] == ["billing: 2 changed by others, 0 as applied", "! nightly  changed"]
+    assert 'description: null -> "by hand"' in out
+    assert out.endswith("! weekly  deleted\n")
+
+
+def test_json_is_the_answer_of_the_api_and_nothing_else(client: Sweephand, write, capsys):
+    file = write(nightly="30 2 * * *")
+
+    planned = json.loads(ran(capsys, "plan", "--json", file)[1])
+    assert [each["key"] for each in planned["created"]] == ["nightly"]
+    assert json.loads(ran(capsys, "apply", "--json", file)[1])["created"][0]["jobId"]
+    assert json.loads(ran(capsys, "diff", "--json", file)[1])["jobs"][0]["state"] == "applied"
+    status, out, err = ran(capsys, "apply", "--json", "--plan", "p_0", write(nightly="0 3 * * *"))
+    assert (status, out, json.loads(err)["code"]) == (4, "", "PLAN_STALE")
+
+
+def test_mistakes_are_named_with_their_path_and_nothing_is_changed(client: Sweephand, write, capsys):
+    assert ran(capsys, "apply", write(nightly="30 2 * * 9")) == (
+        1,
+        "",
+        "jobs[0].schedules[0].cron: weekday 9 is outside 0..7\n",
+    )
+    assert list(client.jobs.list()) == []
+
+
+def test_a_large_list_is_applied_to_its_end(client: Sweephand, api: Api, write, capsys, monkeypatch):
+    """Each request makes what it has time for."""
+    monkeypatch.setattr("sweephand.facades.native.jobs.job_sets.APPLIED_S", -1.0)
+
+    status, out, _ = ran(capsys, "apply", write(a="0 1 * * *", b="0 2 * * *", c="0 3 * * *"))
+
+    assert status == 0
+    assert [line for line in out.splitlines() if line.startswith("+")] == ["+ a", "+ b", "+ c"]
+    assert [each.state for each in client.job_sets.get("billing").jobs] == ["applied"] * 3
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("gone.toml", None, "No such file"),
+        ("a.toml", "set = ", "Invalid value"),
+        ("a.json", "{", "line 1"),
+        ("a.toml", "jobs = []", "must name its set"),
+        ("a.toml", 'set = "a"', "must have a list `jobs`"),
+        ("a.toml", 'set = "a"\njob = []\njobs = []', "unknown member job"),
+        ("a.toml", 'set = "${NO_SUCH}-${NOR_THIS}"\njobs = []', "no variable NO_SUCH, NOR_THIS"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_not_sent(tmp_path, capsys, name, text, why):
+    path = tmp_path / name
+    if text is not None:
+        path.write_text(text)
+
+    status, out, err = ran(capsys, "plan", str(path))
+
+    assert (status, out) == (2, "")
+    assert err.startswith(f"{path}: ")
+    assert why in err
+
+
+@pytest.mark.parametrize("error", [ConfigError("the address is missing"), TransportError("no connection")])
+def test_what_could_not_be_asked_is_one_sentence_and_status_2(write, capsys, monkeypatch, error):
+    monkeypatch.setenv("BASE_URL", "https://example.org")
+
+    def refuse(_url: str | None) -> None:
+        raise error
+
+    monkeypatch.setattr(COMMANDS, "Sweephand", refuse)
+
+    assert ran(capsys, "plan", write(nightly="30 2 * * *")) == (2, "", f"{error}\n")
+
+
+def test_without_the_scope_the_status_is_2(api: Api, client: Sweephand, write, capsys, monkeypatch):
+    reader = client.credentials.create(name="reader", scopes=["jobs:read"])
+    pair = f"{reader.client_id}:{reader.secret}".encode()
+    api.credentials["reader"] = f"Basic {base64.b64encode(pair).decode()}"
+    made, _ = connected(api, "reader")
+    monkeypatch.setattr(COMMANDS, "Sweephand", lambda _url: made)
+
+    status, _, err = ran(capsys, "apply", write(nightly="30 2 * * *"))
+
+    assert status == 2
+    assert "jobs:write" in err
