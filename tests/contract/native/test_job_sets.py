@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from sweephand.errors import Unavailable
 from sweephand.facades.native.jobs import job_sets
+from sweephand.flow.job_sets import apply as sets
 from sweephand.store.job_sets import job_sets as rows
 from tests.contract.native.api import JOB
 
@@ -474,3 +476,103 @@ def test_a_plan_reads_what_its_jobs_share_once(api):
     reads(1)
 
     assert reads(30) == reads(2)
+
+
+def without(entry, *names):
+    return {name: member for name, member in entry.items() if name not in names}
+
+
+def test_an_entry_without_schedules_leaves_its_job_none(api):
+    bare = without(job("a"), "schedules")
+    apply(api, job("a"))
+
+    apply(api, bare)
+    dropped = read_job(api, "a")
+    api("POST", f"/v1/jobs/{dropped['id']}/schedules", {"cron": "* * * * *"})
+    repaired = apply(api, bare)
+
+    assert dropped["schedules"] == []
+    assert outline(repaired) == {"repaired": ["a"], "unchanged": 0}
+    assert read_job(api, "a")["schedules"] == []
+
+
+def test_an_entry_without_a_name_has_its_id_as_its_name(api):
+    apply(api, job("a", name="n"), job("b"))
+    api("PATCH", f"/v1/jobs/{read_job(api, 'b')['id']}", {"name": "by hand"})
+
+    apply(api, job("a"), job("b"))
+
+    for key in "ab":
+        shown = read_job(api, key)
+        assert shown["name"] == shown["id"]
+
+
+@pytest.mark.parametrize(
+    ("members", "field"),
+    [
+        ({"state": "PAUSED"}, "state"),
+        ({"jobSet": "other"}, "jobSet"),
+        ({"revision": 7}, "revision"),
+        ({"schedules": [{"every": "PT5M", "state": "PAUSED"}]}, "schedules[0].state"),
+        ({"schedules": [3]}, "schedules[0]"),
+    ],
+)
+def test_a_changed_entry_has_the_members_of_a_new_one(api, members, field):
+    apply(api, job("a"))
+
+    with api.unchanged():
+        changed = apply(api, job("a", **members))
+        new = api("PUT", "/v1/job-sets/other", {"jobs": [job("a", **members)]})
+
+    assert (changed.status, changed.fields) == (new.status, new.fields) == (422, [f"jobs[0].{field}"])
+
+
+def test_a_change_that_is_refused_does_not_hold_up_those_after_it(api):
+    api("POST", "/v1/collections", {"name": "small", "quota": {"maxJobs": 1}})
+    api.create(name="full", collection="small")
+    jobs = [job("a", collection="small"), job("b"), job("c")]
+
+    first = apply(api, *jobs)
+    second = apply(api, *jobs)
+
+    assert (first.status, outline(first)) == (200, {"created": ["b", "c"], "unchanged": 0})
+    assert [(each["key"], each["code"]) for each in first.json["failed"]] == [("a", "QUOTA_EXCEEDED")]
+    assert (second.status, second.code) == (409, "QUOTA_EXCEEDED"), "no change was made"
+
+
+@pytest.mark.parametrize("state", ["deleted", "paused", "inactive"])
+def test_a_repaired_job_runs_at_once_only_if_it_would_run(api, state):
+    wanted = job("a", active=state != "inactive")
+    apply(api, wanted)
+    there = f"/v1/jobs/{read_job(api, 'a')['id']}"
+    if state == "deleted":
+        api("DELETE", there)
+    else:
+        api("PATCH", there, {"description": "by hand"})
+    if state == "paused":
+        api("POST", f"{there}/pause", {})
+
+    reply = apply(api, wanted, onDrift="run_now")
+
+    assert outline(reply) == {"repaired": ["a"], "unchanged": 0}
+    assert api.get("/v1/runs", query={"jobId": read_job(api, "a")["id"]}).json["items"] == []
+
+
+def test_a_run_that_a_repair_could_not_start_is_told(api, monkeypatch):
+    apply(api, job("a"), job("b"))
+    for key in "ab":
+        api("PATCH", f"/v1/jobs/{read_job(api, key)['id']}", {"description": "by hand"})
+    run_now = sets.run_now
+
+    def refused_once(world, tenant, job):
+        monkeypatch.setattr(sets, "run_now", run_now)
+        raise Unavailable("the table is busy")
+
+    monkeypatch.setattr(sets, "run_now", refused_once)
+    reply = apply(api, job("a"), job("b"), onDrift="run_now")
+
+    (failed,) = reply.json["failed"]
+    assert (reply.status, outline(reply)) == (200, {"repaired": ["a", "b"], "unchanged": 0})
+    assert (failed["key"], "its run did not start" in failed["reason"]) == ("a", True)
+    runs = [api.get("/v1/runs", query={"jobId": read_job(api, key)["id"]}).json["items"] for key in "ab"]
+    assert [len(each) for each in runs] == [0, 1]

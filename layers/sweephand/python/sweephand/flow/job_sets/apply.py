@@ -147,8 +147,8 @@ def _apply(world: World, tenant: str, name: str, each: Change, draft: JobDraft |
     if member is None or member.gone:
         return creation.create_job(world, tenant, replace(draft, membership=seat), None, by).job
 
-    def edit(planned: Planned, _: Mapping[str, Payload]) -> JobDraft:
-        return replace(draft, name=draft.name or planned.job.name, membership=seat)
+    def edit(_planned: Planned, _stored: Mapping[str, Payload]) -> JobDraft:
+        return replace(draft, membership=seat)
 
     return change.change_job(world, tenant, member.job_id, edit, None, by).job
 

@@ -27,6 +27,7 @@ from sweephand.facades.http import Answer
 from sweephand.facades.native import problems
 from sweephand.facades.native.context import Context, canonical
 from sweephand.facades.native.jobs import changes, jobs
+from sweephand.facades.native.members import job_members
 from sweephand.flow.job_parts.change_log import Operation
 from sweephand.flow.job_parts.membership import NOT_OF_THE_SET, PLAN_STALE
 from sweephand.flow.job_sets import apply
@@ -36,6 +37,7 @@ from sweephand.store.views import resources as views
 from sweephand.store.views import totals as counts
 
 if TYPE_CHECKING:
+    from sweephand.domain.job import Job
     from sweephand.store.views.resources import JobSet
 
 LARGEST_LIST = 4_194_304
@@ -68,7 +70,8 @@ class Listed:
 class Done:
     """The result of the changes that were tried. made: how many. shown: as JSON, by key, as they were before.
 
-    jobs: their ids, by key. unchanged: already as wanted. failed: the refusals, by key.
+    jobs: their ids, by key. unchanged: already as wanted. failed: the refusals, by key; of a change that was made
+    (its key is in `jobs`), that of its run.
     """
 
     made: int = 0
@@ -223,6 +226,8 @@ def _draft(
         body = jobs.filled(ctx, body, known)
         if there is None:
             return jobs.new_draft(ctx, body)
+        job_members.check_settable(body)
+        body = {"schedules": [], **body}
         return jobs.changed_draft(ctx, body, there, lookup.payloads_of(ctx.world, there))
     except InvalidRequest as wrong:
         raise wrong.within(f"jobs[{place}]") from wrong
@@ -234,7 +239,10 @@ def _draft(
 def _carry_out(
     ctx: Context, prospect: Prospect, drafts: Mapping[str, JobDraft], until: float, *, at_drift: str
 ) -> Done:
-    """Makes the changes until the time is over (monotonic). Raises the first refusal if nothing was changed before."""
+    """Makes the changes until the time is over (monotonic); a refusal does not hold up the others.
+
+    Raises the first refusal if no change could be made.
+    """
     done, plan = Done(), prospect.plan
     by = ctx.by(Operation.APPLY)
     for each in plan.changes:
@@ -248,18 +256,31 @@ def _carry_out(
         except Unavailable:
             raise
         except SweephandError as refused:
-            if not done.made:
-                raise _within(each, refused) from refused
-            done.failed[each.key] = refused
+            done.failed[each.key] = _within(each, refused)
             continue
         done.made += 1
         if job is not None:
             done.jobs[each.key] = job.id
             if before is not None and before.job.revision == job.revision:
                 done.unchanged.add(each.key)
-            elif each.verb is Verb.REPAIR and at_drift == "run_now":
-                apply.run_now(ctx.world, ctx.tenant, job)
+            elif each.verb is Verb.REPAIR and at_drift == "run_now" and before is not None and _is_on(job):
+                _run_now(ctx, each.key, job, done)
+    if done.failed and not done.made:
+        raise next(iter(done.failed.values()))
     return done
+
+
+def _is_on(job: Job) -> bool:
+    return job.active and job.pause is None
+
+
+def _run_now(ctx: Context, key: str, job: Job, done: Done) -> None:
+    """Starts a run of a repaired job. The repair stands if that is refused, so the answer says that no run started."""
+    try:
+        apply.run_now(ctx.world, ctx.tenant, job)
+    except SweephandError as refused:
+        reason = f"it is repaired, but its run did not start: {refused.reason}: to start it, POST /v1/jobs/{job.id}/run"
+        done.failed[key] = Conflict(reason, code=refused.code)
 
 
 def _within(each: Change, refused: SweephandError) -> SweephandError:
@@ -279,7 +300,8 @@ def _plan_body(ctx: Context, prospect: Prospect) -> dict[str, Any]:
 
 def _body(plan: Plan, shown: Sequence[tuple[Change, dict[str, Any]]], done: Done) -> dict[str, Any]:
     """Returns a plan, or what became of it, as JSON. A job that was already as it is wanted counts as unchanged."""
-    changed = [(each, body) for each, body in shown if each.key not in {*done.failed, *done.unchanged}]
+    left = {*(done.failed.keys() - done.jobs.keys()), *done.unchanged}
+    changed = [(each, body) for each, body in shown if each.key not in left]
     lists = {
         name: [{**body, "jobId": done.jobs.get(each.key, body["jobId"])} for each, body in changed if each.verb is verb]
         for name, verb in LISTS.items()

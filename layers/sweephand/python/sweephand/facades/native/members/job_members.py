@@ -267,6 +267,16 @@ def job_draft(
     return JobDraft(**{"name": None, **draft, "policies": defaults.without_default_policies(asked)})
 
 
+def check_settable(body: Mapping[str, Any]) -> None:
+    """Raises InvalidRequest for members that a new job cannot have, so that none is passed over in a change."""
+    wrong = Mistakes()
+    fields.members(body, "", (*JOB.given, "schedules"), wrong)
+    schedules = body.get("schedules")
+    for n, each in enumerate(schedules if isinstance(schedules, list) else ()):
+        wrong.of(fields.members, each, f"schedules[{n}]", schedule_members.GIVEN)
+    wrong.check()
+
+
 def job_body(
     job: Job,
     schedules: Sequence[Schedule],

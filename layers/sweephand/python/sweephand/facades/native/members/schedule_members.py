@@ -188,6 +188,10 @@ def with_timing(shown: Mapping[str, Any], timing: Mapping[str, Any]) -> dict[str
     return {**{name: shown[name] for name in head}, **timing, **shown}
 
 
+GIVEN = (*SCHEDULE.given, *sorted(TIMING_MEMBERS))
+"""The members that a caller may set."""
+
+
 def schedule_draft(
     body: object,
     field: str,
@@ -198,7 +202,7 @@ def schedule_draft(
     there: StoredHooks | None = None,
 ) -> ScheduleDraft:
     """Reads a schedule. action: see Reading. there: the stored one that it changes, whose secrets may be kept."""
-    known = (*SCHEDULE.given, *sorted(TIMING_MEMBERS), *(SCHEDULE.read_only if change else ()))
+    known = (*GIVEN, *(SCHEDULE.read_only if change else ()))
     wrong = Mistakes()
     given = fields.members(body, field, known, wrong)
     timing = {name: given[name] for name in given if name in TIMING_MEMBERS}
