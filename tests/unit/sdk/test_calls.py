@@ -10,7 +10,16 @@ from email.utils import format_datetime
 import pytest
 
 from sweephand.facades.native.problems import STATUS
-from sweephand.sdk import ApiError, ConfigError, Retries, Sweephand, SweephandError, TransportError, http
+from sweephand.sdk import (
+    ApiError,
+    ConfigError,
+    InvalidArgument,
+    Retries,
+    Sweephand,
+    SweephandError,
+    TransportError,
+    http,
+)
 from sweephand.sdk.api_errors import BY_CODE, InvalidField, NotFound, RateLimited, Unavailable
 from sweephand.sdk.config import access
 from tests.unit.sdk.scripted import URL, async_client, client, problem, reply
@@ -31,6 +40,22 @@ def test_a_call_names_its_caller_and_the_version_and_quotes_the_path():
     assert sent.headers["User-Agent"].startswith("sweephand-python/0.1")
     assert "Idempotency-Key" not in sent.headers
     assert "Sweephand-Tenant" not in sent.headers
+
+
+@pytest.mark.parametrize("name", [".", ".."])
+def test_a_name_that_leads_to_another_resource_is_not_sent(name):
+    sh, script = client(*[reply(None, 204)] * 4)
+
+    for call in (
+        lambda: sh.jobs.delete(name),
+        lambda: sh.schedules.delete("j-1", name),
+        lambda: sh.job_sets.delete(name),
+        lambda: sh.operations.wait(name),
+    ):
+        with pytest.raises(InvalidArgument, match=r"id or name must not be '\.+': in a path"):
+            call()
+
+    assert script.sent == []
 
 
 def test_a_body_has_the_names_of_the_api_and_only_the_members_that_are_given():

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple, final
 from urllib.parse import quote
 
+from sweephand.sdk.errors import InvalidArgument
 from sweephand.sdk.model import Model
 
 
@@ -77,8 +78,11 @@ class Request:
 
 
 def part(given: Named) -> str:
-    """Returns an id or a name as a part of a path."""
-    return quote(name_of(given), safe="")
+    """Returns an id or a name as a part of a path. Raises InvalidArgument for `.` and `..`, which lead elsewhere."""
+    name = name_of(given)
+    if name in {".", ".."}:
+        raise InvalidArgument("id or name", f"must not be {name!r}: in a path it leads to another resource")
+    return quote(name, safe="")
 
 
 def name_of(given: Named) -> str:
