@@ -441,6 +441,8 @@ def _options(verb: str, operation: Mapping[str, Any], headers: set[str]) -> list
     options = ["if_match=if_match"] if "If-Match" in headers else []
     if "Idempotency-Key" in headers:
         options += ["keyed=True", "key=idempotency_key"]
+    elif operation["operationId"] == "deleteJobs":
+        options.append("repeatable=dry_run is True")
     elif verb == "POST" and not _repeatable(operation):
         options.append("repeatable=False")
     return [*options, "acting=True"] if "Sweephand-Tenant" in headers else options

@@ -9,7 +9,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sweephand.sdk import AsyncJobScheduler, InvalidArgument, JobInterval, JobRecord, JobScheduler
+from sweephand.flow.bulk import delete_jobs
+from sweephand.sdk import (
+    AsyncJobScheduler,
+    InvalidArgument,
+    JobInterval,
+    JobRecord,
+    JobScheduler,
+    TransportError,
+)
 from sweephand.sdk.api_errors import NotFound
 from tests.contract.native.api import Api
 from tests.contract.sdk.stack import connected, connected_async
@@ -53,6 +61,8 @@ def test_an_interval_outside_one_to_five_is_refused(scheduler, interval):
 def test_an_instant_without_a_zone_is_refused(scheduler):
     with pytest.raises(InvalidArgument, match="start must have a time zone"):
         scheduler.create(resource_id="r", start=START.replace(tzinfo=None), job_interval=DAILY)
+    with pytest.raises(InvalidArgument, match="start must be a datetime, not '2027-03-01T12:00:00Z'"):
+        scheduler.create(resource_id="r", start="2027-03-01T12:00:00Z", job_interval=DAILY)
 
 
 def test_an_absent_job_is_none_its_delete_succeeds_and_its_edit_says_so(scheduler):
@@ -92,6 +102,21 @@ def test_jobs_are_listed_and_deleted_by_resource_and_by_tag_and_none_is_a_tag(sc
     assert scheduler.list() == ()
 
 
+@pytest.mark.parametrize("empty", ["", None])
+def test_an_empty_string_selects_nothing(scheduler, empty):
+    """An empty filter would let through the jobs without a tag, or all of them."""
+    made = scheduler.create(resource_id="r", start=START, job_interval=DAILY)
+
+    for call in (scheduler.delete_by_resource_id, scheduler.list_by_resource_id):
+        with pytest.raises(InvalidArgument, match="resource_id must be a string that is not empty"):
+            call(empty)
+    if empty is not None:
+        for call in (scheduler.delete_by_tag, scheduler.list_by_tag):
+            with pytest.raises(InvalidArgument, match="tag must be a string that is not empty, or None"):
+                call(empty)
+    assert scheduler.list() == (made,)
+
+
 def test_over_a_hundred_jobs_are_deleted_before_the_call_returns(scheduler):
     for _ in range(103):
         scheduler.create(resource_id="r", start=START, job_interval=DAILY)
@@ -111,6 +136,54 @@ def test_jobs_of_others_are_neither_listed_nor_deleted(api):
     assert scheduler.get(own.id) is None
     assert scheduler.delete_by_resource_id("r") == 1
     assert sh.jobs.get(own).id == own.id
+
+
+def test_a_job_of_others_is_neither_edited_nor_deleted(api):
+    sh, _ = connected(api)
+    scheduler = JobScheduler(sh)
+    made = scheduler.create(resource_id="r", start=START, job_interval=DAILY)
+    own = sh.jobs.create("mine", {"type": "event"}, resource_id="r")
+
+    with pytest.raises(NotFound, match=f"the collection root has no job {own.id}"):
+        scheduler.edit(replace(made, job_schedule_id=own.id))
+    scheduler.delete(own.id)
+
+    there = sh.jobs.get(own)
+    assert (there.collection, there.revision) == (own.collection, own.revision)
+
+
+@pytest.mark.parametrize("count", [2, 103])
+def test_a_bulk_delete_whose_answer_is_lost_raises_and_is_not_repeated(api, count):
+    sh, gateway = connected(api)
+    scheduler = JobScheduler(sh)
+    for _ in range(count):
+        scheduler.create(resource_id="r", start=START, job_interval=DAILY)
+    real = gateway.send
+
+    def send(method, url, *more):
+        gateway.lost = int(method == "DELETE" and "expectedCount" in url)
+        return real(method, url, *more)
+
+    gateway.send = send
+    with pytest.raises(TransportError, match="the answer is lost"):
+        scheduler.delete_by_resource_id("r")
+
+    assert gateway.sent[-2:] == ["DELETE /v1/jobs"] * 2
+    assert "DELETE /v1/jobs" not in gateway.sent[:-2]
+
+
+def test_only_deleted_jobs_are_counted(api, monkeypatch):
+    """A job that is changed after the count stays."""
+    sh, _ = connected(api)
+    scheduler = JobScheduler(sh)
+    _, second = (scheduler.create(resource_id="r", start=START, job_interval=DAILY) for _ in range(2))
+    real = delete_jobs._delete
+    monkeypatch.setattr(
+        delete_jobs, "_delete", lambda world, job: job.id != second.job_schedule_id and real(world, job)
+    )
+
+    assert scheduler.delete_by_resource_id("r") == 1
+    assert scheduler.list() == (second,)
 
 
 def test_a_job_puts_roots_event_on_the_bus_at_its_instant(api):

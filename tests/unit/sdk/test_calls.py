@@ -197,6 +197,17 @@ def test_what_makes_something_without_a_key_is_tried_again_only_if_it_was_certai
     assert len(script.sent) == 1
 
 
+def test_a_bulk_delete_is_not_repeated_after_a_lost_answer():
+    sh, script = client(UNREACHED, LOST, reply({"count": 2, "deleted": 2, "operation": None}))
+
+    with pytest.raises(TransportError, match="lost"):
+        sh.jobs.delete_matching(tag="a", expected_count=2)
+
+    assert len(script.sent) == 2
+    sh, script = client(LOST, reply({"count": 2, "deleted": 0, "operation": None}))
+    assert sh.jobs.delete_matching(tag="a", dry_run=True).count == 2
+
+
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 412, 422])
 def test_a_refusal_that_will_not_pass_is_not_tried_again(status):
     sh, script = client(problem("NOT_FOUND", status))

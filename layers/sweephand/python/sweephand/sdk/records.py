@@ -69,7 +69,10 @@ def members_of(
     except ValueError:
         reason = f"must be 1 to 5, one of JobInterval, not {job_interval!r}"
         raise InvalidArgument("job_interval", reason) from None
-    for name, given in (("start", start), ("end", end)):
+    instants: tuple[tuple[str, Any], ...] = (("start", start), ("end", end))
+    for name, given in instants:
+        if not isinstance(given, datetime | None):
+            raise InvalidArgument(name, f"must be a datetime, not {given!r}")
         if given is not None and given.tzinfo is None:
             raise InvalidArgument(name, f"must have a time zone, not {given!r}")
     timing: dict[str, Any] = {"name": SCHEDULE}
@@ -80,6 +83,22 @@ def members_of(
         timing |= {"monthOverflow": "clamp"} if interval in BY_MONTHS else {}
     timing |= {"endTime": end} if end is not None else {}
     return {"resource_id": resource_id, "tags": [] if tag is None else [tag], "schedules": timing}
+
+
+def resource_of(given: Any) -> str:
+    """Returns the filter by a resource. Raises InvalidArgument for what would let through all jobs."""
+    if not isinstance(given, str) or not given:
+        raise InvalidArgument("resource_id", f"must be a string that is not empty, not {given!r}")
+    return given
+
+
+def tag_of(given: Any) -> str:
+    """Returns the filter by a tag; None selects the jobs without one. Raises InvalidArgument for an empty string."""
+    if given is None:
+        return ""
+    if not isinstance(given, str) or not given:
+        raise InvalidArgument("tag", f"must be a string that is not empty, or None, not {given!r}")
+    return given
 
 
 def record_of(job: Job | ListedJob) -> JobRecord | None:

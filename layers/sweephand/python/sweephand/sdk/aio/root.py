@@ -11,7 +11,7 @@ from sweephand.sdk.aio.client import AsyncSweephand
 from sweephand.sdk.api_errors import CountMismatch, InvalidField, InvalidQuery, NameTaken, NotFound
 from sweephand.sdk.bodies import event
 from sweephand.sdk.errors import ApiError
-from sweephand.sdk.records import JobInterval, JobRecord, Result, members_of, record_of
+from sweephand.sdk.records import JobInterval, JobRecord, Result, members_of, record_of, resource_of, tag_of
 
 T = TypeVar("T")
 TRIES = 5
@@ -58,24 +58,34 @@ class AsyncJobScheduler:
         return record_of(job) if job.collection == self._collection else None
 
     async def edit(self, record: JobRecord) -> None:
-        """Replaces a job by its record, whole. Raises NotFound if there is none."""
+        """Replaces a job by its record, whole. Raises NotFound if there is none in the collection."""
         members = members_of(record.resource_id, record.tag, record.start, record.end, record.job_interval)
+        if await self.get(record.job_schedule_id) is None:
+            raise NotFound(
+                method="PUT",
+                path=f"/v1/jobs/{record.job_schedule_id}",
+                status=404,
+                code=NotFound.code,
+                detail=f"the collection {self._collection} has no job {record.job_schedule_id}",
+            )
         await self._client.jobs.put(record.job_schedule_id, action=event(), collection=self._collection, **members)
 
     async def delete(self, job_schedule_id: str) -> None:
-        """Deletes a job. Succeeds if there is none."""
+        """Deletes a job. Succeeds if there is none in the collection."""
+        if await self.get(job_schedule_id) is None:
+            return
         try:
             await self._client.jobs.delete(job_schedule_id)
         except NotFound:
             return
 
     async def delete_by_resource_id(self, resource_id: str) -> int:
-        """Deletes the jobs of a resource. Returns how many."""
-        return await self._delete(resource_id=resource_id)
+        """Deletes the jobs of a resource. Returns how many. Raises TransportError, not repeated, for a lost answer."""
+        return await self._delete(resource_id=resource_of(resource_id))
 
     async def delete_by_tag(self, tag: str | None) -> int:
-        """Deletes the jobs with a tag; with None, those without one. Returns how many."""
-        return await self._delete(tag=tag or "")
+        """Deletes the jobs with a tag; with None, those without one. Otherwise as `delete_by_resource_id`."""
+        return await self._delete(tag=tag_of(tag))
 
     async def list(self) -> tuple[JobRecord, ...]:
         """Returns all jobs."""
@@ -83,11 +93,11 @@ class AsyncJobScheduler:
 
     async def list_by_resource_id(self, resource_id: str) -> tuple[JobRecord, ...]:
         """Returns the jobs of a resource."""
-        return await self._list(resource_id=resource_id)
+        return await self._list(resource_id=resource_of(resource_id))
 
     async def list_by_tag(self, tag: str | None) -> tuple[JobRecord, ...]:
         """Returns the jobs with a tag; with None, those without one."""
-        return await self._list(tag=tag or "")
+        return await self._list(tag=tag_of(tag))
 
     # Without raising
 
@@ -143,7 +153,10 @@ class AsyncJobScheduler:
         return found
 
     async def _delete(self, *, resource_id: str | None = None, tag: str | None = None) -> int:
-        """Counts the jobs and deletes exactly so many, again where others have made or deleted some meanwhile."""
+        """Counts the jobs and deletes so many, again where others have made or deleted some meanwhile.
+
+        Returns how many were deleted: a job that is changed after the count stays.
+        """
         jobs = self._client.jobs
         for left in reversed(range(TRIES)):
             try:
@@ -152,11 +165,12 @@ class AsyncJobScheduler:
                         collection=self._collection, resource_id=resource_id, tag=tag, dry_run=True
                     )
                 ).count
-                if count:
-                    begun = await jobs.delete_matching(
-                        collection=self._collection, resource_id=resource_id, tag=tag, expected_count=count
-                    )
-                    await self._client.operations.wait(begun)
+                if not count:
+                    return 0
+                begun = await jobs.delete_matching(
+                    collection=self._collection, resource_id=resource_id, tag=tag, expected_count=count
+                )
+                rest = await self._client.operations.wait(begun)
             except CountMismatch:
                 if not left:
                     raise
@@ -165,7 +179,7 @@ class AsyncJobScheduler:
                     raise
                 return 0
             else:
-                return count
+                return begun.deleted + (rest.progress.done if rest else 0)
         raise AssertionError("the last try returns or raises")
 
     def _is_unknown(self, refused: ApiError) -> bool:

@@ -10,7 +10,7 @@ from sweephand.errors import SweephandError
 from sweephand.sdk.api_errors import CountMismatch, InvalidField, InvalidQuery, NameTaken, NotFound
 from sweephand.sdk.bodies import event
 from sweephand.sdk.errors import ApiError
-from sweephand.sdk.records import JobInterval, JobRecord, Result, members_of, record_of
+from sweephand.sdk.records import JobInterval, JobRecord, Result, members_of, record_of, resource_of, tag_of
 from sweephand.sdk.sync.client import Sweephand
 
 T = TypeVar("T")
@@ -58,24 +58,34 @@ class JobScheduler:
         return record_of(job) if job.collection == self._collection else None
 
     def edit(self, record: JobRecord) -> None:
-        """Replaces a job by its record, whole. Raises NotFound if there is none."""
+        """Replaces a job by its record, whole. Raises NotFound if there is none in the collection."""
         members = members_of(record.resource_id, record.tag, record.start, record.end, record.job_interval)
+        if self.get(record.job_schedule_id) is None:
+            raise NotFound(
+                method="PUT",
+                path=f"/v1/jobs/{record.job_schedule_id}",
+                status=404,
+                code=NotFound.code,
+                detail=f"the collection {self._collection} has no job {record.job_schedule_id}",
+            )
         self._client.jobs.put(record.job_schedule_id, action=event(), collection=self._collection, **members)
 
     def delete(self, job_schedule_id: str) -> None:
-        """Deletes a job. Succeeds if there is none."""
+        """Deletes a job. Succeeds if there is none in the collection."""
+        if self.get(job_schedule_id) is None:
+            return
         try:
             self._client.jobs.delete(job_schedule_id)
         except NotFound:
             return
 
     def delete_by_resource_id(self, resource_id: str) -> int:
-        """Deletes the jobs of a resource. Returns how many."""
-        return self._delete(resource_id=resource_id)
+        """Deletes the jobs of a resource. Returns how many. Raises TransportError, not repeated, for a lost answer."""
+        return self._delete(resource_id=resource_of(resource_id))
 
     def delete_by_tag(self, tag: str | None) -> int:
-        """Deletes the jobs with a tag; with None, those without one. Returns how many."""
-        return self._delete(tag=tag or "")
+        """Deletes the jobs with a tag; with None, those without one. Otherwise as `delete_by_resource_id`."""
+        return self._delete(tag=tag_of(tag))
 
     def list(self) -> tuple[JobRecord, ...]:
         """Returns all jobs."""
@@ -83,11 +93,11 @@ class JobScheduler:
 
     def list_by_resource_id(self, resource_id: str) -> tuple[JobRecord, ...]:
         """Returns the jobs of a resource."""
-        return self._list(resource_id=resource_id)
+        return self._list(resource_id=resource_of(resource_id))
 
     def list_by_tag(self, tag: str | None) -> tuple[JobRecord, ...]:
         """Returns the jobs with a tag; with None, those without one."""
-        return self._list(tag=tag or "")
+        return self._list(tag=tag_of(tag))
 
     # Without raising
 
@@ -143,18 +153,22 @@ class JobScheduler:
         return found
 
     def _delete(self, *, resource_id: str | None = None, tag: str | None = None) -> int:
-        """Counts the jobs and deletes exactly so many, again where others have made or deleted some meanwhile."""
+        """Counts the jobs and deletes so many, again where others have made or deleted some meanwhile.
+
+        Returns how many were deleted: a job that is changed after the count stays.
+        """
         jobs = self._client.jobs
         for left in reversed(range(TRIES)):
             try:
                 count = (
                     jobs.delete_matching(collection=self._collection, resource_id=resource_id, tag=tag, dry_run=True)
                 ).count
-                if count:
-                    begun = jobs.delete_matching(
-                        collection=self._collection, resource_id=resource_id, tag=tag, expected_count=count
-                    )
-                    self._client.operations.wait(begun)
+                if not count:
+                    return 0
+                begun = jobs.delete_matching(
+                    collection=self._collection, resource_id=resource_id, tag=tag, expected_count=count
+                )
+                rest = self._client.operations.wait(begun)
             except CountMismatch:
                 if not left:
                     raise
@@ -163,7 +177,7 @@ class JobScheduler:
                     raise
                 return 0
             else:
-                return count
+                return begun.deleted + (rest.progress.done if rest else 0)
         raise AssertionError("the last try returns or raises")
 
     def _is_unknown(self, refused: ApiError) -> bool:

@@ -233,6 +233,7 @@ class AsyncJobs:
                         "dryRun": dry_run,
                         "expectedCount": expected_count,
                     },
+                    repeatable=dry_run is True,
                     acting=True,
                 )
             )
