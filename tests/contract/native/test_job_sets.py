@@ -576,3 +576,117 @@ def test_a_run_that_a_repair_could_not_start_is_told(api, monkeypatch):
     assert (failed["key"], "its run did not start" in failed["reason"]) == ("a", True)
     runs = [api.get("/v1/runs", query={"jobId": read_job(api, key)["id"]}).json["items"] for key in "ab"]
     assert [len(each) for each in runs] == [0, 1]
+
+
+ONCE = {"schedules": [{"at": "2027-03-01T12:05:00Z"}]}
+FINAL = {**ONCE, "policies": {"afterEnd": "final"}}
+
+
+@pytest.mark.parametrize(
+    ("members", "verb", "body"),
+    [
+        (ONCE, "DELETE", None),
+        (ONCE, "PATCH", {"schedules": [{"name": "schedule-1", "at": "2027-03-01T12:30:00Z"}]}),
+        (FINAL, "DELETE", None),
+        (FINAL, "PATCH", {"description": "by hand"}),
+    ],
+)
+def test_an_occasion_that_is_over_is_not_repaired_and_holds_up_nothing(api, members, verb, body):
+    apply(api, job("once", **members), job("b"))
+    api(verb, f"/v1/jobs/{read_job(api, 'once')['id']}", body)
+    api.stage.run(3_600)
+    wanted = job("once", **members), job("b"), job("c")
+
+    planned = apply(api, *wanted, plan="true")
+    applied = apply(api, *wanted, token=planned.json["token"])
+    with api.unchanged():
+        again = apply(api, *wanted)
+
+    assert outline(planned) == outline(applied) == {"created": ["c"], "unchanged": 2}
+    assert outline(again) == {"unchanged": 3}
+
+
+def test_a_job_is_repaired_without_its_schedules_that_are_over(api):
+    wanted = job("a", schedules=[*ONCE["schedules"], {"cron": "0 3 * * *"}])
+    apply(api, wanted)
+    api("DELETE", f"/v1/jobs/{read_job(api, 'a')['id']}")
+    api.stage.run(3_600)
+
+    repaired, again = apply(api, wanted), apply(api, wanted)
+
+    assert (outline(repaired), outline(again)) == ({"repaired": ["a"], "unchanged": 0}, {"unchanged": 1})
+    assert [each["cron"] for each in read_job(api, "a")["schedules"]] == ["0 3 * * *"]
+
+
+def test_a_repair_that_is_wrong_in_another_way_is_refused(api):
+    wanted = job("a", **ONCE, collection="slow")
+    api("POST", "/v1/collections", {"name": "slow"})
+    apply(api, wanted)
+    api("DELETE", f"/v1/jobs/{read_job(api, 'a')['id']}")
+    api("DELETE", "/v1/collections/slow")
+    api.stage.run(3_600)
+
+    with api.unchanged():
+        reply = apply(api, wanted, plan="true")
+
+    assert (reply.status, reply.fields) == (422, ["jobs[0].collection"])
+
+
+def test_a_plan_does_not_promise_the_change_of_a_final_job(api):
+    apply(api, job("once", **FINAL))
+    api.stage.run(3_600)
+
+    with api.unchanged():
+        planned = apply(api, job("once", **FINAL, description="new"), plan="true")
+        applied = apply(api, job("once", **FINAL, description="new"))
+
+    assert (planned.status, planned.code) == (applied.status, applied.code) == (409, "STATE_CONFLICT")
+
+
+def test_names_move_within_a_list_in_the_order_in_which_they_become_free(api):
+    apply(api, job("a", name="x"), job("b", name="y"), job("c", name="z"))
+
+    moved = apply(api, job("a", name="y"), job("b", name="z"), job("c"), job("d", name="x"))
+
+    assert (moved.status, moved.json["failed"]) == (200, [])
+    assert [read_job(api, key)["name"] for key in "abd"] == ["y", "z", "x"]
+
+
+def test_names_that_drifted_are_repaired(api):
+    jobs = [job("a", name="x"), job("b", name="y")]
+    apply(api, *jobs)
+    api("PATCH", f"/v1/jobs/{read_job(api, 'a')['id']}", {"name": "other"})
+    api("PATCH", f"/v1/jobs/{read_job(api, 'b')['id']}", {"name": "x"})
+
+    repaired = apply(api, *jobs)
+
+    assert (sorted(keys(repaired, "repaired")), repaired.json["failed"]) == (["a", "b"], [])
+    assert [read_job(api, key)["name"] for key in "ab"] == ["x", "y"]
+
+
+def test_an_exchange_of_names_is_refused_as_one(api):
+    apply(api, job("a", name="x"), job("b", name="y"))
+
+    with api.unchanged():
+        reply = apply(api, job("a", name="y"), job("b", name="x"))
+
+    assert (reply.status, reply.code) == (409, "NAME_TAKEN")
+    assert 'the jobs "a", "b" exchange their names' in reply.json["detail"]
+
+
+@pytest.mark.parametrize("entry", [job("b", name="n"), job("a", name="n", description="other")])
+def test_the_same_list_twice_at_once_is_no_conflict_of_names(api, monkeypatch, entry):
+    check = sets.check
+
+    def applied_first(*where):
+        monkeypatch.setattr(sets, "check", check)
+        apply(api, job("b", name="n"))
+        return check(*where)
+
+    monkeypatch.setattr(sets, "check", applied_first)
+    reply = apply(api, entry)
+
+    if entry["key"] == "b":
+        assert (reply.status, outline(reply)) == (200, {"unchanged": 1})
+    else:
+        assert (reply.status, reply.code) == (409, "NAME_TAKEN")

@@ -111,6 +111,10 @@ class Plan:
         """Returns the plan of the changes that are left once those with these keys are made."""
         return replace(self, changes=tuple(each for each in self.changes if each.key not in keys))
 
+    def settled(self, keys: Collection[str]) -> Plan:
+        """Returns the plan in which the jobs with these keys stay as they are."""
+        return replace(self.without(keys), unchanged=self.unchanged + len(keys))
+
     @property
     def token(self) -> str:
         """Returns a token that no other plan has: it names each job with the state that the plan has seen."""

@@ -12,19 +12,20 @@ from dataclasses import dataclass, replace
 
 from sweephand.domain import job_set as rules
 from sweephand.domain.collection import Collection, Usage
-from sweephand.domain.job import Job, JobDraft, Payload
-from sweephand.domain.job_set import Change, Membership, Plan, Wanted
+from sweephand.domain.job import Job, JobDraft, Payload, ScheduleDraft
+from sweephand.domain.job_set import Change, Membership, Plan, Verb, Wanted
+from sweephand.domain.jobs.job_state import is_final
 from sweephand.errors import Conflict, InvalidRequest, Mistakes, NotFound, PreconditionFailed
 from sweephand.flow.idempotency import Once
 from sweephand.flow.job_parts import membership
 from sweephand.flow.job_parts.change_log import By
-from sweephand.flow.jobs import change, creation, deletion
+from sweephand.flow.jobs import change, creation, deletion, lookup
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.manual import manual
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
 from sweephand.store.job_sets import job_sets as store
-from sweephand.store.jobs import directory
+from sweephand.store.jobs import directory, jobs
 from sweephand.store.views import jobs as lists
 
 
@@ -53,45 +54,101 @@ def plan(world: World, tenant: str, name: str, wanted: Sequence[Wanted]) -> Pros
     return Prospect(rules.plan(name, wanted, rules.with_missing(stored, missing)), there)
 
 
-def check(world: World, tenant: str, prospect: Prospect, drafts: Mapping[str, JobDraft]) -> None:
+def check(
+    world: World, tenant: str, prospect: Prospect, drafts: Mapping[str, JobDraft]
+) -> tuple[Prospect, Mapping[str, JobDraft]]:
     """Makes the checks that need no write, so that a refused list changes nothing. drafts: by key.
 
-    Raises InvalidRequest with the path of the entry, Conflict(NAME_TAKEN).
+    Returns what can be done: an occasion that is over is not repaired, and names move in the order in which they become
+    free. Raises InvalidRequest with the path of the entry, Conflict(NAME_TAKEN, STATE_CONFLICT).
     """
     wrong = Mistakes()
     opened: dict[str, tuple[Collection, Usage]] = {}
-    for each in prospect.plan.changes:
-        if each.wanted is not None:
-            there = prospect.job_of(each)
-            wrong.of(_check, world, tenant, there, each.wanted.place, drafts[each.key], opened)
+    found = {
+        each.key: wrong.of(_checked, world, tenant, prospect.job_of(each), each, drafts[each.key], opened)
+        for each in prospect.plan.changes
+        if each.wanted is not None
+    }
     wrong.check()
-    _check_names(world, tenant, prospect, drafts)
+    checked = {key: draft for key, draft in found.items() if draft is not None}
+    plan = prospect.plan.settled(found.keys() - checked.keys())
+    changes = _by_names(world, tenant, plan, checked)
+    return replace(prospect, plan=replace(plan, changes=changes)), checked
 
 
-def _check(
+def _checked(
     world: World,
     tenant: str,
     there: Planned | None,
-    place: int,
+    each: Change,
     draft: JobDraft,
     opened: dict[str, tuple[Collection, Usage]],
-) -> None:
+) -> JobDraft | None:
+    """Returns the draft that can be applied; None for a repair of what is over."""
+    assert each.wanted is not None
+    repairs = each.verb is Verb.REPAIR
+    if there is not None and repairs and is_final(there.job, there.schedules):
+        return None
     try:
         if draft.collection not in opened:
             opened[draft.collection] = tenancy.open_with_usage(world, tenant, draft.collection)
-        if there is None:
-            creation.check(world, tenant, draft, opened[draft.collection])
-        else:
-            change.check(world, there, draft, opened[draft.collection])
+        seen = opened[draft.collection]
+        try:
+            _check(world, tenant, there, draft, seen)
+        except InvalidRequest:
+            asked = draft.schedules or ()
+            ahead = tuple(one for one in asked if not (repairs and _is_over(world, tenant, there, draft, one, seen)))
+            if len(ahead) == len(asked):
+                raise
+            if not ahead:
+                return None
+            draft = replace(draft, schedules=ahead)
+            _check(world, tenant, there, draft, seen)
     except InvalidRequest as wrong:
-        raise wrong.within(f"jobs[{place}]") from wrong
+        raise wrong.within(f"jobs[{each.wanted.place}]") from wrong
+    return draft
 
 
-def _check_names(world: World, tenant: str, prospect: Prospect, drafts: Mapping[str, JobDraft]) -> None:
-    """Raises InvalidRequest for a name that stands twice, Conflict(NAME_TAKEN) for one that another job has."""
+def _check(world: World, tenant: str, there: Planned | None, draft: JobDraft, seen: tuple[Collection, Usage]) -> None:
+    if there is None:
+        creation.check(world, tenant, draft, seen)
+    else:
+        lookup.check(there.job, there.schedules)
+        change.check(world, there, draft, seen)
+
+
+def _is_over(
+    world: World,
+    tenant: str,
+    there: Planned | None,
+    draft: JobDraft,
+    schedule: ScheduleDraft,
+    seen: tuple[Collection, Usage],
+) -> bool:
+    """Returns whether a schedule is refused only because no occurrence is left."""
+    lenient = replace(schedule, policies={**schedule.policies, "onNothingLeft": "complete"})
+    refused = [_is_refused(world, tenant, there, replace(draft, schedules=(one,)), seen) for one in (schedule, lenient)]
+    return refused == [True, False]
+
+
+def _is_refused(
+    world: World, tenant: str, there: Planned | None, draft: JobDraft, seen: tuple[Collection, Usage]
+) -> bool:
+    try:
+        _check(world, tenant, there, draft, seen)
+    except InvalidRequest:
+        return True
+    return False
+
+
+def _by_names(world: World, tenant: str, plan: Plan, drafts: Mapping[str, JobDraft]) -> tuple[Change, ...]:
+    """Returns the changes so that each name is free once it is wanted.
+
+    Raises InvalidRequest for a name that stands twice, Conflict(NAME_TAKEN) for one that another job keeps.
+    """
     wanted: dict[tuple[str, str], Change] = {}
-    for each in prospect.plan.changes:
-        draft = drafts.get(each.key) if each.wanted is not None else None
+    for each in plan.changes:
+        draft = drafts.get(each.key)
         if each.wanted is None or draft is None or draft.name is None:
             continue
         place = (draft.collection, draft.name)
@@ -99,12 +156,41 @@ def _check_names(world: World, tenant: str, prospect: Prospect, drafts: Mapping[
             reason = f'the job "{wanted[place].key}" of this list has this name already'
             raise InvalidRequest(f"jobs[{each.wanted.place}].name", reason)
         wanted[place] = each
-    leaving = {each.member.job_id for each in prospect.plan.changes if each.wanted is None and each.member is not None}
+    holders = {each.member.job_id: each for each in plan.changes if each.member is not None}
+    frees: dict[str, Change] = {}
     for (collection, name), job_id in directory.named(world.table, tenant, wanted).items():
         each = wanted[collection, name]
-        if job_id not in leaving and (each.member is None or job_id != each.member.job_id):
+        holder = holders.get(job_id)
+        if holder is not None and holder is not each:
+            frees[each.key] = holder
+        elif holder is None and not _is_of(world, tenant, plan.job_set, each.key, job_id):
             where = f'the job "{each.key}": the collection {collection} has another job with the name "{name}"'
             raise Conflict(f"{where}: choose another name, or delete that job", code="NAME_TAKEN")
+    return _in_order(plan.changes, frees)
+
+
+def _is_of(world: World, tenant: str, job_set: str, key: str, job_id: str) -> bool:
+    """Returns whether another apply at the same time has made this job for the key."""
+    there = jobs.read_job(world.table, tenant, job_id)
+    return there is not None and (there.job_set, there.key) == (job_set, key)
+
+
+def _in_order(changes: Sequence[Change], frees: Mapping[str, Change]) -> tuple[Change, ...]:
+    """Returns the changes, each after the one that frees its name. frees: by key. Raises Conflict(NAME_TAKEN)."""
+    ordered: dict[str, Change] = {}
+    for each in changes:
+        chain = {} if each.key in ordered else {each.key: each}
+        first = frees.get(each.key)
+        while first is not None and first.key not in ordered and chain:
+            if first.key in chain:
+                circle = list(chain)[list(chain).index(first.key) :]
+                names = ", ".join(f'"{key}"' for key in circle)
+                reason = f"the jobs {names} exchange their names: give one of them another name first"
+                raise Conflict(reason, code="NAME_TAKEN")
+            chain[first.key] = first
+            first = frees.get(first.key)
+        ordered |= dict(reversed(chain.items()))
+    return tuple(ordered.values())
 
 
 def forget(world: World, tenant: str, name: str) -> None:
@@ -116,7 +202,7 @@ def forget(world: World, tenant: str, name: str) -> None:
 
 
 def apply_change(world: World, tenant: str, name: str, each: Change, draft: JobDraft | None, by: By) -> Job | None:
-    """Makes one change. Returns the job; None for a deleted one, and for one that an earlier try has changed.
+    """Makes one change. Returns the job; None for a deleted one, and for one that is as wanted already.
 
     Harmless to repeat. Raises PreconditionFailed(PLAN_STALE) if a caller has changed the job since it was planned.
     """

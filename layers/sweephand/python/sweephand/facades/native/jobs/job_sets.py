@@ -101,8 +101,7 @@ def _apply(ctx: Context, name: str, listed: Listed, *, forget: bool = False) -> 
         ctx.require(RUN)
     token, allowed = ctx.text("token", 64), _allowed(ctx)
     prospect = apply.plan(ctx.world, ctx.tenant, name, listed.wanted)
-    drafts = _drafts(ctx, prospect, listed)
-    apply.check(ctx.world, ctx.tenant, prospect, drafts)
+    prospect, drafts = apply.check(ctx.world, ctx.tenant, prospect, _drafts(ctx, prospect, listed))
     plan, until = prospect.plan, ctx.world.clock.monotonic() + APPLIED_S
     if only_plan:
         return Answer(200, _plan_body(ctx, prospect))
@@ -259,7 +258,9 @@ def _carry_out(
             done.failed[each.key] = _within(each, refused)
             continue
         done.made += 1
-        if job is not None:
+        if job is None and each.wanted is not None:
+            done.unchanged.add(each.key)
+        elif job is not None:
             done.jobs[each.key] = job.id
             if before is not None and before.job.revision == job.revision:
                 done.unchanged.add(each.key)
