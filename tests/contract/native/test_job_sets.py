@@ -690,3 +690,89 @@ def test_the_same_list_twice_at_once_is_no_conflict_of_names(api, monkeypatch, e
         assert (reply.status, outline(reply)) == (200, {"unchanged": 1})
     else:
         assert (reply.status, reply.code) == (409, "NAME_TAKEN")
+
+
+def test_a_token_whose_plan_is_applied_already_finds_nothing_to_do(api):
+    wanted = job("a"), job("b")
+    token = apply(api, *wanted, plan="true").json["token"]
+    apply(api, *wanted, token=token)
+
+    with api.unchanged():
+        again = apply(api, *wanted, token=token)
+
+    assert (again.status, outline(again)) == (200, {"unchanged": 2})
+
+
+def test_the_token_of_an_unfinished_list_is_that_of_the_next_plan_after_a_refusal_too(api, monkeypatch):
+    api("POST", "/v1/collections", {"name": "small", "quota": {"maxJobs": 1}})
+    api.create(name="full", collection="small")
+    jobs = [job("a", collection="small"), job("b"), job("c")]
+    monkeypatch.setattr(job_sets, "APPLIED_S", -1.0)
+
+    first = apply(api, *jobs)
+    planned = apply(api, *jobs, plan="true")
+    second = apply(api, *jobs, token=first.json["token"])
+
+    assert (first.status, first.json["remaining"], keys_of(first.json["failed"])) == (202, 1, ["a"])
+    assert first.json["token"] == planned.json["token"]
+    assert (second.status, outline(second)) == (200, {"created": ["c"], "unchanged": 1})
+
+
+@pytest.fixture
+def meanwhile(api, monkeypatch):
+    """Does something by hand before the first change that an apply makes."""
+
+    def before_the_first(act):
+        change = sets.apply_change
+
+        def changed(*args):
+            monkeypatch.setattr(sets, "apply_change", change)
+            act()
+            return change(*args)
+
+        monkeypatch.setattr(sets, "apply_change", changed)
+
+    return before_the_first
+
+
+def test_a_job_changed_meanwhile_is_planned_anew_for_a_caller_without_a_token(api, meanwhile):
+    apply(api, job("a"))
+    there = read_job(api, "a")["id"]
+    meanwhile(lambda: api("PATCH", f"/v1/jobs/{there}", {"tags": ["by hand"]}))
+
+    reply = apply(api, job("a", description="new"))
+
+    assert (reply.status, outline(reply)) == (200, {"repaired": ["a"], "unchanged": 0})
+    assert (read_job(api, "a")["description"], read_job(api, "a")["tags"]) == ("new", [])
+
+
+def test_a_job_changed_meanwhile_makes_a_token_stale_and_the_answer_shows_the_plan(api, meanwhile):
+    apply(api, job("a"))
+    there = read_job(api, "a")["id"]
+    token = apply(api, job("a", description="new"), plan="true").json["token"]
+    meanwhile(lambda: api("PATCH", f"/v1/jobs/{there}", {"tags": ["by hand"]}))
+
+    reply = apply(api, job("a", description="new"), token=token)
+
+    assert (reply.status, reply.code) == (412, "PLAN_STALE")
+    assert keys_of(reply.json["plan"]["repaired"]) == ["a"]
+    assert read_job(api, "a")["tags"] == ["by hand"]
+
+
+def test_a_job_that_others_delete_meanwhile_is_deleted(api, meanwhile):
+    apply(api, job("a"), job("b"))
+    there = read_job(api, "a")["id"]
+    meanwhile(lambda: api("DELETE", f"/v1/jobs/{there}"))
+
+    reply = apply(api, job("b"))
+
+    assert (reply.status, outline(reply)) == (200, {"deleted": ["a"], "unchanged": 1})
+    assert keys_of(api.get(SET).json["jobs"]) == ["b"]
+
+
+def test_a_job_that_the_same_list_creates_meanwhile_is_unchanged(api, meanwhile):
+    meanwhile(lambda: apply(api, job("a")))
+
+    reply = apply(api, job("a"))
+
+    assert (reply.status, outline(reply)) == (200, {"unchanged": 1})

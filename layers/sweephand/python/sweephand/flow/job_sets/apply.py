@@ -213,6 +213,9 @@ def apply_change(world: World, tenant: str, name: str, each: Change, draft: JobD
         wanted = None if each.wanted is None else each.wanted.digest
         if (None if there is None else there.digest) == wanted and (there is None) == (wanted is None):
             return None
+        if each.wanted is None and each.member is not None and there is not None and there.gone:
+            store.forget(world.table, tenant, name, there)
+            return None
         if isinstance(refused, NotFound) and each.member is not None:
             raise membership.stale(name, each.key) from refused
         raise

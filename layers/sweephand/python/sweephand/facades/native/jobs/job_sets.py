@@ -93,35 +93,59 @@ def delete(ctx: Context) -> Answer:
     return _apply(ctx, name, Listed((), {}), forget=True)
 
 
-def _apply(ctx: Context, name: str, listed: Listed, *, forget: bool = False) -> Answer:
-    """Makes the changes of the plan, unless the request only asks for it."""
+def _apply(ctx: Context, name: str, listed: Listed, *, forget: bool = False, again: bool = True) -> Answer:
+    """Makes the changes of the plan, unless the request only asks for it.
+
+    again: plans once more if the plan of the moment is stale before anything was changed.
+    """
     only_plan = ctx.choice("plan", frozenset({"true", "false"})) == "true"
     at_drift = ctx.choice("onDrift", frozenset({"keep_next", "run_now"})) or "keep_next"
     if at_drift == "run_now":
         ctx.require(RUN)
     token, allowed = ctx.text("token", 64), _allowed(ctx)
-    prospect = apply.plan(ctx.world, ctx.tenant, name, listed.wanted)
-    prospect, drafts = apply.check(ctx.world, ctx.tenant, prospect, _drafts(ctx, prospect, listed))
+    prospect, drafts = _prospect(ctx, name, listed)
     plan, until = prospect.plan, ctx.world.clock.monotonic() + APPLIED_S
     if only_plan:
         return Answer(200, _plan_body(ctx, prospect))
-    if token not in {None, plan.token}:
-        reason = f"the set {name} or the list has changed since this plan was made: look at the new plan"
-        return _refusal(ctx, PreconditionFailed(reason, code=PLAN_STALE), prospect)
-    if plan.deletes > plan.deletes_most and (allowed or 0) < plan.deletes:
-        reason = (
-            f"deletes {plan.deletes} of {plan.stored} jobs, the limit is {plan.deletes_most}: "
-            f"to do it, send allowDeletes={plan.deletes}"
-        )
-        return _refusal(ctx, Conflict(reason, code="TOO_MANY_DELETES"), prospect)
-    done = _carry_out(ctx, prospect, drafts, until, at_drift=at_drift)
+    wrong = _forbidden(plan, token, allowed or 0)
+    if wrong is not None:
+        return _refusal(ctx, wrong, prospect)
+    try:
+        done = _carry_out(ctx, prospect, drafts, until, at_drift=at_drift)
+    except PreconditionFailed as refused:
+        if refused.code != PLAN_STALE:
+            raise
+        if token is None and again:
+            return _apply(ctx, name, listed, forget=forget, again=False)
+        return _refusal(ctx, refused, _prospect(ctx, name, listed)[0])
     left = plan.without(done.tried)
     if forget and not done.failed and not left.changes:
         apply.forget(ctx.world, ctx.tenant, name)
     body = _body(plan, [(each, done.shown[each.key]) for each in plan.changes if each.key in done.tried], done)
     if left.changes:
-        return Answer(202, {**body, "remaining": len(left.changes), "token": left.token})
+        token = plan.without(done.tried - (done.failed.keys() - done.jobs.keys())).token
+        return Answer(202, {**body, "remaining": len(left.changes), "token": token})
     return Answer(200, body)
+
+
+def _prospect(ctx: Context, name: str, listed: Listed) -> tuple[Prospect, Mapping[str, JobDraft]]:
+    """Returns the plan of the moment, checked, and the drafts of its jobs."""
+    prospect = apply.plan(ctx.world, ctx.tenant, name, listed.wanted)
+    return apply.check(ctx.world, ctx.tenant, prospect, _drafts(ctx, prospect, listed))
+
+
+def _forbidden(plan: Plan, token: str | None, allowed: int) -> SweephandError | None:
+    """Returns why a plan may not be applied: another one was meant, or it deletes too much. allowed: deletes."""
+    if plan.changes and token not in {None, plan.token}:
+        reason = f"the set {plan.job_set} or the list has changed since this plan was made: look at the new plan"
+        return PreconditionFailed(reason, code=PLAN_STALE)
+    if plan.deletes > plan.deletes_most and allowed < plan.deletes:
+        reason = (
+            f"deletes {plan.deletes} of {plan.stored} jobs, the limit is {plan.deletes_most}: "
+            f"to do it, send allowDeletes={plan.deletes}"
+        )
+        return Conflict(reason, code="TOO_MANY_DELETES")
+    return None
 
 
 def _refusal(ctx: Context, refused: SweephandError, prospect: Prospect) -> Answer:
