@@ -25,7 +25,7 @@ PARTS = {
     "contract": ["tests/contract", *BY_TWO],
     "faults": ["tests/faults", "-n", "2"],
     "local_stack": ["tests/local_stack"],
-    "sam": ["tests/template", "-m", "sam"],
+    "sam": ["tests/template", "-m", "sam", *BY_TWO],
 }
 
 

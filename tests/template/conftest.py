@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.template import cloudformation
+from tests.template.cloudformation import ROOT
+from tests.template.sam_cli import SAM, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,3 +44,17 @@ def deployed(translated: Stack) -> Callable[..., Stack]:
 def stack(deployed: Callable[..., Stack]) -> Stack:
     """The stack with every parameter at its default."""
     return deployed()
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The folder of `sam build`, away from the one that a user may be working with."""
+    folder = tmp_path_factory.mktemp("sam")
+    done = run(
+        [
+            *(SAM, "build", "--config-file", ROOT / "samconfig.toml"),
+            *("--build-dir", folder / "build", "--cache-dir", folder / "cache"),
+        ]
+    )
+    assert done.returncode == 0, done.stderr
+    return folder / "build"
