@@ -1,4 +1,4 @@
-"""The first deploy, step by step, on the emulator. In a module of its own, so that it runs beside the others."""
+"""The first deploy, step by step, on the emulator: in a module of its own, because it mostly waits."""
 
 from __future__ import annotations
 
