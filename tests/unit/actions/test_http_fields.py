@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sweephand import actions
+from sweephand.actions.auth import authentication as auth
 from sweephand.actions.auth.authentication import TYPES
 from sweephand.actions.http import Http, OutcomeRules
 from sweephand.domain.job import ActionSpec, Payload
@@ -443,6 +444,29 @@ def test_the_kind_is_one_that_is_there(value: object, field: str, reason: str) -
         actions.draft(value, field="action", guard=STRICT)
 
     assert (caught.value.field, caught.value.reason) == (field, reason)
+
+
+@pytest.mark.parametrize("member", ["authentication", "headers"])
+def test_a_secret_where_an_object_is_expected_is_not_repeated(member: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        actions.draft(http(**{member: "Bearer s3cret"}), field="action", guard=STRICT)
+
+    assert (caught.value.field, caught.value.reason) == (f"action.{member}", "must be an object, not a string")
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_no_member_of_an_authentication_repeats_what_was_given(kind: str) -> None:
+    members = auth.given(kind)[0]
+    said: list[str] = []
+    for wrong in ("s3cret\nvalue", "Bearer s3cret ", ["s3cret"], {"a": "s3cret"}):
+        for name in members:
+            try:
+                actions.draft(http(authentication={"type": kind, name: wrong}), field="action", guard=STRICT)
+            except InvalidRequest as refused:
+                said += [f"{each.field}: {each.reason}" for each in refused.all]
+
+    assert len(said) >= 4
+    assert not [each for each in said if "s3cret" in each]
 
 
 # ---- Keeping secrets -------------------------------------------------------------------------------------------------

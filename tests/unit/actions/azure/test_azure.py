@@ -328,6 +328,7 @@ def test_nobody_there_is_a_failure_that_is_repeated(fields: dict[str, Any]) -> N
         ({**QUEUE, "namespace": "a.b"}, "namespace", "must have 1 to 63 letters"),
         ({**QUEUE, "topicPath": "news"}, "topicPath", "is not a known member"),
         ({**QUEUE, "authentication": None}, "authentication", "is required"),
+        ({**QUEUE, "authentication": "s3cret"}, "authentication", "must be an object, not a string"),
         ({**QUEUE, "authentication": {"type": "basic"}}, "authentication.type", "must be one of sharedAccessKey"),
         ({**QUEUE, "authentication": {"type": "sharedAccessKey"}}, "authentication.sasKeyName", "is required"),
         ({**QUEUE, "authentication": {**SHARED_KEY, "sasKey": None}}, "authentication.sasKey", "is required"),

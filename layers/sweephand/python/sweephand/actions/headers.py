@@ -51,7 +51,7 @@ def secret_field(name: str) -> str:
 def parse(value: object, field: str) -> tuple[tuple[tuple[str, str], ...], dict[str, str]]:
     """Reads headers in the caller's order and spelling, secret ones masked, and the values of these by secret_field."""
     if not isinstance(value, Mapping):
-        raise InvalidRequest(field, f"must be an object, not {read.shown(value)}")
+        raise read.not_an_object(value, field)
     if len(value) > MAX_HEADERS:
         raise InvalidRequest(field, f"must have at most {MAX_HEADERS} members, not {len(value):,}")
     headers: list[tuple[str, str]] = []

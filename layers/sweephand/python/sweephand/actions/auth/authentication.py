@@ -88,8 +88,8 @@ def parse(value: object, field: str, guard: GuardSettings) -> tuple[Authenticati
     if value is None:
         return NONE, {}
     if not isinstance(value, Mapping):
-        raise InvalidRequest(field, f"must be an object, not {read.shown(value)}")
-    kind = read.one_of(value.get("type"), below(field, "type"), tuple(TYPES))
+        raise read.not_an_object(value, field)
+    kind = read.one_of(value.get("type"), below(field, "type"), tuple(TYPES), secret=True)
     if kind == "clientCertificate":
         members, secret = certificates.parse(value, field)
         return Authentication(kind, members), {} if secret is None else {PEM: secret}
@@ -241,7 +241,7 @@ TYPES: Mapping[str, Mapping[str, Member]] = {
         "audience": _optional(_printable(2_048), _ASKED),
         "resource": _optional(_printable(2_048), _ASKED),
         "credentialsIn": _optional(
-            lambda value, field, _: read.one_of(value, field, CREDENTIALS_IN),
+            lambda value, field, _: read.one_of(value, field, CREDENTIALS_IN, secret=True),
             json_schema.one_of(CREDENTIALS_IN, description="Where the token endpoint expects id and secret."),
         ),
     },

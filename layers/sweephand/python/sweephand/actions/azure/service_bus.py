@@ -66,8 +66,10 @@ _BROKERED: Members = {
 
 def _authentication(value: Any, path: str, reading: Reading) -> str:
     """Reads the key's name, and the key if it was given."""
+    if not isinstance(value, Mapping):
+        raise read.not_an_object(value, path)
     given = read.members(value, path, ("type", "sasKeyName", "sasKey"))
-    read.one_of(given.get("type"), below(path, "type"), ("sharedAccessKey",))
+    read.one_of(given.get("type"), below(path, "type"), ("sharedAccessKey",), secret=True)
     name = read.text(read.required(given, "sasKeyName", path), below(path, "sasKeyName"), 1, 256)
     if not _KEY_NAME.fullmatch(name):
         raise InvalidRequest(below(path, "sasKeyName"), "must be visible ASCII without blanks")

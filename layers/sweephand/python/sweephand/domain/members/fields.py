@@ -88,6 +88,13 @@ def not_a_string(value: object, field: str) -> InvalidRequest:
     return InvalidRequest(field, f"must be a string, not {kind_of(value)}")
 
 
+def not_an_object(value: object, field: str) -> InvalidRequest:
+    """Returns the error for a value that is not an object. It names only the type: the value may be a secret."""
+    from sweephand.schedules.text.members import kind_of  # noqa: PLC0415 - only a refusal pays for it
+
+    return InvalidRequest(field, f"must be an object, not {kind_of(value)}")
+
+
 def whole(value: object, field: str, lowest: int, highest: int) -> int:
     """Returns a JSON integer within bounds. Rejects true, 1.0 and "1"."""
     if not isinstance(value, int) or isinstance(value, bool):
@@ -97,11 +104,11 @@ def whole(value: object, field: str, lowest: int, highest: int) -> int:
     return value
 
 
-def one_of(value: object, field: str, choices: Collection[str]) -> str:
+def one_of(value: object, field: str, choices: Collection[str], *, secret: bool = False) -> str:
+    """Returns one of the choices. secret: the value may be a secret in the wrong place, so errors do not repeat it."""
     if not isinstance(value, str) or value not in choices:
-        raise InvalidRequest(
-            field, f"must be one of {', '.join(sorted(choices))}, not {near_names.choice(value, choices)}"
-        )
+        found = "" if secret else f", not {near_names.choice(value, choices)}"
+        raise InvalidRequest(field, f"must be one of {', '.join(sorted(choices))}{found}")
     return value
 
 
