@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -51,6 +52,16 @@ def test_a_list_creates_updates_deletes_and_leaves(api):
     assert (shown["jobSet"], shown["key"]) == ("billing", "a")
     assert {each["name"] for each in api.get("/v1/jobs").json["items"]} == {"a", "b", "d", "made elsewhere"}
     assert api.get(f"/v1/jobs/{outside}").json["jobSet"] is None
+
+
+@pytest.mark.parametrize("name", ["my billing", "-billing", "b" * 129])
+def test_a_name_that_no_set_can_have_is_refused_with_the_rule(api, name):
+    path = f"/v1/job-sets/{quote(name)}"
+    reply = api("PUT", path, {"jobs": []})
+
+    assert (reply.status, reply.fields) == (422, ["set"])
+    assert "must have" in reply.json["detail"]
+    assert api.get(path).status == api("DELETE", path).status == 404
 
 
 def test_the_same_list_again_is_one_request_without_a_write(api):

@@ -31,6 +31,8 @@ with lazy():
 T = TypeVar("T")
 KEYS_PATH = "/.well-known/jwks.json"
 TENANT_HEADER = "sweephand-tenant"
+MADE_BY_PUT: Mapping[str, str] = {"job_set": "set"}
+"""Path parameters that name what a first PUT makes, and their names in messages."""
 HOP_HEADER = "sweephand-hop"
 TASKS = "tasks:write"
 """The scope of whoever says what tasks do."""
@@ -63,8 +65,13 @@ class Context(RequestContext):
         return given
 
     def plain(self, name: str) -> str:
-        """Returns a path parameter that is a plain name. An impossible one is unknown, like any other."""
+        """Returns a path parameter that is a plain name. An impossible one is unknown, like any other.
+
+        Raises InvalidRequest instead if the request would make a resource of this name.
+        """
         given = self.parameters[name]
+        if self.request.method == "PUT" and name in MADE_BY_PUT:
+            shapes.check_plain(fields.text(given, MADE_BY_PUT[name], 1, 128), MADE_BY_PUT[name])
         if not shapes.is_plain(given):
             raise NotFound(f"no such {name.replace('_', ' ')}")
         return given
