@@ -180,7 +180,16 @@ def test_a_large_list_is_applied_to_its_end(client: Sweephand, api: Api, write, 
         ("gone.toml", None, "No such file"),
         ("a.toml", "set = ", "Invalid value"),
         ("a.json", "{", "line 1"),
+        ("a.json", "[" * 100_000, "nested too deeply"),
+        ("a.toml", "a = " + "[" * 100_000, "nested too deeply"),
         ("a.toml", "jobs = []", "must name its set"),
+        ("a.toml", 'set = ""\njobs = []', "must name its set"),
+        (
+            "a.toml",
+            'set = "a"\njobs = ["${HOME"]',
+            "'${HOME' is not a variable: write ${NAME}, or $${ for the characters",
+        ),
+        ("a.toml", 'set = "a"\njobs = ["${1}x"]', "'${1}' is not a variable"),
         ("a.toml", 'set = "a"', "must have a list `jobs`"),
         ("a.toml", 'set = "a"\njob = []\njobs = []', "unknown member job"),
         ("a.toml", 'set = "${NO_SUCH}-${NOR_THIS}"\njobs = []', "no variable NO_SUCH, NOR_THIS"),
@@ -196,6 +205,56 @@ def test_a_file_that_cannot_be_used_is_not_sent(tmp_path, capsys, name, text, wh
     assert (status, out) == (2, "")
     assert err.startswith(f"{path}: ")
     assert why in err
+
+
+def test_half_of_a_surrogate_pair_is_one_sentence_and_status_2(client: Sweephand, tmp_path, capsys):
+    path = tmp_path / "a.json"
+    path.write_text('{"set": "a", "jobs": [{"key": "\\ud800"}]}')
+
+    status, out, err = ran(capsys, "plan", str(path))
+
+    assert (status, out) == (2, "")
+    assert err.startswith("body cannot be sent as JSON: ")
+
+
+def test_dates_and_times_of_toml_are_read(client: Sweephand, tmp_path, capsys):
+    path = tmp_path / "jobs.toml"
+    path.write_text(
+        textwrap.dedent("""
+            set = "billing"
+            [[jobs]]
+            key = "a"
+            action = {type = "event", payload = {day = 2027-04-01, hour = 07:30:00}}
+            schedules = [{every = "PT1H", startTime = 2027-04-01T00:00:00Z}]
+        """)
+    )
+
+    assert ran(capsys, "apply", str(path)) == (0, "billing: 1 created, 0 same\n+ a\n", "")
+    job = client.jobs.get(client.job_sets.get("billing").jobs[0].job_id, include="schedules")
+    assert job.to_json()["action"]["payload"] == {"day": "2027-04-01", "hour": "07:30:00"}
+    assert job.schedules[0].to_json()["startTime"] == "2027-04-01T00:00:00Z"
+
+
+def test_an_address_that_cannot_be_read_is_one_sentence_and_status_2(write, capsys, monkeypatch):
+    monkeypatch.setenv("BASE_URL", "https://example.org")
+    monkeypatch.setenv("SWEEPHAND_CLIENT_ID", "me")
+    monkeypatch.setenv("SWEEPHAND_SECRET", "mine")
+
+    status, _, err = ran(capsys, "plan", "--url", "https://[::1", write(nightly="30 2 * * *"))
+
+    assert (status, err) == (2, "the address 'https://[::1' cannot be read: Invalid IPv6 URL\n")
+
+
+def test_a_name_that_no_set_can_have_is_refused_with_the_rule(client: Sweephand, tmp_path, capsys):
+    path = tmp_path / "jobs.toml"
+    path.write_text('set = "my billing"\njobs = []')
+
+    status, _, err = ran(capsys, "plan", str(path))
+
+    assert status == 1
+    assert err == (
+        'set: must have letters, digits, . _ and - only, and begin with a letter or a digit, but it is "my billing"\n'
+    )
 
 
 @pytest.mark.parametrize("error", [ConfigError("the address is missing"), TransportError("no connection")])

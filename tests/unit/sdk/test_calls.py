@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from datetime import timedelta
+from datetime import date, time, timedelta
 from email.utils import format_datetime
 
 import pytest
@@ -322,6 +322,50 @@ def test_asyncio_does_the_same():
     assert script.clock.slept_s > 0
 
 
+@pytest.mark.parametrize("wrong", ["ä", "a\nb"])
+def test_what_no_header_can_hold_is_not_sent(wrong):
+    sh, script = client(reply(JOB))
+
+    with pytest.raises(InvalidArgument, match="idempotency_key must be printable ASCII"):
+        sh.jobs.run("j-1", idempotency_key=wrong)
+    with pytest.raises(InvalidArgument, match="if_match must be printable ASCII"):
+        sh.jobs.patch("j-1", active=False, if_match=wrong)
+    with pytest.raises(InvalidArgument, match="tenant must be printable ASCII"):
+        client(tenant=wrong)
+
+    assert script.sent == []
+
+
+def test_what_json_cannot_hold_is_not_sent():
+    sh, script = client(reply(JOB))
+    deep: list = []
+    for _ in range(100_000):
+        deep = [deep]
+
+    for wrong in ("\ud800", float("nan"), object(), timedelta(milliseconds=1), deep):
+        with pytest.raises(InvalidArgument, match="body cannot be sent as JSON: "):
+            sh.jobs.run("j-1", payload=wrong)
+    with pytest.raises(InvalidArgument, match="id or name must be Unicode"):
+        sh.jobs.get("\ud800")
+    with pytest.raises(InvalidArgument, match="query must be Unicode"):
+        sh.jobs.delete_matching(tag="\ud800", dry_run=True)
+
+    assert script.sent == []
+
+
+def test_dates_and_times_are_sent_as_they_are_written():
+    sh, script = client(reply({"runId": "x", "started": True}, 202))
+
+    sh.jobs.run("j-1", payload=[date(2027, 4, 1), time(7, 30)])
+
+    assert script.sent[0].json == {"payload": ["2027-04-01", "07:30:00"]}
+
+
+def test_at_least_one_try_is_needed():
+    with pytest.raises(InvalidArgument, match="tries must be at least 1, not 0"):
+        Retries(tries=0)
+
+
 # The address and the credential
 
 
@@ -342,6 +386,8 @@ def test_arguments_come_before_the_environment():
         ((None, None, None), {"SWEEPHAND_SECRET": "x"}, "SWEEPHAND_CLIENT_ID and SWEEPHAND_SECRET must be given"),
         ((None, "me", "mine"), {}, "the address is missing: give url= or set SWEEPHAND_URL"),
         (("localhost:8080", "me", "mine"), {}, "must begin with https:// or http://"),
+        (("https://[::1", "me", "mine"), {}, r"the address 'https://\[::1' cannot be read: Invalid IPv6 URL"),
+        (("https://host:x", "me", "mine"), {}, "the address 'https://host:x' cannot be read: Port"),
         (("https://u:p@host", "me", "mine"), {}, "must have no credential"),
     ],
 )

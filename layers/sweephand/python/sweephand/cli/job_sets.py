@@ -1,7 +1,7 @@
 """Applies a file with the whole list of jobs of a set: shows the plan, applies it, shows what others have changed.
 
 Exit status: 0 done; 1 refused or failed; 2 could not ask (usage, file, address, credential, scope); 3 differences, with
---exit-code; 4 a conflict: the plan is out of date, or deletes too many jobs.
+--exit-code; 4 a conflict, such as a plan that is out of date or deletes too many jobs, or a name that is taken.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, TextIO
 
 from sweephand.errors import SweephandError
 from sweephand.sdk.api_errors import NotFound, PlanStale, TooManyDeletes
-from sweephand.sdk.errors import ApiError, ConfigError, TransportError
+from sweephand.sdk.errors import ApiError, ConfigError, InvalidArgument, TransportError
 from sweephand.sdk.models import JobSet, JobSetChange, JobSetPlan
 from sweephand.sdk.sync.client import Sweephand
 
@@ -28,7 +28,7 @@ CONFLICTS = frozenset({409, 412})
 NO_ACCESS = frozenset({401, 403})
 MEMBERS = frozenset({"set", "jobs"})
 SIGNS = {"created": "+", "updated": "~", "repaired": "!", "deleted": "-"}
-_VARIABLE = re.compile(r"\$(?:\$|\{([A-Za-z_][A-Za-z0-9_]*)\})")
+_VARIABLE = re.compile(r"\$(?:\$|\{([A-Za-z_][A-Za-z0-9_]*)\}|(\{[^}]{0,40}\}?))")
 
 
 class Unusable(Exception):
@@ -68,7 +68,7 @@ def _run(options: argparse.Namespace, command: Any) -> int:
         wanted = read(Path(options.file), os.environ)
         with Sweephand.local() if options.local else Sweephand(options.url) as client:
             return int(command(client, wanted, options, sys.stdout, sys.stderr))
-    except (Unusable, ConfigError, TransportError) as error:
+    except (Unusable, ConfigError, InvalidArgument, TransportError) as error:
         sys.stderr.write(f"{error}\n")
         return NOT_ASKED
     except ApiError as refused:
@@ -102,15 +102,17 @@ def read(path: Path, environment: Mapping[str, str]) -> SetFile:
     try:
         text = path.read_text(encoding="utf-8")
         told = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+        missing: dict[str, None] = {}
+        told = _filled(told, environment, missing)
     except OSError as error:
         raise Unusable(f"{path}: {error.strerror}") from error
+    except RecursionError as error:
+        raise Unusable(f"{path}: is nested too deeply") from error
     except ValueError as error:  # of both parsers, and of bytes that are not UTF-8
         raise Unusable(f"{path}: {error}") from error
-    missing: dict[str, None] = {}
-    told = _filled(told, environment, missing)
     if missing:
         raise Unusable(f"{path}: the environment has no variable {', '.join(missing)}")
-    if not isinstance(told, dict) or not isinstance(told.get("set"), str):
+    if not isinstance(told, dict) or not isinstance(told.get("set"), str) or not told["set"]:
         raise Unusable(f'{path}: must name its set, such as: set = "billing"')
     if not isinstance(told.get("jobs"), list):
         raise Unusable(f"{path}: must have a list `jobs`; an empty one, jobs = [], deletes all jobs of the set")
@@ -122,7 +124,7 @@ def read(path: Path, environment: Mapping[str, str]) -> SetFile:
 def _filled(value: Any, environment: Mapping[str, str], missing: dict[str, None]) -> Any:
     """Returns the value with its variables filled in. Notes those that the environment does not have in `missing`."""
     if isinstance(value, str):
-        return _VARIABLE.sub(lambda found: _variable(found[1], environment, missing), value)
+        return _VARIABLE.sub(lambda found: _variable(found, environment, missing), value)
     if isinstance(value, dict):
         return {name: _filled(each, environment, missing) for name, each in value.items()}
     if isinstance(value, list):
@@ -130,7 +132,10 @@ def _filled(value: Any, environment: Mapping[str, str], missing: dict[str, None]
     return value
 
 
-def _variable(name: str | None, environment: Mapping[str, str], missing: dict[str, None]) -> str:
+def _variable(found: re.Match[str], environment: Mapping[str, str], missing: dict[str, None]) -> str:
+    name, wrong = found.groups()
+    if wrong is not None:
+        raise ValueError(f"{found[0]!r} is not a variable: write ${{NAME}}, or $${{ for the characters")
     if name is None:
         return "$"
     if name not in environment:

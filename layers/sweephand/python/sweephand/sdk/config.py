@@ -55,7 +55,11 @@ def of_local_stack(path: str | Path, tenant: str | None) -> Access:
 def _address(given: str | None) -> str:
     if not given:
         raise ConfigError(f"the address is missing: give url= or set {URL} to the stack's output ApiUrl")
-    parts = urlsplit(given)
+    try:
+        parts = urlsplit(given)
+        _ = parts.port  # read to check it
+    except ValueError as wrong:
+        raise ConfigError(f"the address {given!r} cannot be read: {wrong}") from wrong
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ConfigError(f"the address must begin with https:// or http:// and name a host, not {given!r}")
     if parts.username or parts.password or parts.query or parts.fragment:

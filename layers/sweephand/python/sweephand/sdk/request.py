@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final, NamedTuple, final
 from urllib.parse import quote
 
@@ -74,7 +74,9 @@ class Request:
             wanted = wanted.to_json().get("revision")
             if wanted is None:
                 raise TypeError(f"if_match={type(self.if_match).__name__} has no revision")
-        return f'"{wanted}"' if isinstance(wanted, int) else wanted
+        if isinstance(wanted, int):
+            return f'"{wanted}"'
+        return None if wanted is None else header("if_match", wanted)
 
 
 def part(given: Named) -> str:
@@ -82,7 +84,17 @@ def part(given: Named) -> str:
     name = name_of(given)
     if name in {".", ".."}:
         raise InvalidArgument("id or name", f"must not be {name!r}: in a path it leads to another resource")
-    return quote(name, safe="")
+    try:
+        return quote(name, safe="")
+    except UnicodeEncodeError as wrong:
+        raise InvalidArgument("id or name", f"must be Unicode: {wrong}") from wrong
+
+
+def header(argument: str, given: str) -> str:
+    """Returns the value of a header. Raises InvalidArgument for one that no header can hold."""
+    if not (given.isascii() and given.isprintable()):
+        raise InvalidArgument(argument, f"must be printable ASCII, not {given!r}")
+    return given
 
 
 def name_of(given: Named) -> str:
@@ -106,7 +118,7 @@ def to_json(value: Any) -> Any:
     """Returns a value as JSON. Instants become RFC 3339; without a zone, wall times. Durations become ISO 8601."""
     if isinstance(value, Model):
         return value.to_json()
-    if isinstance(value, datetime):
+    if isinstance(value, date | time):
         return instant_text(value)
     if isinstance(value, timedelta):
         return duration_text(value)
@@ -117,9 +129,9 @@ def to_json(value: Any) -> Any:
     return value
 
 
-def instant_text(instant: datetime) -> str:
-    """Returns RFC 3339: in UTC with `Z`, or without an offset for a naive datetime."""
-    if instant.tzinfo is None:
+def instant_text(instant: date | time) -> str:
+    """Returns RFC 3339: in UTC with `Z`, or without an offset for a naive datetime, a date or a time."""
+    if not isinstance(instant, datetime) or instant.tzinfo is None:
         return instant.isoformat()
     return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from sweephand.sdk.errors import TransportError
+from sweephand.sdk.errors import InvalidArgument, TransportError
 from sweephand.sources import Chance
 
 TEMPORARY = frozenset({429, 502, 503, 504})
@@ -27,6 +27,10 @@ class Retries:
     longest_s: float = 20.0
     deadline_s: float = 90.0
     timeout_s: float = 30.0
+
+    def __post_init__(self) -> None:
+        if self.tries < 1:
+            raise InvalidArgument("tries", f"must be at least 1, not {self.tries}")
 
     def wait_s(self, tried: int, asked_s: float | None, chance: Chance) -> float:
         """Returns how long to wait after so many tries. asked_s: the service's Retry-After, which comes first."""

@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 from sweephand import __version__
 from sweephand.lazy import lazy
 from sweephand.sdk.config import Access
-from sweephand.sdk.errors import TransportError
-from sweephand.sdk.request import Answer, Request
+from sweephand.sdk.errors import InvalidArgument, TransportError
+from sweephand.sdk.request import Answer, Request, header
 from sweephand.sdk.retries import Retries, fault_allows, retry_after_s, status_allows
 from sweephand.sdk.sync.http import Transport
 from sweephand.sources import Chance, Clock
@@ -37,7 +37,7 @@ class Caller:
     ) -> None:
         self.clock = clock
         self._access, self._transport, self._chance = access, transport, chance
-        self._retries, self._tenant = retries, tenant
+        self._retries, self._tenant = retries, None if tenant is None else header("tenant", tenant)
 
     def json(self, request: Request) -> Any:
         """Returns the JSON of the answer; None without a body. Raises ApiError or TransportError."""
@@ -100,20 +100,34 @@ class Caller:
             "Authorization": f"Basic {base64.b64encode(pair).decode()}",
             "User-Agent": f"sweephand-python/{__version__}",
         }
-        body, etag = request.json(), request.etag()
-        content = None
-        if body is not None:
-            content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+        content, etag = _content(request), request.etag()
+        if content is not None:
             headers["Content-Type"] = "application/json"
         if etag is not None:
             headers["If-Match"] = etag
         if request.keyed:
-            headers["Idempotency-Key"] = request.key or self._chance.new_id(self.clock.now())
+            headers["Idempotency-Key"] = header("idempotency_key", request.key or self._chance.new_id(self.clock.now()))
         if request.acting and self._tenant is not None:
             headers["Sweephand-Tenant"] = self._tenant
-        query = urlencode(request.query_strings())
+        try:
+            query = urlencode(request.query_strings())
+        except UnicodeEncodeError as wrong:
+            raise InvalidArgument("query", f"must be Unicode: {wrong}") from wrong
         return f"{self._access.url}{request.path}" + (f"?{query}" if query else ""), headers, content
 
     def close(self) -> None:
         """Closes the transport."""
         self._transport.close()
+
+
+def _content(request: Request) -> bytes | None:
+    """Returns the body as it is sent. Raises InvalidArgument for what JSON cannot hold."""
+    try:
+        body = request.json()
+        if body is None:
+            return None
+        return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    except RecursionError as deep:
+        raise InvalidArgument("body", "cannot be sent as JSON: it is nested too deeply") from deep
+    except (TypeError, ValueError) as wrong:
+        raise InvalidArgument("body", f"cannot be sent as JSON: {wrong}") from wrong
