@@ -28,6 +28,8 @@ CONFLICTS = frozenset({409, 412})
 NO_ACCESS = frozenset({401, 403})
 MEMBERS = frozenset({"set", "jobs"})
 SIGNS = {"created": "+", "updated": "~", "repaired": "!", "deleted": "-"}
+TO_DO, MADE = ("create", "change", "repair", "delete"), ("created", "changed", "repaired", "deleted")
+"""The words for the lists of SIGNS: of a plan, and of what was applied."""
 _VARIABLE = re.compile(r"\$(?:\$|\{([A-Za-z_][A-Za-z0-9_]*)\}|(\{[^}]{0,40}\}?))")
 
 
@@ -152,7 +154,7 @@ def _plan(client: Sweephand, wanted: SetFile, options: argparse.Namespace, out: 
     if options.json:
         out.write(json.dumps(found.to_json()) + "\n")
     else:
-        out.writelines(_lines(found, ("create", "change", "repair", "delete")))
+        out.writelines(_lines(found, TO_DO))
         if different:
             out.write(f"apply with: sweephand apply {options.file} --plan {found.token}\n")
     return DIFFERENT if different and options.exit_code else DONE
@@ -173,7 +175,7 @@ def _apply(client: Sweephand, wanted: SetFile, options: argparse.Namespace, out:
             if options.json:
                 out.write(json.dumps(done.to_json()) + "\n")
             else:
-                out.writelines(_lines(done, ("created", "changed", "repaired", "deleted")))
+                out.writelines(_lines(done, MADE))
             for each in done.failed:
                 failed = True
                 err.write(f"{each.key}: {each.code} {each.reason}\n")
@@ -184,7 +186,7 @@ def _apply(client: Sweephand, wanted: SetFile, options: argparse.Namespace, out:
         _tell(refused, options, err)
         if not options.json:
             present = client.job_sets.put(wanted.name, jobs=wanted.jobs, plan=True)
-            err.writelines(_lines(present, ("create", "change", "repair", "delete")))
+            err.writelines(_lines(present, TO_DO))
         return CONFLICT
 
 

@@ -31,8 +31,6 @@ with lazy():
 T = TypeVar("T")
 KEYS_PATH = "/.well-known/jwks.json"
 TENANT_HEADER = "sweephand-tenant"
-MADE_BY_PUT: Mapping[str, str] = {"job_set": "set"}
-"""Path parameters that name what a first PUT makes, and their names in messages."""
 HOP_HEADER = "sweephand-hop"
 TASKS = "tasks:write"
 """The scope of whoever says what tasks do."""
@@ -64,14 +62,14 @@ class Context(RequestContext):
             raise NotFound(f"no such {name}{_no_id(name, given)}")
         return given
 
-    def plain(self, name: str) -> str:
+    def plain(self, name: str, *, made_as: str | None = None) -> str:
         """Returns a path parameter that is a plain name. An impossible one is unknown, like any other.
 
-        Raises InvalidRequest instead if the request would make a resource of this name.
+        made_as: of a request that makes what it names, the parameter's name in messages. Raises InvalidRequest then.
         """
         given = self.parameters[name]
-        if self.request.method == "PUT" and name in MADE_BY_PUT:
-            shapes.check_plain(fields.text(given, MADE_BY_PUT[name], 1, 128), MADE_BY_PUT[name])
+        if made_as is not None:
+            shapes.check_plain(fields.text(given, made_as, 1, 128), made_as)
         if not shapes.is_plain(given):
             raise NotFound(f"no such {name.replace('_', ' ')}")
         return given

@@ -158,16 +158,10 @@ def close_of_deleted(world: World, tenant: str, group_id: str) -> None:
     group = store.read_group(world.table, tenant, group_id)
     if group is None or store.read_redirect(world.table, tenant, group.signature.job_id) is not None:
         return
-    now = world.clock.now()
-
-    def close(there: Group) -> Group:
-        return replace(there, closed_through=now, closed_by=None, closed_reason=DELETED)
-
     with suppress(NotFound):
-        group = _change(world, tenant, group_id, close)
-        events.errors_archived(world, group, None, None, now)
+        group = archive(world, tenant, group_id, DELETED, None)
     rows = islice(store.runs_of(world.table, tenant, group_id, None, PAGE), MOST_COUNTED)
-    last = max((each.expires_at for each in rows if each.expires_at is not None), default=now)
+    last = max((each.expires_at for each in rows if each.expires_at is not None), default=world.clock.now())
     store.look_again(world.table, group, last + SOON)
 
 

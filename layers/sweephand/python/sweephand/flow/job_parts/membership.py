@@ -25,9 +25,8 @@ PLAN_STALE = "PLAN_STALE"
 
 def create_ops(world: World, job: Job, asked: Membership, by: By) -> list[Op]:
     """Returns the operations for a job as its set asks, and for the line of the set in the list of sets."""
-    member = Member(asked.key, job.id, asked.digest, job.revision)
     line = job_sets.line_op(world.table, job.tenant, JobSet(asked.job_set, job.modified_at, by.actor))
-    return [*_ops(world, job, asked, member), line]
+    return [*_ops(world, job, asked), line]
 
 
 def change_ops(world: World, job: Job, asked: Membership | None, by: By) -> list[Op]:
@@ -48,8 +47,12 @@ def delete_ops(world: World, job: Job, seen: Member | None) -> list[Op]:
     return [job_sets.put_op(world.table, job.tenant, job.job_set, Member(job.key, job.id, None, None))]
 
 
-def _ops(world: World, job: Job, asked: Membership, member: Member) -> list[Op]:
-    seen = asked.seen
+def _member(job: Job, asked: Membership) -> Member:
+    return Member(asked.key, job.id, asked.digest, job.revision)
+
+
+def _ops(world: World, job: Job, asked: Membership) -> list[Op]:
+    seen, member = asked.seen, _member(job, asked)
     if seen is None or seen.key == asked.key:
         return [job_sets.put_op(world.table, job.tenant, asked.job_set, member, job_sets.as_seen(seen))]
     return [
@@ -60,25 +63,21 @@ def _ops(world: World, job: Job, asked: Membership, member: Member) -> list[Op]:
 
 def note(world: World, job: Job, asked: Membership) -> None:
     """Writes the member of a job that is already as its set asks. Raises Moved, PreconditionFailed(PLAN_STALE)."""
-    member = Member(asked.key, job.id, asked.digest, job.revision)
+    member = _member(job, asked)
     if member == asked.seen:
         return
     same = world.table.check_op("job", *jobs.job_keys(job.tenant, [job.id])[0], jobs.revision_is(job.revision))
-    done = world.table.transact([same, *_ops(world, job, asked, member)])
+    done = world.table.transact([same, *_ops(world, job, asked)])
     if (
         isinstance(done, Cancelled)
         and job_sets.read_member(world.table, job.tenant, asked.job_set, asked.key) != member
     ):
-        explain(done, asked)
+        check(done, asked.job_set, asked.key)
         raise Moved
 
 
-def explain(refused: Cancelled, asked: Membership) -> None:
-    """Raises PreconditionFailed(PLAN_STALE) if the member is not as the plan has seen it."""
-    check(refused, asked.job_set, asked.key)
-
-
 def check(refused: Cancelled, job_set: str, key: str) -> None:
+    """Raises PreconditionFailed(PLAN_STALE) if the member is not as the plan has seen it."""
     if {job_sets.PART, OLD} & set(refused.refused):
         raise stale(job_set, key)
 

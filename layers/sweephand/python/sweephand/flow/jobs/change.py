@@ -284,7 +284,7 @@ def _explain(world: World, wanted: Entry, refused: Cancelled, seen: Usage, seat:
     there = jobs.read_job(world.table, after.tenant, after.id)
     if there is not None and there.revision == after.revision - 1:
         if seat is not None:
-            membership.explain(refused, seat)
+            membership.check(refused, seat.job_set, seat.key)
         creation.explain(world, after, refused, seen)
     raise Moved
 

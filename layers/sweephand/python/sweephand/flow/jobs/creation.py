@@ -192,7 +192,7 @@ def _not_created(
     if there is not None:
         return followed(world, there) if there.open_change is not None else find(world, tenant, job.id)
     if seat is not None:
-        membership.explain(refused, seat)
+        membership.check(refused, seat.job_set, seat.key)
     explain(world, job, refused, seen)
     if usage.PART in refused.refused or any(name.startswith("calendar ") for name in refused.refused):
         raise Moved

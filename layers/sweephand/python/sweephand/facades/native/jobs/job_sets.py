@@ -84,7 +84,7 @@ class Done:
 
 def put(ctx: Context) -> Answer:
     listed = _listed(ctx.body(LARGEST_LIST))
-    return _apply(ctx, ctx.plain("job_set"), listed)
+    return _apply(ctx, ctx.plain("job_set", made_as="set"), listed)
 
 
 def delete(ctx: Context) -> Answer:
