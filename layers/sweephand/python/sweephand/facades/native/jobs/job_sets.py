@@ -268,11 +268,11 @@ def _carry_out(
     """
     done, plan = Done(), prospect.plan
     by = ctx.by(Operation.APPLY)
-    for each in plan.changes:
+    for n, each in enumerate(plan.changes):
         if done.made and ctx.world.clock.monotonic() > until:
             break
         before = prospect.job_of(each)
-        done.shown[each.key] = _entry(ctx, prospect, each)
+        done.shown[each.key] = _entry(ctx, prospect, each, detailed=n < DETAILED)
         done.tried.add(each.key)
         try:
             job = apply.apply_change(ctx.world, ctx.tenant, plan.job_set, each, drafts.get(each.key), by)
@@ -319,7 +319,8 @@ def _within(each: Change, refused: SweephandError) -> SweephandError:
 
 
 def _plan_body(ctx: Context, prospect: Prospect) -> dict[str, Any]:
-    shown = [(each, _entry(ctx, prospect, each)) for each in prospect.plan.changes]
+    changes = enumerate(prospect.plan.changes)
+    shown = [(each, _entry(ctx, prospect, each, detailed=n < DETAILED)) for n, each in changes]
     return {**_body(prospect.plan, shown, Done()), "token": prospect.plan.token}
 
 
@@ -343,8 +344,8 @@ def _body(plan: Plan, shown: Sequence[tuple[Change, dict[str, Any]]], done: Done
     }
 
 
-def _entry(ctx: Context, prospect: Prospect, each: Change) -> dict[str, Any]:
-    """Returns a change as JSON. The runs of a job that is deleted are counted for the first ones only."""
+def _entry(ctx: Context, prospect: Prospect, each: Change, *, detailed: bool) -> dict[str, Any]:
+    """Returns a change as JSON. detailed: counts the runs of a job that is deleted."""
     there = prospect.job_of(each)
     body: dict[str, Any] = {"key": each.key, "jobId": there and there.job.id, "name": there and there.job.name}
     if each.member is not None and each.member.key != each.key:
@@ -352,7 +353,7 @@ def _entry(ctx: Context, prospect: Prospect, each: Change) -> dict[str, Any]:
     if each.verb is not Verb.DELETE:
         return body
     runs = open_runs = None
-    if there is not None and prospect.plan.changes.index(each) < DETAILED:
+    if there is not None and detailed:
         stats = counts.stats_of(ctx.world.table, there.schedules)
         totals = [counts.totals_of(ctx.world.table, one, stats.get(one.id)) for one in there.schedules]
         runs, open_runs = sum(one.planned for one in totals), sum(one.open for one in totals)
