@@ -537,7 +537,7 @@ class OwnPolicies(Model):
     }
 
 
-class ScheduleBeforeRecurrenceScheduleMonthlyOccurrence(Model):
+class RecurrenceScheduleMonthlyOccurrence(Model):
     __slots__ = ()
     day: str
     occurrence: int | None
@@ -547,31 +547,31 @@ class ScheduleBeforeRecurrenceScheduleMonthlyOccurrence(Model):
     }
 
 
-class ScheduleBeforeRecurrenceSchedule(Model):
+class RecurrenceSchedule(Model):
     __slots__ = ()
     minutes: Any
     hours: Any
     week_days: tuple[str, ...] | None
     month_days: Any
-    monthly_occurrences: tuple[ScheduleBeforeRecurrenceScheduleMonthlyOccurrence, ...] | None
+    monthly_occurrences: tuple[RecurrenceScheduleMonthlyOccurrence, ...] | None
     members = {
         "minutes": ("minutes", None),
         "hours": ("hours", None),
         "week_days": ("weekDays", tuple),
         "month_days": ("monthDays", None),
-        "monthly_occurrences": ("monthlyOccurrences", ScheduleBeforeRecurrenceScheduleMonthlyOccurrence.all_of),
+        "monthly_occurrences": ("monthlyOccurrences", RecurrenceScheduleMonthlyOccurrence.all_of),
     }
 
 
-class ScheduleBeforeRecurrence(Model):
+class Recurrence(Model):
     __slots__ = ()
     frequency: str
     interval: int | None
-    schedule: ScheduleBeforeRecurrenceSchedule | None
+    schedule: RecurrenceSchedule | None
     members = {
         "frequency": ("frequency", None),
         "interval": ("interval", None),
-        "schedule": ("schedule", ScheduleBeforeRecurrenceSchedule.of),
+        "schedule": ("schedule", RecurrenceSchedule.of),
     }
 
 
@@ -603,7 +603,7 @@ class ScheduleBefore(Model):
     time: Any
     rrule: str | None
     repeat_at: str | None
-    recurrence: ScheduleBeforeRecurrence | None
+    recurrence: Recurrence | None
     align: str | None
     timezone: str | None
     dst_gap: str | None
@@ -629,7 +629,7 @@ class ScheduleBefore(Model):
         "time": ("time", None),
         "rrule": ("rrule", None),
         "repeat_at": ("repeatAt", None),
-        "recurrence": ("recurrence", ScheduleBeforeRecurrence.of),
+        "recurrence": ("recurrence", Recurrence.of),
         "align": ("align", None),
         "timezone": ("timezone", None),
         "dst_gap": ("dstGap", None),
@@ -1215,44 +1215,6 @@ class ScheduleHeld(Model):
     }
 
 
-class ScheduleRecurrenceScheduleMonthlyOccurrence(Model):
-    __slots__ = ()
-    day: str
-    occurrence: int | None
-    members = {
-        "day": ("day", None),
-        "occurrence": ("occurrence", None),
-    }
-
-
-class ScheduleRecurrenceSchedule(Model):
-    __slots__ = ()
-    minutes: Any
-    hours: Any
-    week_days: tuple[str, ...] | None
-    month_days: Any
-    monthly_occurrences: tuple[ScheduleRecurrenceScheduleMonthlyOccurrence, ...] | None
-    members = {
-        "minutes": ("minutes", None),
-        "hours": ("hours", None),
-        "week_days": ("weekDays", tuple),
-        "month_days": ("monthDays", None),
-        "monthly_occurrences": ("monthlyOccurrences", ScheduleRecurrenceScheduleMonthlyOccurrence.all_of),
-    }
-
-
-class ScheduleRecurrence(Model):
-    __slots__ = ()
-    frequency: str
-    interval: int | None
-    schedule: ScheduleRecurrenceSchedule | None
-    members = {
-        "frequency": ("frequency", None),
-        "interval": ("interval", None),
-        "schedule": ("schedule", ScheduleRecurrenceSchedule.of),
-    }
-
-
 class ScheduleCalendar(Model):
     __slots__ = ()
     name: str
@@ -1306,7 +1268,7 @@ class Schedule(Model):
     time: Any
     rrule: str | None
     repeat_at: str | None
-    recurrence: ScheduleRecurrence | None
+    recurrence: Recurrence | None
     align: str | None
     timezone: str
     dst_gap: str | None
@@ -1344,7 +1306,7 @@ class Schedule(Model):
         "time": ("time", None),
         "rrule": ("rrule", None),
         "repeat_at": ("repeatAt", None),
-        "recurrence": ("recurrence", ScheduleRecurrence.of),
+        "recurrence": ("recurrence", Recurrence.of),
         "align": ("align", None),
         "timezone": ("timezone", None),
         "dst_gap": ("dstGap", None),
@@ -1723,44 +1685,6 @@ class ListedScheduleHeld(Model):
     }
 
 
-class ListedScheduleRecurrenceScheduleMonthlyOccurrence(Model):
-    __slots__ = ()
-    day: str
-    occurrence: int | None
-    members = {
-        "day": ("day", None),
-        "occurrence": ("occurrence", None),
-    }
-
-
-class ListedScheduleRecurrenceSchedule(Model):
-    __slots__ = ()
-    minutes: Any
-    hours: Any
-    week_days: tuple[str, ...] | None
-    month_days: Any
-    monthly_occurrences: tuple[ListedScheduleRecurrenceScheduleMonthlyOccurrence, ...] | None
-    members = {
-        "minutes": ("minutes", None),
-        "hours": ("hours", None),
-        "week_days": ("weekDays", tuple),
-        "month_days": ("monthDays", None),
-        "monthly_occurrences": ("monthlyOccurrences", ListedScheduleRecurrenceScheduleMonthlyOccurrence.all_of),
-    }
-
-
-class ListedScheduleRecurrence(Model):
-    __slots__ = ()
-    frequency: str
-    interval: int | None
-    schedule: ListedScheduleRecurrenceSchedule | None
-    members = {
-        "frequency": ("frequency", None),
-        "interval": ("interval", None),
-        "schedule": ("schedule", ListedScheduleRecurrenceSchedule.of),
-    }
-
-
 class ListedScheduleCalendar(Model):
     __slots__ = ()
     name: str
@@ -1802,7 +1726,7 @@ class ListedSchedule(Model):
     time: Any
     rrule: str | None
     repeat_at: str | None
-    recurrence: ListedScheduleRecurrence | None
+    recurrence: Recurrence | None
     align: str | None
     timezone: str
     dst_gap: str | None
@@ -1838,7 +1762,7 @@ class ListedSchedule(Model):
         "time": ("time", None),
         "rrule": ("rrule", None),
         "repeat_at": ("repeatAt", None),
-        "recurrence": ("recurrence", ListedScheduleRecurrence.of),
+        "recurrence": ("recurrence", Recurrence.of),
         "align": ("align", None),
         "timezone": ("timezone", None),
         "dst_gap": ("dstGap", None),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sweephand.facades.native.members import descriptions
 from sweephand.facades.native.members import schedule_members as members
 from sweephand.facades.native.members.schema_words import GIVEN_INSTANT, PASSED_OVER, PLAIN_NAME, ZONE
-from sweephand.json_schema import NULL, Members, Schema, answer, items, one_of, or_null, request, text, whole
+from sweephand.json_schema import NULL, Members, Schema, answer, items, one_of, or_null, ref, request, text, whole
 from sweephand.schedules import notations
 from sweephand.schedules.calendars.calendars import MOST, Mode, Roll
 from sweephand.schedules.notations.every import Align
@@ -17,15 +17,17 @@ DST_RULES: Members = {
     "dstOverlap": one_of(Overlap, description="A wall time that the clock shows twice."),
     "monthOverflow": one_of(MonthOverflow, description="A day that its month does not have."),
 }
-NOTATIONS: Members = {name: notation.SCHEMA for name, notation in notations.NOTATIONS.items()}
+_NOTATIONS: Members = {name: notation.SCHEMA for name, notation in notations.NOTATIONS.items()}
+NOTATIONS: Members = {**_NOTATIONS, "recurrence": ref("Recurrence"), "time": ref("Time")}
+"""The long ones are schemas of their own, which every form of a schedule refers to."""
 
 
 def _described(name: str) -> Schema:
     """Returns a notation's own description, where the document has no shorter one for its name."""
-    return {} if name in descriptions.MEMBERS else {"description": NOTATIONS[name]["description"]}
+    return {} if name in descriptions.MEMBERS else {"description": _NOTATIONS[name]["description"]}
 
 
-USES: Schema = items(
+_USES: Schema = items(
     request(
         {
             "name": PLAIN_NAME,
@@ -39,7 +41,7 @@ USES: Schema = items(
     maxItems=MOST,
     description="An occurrence runs where all of them allow it.",
 )
-SHOWN_USES: Schema = items(answer({"name": PLAIN_NAME, "mode": one_of(Mode), "roll": one_of(Roll)}), maxItems=MOST)
+_SHOWN_USES: Schema = items(answer({"name": PLAIN_NAME, "mode": one_of(Mode), "roll": one_of(Roll)}), maxItems=MOST)
 ALIGN = one_of(Align, description="Of `every`: where the grid of the steps lies.")
 ONE_NOTATION = [{"required": [name], "properties": {name: {"not": NULL, **_described(name)}}} for name in NOTATIONS]
 TIMING: Members = {
@@ -51,12 +53,12 @@ TIMING: Members = {
     "endTime": {**GIVEN_INSTANT, "description": "Included. " + GIVEN_INSTANT["description"]},
     "count": whole(1, MOST_COUNT, description="Occurrences in all."),
     "jitterSeconds": whole(0, MOST_JITTER_S),
-    "calendars": USES,
+    "calendars": ref("CalendarUses"),
 }
 _SHOWN_TIMING: Members = {
     **TIMING,
     **{name: or_null(TIMING[name]) for name in ("startTime", "endTime", "count")},
-    "calendars": SHOWN_USES,
+    "calendars": _SHOWN_USES,
 }
 _STAMPS = ("createdAt", "modifiedAt")
 SCHEDULE_DRAFT: Members = {**members.SCHEDULE.request(), **TIMING}
@@ -66,4 +68,5 @@ SCHEDULE_REPLACEMENT: Members = {
     **dict.fromkeys(sorted(members.SCHEDULE.read_only[1:], key=lambda name: name in _STAMPS), PASSED_OVER),
 }
 SCHEDULE: Members = members.with_timing(members.SCHEDULE.answer(), _SHOWN_TIMING)
+SCHEMAS = {"Recurrence": _NOTATIONS["recurrence"], "Time": _NOTATIONS["time"], "CalendarUses": _USES}
 OF_SOME_NOTATIONS = (*NOTATIONS, "align", *DST_RULES)

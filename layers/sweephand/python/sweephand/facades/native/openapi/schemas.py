@@ -15,7 +15,7 @@ from sweephand.actions.outcome import schemas as outcome_schemas
 from sweephand.domain.job import HOOK_KINDS, SCHEDULES_AT_ONCE
 from sweephand.domain.job_set import MOST_JOBS
 from sweephand.domain.schedule import Lane
-from sweephand.facades.native.members import action_schemas, policies
+from sweephand.facades.native.members import action_schemas, policies, schedule_schemas
 from sweephand.facades.native.members.action_schemas import (
     AUTHENTICATION,
     RETRY,
@@ -162,6 +162,7 @@ SCHEMAS: dict[str, Schema] = {
     "Job": answer(_JOB, ("schedules",)),
     "ListedJob": answer(_LISTED_JOB, ("totals", "schedules"), **_WITH_SCHEDULES),
     "JobPage": page("ListedJob", {"total": whole(description="With `include=total`.")}, ("total",)),
+    **schedule_schemas.SCHEMAS,
     "Schedule": answer(SCHEDULE, OF_SOME_NOTATIONS, oneOf=ONE_NOTATION),
     "ListedSchedule": answer(
         {name: each for name, each in SCHEDULE.items() if name not in {"payload", "hooks"}},
