@@ -6,7 +6,6 @@ import base64
 import json
 import textwrap
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,6 @@ from sweephand.sdk import ConfigError, Sweephand, TransportError
 from tests.contract.native.api import Api
 from tests.contract.sdk.stack import connected
 
-COMMANDS = import_module("sweephand.cli.job_sets")
 ENTRY = """
     [[jobs]]
     key = "{key}"
@@ -29,9 +27,16 @@ ENTRY = """
 def client(api: Api, monkeypatch: pytest.MonkeyPatch) -> Sweephand:
     """The client that the commands make."""
     made, _ = connected(api)
-    monkeypatch.setattr(COMMANDS, "Sweephand", lambda _url: made)
-    monkeypatch.setenv("BASE_URL", "https://example.org")
+    monkeypatch.setattr("sweephand.sdk.sync.client.Sweephand", lambda *_, **__: made)
     return made
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BASE_URL", "https://example.org")
+    monkeypatch.setenv("SWEEPHAND_URL", "https://sweephand.example")
+    monkeypatch.setenv("SWEEPHAND_CLIENT_ID", "me")
+    monkeypatch.setenv("SWEEPHAND_SECRET", "mine")
 
 
 @pytest.fixture
@@ -235,11 +240,7 @@ def test_dates_and_times_of_toml_are_read(client: Sweephand, tmp_path, capsys):
     assert job.schedules[0].to_json()["startTime"] == "2027-04-01T00:00:00Z"
 
 
-def test_an_address_that_cannot_be_read_is_one_sentence_and_status_2(write, capsys, monkeypatch):
-    monkeypatch.setenv("BASE_URL", "https://example.org")
-    monkeypatch.setenv("SWEEPHAND_CLIENT_ID", "me")
-    monkeypatch.setenv("SWEEPHAND_SECRET", "mine")
-
+def test_an_address_that_cannot_be_read_is_one_sentence_and_status_2(write, capsys):
     status, _, err = ran(capsys, "plan", "--url", "https://[::1", write(nightly="30 2 * * *"))
 
     assert (status, err) == (2, "the address 'https://[::1' cannot be read: Invalid IPv6 URL\n")
@@ -259,12 +260,10 @@ def test_a_name_that_no_set_can_have_is_refused_with_the_rule(client: Sweephand,
 
 @pytest.mark.parametrize("error", [ConfigError("the address is missing"), TransportError("no connection")])
 def test_what_could_not_be_asked_is_one_sentence_and_status_2(write, capsys, monkeypatch, error):
-    monkeypatch.setenv("BASE_URL", "https://example.org")
-
-    def refuse(_url: str | None) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr(COMMANDS, "Sweephand", refuse)
+    monkeypatch.setattr("sweephand.sdk.sync.client.Sweephand", refuse)
 
     assert ran(capsys, "plan", write(nightly="30 2 * * *")) == (2, "", f"{error}\n")
 
@@ -274,7 +273,7 @@ def test_without_the_scope_the_status_is_2(api: Api, client: Sweephand, write, c
     pair = f"{reader.client_id}:{reader.secret}".encode()
     api.credentials["reader"] = f"Basic {base64.b64encode(pair).decode()}"
     made, _ = connected(api, "reader")
-    monkeypatch.setattr(COMMANDS, "Sweephand", lambda _url: made)
+    monkeypatch.setattr("sweephand.sdk.sync.client.Sweephand", lambda *_, **__: made)
 
     status, _, err = ran(capsys, "apply", write(nightly="30 2 * * *"))
 

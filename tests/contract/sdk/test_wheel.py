@@ -80,12 +80,12 @@ def _run(python: Path, *arguments: str, **environment: str) -> str:
     return done.stdout
 
 
-def test_it_brings_an_http_client_and_the_names_of_time_zones_and_nothing_else(python):
+def test_it_brings_an_http_client_a_command_line_and_the_names_of_time_zones_and_nothing_else(python):
     asked = "import importlib.metadata as m; print(*(each.name for each in m.distributions()))"
 
     found = {name.lower().replace("-", "_") for name in _run(python, "-c", asked).split()}
 
-    assert found == {"sweephand", "tzdata", *OF_HTTPX2}
+    assert found == {"sweephand", "click", "tzdata", *OF_HTTPX2}
 
 
 def test_every_module_that_it_has_can_be_loaded(python):
@@ -102,7 +102,9 @@ def test_it_has_nothing_of_the_service(wheel):
 
 def test_the_command_line_starts(python):
     assert "ARM" in _run(python, "-m", "sweephand", "import", "azure", "--help")
-    assert "usage" in _run(python, "-m", "sweephand", "import", "sap", "--help")
+    assert "Usage" in _run(python, "-m", "sweephand", "import", "sap", "--help")
+    assert "Lists the jobs" in _run(python, "-m", "sweephand", "jobs", "list", "--help")
+    assert "_SWEEPHAND_COMPLETE" in _run(python, "-m", "sweephand", "completion", "zsh")
 
 
 def test_a_type_checker_knows_methods_arguments_and_members(python, tmp_path):
@@ -130,6 +132,8 @@ def test_it_calls_the_service(python, api):
             "SWEEPHAND_SECRET": mine["secret"],
         }
         told = _run(python, "-W", "error", "-c", CALLS, **environment)
+        asked = _run(python, "-W", "error", "-m", "sweephand", "whoami", **environment)
 
+    assert asked.startswith(f"url\t{url}\n")
     assert told.split() == ["from", "the", "wheel", "2027-03-01T12:05:01+00:00", "1"]
     assert json.loads(api.get("/v1/jobs").text)["items"][0]["name"] == "from the wheel"

@@ -5,17 +5,19 @@ It can be repeated: names are those of the files. A second import updates what d
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, TextIO
 from urllib.parse import quote
 
+import click
+
 from sweephand.cli import azure_form as forms
 from sweephand.cli.azure_file import Found, Names, Place, Problem, found_in, read_json, read_parameters
-from sweephand.cli.service import Failed, Service, add_target, target
+from sweephand.cli.service import Failed, Service, target, target_options
 from sweephand.domain.collection import Collection
 from sweephand.errors import InvalidRequest
 from sweephand.facades.azure.members import VERSIONS
@@ -30,22 +32,33 @@ IS_FINAL = "is {} in the stack, which is final: delete it there to import it ane
 IS_OVER = "is {}: nothing of it is left to run"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", metavar="FILE", nargs="+", help="a template of ARM, or what the API or `az` answered")
-    parser.add_argument("--parameters", metavar="FILE", help="parameters of the templates, in ARM's form")
-    parser.add_argument("--secrets", metavar="FILE", help="JSON: secrets by the names under which they are asked for")
-    parser.add_argument("--subscription", metavar="ID", help="instead of the one in ids; templates have none")
-    parser.add_argument(
-        "--group", metavar="NAME", help="resource group, instead of the one in ids; templates have none"
+def command() -> click.Command:
+    """Returns the command `import azure`."""
+    told = {
+        "--parameters": ("FILE", "Parameters of the templates, in ARM's form."),
+        "--secrets": ("FILE", "JSON: secrets by the names under which they are asked for."),
+        "--subscription": ("ID", "Instead of the one in ids; templates have none."),
+        "--group": ("NAME", "Resource group, instead of the one in ids; templates have none."),
+        "--location": ("NAME", "For resourceGroup().location in templates."),
+    }
+    disabled = "Import collections as disabled: their jobs do not run."
+    return click.Command(
+        "azure",
+        help="Copy jobs from files: a template of ARM, or the answers of the API or of `az`.",
+        params=[
+            click.Argument(["files"], metavar="FILE...", nargs=-1, required=True),
+            *(click.Option([each], metavar=kind, help=about) for each, (kind, about) in told.items()),
+            *target_options(),
+            click.Option(["--to-tenant"], metavar="TENANT", help="With --to-credentials of provider level."),
+            click.Option(["--disabled"], is_flag=True, help=disabled),
+            click.Option(["--dry-run"], is_flag=True, help="Print what would be done, and do nothing."),
+        ],
+        callback=lambda **given: run(SimpleNamespace(**given)),
     )
-    parser.add_argument("--location", metavar="NAME", help="for resourceGroup().location in templates")
-    add_target(parser)
-    parser.add_argument("--to-tenant", metavar="TENANT", help="with --to-credentials of provider level")
-    parser.add_argument("--disabled", action="store_true", help="import collections as disabled: their jobs do not run")
-    parser.add_argument("--dry-run", action="store_true", help="print what would be done, and do nothing")
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Any) -> int:
+    """Carries the command out. Returns the exit status."""
     try:
         found = list(_read(options))
         secrets = _secrets(options.secrets)
@@ -62,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
         service.client.close()
 
 
-def _read(options: argparse.Namespace) -> Iterator[Found | Problem]:
+def _read(options: Any) -> Iterator[Found | Problem]:
     """Yields the resources of all files. Raises Failed."""
     parameters = read_parameters(options.parameters) if options.parameters else None
     names = Names(options.subscription, options.group, options.location, parameters)

@@ -6,20 +6,22 @@ what has changed since and creates nothing twice. Jobs that are not copies are n
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import os
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import SimpleNamespace
 from typing import Any, TextIO
 from urllib.parse import quote
+
+import click
 
 from sweephand.cli.sap_form import Form, differing, form, is_on, schedule_changes
 from sweephand.cli.sap_place import Place
 from sweephand.cli.sap_service import SapService, service_key
-from sweephand.cli.service import Access, Failed, access, add_target, target
+from sweephand.cli.service import Access, Failed, access, target, target_options
 from sweephand.errors import InvalidRequest
 from sweephand.sources import SystemClock
 
@@ -29,27 +31,40 @@ GONE = "its job is no longer in the old service; the copy is {}: delete it, or k
 NO_PASSWORD = "has the user {}: give its password, and switch it on"  # noqa: S105 - a sentence
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--from", dest="source", metavar="URL", help="base URL of the service to copy from")
-    parser.add_argument("--credentials", metavar="ID:SECRET", help="for --from; default: SWEEPHAND_IMPORT_CREDENTIALS")
-    parser.add_argument("--token-url", metavar="URL", help="where --credentials get a token; default: Basic")
-    parser.add_argument("--service-key", metavar="FILE", help="a service key or VCAP_SERVICES, instead of these three")
-    parser.add_argument("--tenant", metavar="ID", help="copy only the jobs of this tenant of the source (its tenantId)")
-    add_target(parser)
-    parser.add_argument(
-        "--to-tenant",
-        metavar="[SUBDOMAIN=]TENANT",
-        action="append",
-        default=[],
-        help="tenant for the jobs of a subdomain, or for all jobs; needs --to-credentials of provider level",
+def command() -> click.Command:
+    """Returns the command `import sap`."""
+    told = {
+        "--from": ("URL", "Base URL of the service to copy from."),
+        "--credentials": ("ID:SECRET", "For --from; default: SWEEPHAND_IMPORT_CREDENTIALS."),
+        "--token-url": ("URL", "The address at which --credentials get a token; default: Basic."),
+        "--service-key": ("FILE", "A service key or VCAP_SERVICES, instead of these three."),
+        "--tenant": ("ID", "Copy only the jobs of this tenant of the source (its tenantId)."),
+    }
+    names = {"--from": "source"}
+    options: list[click.Parameter] = [
+        click.Option([each, *([names[each]] if each in names else [])], metavar=kind, help=about)
+        for each, (kind, about) in told.items()
+    ]
+    to_tenant = "The tenant for the jobs of a subdomain, or for all jobs; needs --to-credentials of provider level."
+    return click.Command(
+        "sap",
+        help="Copy jobs from SAP Job Scheduling Service.",
+        params=[
+            *options,
+            *target_options(),
+            click.Option(["--to-tenant"], metavar="[SUBDOMAIN=]TENANT", multiple=True, help=to_tenant),
+            click.Option(["--inactive"], is_flag=True, help="Create copies switched off, until --switch."),
+            click.Option(["--switch"], is_flag=True, help="Copy, then switch the copies on and the old jobs off."),
+            click.Option(["--dry-run"], is_flag=True, help="Print what would be done, and do nothing."),
+        ],
+        callback=lambda **given: run(SimpleNamespace(**given)),
     )
-    how = parser.add_mutually_exclusive_group()
-    how.add_argument("--inactive", action="store_true", help="create copies switched off, until --switch")
-    how.add_argument("--switch", action="store_true", help="copy, then switch the copies on and the old jobs off")
-    parser.add_argument("--dry-run", action="store_true", help="print what would be done, and do nothing")
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Any) -> int:
+    """Carries the command out. Returns the exit status."""
+    if options.inactive and options.switch:
+        raise click.UsageError("--inactive and --switch exclude each other")
     try:
         source, to = _accesses(options)
     except Failed as wrong:
@@ -61,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
         copying = Copying(
             *(one, other),
             tenant=options.tenant,
-            to_tenants=options.to_tenant,
+            to_tenants=list(options.to_tenant),
             inactive=options.inactive,
             switch=options.switch,
             dry_run=options.dry_run,
@@ -72,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
         other.client.close()
 
 
-def _accesses(options: argparse.Namespace) -> tuple[Access, Access]:
+def _accesses(options: Any) -> tuple[Access, Access]:
     """Returns source and target. Raises Failed if an option is missing."""
     if options.service_key is not None:
         for name in ("source", "credentials", "token_url"):

@@ -1,12 +1,7 @@
-"""Applies a file with the whole list of jobs of a set: shows the plan, applies it, shows what others have changed.
-
-Exit status: 0 done; 1 refused or failed; 2 could not ask (usage, file, address, credential, scope); 3 differences, with
---exit-code; 4 a conflict, such as a plan that is out of date or deletes too many jobs, or a name that is taken.
-"""
+"""Applies a file with the whole list of jobs of a set: shows the plan, applies it, shows what others have changed."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import re
@@ -15,26 +10,21 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
-from sweephand.errors import SweephandError
+import click
+
+from sweephand.cli.call import Call, command
+from sweephand.cli.show import Output
+from sweephand.cli.statuses import CONFLICT, DIFFERENT, DONE, REFUSED, Unusable, tell
 from sweephand.sdk.api_errors import NotFound, PlanStale, TooManyDeletes
-from sweephand.sdk.errors import ApiError, ConfigError, InvalidArgument, TransportError
 from sweephand.sdk.models import JobSet, JobSetChange, JobSetPlan
-from sweephand.sdk.sync.client import Sweephand
 
-DONE, REFUSED, NOT_ASKED, DIFFERENT, CONFLICT = range(5)
-CONFLICTS = frozenset({409, 412})
-NO_ACCESS = frozenset({401, 403})
 MEMBERS = frozenset({"set", "jobs"})
 SIGNS = {"created": "+", "updated": "~", "repaired": "!", "deleted": "-"}
 TO_DO, MADE = ("create", "change", "repair", "delete"), ("created", "changed", "repaired", "deleted")
 """The words for the lists of SIGNS: of a plan, and of what was applied."""
 _VARIABLE = re.compile(r"\$(?:\$|\{([A-Za-z_][A-Za-z0-9_]*)\}|(\{[^}]{0,40}\}?))")
-
-
-class Unusable(Exception):
-    """A file that cannot be read as a job set."""
 
 
 @dataclass(frozen=True)
@@ -45,52 +35,24 @@ class SetFile:
     jobs: list[Any]
 
 
-def add_commands(commands: Any) -> None:
-    """Adds the commands to an argparse object of subparsers."""
-    plan = commands.add_parser("plan", help="show what applying a file with a job set would change")
-    plan.add_argument("--exit-code", action="store_true", help="exit with 3 if there are differences")
-    apply = commands.add_parser("apply", help="make the jobs of a set what a file says")
-    apply.add_argument("--plan", metavar="TOKEN", help="apply exactly the plan that `plan` showed")
-    apply.add_argument("--allow-deletes", metavar="N", type=int, help="delete this many jobs, although it is unusual")
-    apply.add_argument(
-        "--on-drift", choices=["keep_next", "run_now"], help="what jobs do that others have changed; default: keep_next"
-    )
-    diff = commands.add_parser("diff", help="show what others have changed since a file was applied")
-    for parser, run in ((plan, _plan), (apply, _apply), (diff, _diff)):
-        parser.add_argument("file", metavar="FILE", help="a job set in TOML or JSON")
-        parser.add_argument("--url", help="base URL of the stack; default: SWEEPHAND_URL")
-        parser.add_argument("--local", action="store_true", help="the stack of `make run`, by .local/stack.json")
-        parser.add_argument("--json", action="store_true", help="print the answer of the API")
-        parser.set_defaults(run=lambda options, run=run: _run(options, run))
-
-
-def _run(options: argparse.Namespace, command: Any) -> int:
-    """Runs a command with the credential of SWEEPHAND_CLIENT_ID and SWEEPHAND_SECRET. Returns the exit status."""
-    try:
-        wanted = read(Path(options.file), os.environ)
-        with Sweephand.local() if options.local else Sweephand(options.url) as client:
-            return int(command(client, wanted, options, sys.stdout, sys.stderr))
-    except (Unusable, ConfigError, InvalidArgument, TransportError) as error:
-        sys.stderr.write(f"{error}\n")
-        return NOT_ASKED
-    except ApiError as refused:
-        _tell(refused, options, sys.stderr)
-        return NOT_ASKED if refused.status in NO_ACCESS else CONFLICT if refused.status in CONFLICTS else REFUSED
-    except SweephandError as error:
-        sys.stderr.write(f"{error}\n")
-        return REFUSED
-
-
-def _tell(refused: ApiError, options: argparse.Namespace, err: TextIO) -> None:
-    """Writes a refusal: a line for each mistake, or with --json one object."""
-    if options.json:
-        told = {"code": refused.code, "status": refused.status, "detail": refused.detail}
-        mistakes = [{"field": each.field, "reason": each.reason} for each in refused.errors]
-        err.write(json.dumps({**told, "errors": mistakes, "requestId": refused.request_id}) + "\n")
-        return
-    err.writelines(f"{each.field}: {each.reason}\n" for each in refused.errors)
-    if not refused.errors:
-        err.write(f"{refused.detail}\n")
+def made(name: str) -> click.Command:
+    """Returns the command `plan`, `apply` or `diff`."""
+    file = click.Argument(["file"], metavar="FILE")
+    exit_code = click.Option(["--exit-code"], is_flag=True, help="Exit with 3 if there are differences.")
+    applying = [
+        click.Option(["--plan", "token"], metavar="TOKEN", help="Apply exactly the plan that `plan` showed."),
+        click.Option(["--allow-deletes"], metavar="N", type=int, help="Delete this many jobs, although it is unusual."),
+        click.Option(
+            ["--on-drift"],
+            type=click.Choice(["keep_next", "run_now"]),
+            help="What jobs do that others have changed; default: keep_next.",
+        ),
+    ]
+    if name == "plan":
+        return command(name, _plan, [file, exit_code], help="Show what applying a file with a job set would change.")
+    if name == "apply":
+        return command(name, _apply, [file, *applying], help="Make the jobs of a set what a file says.")
+    return command(name, _diff, [file], help="Show what others have changed since a file was applied.")
 
 
 # The file
@@ -148,55 +110,56 @@ def _variable(found: re.Match[str], environment: Mapping[str, str], missing: dic
 # The commands
 
 
-def _plan(client: Sweephand, wanted: SetFile, options: argparse.Namespace, out: TextIO, _err: TextIO) -> int:
-    found = client.job_sets.put(wanted.name, jobs=wanted.jobs, plan=True)
+def _plan(call: Call, file: str, exit_code: bool) -> int:
+    wanted = read(Path(file), os.environ)
+    with call.client() as client:
+        found = client.job_sets.put(wanted.name, jobs=wanted.jobs, plan=True)
     different = any(getattr(found, name) for name in SIGNS)
-    if options.json:
-        out.write(json.dumps(found.to_json()) + "\n")
+    if call.as_json:
+        call.out.json(found)
     else:
-        out.writelines(_lines(found, TO_DO))
+        call.out.lines(_lines(found, TO_DO))
         if different:
-            out.write(f"apply with: sweephand apply {options.file} --plan {found.token}\n")
-    return DIFFERENT if different and options.exit_code else DONE
+            call.out.line(f"apply with: sweephand apply {file} --plan {found.token}")
+    return DIFFERENT if different and exit_code else DONE
 
 
-def _apply(client: Sweephand, wanted: SetFile, options: argparse.Namespace, out: TextIO, err: TextIO) -> int:
+def _apply(call: Call, file: str, token: str | None, allow_deletes: int | None, on_drift: str | None) -> int:
     """Applies the list until nothing remains; a request makes as many changes as it has time for."""
-    token, failed = options.plan, False
-    try:
-        while True:
-            done = client.job_sets.put(
-                *(wanted.name,),
-                jobs=wanted.jobs,
-                token=token,
-                allow_deletes=options.allow_deletes,
-                on_drift=options.on_drift,
-            )
-            if options.json:
-                out.write(json.dumps(done.to_json()) + "\n")
-            else:
-                out.writelines(_lines(done, MADE))
-            for each in done.failed:
-                failed = True
-                err.write(f"{each.key}: {each.code} {each.reason}\n")
-            if not done.remaining or failed:
-                return REFUSED if failed else DONE
-            token = done.token
-    except (PlanStale, TooManyDeletes) as refused:
-        _tell(refused, options, err)
-        if not options.json:
-            present = client.job_sets.put(wanted.name, jobs=wanted.jobs, plan=True)
-            err.writelines(_lines(present, TO_DO))
-        return CONFLICT
+    wanted = read(Path(file), os.environ)
+    with call.client() as client:
+        try:
+            while True:
+                how = {"token": token, "allow_deletes": allow_deletes, "on_drift": on_drift}
+                done = client.job_sets.put(wanted.name, jobs=wanted.jobs, **how)
+                if call.as_json:
+                    call.out.json(done)
+                else:
+                    call.out.lines(_lines(done, MADE))
+                sys.stderr.writelines(f"{each.key}: {each.code} {each.reason}\n" for each in done.failed)
+                if done.failed or not done.remaining:
+                    return REFUSED if done.failed else DONE
+                token = done.token
+        except (PlanStale, TooManyDeletes) as refused:
+            tell(refused, as_json=call.as_json, err=sys.stderr)
+            if not call.as_json:
+                present = client.job_sets.put(wanted.name, jobs=wanted.jobs, plan=True)
+                Output(sys.stderr).lines(_lines(present, TO_DO))
+            return CONFLICT
 
 
-def _diff(client: Sweephand, wanted: SetFile, options: argparse.Namespace, out: TextIO, err: TextIO) -> int:
-    try:
-        there = client.job_sets.get(wanted.name)
-    except NotFound:
-        err.write(f"there is no set {wanted.name} yet: `sweephand plan` shows what it would create\n")
-        return REFUSED
-    out.writelines([json.dumps(there.to_json()) + "\n"] if options.json else _drift(there))
+def _diff(call: Call, file: str) -> int:
+    wanted = read(Path(file), os.environ)
+    with call.client() as client:
+        try:
+            there = client.job_sets.get(wanted.name)
+        except NotFound:
+            sys.stderr.write(f"there is no set {wanted.name} yet: `sweephand plan` shows what it would create\n")
+            return REFUSED
+    if call.as_json:
+        call.out.json(there)
+    else:
+        call.out.lines(_drift(there))
     return DONE
 
 
@@ -204,10 +167,10 @@ def _lines(found: JobSetPlan, verbs: tuple[str, ...]) -> Iterator[str]:
     """Yields a line that counts, and one for each job that is not the same."""
     lists = {name: getattr(found, name) for name in SIGNS}
     counts = [f"{len(some)} {verb}" for some, verb in zip(lists.values(), verbs, strict=True) if some] or ["no change"]
-    yield f"{found.set}: {', '.join([*counts, f'{found.unchanged} same'])}\n"
+    yield f"{found.set}: {', '.join([*counts, f'{found.unchanged} same'])}"
     for name, changes in lists.items():
         for each in changes:
-            yield f"{SIGNS[name]} {each.key}{_of_a_change(each)}\n"
+            yield f"{SIGNS[name]} {each.key}{_of_a_change(each)}"
 
 
 def _of_a_change(each: JobSetChange) -> str:
@@ -222,10 +185,10 @@ def _of_a_change(each: JobSetChange) -> str:
 
 def _drift(there: JobSet) -> Iterator[str]:
     drifted = [each for each in there.jobs if each.state != "applied"]
-    yield f"{there.name}: {len(drifted)} changed by others, {len(there.jobs) - len(drifted)} as applied\n"
+    yield f"{there.name}: {len(drifted)} changed by others, {len(there.jobs) - len(drifted)} as applied"
     for each in drifted:
-        yield f"! {each.key}  {each.state}\n"
+        yield f"! {each.key}  {each.state}"
         for change in each.changes or ():
-            yield f"    {change.at:%Y-%m-%d %H:%M:%S}Z  {change.actor or 'the service'}  {change.operation}\n"
+            yield f"    {change.at:%Y-%m-%d %H:%M:%S}Z  {change.actor or 'the service'}  {change.operation}"
             for line in change.changes:
-                yield f"        {line.path or 'schedule'}: {json.dumps(line.old)} -> {json.dumps(line.new)}\n"
+                yield f"        {line.path or 'schedule'}: {json.dumps(line.old)} -> {json.dumps(line.new)}"

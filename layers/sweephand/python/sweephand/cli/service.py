@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from ipaddress import ip_network
 from typing import Any, Self
 from urllib.parse import urlsplit
 
+import click
 import httpx2
 
 from sweephand.security.guard import GuardSettings
@@ -165,13 +165,16 @@ def access(url: tuple[str, str | None], pair: tuple[str, str | None], token_url:
     return Access(url[1] or "", client_id, secret, token_url)
 
 
-def target(options: argparse.Namespace) -> Access:
+def target(options: Any) -> Access:
     """Returns the stack that the options or the environment name. Raises Failed."""
     to = options.to or os.environ.get("SWEEPHAND_URL")
     pair = options.to_credentials or os.environ.get("SWEEPHAND_CREDENTIALS")
     return access(("--to", to), ("--to-credentials", pair))
 
 
-def add_target(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--to", metavar="URL", help="base URL of the stack; default: SWEEPHAND_URL")
-    parser.add_argument("--to-credentials", metavar="ID:SECRET", help="for --to; default: SWEEPHAND_CREDENTIALS")
+def target_options() -> list[click.Parameter]:
+    """Returns the options that `target` reads."""
+    return [
+        click.Option(["--to"], metavar="URL", help="Base URL of the stack; default: SWEEPHAND_URL."),
+        click.Option(["--to-credentials"], metavar="ID:SECRET", help="For --to; default: SWEEPHAND_CREDENTIALS."),
+    ]

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-import httpx2
-
+from sweephand.lazy import lazy
 from sweephand.sdk.errors import ConfigError, TransportError
 from sweephand.sdk.request import Answer
+
+with lazy():
+    import httpx2
 
 CONNECTIONS = 20
 

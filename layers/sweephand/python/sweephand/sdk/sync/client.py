@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -10,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from sweephand.sdk.config import access, of_local_stack
+from sweephand.sdk.request import Answer, Request
 from sweephand.sdk.retries import Retries
 from sweephand.sdk.sync.caller import Caller
 from sweephand.sdk.sync.http import HttpTransport, Transport
@@ -68,6 +70,16 @@ class Sweephand:
         """Returns a client of the stack on this machine, as `make run` starts it. tenant: None for the first one."""
         found = of_local_stack(path, tenant)
         return cls(found.url, client_id=found.client_id, secret=found.secret)
+
+    def call(
+        self, method: str, path: str, *, query: Mapping[str, Any] | None = None, body: Mapping[str, Any] | None = None
+    ) -> Answer:
+        """Calls any path of the service, such as one that has no method here. Raises what all calls raise.
+
+        A POST is tried again only if it certainly was not carried out.
+        """
+        request = Request(method, path, query=query or {}, body=body, repeatable=method != "POST", acting=True)
+        return self._caller.answer(request)
 
     def __enter__(self) -> Self:
         return self

@@ -1,0 +1,72 @@
+"""A command: its options, those that all commands have, and its exit status."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import click
+
+from sweephand.cli import stacks, statuses
+from sweephand.cli.show import Output
+from sweephand.errors import SweephandError
+from sweephand.lazy import lazy
+from sweephand.sdk.config import Access
+
+with lazy():
+    from sweephand.sdk.sync import client
+
+Run = Callable[..., int | None]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One use of a command. as_json: print JSON and nothing else."""
+
+    as_json: bool = False
+    url: str | None = None
+    profile: str | None = None
+    tenant: str | None = None
+    local: bool | None = False
+    out: Output = field(default_factory=Output)
+
+    def stack(self) -> stacks.Stack:
+        """Returns the stack to call. Raises ConfigError."""
+        local = bool(self.local)
+        return stacks.find(os.environ, url=self.url, profile=self.profile, tenant=self.tenant, local=local)
+
+    def client(self) -> Any:
+        """Returns the client of the stack, to be used by `with`. Raises ConfigError."""
+        return connect(self.stack().access, None if self.local else self.tenant)
+
+
+def connect(access: Access, tenant: str | None) -> Any:
+    """Returns the client of a stack."""
+    return client.Sweephand(access.url, client_id=access.client_id, secret=access.secret, tenant=tenant)
+
+
+def command(name: str, run: Run, parameters: Sequence[click.Parameter] = (), **more: Any) -> click.Command:
+    """Returns a command. run: gets the Call and a value for each parameter, and returns the exit status; None is 0."""
+
+    def carry_out(as_json: bool, **given: Any) -> int:
+        call = Call(as_json, **{each: given.pop(f"of_{each}", None) for each in ("url", "profile", "tenant", "local")})
+        try:
+            return run(call, **given) or statuses.DONE
+        except (statuses.Unusable, click.UsageError, SweephandError) as error:
+            return statuses.of_error(error, as_json=as_json)
+
+    own = {option for each in parameters for option in each.opts}
+    shared = [each for each in _shared() if not own & set(each.opts)]
+    return click.Command(name, callback=carry_out, params=[*parameters, *shared], **more)
+
+
+def _shared() -> list[click.Parameter]:
+    return [
+        click.Option(["--json", "as_json"], is_flag=True, help="Print JSON, and nothing else."),
+        click.Option(["--url", "of_url"], help="Base URL of the stack; default: SWEEPHAND_URL."),
+        click.Option(["--profile", "of_profile"], help="A profile that `sweephand login` has written."),
+        click.Option(["--tenant", "of_tenant"], help="The tenant for whom a provider's credential acts."),
+        click.Option(["--local", "of_local"], is_flag=True, help="The stack of `make run`, by .local/stack.json."),
+    ]

@@ -1,0 +1,166 @@
+"""`whoami` and `doctor`: they ask, and change nothing."""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+from collections.abc import Iterator
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from typing import Any, NamedTuple
+
+import click
+
+from sweephand import __version__
+from sweephand.cli.call import Call, command, connect
+from sweephand.cli.stacks import Stack
+from sweephand.cli.statuses import DONE, NOT_ASKED
+from sweephand.errors import SweephandError
+from sweephand.lazy import lazy
+from sweephand.sdk.errors import ApiError, ConfigError, TransportError
+from sweephand.sources import SystemClock
+
+with lazy():
+    from sweephand.sdk.sync import http
+
+OFF_S, FAR_OFF_S = 5, 60
+"""Seconds by which this machine's clock may differ from the service's before it is a warning, and a failure."""
+TIMEOUT_S = 10.0
+OK, WARN, FAIL = "ok", "warn", "fail"
+
+
+class Finding(NamedTuple):
+    """One check. then: the next command or step, for anything that is not ok."""
+
+    check: str
+    level: str
+    text: str
+    then: str | None = None
+
+
+def made(name: str) -> click.Command:
+    """Returns the command `whoami` or `doctor`."""
+    if name == "whoami":
+        return command(name, _whoami, help="Show the credential, where it comes from, its tenant and its scopes.")
+    about = "Check the address, TLS, the credential, its scopes, the clock and the versions. It changes nothing."
+    return command(name, _doctor, help=about)
+
+
+def identity(client: Any, stack: Stack) -> dict[str, Any]:
+    """Returns who the service takes the credential for. Raises ApiError for one that it does not know."""
+    answer = client.call("POST", "/oauth/token", query={"grant_type": "client_credentials"})
+    tenant, _, _ = stack.access.client_id.partition(".")
+    scopes = json.loads(answer.content)["scope"].split()
+    return {
+        "url": stack.access.url,
+        "clientId": stack.access.client_id,
+        "source": stack.source,
+        "tenant": tenant,
+        "scopes": scopes,
+    }
+
+
+def _whoami(call: Call) -> int:
+    stack = call.stack()
+    with call.client() as client:
+        found = identity(client, stack)
+    if call.as_json:
+        call.out.json(found)
+    else:
+        call.out.lines(f"{name}\t{' '.join(each) if isinstance(each, list) else each}" for name, each in found.items())
+    return DONE
+
+
+def _doctor(call: Call) -> int:
+    findings = []
+    for each in _findings(call):
+        findings.append(each)
+        if not call.as_json:
+            then = f"  -> {each.then}" if each.then else ""
+            call.out.line(f"{each.level:4}  {each.check:10}  {each.text}{then}")
+    if call.as_json:
+        call.out.json([each._asdict() for each in findings])
+    return NOT_ASKED if any(each.level == FAIL for each in findings) else DONE
+
+
+def _findings(call: Call) -> Iterator[Finding]:
+    """Yields one finding after the other. Leaves out checks that cannot be made after one that fails."""
+    python = platform.python_version()
+    yield Finding("program", OK, f"sweephand {__version__}, Python {python} on {sys.platform}")
+    try:
+        stack = call.stack()
+    except ConfigError as error:
+        yield Finding("address", FAIL, str(error), "set SWEEPHAND_URL, or run `sweephand login`")
+        return
+    url = stack.access.url
+    yield Finding("address", OK, url)
+    transport = http.HttpTransport()
+    try:
+        answer = transport.send("GET", f"{url}/v1/health", {"Accept": "application/json"}, None, TIMEOUT_S)
+    except (TransportError, ConfigError) as error:
+        yield Finding("connection", FAIL, str(error), "compare the address with the stack's output ApiUrl")
+        return
+    finally:
+        transport.close()
+    yield _connection(url)
+    try:
+        version = json.loads(answer.content)["version"]
+    except (ValueError, LookupError, TypeError):
+        shown = f"{url}/v1/health answered {answer.status}, and not as Sweephand does"
+        yield Finding("service", FAIL, shown, "use the stack's output ApiUrl")
+        return
+    yield _versions(version)
+    yield _clock(answer.headers.get("date"))
+    yield from _credential(call, stack)
+
+
+def _connection(url: str) -> Finding:
+    if url.startswith("https://"):
+        return Finding("connection", OK, "TLS, and the certificate is valid")
+    here = any(f"//{name}" in url for name in ("127.0.0.1", "localhost", "[::1]"))
+    if here:
+        return Finding("connection", OK, "without TLS, to this machine")
+    return Finding("connection", WARN, "without TLS: others can read the secret", "use an address with https://")
+
+
+def _versions(theirs: str) -> Finding:
+    text = f"version {theirs}"
+    if theirs.split(".")[:2] == __version__.split(".")[:2]:
+        return Finding("service", OK, text)
+    return Finding("service", WARN, f"{text}, this program is of {__version__}", "pip install --upgrade sweephand")
+
+
+def _clock(date: str | None) -> Finding:
+    """Compares this machine's clock with the answer's header Date, which is in whole seconds."""
+    try:
+        theirs = parsedate_to_datetime(date or "").astimezone(UTC)
+    except ValueError:
+        return Finding("clock", WARN, "the answer has no Date to compare with")
+    off_s = round((SystemClock().now() - theirs).total_seconds())
+    if abs(off_s) <= OFF_S:
+        return Finding("clock", OK, "as the service's")
+    text = f"this machine is {abs(off_s)} s {'ahead of' if off_s > 0 else 'behind'} the service"
+    return Finding("clock", WARN if abs(off_s) <= FAR_OFF_S else FAIL, text, "set the clock, such as by NTP")
+
+
+def _credential(call: Call, stack: Stack) -> Iterator[Finding]:
+    try:
+        with connect(stack.access, None if call.local else call.tenant) as client:
+            found = identity(client, stack)
+    except ApiError:
+        text = (
+            f"{stack.access.client_id} from {stack.source} is refused: the id or the secret is wrong, or it is deleted"
+        )
+        yield Finding("credential", FAIL, text, "ask for a new one, then `sweephand login`")
+        return
+    except SweephandError as error:
+        yield Finding("credential", FAIL, str(error))
+        return
+    yield Finding("credential", OK, f"{stack.access.client_id} from {stack.source}, tenant {found['tenant']}")
+    scopes = " ".join(found["scopes"])
+    if "jobs:read" in found["scopes"]:
+        yield Finding("scopes", OK, scopes)
+    else:
+        then = "ask for a credential with jobs:read"
+        yield Finding("scopes", WARN, f"{scopes or 'none'}: without jobs:read nothing can be listed", then)

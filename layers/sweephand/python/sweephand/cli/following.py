@@ -1,0 +1,64 @@
+"""`runs tail` and `ops watch`: they show what goes on until it ends, or until they are interrupted."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import click
+
+from sweephand.cli import resources
+from sweephand.cli.call import Call, command
+from sweephand.cli.show import columns_of, row
+from sweephand.sources import SystemClock
+
+MOST_FOLLOWED = 1_000
+"""Runs that `runs tail` reads each time: the latest ones."""
+
+
+def made(name: str) -> click.Group:
+    """Returns the group `runs` or `ops` with all its commands."""
+    group = resources.group(name)
+    group.add_command(_tailing() if name == "runs" else _watching())
+    return group
+
+
+def _tailing() -> click.Command:
+    options: list[click.Parameter] = [
+        click.Option(["--job-id"]),
+        click.Option(["--collection"]),
+        click.Option(["--tag"]),
+        click.Option(["--since", "since_s"], type=click.IntRange(1, 86_400), default=900, help="Seconds back; 900."),
+        click.Option(
+            ["--every", "every_s"], type=click.IntRange(1, 3_600), default=2, help="Seconds between looks; 2."
+        ),
+    ]
+    about = "Follow runs: a line for each one, and for each change of its state, until you interrupt it."
+    return command("tail", _tail, options, help=about)
+
+
+def _tail(call: Call, since_s: int, every_s: int, **filters: str | None) -> int:
+    """Shows the runs that are planned from some time ago on, oldest first. Ends by an interruption alone."""
+    clock = SystemClock()
+    seen: dict[str, tuple[str, int | None]] = {}
+    with call.client() as client:
+        while True:
+            begin = clock.now() - timedelta(seconds=since_s)
+            found = list(client.runs.list(from_=begin, max_items=MOST_FOLLOWED, page_size=100, **filters))
+            for each in reversed(found):
+                if seen.get(each.id) != (each.state, each.attempt):
+                    if call.as_json:
+                        call.out.json(each)
+                    else:
+                        call.out.line("\t".join(row(each, columns_of([each]))))
+            seen = {each.id: (each.state, each.attempt) for each in found}
+            clock.sleep(every_s)
+
+
+def _watching() -> click.Command:
+    operation = click.Argument(["operation"])
+    return command("watch", _watch, [operation], help="Wait for long work and show how far it has come.")
+
+
+def _watch(call: Call, operation: str) -> int:
+    with call.client() as client:
+        return resources.wait(call, client, operation)

@@ -1,0 +1,41 @@
+"""The command `api`, for whatever has no command of its own."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from sweephand.cli.call import Call, command
+from sweephand.cli.files import json_value
+from sweephand.cli.statuses import Unusable
+
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+
+
+def made(_name: str) -> click.Command:
+    """Returns the command."""
+    parameters = [
+        click.Argument(["method"], type=click.Choice(METHODS, case_sensitive=False)),
+        click.Argument(["path"]),
+        click.Option(["--query", "-q"], multiple=True, metavar="NAME=VALUE", help="May be repeated."),
+        click.Option(["--body", "-d"], metavar="JSON", help="JSON, or @FILE; @- is stdin."),
+    ]
+    about = "Call any path of the API, such as /v1/health, and print the answer as it comes."
+    return command("api", _api, parameters, help=about)
+
+
+def _api(call: Call, method: str, path: str, query: tuple[str, ...], body: str | None) -> int:
+    if not path.startswith("/") or "?" in path:
+        raise Unusable(f"{path}: a path begins with a slash, such as /v1/jobs, and its query is given by --query")
+    if wrong := next((each for each in query if "=" not in each), None):
+        raise click.UsageError(f"--query must be NAME=VALUE, not {wrong}")
+    given: Any = None if body is None else json_value("--body", body)
+    if given is not None and not isinstance(given, dict):
+        raise click.UsageError("--body must be an object")
+    with call.client() as client:
+        answer = client.call(method, path, query=dict(each.split("=", 1) for each in query), body=given)
+    text = answer.content.decode(errors="replace")
+    sys.stdout.write(text if text.endswith("\n") or not text else f"{text}\n")
+    return 0

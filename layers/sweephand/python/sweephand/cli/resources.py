@@ -1,0 +1,223 @@
+"""The commands of the API's resources, made from the methods of the SDK: `jobs list` is `sh.jobs.list`.
+
+An argument of a method that names a thing is an argument of the command; all others are options, of the type that the
+method says. The members of a body may also come from a file.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+import click
+
+from sweephand.cli.call import Call, command
+from sweephand.cli.files import json_value, read_file
+from sweephand.cli.statuses import Unusable
+from sweephand.lazy import lazy
+from sweephand.sdk.model import Model, snake
+from sweephand.sdk.request import ABSENT
+
+with lazy():
+    from sweephand.cli import short_forms
+    from sweephand.sdk import models
+    from sweephand.sdk.sync.resources import schedules
+
+GROUPS: Mapping[str, str] = {
+    "jobs": "jobs",
+    "schedules": "schedules",
+    "runs": "runs",
+    "errors": "errors",
+    "redirects": "error_redirects",
+    "ops": "operations",
+    "sets": "job_sets",
+    "collections": "collections",
+    "calendars": "calendars",
+    "flow-keys": "flow_keys",
+    "signing-keys": "signing_keys",
+    "credentials": "credentials",
+    "tenants": "tenants",
+    "subscriptions": "subscriptions",
+}
+"""Group -> resource of the SDK."""
+RENAMED = {"patch": "edit", "add_note": "note"}
+ALONE = ("preview", "explain")
+"""Methods of schedules that are commands without a group."""
+LEFT_OUT = {("sets", "put"), *(("schedules", each) for each in ALONE)}
+"""Methods that other commands stand for."""
+PAGING = frozenset({"page_size", "max_items", "cursor"})
+LARGEST_PAGE = 100
+LONG_WORK = ("BulkDelete", "Redrive", "Operation")
+"""The answers of methods that may begin long work, which `--wait` waits for."""
+_FILE = "body_file"
+_NAMED, _JSON, _ANY = "Named", "Json", "Any"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a method. kinds: its annotation in parts. of_body: whether it is a member of the body."""
+
+    name: str
+    kinds: frozenset[str]
+    required: bool
+    of_body: bool
+    by_place: bool
+
+    @classmethod
+    def of(cls, given: inspect.Parameter) -> Parameter:
+        kinds = frozenset(str(given.annotation).split(" | "))
+        required = given.default is inspect.Parameter.empty
+        of_body = "Absent" in kinds or (required and _NAMED not in kinds)
+        by_place = required and given.kind is given.POSITIONAL_OR_KEYWORD and not kinds & {_JSON}
+        return cls(given.name, kinds - {"Absent"}, required, of_body, by_place)
+
+    @property
+    def option(self) -> str:
+        """The name of the option. A list is given by repeating the option, whose name is then a singular."""
+        word = self.name.strip("_").replace("_", "-")
+        return f"--{word.removesuffix('s') if self.is_list else word}"
+
+    @property
+    def is_list(self) -> bool:
+        return "Sequence[str]" in self.kinds and "str" not in self.kinds
+
+    @property
+    def is_json(self) -> bool:
+        return any(_JSON in kind or kind == _ANY for kind in self.kinds)
+
+    def made(self) -> click.Parameter:
+        """Returns the argument or option of the command."""
+        if self.by_place:
+            return click.Argument([self.name], required=not self.of_body)
+        if "bool" in self.kinds:
+            return click.Option([f"{self.option}/--no-{self.option[2:]}", self.name], default=None)
+        if self.is_list:
+            return click.Option([self.option, self.name], multiple=True, help="May be repeated.")
+        if self.is_json:
+            return click.Option([self.option, self.name], metavar="JSON", help="JSON, or @FILE.")
+        kind = int if "int" in self.kinds else float if "float" in self.kinds else str
+        return click.Option([self.option, self.name], type=kind)
+
+    def read(self, given: Any) -> Any:
+        """Returns the value for the method. Raises UsageError."""
+        if self.is_list:
+            return list(given)
+        if self.is_json:
+            return json_value(self.option, given)
+        return int(given) if "Revision" in self.kinds and given.isdigit() else given
+
+
+def made(name: str) -> click.Command:
+    """Returns a group of commands, or one that stands alone."""
+    if name in ALONE:
+        return of_method("schedules", name, getattr(schedules.Schedules, name))
+    return group(name)
+
+
+def group(name: str) -> click.Group:
+    """Returns the commands of a resource."""
+    module = import_module(f"sweephand.sdk.sync.resources.{GROUPS[name]}")
+    (cls,) = (each for each in vars(module).values() if inspect.isclass(each) and each.__module__ == module.__name__)
+    found = click.Group(name, help=f"Commands for {name.replace('-', ' ')}.", no_args_is_help=True)
+    for method, function in vars(cls).items():
+        if not method.startswith("_") and (name, method) not in LEFT_OUT:
+            found.add_command(of_method(GROUPS[name], method, function))
+    return found
+
+
+def of_method(resource: str, method: str, function: Callable[..., Any], name: str | None = None) -> click.Command:
+    """Returns the command of a method. name: None for the method's own."""
+    signature = inspect.signature(function)
+    told = [Parameter.of(each) for each in signature.parameters.values() if each.name != "self"]
+    answers = str(signature.return_annotation)
+    known = {each.name: each for each in told if each.name not in PAGING or not answers.startswith("Pages")}
+    parameters = [each.made() for each in known.values()]
+    waits = answers.removeprefix("models.").removesuffix(" | None") in LONG_WORK and resource != "operations"
+    if answers.startswith("Pages"):
+        parameters.append(click.Option(["--limit", "max_items"], type=int, help="At most this many; default: all."))
+    if waits:
+        parameters.append(click.Option(["--wait"], is_flag=True, help="Wait until the work is done."))
+    if any(each.of_body for each in known.values()):
+        parameters.append(click.Option(["--file", _FILE], metavar="FILE", help="The body as JSON or TOML; - is stdin."))
+    if method == "patch":
+        parameters.append(click.Option(["--clear"], multiple=True, metavar="MEMBER", help="Take the member away."))
+    if (resource, method) in {("jobs", "create"), ("jobs", "patch")}:
+        parameters += short_forms.options()
+    run = partial(_run, resource, method, known, waits)
+    summary = inspect.getdoc(function)
+    return command(name or RENAMED.get(method, method).replace("_", "-"), run, parameters, help=summary)
+
+
+def _run(resource: str, method: str, known: Mapping[str, Parameter], waits: bool, call: Call, /, **given: Any) -> int:
+    arguments = _arguments(known, given, short_forms.take(given) if "post_url" in given else {})
+    if given.get("max_items") is not None:
+        arguments |= {"max_items": given["max_items"], "page_size": max(1, min(given["max_items"], LARGEST_PAGE))}
+    with call.client() as client:
+        answer = getattr(getattr(client, resource), method)(**arguments)
+        if waits and given["wait"]:
+            return wait(call, client, answer)
+        show(call, answer)
+    return 0
+
+
+def _arguments(known: Mapping[str, Parameter], given: Mapping[str, Any], short: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the arguments of a method. Options come before the members of the file. Raises UsageError."""
+    found: dict[str, Any] = _of_file(given[_FILE], known) if given.get(_FILE) else {}
+    for member in given.get("clear", ()):
+        if snake(member) not in known:
+            raise click.UsageError(f"--clear {member}: there is no such member")
+        found[snake(member)] = None
+    found |= short
+    for name, parameter in known.items():
+        if given[name] not in (None, ()):
+            found[name] = parameter.read(given[name])
+    for name, parameter in known.items():
+        if parameter.required and found.get(name, ABSENT) is ABSENT:
+            shown = name.upper() if parameter.by_place else parameter.option
+            raise click.UsageError(f"{shown} is missing")
+    return found
+
+
+def _of_file(path: str, known: Mapping[str, Parameter]) -> dict[str, Any]:
+    """Returns the members of a body by the names of their arguments. Raises Unusable."""
+    members = read_file(path)
+    if not isinstance(members, dict):
+        raise Unusable(f"{path}: must be an object with the members of the body")
+    for member in members:
+        if (parameter := _argument(member, known)) is None or not parameter.of_body:
+            raise Unusable(f"{path}: unknown member {member}")
+    return {_argument(member, known).name: value for member, value in members.items()}  # type: ignore[union-attr]
+
+
+def _argument(member: str, known: Mapping[str, Parameter]) -> Parameter | None:
+    return known.get(snake(member)) or known.get(f"{snake(member)}_")
+
+
+def show(call: Call, answer: Any) -> None:
+    """Writes the answer of a method."""
+    if answer is None:
+        return
+    if call.as_json:
+        call.out.json(answer if isinstance(answer, Model) else list(answer))
+    elif isinstance(answer, Model):
+        call.out.one(answer)
+    else:
+        call.out.table(answer)
+
+
+def wait(call: Call, client: Any, begun: Any) -> int:
+    """Waits for long work, with a line on stderr for each step. Writes it as it ended. Raises OperationFailed."""
+    done = client.operations.wait(begun, partial(_progress, call))
+    show(call, begun if done is None else done)
+    return 0
+
+
+def _progress(call: Call, now: models.Operation) -> None:
+    if not call.as_json:
+        cause = f"  {now.cause}" if now.cause else ""
+        sys.stderr.write(f"{now.kind} {now.state}: {now.progress.done} of {now.progress.total}{cause}\n")

@@ -1,0 +1,52 @@
+"""Short options for a job's action and its schedule: `--post URL --cron "30 2 * * *"`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import click
+
+from sweephand.cli.files import json_value
+from sweephand.sdk import bodies
+
+ACTIONS: Mapping[str, Callable[..., bodies.Body]] = {
+    "post_url": bodies.http.post,
+    "get_url": bodies.http.get,
+    "event_type": bodies.event,
+}
+TIMINGS = ("cron", "every", "at", "rrule")
+
+
+def options() -> list[click.Parameter]:
+    """Returns the options. `take` reads them."""
+    return [
+        click.Option(["--post", "post_url"], metavar="URL", help="For --action: a POST to this address."),
+        click.Option(["--get", "get_url"], metavar="URL", help="For --action: a GET of this address."),
+        click.Option(["--event", "event_type"], metavar="TYPE", help="For --action: an event on the stack's bus."),
+        click.Option(["--payload"], metavar="JSON", help="For the action: JSON, or @FILE."),
+        *(click.Option([f"--{each}"], help="For --schedules: one schedule.") for each in TIMINGS),
+        click.Option(["--timezone"], metavar="ZONE", help="For the schedule, such as Europe/Berlin."),
+    ]
+
+
+def take(given: dict[str, Any]) -> dict[str, Any]:
+    """Returns the arguments for which short options stand. Raises UsageError for two that exclude each other."""
+    targets = [name for name in ACTIONS if given[name] is not None]
+    timings = [name for name in TIMINGS if given[name] is not None]
+    found: dict[str, Any] = {}
+    if len(targets) > 1 or (targets and given["action"] is not None):
+        raise click.UsageError("--post, --get, --event and --action exclude each other")
+    if len(timings) > 1 or (timings and given["schedules"] is not None):
+        raise click.UsageError("--cron, --every, --at, --rrule and --schedules exclude each other")
+    if given["timezone"] is not None and not timings:
+        raise click.UsageError("--timezone belongs to --cron, --every, --at or --rrule")
+    if given["payload"] is not None and not targets:
+        raise click.UsageError("--payload belongs to --post, --get or --event")
+    if targets:
+        more = {} if given["payload"] is None else {"payload": json_value("--payload", given["payload"])}
+        make = ACTIONS[targets[0]]
+        found["action"] = make(given[targets[0]], **more)
+    if timings:
+        found["schedules"] = [getattr(bodies, timings[0])(given[timings[0]], zone=given["timezone"])]
+    return found

@@ -1,0 +1,138 @@
+"""Output: tables cut to the width of a terminal; tabs and whole values in a pipe; JSON if asked for."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from typing import Any, TextIO
+
+from sweephand.sdk.model import Model
+
+SHOWN_FIRST = 200
+"""Rows that are read before the first is written: the columns of a table get their widths from them."""
+GAP = "  "
+NARROWEST = 8
+COLUMNS: Mapping[str, Sequence[str]] = {
+    "ListedJob": ("id", "name", "state", "nextRunAt", "collection", "tags"),
+    "Schedule": ("id", "name", "active", "type", "nextRunAt", "description"),
+    "Run": ("id", "jobName", "state", "reason", "plannedAt", "attempt", "httpStatus", "message"),
+    "Occurrence": ("plannedAt", "state", "reason", "scheduleId", "runId"),
+    "Change": ("revision", "at", "actor", "operation", "changes"),
+    "ErrorGroup": ("id", "jobName", "state", "reason", "count", "lastSeenAt", "message"),
+    "ErrorRun": ("id", "state", "plannedAt", "reason", "httpStatus", "message"),
+    "Operation": ("id", "kind", "state", "progress", "startedAt", "cause"),
+    "Collection": ("name", "state", "jobCount", "modifiedAt"),
+    "Credential": ("clientId", "name", "scopes", "createdAt"),
+    "Tenant": ("tenant", "state", "description", "createdAt"),
+    "ListedCalendar": ("name", "version", "timezone", "description"),
+    "ListedFlowKey": ("name", "state", "parallelism", "rate", "description"),
+}
+"""The columns of a list by the class of its items. Any other shows each member that is no object."""
+
+
+class Output:
+    """The place to which a command writes. A terminal gets tables and rulers; all else gets values as they are."""
+
+    def __init__(self, stream: TextIO | None = None, width: int | None = None) -> None:
+        self._stream = stream or sys.stdout
+        if width is None and self._stream.isatty():
+            width = shutil.get_terminal_size().columns
+        self._width = width
+
+    def line(self, text: str) -> None:
+        """Writes a line at once."""
+        self._stream.write(f"{text}\n")
+        self._stream.flush()
+
+    def lines(self, texts: Iterable[str]) -> None:
+        """Writes some lines."""
+        for each in texts:
+            self.line(each)
+
+    def json(self, value: Any) -> None:
+        """Writes a value as JSON in one line."""
+        self.line(json.dumps(_plain(value), ensure_ascii=False))
+
+    def one(self, item: Model) -> None:
+        """Writes each member of an answer in a line of its own; empty ones are left out."""
+        facts = {name: cell(value) for name, value in item.to_json().items() if value not in (None, [], {})}
+        longest = max(map(len, facts), default=0)
+        for name, value in facts.items():
+            self.line(f"{name}\t{value}" if self._width is None else f"{name:{longest}}{GAP}{value}")
+
+    def table(self, items: Iterable[Model]) -> None:
+        """Writes a line for each item, as they come. Without a terminal: no head, tabs, nothing cut."""
+        given = iter(items)
+        first = list(islice(given, SHOWN_FIRST))
+        if not first:
+            return
+        columns = columns_of(first)
+        begun = [row(each, columns) for each in first]
+        rows = chain(begun, (row(each, columns) for each in given))
+        if self._width is None:
+            for each in rows:
+                self.line("\t".join(each))
+            return
+        head = tuple(map(_head, columns))
+        widths = _widths([head, *begun], self._width)
+        for each in chain([head], rows):
+            self.line(_cut(each, widths))
+
+
+def columns_of(items: Sequence[Model]) -> Sequence[str]:
+    """Returns the columns for a list."""
+    known = COLUMNS.get(type(items[0]).__name__)
+    if known is not None:
+        return known
+    plain = (name for each in items for name, value in each.to_json().items() if not isinstance(value, dict | list))
+    return tuple(dict.fromkeys(plain))
+
+
+def row(item: Model, columns: Sequence[str]) -> tuple[str, ...]:
+    """Returns the cells of an item."""
+    facts = item.to_json()
+    return tuple(cell(facts.get(name)) for name in columns)
+
+
+def cell(value: Any) -> str:
+    """Returns a value in one line that moves no cursor: what does not print is written as in JSON."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping) and {"done", "total"} <= value.keys():
+        return f"{value['done']} of {value['total']}"
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        value = ", ".join(value)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Model):
+        return value.to_json()
+    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _head(name: str) -> str:
+    return "".join(f" {each}" if each.isupper() else each for each in name).upper()
+
+
+def _widths(rows: Sequence[Sequence[str]], width: int) -> list[int]:
+    """Returns the widths of the columns: the widest ones give way until a row fits."""
+    widths = [max(len(each[n]) for each in rows) for n in range(len(rows[0]))]
+    while sum(widths) + len(GAP) * (len(widths) - 1) > width and max(widths) > NARROWEST:
+        widths[widths.index(max(widths))] -= 1
+    return widths
+
+
+def _cut(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return GAP.join(_fitted(cells, widths)).rstrip()
+
+
+def _fitted(cells: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
+    for text, width in zip(cells, widths, strict=True):
+        yield text.ljust(width) if len(text) <= width else f"{text[: width - 1]}…"

@@ -1,0 +1,91 @@
+"""The stack and the credential of a command: from its options, else from the environment, else from a profile.
+
+A credential comes whole from one of the three. If it is wrong, no other is tried. A profile is an entry of a JSON file
+that only its owner may read; `sweephand login` writes it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from sweephand.sdk import config
+from sweephand.sdk.config import Access
+from sweephand.sdk.errors import ConfigError
+
+LOCAL = Path(".local/stack.json")
+DEFAULT = "default"
+OWNER_ONLY = 0o600
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A stack, as the user names it. source: where the credential comes from, as words."""
+
+    access: Access
+    source: str
+
+
+def profiles_path(environment: Mapping[str, str]) -> Path:
+    """Returns the file of the profiles: SWEEPHAND_PROFILES, else one in the user's folder of settings."""
+    if given := environment.get("SWEEPHAND_PROFILES"):
+        return Path(given)
+    folder = environment.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return Path(folder) / "sweephand" / "profiles.json"
+
+
+def find(
+    environment: Mapping[str, str],
+    *,
+    url: str | None = None,
+    profile: str | None = None,
+    tenant: str | None = None,
+    local: bool = False,
+) -> Stack:
+    """Returns the stack to call. Raises ConfigError with one sentence."""
+    if local:
+        if url or profile:
+            raise ConfigError("--local names a stack: leave out --url and --profile")
+        return Stack(config.of_local_stack(LOCAL, tenant), str(LOCAL))
+    given = any(environment.get(name) for name in (config.CLIENT_ID, config.SECRET))
+    if profile is None and given:
+        return Stack(config.access(url, None, None, environment), "the environment")
+    path = profiles_path(environment)
+    name = profile or environment.get("SWEEPHAND_PROFILE") or DEFAULT
+    found = read(path).get(name)
+    if found is None:
+        if profile is None and name == DEFAULT:
+            raise ConfigError(
+                f"the credential is missing: set {config.CLIENT_ID} and {config.SECRET}, or run `sweephand login`"
+            )
+        raise ConfigError(f"{path} has no profile {name!r}: run `sweephand login --profile {name}`")
+    chosen = url or found.get("url")
+    return Stack(config.access(chosen, found.get("clientId"), found.get("secret"), {}), f"profile {name} of {path}")
+
+
+def read(path: Path) -> dict[str, dict[str, str]]:
+    """Returns the profiles by name; none without a file. Raises ConfigError, also if others may read the file."""
+    try:
+        mode = path.stat().st_mode & 0o777
+        if mode & 0o077:
+            raise ConfigError(f"{path} can be read by others (mode {mode:o}): run `chmod 600 {path}`")
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as wrong:
+        raise ConfigError(f"{path} cannot be read: {wrong}") from wrong
+    if not isinstance(found, dict) or not all(isinstance(each, dict) for each in found.values()):
+        raise ConfigError(f"{path} must have an object for each profile, with url, clientId and secret")
+    return found
+
+
+def write(path: Path, profiles: Mapping[str, Mapping[str, str]]) -> None:
+    """Writes all profiles, for their owner alone. A crash leaves the old file or the new one, whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_name(f"{path.name}.{os.getpid()}")
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, OWNER_ONLY), "w", encoding="utf-8") as file:
+        json.dump(profiles, file, indent=2)
+    new.replace(path)

@@ -1,0 +1,330 @@
+"""The commands through the whole service."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+import shlex
+import sys
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import pytest
+
+from sweephand import cli
+from sweephand.cli import doctor, following
+from sweephand.sdk import Sweephand, TransportError
+from sweephand.sdk.request import Answer
+from tests.contract.azure.test_clients import served
+from tests.contract.native.api import Api
+from tests.contract.sdk.stack import connected, credential
+from tests.support.endpoint import WRONG
+
+GUIDE = Path(__file__).resolve().parents[3] / "docs" / "guide" / "cli.md"
+URL = "https://example.org/run"
+
+
+@pytest.fixture
+def client(api: Api, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Sweephand:
+    """The client that the commands make."""
+    made, _ = connected(api)
+    monkeypatch.setattr("sweephand.sdk.sync.client.Sweephand", lambda *_, **__: made)
+    mine = credential(api)
+    monkeypatch.setenv("SWEEPHAND_URL", "https://sweephand.example")
+    monkeypatch.setenv("SWEEPHAND_CLIENT_ID", mine["client_id"])
+    monkeypatch.setenv("SWEEPHAND_SECRET", mine["secret"])
+    monkeypatch.setenv("SWEEPHAND_PROFILES", str(tmp_path / "profiles.json"))
+    return made
+
+
+def ran(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    status = cli.main(arguments)
+    said = capsys.readouterr()
+    return status, said.out, said.err
+
+
+def answered(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    """Returns the JSON that a command prints, after it was done."""
+    status, out, err = ran(capsys, *arguments, "--json")
+    assert (status, err) == (0, "")
+    return json.loads(out)
+
+
+def test_a_job_is_made_changed_listed_run_and_deleted(client: Sweephand, capsys):
+    made = answered(
+        *(capsys, "jobs", "create", "nightly", "--post", URL, "--payload", '{"n": 1}', "--cron", "30 2 * * *"),
+        *("--timezone", "Europe/Berlin", "--tag", "x", "--tag", "y", "--description", "first"),
+    )
+    assert made["action"]["payload"] == {"n": 1}
+    assert made["schedules"][0]["timezone"] == "Europe/Berlin"
+    assert made["tags"] == ["x", "y"]
+
+    changed = answered(capsys, "jobs", "edit", made["id"], "--no-active", "--clear", "description")
+    assert (changed["active"], changed.get("description")) == (False, None)
+    assert answered(capsys, "jobs", "get", made["id"]) == client.jobs.get(made["id"]).to_json()
+    assert [each["id"] for each in answered(capsys, "jobs", "list", "--tag", "x")] == [made["id"]]
+    status, out, _ = ran(capsys, "jobs", "list")
+    assert (status, out.split("\t")[:2]) == (0, [made["id"], "nightly"])
+    run = answered(capsys, "jobs", "run", made["id"], "--payload", '"text"')["runId"]
+    assert [each["id"] for each in answered(capsys, "runs", "list", "--job-id", made["id"])] == [run]
+    assert ran(capsys, "jobs", "delete", made["id"]) == (0, "", "")
+    assert answered(capsys, "jobs", "list") == []
+    assert ran(capsys, "jobs", "list") == (0, "", "")
+
+
+def test_options_come_before_the_members_of_a_file(client: Sweephand, tmp_path, capsys, monkeypatch):
+    path = tmp_path / "job.toml"
+    path.write_text(
+        'name = "a"\ndescription = "file"\nresourceId = "r"\n[action]\ntype = "http"\nurl = "https://a.b"\n'
+    )
+
+    made = answered(capsys, "jobs", "create", "--file", str(path), "--description", "option")
+    assert (made["name"], made["description"], made["resourceId"]) == ("a", "option", "r")
+    monkeypatch.setattr(sys, "stdin", io.StringIO('{"description": null}'))
+    assert answered(capsys, "jobs", "edit", made["id"], "--file", "-").get("description") is None
+
+
+def test_a_list_goes_through_all_pages_or_stops_where_it_is_told(client: Sweephand, capsys):
+    for n in range(103):
+        client.jobs.create(f"job-{n:03}", {"type": "http", "url": URL})
+
+    assert len(answered(capsys, "jobs", "list")) == 103
+    assert len(answered(capsys, "jobs", "list", "--limit", "3")) == 3
+    assert len(ran(capsys, "jobs", "list")[1].splitlines()) == 103
+
+
+def test_the_revision_guards_a_change_and_a_conflict_is_4(client: Sweephand, capsys):
+    job = client.jobs.create("a", {"type": "http", "url": URL})
+    assert ran(capsys, "jobs", "edit", job.id, "--description", "b", "--if-match", "1")[0] == 0
+
+    status, out, err = ran(capsys, "jobs", "edit", job.id, "--description", "c", "--if-match", "1", "--json")
+    assert (status, out, json.loads(err)["status"]) == (4, "", 412)
+    status, out, err = ran(capsys, "jobs", "create", "a", "--post", URL, "--json")
+    assert (status, out, json.loads(err)["code"]) == (4, "", "NAME_TAKEN")
+
+
+def test_a_refusal_is_1_with_a_line_for_each_mistake(client: Sweephand, capsys):
+    status, out, err = ran(capsys, "jobs", "create", "a", "--post", URL, "--cron", "30 2 * * 9")
+    assert (status, out, err) == (1, "", "schedules[0].cron: weekday 9 is outside 0..7\n")
+    status, out, err = ran(capsys, "jobs", "get", "nobody")
+    assert (status, out) == (1, "")
+    assert err.count("\n") == 1
+    status, out, err = ran(capsys, "jobs", "get", "nobody", "--json")
+    assert (status, out, json.loads(err)["code"]) == (1, "", "NOT_FOUND")
+
+
+def test_a_missing_scope_and_a_wrong_secret_are_2_and_say_which(api: Api, client: Sweephand, capsys, monkeypatch):
+    reader = client.credentials.create(name="reader", scopes=["jobs:read"])
+    for secret, why in ((reader.secret, "jobs:write"), ("wrong", "credential")):
+        api.credentials["other"] = f"Basic {base64.b64encode(f'{reader.client_id}:{secret}'.encode()).decode()}"
+        other, _ = connected(api, "other")
+        monkeypatch.setattr("sweephand.sdk.sync.client.Sweephand", lambda *_, other=other, **__: other)
+
+        status, out, err = ran(capsys, "jobs", "create", "a", "--post", URL)
+
+        assert (status, out) == (2, "")
+        assert why in err
+        assert err.count("\n") == 1
+
+
+def test_no_answer_and_no_credential_are_2_and_one_sentence(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("SWEEPHAND_PROFILES", str(tmp_path / "none.json"))
+    for name in ("URL", "CLIENT_ID", "SECRET"):
+        monkeypatch.delenv(f"SWEEPHAND_{name}", raising=False)
+    status, out, err = ran(capsys, "jobs", "list")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "sweephand login" in err
+
+    class Nothing:
+        def send(self, *_: object) -> Answer:
+            raise TransportError("POST https://sweephand.example/v1/jobs: no connection")
+
+        def close(self) -> None: ...
+
+    monkeypatch.setenv("SWEEPHAND_URL", "https://sweephand.example")
+    monkeypatch.setenv("SWEEPHAND_CLIENT_ID", "a.b")
+    monkeypatch.setenv("SWEEPHAND_SECRET", "c")
+    monkeypatch.setattr("sweephand.sdk.sync.client.HttpTransport", Nothing)
+    status, out, err = ran(capsys, "jobs", "create", "a", "--post", URL)
+    assert (status, out, err) == (2, "", "POST https://sweephand.example/v1/jobs: no connection\n")
+
+
+def test_preview_and_explain(client: Sweephand, capsys):
+    found = answered(capsys, "preview", "--cron", "30 2 * * *", "--timezone", "Europe/Berlin", "--limit", "2")
+    assert len(found["items"]) == 2
+    job = client.jobs.create("a", {"type": "http", "url": URL}, {"cron": "30 2 * * *"})
+    (schedule,) = job.schedules
+    told = answered(capsys, "explain", job.id, schedule.id, "--at", "2027-03-02T02:30:00Z")
+    assert told["occurs"] is True
+
+
+def test_long_work_is_waited_for_and_its_progress_is_on_stderr(client: Sweephand, api: Api, capsys):
+    for n in range(103):
+        client.jobs.create(f"job-{n:03}", {"type": "http", "url": URL}, tags=["old"])
+
+    assert answered(capsys, "jobs", "delete-matching", "--tag", "old", "--dry-run")["count"] == 103
+    status, out, err = ran(capsys, "jobs", "delete-matching", "--tag", "old", "--expected-count", "103", "--wait")
+
+    assert status == 0
+    assert "DONE" in out
+    assert "103 of 103" in err.splitlines()[-1]
+    (operation,) = client.operations.list()
+    assert answered(capsys, "ops", "watch", operation.id)["state"] == "DONE"
+    assert answered(capsys, "ops", "list")[0]["id"] == operation.id
+
+
+def test_a_tail_shows_each_run_and_each_change_of_its_state_until_it_is_interrupted(
+    client: Sweephand, api: Api, capsys, monkeypatch
+):
+    job = client.jobs.create("beat", {"type": "http", "url": URL}, {"every": "PT1M"})
+    client.jobs.run(job)  # has not begun at the first look
+    looks = [70.0, 60.0]
+
+    class Clock:
+        def now(self):
+            return api.stage.clock.now()
+
+        def sleep(self, seconds: float) -> None:
+            assert seconds == 2
+            if not looks:
+                raise KeyboardInterrupt
+            api.stage.run(looks.pop(0))
+
+    monkeypatch.setattr(following, "SystemClock", Clock)
+
+    status, out, _ = ran(capsys, "runs", "tail", "--job-id", job.id, "--json")
+
+    assert status == 130
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert {each["jobId"] for each in lines} == {job.id}
+    assert {each["id"] for each in lines} == {each.id for each in client.runs.list(job_id=job.id)}
+    told = [(each["id"], each["state"], each.get("attempt")) for each in lines]
+    assert len(told) == len(set(told)) > len({each["id"] for each in lines})
+
+
+def test_errors_are_noted_archived_and_listed(client: Sweephand, api: Api, capsys):
+    job = client.jobs.create("bad", {"type": "http", "url": URL})
+    api.stage.endpoint.answer = lambda _: WRONG
+    client.jobs.run(job)
+    api.stage.run(5)
+
+    (group,) = answered(capsys, "errors", "list")
+    assert answered(capsys, "errors", "note", group["id"], "look at this")["notes"][0]["text"] == "look at this"
+    assert answered(capsys, "errors", "archive", group["id"], "--reason", "done")["state"] == "ARCHIVED"
+
+
+def test_any_path_can_be_called(client: Sweephand, capsys):
+    body = json.dumps({"name": "a", "action": {"type": "http", "url": URL}})
+    assert answered(capsys, "api", "POST", "/v1/jobs", "-d", body)["name"] == "a"
+    assert len(answered(capsys, "api", "get", "/v1/jobs", "-q", "name=a")["items"]) == 1
+    assert ran(capsys, "api", "GET", "/v1/nothing")[0] == 1
+
+
+def test_whoami_names_the_credential_its_source_its_tenant_and_its_scopes(api: Api, client: Sweephand, capsys):
+    found = answered(capsys, "whoami")
+
+    mine = credential(api)["client_id"]
+    assert (found["clientId"], found["tenant"], found["source"]) == (mine, mine.partition(".")[0], "the environment")
+    assert "jobs:read" in found["scopes"]
+    assert f"clientId\t{mine}\n" in ran(capsys, "whoami")[1]
+
+
+def test_a_profile_is_written_after_the_service_has_accepted_it(
+    api: Api, client: Sweephand, capsys, monkeypatch, tmp_path
+):
+    mine = credential(api)
+    for name in ("CLIENT_ID", "SECRET"):
+        monkeypatch.delenv(f"SWEEPHAND_{name}")
+    assert ran(capsys, "jobs", "list")[0] == 2
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{mine['secret']}\n"))
+    status, out, _ = ran(capsys, "login", "--client-id", mine["client_id"], "--secret-stdin")
+    assert status == 0
+    assert out.startswith("saved as profile default in ")
+    assert mine["secret"] not in out
+    assert (tmp_path / "profiles.json").stat().st_mode & 0o777 == 0o600
+    assert ran(capsys, "jobs", "list") == (0, "", "")
+    assert answered(capsys, "whoami")["source"].startswith("profile default of ")
+    assert ran(capsys, "logout")[0] == 0
+    assert ran(capsys, "jobs", "list")[0] == 2
+
+
+def test_the_commands_of_the_guide_run(client: Sweephand, api: Api, capsys):
+    known: dict[str, str] = {}
+    for block in re.findall(r"^```console\n(.*?)^```$", GUIDE.read_text(), re.DOTALL | re.MULTILINE):
+        for line in block.splitlines():
+            words = shlex.split(Template(line.removeprefix("$ sweephand ")).substitute(known))
+            status, out, err = ran(capsys, *words)
+            assert (line, status, out != "") == (line, 0, True), err
+            if words[:2] == ["jobs", "create"]:
+                (job,) = client.jobs.list(include="schedules")
+                known = {"JOB": job.id, "SCHEDULE": job.schedules[0].id}
+                for _ in range(2):
+                    client.jobs.create(None, {"type": "http", "url": URL}, tags=["old"])
+    assert client.jobs.get(known["JOB"]).tags == ("nightly",)
+
+
+# doctor
+
+
+def levels(found: list[dict[str, str]]) -> dict[str, str]:
+    return {each["check"]: each["level"] for each in found}
+
+
+@pytest.fixture
+def url(api: Api, monkeypatch, tmp_path):
+    mine = credential(api)
+    monkeypatch.setenv("SWEEPHAND_PROFILES", str(tmp_path / "none.json"))
+    monkeypatch.setenv("SWEEPHAND_CLIENT_ID", mine["client_id"])
+    monkeypatch.setenv("SWEEPHAND_SECRET", mine["secret"])
+    with served(api) as there:
+        monkeypatch.setenv("SWEEPHAND_URL", there)
+        yield there
+
+
+def test_a_doctor_finds_nothing_where_all_is_well_and_changes_nothing(api: Api, url, capsys):
+    with api.unchanged():
+        found = answered(capsys, "doctor")
+
+    checks = ("program", "address", "connection", "service", "clock", "credential", "scopes")
+    assert levels(found) == dict.fromkeys(checks, "ok")
+
+
+def test_a_doctor_says_which_and_what_to_do(api: Api, url, capsys, monkeypatch):
+    monkeypatch.setenv("SWEEPHAND_SECRET", "wrong")
+    status, out, err = ran(capsys, "doctor")
+    assert (status, err) == (2, "")
+    assert out.splitlines()[-1].startswith("fail  credential")
+    assert out.splitlines()[-1].endswith("-> ask for a new one, then `sweephand login`")
+
+    monkeypatch.setenv("SWEEPHAND_URL", "http://127.0.0.1:1")
+    status, out, err = ran(capsys, "doctor", "--json")
+    assert (status, err) == (2, "")
+    assert levels(json.loads(out)) == {"program": "ok", "address": "ok", "connection": "fail"}
+
+    monkeypatch.delenv("SWEEPHAND_URL")
+    status, out, err = ran(capsys, "doctor", "--json")
+    assert (status, levels(json.loads(out))) == (2, {"program": "ok", "address": "fail"})
+
+
+@pytest.mark.parametrize(
+    ("ahead_s", "level", "words"),
+    [(2, "ok", "as the service's"), (30, "warn", "30 s ahead of"), (-600, "fail", "600 s behind")],
+)
+def test_a_doctor_compares_the_clocks(monkeypatch, ahead_s, level, words):
+    theirs = datetime(2027, 3, 1, 12, tzinfo=UTC)
+
+    class Clock:
+        def now(self):
+            return theirs + timedelta(seconds=ahead_s)
+
+    monkeypatch.setattr(doctor, "SystemClock", Clock)
+
+    found = doctor._clock(format_datetime(theirs, usegmt=True))
+
+    assert found.level == level
+    assert words in found.text

@@ -1,0 +1,180 @@
+"""The commands as a whole: each method of the SDK has one, and starting is quick."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import click
+import pytest
+
+from sweephand.cli import app, main, resources
+
+ROOT = Path(__file__).resolve().parents[3]
+KINDS = {
+    *("str", "int", "bool", "float", "datetime", "None", "Any", "Json", "Named", "Revision"),
+    *("Sequence[str]", "Sequence[Json]"),
+}
+
+
+COMPLETES = """
+import sys
+from sweephand.cli import main
+try:
+    main([])
+except SystemExit:
+    pass
+assert "httpx2" not in sys.modules
+"""
+
+
+def commands() -> dict[str, click.Command]:
+    """Returns each command by its words."""
+    found: dict[str, click.Command] = {}
+    for name, (_, module) in app.COMMANDS.items():
+        made = module.made(name)
+        inner = made.commands if isinstance(made, click.Group) else {"": made}
+        found |= {f"{name} {each}".strip(): command for each, command in inner.items()}
+    return found
+
+
+def _modules(*arguments: str, **environment: str) -> set[str]:
+    code = f"import sys; from sweephand.cli import main; main({list(arguments)!r}); print(*sys.modules, sep='\\n')"
+    shared = os.environ | {"PYTHONPATH": str(ROOT / "layers" / "sweephand" / "python")} | environment
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=shared)
+    return set(done.stdout.split())
+
+
+def test_every_resource_of_the_sdk_is_a_group():
+    there = {path.stem for path in (ROOT / "layers/sweephand/python/sweephand/sdk/sync/resources").glob("[a-z]*.py")}
+
+    assert set(resources.GROUPS.values()) == there - {"service"}
+    assert set(resources.GROUPS) < set(app.COMMANDS)
+
+
+def test_every_argument_of_a_method_has_a_type_that_the_commands_know():
+    for resource in resources.GROUPS.values():
+        module = import_module(f"sweephand.sdk.sync.resources.{resource}")
+        (cls,) = (
+            each for each in vars(module).values() if inspect.isclass(each) and each.__module__ == module.__name__
+        )
+        for name, function in vars(cls).items():
+            for given in [] if name.startswith("_") else list(inspect.signature(function).parameters.values())[1:]:
+                assert resources.Parameter.of(given).kinds <= KINDS, (resource, name, given)
+
+
+def test_no_command_has_two_options_or_values_of_one_name():
+    for words, command in commands().items():
+        names = [each.name for each in command.params]
+        options = [option for each in command.params for option in (*each.opts, *each.secondary_opts)]
+        assert len(names) == len(set(names)), words
+        assert len(options) == len(set(options)), words
+
+
+def test_every_command_that_calls_prints_json_if_asked():
+    silent = {"completion", "import azure", "import sap"}
+
+    assert {
+        words for words, each in commands().items() if not any("--json" in given.opts for given in each.params)
+    } == silent
+
+
+def test_the_commands_that_a_user_looks_for_are_there():
+    there = set(commands())
+
+    for group, names in {
+        "jobs": "list get create edit delete run pause resume next changes",
+        "runs": "list get tail rerun cancel export",
+        "errors": "list get note archive redrive",
+        "ops": "list watch cancel",
+    }.items():
+        assert {f"{group} {name}" for name in names.split()} <= there
+    assert {"preview", "explain", "plan", "apply", "diff", "api", "whoami", "doctor", "completion"} <= there
+
+
+def test_help_and_completion_load_no_http_client():
+    """The count stands for the time: `sweephand --help` starts within that of httpx2 alone."""
+    for arguments, environment in (
+        (["--help"], {}),
+        (["jobs", "--help"], {}),
+        (["completion", "bash"], {}),
+    ):
+        loaded = _modules(*arguments, **environment)
+        assert not {"httpx2", "httpcore2", "asyncio", "anyio"} & loaded, arguments
+    assert "sweephand.sdk.models" not in _modules("--help")
+
+
+def test_a_shell_completes_commands_and_options_without_an_http_client():
+    for typed, wanted in (
+        ("sweephand jo", "jobs"),
+        ("sweephand jobs re", "resume"),
+        ("sweephand jobs list --st", "--state"),
+    ):
+        asked = {"_SWEEPHAND_COMPLETE": "bash_complete", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
+        code = COMPLETES
+        shared = os.environ | {"PYTHONPATH": str(ROOT / "layers" / "sweephand" / "python")} | asked
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=shared)
+        assert f"plain,{wanted}" in done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script(capsys, shell):
+    assert main(["completion", shell]) == 0
+    assert "_SWEEPHAND_COMPLETE" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["no-such"], "No such command"),
+        (["jobs", "get"], "Missing argument"),
+        (["jobs", "list", "--colour", "red"], "No such option"),
+        (["jobs", "create", "a"], "--action is missing"),
+        (["jobs", "create", "--post", "u"], "NAME is missing"),
+        (["jobs", "create", "a", "--post", "u", "--action", "{}"], "exclude each other"),
+        (["jobs", "create", "a", "--post", "u", "--cron", "* * * * *", "--every", "PT1H"], "exclude each other"),
+        (["jobs", "create", "a", "--post", "u", "--timezone", "UTC"], "--timezone belongs to"),
+        (["jobs", "create", "a", "--payload", "1"], "--payload belongs to"),
+        (["jobs", "create", "a", "--action", "{"], "--action must be JSON"),
+        (["jobs", "edit", "j", "--clear", "colour"], "there is no such member"),
+        (["jobs", "run", "j", "--payload", "hello"], '"text" in quotes'),
+        (["api", "GET", "/v1/jobs", "-q", "limit"], "NAME=VALUE"),
+        (["api", "GET", "/v1/jobs", "-d", "[]"], "must be an object"),
+        (["api", "GET", "v1/jobs"], "begins with a slash"),
+        (["import", "sap", "--inactive", "--switch"], "exclude each other"),
+    ],
+)
+def test_wrong_usage_is_status_2_and_a_sentence(capsys, arguments, why):
+    assert main(arguments) == 2
+
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert why in said.err
+    assert "Traceback" not in said.err
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("gone.json", None, "No such file"),
+        ("a.json", "{", "line 1"),
+        ("a.toml", "a = ", "Invalid value"),
+        ("a.json", "[]", "must be an object with the members of the body"),
+        ("a.json", '{"colour": 1}', "unknown member colour"),
+        ("a.json", "[" * 100_000, "nested too deeply"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_status_2_and_names_itself(tmp_path, capsys, name, text, why):
+    path = tmp_path / name
+    if text is not None:
+        path.write_text(text)
+
+    assert main(["jobs", "create", "a", "--file", str(path)]) == 2
+
+    err = capsys.readouterr().err
+    assert err.startswith(f"{path}: ")
+    assert why in err
