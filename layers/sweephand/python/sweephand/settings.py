@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any
 
 from sweephand import ids
 from sweephand.domain.schedule import Lane
+from sweephand.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from sweephand.domain.instants import text as instant_text
 from sweephand.domain.run import Reason
 from sweephand.lazy import lazy
+from sweephand.records import dataclass
 
 if TYPE_CHECKING:
     from sweephand.sources import Clock

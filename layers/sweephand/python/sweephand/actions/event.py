@@ -6,7 +6,6 @@ A repeat puts a second event with the same `id`: the run's.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 from sweephand.actions.call import Call
@@ -15,6 +14,7 @@ from sweephand.actions.outcome import Rules, failed, taken, taken_outcome
 from sweephand.domain.instants import text, text_ms
 from sweephand.domain.members.json_text import dumps, loads
 from sweephand.domain.run import Outcome, Reason
+from sweephand.records import dataclass
 from sweephand.security.guard import Outbound
 
 USUAL_TYPE = "job"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 from urllib.parse import quote
 
@@ -30,6 +30,7 @@ from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.errors import InvalidRequest
 from sweephand.json_schema import ref, text
 from sweephand.lazy import lazy
+from sweephand.records import dataclass
 from sweephand.security.guard import (
     CREDENTIALS_IN_CLEAR,
     CallFailed,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from sweephand.actions.headers import MASK
@@ -14,6 +13,7 @@ from sweephand.domain.members import fields as read
 from sweephand.domain.runs import retry
 from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.json_schema import items, text
+from sweephand.records import dataclass
 from sweephand.security.guard import check_url
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")

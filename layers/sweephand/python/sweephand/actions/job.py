@@ -6,7 +6,6 @@ than one thing: it runs a job, whose schedules, retries and error action are its
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 from sweephand.actions.call import Call
@@ -19,6 +18,7 @@ from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.errors import InvalidRequest
 from sweephand.ids import is_uuid
 from sweephand.json_schema import text
+from sweephand.records import dataclass
 from sweephand.security.guard import Outbound
 
 MOST_HOPS = 10

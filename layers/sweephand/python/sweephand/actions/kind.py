@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
@@ -21,6 +21,7 @@ from sweephand.domain.members import fields as read
 from sweephand.domain.members.fields import below
 from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.json_schema import Schema, one_of, text, whole
+from sweephand.records import dataclass
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,6 +15,7 @@ from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.domain.runs.retry import is_transient, retry_after_s
 from sweephand.errors import Mistakes
 from sweephand.json_schema import Schema, answer, or_null, ref, request, whole
+from sweephand.records import dataclass
 
 if TYPE_CHECKING:
     from sweephand.security.guard import CallFailed

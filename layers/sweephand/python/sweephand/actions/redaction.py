@@ -7,11 +7,11 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import parse_qsl, quote, quote_plus
 
 from sweephand.actions.headers import MASK, MAX_SECRET
+from sweephand.records import dataclass
 
 SHORTEST = 4
 """Characters. Shorter secrets are not masked: every text may hold them by chance."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from sweephand.actions.call import Call
@@ -13,6 +13,7 @@ from sweephand.actions.outcome import Rules, failed, refused, taken, taken_outco
 from sweephand.actions.redaction import hidden
 from sweephand.domain.run import Outcome, Reason
 from sweephand.errors import InvalidRequest
+from sweephand.records import dataclass
 from sweephand.security.guard import CallFailed, Deadline, GuardSettings, Outbound, check_url
 
 if TYPE_CHECKING:

@@ -6,11 +6,12 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any
 
 from sweephand.domain.instants import epoch_ms
+from sweephand.records import dataclass
 
 MOST_OF_A_JOB = 6
 """The largest number of calendars that the schedules of one job may name."""

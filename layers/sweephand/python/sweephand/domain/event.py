@@ -7,7 +7,6 @@ same fact always gives the same event with the same id, so that a receiver can d
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from sweephand.domain.instants import epoch_ms, text_ms
 from sweephand.domain.job import Job
 from sweephand.domain.run import FAILED, REACTIONS, Reason, Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
+from sweephand.records import dataclass
 
 if TYPE_CHECKING:
     from sweephand.domain.flow_keys.circuits import Circuit

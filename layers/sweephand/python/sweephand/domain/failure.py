@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 from datetime import datetime
 
 from sweephand.domain.job import owner_of
 from sweephand.domain.run import Run, State
+from sweephand.records import dataclass
 
 LONGEST_TEXT = 160
 _VARIES = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[0-9a-f]{12,}\b|[0-9]+", re.IGNORECASE)

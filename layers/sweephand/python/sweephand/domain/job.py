@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sweephand.domain.run import Kind
+from sweephand.records import dataclass
 
 if TYPE_CHECKING:
     from sweephand.domain.job_set import Membership

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
+
+from sweephand.records import dataclass
 
 MOST_JOBS = 1_000
 DELETES_ALWAYS = 10

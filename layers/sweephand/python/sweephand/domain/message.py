@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from sweephand.domain.instants import epoch_ms, epoch_s, from_s
 from sweephand.domain.run import Kind
 from sweephand.ids import run_uuid
+from sweephand.records import dataclass
 
 VERSION = 1
 READABLE = frozenset({VERSION})

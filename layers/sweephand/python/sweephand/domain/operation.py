@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
+
+from sweephand.records import dataclass
 
 KEPT = timedelta(days=30)
 """How long an ended operation is shown."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
+
+from sweephand.records import dataclass
 
 
 class Status(StrEnum):

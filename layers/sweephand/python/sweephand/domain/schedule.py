@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
+
+from sweephand.records import dataclass
 
 GENERATIONS_KEPT = 20
 PAST_GRACE = timedelta(seconds=60)

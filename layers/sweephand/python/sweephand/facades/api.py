@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, ClassVar, NamedTuple
 
@@ -14,6 +14,7 @@ from sweephand.facades.http import RUN_TOKEN_HEADER, Answer, Request, Route, Rou
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
+from sweephand.records import dataclass
 from sweephand.security.caller import Caller, Door, claimed_identity
 from sweephand.security.guard import GuardSettings
 

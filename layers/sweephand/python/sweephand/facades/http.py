@@ -7,13 +7,14 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from sweephand.domain.members.json_text import dumps
 from sweephand.errors import InvalidRequest
+from sweephand.records import dataclass
 
 RUN_TOKEN_HEADER = "Sweephand-Callback-Token"  # noqa: S105 - the name of a header
 LONGEST_QUERY = 8_192

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 
 from sweephand.domain.instants import epoch_s
 from sweephand.errors import Conflict, InvalidRequest
 from sweephand.flow.world import World
+from sweephand.records import dataclass
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Op, Refused
 from sweephand.store.dynamo.expressions import Condition

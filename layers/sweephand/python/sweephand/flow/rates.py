@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from threading import Lock
 
 from sweephand.domain.collection import Pace
@@ -11,6 +10,7 @@ from sweephand.domain.message import Pointer
 from sweephand.domain.run import Run
 from sweephand.errors import RateLimited, Unavailable
 from sweephand.flow.world import World
+from sweephand.records import dataclass
 from sweephand.store.tenants import rates
 
 PARTS = 200

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from sweephand.domain.run import Run
 from sweephand.flow.world import World
+from sweephand.records import dataclass
 
 
 @dataclass(frozen=True)

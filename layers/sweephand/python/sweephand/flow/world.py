@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
+
+from sweephand.records import dataclass
 
 if TYPE_CHECKING:
     from sweephand.actions.call import Call

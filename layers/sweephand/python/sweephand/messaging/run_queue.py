@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,6 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from sweephand.domain.message import Pointer, encode
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Unavailable
+from sweephand.records import dataclass
 from sweephand.sources import Clock
 
 BATCH_MOST = 10

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from sweephand.errors import InvalidRequest
+from sweephand.records import dataclass
 from sweephand.security.guard import AwsSettings
 
 _REGION = r"[a-z]{2}(?:-[a-z]+)+-[0-9]{1,2}"

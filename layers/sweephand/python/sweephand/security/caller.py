@@ -12,11 +12,12 @@ import hashlib
 import hmac
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from sweephand.errors import HOW_TO_IDENTIFY, Forbidden, InvalidRequest, Unauthenticated
+from sweephand.records import dataclass
 from sweephand.security import tokens
 from sweephand.security.memory import KNOWN_FOR, UNKNOWN_FOR, Memory
 from sweephand.security.tokens import AccessClaims, CallbackKey, StackKeys

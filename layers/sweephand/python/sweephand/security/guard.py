@@ -10,7 +10,7 @@ import ipaddress
 import re
 import socket
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from queue import Empty, SimpleQueue
@@ -20,6 +20,7 @@ from urllib.parse import quote, urlsplit
 from sweephand.domain.run import Reason
 from sweephand.errors import InvalidRequest
 from sweephand.lazy import lazy
+from sweephand.records import dataclass
 from sweephand.security.token_cache import TokenCache
 
 if TYPE_CHECKING:

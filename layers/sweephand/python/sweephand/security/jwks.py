@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -15,6 +14,7 @@ import jwt
 from cryptography.exceptions import UnsupportedAlgorithm
 
 from sweephand.errors import InvalidRequest
+from sweephand.records import dataclass
 from sweephand.security.guard import CallFailed, Deadline, Outbound, check_url
 from sweephand.security.outbound import MAX_BODY, exchange
 

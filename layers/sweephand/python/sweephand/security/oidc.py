@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import jwt
 
 from sweephand.errors import Unauthenticated
+from sweephand.records import dataclass
 from sweephand.security.caller import SCOPES, TENANT_SCOPES, Caller, is_tenant_name
 from sweephand.security.jwks import ALGORITHMS, Keys
 from sweephand.security.memory import Memory

@@ -16,13 +16,13 @@ import socket
 import ssl
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import certifi
 import httpcore2
 
 from sweephand.domain.run import Reason
+from sweephand.records import dataclass
 from sweephand.security.guard import Address, CallFailed, Deadline, Outbound, Target, resolve
 
 MAX_BODY = 65_536

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from threading import Lock
 from typing import Any
+
+from sweephand.records import dataclass
 
 MARGIN = timedelta(seconds=60)
 """How long before its end a token is no longer used, because it must outlive the call. A token that lives for less than

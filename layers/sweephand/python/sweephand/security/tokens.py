@@ -14,11 +14,12 @@ import hmac
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from typing import Any
 
 from sweephand.errors import Unauthenticated
+from sweephand.records import dataclass
 
 LIFETIME_S = 3_600
 LONGEST_WAIT = timedelta(days=8)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any
 
@@ -21,6 +21,7 @@ from sweephand.domain.members.fields import below
 from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.json_schema import Schema
 from sweephand.lazy import lazy
+from sweephand.records import dataclass
 from sweephand.security.aws_targets import check_role
 from sweephand.security.guard import CREDENTIALS_IN_CLEAR, GuardSettings, check_url, is_public
 

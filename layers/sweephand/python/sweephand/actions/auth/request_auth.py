@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from sweephand.domain.run import Outcome
+from sweephand.records import dataclass
 from sweephand.security.guard import Target
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -30,6 +29,7 @@ from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.domain.runs import ecs_task
 from sweephand.errors import InvalidRequest, Unavailable
 from sweephand.json_schema import items, text
+from sweephand.records import dataclass
 from sweephand.security.guard import CallFailed, GuardSettings, Outbound, TaskSettings
 from sweephand.security.tasks import check_definition, check_role
 

@@ -6,7 +6,6 @@ A repeat puts a second event with the same `resources` and `time`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any, final
 
 from sweephand.actions.aws.service import MAX_MESSAGE, PASSING, JsonAction, Sent, TargetFailedError, json_message
@@ -16,6 +15,7 @@ from sweephand.domain.job import Payload
 from sweephand.domain.members import fields as read
 from sweephand.errors import InvalidRequest
 from sweephand.json_schema import text
+from sweephand.records import dataclass
 from sweephand.security.aws_targets import Arn
 
 MAX_SOURCE, MAX_DETAIL_TYPE = 256, 128

@@ -10,7 +10,6 @@ import base64
 import json
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any, final
 
 from sweephand.actions.aws.service import MAX_ANSWER, MAX_MESSAGE, JsonAction, Sent, TargetFailedError, json_message
@@ -19,6 +18,7 @@ from sweephand.actions.kind import choice, member
 from sweephand.actions.run_headers import facts
 from sweephand.domain.members import fields as read
 from sweephand.domain.members.json_text import dumps, loads
+from sweephand.records import dataclass
 from sweephand.security.aws_targets import Arn
 
 INVOCATIONS = {"sync": "RequestResponse", "async": "Event"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from botocore.exceptions import BotoCoreError, ClientError, ConnectionClosedError, ReadTimeoutError, SSLError
@@ -19,6 +19,7 @@ from sweephand.domain.members import fields as read
 from sweephand.domain.run import Outcome, Reason
 from sweephand.errors import InvalidRequest
 from sweephand.json_schema import text
+from sweephand.records import dataclass
 from sweephand.security.aws_targets import Arn, check_role, check_target
 from sweephand.security.guard import AwsSettings, Outbound
 from sweephand.security.target_roles import RoleNotAssumedError

@@ -6,7 +6,6 @@ five minutes, because the run's id is its deduplication id.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, final
 
 from sweephand.actions.aws.service import Sent, told
@@ -16,6 +15,7 @@ from sweephand.actions.kind import string
 from sweephand.actions.payloads import message
 from sweephand.domain.job import Payload
 from sweephand.errors import InvalidRequest
+from sweephand.records import dataclass
 from sweephand.security.aws_targets import Arn
 
 

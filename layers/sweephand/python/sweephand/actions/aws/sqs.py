@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, final
 
 from sweephand.actions.aws.service import AwsAction, Sent, told
@@ -20,6 +20,7 @@ from sweephand.domain.job import Payload
 from sweephand.domain.members import fields as read
 from sweephand.errors import InvalidRequest
 from sweephand.json_schema import text
+from sweephand.records import dataclass
 from sweephand.security.aws_targets import Arn
 
 GROUP = re.compile(r"[!-~]{1,128}", re.ASCII)

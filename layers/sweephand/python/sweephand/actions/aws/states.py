@@ -6,13 +6,13 @@ of the same name.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, final
 
 from botocore.exceptions import ClientError
 
 from sweephand.actions.aws.service import JsonAction, Sent, json_message, told
 from sweephand.actions.call import Call
+from sweephand.records import dataclass
 from sweephand.security.aws_targets import Arn
 
 

@@ -11,7 +11,6 @@ import hmac
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from email.utils import format_datetime
 from typing import Any, ClassVar, final
@@ -33,6 +32,7 @@ from sweephand.domain.run import Outcome
 from sweephand.errors import InvalidRequest
 from sweephand.json_schema import Members, answer, ref, request, whole
 from sweephand.json_schema import text as string
+from sweephand.records import dataclass
 from sweephand.schedules.text.instants import parse_instant
 from sweephand.security.guard import GuardSettings, Outbound
 

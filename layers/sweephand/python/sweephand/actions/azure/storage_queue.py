@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import re
-from dataclasses import dataclass
 from typing import Any, final
 from xml.sax import saxutils
 
@@ -25,6 +24,7 @@ from sweephand.domain.members import fields as read
 from sweephand.domain.run import Outcome
 from sweephand.errors import InvalidRequest
 from sweephand.json_schema import text
+from sweephand.records import dataclass
 from sweephand.security.guard import GuardSettings, Outbound
 
 SAS_TOKEN = "sasToken"  # noqa: S105 - the name of a field

@@ -5,13 +5,13 @@ Calls that began before the circuit opened may still be running. The first succe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, StrEnum, auto
 
 from sweephand.domain.flow_keys.flow_keys import CircuitRule
 from sweephand.domain.job import ActionSpec
 from sweephand.domain.run import UNREACHABLE, Outcome, Reason, Verdict
+from sweephand.records import dataclass
 
 READ_EACH_S = 5.0
 """How long a process uses a circuit that it has read."""

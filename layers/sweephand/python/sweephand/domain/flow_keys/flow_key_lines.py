@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sweephand.domain.flow_keys.flow_keys import (
@@ -18,6 +18,7 @@ from sweephand.domain.flow_keys.flow_keys import (
     has_room,
     with_place,
 )
+from sweephand.records import dataclass
 
 COMES_LATE = timedelta(seconds=2)
 """How long after the instant of its turn a run may arrive."""

@@ -8,12 +8,13 @@ Source: decision 0039.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from sweephand.domain.instants import EPOCH, epoch_ms
 from sweephand.domain.job import Pause
+from sweephand.records import dataclass
 
 MOST_PARALLEL = 100
 LONGEST_PERIOD_S = 604_800

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 
 from sweephand.domain.job import HOOK_KINDS, Job, JobState
 from sweephand.domain.schedule import LIVE, OVER, Schedule, ScheduleState, StateReason
+from sweephand.records import dataclass
 
 
 def ended_state(schedules: Sequence[Schedule]) -> JobState | None:

@@ -6,13 +6,13 @@ An occurrence has its own row, or it belongs to a line: one row for a range of o
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 
 from sweephand.domain.occurrences.generations import Generation, Owed, owed_between
 from sweephand.domain.occurrences.series import count_within
 from sweephand.domain.run import LATE_END, Run, State
+from sweephand.records import dataclass
 
 PASSES_OPEN = LATE_END + timedelta(hours=1)
 """The audit does not wait for an open run older than this.

@@ -8,12 +8,12 @@ occurrence with one run id, and the new plan counts it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sweephand.domain.instants import from_s
 from sweephand.domain.occurrences import series
 from sweephand.domain.schedule import Schedule, ScheduleState
+from sweephand.records import dataclass
 from sweephand.schedules.rule import between
 from sweephand.schedules.timing import Timing, load_or_never
 

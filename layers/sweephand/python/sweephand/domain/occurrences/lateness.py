@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any
+
+from sweephand.records import dataclass
 
 FRESH = timedelta(minutes=2)
 """An occurrence of this age is not missed yet: fewer than two ticks have passed."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sweephand.domain.occurrences.lateness import FRESH, Misfire, Policy
 from sweephand.domain.occurrences.series import count_within
 from sweephand.domain.run import Reason, State
+from sweephand.records import dataclass
 from sweephand.schedules.timing import Timing
 
 SECOND = timedelta(seconds=1)

@@ -7,11 +7,12 @@ it for those of all their schedules. All other occurrences of that time were nev
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.run import Reason
+from sweephand.records import dataclass
 
 KEPT = timedelta(days=5)
 """Longer than messages are valid (domain.runs.admission.MAX_AGE)."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sweephand.domain.occurrences.lateness import FRESH
+from sweephand.records import dataclass
 from sweephand.schedules.rule import Undecided, count_between
 from sweephand.schedules.timing import Timing
 

@@ -8,12 +8,13 @@ occurrence is not left out but runs once all is enabled.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from typing import Any
 
 from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.lazy import lazy
+from sweephand.records import dataclass
 
 with lazy():
     from sweephand.schedules import timing

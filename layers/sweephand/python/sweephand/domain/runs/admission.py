@@ -5,7 +5,7 @@ If the run has a row, the row decides; otherwise the schedule's state, its gener
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from sweephand.domain.run import AWAITING_RESULT, CLAIMABLE, REACTIONS, Kind, Re
 from sweephand.domain.runs.run_action import policies_of
 from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
 from sweephand.lazy import lazy
+from sweephand.records import dataclass
 
 if TYPE_CHECKING:
     from sweephand.domain.occurrences.generations import Generation

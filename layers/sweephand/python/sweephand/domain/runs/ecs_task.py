@@ -10,9 +10,10 @@ import base64
 import hashlib
 import json
 import re
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
+
+from sweephand.records import dataclass
 
 PREFIX = "sweephand/"
 """The prefix of all marks. The template's event rule filters by it."""

@@ -8,11 +8,12 @@ the run.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 
 from sweephand.domain.run import AWAITING_RESULT, Run, State
+from sweephand.records import dataclass
 
 
 class Overlap(StrEnum):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, assert_never
@@ -13,6 +12,7 @@ from typing import Any, assert_never
 from sweephand.domain.members import fields
 from sweephand.domain.run import Outcome, Reason
 from sweephand.errors import InvalidRequest, Mistakes
+from sweephand.records import dataclass
 
 LONGEST_S = 548 * 86_400
 MOST_RETRIES = 49

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from sweephand import actions
@@ -15,6 +15,7 @@ from sweephand.domain.members.fields import below
 from sweephand.errors import InvalidRequest
 from sweephand.facades.azure.members import TARGETS
 from sweephand.facades.azure.shapes import seconds_of
+from sweephand.records import dataclass
 from sweephand.security.guard import GuardSettings
 
 METHODS = ("GET", "PUT", "POST", "DELETE", "PATCH", "HEAD", "OPTIONS")

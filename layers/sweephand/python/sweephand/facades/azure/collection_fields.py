@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from sweephand.domain.collection import Collection, CollectionState, Quota, Retention
 from sweephand.errors import InvalidRequest
 from sweephand.facades.azure.members import COLLECTION
 from sweephand.facades.azure.shapes import merged
+from sweephand.records import dataclass
 
 TYPE = "Microsoft.Scheduler/jobCollections"
 MOST_TAGS, LONGEST_TAG, LONGEST_TAG_VALUE = 15, 512, 256

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from sweephand.domain.collection import Collection
@@ -17,6 +16,7 @@ from sweephand.flow.idempotency import Once
 from sweephand.flow.job_parts.change_log import By, Operation
 from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.lookup import Planned
+from sweephand.records import dataclass
 from sweephand.security.caller import Caller
 from sweephand.store.views import jobs as views
 from sweephand.store.views import tenants

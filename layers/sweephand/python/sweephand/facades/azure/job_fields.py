@@ -6,7 +6,7 @@ The properties of a job are stored as they were read, without secrets, and shown
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -19,6 +19,7 @@ from sweephand.facades.azure import actions, free_plan
 from sweephand.facades.azure import collection_fields as collections
 from sweephand.facades.azure.members import FACADE, JOB, TARGETS
 from sweephand.facades.azure.shapes import as_instant
+from sweephand.records import dataclass
 from sweephand.security.guard import GuardSettings
 
 LONGEST_AHEAD = timedelta(days=548)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -14,6 +14,7 @@ from sweephand.domain.members import fields
 from sweephand.domain.members.fields import below
 from sweephand.errors import InvalidRequest
 from sweephand.lazy import lazy
+from sweephand.records import dataclass
 from sweephand.schedules.text.duration import read as read_duration
 from sweephand.schedules.text.instants import parse_instant
 

@@ -6,7 +6,6 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import Any, TypeVar
@@ -22,6 +21,7 @@ from sweephand.flow.idempotency import Once
 from sweephand.flow.job_parts.change_log import By, Operation
 from sweephand.ids import is_uuid
 from sweephand.lazy import lazy
+from sweephand.records import dataclass
 from sweephand.security.caller import Caller
 
 with lazy():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from sweephand.facades.http import Answer, Operation, Route, Routes
@@ -11,6 +11,7 @@ from sweephand.facades.native.context import KEYS_PATH, Context
 from sweephand.facades.native.jobs import job_list, jobs, schedules
 from sweephand.facades.native.runs import runs
 from sweephand.facades.native.service import admin
+from sweephand.records import dataclass
 
 READ, WRITE, RUN, ERRORS = "jobs:read", "jobs:write", "runs:write", "errors:edit"
 ADMIN, PROVIDER = "admin", "provider:admin"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from sweephand.domain.job import Job
@@ -17,6 +16,7 @@ from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.tenants.integer_ids import Ordinals
+from sweephand.records import dataclass
 from sweephand.security.caller import PROVIDER, Caller, is_tenant_name
 
 T = TypeVar("T")

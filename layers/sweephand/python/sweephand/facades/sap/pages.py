@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 from sweephand.errors import InvalidRequest
+from sweephand.records import dataclass
 
 USUAL, MOST = 10, 100
 FURTHEST = 1_000_000

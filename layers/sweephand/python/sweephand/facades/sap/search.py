@@ -10,7 +10,6 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, NamedTuple
@@ -29,6 +28,7 @@ from sweephand.facades.sap.jobs import schedule_bodies
 from sweephand.facades.sap.pages import Page, envelope, page_of
 from sweephand.facades.sap.times import shown
 from sweephand.flow.jobs.lookup import Planned
+from sweephand.records import dataclass
 from sweephand.schedules.text.instants import parse_instant
 
 LONGEST = 1_000

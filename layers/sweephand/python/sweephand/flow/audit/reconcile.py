@@ -6,7 +6,7 @@ It ends no run, with one exception: an occurrence of a plan so old that its mess
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
 
@@ -23,6 +23,7 @@ from sweephand.flow.jobs import completion
 from sweephand.flow.runs import settle
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
+from sweephand.records import dataclass
 from sweephand.schedules.timing import Timing, load
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Refused, Written

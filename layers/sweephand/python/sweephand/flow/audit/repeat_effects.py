@@ -6,7 +6,6 @@ It sends the pointers of the runs again. An executor that gets the pointer of a 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
@@ -16,6 +15,7 @@ from sweephand.domain.runs import run_action
 from sweephand.errors import Unavailable
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
+from sweephand.records import dataclass
 from sweephand.store.jobs import jobs
 from sweephand.store.runs import ledger
 from sweephand.store.views import jobs as lists

@@ -7,7 +7,7 @@ no longer matched when their turn came. A job created after the request stays.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -18,6 +18,7 @@ from sweephand.errors import InvalidRequest, NotFound, PreconditionFailed
 from sweephand.flow.jobs import deletion
 from sweephand.flow.operations import verbs
 from sweephand.flow.world import World
+from sweephand.records import dataclass
 from sweephand.store.views import jobs as lists
 from sweephand.store.views.jobs import Filters
 

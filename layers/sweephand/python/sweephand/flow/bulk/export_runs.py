@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -24,6 +23,7 @@ from sweephand.flow.operations import verbs
 from sweephand.flow.runs import run_lists
 from sweephand.flow.runs.run_lists import JobNames, Wanted
 from sweephand.flow.world import World
+from sweephand.records import dataclass
 from sweephand.store.dynamo import keys
 from sweephand.store.operations import operations as store
 from sweephand.store.operations.files import LEAST_PIECE

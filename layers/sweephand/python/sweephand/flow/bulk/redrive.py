@@ -13,7 +13,6 @@ overlap, whatever the overlap policy, and runs that end without having run count
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
@@ -28,6 +27,7 @@ from sweephand.flow.errors import failures
 from sweephand.flow.manual import rerun
 from sweephand.flow.manual.rerun import Asking, Wanted
 from sweephand.flow.world import World
+from sweephand.records import dataclass
 from sweephand.store.dynamo.conditional import Cancelled
 from sweephand.store.errors import failures as store
 from sweephand.store.runs import overlap_slots

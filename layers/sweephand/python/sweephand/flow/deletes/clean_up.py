@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sweephand.domain.instants import from_s
@@ -25,6 +25,7 @@ from sweephand.flow.series import ranges, replan
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.messaging.run_queue import Delivery
+from sweephand.records import dataclass
 from sweephand.schedules.timing import load_or_never
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Refused

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
 
@@ -20,6 +20,7 @@ from sweephand.errors import Conflict, InvalidRequest, NotFound
 from sweephand.flow.concurrency import TRIES, Moved, too_many, until_unmoved
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
+from sweephand.records import dataclass
 from sweephand.store.dynamo.conditional import Refused
 from sweephand.store.errors import failures as store
 from sweephand.store.jobs import jobs

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sweephand.domain.flow_keys import circuits, flow_keys
@@ -29,6 +29,7 @@ from sweephand.flow.flow_keys.waiting_line import call_next
 from sweephand.flow.verdict import AGAIN, DONE, Verdict
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
+from sweephand.records import dataclass
 from sweephand.store.dynamo.conditional import Refused
 from sweephand.store.flow_keys import circuits as circuit_rows
 from sweephand.store.flow_keys import flow_key_lines as lines

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from sweephand.domain.job import Payload
 from sweephand.domain.schedule import Schedule
+from sweephand.records import dataclass
 
 if TYPE_CHECKING:
     from sweephand.store.jobs.own_hooks import ByName

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sweephand import ids
@@ -14,6 +14,7 @@ from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.domain.schedule import OVER, Lane, Schedule, ScheduleState
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
+from sweephand.records import dataclass
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Op
 from sweephand.store.dynamo.expressions import assign

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sweephand.domain import job_set as rules
 from sweephand.domain.collection import Collection, Usage
@@ -24,6 +24,7 @@ from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.manual import manual
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
+from sweephand.records import dataclass
 from sweephand.store.job_sets import job_sets as store
 from sweephand.store.jobs import directory, jobs
 from sweephand.store.views import jobs as lists

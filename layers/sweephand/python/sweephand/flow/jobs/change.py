@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -27,6 +27,7 @@ from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.messaging.run_queue import Delivery
+from sweephand.records import dataclass
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Cancelled, Op
 from sweephand.store.jobs import change_parts, directory, history, jobs, turns

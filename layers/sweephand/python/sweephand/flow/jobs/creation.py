@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ from sweephand.flow.series.replan import Effect
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
+from sweephand.records import dataclass
 from sweephand.store.dynamo.conditional import TRANSACTION_MOST, Cancelled
 from sweephand.store.jobs import directory, history, jobs
 from sweephand.store.tenants import tenants, usage

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sweephand.domain.job import Job, Payload, by_owner
 from sweephand.domain.jobs.job_state import ended_state, is_final
@@ -11,6 +10,7 @@ from sweephand.domain.schedule import Schedule, names_calendars
 from sweephand.errors import Conflict, NotFound
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
+from sweephand.records import dataclass
 from sweephand.store.jobs import jobs
 
 with lazy():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from sweephand.flow.series.replan import Effect
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
+from sweephand.records import dataclass
 from sweephand.schedules.timing import Timing, load_or_never
 from sweephand.store.dynamo.conditional import Op
 

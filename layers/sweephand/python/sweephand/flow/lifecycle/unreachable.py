@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -21,6 +21,7 @@ from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
 from sweephand.errors import NotFound, Unavailable
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
+from sweephand.records import dataclass
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Written
 from sweephand.store.dynamo.expressions import assign, every

@@ -5,7 +5,7 @@ If the message is lost, the row's wake sends it again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from sweephand.flow.runs.chained_runs import send
 from sweephand.flow.runs.edits import Edit
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
+from sweephand.records import dataclass
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Cancelled, Op
 from sweephand.store.dynamo.expressions import Condition

@@ -8,7 +8,7 @@ wake sends it again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from sweephand import ids
@@ -31,6 +31,7 @@ from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.messaging.run_queue import Delivery
+from sweephand.records import dataclass
 from sweephand.store.dynamo.conditional import Cancelled, Op, Written
 from sweephand.store.errors import failures
 from sweephand.store.jobs import jobs

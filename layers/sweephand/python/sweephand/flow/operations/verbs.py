@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from sweephand.domain.operation import KEPT, Operation, OperationKind, OperationState
@@ -14,6 +14,7 @@ from sweephand.flow.concurrency import TRIES, tolerated, too_many
 from sweephand.flow.idempotency import Once, earlier, earlier_answer, once_op
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
+from sweephand.records import dataclass
 from sweephand.store.dynamo.conditional import Cancelled, Op, Refused
 from sweephand.store.operations import operations as store
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sweephand import actions
@@ -15,6 +15,7 @@ from sweephand.domain.run import Run
 from sweephand.errors import Forbidden, InvalidRequest
 from sweephand.flow.retention import expiry
 from sweephand.flow.world import World
+from sweephand.records import dataclass
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Op
 from sweephand.store.dynamo.table import EditItem

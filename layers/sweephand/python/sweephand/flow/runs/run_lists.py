@@ -8,7 +8,7 @@ write. A page costs half a read unit for each job and each ledger that it opens,
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import TypeGuard
@@ -22,6 +22,7 @@ from sweephand.flow.jobs import lookup
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
 from sweephand.ids import instant_ms_of
+from sweephand.records import dataclass
 from sweephand.store.jobs import jobs as store
 from sweephand.store.runs.run_rows import NEEDS_ATTENTION
 from sweephand.store.views import jobs

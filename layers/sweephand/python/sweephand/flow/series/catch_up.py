@@ -8,7 +8,7 @@ policy is applied once, at the split.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sweephand import ids
@@ -24,6 +24,7 @@ from sweephand.errors import Unavailable
 from sweephand.flow.series import ranges
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
+from sweephand.records import dataclass
 from sweephand.schedules.rule import between
 from sweephand.schedules.timing import Timing, load
 from sweephand.store.dynamo import keys

@@ -8,7 +8,7 @@ that both plans have runs once and counts once (domain.occurrences.generations).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sweephand.domain.instants import EPOCH, epoch_s, from_s, up_to_second
@@ -27,6 +27,7 @@ from sweephand.flow.series import ranges
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.messaging.run_queue import Delivery
+from sweephand.records import dataclass
 from sweephand.schedules.rule import Undecided
 from sweephand.schedules.timing import Timing, load, load_or_never, with_count
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 
 from sweephand import ids
@@ -24,6 +24,7 @@ from sweephand.errors import Unavailable
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.messaging.run_queue import Delivery
+from sweephand.records import dataclass
 from sweephand.schedules.rule import Undecided
 from sweephand.schedules.timing import load
 from sweephand.store.dynamo.expressions import Condition, assign

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 
 from sweephand.domain.event import EventType
@@ -11,6 +11,7 @@ from sweephand.errors import Conflict, Forbidden, NotFound, Unavailable
 from sweephand.flow import events
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
+from sweephand.records import dataclass
 from sweephand.security import caller
 from sweephand.security.caller import PROVIDER_SCOPES, TENANT_SCOPES, Caller, Credential
 from sweephand.store.dynamo.conditional import Cancelled

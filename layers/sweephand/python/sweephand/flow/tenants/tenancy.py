@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -32,6 +32,7 @@ from sweephand.errors import (
 from sweephand.flow.concurrency import Moved, require_revision, until_unmoved
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
+from sweephand.records import dataclass
 from sweephand.schedules.timing import Timing, with_count
 from sweephand.security import caller
 from sweephand.security.caller import Caller

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -11,13 +10,14 @@ from sweephand.errors import InvalidRequest
 from sweephand.schedules.calendars.calendars import MOST, MOST_ROLLED_A_DAY, Mode, Roll, Use
 from sweephand.schedules.rule import Series
 from sweephand.schedules.text import members
+from sweephand.values import value
 
 FIELD = "calendars"
 MEMBERS = ("name", "mode", "roll")
 WEEK_S = 7 * 86_400
 
 
-@dataclass(frozen=True)
+@value
 class Named:
     """One calendar as a caller names it."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from sweephand.lazy import lazy
+from sweephand.records import dataclass
 from sweephand.schedules.rule import MOST, MovedBy, Undecided, limited
 from sweephand.schedules.zones.localtime import LAST_SECOND, to_instant, to_second, wall_text
 

@@ -6,11 +6,12 @@ reason: the instant is not in the series.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from sweephand.records import dataclass
 from sweephand.schedules.explain.explain import local_text
 from sweephand.schedules.grids.calendar_masks import bits, month_length
 from sweephand.schedules.grids.cycles import Slots

@@ -8,7 +8,7 @@ the item that was there), never an exception, because after a lost answer the SD
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar
 
 from botocore import __version__ as botocore_version
@@ -20,6 +20,7 @@ from pynamodb.expressions.projection import create_projection_expression
 
 from sweephand import __version__
 from sweephand.errors import Unavailable
+from sweephand.records import dataclass
 from sweephand.sources import Chance, Clock
 from sweephand.store.dynamo.expressions import Action, Condition, add, in_request, names_of
 from sweephand.store.dynamo.table import Item

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from sweephand.domain.flow_keys.flow_key_lines import ENDLESS, Patience, Waiting
@@ -11,6 +11,7 @@ from sweephand.domain.flow_keys.flow_keys import Turnstile, holder
 from sweephand.domain.instants import epoch_ms, from_ms_if_any, ms_if_any
 from sweephand.domain.run import Run, State
 from sweephand.domain.schedule import Lane
+from sweephand.records import dataclass
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Cancelled, Refused, Table, Written
 from sweephand.store.dynamo.expressions import removal

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,6 +11,7 @@ from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import Unavailable
+from sweephand.records import dataclass
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Table
 from sweephand.store.dynamo.flat_models import SECONDS, Codec

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 
 from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.domain.job_set import Member
+from sweephand.records import dataclass
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Op, Table, if_any
 from sweephand.store.dynamo.expressions import Condition, every

@@ -6,7 +6,7 @@ A part has as many steps as one transaction can carry out, and that transaction 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.ids import shard_of
 from sweephand.lazy import lazy
+from sweephand.records import dataclass
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Op, Table
 from sweephand.store.dynamo.flat_models import pack, unpack

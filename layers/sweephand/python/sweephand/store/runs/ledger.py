@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from pynamodb.expressions.condition import Condition, size
@@ -14,6 +13,7 @@ from sweephand.domain.message import Pointer
 from sweephand.domain.run import CLAIMABLE, TERMINAL, LostCall, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Unavailable
+from sweephand.records import dataclass
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Op, Refused, Table, Written, if_any
 from sweephand.store.dynamo.expressions import add, assign, every, removal

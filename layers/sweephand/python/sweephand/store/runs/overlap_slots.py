@@ -5,7 +5,7 @@ The item exists only while a run is active: an empty slot has no item.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
 from pynamodb.attributes import Attribute
@@ -13,6 +13,7 @@ from pynamodb.attributes import Attribute
 from sweephand.domain.run import Run, State
 from sweephand.domain.runs.overlap import Slot
 from sweephand.domain.schedule import Lane
+from sweephand.records import dataclass
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Cancelled, Op, Refused, Table, Written
 from sweephand.store.dynamo.expressions import Condition, assign, every

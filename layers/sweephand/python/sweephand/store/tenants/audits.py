@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from datetime import datetime
 
+from sweephand.records import dataclass
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Table, if_any
 from sweephand.store.dynamo.expressions import changes

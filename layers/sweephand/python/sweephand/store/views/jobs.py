@@ -7,7 +7,6 @@ with its offset. Source: decision 0019.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import NamedTuple, TypeVar
 
@@ -15,6 +14,7 @@ from sweephand.domain.job import Job, JobState
 from sweephand.domain.jobs.job_state import ended_state, state_of
 from sweephand.domain.schedule import Schedule
 from sweephand.lazy import lazy
+from sweephand.records import dataclass
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import BATCH_GET_MOST, Table
 from sweephand.store.dynamo.table import Item, JobItem, ScheduleItem

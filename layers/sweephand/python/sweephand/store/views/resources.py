@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from sweephand.lazy import lazy
+from sweephand.records import dataclass
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Table
 from sweephand.store.dynamo.table import RevisionItem

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import chain, islice
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ from sweephand.domain.instants import epoch_ms, epoch_s, from_ms
 from sweephand.domain.run import Attempt, Kind, Run, State
 from sweephand.ids import first_order_at, instant_ms_of_order, order_of
 from sweephand.lazy import lazy
+from sweephand.records import dataclass
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import GROWTH, LARGEST_PAGE, Table
 from sweephand.store.dynamo.table import ATTENTION, AttemptItem, AttentionItem, Item, RunItem

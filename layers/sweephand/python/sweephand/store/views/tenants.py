@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from sweephand.domain.collection import Collection, Tenant, Usage
 from sweephand.lazy import lazy
+from sweephand.records import dataclass
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Table, if_any
 from sweephand.store.dynamo.flat_models import Codec, Column, named

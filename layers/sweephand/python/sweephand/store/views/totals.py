@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +12,7 @@ from sweephand.domain.run import REACTIONS, TERMINAL, Kind
 from sweephand.domain.schedule import OVER, Schedule
 from sweephand.ids import run_uuid
 from sweephand.lazy import lazy
+from sweephand.records import dataclass
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Table
 from sweephand.store.dynamo.table import RunItem, StatsItem

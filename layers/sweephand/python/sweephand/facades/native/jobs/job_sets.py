@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,7 @@ from sweephand.flow.job_parts.membership import NOT_OF_THE_SET, PLAN_STALE
 from sweephand.flow.job_sets import apply
 from sweephand.flow.job_sets.apply import Prospect
 from sweephand.flow.jobs import lookup
+from sweephand.records import dataclass
 from sweephand.store.views import resources as views
 from sweephand.store.views import totals as counts
 

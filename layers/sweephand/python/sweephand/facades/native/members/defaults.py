@@ -6,7 +6,7 @@ So a body that was read can be sent back as it is, and changes nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from sweephand.domain.job import ActionSpec, Job, Payload
@@ -15,6 +15,7 @@ from sweephand.domain.occurrences import lateness
 from sweephand.facades.native.context import Context
 from sweephand.facades.native.members.policies import DEFAULTS as POLICIES
 from sweephand.lazy import lazy
+from sweephand.records import dataclass
 from sweephand.schedules.notations import NOTATIONS, defaults_of, zone_named
 from sweephand.store.views import tenants
 

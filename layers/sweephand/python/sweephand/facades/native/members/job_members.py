@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +41,7 @@ from sweephand.facades.native.members.schema_words import (
 )
 from sweephand.json_schema import answer, items, one_of, or_null, ref, request, text
 from sweephand.lazy import lazy
+from sweephand.records import dataclass
 from sweephand.security.guard import GuardSettings
 from sweephand.store.views.totals import Totals
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from sweephand.domain.job import HOOK_KINDS
@@ -14,6 +13,7 @@ from sweephand.domain.occurrences.lateness import Misfire
 from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.facades.native.members.resource import Read, by_schema
 from sweephand.json_schema import Members, Schema, items, one_of, or_null, ref, text, whole
+from sweephand.records import dataclass
 
 LEAST_LATENESS_S, MOST_LATENESS_S = 10, 345_600
 """Less would expire runs in normal operation; a message more than 4 days late is not acted on anyway."""

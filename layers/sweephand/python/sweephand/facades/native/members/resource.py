@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, fields
 from datetime import datetime
 from enum import Enum
 from operator import attrgetter
@@ -20,6 +20,7 @@ from sweephand.errors import Mistakes
 from sweephand.facades.native import shapes
 from sweephand.facades.native.members.schema_words import ACTOR, INSTANT_MS, PLAIN_NAME
 from sweephand.json_schema import INSTANT, Members, Schema, answer, or_null, request
+from sweephand.records import dataclass
 from sweephand.schedules.text.instants import SCHEMA as INSTANT_SCHEMA
 from sweephand.schedules.text.instants import parse_instant
 

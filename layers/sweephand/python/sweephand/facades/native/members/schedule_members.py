@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from sweephand.facades.native.members.resource import Member, Resource, answered
 from sweephand.facades.native.members.schema_words import ANYTHING, FLAG, ID, INSTANT, INSTANT_MS, NAME, RUN_ID, TEXT
 from sweephand.json_schema import answer, items, one_of, or_null, ref, request, text
 from sweephand.lazy import lazy
+from sweephand.records import dataclass
 from sweephand.schedules.rule import MovedBy
 from sweephand.schedules.timing import TIMING_MEMBERS, Timing, load_or_never
 from sweephand.security.guard import GuardSettings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from sweephand.domain.job import ActionSpec, Job
@@ -11,6 +11,7 @@ from sweephand.domain.runs.run_action import policies_of
 from sweephand.domain.schedule import Schedule
 from sweephand.facades.native.members import defaults
 from sweephand.facades.native.members.defaults import Filling
+from sweephand.records import dataclass
 
 ByName = Mapping[str, ActionSpec]
 
