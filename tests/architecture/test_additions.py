@@ -15,7 +15,6 @@ from tests.architecture.test_contributing import LISTS
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ROOT / "layers" / "sweephand" / "python"
 SLACK = '''
-from dataclasses import dataclass
 from typing import final
 
 from sweephand.actions.call import Call
@@ -25,6 +24,7 @@ from sweephand.actions.payloads import message
 from sweephand.actions.webhook import Post, Webhook
 from sweephand.domain.members import fields as read
 from sweephand.json_schema import text
+from sweephand.records import dataclass
 
 
 def _url(value, path, reading):

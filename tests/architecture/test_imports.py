@@ -17,6 +17,7 @@ CONTRACTS = configparser.ConfigParser()
 CONTRACTS.read(ROOT / ".importlinter")
 CONTRACT_NAMES = [s.rpartition(":")[2] for s in CONTRACTS.sections() if s.startswith("importlinter:contract:")]
 MAKE_THE_REAL_ONES = ("wiring.py", "sources.py", "local", "cli", "sdk")
+HAVE_THE_LIBRARYS = ("records.py", "local", "cli", "sdk")
 
 
 @pytest.mark.parametrize("contract", CONTRACT_NAMES)
@@ -34,7 +35,18 @@ def test_an_import_that_goes_up_breaks_the_contract(tmp_path):
         (package / module).mkdir(parents=True)
         (package / module / "__init__.py").touch()
     (package / "__init__.py").touch()
-    for module in ("errors", "ids", "json_schema", "lazy", "settings", "sources", "telemetry", "values", "wiring"):
+    for module in (
+        "errors",
+        "ids",
+        "json_schema",
+        "lazy",
+        "records",
+        "settings",
+        "sources",
+        "telemetry",
+        "values",
+        "wiring",
+    ):
         (package / f"{module}.py").touch()
     for module in ("security", "store", "messaging", "actions"):
         (package / f"{module}.py").touch()
@@ -52,6 +64,13 @@ def test_only_the_wiring_makes_the_real_clock_and_the_real_chance(module):
     for source in module.rglob("*.py") if module.is_dir() else [module] * (module.suffix == ".py"):
         names = {name for where, name in _imported(source) if where == "sweephand.sources"}
         assert names <= {"Clock", "Chance"}, source
+
+
+@pytest.mark.parametrize("module", [p for p in sorted(PACKAGE.iterdir()) if p.name not in HAVE_THE_LIBRARYS])
+def test_what_a_function_loads_makes_its_classes_by_records(module):
+    """The standard library compiles each frozen class at each cold start. Only `replace` and the like are its own."""
+    for source in module.rglob("*.py") if module.is_dir() else [module] * (module.suffix == ".py"):
+        assert ("dataclasses", "dataclass") not in set(_imported(source)), source
 
 
 def _imported(source):

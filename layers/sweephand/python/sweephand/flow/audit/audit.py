@@ -7,7 +7,7 @@ Each audit restarts every schedule that lost its next time, and compares one 24t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 
 from sweephand import ids
 from sweephand.domain.instants import FAR
@@ -16,6 +16,7 @@ from sweephand.errors import Unavailable
 from sweephand.flow.audit import reconcile
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
+from sweephand.records import dataclass
 from sweephand.store.dynamo import keys
 from sweephand.store.index import next_run_index
 from sweephand.store.jobs import jobs

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Lock
 
 from sweephand.domain.flow_keys import flow_keys
 from sweephand.domain.flow_keys.flow_keys import Answer, Ask, Go, Turnstile
 from sweephand.flow.concurrency import too_many
 from sweephand.flow.world import World
+from sweephand.records import dataclass
 from sweephand.store.dynamo.conditional import Refused
 from sweephand.store.flow_keys import flow_keys as store
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from sweephand.domain.runs import run_action
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.flow.world import World
+from sweephand.records import dataclass
 from sweephand.schedules.timing import Timing
 from sweephand.store.dynamo.conditional import Op
 from sweephand.store.jobs import jobs

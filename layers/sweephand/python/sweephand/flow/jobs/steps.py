@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 
 from sweephand.domain.job import SCHEDULES_AT_ONCE, Job
@@ -17,6 +17,7 @@ from sweephand.flow.series import ranges, replan
 from sweephand.flow.series.replan import Effect
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
+from sweephand.records import dataclass
 from sweephand.schedules.timing import load_or_never
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Op

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date
 from enum import StrEnum
 from functools import partial
@@ -21,6 +21,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from sweephand.errors import Unavailable
+from sweephand.records import dataclass
 from sweephand.schedules.calendars.reach import NOWHERE, Asked, reach
 from sweephand.schedules.calendars.rolling import MOST_ROLLED_DAYS, Filter, Rolled, Stop, rolled_days
 from sweephand.schedules.grids import day_masks

@@ -8,8 +8,7 @@ another, and at no more days of each than it is stopped, MOST_ROLLED_DAYS at mos
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from sweephand.records import dataclass
 from sweephand.schedules.grids import day_masks
 from sweephand.schedules.grids.coverage import DAY_S, Stretches, agreed, nearest
 from sweephand.schedules.rule import ByCalendars, MovedBy, Series, spend

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from math import gcd
 
+from sweephand.records import dataclass
 from sweephand.schedules.grids.calendar_masks import bits, lowest
 
 DAY_S = 86_400

@@ -13,10 +13,11 @@ from is the first that is looked at. None: there is none, up to the horizon.
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 from typing import TYPE_CHECKING, Protocol
 
+from sweephand.records import dataclass
 from sweephand.schedules.rule import spend
 
 if TYPE_CHECKING:

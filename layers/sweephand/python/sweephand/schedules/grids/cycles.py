@@ -13,11 +13,12 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from math import gcd, lcm
 
+from sweephand.records import dataclass
 from sweephand.schedules.grids.calendar_masks import bits
 from sweephand.schedules.grids.clock import DAY_S, Clock
 from sweephand.schedules.grids.days import FIRST_DAY, LAST_DAY, Days

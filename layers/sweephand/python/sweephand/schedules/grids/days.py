@@ -12,11 +12,12 @@ OnDays        the wall seconds of these days at the times of a Clock (clock.py)
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from sweephand.records import dataclass
 from sweephand.schedules.grids.calendar_masks import ALL_WEEKDAYS, LONGEST_MONTHS, bits, lowest, month_length
 from sweephand.schedules.rule import MovedBy, Series
 from sweephand.schedules.zones.localtime import wall_text
