@@ -1,0 +1,179 @@
+"""A job set as a custom resource of CloudFormation, so that jobs stand in the template of the program they belong to.
+
+`handler` is that of a Lambda function in the user's own stack; docs/guide/job-sets.md has the template. Properties:
+`Set`, its name; `Jobs`, the list as a JSON string; `AllowDeletes` and `OnDrift`, as the API has them. Attributes:
+`Created`, `Updated`, `Deleted`, `Unchanged`. Source: custom resources in the AWS CloudFormation User Guide.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from sweephand.errors import SweephandError
+from sweephand.lazy import lazy
+from sweephand.sdk.api_errors import NotFound
+from sweephand.sdk.errors import InvalidArgument, TransportError
+
+if TYPE_CHECKING:
+    from sweephand.sdk.models import JobSetPlan
+    from sweephand.sdk.sync.http import Transport
+    from sweephand.sdk.sync.resources.job_sets import JobSets
+
+with lazy():
+    from sweephand.sdk.sync import client, http
+
+NO_SET = "none"
+"""The physical id after a creation that failed and found the set there: CloudFormation then deletes nothing."""
+PREFIX = "job-set/"
+PROPERTIES = {"ServiceToken", "ServiceTimeout", "Set", "Jobs", "AllowDeletes", "OnDrift"}
+MOST_REASON = 1_000
+RESERVE_S = 20.0
+"""No request begins with less time than this left: one takes up to 14 s, and then CloudFormation must be answered."""
+UPLOAD_TRIES, UPLOAD_S = 3, 3.0
+_LOG = logging.getLogger(__name__)
+
+
+def handler(event: Mapping[str, Any], context: Any) -> None:
+    """Applies or deletes the set that a request of CloudFormation names, and answers the request.
+
+    The address and the credential are those of the environment: SWEEPHAND_URL, SWEEPHAND_CLIENT_ID, SWEEPHAND_SECRET.
+    Raises TransportError if the answer cannot be sent; Lambda then calls it again.
+    """
+    answer = answered(event, lambda: context.get_remaining_time_in_millis() / 1_000)
+    transport = http.HttpTransport()
+    try:
+        send(transport, event["ResponseURL"], answer)
+    finally:
+        transport.close()
+
+
+def answered(event: Mapping[str, Any], remaining_s: Callable[[], float]) -> dict[str, Any]:
+    """Carries out a request of CloudFormation and returns the answer. remaining_s: how long the function may still run.
+
+    Never raises: without an answer CloudFormation waits for an hour.
+    """
+    change = _Change(event, remaining_s)
+    try:
+        with client.Sweephand() as service:
+            data = change.delete(service.job_sets) if event["RequestType"] == "Delete" else change.put(service.job_sets)
+        outcome: dict[str, Any] = {"Status": "SUCCESS", "Data": data}
+    except SweephandError as error:
+        outcome = {"Status": "FAILED", "Reason": str(error)[:MOST_REASON]}
+    except Exception as error:  # noqa: BLE001 - logged, and answered like any other failure
+        _LOG.exception("a request of CloudFormation failed")
+        outcome = {"Status": "FAILED", "Reason": f"{type(error).__name__}: see the function's log"}
+    about = {name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")}
+    return {**about, "PhysicalResourceId": change.physical_id, **outcome}
+
+
+def send(transport: Transport, url: str, answer: Mapping[str, Any]) -> None:
+    """Puts an answer to the address that CloudFormation gave. Raises TransportError after the last try."""
+    body = json.dumps(answer).encode()
+    for left in reversed(range(UPLOAD_TRIES)):
+        try:
+            status = transport.send("PUT", url, {"content-type": ""}, body, UPLOAD_S).status
+        except TransportError:
+            if not left:
+                raise
+        else:
+            if status < 300:
+                return
+            if not left:
+                raise TransportError(f"CloudFormation's address answered {status}")
+
+
+class _Change:
+    """A request of CloudFormation. physical_id: what the answer gives back; another one replaces the resource."""
+
+    def __init__(self, event: Mapping[str, Any], remaining_s: Callable[[], float]) -> None:
+        self._given: Mapping[str, Any] = event.get("ResourceProperties", {})
+        self._creates = event["RequestType"] == "Create"
+        self._remaining_s = remaining_s
+        self.physical_id: str = event.get("PhysicalResourceId", NO_SET)
+
+    def put(self, job_sets: JobSets) -> dict[str, int]:
+        """Makes the jobs of the set what the list says. Returns the numbers of changes."""
+        name, jobs = self._name(), self._jobs()
+        allowed, at_drift = self._allowed(), self._given.get("OnDrift")
+        if self._creates and not _is_there(job_sets, name):
+            # If the creation fails, CloudFormation deletes what it made; of a set that was there it deletes nothing.
+            self.physical_id = PREFIX + name
+        done = self._whole(
+            lambda token: job_sets.put(name, jobs=jobs, token=token, allow_deletes=allowed, on_drift=at_drift)
+        )
+        self.physical_id = PREFIX + name
+        return done
+
+    def delete(self, job_sets: JobSets) -> dict[str, int]:
+        """Deletes the set with all its jobs: whoever takes the resource out of the template means it."""
+        kind, _, name = self.physical_id.rpartition("/")
+        if f"{kind}/" != PREFIX:
+            return {}
+        try:
+            deleted = len(job_sets.delete(name, plan=True).deleted)
+            return self._whole(lambda token: job_sets.delete(name, token=token, allow_deletes=deleted))
+        except NotFound:
+            return {}
+
+    def _whole(self, ask: Callable[[str | None], JobSetPlan]) -> dict[str, int]:
+        """Asks until nothing remains; a request makes as many changes as it has time for."""
+        counts, token, same = Counter[str](), None, None
+        while True:
+            done = ask(token)
+            counts["Created"] += len(done.created)
+            counts["Updated"] += len(done.updated) + len(done.repaired)
+            counts["Deleted"] += len(done.deleted)
+            same = done.unchanged if same is None else same
+            if done.failed:
+                raise SweephandError("; ".join(f"{each.key}: {each.reason}" for each in done.failed))
+            if not done.remaining:
+                return {"Created": 0, "Updated": 0, "Deleted": 0, **counts, "Unchanged": same}
+            if self._remaining_s() < RESERVE_S:
+                raise SweephandError(f"{done.remaining} changes remain: give the function a longer Timeout")
+            token = done.token
+
+    # The properties
+
+    def _name(self) -> str:
+        unknown = sorted(self._given.keys() - PROPERTIES)
+        if unknown:
+            raise InvalidArgument(unknown[0], "is no property of a job set")
+        name = self._given.get("Set")
+        if not isinstance(name, str) or not name:
+            raise InvalidArgument("Set", "must name the job set")
+        return name
+
+    def _jobs(self) -> list[Any]:
+        given = self._given.get("Jobs")
+        if not isinstance(given, str):
+            reason = (
+                "must be a JSON string, because CloudFormation turns numbers and true into strings: use ToJsonString"
+            )
+            raise InvalidArgument("Jobs", reason)
+        try:
+            jobs = json.loads(given)
+        except ValueError as error:
+            raise InvalidArgument("Jobs", f"is not JSON: {error}") from error
+        if not isinstance(jobs, list):
+            raise InvalidArgument("Jobs", "must be a JSON list; an empty one, [], deletes all jobs of the set")
+        return jobs
+
+    def _allowed(self) -> int | None:
+        given = self._given.get("AllowDeletes")
+        if given is None:
+            return None
+        if not str(given).isdecimal():
+            raise InvalidArgument("AllowDeletes", f"must be a whole number, not {given!r}")
+        return int(given)
+
+
+def _is_there(job_sets: JobSets, name: str) -> bool:
+    try:
+        job_sets.get(name)
+    except NotFound:
+        return False
+    return True
