@@ -403,7 +403,7 @@ def _method(document: Document, verb: str, path: str, operation: Mapping[str, An
     arguments = [f'"{verb}"', f'{"f" if given else ""}"{where}"']
     arguments += [f"query={_table(asked)}"] if asked else []
     arguments += [f"body={_table(body)}"] if body else []
-    request = f"Request({', '.join([*arguments, *_options(verb, operation, headers)])})"
+    request = f"Request({', '.join([*arguments, *_options(operation, headers)])})"
     about = f'        """{operation.get("description") or operation["summary"]}"""'
     if paged:
         item = _item(document, operation)
@@ -437,20 +437,13 @@ def _leading(first: Sequence[str], body: Mapping[str, tuple[str, bool]]) -> list
     return [_argument(member, body[member][0], n <= last) for n, member in enumerate(first)]
 
 
-def _options(verb: str, operation: Mapping[str, Any], headers: set[str]) -> list[str]:
+def _options(operation: Mapping[str, Any], headers: set[str]) -> list[str]:
     options = ["if_match=if_match"] if "If-Match" in headers else []
     if "Idempotency-Key" in headers:
         options += ["keyed=True", "key=idempotency_key"]
     elif operation["operationId"] == "deleteJobs":
         options.append("repeatable=dry_run is True")
-    elif verb == "POST" and not _repeatable(operation):
-        options.append("repeatable=False")
     return [*options, "acting=True"] if "Sweephand-Tenant" in headers else options
-
-
-def _repeatable(operation: Mapping[str, Any]) -> bool:
-    """Returns whether a POST without a key does no more when sent twice: it makes nothing and gives no secret."""
-    return "201" not in operation["responses"] and operation["operationId"] != "rotateCredentials"
 
 
 def _parameters(operation: Mapping[str, Any]) -> tuple[set[str], dict[str, Mapping[str, Any]]]:

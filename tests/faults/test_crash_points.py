@@ -60,7 +60,8 @@ ELSEWHERE = {
         "under a fault: the answer to a change was lost; and a list of the API"
     ),
     "store/errors/failures.archive_run update": "unit/flow/errors/test_failures.py: what users say may be said again",
-    "store/errors/failures.change_group update": "unit/flow/errors/test_failures.py: what users say may be said again",
+    "flow/errors/failures._change carry_out": "unit/flow/errors/test_failures.py: what users say may be said again",
+    "flow/errors/failures._change transact": "contract/native/test_once.py: a note with a key",
     "store/errors/failures.delete_redirect delete": "the same",
     "store/errors/failures.put_redirect put": "the same",
     "store/errors/failures.forget_group delete": (

@@ -120,6 +120,15 @@ def test_an_idempotency_key_that_is_none_is_refused(shared, things, given):
         "POST /v1/runs/{run}/rerun",
         "POST /v1/errors:redrive",
         "POST /v1/runs:export",
+        "POST /v1/jobs/{job}/schedules",
+        "POST /v1/errors/{error}/notes",
+        "POST /v1/collections",
+        "POST /v1/collections/{collection}/signing-keys",
+        "POST /v1/calendars",
+        "POST /v1/flow-keys",
+        "POST /v1/credentials",
+        "POST /v1/credentials/{credential}/rotate",
+        "POST /v1/tenants",
     }
 
     with shared.unchanged():

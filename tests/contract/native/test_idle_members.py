@@ -468,9 +468,6 @@ def test_a_payload_with_members_of_these_names_is_the_callers_own(shared):
 @pytest.mark.parametrize(
     ("method", "path", "header"),
     [
-        ("POST", "/v1/jobs/{job}/schedules", "Idempotency-Key"),
-        ("POST", "/v1/collections", "Idempotency-Key"),
-        ("POST", "/v1/credentials", "Idempotency-Key"),
         ("POST", "/v1/jobs", "If-Match"),
         ("POST", "/v1/jobs/{job}/run", "If-Match"),
         ("POST", "/v1/jobs", "If-None-Match"),

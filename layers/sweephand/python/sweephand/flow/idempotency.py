@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
+from typing import TypeVar
 
 from sweephand.domain.instants import epoch_s
 from sweephand.errors import Conflict, InvalidRequest
 from sweephand.flow.world import World
 from sweephand.records import dataclass
+from sweephand.security.caller import PROVIDER
 from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Op, Refused
+from sweephand.store.dynamo.conditional import Cancelled, Op, Refused
 from sweephand.store.dynamo.expressions import Condition
 from sweephand.store.dynamo.table import IdempotencyItem
 
 KEPT = timedelta(hours=24)
+T = TypeVar("T")
+
+
+class Repeated(Exception):
+    """A write that found the record of an earlier request. answer: what that one made."""
+
+    def __init__(self, answer: str) -> None:
+        super().__init__(answer)
+        self.answer = answer
 
 
 @dataclass(frozen=True)
@@ -27,14 +39,42 @@ class Once:
     digest: str
 
 
-def once_op(world: World, tenant: str, once: Once, answer: str) -> Op:
+def made_once(
+    world: World, tenant: str | None, once: Once | None, make: Callable[[], T], find: Callable[[str], T]
+) -> T:
+    """Makes something, or finds what an earlier request with the same key made.
+
+    tenant: None for the provider's own. make: has `once_ops` in its transaction, and calls `check_once` if it is
+    refused. find: returns what there is by now, by the answer in the record.
+    """
+    answer = None if once is None else earlier(world, tenant, once)
+    if answer is None:
+        try:
+            return make()
+        except Repeated as repeated:
+            answer = repeated.answer
+    return find(answer)
+
+
+def once_ops(world: World, tenant: str | None, once: Once | None, answer: str) -> list[Op]:
+    """Returns the operation `once` for a request that has a key."""
+    return [] if once is None else [once_op(world, tenant, once, answer)]
+
+
+def check_once(refused: Cancelled, once: Once | None) -> None:
+    """Raises Repeated if the transaction was refused because an earlier request with this key was carried out."""
+    if once is not None and "once" in refused.refused:
+        raise Repeated(earlier_answer(refused.refused["once"], once))
+
+
+def once_op(world: World, tenant: str | None, once: Once, answer: str) -> Op:
     """Returns the operation that writes the record [absent, or over 24 h old].
 
     answer: the id of the resource that this request creates.
     """
     now = world.clock.now()
     item = IdempotencyItem(
-        pk=keys.idempotency(tenant),
+        pk=keys.idempotency(tenant or PROVIDER),
         sk=once.key,
         digest=once.digest,
         answer=answer,
@@ -52,9 +92,9 @@ def earlier_answer(refused: Refused, once: Once) -> str:
     return _answer(item, once)
 
 
-def earlier(world: World, tenant: str, once: Once) -> str | None:
+def earlier(world: World, tenant: str | None, once: Once) -> str | None:
     """Returns the id that an earlier request with this key created; None if there was none. Call it before planning."""
-    item = world.table.get(IdempotencyItem, keys.idempotency(tenant), once.key)
+    item = world.table.get(IdempotencyItem, keys.idempotency(tenant or PROVIDER), once.key)
     if item is None or (item.expires_at or 0) <= epoch_s(world.clock.now()):
         return None
     return _answer(item, once)

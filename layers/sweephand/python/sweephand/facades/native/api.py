@@ -25,7 +25,6 @@ SMALLER_PAGE = 4
 """A page too large for an answer is read again with a limit of so many times less."""
 
 READS = frozenset({"GET", "HEAD"})
-CREATED, ACCEPTED = 201, 202
 """Answers of requests that make something: their repetition makes it twice. All others do the same again."""
 
 
@@ -135,15 +134,12 @@ def _unknown_parameter(name: str, known: tuple[str, ...]) -> str:
 
 
 def _check_headers(request: Request, route: Route) -> None:
-    """Raises InvalidRequest for a condition, or a key against repetition, that the route would pass over."""
+    """Raises InvalidRequest for a condition that the route would pass over."""
     taken = {name.lower() for name in route.headers}
     if "if-match" in request.headers and "if-match" not in taken and request.method not in READS:
         raise _inactive("If-Match", "this request changes nothing that has a revision")
     if "if-none-match" in request.headers and request.method not in READS:
         raise _inactive("If-None-Match", "use If-Match with the revision that is to be changed")
-    makes = request.method == "POST" and route.status in {CREATED, ACCEPTED}
-    if "idempotency-key" in request.headers and "idempotency-key" not in taken and makes:
-        raise _inactive("Idempotency-Key", "this request is not protected against repetition")
 
 
 def _inactive(name: str, why: str) -> InvalidRequest:

@@ -154,7 +154,9 @@ ROUTES = Routes(
             query=(*PAGE, "include"),
         ),
         JOB.get("/schedules", schedules.list_all, "List a job's schedules", "SchedulePage", query=PAGE),
-        JOB.post("/schedules", schedules.create, "Add a schedule", "ScheduleDraft", "Schedule"),
+        JOB.post(
+            "/schedules", schedules.create, "Add a schedule", "ScheduleDraft", "Schedule", headers=(*MATCH, *ONCE)
+        ),
         SCHEDULE.get("", schedules.read, "Read a schedule", "Schedule"),
         SCHEDULE.put("", schedules.put, "Replace a schedule", "ScheduleReplacement", "Schedule"),
         SCHEDULE.patch("", schedules.patch, "Change a schedule", "SchedulePatch", "Schedule"),
@@ -211,7 +213,11 @@ ROUTES = Routes(
             *("/runs", "list_error_runs", "The failed runs of a group, and what became of each", "ErrorRunPage"),
             query=PAGE,
         ),
-        ERROR.verb("/notes", "add_note", "Write a note about a group of errors", "ErrorGroup", "NoteDraft", status=201),
+        ERROR.verb(
+            *("/notes", "add_note", "Write a note about a group of errors", "ErrorGroup", "NoteDraft"),
+            status=201,
+            headers=ONCE,
+        ),
         ERROR.verb("/archive", "archive", "Nobody needs to see to it, until it fails again", "ErrorGroup", ARCHIVE),
         ERROR.verb("/restore", "restore", "What was archived is open again", "ErrorGroup"),
         ERROR.verb(f"{ONE_RUN}/archive", "archive_error_run", "Nobody needs to see to this run", "ErrorRun", ARCHIVE),
@@ -244,7 +250,7 @@ ROUTES = Routes(
             query=OF_PLANS[:-1],
         ),
         COLLECTIONS.post(
-            *("", admin.create_collection, "Create a collection", "CollectionDraft", "Collection"), headers=()
+            *("", admin.create_collection, "Create a collection", "CollectionDraft", "Collection"), headers=ONCE
         ),
         COLLECTIONS.get("", admin.list_collections, "List collections", "CollectionPage", query=PAGE),
         COLLECTION.get("", admin.read_collection, "Read a collection", "Collection"),
@@ -254,11 +260,13 @@ ROUTES = Routes(
         COLLECTION.verb("/enable", admin.enable_collection, "Enable it", "Collection"),
         COLLECTION.verb("/disable", admin.disable_collection, "Disable it", "Collection"),
         SIGNING_KEYS.verb(
-            *("", "create_signing_key", "Create a key that signs its jobs' calls", "IssuedSigningKey"), status=201
+            *("", "create_signing_key", "Create a key that signs its jobs' calls", "IssuedSigningKey"),
+            status=201,
+            headers=ONCE,
         ),
         SIGNING_KEYS.get("", "list_signing_keys", "List the keys that sign its jobs' calls", "SigningKeyPage"),
         SIGNING_KEYS.delete("/{key}", "delete_signing_key", "Delete a signing key"),
-        CALENDARS.post("", "create", "Create a calendar", "CalendarDraft", "Calendar", headers=()),
+        CALENDARS.post("", "create", "Create a calendar", "CalendarDraft", "Calendar", headers=ONCE),
         CALENDARS.get("", "list_all", "List calendars", "CalendarPage", query=PAGE),
         CALENDARS.get("/{calendar}", "read", "Read a calendar", "Calendar"),
         CALENDARS.put(
@@ -274,7 +282,7 @@ ROUTES = Routes(
         CALENDARS.get(
             "/{calendar}/versions/{version}", "read_version", "Read a version of a calendar", "CalendarVersion"
         ),
-        FLOW_KEYS.post("", "create", "Create a flow key", "FlowKeyDraft", "FlowKey", headers=()),
+        FLOW_KEYS.post("", "create", "Create a flow key", "FlowKeyDraft", "FlowKey", headers=ONCE),
         FLOW_KEYS.get("", "list_all", "List flow keys", "FlowKeyPage", query=PAGE),
         FLOW_KEYS.get("/{flow_key}", "read", "Read a flow key, and how things stand under it", "FlowKey"),
         FLOW_KEYS.put("/{flow_key}", "put", "Replace it", "FlowKeyReplacement", "FlowKey"),
@@ -282,14 +290,17 @@ ROUTES = Routes(
         FLOW_KEYS.delete("/{flow_key}", "delete", "Delete a flow key that nothing names"),
         FLOW_KEYS.verb("/{flow_key}/pause", "pause", "Let no call begin", "FlowKey", "FlowKeyPause"),
         FLOW_KEYS.verb("/{flow_key}/resume", "resume", "Let calls begin again", "FlowKey"),
-        CREDENTIALS.post("", "create", "Create a credential", "CredentialDraft", "IssuedCredential"),
+        CREDENTIALS.post(
+            *("", "create", "Create a credential", "CredentialDraft", "IssuedCredential"), headers=(*ACTING, *ONCE)
+        ),
         CREDENTIALS.get("", "list_all", "List credentials", "CredentialPage", query=PAGE),
         CREDENTIALS.verb(
             *("/{credential}/rotate", "rotate", "Give a credential another secret"),
             *("IssuedCredential", "CredentialRotation"),
+            headers=(*ACTING, *ONCE),
         ),
         CREDENTIALS.delete("/{credential}", "delete", "Delete a credential and end its tokens"),
-        TENANTS.post("", "create", "Create a tenant", "TenantDraft", "Tenant"),
+        TENANTS.post("", "create", "Create a tenant", "TenantDraft", "Tenant", headers=ONCE),
         TENANTS.get("", "list_all", "List tenants", "TenantPage", query=PAGE),
         TENANTS.get("/{tenant}", "read", "Read a tenant", "Tenant"),
         TENANTS.patch("/{tenant}", "patch", "Change a tenant: its description, its quota", "TenantPatch", "Tenant"),

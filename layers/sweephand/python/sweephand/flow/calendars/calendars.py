@@ -14,6 +14,7 @@ from sweephand.domain.occurrences.index_row import WAKE
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Conflict, InvalidRequest, NotFound, Unavailable, name_taken
 from sweephand.flow.concurrency import Moved, require_revision, tolerated, until_unmoved
+from sweephand.flow.idempotency import Once, check_once, once_ops
 from sweephand.flow.jobs.change import follow_calendars
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
@@ -23,18 +24,20 @@ from sweephand.store.tenants import tenants
 from sweephand.store.views import resources
 
 
-def create(world: World, wanted: Calendar, actor: str | None) -> Calendar:
+def create(world: World, wanted: Calendar, actor: str | None, once: Once | None = None) -> Calendar:
     """Creates a calendar. Raises Conflict(NAME_TAKEN)."""
     now = world.clock.now()
     calendar = replace(wanted, created_at=now, modified_at=now, version=1)
     calendar = replace(calendar, reference=reference_of(calendar))
     stays = tenants.stays_op(world.table, wanted.tenant)
-    done = world.table.transact([*store.create_ops(world.table, calendar, actor), stays])
+    ops = [*store.create_ops(world.table, calendar, actor), stays]
+    done = world.table.transact([*ops, *once_ops(world, wanted.tenant, once, wanted.name)])
     if isinstance(done, Cancelled):
         if "tenant" in done.refused:
             raise Conflict("the tenant is being deleted, or does not exist")
         there = store.read(world.table, wanted.tenant, wanted.name)
         if there is None or there.reference != calendar.reference:
+            check_once(done, once)
             raise name_taken("calendar", wanted.name)
     return calendar
 

@@ -18,10 +18,11 @@ from sweephand.domain.message import Pointer
 from sweephand.domain.run import FAILED, Run
 from sweephand.errors import Conflict, InvalidRequest, NotFound
 from sweephand.flow.concurrency import TRIES, Moved, too_many, until_unmoved
+from sweephand.flow.idempotency import Once, check_once, once_ops
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.records import dataclass
-from sweephand.store.dynamo.conditional import Refused
+from sweephand.store.dynamo.conditional import Cancelled, Refused, Written
 from sweephand.store.errors import failures as store
 from sweephand.store.jobs import jobs
 from sweephand.store.runs import ledger
@@ -128,7 +129,7 @@ def runs(world: World, group: Group, after: str | None, page: int) -> Iterator[F
 # Notes and archiving
 
 
-def add_note(world: World, tenant: str, group_id: str, text: str, actor: str | None) -> Group:
+def add_note(world: World, tenant: str, group_id: str, text: str, actor: str | None, once: Once | None = None) -> Group:
     """Adds a note. Raises NotFound; Conflict if the group has too many."""
 
     def edit(group: Group) -> Group:
@@ -136,7 +137,7 @@ def add_note(world: World, tenant: str, group_id: str, text: str, actor: str | N
             raise Conflict(f"a group has at most {MOST_NOTES} notes")
         return replace(group, notes=(*group.notes, Note(text, actor, world.clock.now())))
 
-    return _change(world, tenant, group_id, edit)
+    return _change(world, tenant, group_id, edit, once)
 
 
 def archive(world: World, tenant: str, group_id: str, reason: str | None, actor: str | None) -> Group:
@@ -205,10 +206,19 @@ def _set_run(world: World, group: Group, owner: str, uuid: str, archived: Archiv
 
 
 @until_unmoved("changes to this group of errors")
-def _change(world: World, tenant: str, group_id: str, edit: Callable[[Group], Group]) -> Group:
+def _change(
+    world: World, tenant: str, group_id: str, edit: Callable[[Group], Group], once: Once | None = None
+) -> Group:
     before = find(world, tenant, group_id)
     after = edit(before)
-    if isinstance(store.change_group(world.table, before, after), Refused):
+    op = store.change_group_op(world.table, before, after)
+    if once is None:
+        done: Written | Refused | Cancelled = world.table.carry_out(op)
+    else:
+        done = world.table.transact([op, *once_ops(world, tenant, once, group_id)])
+    if isinstance(done, Cancelled):
+        check_once(done, once)
+    if not isinstance(done, Written):
         raise Moved
     return replace(after, revision=before.revision + 1)
 

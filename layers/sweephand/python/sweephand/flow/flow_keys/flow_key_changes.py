@@ -13,6 +13,7 @@ from sweephand.domain.schedule import Lane
 from sweephand.errors import Conflict, NotFound, name_taken
 from sweephand.flow.concurrency import Moved, require_revision, tolerated, until_unmoved
 from sweephand.flow.flow_keys import turnstiles
+from sweephand.flow.idempotency import Once, check_once, once_ops
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.store.dynamo.conditional import Cancelled
@@ -20,12 +21,14 @@ from sweephand.store.flow_keys import circuits
 from sweephand.store.flow_keys import flow_keys as store
 
 
-def create(world: World, wanted: FlowKey, actor: str | None = None) -> FlowKey:
+def create(world: World, wanted: FlowKey, actor: str | None = None, once: Once | None = None) -> FlowKey:
     """Creates a flow key. Raises Conflict(NAME_TAKEN)."""
     now = world.clock.now()
     key = replace(wanted, created_at=now, created_by=actor, modified_at=now)
-    done = world.table.transact(store.create_ops(world.table, key, turnstiles.new_turn(world)))
+    ops = store.create_ops(world.table, key, turnstiles.new_turn(world))
+    done = world.table.transact([*ops, *once_ops(world, key.tenant, once, key.name)])
     if isinstance(done, Cancelled) and store.find(world.table, key.tenant, key.name) != key:
+        check_once(done, once)
         raise name_taken("flow key", key.name)
     return key
 

@@ -13,9 +13,10 @@ from sweephand.domain.job import IN_JOBS_TRANSACTION, Job, JobDraft, Payload
 from sweephand.domain.jobs.job_state import Entry
 from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.occurrences.index_row import Waits
-from sweephand.domain.schedule import Lane
+from sweephand.domain.schedule import Lane, Schedule
 from sweephand.errors import QuotaExceeded, Unavailable
 from sweephand.flow.concurrency import TRIES, Moved, require_revision, tolerated, too_many
+from sweephand.flow.idempotency import Once, check_once, once_ops
 from sweephand.flow.job_parts import clean_up_rows, quotas
 from sweephand.flow.job_parts.change_log import BY_SERVICE, By, Operation, Step, entry
 from sweephand.flow.jobs import completion, creation, drafts, large_changes, lookup, requested, steps
@@ -55,6 +56,7 @@ class _Wanted:
     """A requested change. parts: written together with the job. stored: the current payloads.
 
     activation: applies to the schedules that the request does not name. seat: its place in a job set, if that asks.
+    once: the key of a request that makes one schedule.
     """
 
     job: Job
@@ -65,6 +67,7 @@ class _Wanted:
     resumed_at: datetime | None = None
     activation: Activation | None = None
     seat: Membership | None = None
+    once: Once | None = None
 
 
 def change_job(
@@ -106,15 +109,17 @@ def change_schedules(
     request: Callable[[Planned], Sequence[ScheduleRequest]],
     if_match: int | None,
     by: By = BY_SERVICE,
+    once: Once | None = None,
 ) -> Planned:
-    """Makes changes to single schedules; the job and the other schedules stay."""
+    """Makes changes to single schedules; the job and the other schedules stay. once: of a request that makes one."""
 
     def step(planned: Planned) -> Planned:
         wanted = list(request(planned))
         touched = {each.before.id for each in wanted if each.before is not None}
         wanted += [each for each in requested.staying(planned) if each.before and each.before.id not in touched]
         after = _next_revision(world, planned.job)
-        return _commit(world, planned, _Wanted(after, wanted, by, stored=lookup.payloads_of(world, planned)))
+        stored = lookup.payloads_of(world, planned)
+        return _commit(world, planned, _Wanted(after, wanted, by, stored=stored, once=once))
 
     return _retried(world, tenant, job_id, if_match, step)
 
@@ -226,11 +231,12 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
         *calendar_ops,
         *member_ops,
         history.put_op(world.table, new),
+        *_once_ops(world, planned, wanted.once, carried.schedules),
     ]
     replan.in_time(world, effect.at)
     done = world.table.transact(ops)
     if isinstance(done, Cancelled):
-        _explain(world, new, done, seen, wanted.seat)
+        _explain(world, new, done, seen, wanted)
     send_ahead(world, before, after)
     if many:
         changed = large_changes.followed(world, after)
@@ -277,11 +283,21 @@ def _look_for_end(world: World, job: Job) -> None:
         completion.mark_job(world, job.tenant, job.id)
 
 
-def _explain(world: World, wanted: Entry, refused: Cancelled, seen: Usage, seat: Membership | None) -> None:
+def _once_ops(world: World, planned: Planned, once: Once | None, schedules: Sequence[Schedule]) -> list[Op]:
+    """Returns the operation `once` of a request that makes one schedule."""
+    if once is None:
+        return []
+    known = {each.id for each in planned.schedules}
+    (made,) = (each.id for each in schedules if each.id not in known)
+    return once_ops(world, planned.job.tenant, once, made)
+
+
+def _explain(world: World, new: Entry, refused: Cancelled, seen: Usage, wanted: _Wanted) -> None:
     """Returns if this change was written after all (its answer was lost); raises the reason otherwise."""
-    if history.is_written(world.table, wanted):
+    if history.is_written(world.table, new):
         return
-    after = wanted.after
+    check_once(refused, wanted.once)
+    after, seat = new.after, wanted.seat
     there = jobs.read_job(world.table, after.tenant, after.id)
     if there is not None and there.revision == after.revision - 1:
         if seat is not None:

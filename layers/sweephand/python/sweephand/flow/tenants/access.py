@@ -9,6 +9,7 @@ from datetime import timedelta
 from sweephand.domain.event import EventType
 from sweephand.errors import Conflict, Forbidden, NotFound, Unavailable
 from sweephand.flow import events
+from sweephand.flow.idempotency import Once, check_once, once_ops
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
 from sweephand.records import dataclass
@@ -38,6 +39,7 @@ def create_credential(
     name: str | None,
     scopes: Iterable[str] | None = None,
     by: Caller | None = None,
+    once: Once | None = None,
 ) -> Issued:
     """Creates a credential with these scopes; without them, with all that `by` holds on the credential's level.
 
@@ -49,12 +51,14 @@ def create_credential(
     credential, secret = caller.new_credential(tenant, granted, world.chance)
     row = credentials.credential_item(credential, name, now, None if by is None else by.client_id)
     item = world.table.put_op("credential", row, tenants.ABSENT)
-    done = world.table.transact([item, *tenancy.stays_ops(world, tenant)])
+    remembered = once_ops(world, tenant, once, credential.client_id)
+    done = world.table.transact([item, *tenancy.stays_ops(world, tenant), *remembered])
     if isinstance(done, Cancelled):
         there = credentials.find_credential(world.table, tenant, credential.id)
         if there != credential and tenant is not None and "tenant" in done.refused:
             raise tenancy.leaving(world, tenant)
         if there != credential:
+            check_once(done, once)
             raise Unavailable("no free id was found: try again")
     events.credential_changed(world, EventType.CREDENTIAL_CREATED, credential, by, now)
     scopes_shown = tuple(sorted(granted))
@@ -86,7 +90,14 @@ def _granted(
     return granted
 
 
-def rotate_credential(world: World, tenant: str | None, credential_id: str, overlap: timedelta, by: Caller) -> Issued:
+def rotate_credential(
+    world: World,
+    tenant: str | None,
+    credential_id: str,
+    overlap: timedelta,
+    by: Caller,
+    once: Once | None = None,
+) -> Issued:
     """Gives a credential a new secret; the present one and its tokens stay valid for `overlap`.
 
     At most two secrets are valid. While two are, only a rotation without overlap is possible, which ends both.
@@ -108,12 +119,14 @@ def rotate_credential(world: World, tenant: str | None, credential_id: str, over
             "or end both now by overlapSeconds 0"
         )
     after, secret = caller.new_secret(before, now + overlap if overlap else None, world.chance)
-    done = world.table.transact([credentials.rotate_op(world.table, after, now, by.client_id)])
+    remembered = once_ops(world, tenant, once, after.client_id)
+    done = world.table.transact([credentials.rotate_op(world.table, after, now, by.client_id), *remembered])
     if isinstance(done, Cancelled):
         there = credentials.find_credential(world.table, tenant, credential_id)
         if there is None:
             raise NotFound("no such credential")
         if there.secret_hash != after.secret_hash:
+            check_once(done, once)
             raise Conflict("another rotation of this credential came first")
     events.credential_changed(world, EventType.CREDENTIAL_ROTATED, after, by, now)
     listed = replace(listed, rotated_at=now, rotated_by=by.client_id, former_until=after.former_until)

@@ -10,6 +10,7 @@ from sweephand.domain.event import EventType
 from sweephand.domain.instants import epoch_ms
 from sweephand.errors import Conflict, NotFound
 from sweephand.flow.concurrency import TRIES, too_many
+from sweephand.flow.idempotency import Once, check_once, once_ops
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
 from sweephand.ids import uuid7
@@ -24,7 +25,9 @@ with lazy():
 MOST = 2
 
 
-def create(world: World, tenant: str, name: str, actor: str | None = None) -> tuple[SigningKey, str]:
+def create(
+    world: World, tenant: str, name: str, actor: str | None = None, once: Once | None = None
+) -> tuple[SigningKey, str]:
     """Creates a key and returns it with its secret, shown only once. Raises NotFound; Conflict for a third key."""
     now = world.clock.now()
     key_id = uuid7(epoch_ms(now), world.chance.token(10))
@@ -37,7 +40,7 @@ def create(world: World, tenant: str, name: str, actor: str | None = None) -> tu
             raise Conflict(f"the collection has {MOST} keys already: delete one that is no longer needed")
         return (*there, key)
 
-    _change(world, tenant, name, with_one_more, lambda there: key_id in there)
+    _change(world, tenant, name, with_one_more, lambda there: key_id in there, (once, key_id))
     events.signing_key_changed(world, EventType.SIGNING_KEY_CREATED, tenant, name, key_id, actor)
     return key, secret
 
@@ -79,13 +82,28 @@ def field_of(key_id: str) -> str:
 Edit = Callable[[Sequence[SigningKey]], Sequence[SigningKey]]
 
 
-def _change(world: World, tenant: str, name: str, edit: Edit, done: Callable[[Collection[str]], bool]) -> None:
-    """Changes the keys. done: says by the keys' ids whether a refused try was written and only its answer lost."""
+def _change(
+    world: World,
+    tenant: str,
+    name: str,
+    edit: Edit,
+    done: Callable[[Collection[str]], bool],
+    once: tuple[Once | None, str] = (None, ""),
+) -> None:
+    """Changes the keys.
+
+    done: says by the keys' ids whether a refused try was written and only its answer lost. once: the request's key, and
+    what it makes.
+    """
+    remembered = once_ops(world, tenant, *once)
     for tries in range(TRIES):
         before = tenancy.find_collection(world, tenant, name)
         if tries and done([key.id for key in before.signing]):
             return
         op = tenants.change_signing_op(world.table, before, edit(before.signing))
-        if not isinstance(world.table.transact([op]), Cancelled):
+        written = world.table.transact([op, *remembered])
+        if not isinstance(written, Cancelled):
             return
+        if not done([key.id for key in tenancy.find_collection(world, tenant, name).signing]):
+            check_once(written, once[0])
     raise too_many("changes to the keys of this collection")

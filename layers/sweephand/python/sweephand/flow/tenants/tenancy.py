@@ -30,6 +30,7 @@ from sweephand.errors import (
     name_taken,
 )
 from sweephand.flow.concurrency import Moved, require_revision, until_unmoved
+from sweephand.flow.idempotency import Once, check_once, once_ops
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.records import dataclass
@@ -76,6 +77,7 @@ def create_tenant(
     application: str = "",
     withheld: frozenset[str] = frozenset(),
     actor: str | None = None,
+    once: Once | None = None,
 ) -> Tenant:
     """Creates the tenant with its collection `default`. application: subscribes the tenant to it, unless empty.
 
@@ -90,7 +92,9 @@ def create_tenant(
     ops = [*tenants.tenant_ops(world.table, tenant), tenants.put_collection_op(world.table, default)]
     if allowed != UNLIMITED:
         ops.append(usage.limit_op(world.table, name, allowed))
-    if isinstance(world.table.transact(ops), Cancelled) and tenants.read_tenant(world.table, name) != tenant:
+    done = world.table.transact([*ops, *once_ops(world, None, once, name)])
+    if isinstance(done, Cancelled) and tenants.read_tenant(world.table, name) != tenant:
+        check_once(done, once)
         raise name_taken("tenant", name)
     events.tenant_changed(world, "created", tenant, actor)
     return tenant
@@ -309,7 +313,11 @@ def _place_ops(world: World, before: Collection | None, wanted: Collection, plac
 
 @until_unmoved("changes to the collections", tries=20, wait_s=0.02)
 def create_collection(
-    world: World, wanted: Collection, actor: str | None = None, places: Places | None = None
+    world: World,
+    wanted: Collection,
+    actor: str | None = None,
+    places: Places | None = None,
+    once: Once | None = None,
 ) -> Collection:
     """Creates a collection. Raises Conflict(NAME_TAKEN), QuotaExceeded if it has no place."""
     now = world.clock.now()
@@ -318,12 +326,15 @@ def create_collection(
     if wanted.address is not None:
         put.append(tenants.address_op(world.table, collection))
     named_key = flow_key_ops(world, wanted.tenant, None, wanted.flow_key)
-    done = world.table.transact([*put, *stays_ops(world, wanted.tenant), *named_key])
+    remembered = once_ops(world, wanted.tenant, once, wanted.name)
+    done = world.table.transact([*put, *stays_ops(world, wanted.tenant), *named_key, *remembered])
     if isinstance(done, Cancelled):
         if "tenant" in done.refused:
             raise leaving(world, wanted.tenant)
         flow_key_exists(done, "flowKey", wanted.flow_key)
         there = tenants.read_collection(world.table, wanted.tenant, wanted.name)
+        if there != collection:
+            check_once(done, once)
         if there != collection and "places" in done.refused:
             raise Moved
         if there != collection:

@@ -111,11 +111,11 @@ def seen_again(table: Table, group: Group, run: Run, now: datetime) -> Written |
     return table.update(*_key(group), actions, _THERE)
 
 
-def change_group(table: Table, before: Group, after: Group) -> Written | Refused:
-    """Writes the notes and the archiving of a group, at the revision that was read."""
+def change_group_op(table: Table, before: Group, after: Group) -> Op:
+    """Returns the operation that writes the notes and the archiving of a group [at the revision that was read]."""
     item = _GROUPS.item(_key(before), replace(after, revision=before.revision + 1))
     actions = changes(item, "notes closed_through closed_by closed_reason revision")
-    return table.update(*_key(before), actions, ErrorGroupItem.revision == before.revision)
+    return table.update_op("group", *_key(before), actions, ErrorGroupItem.revision == before.revision)
 
 
 def look_again(table: Table, group: Group, at: datetime) -> Written | Refused:

@@ -14,6 +14,7 @@ from sweephand.facades.native.context import Context, helpful
 from sweephand.facades.native.jobs.answers import as_held, one_schedule, schedule_bodies
 from sweephand.facades.native.members import schedule_members
 from sweephand.facades.native.shared import collection_members
+from sweephand.flow.idempotency import Once, made_once
 from sweephand.flow.job_parts.change_log import Operation
 from sweephand.flow.jobs import change, drafts, lookup
 from sweephand.flow.jobs.lookup import Planned
@@ -44,6 +45,7 @@ def list_all(ctx: Context) -> Answer:
 
 def create(ctx: Context) -> Answer:
     body = ctx.body()
+    once = ctx.once()
     made: list[str] = []
 
     def request(planned: Planned) -> list[ScheduleRequest]:
@@ -56,11 +58,17 @@ def create(ctx: Context) -> Answer:
         _check_payload(ctx, planned, None, draft)
         return [ScheduleRequest(None, draft)]
 
+    def make() -> tuple[Planned, str]:
+        planned = _commit(ctx, request, Operation.ADD_SCHEDULE, once)
+        return planned, next(each.id for each in planned.schedules if each.id not in made)
+
+    def find(schedule_id: str) -> tuple[Planned, str]:
+        return lookup.find(ctx.world, ctx.tenant, ctx.id("job")), schedule_id
+
     with helpful(body, ctx.now):
-        planned = _commit(ctx, request, Operation.ADD_SCHEDULE)
-    new = next(each for each in planned.schedules if each.id not in made)
-    location = {"Location": f"/v1/jobs/{new.job_id}/schedules/{new.id}"}
-    answer = one_schedule(ctx, planned, new.id)
+        planned, schedule_id = made_once(ctx.world, ctx.tenant, once, make, find)
+    location = {"Location": f"/v1/jobs/{planned.job.id}/schedules/{schedule_id}"}
+    answer = one_schedule(ctx, planned, schedule_id)
     return Answer(201, answer.body, {**answer.headers, **location})
 
 
@@ -161,10 +169,15 @@ def _change(ctx: Context, draft: Callable[[Planned, Schedule], ScheduleDraft], o
     return one_schedule(ctx, _commit(ctx, request, operation), schedule_id)
 
 
-def _commit(ctx: Context, request: Callable[[Planned], list[ScheduleRequest]], operation: Operation) -> Planned:
+def _commit(
+    ctx: Context,
+    request: Callable[[Planned], list[ScheduleRequest]],
+    operation: Operation,
+    once: Once | None = None,
+) -> Planned:
     def checked(planned: Planned) -> list[ScheduleRequest]:
         facade_limits.check_job(planned.job)
         return request(planned)
 
     by = ctx.by(operation)
-    return change.change_schedules(ctx.world, ctx.tenant, ctx.id("job"), checked, ctx.if_match(), by)
+    return change.change_schedules(ctx.world, ctx.tenant, ctx.id("job"), checked, ctx.if_match(), by, once)

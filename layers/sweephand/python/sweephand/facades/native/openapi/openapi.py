@@ -58,7 +58,7 @@ HEADERS: Mapping[str, tuple[str, Schema]] = {
     "If-None-Match": ("The ETag that the caller has.", text()),
     "Accept-Encoding": ("`gzip` if the caller takes the answer compressed.", text()),
     "Idempotency-Key": (
-        "A repetition within 24 hours answers as the first did; with another body it is refused.",
+        "A repetition within 24 hours makes nothing more; with another body it is refused.",
         text(pattern="^[!-~]{1,255}$"),
     ),
     "Sweephand-Tenant": ("Of provider credentials: the tenant that they act for.", TENANT_NAME),

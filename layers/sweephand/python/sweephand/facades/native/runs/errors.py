@@ -23,6 +23,7 @@ from sweephand.facades.native.members.schema_words import FLAG, ID, INSTANT, INS
 from sweephand.facades.native.runs.runs import wanted_of
 from sweephand.flow.errors import failures
 from sweephand.flow.errors.failures import OpenRuns
+from sweephand.flow.idempotency import made_once
 from sweephand.flow.jobs import lookup
 from sweephand.flow.runs import run_lists
 from sweephand.flow.runs.run_lists import JobNames, Wanted
@@ -200,7 +201,15 @@ def list_error_runs(ctx: Context) -> Answer:
 
 def add_note(ctx: Context) -> Answer:
     said = fields.free(fields.required(fields.members(ctx.body(), "", ("text",)), "text"), "text", 1, 2_000)
-    return _answer(ctx, failures.add_note(ctx.world, ctx.tenant, _id(ctx), said, ctx.actor), 201)
+    group_id, once = _id(ctx), ctx.once()
+
+    def make() -> Group:
+        return failures.add_note(ctx.world, ctx.tenant, group_id, said, ctx.actor, once)
+
+    def find(_: str) -> Group:
+        return failures.find(ctx.world, ctx.tenant, group_id)
+
+    return _answer(ctx, made_once(ctx.world, ctx.tenant, once, make, find), 201)
 
 
 def archive(ctx: Context) -> Answer:

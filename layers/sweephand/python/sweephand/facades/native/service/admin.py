@@ -15,6 +15,7 @@ from sweephand.facades.native import shapes
 from sweephand.facades.native.context import Context
 from sweephand.facades.native.shared import collection_members
 from sweephand.facades.native.shared.collection_members import COLLECTION
+from sweephand.flow.idempotency import made_once
 from sweephand.flow.tenants import tenancy
 from sweephand.lazy import lazy
 from sweephand.store.views import tenants as views
@@ -65,7 +66,13 @@ def _last_audit(last: views.LastAudit | None) -> dict[str, Any] | None:
 def create_collection(ctx: Context) -> Answer:
     wanted = collection_members.read(ctx.body(), ctx.tenant, ctx.guard)
     tenancy.find_tenant(ctx.world, ctx.tenant)
-    return _collection(tenancy.create_collection(ctx.world, wanted, ctx.actor), 201)
+    once = ctx.once()
+
+    def make() -> Collection:
+        return tenancy.create_collection(ctx.world, wanted, ctx.actor, once=once)
+
+    find = partial(tenancy.find_collection, ctx.world, ctx.tenant)
+    return _collection(made_once(ctx.world, ctx.tenant, once, make, find), 201)
 
 
 def list_collections(ctx: Context) -> Answer:

@@ -15,6 +15,7 @@ from sweephand.facades.native.context import Context
 from sweephand.facades.native.shared import calendar_members
 from sweephand.facades.native.shared.calendar_members import CALENDAR, VERSION
 from sweephand.flow.calendars import calendars
+from sweephand.flow.idempotency import made_once
 from sweephand.flow.tenants import tenancy
 from sweephand.store.views import resources as views
 
@@ -24,7 +25,12 @@ _NUMBER = re.compile("[1-9][0-9]{0,7}", re.ASCII)
 def create(ctx: Context) -> Answer:
     wanted = calendar_members.read(ctx.body(), ctx.tenant, ctx.now)
     tenancy.find_tenant(ctx.world, ctx.tenant)
-    return _answer(calendars.create(ctx.world, wanted, ctx.actor), 201)
+    once = ctx.once()
+
+    def make() -> Calendar:
+        return calendars.create(ctx.world, wanted, ctx.actor, once)
+
+    return _answer(made_once(ctx.world, ctx.tenant, once, make, partial(calendars.find, ctx.world, ctx.tenant)), 201)
 
 
 def list_all(ctx: Context) -> Answer:

@@ -14,6 +14,7 @@ from sweephand.facades.native.context import Context
 from sweephand.facades.native.shared import flow_key_members
 from sweephand.facades.native.shared.flow_key_members import FLOW_KEY
 from sweephand.flow.flow_keys import flow_key_changes
+from sweephand.flow.idempotency import made_once
 from sweephand.flow.tenants import tenancy
 from sweephand.store.views import resources as views
 
@@ -21,7 +22,16 @@ from sweephand.store.views import resources as views
 def create(ctx: Context) -> Answer:
     wanted = flow_key_members.read(ctx.body(), ctx.tenant)
     tenancy.find_tenant(ctx.world, ctx.tenant)
-    return _answer(ctx, flow_key_changes.create(ctx.world, wanted, ctx.actor), 201)
+    once = ctx.once()
+
+    def make() -> FlowKey:
+        return flow_key_changes.create(ctx.world, wanted, ctx.actor, once)
+
+    return _answer(ctx, made_once(ctx.world, ctx.tenant, once, make, partial(_found, ctx)), 201)
+
+
+def _found(ctx: Context, name: str) -> FlowKey:
+    return flow_key_changes.find(ctx.world, ctx.tenant, name)
 
 
 def list_all(ctx: Context) -> Answer:
@@ -31,7 +41,7 @@ def list_all(ctx: Context) -> Answer:
 
 
 def read(ctx: Context) -> Answer:
-    return _answer(ctx, flow_key_changes.find(ctx.world, ctx.tenant, ctx.plain("flow_key")))
+    return _answer(ctx, _found(ctx, ctx.plain("flow_key")))
 
 
 def put(ctx: Context) -> Answer:

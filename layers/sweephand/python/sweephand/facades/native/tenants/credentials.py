@@ -10,11 +10,12 @@ from operator import attrgetter
 from typing import Any
 
 from sweephand.domain.members import fields
-from sweephand.errors import InvalidRequest, Mistakes, NotFound
+from sweephand.errors import Conflict, InvalidRequest, Mistakes, NotFound
 from sweephand.facades.http import Answer
 from sweephand.facades.native.context import Context
 from sweephand.facades.native.members.resource import Resource, answered
 from sweephand.facades.native.members.schema_words import ACTOR, INSTANT_MS, SCOPES, TEXT
+from sweephand.flow.idempotency import made_once
 from sweephand.flow.tenants import access
 from sweephand.flow.tenants.access import LONGEST_OVERLAP, USUAL_OVERLAP
 from sweephand.json_schema import or_null, whole
@@ -51,14 +52,27 @@ def create(ctx: Context) -> Answer:
     """Creates a credential for the caller's tenant, the one that a provider names, or else provider level."""
     owner = ctx.owner()
     name, scopes = _draft(ctx.body(), provider=owner is None)
-    return _issued(ctx, access.create_credential(ctx.world, owner, name, scopes, ctx.caller), 201)
+    once = ctx.once()
+    make = partial(access.create_credential, ctx.world, owner, name, scopes, ctx.caller, once)
+    return _issued(ctx, made_once(ctx.world, owner, once, make, _shown_once), 201)
 
 
 def rotate(ctx: Context) -> Answer:
     """Creates a new secret, which is shown this once; the former one is accepted for a while."""
     overlap = _overlap(ctx.body())
     assert ctx.caller is not None
-    return _issued(ctx, access.rotate_credential(ctx.world, *_credential(ctx), overlap, ctx.caller), 200)
+    owner, credential_id = _credential(ctx)
+    once = ctx.once()
+    make = partial(access.rotate_credential, ctx.world, owner, credential_id, overlap, ctx.caller, once)
+    return _issued(ctx, made_once(ctx.world, owner, once, make, _shown_once), 200)
+
+
+def _shown_once(client_id: str) -> access.Issued:
+    """Refuses a repeated request: secrets are kept as hashes, so no answer can show one again. Raises Conflict."""
+    raise Conflict(
+        "an earlier request with this Idempotency-Key was carried out, and its answer alone had the secret of "
+        f"{client_id}: if that is lost, get another by POST /v1/credentials/{client_id}/rotate with overlapSeconds 0"
+    )
 
 
 def _issued(ctx: Context, issued: access.Issued, status: int) -> Answer:

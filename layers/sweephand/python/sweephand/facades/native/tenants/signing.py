@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from sweephand.domain.collection import SigningKey
+from sweephand.errors import Conflict
 from sweephand.facades.http import Answer
 from sweephand.facades.native.context import Context
 from sweephand.facades.native.members.resource import Resource, answered
 from sweephand.facades.native.members.schema_words import ACTOR, ID, INSTANT_MS
+from sweephand.flow.idempotency import made_once
 from sweephand.flow.tenants import signing, tenancy
 
 SIGNING_KEY = Resource(
@@ -19,9 +23,19 @@ def create_signing_key(ctx: Context) -> Answer:
     """Creates a signing key. Its secret is shown this once."""
     ctx.no_members()
     name = ctx.plain("collection")
-    key, secret = signing.create(ctx.world, ctx.tenant, name, ctx.actor)
+    once = ctx.once()
+    make = partial(signing.create, ctx.world, ctx.tenant, name, ctx.actor, once)
+    key, secret = made_once(ctx.world, ctx.tenant, once, make, partial(_shown_once, name))
     place = f"/v1/collections/{name}/signing-keys/{key.id}"
     return Answer(201, {**SIGNING_KEY.show(key), "secret": secret}, {"Location": place})
+
+
+def _shown_once(collection: str, key_id: str) -> tuple[SigningKey, str]:
+    """Refuses a repeated request. Raises Conflict."""
+    raise Conflict(
+        "an earlier request with this Idempotency-Key was carried out, and its answer alone had the secret: "
+        f"if that is lost, delete the key {key_id} of the collection {collection} and create another"
+    )
 
 
 def list_signing_keys(ctx: Context) -> Answer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -30,6 +31,7 @@ from sweephand.facades.native.members.schema_words import ACTOR, INSTANT_MS, PAS
 from sweephand.facades.native.operations import operations
 from sweephand.facades.native.shared.collection_members import LONGEST_INTERVAL_S
 from sweephand.facades.native.tenants import credentials
+from sweephand.flow.idempotency import made_once
 from sweephand.flow.tenants import subscriptions, tenancy
 from sweephand.json_schema import Members, Schema, answer, items, one_of, or_null, request, text, whole
 from sweephand.security.caller import TENANT_SCOPES, is_free_name, is_tenant_name
@@ -125,9 +127,17 @@ def create(ctx: Context) -> Answer:
     description, withheld = wrong.of(_description, given), wrong.of(_withheld, given)
     wrong.check()
     allowed, pace = quota
-    tenant = tenancy.create_tenant(
-        ctx.world, name, description, allowed=allowed, pace=pace, withheld=withheld, actor=ctx.actor
+    once = ctx.once()
+    make = partial(
+        tenancy.create_tenant,
+        *(ctx.world, name, description),
+        allowed=allowed,
+        pace=pace,
+        withheld=withheld,
+        actor=ctx.actor,
+        once=once,
     )
+    tenant = made_once(ctx.world, None, once, make, partial(tenancy.find_tenant, ctx.world))
     return Answer(201, body(tenant, allowed), {"Location": f"/v1/tenants/{name}"})
 
 

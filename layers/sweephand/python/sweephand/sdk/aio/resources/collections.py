@@ -25,6 +25,7 @@ class AsyncCollections:
         callback_timeout_seconds: int | Absent | None = ABSENT,
         redirects: Json | Absent | None = ABSENT,
         flow_key: str | Absent | None = ABSENT,
+        idempotency_key: str | None = None,
     ) -> models.Collection:
         """Creates a collection: a group of jobs with quotas, defaults and keys."""
         return models.Collection(
@@ -42,7 +43,8 @@ class AsyncCollections:
                         "redirects": redirects,
                         "flowKey": flow_key,
                     },
-                    repeatable=False,
+                    keyed=True,
+                    key=idempotency_key,
                     acting=True,
                 )
             )

@@ -71,11 +71,18 @@ class AsyncErrors:
             cursor=cursor,
         )
 
-    async def add_note(self, error: Named, text: str) -> models.ErrorGroup:
+    async def add_note(self, error: Named, text: str, *, idempotency_key: str | None = None) -> models.ErrorGroup:
         """Adds a note to the group, for people."""
         return models.ErrorGroup(
             await self._caller.json(
-                Request("POST", f"/v1/errors/{part(error)}/notes", body={"text": text}, repeatable=False, acting=True)
+                Request(
+                    "POST",
+                    f"/v1/errors/{part(error)}/notes",
+                    body={"text": text},
+                    keyed=True,
+                    key=idempotency_key,
+                    acting=True,
+                )
             )
         )
 

@@ -47,6 +47,7 @@ class AsyncSchedules:
         jitter_seconds: int | Absent | None = ABSENT,
         calendars: Sequence[Json] | Absent | None = ABSENT,
         if_match: Revision | None = None,
+        idempotency_key: str | None = None,
     ) -> models.Schedule:
         """Adds a schedule to the job. It holds exactly one notation, such as `cron` or `every`."""
         return models.Schedule(
@@ -81,7 +82,8 @@ class AsyncSchedules:
                         "calendars": calendars,
                     },
                     if_match=if_match,
-                    repeatable=False,
+                    keyed=True,
+                    key=idempotency_key,
                     acting=True,
                 )
             )

@@ -24,6 +24,7 @@ class AsyncTenants:
         description: str | Absent | None = ABSENT,
         quota: Json | Absent | None = ABSENT,
         withheld_scopes: Sequence[str] | Absent | None = ABSENT,
+        idempotency_key: str | None = None,
     ) -> models.Tenant:
         """Creates a tenant: an owner of data, apart from all others. For providers."""
         return models.Tenant(
@@ -38,7 +39,8 @@ class AsyncTenants:
                         "quota": quota,
                         "withheldScopes": withheld_scopes,
                     },
-                    repeatable=False,
+                    keyed=True,
+                    key=idempotency_key,
                 )
             )
         )

@@ -26,6 +26,7 @@ class Calendars:
         ranges: Sequence[Json] | Absent | None = ABSENT,
         weekly: Sequence[Json] | Absent | None = ABSENT,
         i_calendar: str | Absent | None = ABSENT,
+        idempotency_key: str | None = None,
     ) -> models.Calendar:
         """Creates a calendar of dates and hours that schedules can name."""
         return models.Calendar(
@@ -42,7 +43,8 @@ class Calendars:
                         "weekly": weekly,
                         "iCalendar": i_calendar,
                     },
-                    repeatable=False,
+                    keyed=True,
+                    key=idempotency_key,
                     acting=True,
                 )
             )

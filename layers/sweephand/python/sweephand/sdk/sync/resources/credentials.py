@@ -17,12 +17,23 @@ class Credentials:
         self._caller = caller
 
     def create(
-        self, *, name: str | Absent | None = ABSENT, scopes: Sequence[str] | Absent | None = ABSENT
+        self,
+        *,
+        name: str | Absent | None = ABSENT,
+        scopes: Sequence[str] | Absent | None = ABSENT,
+        idempotency_key: str | None = None,
     ) -> models.IssuedCredential:
         """Creates a client id with a secret, shown once. It grants only scopes that its maker holds."""
         return models.IssuedCredential(
             self._caller.json(
-                Request("POST", "/v1/credentials", body={"name": name, "scopes": scopes}, repeatable=False, acting=True)
+                Request(
+                    "POST",
+                    "/v1/credentials",
+                    body={"name": name, "scopes": scopes},
+                    keyed=True,
+                    key=idempotency_key,
+                    acting=True,
+                )
             )
         )
 
@@ -39,7 +50,9 @@ class Credentials:
             cursor=cursor,
         )
 
-    def rotate(self, credential: Named, *, overlap_seconds: int | Absent | None = ABSENT) -> models.IssuedCredential:
+    def rotate(
+        self, credential: Named, *, overlap_seconds: int | Absent | None = ABSENT, idempotency_key: str | None = None
+    ) -> models.IssuedCredential:
         """Gives the credential another secret. The former one holds until the overlap is over."""
         return models.IssuedCredential(
             self._caller.json(
@@ -47,7 +60,8 @@ class Credentials:
                     "POST",
                     f"/v1/credentials/{part(credential)}/rotate",
                     body={"overlapSeconds": overlap_seconds},
-                    repeatable=False,
+                    keyed=True,
+                    key=idempotency_key,
                     acting=True,
                 )
             )

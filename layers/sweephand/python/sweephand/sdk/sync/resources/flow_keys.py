@@ -22,6 +22,7 @@ class FlowKeys:
         rate: Json | Absent | None = ABSENT,
         parallelism: int | Absent | None = ABSENT,
         circuit: Json | Absent | None = ABSENT,
+        idempotency_key: str | None = None,
     ) -> models.FlowKey:
         """Creates a flow key: a limit on the calls of all jobs that name it."""
         return models.FlowKey(
@@ -36,7 +37,8 @@ class FlowKeys:
                         "parallelism": parallelism,
                         "circuit": circuit,
                     },
-                    repeatable=False,
+                    keyed=True,
+                    key=idempotency_key,
                     acting=True,
                 )
             )

@@ -14,11 +14,17 @@ class SigningKeys:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
-    def create(self, collection: Named) -> models.IssuedSigningKey:
+    def create(self, collection: Named, *, idempotency_key: str | None = None) -> models.IssuedSigningKey:
         """Creates a key that signs the calls of the collection's jobs. Its secret is shown once."""
         return models.IssuedSigningKey(
             self._caller.json(
-                Request("POST", f"/v1/collections/{part(collection)}/signing-keys", repeatable=False, acting=True)
+                Request(
+                    "POST",
+                    f"/v1/collections/{part(collection)}/signing-keys",
+                    keyed=True,
+                    key=idempotency_key,
+                    acting=True,
+                )
             )
         )
 

@@ -1,0 +1,168 @@
+"""Idempotency-Key on every request that makes something: a repetition makes nothing more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from sweephand.flow import idempotency
+from tests.contract.native.api import Api, Reply
+from tests.support.endpoint import WRONG
+
+ACTION = {"type": "http", "url": "https://example.com/"}
+KEY = {"idempotency-key": "order-4711"}
+
+
+def _job(api: Api) -> str:
+    return f"/v1/jobs/{api.create({'action': ACTION})['id']}/schedules"
+
+
+def _error(api: Api) -> str:
+    job = api.create({"action": ACTION})
+    api.stage.endpoint.answer = lambda _: WRONG
+    api("POST", f"/v1/jobs/{job['id']}/run")
+    api.stage.run(5)
+    return f"/v1/errors/{api.get('/v1/errors').json['items'][0]['id']}/notes"
+
+
+def _credential(api: Api) -> str:
+    return f"/v1/credentials/{api('POST', '/v1/credentials', {}).json['clientId']}/rotate"
+
+
+def _fixed(path: str) -> Callable[[Api], str]:
+    return lambda _: path
+
+
+@dataclass(frozen=True)
+class Making:
+    """A request that makes something. other: a body that another request with the key has. secret: in the answer."""
+
+    path: Callable[[Api], str]
+    body: dict[str, Any]
+    other: dict[str, Any]
+    caller: str = "acme"
+    secret: bool = False
+    status: int = 201
+    hint: str = field(default="overlapSeconds 0")
+
+
+MAKINGS = {
+    "schedule": Making(_job, {"cron": "0 0 1 1 *"}, {"cron": "0 0 1 2 *"}),
+    "note": Making(_error, {"text": "look"}, {"text": "look again"}),
+    "collection": Making(_fixed("/v1/collections"), {"name": "c"}, {"name": "d"}),
+    "calendar": Making(_fixed("/v1/calendars"), {"name": "c", "dates": ["2027-12-24"]}, {"name": "d"}),
+    "flow key": Making(_fixed("/v1/flow-keys"), {"name": "c", "parallelism": 1}, {"name": "d", "parallelism": 1}),
+    "tenant": Making(_fixed("/v1/tenants"), {"tenant": "c"}, {"tenant": "d"}, "provider"),
+    "credential": Making(_fixed("/v1/credentials"), {"name": "c"}, {"name": "d"}, secret=True),
+    "provider's credential": Making(_fixed("/v1/credentials"), {"name": "c"}, {"name": "d"}, "provider", secret=True),
+    "rotation": Making(_credential, {"overlapSeconds": 60}, {"overlapSeconds": 61}, secret=True, status=200),
+    "signing key": Making(
+        *(_fixed("/v1/collections/default/signing-keys"), {}, {}), secret=True, hint="delete the key"
+    ),
+}
+each = pytest.mark.parametrize("making", MAKINGS.values(), ids=MAKINGS)
+
+
+def _repeated(making: Making, first: Reply, again: Reply) -> None:
+    """Compares the answer to a repetition with the first one."""
+    if making.secret:
+        assert (again.status, again.code) == (409, "STATE_CONFLICT")
+        assert making.hint in again.json["detail"]
+        assert first.json["secret"] not in again.text
+    else:
+        assert (again.status, again.headers.get("location")) == (making.status, first.headers.get("location"))
+        assert again.json == first.json
+
+
+@each
+def test_a_repetition_makes_nothing_more_and_answers_with_what_the_first_made(api: Api, making: Making) -> None:
+    path = making.path(api)
+    first = api("POST", path, making.body, headers=KEY, caller=making.caller)
+    assert first.status == making.status
+    api.stage.clock.advance(86_000)
+
+    with api.unchanged():
+        again = api("POST", path, making.body, headers=KEY, caller=making.caller)
+
+    _repeated(making, first, again)
+
+
+@each
+def test_of_two_at_once_one_makes_it(api: Api, making: Making, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second has looked for the record before the first wrote it."""
+    path = making.path(api)
+    look = idempotency.earlier
+    first: list[Reply] = []
+
+    def looked(*arguments: Any) -> str | None:
+        found = look(*arguments)
+        if not first:
+            monkeypatch.setattr(idempotency, "earlier", look)
+            first.append(api("POST", path, making.body, headers=KEY, caller=making.caller))
+        return found
+
+    monkeypatch.setattr(idempotency, "earlier", looked)
+
+    again = api("POST", path, making.body, headers=KEY, caller=making.caller)
+
+    assert first[0].status == making.status
+    _repeated(making, first[0], again)
+
+
+@each
+def test_another_body_under_the_key_is_refused(api: Api, making: Making) -> None:
+    if making.other == making.body:
+        return  # it takes none
+    path = making.path(api)
+    api("POST", path, making.body, headers=KEY, caller=making.caller)
+
+    with api.unchanged():
+        other = api("POST", path, making.other, headers=KEY, caller=making.caller)
+
+    assert (other.status, other.code, other.fields) == (422, "KEY_REUSED", ["Idempotency-Key"])
+
+
+@each
+def test_without_a_key_a_second_request_is_one_of_its_own(api: Api, making: Making) -> None:
+    path = making.path(api)
+    first = api("POST", path, making.body, caller=making.caller)
+    api.stage.clock.advance(1)
+
+    again = api("POST", path, making.body, caller=making.caller)
+
+    assert again.status == 409 or again.json != first.json
+
+
+@each
+def test_another_key_makes_another_thing_or_is_refused(api: Api, making: Making) -> None:
+    path = making.path(api)
+    first = api("POST", path, making.body, headers=KEY, caller=making.caller)
+    api.stage.clock.advance(1)
+
+    again = api("POST", path, making.body, headers={"idempotency-key": "another"}, caller=making.caller)
+
+    assert again.status == 409 or again.json != first.json
+    assert "Idempotency-Key" not in again.text
+
+
+def test_a_schedule_that_is_gone_is_not_made_again(api: Api) -> None:
+    path = _job(api)
+    made = api("POST", path, {"every": "PT1H"}, headers=KEY)
+    assert api("DELETE", f"{path}/{made.id}").status == 204
+
+    with api.unchanged():
+        assert api("POST", path, {"every": "PT1H"}, headers=KEY).status == 404
+
+
+def test_a_repeated_schedule_does_not_mind_that_the_job_has_another_revision_by_now(api: Api) -> None:
+    path = _job(api)
+    match = {**KEY, "if-match": '"1"'}
+    made = api("POST", path, {"every": "PT1H"}, headers=match)
+
+    again = api("POST", path, {"every": "PT1H"}, headers=match)
+
+    assert (made.status, again.status, again.id) == (201, 201, made.id)
+    assert len(api.get(path).json["items"]) == 1
