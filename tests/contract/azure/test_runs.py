@@ -146,6 +146,19 @@ def test_a_repeated_request_to_run_starts_nothing(api):
     assert len(api.stage.endpoint.received) == 2
 
 
+def test_a_repeated_request_to_run_is_answered_in_a_disabled_collection_too(api):
+    api.job(startTime=api.at(86_400))
+    headers = {"x-ms-client-request-id": "8f6a-1"}
+    assert api("POST", f"{JOB}/run", headers=headers).status == 200
+    assert api("POST", f"{COLLECTION}/disable").status == 200
+
+    again = api("POST", f"{JOB}/run", headers=headers)
+    other = api("POST", f"{JOB}/run", headers={"x-ms-client-request-id": "8f6a-2"})
+
+    assert (again.status, other.status) == (200, 409)
+    assert other.json["error"]["message"] == "the job collection is disabled: enable it first"
+
+
 def test_a_record_says_all_about_its_attempt(api):
     headers = "content-type: text/plain\r\ndate: today\r\n"
     told = Outcome(Verdict.SUCCEEDED, http_status=200, answer="x" * 3_000, answer_headers=headers)

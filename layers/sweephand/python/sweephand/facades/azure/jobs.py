@@ -17,7 +17,7 @@ from sweephand.facades.azure.errors import refusal
 from sweephand.facades.azure.members import JOB, JOB_BODY, OF_2014
 from sweephand.facades.azure.shapes import merged
 from sweephand.facades.http import Answer
-from sweephand.flow.idempotency import Once
+from sweephand.flow.idempotency import Once, earlier
 from sweephand.flow.job_parts.change_log import Operation
 from sweephand.flow.jobs import change, creation, deletion
 from sweephand.flow.jobs.lookup import Planned
@@ -196,13 +196,16 @@ def run(ctx: Context) -> Answer:
     """Starts the job now, also one that is disabled. A repetition of the request starts nothing."""
     collection = ctx.collection()
     planned = ctx.job(collection)
-    if collection.state is not CollectionState.ENABLED:
-        raise Conflict("the job collection is disabled: enable it first")
     if not planned.schedules:
         raise NotFound(f"the job {ctx.parameters['job']} does not exist")
     job = planned.job
+    once = ctx.once(f"run {job.id}")
+    if collection.state is not CollectionState.ENABLED:
+        if once is not None and earlier(ctx.world, ctx.tenant, once) is not None:
+            return Answer(200)
+        raise Conflict("the job collection is disabled: enable it first")
     try:
-        manual.run_now(ctx.world, ctx.tenant, job.id, planned.schedules[0].id, ctx.once(f"run {job.id}"))
+        manual.run_now(ctx.world, ctx.tenant, job.id, planned.schedules[0].id, once)
     except Conflict as refused:
         raise _is_over(ctx.job(collection)) from refused
     return Answer(200)
