@@ -17,13 +17,21 @@ from sweephand.facades.native.context import Context
 from sweephand.facades.native.jobs.answers import INCLUDES, all_as_held, schedule_bodies
 from sweephand.facades.native.members import job_members
 from sweephand.facades.native.members.defaults import waits_of_all
+from sweephand.ids import is_uuid
+from sweephand.lazy import lazy
 from sweephand.store.views import jobs as views
 from sweephand.store.views.jobs import Filters
 
 if TYPE_CHECKING:
     from sweephand.domain.jobs.job_state import Held
 
+with lazy():
+    from sweephand.facades.native.jobs import narrow_lists
+
 LIST_INCLUDES = INCLUDES | {"total"}
+PARAMETERS = ("jobSet", "createdAfter", "createdBefore", "nextRunAfter", "nextRunBefore", "sort")
+"""Parameters that only the jobs themselves answer."""
+_PLACE = re.compile(r"0|[1-9][0-9]{0,14}", re.ASCII)
 _NUMBER = re.compile(r"[1-9][0-9]{0,11}", re.ASCII)
 
 
@@ -35,6 +43,8 @@ def list_all(ctx: Context) -> Answer:
     """
     include = ctx.include(LIST_INCLUDES)
     filters = filters_of(ctx)
+    if ctx.query.keys() & PARAMETERS:
+        return _narrow(ctx, filters, include)
     limit, mark = ctx.page(lambda text: (1 <= len(text) <= 128) if filters.by_name else bool(_NUMBER.fullmatch(text)))
     offset = cursors.offset_of(ctx.query)
     try:
@@ -54,6 +64,17 @@ def list_all(ctx: Context) -> Answer:
         "nextCursor": ctx.cursor(page[limit - 1].place) if len(page) > limit else None,
     }
     return Answer(200, body if total is None else {**body, "total": total})
+
+
+def _narrow(ctx: Context, filters: Filters, include: frozenset[str]) -> Answer:
+    """Lists jobs by what no index has."""
+    limit, mark = ctx.page(lambda text: bool(_PLACE.fullmatch(text)), is_uuid)
+    page, cursor, total = narrow_lists.page(ctx, filters, limit, mark)
+    waits_s = waits_of_all(ctx, [each.job for each in page])
+    items = [
+        _listed_body(ctx, each.job, each.schedules, include, waits_s[each.job.collection], each.held) for each in page
+    ]
+    return Answer(200, {"items": items, "nextCursor": cursor, **({"total": total} if "total" in include else {})})
 
 
 TOO_MANY = (

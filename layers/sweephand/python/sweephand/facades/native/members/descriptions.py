@@ -316,6 +316,7 @@ PARAMETERS: Mapping[str, str] = {
     "tag": "Only what has this tag.",
     "resourceId": "Only what has this id of the caller's own.",
     "name": "Only what has exactly this name.",
+    "jobSet": "Only jobs that this job set owns.",
     "scheduleId": "Only runs of this schedule.",
     "jobId": "Only runs of this job.",
     "kind": "Only this kind.",

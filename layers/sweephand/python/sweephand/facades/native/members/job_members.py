@@ -150,8 +150,13 @@ def pause_body(job: Job) -> dict[str, Any] | None:
     return {"since": text_ms(job.pause.since), "note": job.pause.note, "until": until}
 
 
+def next_run_of(schedules: Sequence[Schedule], now: datetime) -> datetime | None:
+    """Returns the next instant at which a schedule of a job runs."""
+    return min((at for each in schedules if (at := next_run_at(each, now))), default=None)
+
+
 def _next_run_at(seen: Seen) -> str | None:
-    found = min((at for each in seen.schedules if (at := next_run_at(each, seen.now))), default=None)
+    found = next_run_of(seen.schedules, seen.now)
     return None if found is None else text_of(found)
 
 

@@ -12,8 +12,10 @@ from sweephand.domain.operation import OperationKind, OperationState
 from sweephand.domain.run import Kind, State
 from sweephand.facades.http import RUN_TOKEN_HEADER, Route
 from sweephand.facades.native import cursors
+from sweephand.facades.native.jobs import narrow_lists
 from sweephand.facades.native.jobs.answers import INCLUDES
 from sweephand.facades.native.jobs.job_list import LIST_INCLUDES
+from sweephand.facades.native.jobs.narrow_lists import BY_NEXT_RUN
 from sweephand.facades.native.members import descriptions
 from sweephand.facades.native.members.schema_words import GIVEN_INSTANT, ID, JOB_FILTER, PLAIN_NAME, RUN_ID, TENANT_NAME
 from sweephand.facades.native.openapi.examples import REQUESTS
@@ -91,6 +93,7 @@ PATH: Mapping[str, Schema] = {
     "error": text(pattern="^[0-9a-f]{32}$"),
     "problem": text(pattern="^[a-z]+(-[a-z]+)*$", description="The last part of a problem's `type`."),
 }
+LOOKED_AT = f". Together with other filters: among at most {narrow_lists.MOST:,} jobs."
 QUERY: Mapping[str, Schema] = {
     "limit": whole(1, cursors.LARGEST_LIMIT, default=cursors.DEFAULT_LIMIT),
     "cursor": text(1, 1_024, description="`nextCursor` of the page before, with the same query."),
@@ -100,6 +103,13 @@ QUERY: Mapping[str, Schema] = {
     "tag": text(1, 128),
     "resourceId": text(1, 256),
     "name": text(1, 128),
+    "jobSet": text(1, 128),
+    **{
+        f"{what}{side}": {**GIVEN_INSTANT, "description": f"{words} {when} this instant{LOOKED_AT}"}
+        for what, words in (("created", "Jobs that were created"), ("nextRun", "Jobs whose next run is"))
+        for side, when in (("After", "at or after"), ("Before", "before"))
+    },
+    "sort": one_of((BY_NEXT_RUN,), description=f"Soonest next run first, jobs without one last{LOOKED_AT}"),
     "scheduleId": ID,
     "jobId": JOB_FILTER,
     "dryRun": one_of(("true", "false"), default="false", description="Only says how many it would be."),

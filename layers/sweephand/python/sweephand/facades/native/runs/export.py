@@ -15,8 +15,9 @@ from sweephand.facades.native import cursors
 from sweephand.facades.native.context import Context
 from sweephand.facades.native.operations import operations
 from sweephand.facades.native.operations.operations import EXPORT_PATH
+from sweephand.facades.native.query_instants import exact_instant
 from sweephand.facades.native.runs import runs
-from sweephand.facades.native.runs.runs import KINDS, STATES, exact_instant
+from sweephand.facades.native.runs.runs import KINDS, STATES
 from sweephand.flow.bulk import export_runs as work
 from sweephand.flow.runs.run_lists import JobNames
 from sweephand.flow.tenants import tenancy

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import heapq
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -23,6 +22,7 @@ from sweephand.facades.native import shapes
 from sweephand.facades.native.context import Context, in_query
 from sweephand.facades.native.jobs.answers import as_held
 from sweephand.facades.native.members.schedule_members import moved_body
+from sweephand.facades.native.query_instants import exact_instant, instant
 from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.schedule_timing import LAST
 from sweephand.flow.retention import RUN_DAYS
@@ -40,13 +40,12 @@ from sweephand.store.views import runs as views
 from sweephand.store.views.runs import Passed, RunMark, Span
 
 with lazy():
-    from sweephand.domain.members import near_names
+    pass
 
 LOOKED_AT_MOST = 1_000
 """Rows that a page looks at for those that the query asks for: at most some 250 read units."""
 STATES = frozenset(State) - {State.SCHEDULED}
 KINDS = frozenset(Kind)
-_FRACTION = re.compile(r"(.{19})\.([0-9]{1,30})(.*)", re.ASCII)
 
 
 def list_all(ctx: Context) -> Answer:
@@ -85,7 +84,7 @@ def wanted_of(ctx: Context) -> Wanted:
         collection=ctx.collection(),
         tag=ctx.text("tag", 128),
         resource_id=ctx.text("resourceId", 256),
-        span=Span(_instant(ctx, "from", exact_instant), _instant(ctx, "until", exact_instant)),
+        span=Span(instant(ctx, "from", exact_instant), instant(ctx, "until", exact_instant)),
     )
     with in_query():
         run_lists.check_members(wanted)
@@ -149,7 +148,7 @@ def occurrences(ctx: Context) -> Answer:
     schedules = planned.schedules
     if "scheduleId" in ctx.query:
         schedules = (lookup.find_schedule(planned, ctx.query["scheduleId"]),)
-    begin, until = _instant(ctx, "from") or ctx.now, _instant(ctx, "until") or LAST
+    begin, until = instant(ctx, "from") or ctx.now, instant(ctx, "until") or LAST
     if until < begin:
         raise InvalidRequest("until", "is before `from`", code="INVALID_QUERY")
     after = parse_instant(mark[0], "cursor") if mark else begin
@@ -265,22 +264,3 @@ def _occurrence(ctx: Context, planned: _Planned) -> dict[str, Any]:
         "movedBy": moved_body(planned.moved_by),
         "calendar": None,
     }
-
-
-def exact_instant(value: object, field: str) -> datetime:
-    """Returns an RFC 3339 instant to the millisecond, as runs show theirs: `plannedAt` of one is a bound of a list."""
-    found = _FRACTION.fullmatch(value) if isinstance(value, str) else None
-    if found is None:
-        return parse_instant(value, field)
-    return parse_instant(found[1] + found[3], field) + timedelta(milliseconds=int(found[2][:3].ljust(3, "0")))
-
-
-def _instant(ctx: Context, name: str, read: Callable[[object, str], datetime] = parse_instant) -> datetime | None:
-    given = ctx.query.get(name)
-    if given is None:
-        return None
-    try:
-        return read(given, name)
-    except InvalidRequest as wrong:
-        reason = near_names.with_value(wrong.reason, given)
-        raise InvalidRequest(name, reason, position=wrong.position, code="INVALID_QUERY") from wrong

@@ -1,0 +1,118 @@
+"""Lists of jobs by what only the jobs themselves say: the set they are of, their creation, and their next run.
+
+No index has these, so the jobs that the other filters let through are read, up to MOST of them: more are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import islice
+from typing import NamedTuple
+
+from sweephand.domain.instants import epoch_ms
+from sweephand.domain.job import Job
+from sweephand.domain.jobs.job_state import Held
+from sweephand.domain.schedule import Schedule
+from sweephand.errors import InvalidRequest
+from sweephand.facades.native import cursors
+from sweephand.facades.native.context import Context
+from sweephand.facades.native.jobs.answers import all_as_held
+from sweephand.facades.native.members import job_members
+from sweephand.facades.native.query_instants import exact_instant, instant
+from sweephand.store.views import jobs as views
+from sweephand.store.views import resources
+from sweephand.store.views.jobs import Filters
+
+MOST = 1_000
+"""Jobs that one request reads, with their schedules: some 1,000 read units."""
+BY_NEXT_RUN = "nextRunAt"
+TOO_MANY = (
+    f"would have to look at more than {MOST:,} jobs: narrow the list by tag, resourceId, collection, jobSet, name or "
+    "state"
+)
+_LAST = 10**15 - 1
+"""The place of a job that will not run, in milliseconds."""
+
+
+class Found(NamedTuple):
+    """A job of the list. place: by which the list is ordered, together with the id."""
+
+    place: int
+    job: Job
+    schedules: Sequence[Schedule]
+    held: Held | None
+
+    @property
+    def key(self) -> tuple[int, str]:
+        return self.place, self.job.id
+
+    @property
+    def mark(self) -> tuple[str, str]:
+        return str(self.place), self.job.id
+
+
+class Window(NamedTuple):
+    """The instants from `after` on and before `before`. None: no limit on that side."""
+
+    after: datetime | None
+    before: datetime | None
+
+    def has(self, instant: datetime | None) -> bool:
+        """Returns whether an instant is inside. None is inside only if there are no limits."""
+        if instant is None:
+            return self == Window(None, None)
+        return (self.after is None or self.after <= instant) and (self.before is None or instant < self.before)
+
+
+def page(
+    ctx: Context, filters: Filters, limit: int, mark: tuple[str, ...] | None
+) -> tuple[list[Found], str | None, int]:
+    """Returns a page, the cursor of the next one, and how many jobs match. Raises InvalidRequest for too many."""
+    found = sorted(_matching(ctx, filters), key=lambda each: each.key)
+    after = None if mark is None else (int(mark[0]), mark[1])
+    rest = [each for each in found if after is None or each.key > after][cursors.offset_of(ctx.query) :]
+    cursor = ctx.cursor(*rest[limit - 1].mark) if len(rest) > limit else None
+    return rest[:limit], cursor, len(found)
+
+
+def _matching(ctx: Context, filters: Filters) -> list[Found]:
+    created, next_run = _window(ctx, "created"), _window(ctx, "nextRun")
+    job_set = ctx.text("jobSet", 128)
+    by_next_run = ctx.choice("sort", frozenset({BY_NEXT_RUN})) is not None
+    there = views.jobs_with_schedules(ctx.world.table, ctx.tenant, _candidates(ctx, filters, job_set))
+    wanted = [
+        (job, schedules)
+        for job, schedules in there
+        if filters.hold_now(job, schedules) and created.has(job.created_at) and job_set in {None, job.job_set}
+    ]
+    found = []
+    for job, schedules, held in all_as_held(ctx, wanted):
+        at = job_members.next_run_of(schedules, ctx.now)
+        if next_run.has(at):
+            place = (_LAST if at is None else epoch_ms(at)) if by_next_run else epoch_ms(job.created_at)
+            found.append(Found(place, job, schedules, held))
+    return found
+
+
+def _window(ctx: Context, name: str) -> Window:
+    return Window(*(instant(ctx, f"{name}{side}", exact_instant) for side in ("After", "Before")))
+
+
+def _candidates(ctx: Context, filters: Filters, job_set: str | None) -> list[str]:
+    """Returns the ids of the jobs to look at."""
+    if job_set is not None:
+        return [each.job_id for each in resources.members(ctx.world.table, ctx.tenant, job_set)]
+    try:
+        rows = views.listed(ctx.world.table, ctx.tenant, filters, None, MOST + 1)
+        ids = [row.job_id for row in islice(rows, MOST + 1)]
+    except views.TooMany as many:
+        raise _too_many(ctx) from many
+    if len(ids) > MOST:
+        raise _too_many(ctx)
+    return ids
+
+
+def _too_many(ctx: Context) -> InvalidRequest:
+    named = next(each for each in ctx.query if each.startswith(("created", "nextRun", "sort")))
+    return InvalidRequest(named, TOO_MANY, code="INVALID_QUERY")
