@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -27,9 +27,20 @@ def world(stage: Stage) -> World:
     return stage.world
 
 
+_SWITCH = pytest.StashKey[Callable[[bool], None]]()
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """With TABLE_ENGINE=1 every call to the table in memory is held against an engine: `make test PARTS=engine`."""
     if os.environ.get("TABLE_ENGINE"):
         from tests.engine.plugin import hold_against_engine  # noqa: PLC0415
 
-        hold_against_engine()
+        config.stash[_SWITCH] = hold_against_engine()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Leaves the engine out where the same calls are made very often."""
+    switch = item.config.stash.get(_SWITCH, None)
+    if switch is not None:
+        switch(item.get_closest_marker("repeats") is None)

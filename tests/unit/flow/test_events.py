@@ -627,6 +627,7 @@ def test_a_bus_that_hears_at_the_third_time_leaves_no_note(stage: Stage) -> None
     assert stage.only_run(planned).notes == ()
 
 
+@pytest.mark.repeats
 def test_every_call_of_a_loud_history_may_die_and_every_event_goes_out(loud: Stage) -> None:
     """A failing and a succeeding occurrence and the end of their series: told in the end, each repeat the same."""
     for number in itertools.count():

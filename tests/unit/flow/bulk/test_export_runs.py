@@ -174,6 +174,7 @@ S3 = ["PutObject", "GetObject", "CreateMultipartUpload", "UploadPartCopy", "Comp
 CALLS = [*(f"s3.{name}" for name in S3), "dynamodb.UpdateItem", "dynamodb.Query", "sqs.SendMessageBatch"]
 
 
+@pytest.mark.repeats
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("fault", [crash_before, crash_after, answer_lost, refused], ids=lambda each: each.__name__)
@@ -311,6 +312,7 @@ def test_the_pieces_of_a_cancelled_one_go_once_nobody_can_be_at_work_on_it(stage
     assert stored(stage, operation).state is OperationState.CANCELLED
 
 
+@pytest.mark.repeats
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("fault", [crash_before, crash_after, refused, answer_lost])
 @pytest.mark.parametrize(

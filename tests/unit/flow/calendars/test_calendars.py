@@ -448,6 +448,7 @@ def test_what_is_held_follows_and_goes_on(stage: Stage) -> None:
 FAULTS: list[Fault] = [crash_before, crash_after, answer_lost, refused]
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 @pytest.mark.parametrize("operation", ["TransactWriteItems", "GetItem", "Query", "UpdateItem", "BatchGetItem"])
 @pytest.mark.parametrize("nth", [0, 1, 2])

@@ -173,6 +173,7 @@ def test_a_run_that_will_be_tried_again_is_no_error_yet(stage: Stage) -> None:
     assert groups(stage) == []
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("name", ["dynamodb.PutItem", "dynamodb.UpdateItem", "dynamodb.TransactWriteItems"])
 @pytest.mark.parametrize("fault", [crash_before, crash_after, answer_lost, refused])
 @pytest.mark.parametrize("skip", [0, 1, 2, 3])
@@ -444,6 +445,7 @@ def test_what_its_retention_took_before_its_turn_is_counted(stage: Stage) -> Non
     assert (there.done, there.total, there.failed) == (3, 3, 1)
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("name", ["dynamodb.TransactWriteItems", "dynamodb.UpdateItem", "sqs.SendMessageBatch"])
 @pytest.mark.parametrize("fault", [crash_before, crash_after, refused])
 @pytest.mark.parametrize("skip", [1, 4])
@@ -601,6 +603,7 @@ def test_what_goes_on_failing_is_told_of_too(stage: Stage) -> None:
     assert {at.isoformat()[:10] for at in gone} <= told
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("fault", [crash_before, crash_after, answer_lost, refused])
 @pytest.mark.parametrize(
     ("name", "days"), [("dynamodb.UpdateItem", 16), ("dynamodb.DeleteItem", failures.FORGOTTEN.days + 15)]

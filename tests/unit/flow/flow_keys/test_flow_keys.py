@@ -493,6 +493,7 @@ def test_who_waits_under_a_key_that_its_job_names_no_longer_goes(stage, named):
     flow_key_changes.delete(stage.world, TENANT, "k", None)
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("fault", [crash_before, crash_after, answer_lost])
 @pytest.mark.parametrize("skip", range(6))
 def test_whatever_call_of_a_look_goes_wrong_who_waits_in_vain_goes(stage, fault, skip):
@@ -806,6 +807,7 @@ def test_a_move_whose_answer_was_lost_counts_once(stage):
     assert len(called_at(stage)) == 1
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("skip", range(12))
 def test_whatever_call_is_the_last_of_an_executor_nobody_waits_for_ever(stage, skip):
     key(stage, parallelism=1, rate=Rate(1, 2))

@@ -204,6 +204,7 @@ def test_a_job_is_completed_by_the_delete_of_all_that_was_still_to_come(stage: S
     true(stage)
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("fault", [crash_before, crash_after, answer_lost, refused], ids=lambda fault: fault.__name__)
 def test_a_job_that_ends_is_marked_whatever_befalls_any_call(fault: Any) -> None:
     met = True

@@ -277,6 +277,7 @@ def test_no_minute_begins_more_than_its_rate(stage: Stage, rate: int) -> None:
         assert sum(first <= start < first + timedelta(seconds=59) for start in starts) <= max(rate, 1)
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("name", ["dynamodb.TransactWriteItems", "sqs.SendMessageBatch", "dynamodb.UpdateItem"])
 @pytest.mark.parametrize("fault", [crash_before, crash_after, answer_lost, refused])
 @pytest.mark.parametrize("skip", [0, 2])

@@ -149,6 +149,7 @@ def test_a_wait_longer_than_a_queue_can_delay_is_borne(stage: Stage, pages: Any)
     check_done(stage, operation, 2)
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("call", ["sqs.SendMessageBatch", "dynamodb.UpdateItem", "dynamodb.GetItem"])
 @pytest.mark.parametrize("fault", [crash_before, crash_after, answer_lost, refused])
 @pytest.mark.parametrize("skip", [0, 1, 2])

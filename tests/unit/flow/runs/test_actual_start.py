@@ -148,6 +148,7 @@ def test_a_tick_that_comes_between_wins(stage: Stage) -> None:
     assert int(there.timestamp()) == 1_899_999_999
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("made_s", [1, 30, 59])
 @pytest.mark.parametrize("out_s", [122, 130, 145, 170, 200, 260, 700])
 @pytest.mark.parametrize("interval_s", [15, 20, 45, 60])

@@ -88,6 +88,7 @@ def test_of_a_chain_the_executors_run_the_last_link_where_several_came_late(stag
     assert [at.minute for at in stage.endpoint.planned] == [15]
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("interval_s", [15, 60, 300, 3_600])
 @pytest.mark.parametrize("out_s", [130, 200, 700, 5_000])
 @pytest.mark.parametrize("executing", [False, True])

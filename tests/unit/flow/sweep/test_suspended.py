@@ -461,6 +461,7 @@ def test_a_tenants_state_is_the_same_in_the_register(stage: Stage) -> None:
 FAULTS = [crash_before, crash_after, answer_lost, refused, conflict]
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("fault", FAULTS, ids=[each.__name__ for each in FAULTS])
 def test_enabling_survives_a_fault_at_each_of_its_calls(fault: Fault) -> None:
     at = calls = 0
@@ -477,6 +478,7 @@ def test_enabling_survives_a_fault_at_each_of_its_calls(fault: Fault) -> None:
     assert calls > 20
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("fault", FAULTS, ids=[each.__name__ for each in FAULTS])
 @pytest.mark.parametrize("sent", [False, True], ids=["held", "sent before"])
 def test_what_runs_once_enabled_survives_a_fault_at_each_call(fault: Fault, *, sent: bool) -> None:
