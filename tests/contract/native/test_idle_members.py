@@ -280,6 +280,7 @@ ACTS: dict[str, list[str]] = {
             "RunRequest.headers",
             "RunRequest.payload",
             "RunRequest.ifActive",
+            "RunRequest.mode",
             "RunRequest.scheduleId",
         ),
     ],

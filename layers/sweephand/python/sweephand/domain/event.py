@@ -15,7 +15,7 @@ from sweephand.domain.collection import Collection, CollectionState, Events, Ten
 from sweephand.domain.failure import Group, Signature, signature_of
 from sweephand.domain.instants import epoch_ms, text_ms
 from sweephand.domain.job import Job
-from sweephand.domain.run import FAILED, REACTIONS, Reason, Run, State
+from sweephand.domain.run import APART, FAILED, Reason, Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
 from sweephand.records import dataclass
 
@@ -369,10 +369,10 @@ JOB_EXECUTION = "JobSchedulerJobExecution"
 def alerts(run: Run, job: Job, schedule: Schedule | None) -> list[Event]:
     """Returns the alert that `ansConfig` requests for a finished run, and the status that `calmConfig` requests.
 
-    States that SAP's log does not have (skipped, missed, cancelled) and error actions give none. Like a collection's
-    events, alerts are about runs, not about attempts.
+    States that SAP's log does not have (skipped, missed, cancelled), error actions and tests give none. Like a
+    collection's events, alerts are about runs, not about attempts.
     """
-    if run.state not in FAILED | {State.SUCCESS} or run.kind in REACTIONS or run.range_count is not None:
+    if run.state not in FAILED | {State.SUCCESS} or run.kind in APART or run.range_count is not None:
         return []
     alerts_of_run = []
     occasions = _occasions(run, job.attributes.get("ansConfig", {}))

@@ -114,10 +114,13 @@ class Kind(StrEnum):
     ON_SUCCESS = "on_success"
     ON_FAILURE = "on_failure"
     ON_MISSED = "on_missed"
+    TEST = "test"
 
 
 REACTIONS = frozenset({Kind.ERROR_ACTION, Kind.ON_SUCCESS, Kind.ON_FAILURE, Kind.ON_MISSED})
 """Runs started by the end of another run. They have a separate action, and their own end starts nothing."""
+APART = REACTIONS | {Kind.TEST}
+"""Runs apart from those of the schedules: they take no turn, their end starts nothing and switches nothing off."""
 
 
 class Verdict(StrEnum):

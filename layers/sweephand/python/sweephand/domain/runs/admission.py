@@ -14,7 +14,7 @@ from sweephand.domain.instants import from_s
 from sweephand.domain.job import TASK_KINDS, Job
 from sweephand.domain.message import Pointer
 from sweephand.domain.occurrences.lateness import FRESH, Policy
-from sweephand.domain.run import AWAITING_RESULT, CLAIMABLE, REACTIONS, Kind, Reason, Run, State
+from sweephand.domain.run import APART, AWAITING_RESULT, CLAIMABLE, REACTIONS, Kind, Reason, Run, State
 from sweephand.domain.runs.run_action import policies_of
 from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
 from sweephand.lazy import lazy
@@ -316,7 +316,7 @@ def _with_row(pointer: Pointer, job: Job | None, schedule: Schedule | None, run:
         return SendPointer() if run.wake_at is None else Acknowledge("its row in the index wakes it")
     if run.not_before is not None and run.not_before > now:
         return _still_ahead(run, run.not_before)
-    begins = run.state is State.QUEUED and run.kind not in REACTIONS
+    begins = run.state is State.QUEUED and run.kind not in APART
     return Claim(run.attempt, contested=begins and (run.slotted or contested(job, schedule)))
 
 

@@ -8,22 +8,27 @@ from datetime import datetime
 from typing import Any
 
 from sweephand.domain.members import fields
+from sweephand.domain.run import Kind
 from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.ids import is_uuid
 from sweephand.schedules.text.instants import parse_instant
 
 _STRANGE = re.compile(r"^[._-]|[^A-Za-z0-9._-]", re.ASCII)
 IF_ACTIVE = ("start", "drop")
+MODES: Mapping[str, Kind] = {"run": Kind.MANUAL, "test": Kind.TEST}
 
 
-def run(body: object) -> tuple[str | None, str, Mapping[str, Any]]:
-    """Returns the schedule that a manual run belongs to, what to do if another run is active, and all members."""
+def run(body: object) -> tuple[str | None, str, Kind, Mapping[str, Any]]:
+    """Returns the schedule of a manual run, what to do if another run is active, the run's kind, and all members."""
     wrong = Mistakes()
-    given = fields.members(body, "", ("scheduleId", "ifActive", "payload", "body", "headers"), wrong)
+    given = fields.members(body, "", ("scheduleId", "ifActive", "mode", "payload", "body", "headers"), wrong)
     schedule_id = wrong.of(_schedule_id, given["scheduleId"]) if "scheduleId" in given else None
     if_active = wrong.of(fields.one_of, given.get("ifActive", "start"), "ifActive", IF_ACTIVE)
+    mode = wrong.of(fields.one_of, given.get("mode", "run"), "mode", MODES.keys())
+    if mode == "test" and "ifActive" in given:
+        wrong.add(InvalidRequest("ifActive", "has no effect with mode `test`, whose run takes no turn: leave it out"))
     wrong.check()
-    return schedule_id, if_active, given
+    return schedule_id, if_active, MODES[mode], given
 
 
 def _schedule_id(value: object) -> str:

@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.domain.job import ActionSpec, Job
-from sweephand.domain.run import REACTIONS, UNREACHABLE, Outcome, Reason, Run, State
+from sweephand.domain.run import APART, UNREACHABLE, Outcome, Reason, Run, State
 from sweephand.domain.runs.run_action import policies_of
 from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
 from sweephand.errors import NotFound, Unavailable
@@ -40,8 +40,8 @@ def follow(world: World, run: Run, outcome: Outcome, job: Job, schedule: Schedul
     Returns the schedule with the note. A note that cannot be written fails no run: the next failure notes it again, and
     the effects of the run's end repeat the note of a contact.
     """
-    if run.kind in REACTIONS:
-        return schedule  # another target
+    if run.kind in APART:
+        return schedule  # another target, or a test
     streak = streak_after(schedule.unreachable, job.action, outcome, world.clock.now())
     if streak == schedule.unreachable:
         return schedule
@@ -65,7 +65,7 @@ def judge(world: World, run: Run, job: Job, schedule: Schedule) -> None:
 
     May happen twice: for a schedule that is already off, only the same event is sent again. Raises Unavailable.
     """
-    if run.kind in REACTIONS or run.finished_at is None or schedule.unreachable is None:
+    if run.kind in APART or run.finished_at is None or schedule.unreachable is None:
         return
     if was_contact(run, schedule.unreachable):
         _note(world, schedule, None)

@@ -13,7 +13,7 @@ from sweephand import ids
 from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.domain.job import Job
 from sweephand.domain.occurrences.index_row import WAKE
-from sweephand.domain.run import REACTIONS, Kind, Run, State
+from sweephand.domain.run import APART, Kind, Run, State
 from sweephand.domain.runs import run_action
 from sweephand.errors import NotFound
 from sweephand.flow.concurrency import Moved, until_unmoved
@@ -61,12 +61,14 @@ def run_now(
     *,
     edit: Edit | None = None,
     unless_active: bool = False,
+    kind: Kind = Kind.MANUAL,
 ) -> Answered:
     """Starts a manual run, or finds the one that an earlier request with the same key started.
 
     hop: how many runs came before it, if a run's call requests it. edit: replaces what the job says, for this run.
     unless_active: only if no other run of the job, or of the schedule, is active; a request that starts nothing writes
-    nothing, no idempotency record either. Raises NotFound; InvalidRequest for an edit that the action cannot send.
+    nothing, no idempotency record either. kind: TEST for a run that counts nowhere and starts nothing at its end.
+    Raises NotFound; InvalidRequest for an edit that the action cannot send.
 
     A run is active until it has ended: under way, or waiting for a retry, a result or its turn. Error actions and hooks
     do not count. The job keeps which run was last started in this way, and a start fails if that has changed since it
@@ -75,7 +77,7 @@ def run_now(
     job = find(world, tenant, job_id, schedule_id)
     if once is not None and (there := earlier(world, tenant, once)) is not None:
         return Answered(there)
-    return _start(world, job, schedule_id, once, hop, edit, unless_active=unless_active)
+    return _start(world, job, schedule_id, once, hop, edit, unless_active=unless_active, kind=kind)
 
 
 @until_unmoved("starts of this job")
@@ -88,6 +90,7 @@ def _start(
     edit: Edit | None,
     *,
     unless_active: bool,
+    kind: Kind,
 ) -> Answered:
     last = None
     if unless_active:
@@ -97,7 +100,7 @@ def _start(
             return Answered(active.id, started=False)
     if job.policies.get("afterEnd") == "final":
         lookup.check_run(world, job)
-    run = new_run(world, job, schedule_id, once, hop)
+    run = new_run(world, job, schedule_id, once, hop, kind)
     ops = start_ops(world, job, run, once, edit)
     if unless_active:
         ops.append(_mark_op(world, job, run, last))
@@ -122,13 +125,15 @@ def find(world: World, tenant: str, job_id: str, schedule_id: str | None) -> Job
     return job
 
 
-def new_run(world: World, job: Job, schedule_id: str | None, once: Once | None, hop: int) -> Run:
+def new_run(
+    world: World, job: Job, schedule_id: str | None, once: Once | None, hop: int, kind: Kind = Kind.MANUAL
+) -> Run:
     """Returns the run as its row will be."""
     now = from_ms(epoch_ms(world.clock.now()))
     key = once.key if once else world.chance.new_id(now)
-    uuid = ids.run_uuid(job.tenant, schedule_id or job.id, epoch_ms(now), Kind.MANUAL.value, key)
+    uuid = ids.run_uuid(job.tenant, schedule_id or job.id, epoch_ms(now), kind.value, key)
     return replace(
-        run_action.new_run(job, Kind.MANUAL, schedule_id, uuid, State.QUEUED, now),
+        run_action.new_run(job, kind, schedule_id, uuid, State.QUEUED, now),
         enqueued_at=now,
         wake_at=now + WAKE,
         hop=hop,
@@ -167,7 +172,7 @@ def _active(world: World, job: Job, schedule_id: str | None, last: LastStartItem
             return started
     owners = [schedule_id] if schedule_id is not None else [job.id, *_schedules(world, job)]
     newest = islice(views.merged_runs(world.table, job.tenant, owners, None, LOOKED_AT_MOST), LOOKED_AT_MOST)
-    return next((run for run in newest if not run.finished and run.kind not in REACTIONS), None)
+    return next((run for run in newest if not run.finished and run.kind not in APART), None)
 
 
 def _schedules(world: World, job: Job) -> list[str]:

@@ -15,7 +15,7 @@ from sweephand import ids
 from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.domain.job import Job, owner_of
 from sweephand.domain.occurrences.index_row import WAKE
-from sweephand.domain.run import FAILED, REACTIONS, Kind, Run, State
+from sweephand.domain.run import APART, FAILED, REACTIONS, Kind, Run, State
 from sweephand.domain.runs.admission import contested
 from sweephand.domain.runs.run_action import action_of, lane_of, new_run
 from sweephand.domain.schedule import Lane
@@ -139,7 +139,7 @@ def prepared(
         edit = _with_payload(world, old, edit)
     else:
         job, schedule_id = jobs.read_job(world.table, old.tenant, old.job_id), old.schedule_id
-        kind = old.kind if old.kind in REACTIONS else Kind.MANUAL
+        kind = old.kind if old.kind in APART else Kind.MANUAL
     if job is None:
         raise NotFound("its job is gone" if redirect is None else "the job that its errors are redirected to is gone")
     if job.policies.get("afterEnd") == "final":
@@ -155,7 +155,7 @@ def prepared(
     if edit is not None:
         edits.check(action_of(job, kind), edit)
     run = _new(world, old, job, schedule_id, kind, by, at, due)
-    alone = kind not in REACTIONS and contested(job, schedule)
+    alone = kind not in APART and contested(job, schedule)
     return Wanted(run, old, job, lane_of(action_of(job, kind)), by, edit, alone)
 
 

@@ -6,7 +6,7 @@ import math
 
 from sweephand.domain.collection import Events
 from sweephand.domain.job import Job
-from sweephand.domain.run import FAILED, RAN, REACTIONS, Run, State
+from sweephand.domain.run import APART, FAILED, RAN, Kind, Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState, may_end
 from sweephand.flow.jobs import completion
 from sweephand.flow.world import World
@@ -31,7 +31,7 @@ def after(world: World, run: Run, job: Job | None, schedule: Schedule | None) ->
     """Carries out the effects of a finished run, then drops its wake. Raises Unavailable: the message comes back."""
     if run.reported is not None:
         run = results.read_over(world, run, job, schedule)
-    if run.kind not in REACTIONS and job is not None:
+    if run.kind not in APART and job is not None:
         has_hooks = job.hooks or (schedule is not None and schedule.hooks is not None)
         if has_hooks or (run.state in FAILED and job.error_action is not None):
             chained_runs.start(world, run, job, schedule)
@@ -51,7 +51,9 @@ def after(world: World, run: Run, job: Job | None, schedule: Schedule | None) ->
 
 
 def _note_errors(world: World, run: Run, job: Job | None) -> None:
-    """Records a failed run as an error, and what a rerun has done for the error that it repeats."""
+    """Records a failed run as an error, and what a rerun has done for the error that it repeats. A test is no error."""
+    if run.kind is Kind.TEST:
+        return
     if run.state in FAILED:
         failures.noted(world, run, job)
     if run.rerun_of is not None and run.state not in RAN:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from sweephand.domain.instants import EPOCH, epoch_ms, from_ms
-from sweephand.domain.run import REACTIONS, TERMINAL, Kind
+from sweephand.domain.run import APART, TERMINAL, Kind
 from sweephand.domain.schedule import OVER, Schedule
 from sweephand.ids import run_uuid
 from sweephand.lazy import lazy
@@ -216,6 +216,6 @@ _READ = (RunItem.state, RunItem.kind, RunItem.range_count, *_STARTS)
 
 def _started_at(row: Mapping[str, Any]) -> datetime | None:
     """Returns when the execution of a row began; None for other runs."""
-    if row["kind"]["S"] in REACTIONS:
+    if row["kind"]["S"] in APART:
         return None
     return next((from_ms(int(row[each.attr_name]["N"])) for each in _STARTS if each.attr_name in row), None)

@@ -147,10 +147,10 @@ def delete(ctx: Context) -> Answer:
 
 def run(ctx: Context) -> Answer:
     """Starts a run. `runId` and `Location` name the new run, or with ifActive `drop` the active one."""
-    schedule, if_active, given = shapes.run(ctx.body())
+    schedule, if_active, kind, given = shapes.run(ctx.body())
     edit = run_edits.read(given, tasks=ctx.allows(TASKS))
     asked = ctx.world, ctx.tenant, ctx.id("job"), schedule, ctx.once(), ctx.hop()
-    answered = manual.run_now(*asked, edit=edit, unless_active=if_active == "drop")
+    answered = manual.run_now(*asked, edit=edit, unless_active=if_active == "drop", kind=kind)
     members = {"runId": answered.run_id, "started": answered.started}
     return Answer(202, members, {"Location": f"/v1/runs/{answered.run_id}"})
 

@@ -123,6 +123,12 @@ SCHEMAS: dict[str, Schema] = {
                 default="start",
                 description="`drop`: nothing is started while a run of the job (or of the schedule) has not ended.",
             ),
+            "mode": one_of(
+                ("run", "test"),
+                default="run",
+                description="`test`: the run counts nowhere, takes no turn, and its end starts no hook and no error "
+                "action, is no error, and switches nothing off. Its kind is `test`.",
+            ),
             **EDIT,
         }
     ),

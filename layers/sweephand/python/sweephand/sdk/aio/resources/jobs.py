@@ -257,6 +257,7 @@ class AsyncJobs:
         *,
         schedule_id: str | Absent | None = ABSENT,
         if_active: str | Absent | None = ABSENT,
+        mode: str | Absent | None = ABSENT,
         payload: Any | Absent = ABSENT,
         body: str | Absent | None = ABSENT,
         headers: Json | Absent | None = ABSENT,
@@ -271,6 +272,7 @@ class AsyncJobs:
                     body={
                         "scheduleId": schedule_id,
                         "ifActive": if_active,
+                        "mode": mode,
                         "payload": payload,
                         "body": body,
                         "headers": headers,
