@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
 
@@ -787,3 +788,67 @@ def test_a_job_that_the_same_list_creates_meanwhile_is_unchanged(api, meanwhile)
     reply = apply(api, job("a"))
 
     assert (reply.status, outline(reply)) == (200, {"unchanged": 1})
+
+
+# Figures
+
+
+def test_a_set_tells_how_late_and_how_long_its_latest_runs_were(api):
+    api.stage.endpoint.takes_s = 2
+    minutely = {"schedules": [{"every": "PT1M"}]}
+    apply(api, job("a", **minutely), job("b", **minutely))
+    api.create(name="of no set", **minutely)
+    api.stage.run(600)
+
+    plain = api.get(SET).json
+    found = api.get(SET, query={"include": "figures", "limitSeconds": 1}).json["figures"]
+
+    assert "figures" not in plain
+    assert found["runs"] in {18, 20}, "of both jobs, and of no other"
+    assert (found["complete"], found["failed"], found["retried"]) == (True, 0, 0)
+    assert 0 <= found["latenessSeconds"]["p50"] <= found["latenessSeconds"]["p99"] < 5
+    assert found["criticalSeconds"]["p50"] >= 2
+    assert (found["limitSeconds"], found["breachInSeconds"]) == (1, 0)
+
+
+def test_figures_count_from_an_instant_and_so_many_runs(api, monkeypatch):
+    apply(api, job("a", schedules=[{"every": "PT1M"}]))
+    api.stage.run(600)
+    since = api.stage.clock.now() - timedelta(minutes=3)
+
+    few = api.get(SET, query={"include": "figures", "from": since.isoformat()}).json["figures"]
+    monkeypatch.setattr(job_sets, "MOST_RUNS", 4)
+    bounded = api.get(SET, query={"include": "figures"}).json["figures"]
+
+    assert few["runs"] in {2, 3}
+    assert (bounded["runs"], bounded["complete"]) == (4, False)
+
+
+def test_figures_of_a_set_whose_jobs_never_ran_are_empty(api):
+    apply(api, job("a"))
+
+    found = api.get(SET, query={"include": "figures", "limitSeconds": 60}).json["figures"]
+
+    none = {"p50": None, "p99": None}
+    assert (found["runs"], found["latenessSeconds"], found["criticalSeconds"]) == (0, none, none)
+    assert found["breachInSeconds"] is None
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ({"include": "runs"}, "include"),
+        ({"include": "figures", "limitSeconds": "0"}, "limitSeconds"),
+        ({"include": "figures", "limitSeconds": "86401"}, "limitSeconds"),
+        ({"include": "figures", "limitSeconds": "1.5"}, "limitSeconds"),
+        ({"include": "figures", "from": "yesterday"}, "from"),
+        ({"limitSeconds": "60"}, "limitSeconds"),
+        ({"from": "2027-01-01T00:00:00Z"}, "from"),
+    ],
+)
+def test_a_parameter_of_figures_that_is_wrong_is_refused(api, query, field):
+    apply(api, job("a"))
+
+    reply = api.get(SET, query=query)
+
+    assert (reply.status, reply.fields) == (400, [field])

@@ -1401,17 +1401,63 @@ class JobSetJob(Model):
     }
 
 
+class RunFiguresLatenessSeconds(Model):
+    __slots__ = ()
+    p50: float | None
+    p99: float | None
+    members = {
+        "p50": ("p50", None),
+        "p99": ("p99", None),
+    }
+
+
+class RunFiguresCriticalSeconds(Model):
+    __slots__ = ()
+    p50: float | None
+    p99: float | None
+    members = {
+        "p50": ("p50", None),
+        "p99": ("p99", None),
+    }
+
+
+class RunFigures(Model):
+    __slots__ = ()
+    from_: datetime
+    complete: bool
+    runs: int
+    failed: int
+    retried: int
+    lateness_seconds: RunFiguresLatenessSeconds
+    critical_seconds: RunFiguresCriticalSeconds
+    limit_seconds: int | None
+    breach_in_seconds: int | None
+    members = {
+        "from_": ("from", instant),
+        "complete": ("complete", None),
+        "runs": ("runs", None),
+        "failed": ("failed", None),
+        "retried": ("retried", None),
+        "lateness_seconds": ("latenessSeconds", RunFiguresLatenessSeconds.of),
+        "critical_seconds": ("criticalSeconds", RunFiguresCriticalSeconds.of),
+        "limit_seconds": ("limitSeconds", None),
+        "breach_in_seconds": ("breachInSeconds", None),
+    }
+
+
 class JobSet(Model):
     __slots__ = ()
     name: str
     applied_at: datetime
     applied_by: str | None
     jobs: tuple[JobSetJob, ...]
+    figures: RunFigures | None
     members = {
         "name": ("name", None),
         "applied_at": ("appliedAt", instant),
         "applied_by": ("appliedBy", None),
         "jobs": ("jobs", JobSetJob.all_of),
+        "figures": ("figures", RunFigures.of),
     }
 
 

@@ -241,7 +241,10 @@ ROUTES = Routes(
         ),
         OPERATIONS.verb("/{operation}/cancel", "cancel", "It ends; what is done stays done", "Operation"),
         JOB_SETS.get("", "list_all", "List job sets", "JobSetPage", query=PAGE),
-        JOB_SETS.get("/{job_set}", "read", "Read a job set: its jobs, and what others have changed", "JobSet"),
+        JOB_SETS.get(
+            *("/{job_set}", "read", "Read a job set: its jobs, what others have changed, how its runs do", "JobSet"),
+            query=("include", "from", "limitSeconds"),
+        ),
         JOB_SETS.put(
             *("/{job_set}", "put", "Make the jobs of a set what the list says; with `plan=true` only say how"),
             *("JobSetDraft", "JobSetPlan"),

@@ -147,9 +147,21 @@ def job_ids_of(world: World, tenant: str, wanted: Wanted, most: int = MOST_JOBS)
     return [row.job_id for row in rows]
 
 
+def latest_of(world: World, tenant: str, job_ids: Iterable[str], span: Span, most: int) -> list[Run]:
+    """Returns the latest planned runs of these jobs, at most so many; deleted jobs have none."""
+    owners = _ledgers_of_all(world, tenant, job_ids)
+    found = views.merged_runs(world.table, tenant, owners, None, most, span, consistent=False)
+    now = world.clock.now()
+    return list(islice((run for run in found if not run.is_gone(now)), most))
+
+
 def _ledgers(world: World, tenant: str, wanted: Wanted) -> list[str]:
     """Returns the owners of all ledgers of the selected jobs."""
-    found = jobs.named_jobs(world.table, tenant, job_ids_of(world, tenant, wanted))
+    return _ledgers_of_all(world, tenant, job_ids_of(world, tenant, wanted))
+
+
+def _ledgers_of_all(world: World, tenant: str, job_ids: Iterable[str]) -> list[str]:
+    found = jobs.named_jobs(world.table, tenant, set(job_ids))
     return [owner for job in found.values() for owner in _ledgers_of(world, job)]
 
 

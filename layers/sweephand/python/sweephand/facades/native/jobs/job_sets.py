@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
+from datetime import timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from sweephand.domain.job import JobDraft
 from sweephand.domain.job_set import MOST_JOBS, Change, Member, Plan, Verb, Wanted
 from sweephand.domain.members import fields
 from sweephand.domain.members.json_text import dumps
+from sweephand.domain.runs.figures import Spread, figures_of
 from sweephand.errors import (
     Conflict,
     InvalidRequest,
@@ -28,16 +30,21 @@ from sweephand.facades.native import problems
 from sweephand.facades.native.context import Context, canonical
 from sweephand.facades.native.jobs import changes, jobs
 from sweephand.facades.native.members import job_members
+from sweephand.facades.native.query_instants import exact_instant, instant
 from sweephand.flow.job_parts.change_log import Operation
 from sweephand.flow.job_parts.membership import NOT_OF_THE_SET, PLAN_STALE
 from sweephand.flow.job_sets import apply
 from sweephand.flow.job_sets.apply import Prospect
 from sweephand.flow.jobs import lookup
+from sweephand.flow.runs import run_lists
 from sweephand.records import dataclass
 from sweephand.store.views import resources as views
 from sweephand.store.views import totals as counts
+from sweephand.store.views.runs import Span
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from sweephand.domain.job import Job
     from sweephand.store.views.resources import JobSet
 
@@ -49,6 +56,11 @@ DETAILED = 50
 RUN = "runs:write"
 APPLIED_S = 7.0
 """No further change begins after this long: a request has 14 s, cold start included. The next request goes on."""
+FIGURES = frozenset({"figures"})
+FIGURES_BACK = timedelta(days=1)
+MOST_RUNS = 1_000
+"""Runs that the figures of a set count, the latest planned ones."""
+LARGEST_LIMIT_S = 86_400
 LISTS: Mapping[str, Verb] = {
     "created": Verb.CREATE,
     "updated": Verb.UPDATE,
@@ -376,10 +388,48 @@ def _set_body(each: JobSet) -> dict[str, Any]:
 
 
 def read(ctx: Context) -> Answer:
-    """Answers with the set, its jobs by key, and what others have changed since it was applied."""
+    """Answers with the set, its jobs by key, and what others have changed since it was applied.
+
+    With `include=figures`: how late and how long its latest runs were.
+    """
+    include, limit_s, since = ctx.include(FIGURES), _limit_s(ctx), instant(ctx, "from", exact_instant)
     there, members = _find(ctx, ctx.plain("job_set"))
     shown = [_member_body(ctx, member, detailed=n < DETAILED) for n, member in enumerate(_drifted_first(members))]
-    return Answer(200, {**_set_body(there), "jobs": sorted(shown, key=lambda each: str(each["key"]))})
+    body = {**_set_body(there), "jobs": sorted(shown, key=lambda each: str(each["key"]))}
+    if not include and (idle := next((name for name in ("from", "limitSeconds") if name in ctx.query), None)):
+        raise InvalidRequest(idle, "acts only with include=figures", code="INVALID_QUERY")
+    if include:
+        body["figures"] = _figures_body(ctx, members, since or ctx.now - FIGURES_BACK, limit_s)
+    return Answer(200, body)
+
+
+def _limit_s(ctx: Context) -> int | None:
+    given = ctx.query.get("limitSeconds")
+    if given is not None and not (given.isdecimal() and 1 <= int(given) <= LARGEST_LIMIT_S):
+        reason = f"must be a whole number within 1..{LARGEST_LIMIT_S}, not {given[:20]}"
+        raise InvalidRequest("limitSeconds", reason, code="INVALID_QUERY")
+    return None if given is None else int(given)
+
+
+def _figures_body(ctx: Context, members: Sequence[Member], since: datetime, limit_s: int | None) -> dict[str, Any]:
+    there = [member.job_id for member in members if not member.gone]
+    runs = run_lists.latest_of(ctx.world, ctx.tenant, there, Span(since, ctx.now), MOST_RUNS + 1)
+    found = figures_of(runs[:MOST_RUNS], limit_s)
+    return {
+        "from": text_ms(since),
+        "complete": len(runs) <= MOST_RUNS,
+        "runs": found.runs,
+        "failed": found.failed,
+        "retried": found.retried,
+        "latenessSeconds": _rounded(found.lateness),
+        "criticalSeconds": _rounded(found.critical),
+        "limitSeconds": limit_s,
+        "breachInSeconds": found.breach_in_s and round(found.breach_in_s),
+    }
+
+
+def _rounded(spread: Spread) -> dict[str, float | None]:
+    return {name: value if value is None else round(value, 3) for name, value in spread._asdict().items()}
 
 
 def _drifted_first(members: Sequence[Member]) -> list[Member]:

@@ -15,6 +15,7 @@ from sweephand.facades.native import cursors
 from sweephand.facades.native.jobs import narrow_lists
 from sweephand.facades.native.jobs.answers import INCLUDES
 from sweephand.facades.native.jobs.job_list import LIST_INCLUDES
+from sweephand.facades.native.jobs.job_sets import FIGURES, LARGEST_LIMIT_S
 from sweephand.facades.native.jobs.narrow_lists import BY_NEXT_RUN
 from sweephand.facades.native.members import descriptions
 from sweephand.facades.native.members.schema_words import GIVEN_INSTANT, ID, JOB_FILTER, PLAIN_NAME, RUN_ID, TENANT_NAME
@@ -126,6 +127,11 @@ QUERY: Mapping[str, Schema] = {
         default="keep_next",
         description="Whether repaired jobs run at once; `run_now` needs the scope `runs:write`.",
     ),
+    "limitSeconds": whole(
+        1,
+        LARGEST_LIMIT_S,
+        description="Of `include=figures`: the time that no run should take from its instant to its end.",
+    ),
     "kind": one_of(Kind),
     "format": one_of(("csv", "jsonl"), default="csv"),
     "include": items(one_of(sorted(INCLUDES))),
@@ -153,6 +159,11 @@ OF_ROUTE: Mapping[tuple[str, str], Schema] = {
     ("/v1/operations", "kind"): one_of(OperationKind),
     ("/v1/jobs", "include"): items(one_of(sorted(LIST_INCLUDES))),
     ("/v1/jobs/{job}/changes", "include"): items(one_of(("before",))),
+    ("/v1/job-sets/{job_set}", "include"): items(one_of(sorted(FIGURES))),
+    ("/v1/job-sets/{job_set}", "from"): {
+        **GIVEN_INSTANT,
+        "description": "Of `include=figures`: runs planned at or after this instant; by default of the last 24 hours.",
+    },
 }
 WITH_FIELDS = frozenset({400, 413, 415, 422})
 """Problems that name the fields that are to blame."""

@@ -15,6 +15,7 @@ from sweephand.actions.outcome import schemas as outcome_schemas
 from sweephand.domain.job import HOOK_KINDS, SCHEDULES_AT_ONCE
 from sweephand.domain.job_set import MOST_JOBS
 from sweephand.domain.schedule import Lane
+from sweephand.facades.native.jobs.job_sets import MOST_RUNS
 from sweephand.facades.native.members import action_schemas, policies, schedule_schemas
 from sweephand.facades.native.members.action_schemas import (
     AUTHENTICATION,
@@ -129,6 +130,7 @@ _FIELD_PROBLEM: Members = {
 }
 _OUTCOME = outcome_schemas("Outcome", OutcomeRules)
 
+_SPREAD: Schema = answer({name: or_null({"type": "number", "minimum": 0}) for name in ("p50", "p99")})
 SCHEMAS: dict[str, Schema] = {
     "JobDraft": request(_JOB_DRAFT, ("action",)),
     "JobReplacement": request(_JOB_REPLACEMENT, ("action",)),
@@ -247,7 +249,31 @@ SCHEMAS: dict[str, Schema] = {
                     }
                 )
             ),
-        }
+            "figures": ref("RunFigures"),
+        },
+        ("figures",),
+    ),
+    "RunFigures": answer(
+        {
+            "from": INSTANT_MS,
+            "complete": {
+                "type": "boolean",
+                "description": f"Whether all runs since `from` are counted: the latest {MOST_RUNS:,} at most.",
+            },
+            "runs": whole(description="Those that were carried out and have ended."),
+            "failed": whole(),
+            "retried": whole(),
+            "latenessSeconds": {**_SPREAD, "description": "From the planned instant to the first attempt."},
+            "criticalSeconds": {**_SPREAD, "description": "From the planned instant to the end of the run."},
+            "limitSeconds": or_null(whole(1)),
+            "breachInSeconds": or_null(
+                whole(
+                    description="When the critical time reaches the limit, if it grows on as it does; 0: it has."
+                    " Null: it does not grow, or no limit was given."
+                )
+            ),
+        },
+        description="With `include=figures`.",
     ),
     "JobSetPage": page("ListedJobSet"),
     "ListedJobSet": answer(_JOB_SET),

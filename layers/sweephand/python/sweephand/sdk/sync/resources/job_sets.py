@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from sweephand.sdk import models
 from sweephand.sdk.request import Json, Named, Request, part
@@ -29,9 +30,25 @@ class JobSets:
             cursor=cursor,
         )
 
-    def get(self, job_set: Named) -> models.JobSet:
+    def get(
+        self,
+        job_set: Named,
+        *,
+        include: str | Sequence[str] | None = None,
+        from_: datetime | str | None = None,
+        limit_seconds: int | None = None,
+    ) -> models.JobSet:
         """Reads a set with its jobs by key, and the changes that others have made since it was applied."""
-        return models.JobSet(self._caller.json(Request("GET", f"/v1/job-sets/{part(job_set)}", acting=True)))
+        return models.JobSet(
+            self._caller.json(
+                Request(
+                    "GET",
+                    f"/v1/job-sets/{part(job_set)}",
+                    query={"include": include, "from": from_, "limitSeconds": limit_seconds},
+                    acting=True,
+                )
+            )
+        )
 
     def put(
         self,
