@@ -1,0 +1,64 @@
+"""The programs of the guides for movers run against the whole service."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from sweephand import sdk
+from tests.contract.sdk.stack import connected
+
+GUIDES = Path(__file__).resolve().parents[3] / "docs" / "migrate"
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def _run(page: str, api, monkeypatch):
+    client, gateway = connected(api)
+    monkeypatch.setattr(sdk, "Sweephand", lambda: client, raising=False)
+    known: dict[str, object] = {}
+    for number, block in enumerate(BLOCK.findall((GUIDES / page).read_text())):
+        exec(compile(block, f"{page}, block {number}", "exec"), known)
+    return client, gateway, known
+
+
+def test_a_bot_of_root_reconciles_at_its_start_and_a_second_start_changes_nothing(api, monkeypatch, capsys):
+    client, _, known = _run("root.md", api, monkeypatch)
+    before = [job.to_json() for job in client.jobs.list(job_set="watchers", sort="nextRunAt")]
+    api.stage.clock.advance(60)
+
+    known["reconcile"](client)
+
+    assert capsys.readouterr().out.splitlines() == ["2 created, 0 unchanged", "0 created, 2 unchanged"]
+    assert [job.to_json() for job in client.jobs.list(job_set="watchers", sort="nextRunAt")] == before
+    assert {job["resourceId"] for job in before} == {"repo-1", "repo-2"}
+
+
+def test_tasks_and_timeouts_of_nservicebus_are_made_changed_and_revoked(api, monkeypatch):
+    client, gateway, _ = _run("nservicebus.md", api, monkeypatch)
+
+    (job,) = client.jobs.list()
+    assert (job.name, job.policies.overlap, job.action.retry.type) == ("clean-up", "skip", "two_level")
+    assert [each for each in gateway.sent if not each.startswith("GET")] == [
+        "POST /v1/jobs",
+        "POST /v1/collections",
+        "POST /v1/jobs",
+        next(each for each in gateway.sent if each.startswith("PATCH")),
+        "DELETE /v1/jobs",
+        "DELETE /v1/jobs",
+    ]
+
+
+@pytest.mark.parametrize("page", ["root.md", "nservicebus.md"])
+def test_the_pages_name_only_members_that_there_are(page):
+    methods = set(re.findall(r"`(?:client\.)?((?:jobs|runs|errors|job_sets)\.\w+)", (GUIDES / page).read_text()))
+
+    assert methods
+    for each in methods:
+        resource, method = each.split(".")
+        assert hasattr(getattr(connected_nowhere(), resource), method), each
+
+
+def connected_nowhere():
+    return sdk.Sweephand("https://sweephand.example", client_id="a.b", secret="c")
