@@ -12,7 +12,7 @@ ACTION = JOB["action"]
 
 
 def made(api: Api) -> None:
-    """Four jobs, a minute apart; `off` has no next run."""
+    """Makes four jobs, a minute apart; `off` has no next run."""
     for name, timing in (
         ("late", {"at": "2027-03-09T00:00:00Z"}),
         ("off", None),

@@ -27,7 +27,7 @@ class Spread(NamedTuple):
 
 @dataclass(frozen=True)
 class Figures:
-    """What some runs tell. runs: how many of them ended by success or failure. retried: those with several attempts.
+    """The figures of some runs. runs: how many of them ended by success or failure. retried: with several attempts.
 
     lateness: from the planned instant to the first attempt. critical: from the planned instant to the end. breach_in_s:
     when the critical time will reach the limit if it goes on growing as it does; 0 if it has; None if it does not grow.

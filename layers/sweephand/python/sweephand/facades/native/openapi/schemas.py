@@ -130,7 +130,14 @@ _FIELD_PROBLEM: Members = {
 }
 _OUTCOME = outcome_schemas("Outcome", OutcomeRules)
 
-_SPREAD: Schema = answer({name: or_null({"type": "number", "minimum": 0}) for name in ("p50", "p99")})
+_SPREAD: Schema = answer(
+    {
+        name: or_null(
+            {"type": "number", "minimum": 0, "description": f"{words} of the runs were within it; null: none."}
+        )
+        for name, words in (("p50", "Half"), ("p99", "99 of 100"))
+    }
+)
 SCHEMAS: dict[str, Schema] = {
     "JobDraft": request(_JOB_DRAFT, ("action",)),
     "JobReplacement": request(_JOB_REPLACEMENT, ("action",)),
@@ -249,23 +256,26 @@ SCHEMAS: dict[str, Schema] = {
                     }
                 )
             ),
-            "figures": ref("RunFigures"),
+            "figures": {
+                **ref("RunFigures"),
+                "description": "With `include=figures`: how the latest runs of its jobs did.",
+            },
         },
         ("figures",),
     ),
     "RunFigures": answer(
         {
-            "from": INSTANT_MS,
+            "from": {**INSTANT_MS, "description": "Runs planned at or after it are counted."},
             "complete": {
                 "type": "boolean",
                 "description": f"Whether all runs since `from` are counted: the latest {MOST_RUNS:,} at most.",
             },
             "runs": whole(description="Those that were carried out and have ended."),
-            "failed": whole(),
-            "retried": whole(),
+            "failed": whole(description="Those that failed in the end."),
+            "retried": whole(description="Those with more than one attempt."),
             "latenessSeconds": {**_SPREAD, "description": "From the planned instant to the first attempt."},
             "criticalSeconds": {**_SPREAD, "description": "From the planned instant to the end of the run."},
-            "limitSeconds": or_null(whole(1)),
+            "limitSeconds": or_null(whole(1, description="As asked.")),
             "breachInSeconds": or_null(
                 whole(
                     description="When the critical time reaches the limit, if it grows on as it does; 0: it has."
@@ -273,7 +283,7 @@ SCHEMAS: dict[str, Schema] = {
                 )
             ),
         },
-        description="With `include=figures`.",
+        description="How runs did.",
     ),
     "JobSetPage": page("ListedJobSet"),
     "ListedJobSet": answer(_JOB_SET),
