@@ -99,7 +99,7 @@ REASONS: Mapping[Reason, tuple[str, str]] = {
         "MISSED",
         "The service was out, and its policy left it out: nothing ticked, or an executor met it late (see `message`).",
     ),
-    Reason.CONSUMER_AWAY: ("MISSED", "The consumer was away for too long."),
+    Reason.CONSUMER_AWAY: ("HELD, MISSED", "The consumer of its event is away, or was away for too long."),
     Reason.MAX_LATENESS: ("EXPIRED", "Later than the schedule's `maxLatenessSeconds`."),
     Reason.MAX_AGE: (
         "EXPIRED, ERROR, REQUEST_ERROR",

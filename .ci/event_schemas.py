@@ -17,6 +17,7 @@ from sweephand.domain.event import JOB_EXECUTION, OF_LINE, OF_STATE, SOURCE, VER
 from sweephand.domain.operation import OperationKind, OperationState
 from sweephand.domain.run import FAILED, Kind, Reason, State
 from sweephand.domain.schedule import ScheduleState, StateReason
+from sweephand.flow.runs import replay
 from sweephand.flow.runs.perform import JOBS_SPEAK_AS
 from sweephand.json_schema import Members, Schema, answer, items, one_of, or_null, text, whole
 from sweephand.security.caller import SCOPES, TENANT_SCOPES
@@ -187,8 +188,8 @@ TENANT: Members = {
     "withheldScopes": items(one_of(sorted(TENANT_SCOPES))),
     "applications": items(text(1, 128), description="That it is subscribed to."),
 }
-OF_JOBS = "job"
-"""The file of what jobs tell."""
+OF_JOBS, OF_MISSED = "job", "job.missed"
+"""The files of what jobs tell."""
 BEST_EFFORT = (
     "job.",
     "errors.archived",
@@ -330,7 +331,16 @@ def schema(kind: EventType) -> Schema:
 
 def of_jobs() -> Schema:
     """Returns the schema of events sent by the action `event`; each job chooses its `detail-type`."""
-    detail: Members = {
+    return _of_jobs(
+        OF_JOBS,
+        "What a job with the action `event` puts on the bus at its instant.",
+        text(1, event_action.MAX_DETAIL_TYPE, description=f"`{event_action.USUAL_TYPE}` by default."),
+        _of_occurrence(),
+    )
+
+
+def _of_occurrence() -> Members:
+    return {
         "id": {**RUN_ID, "description": "The run's: a repeat has the same."},
         "tenant": text(1, 64),
         "jobId": ID,
@@ -349,25 +359,72 @@ def of_jobs() -> Schema:
         "payload": {"description": "The action's or the schedule's: JSON, or a text; null if there is none."},
         "traceparent": text(pattern="^00-[0-9a-f]{32}-[0-9a-f]{16}-00$", description="Of the W3C's Trace Context."),
     }
+
+
+def _of_jobs(title: str, description: str, kind: Schema, detail: Members) -> Schema:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": OF_JOBS,
-        "description": "What a job with the action `event` puts on the bus at its instant.",
+        "title": title,
+        "description": description,
         "type": "object",
         "properties": {
             "source": text(pattern=f"^{JOBS_SPEAK_AS}[.]", description="Whose job it is."),
-            "detail-type": text(
-                1, event_action.MAX_DETAIL_TYPE, description=f"`{event_action.USUAL_TYPE}` by default."
-            ),
+            "detail-type": kind,
             "detail": {**answer(detail), "additionalProperties": True},
         },
         "required": ["source", "detail-type", "detail"],
     }
 
 
+SECOND = text(format="date-time", pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$")
+SPAN: Members = {
+    "count": whole(1, description="How many occurrences."),
+    "from": {**SECOND, "description": "The planned instant of the first."},
+    "until": {**SECOND, "description": "Of the last."},
+}
+
+
+def of_missed() -> Schema:
+    """Returns the schema of events that were held until their consumer started."""
+    missed = {**answer(SPAN), "description": "What the event stands for: one occurrence unless `mode` is `count`."}
+    usual = event_action.USUAL_TYPE + event_action.MISSED_SUFFIX
+    return _of_jobs(
+        OF_MISSED,
+        "What a job puts on the bus for an occurrence that its consumer missed, once the consumer starts.",
+        text(1, event_action.MAX_DETAIL_TYPE, pattern="[.]missed$", description=f"`{usual}` by default."),
+        {**_of_occurrence(), "missed": missed},
+    )
+
+
+def of_dropped() -> Schema:
+    """Returns the schema of the event about occurrences that a consumer will not get."""
+    detail: Members = {
+        "id": text(1, 200, description="The same fact has the same id, however often it is sent."),
+        "tenant": text(1, 64),
+        "consumer": text(1, 128),
+        "jobId": ID,
+        "jobScheduleId": {**ID, "description": "The job's, as `jobId`."},
+        "resourceId": JOB["resourceId"],
+        "tag": or_null(text(1, 128, description="The first of `tags`.")),
+        "tags": JOB["tags"],
+        **SPAN,
+        "reason": one_of([Reason.CONSUMER_AWAY]),
+    }
+    return _of_jobs(
+        replay.DROPPED_TYPE,
+        "Occurrences of one job that its consumer missed and will not get: too old, too many, or by the job's `mode`.",
+        {"const": replay.DROPPED_TYPE},
+        detail,
+    )
+
+
 def files() -> dict[Path, str]:
     """Returns path -> text."""
-    told = {kind.value: schema(kind) for kind in EventType} | {OF_JOBS: of_jobs()}
+    told = {kind.value: schema(kind) for kind in EventType} | {
+        OF_JOBS: of_jobs(),
+        OF_MISSED: of_missed(),
+        replay.DROPPED_TYPE: of_dropped(),
+    }
     return {FOLDER / f"{name}.json": _written(each) for name, each in told.items()}
 
 

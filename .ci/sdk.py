@@ -104,6 +104,13 @@ METHODS: Mapping[str, Mapping[str, str]] = {
         "putJobSet": "put",
         "deleteJobSet": "delete",
     },
+    "consumers": {
+        "listConsumers": "list",
+        "readConsumer": "get",
+        "takeLease": "take_lease",
+        "releaseLease": "release_lease",
+        "startConsumer": "start",
+    },
     "calendars": {
         "createCalendars": "create",
         "listCalendars": "list",

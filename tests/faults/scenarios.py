@@ -18,6 +18,7 @@ from sweephand.actions import draft
 from sweephand.actions.call import Call
 from sweephand.domain.calendar import Calendar
 from sweephand.domain.collection import Collection, Events, Retention, Usage
+from sweephand.domain.consumer import Phase
 from sweephand.domain.event import EventType
 from sweephand.domain.failure import Group
 from sweephand.domain.flow_keys.flow_keys import CircuitRule, FlowKey, Rate
@@ -31,6 +32,7 @@ from sweephand.errors import Conflict, NotFound
 from sweephand.flow.audit import repeat_effects
 from sweephand.flow.bulk.export_runs import begin as begin_export
 from sweephand.flow.calendars import calendars
+from sweephand.flow.consumers import leases
 from sweephand.flow.errors import failures
 from sweephand.flow.flow_keys import flow_key_changes
 from sweephand.flow.job_parts.change_log import By, Operation
@@ -813,6 +815,41 @@ class JobSets(Scenario):
 
     def _members(self, at: Play) -> list[Member]:
         return views.members(at.scene.world.table, TENANT, "set")
+
+
+class Consumer(Scenario):
+    """A consumer is away, comes back for what it missed, of which its job keeps two, and is away again."""
+
+    name = "consumer"
+    constants = {"flow.runs.replay.DROPPED_TOGETHER": 2, "flow.runs.replay.DROPPED_AT_ONCE": 2}  # noqa: RUF012 - as declared
+
+    def history(self, at: Play) -> None:
+        action = draft({"type": "event", "consumer": "c", "missed": {"limit": 2}}, field="action", guard=GUARD)
+        job = at.create(counted(6), action=action)
+        either = frozenset({State.MISSED, State.SUCCESS})  # by what the index shows when it starts
+        at.expect(job, {**dict.fromkeys(minutes(1, 2, 3, 4, 5), either), minutes(6)[0]: State.SUCCESS})
+        at.go_to(5.5)
+        at.go_until(lambda: self._beat(at) is Phase.LIVE)
+        at.go_to(6.7)
+        at.go_until(lambda: self._beat(at) is Phase.LIVE and not self._held(at))
+
+    def check(self, at: Play) -> None:
+        """Compares what was told of dropped occurrences with the ledger."""
+        told = {each["id"]: each["count"] for each in (json.loads(entry["Detail"]) for entry in at.scene.bus.of_jobs)}
+        missed = [run for run in at.ledger if run.state is State.MISSED]
+        assert sum(told.values()) == len(missed)
+        assert at.faults or len(missed) == 3
+
+    def _beat(self, at: Play) -> Phase:
+        """Does as a process does: takes its lease, and starts unless it has."""
+        world = at.scene.world
+        there = at.ask(lambda: leases.take(world, TENANT, "c", "me", 90))
+        if there is not None and there.phase is Phase.AWAY:
+            there = at.ask(lambda: leases.start(world, TENANT, "c", "me"))
+        return Phase.AWAY if there is None else there.phase
+
+    def _held(self, at: Play) -> bool:
+        return any(run.state in {State.HELD, State.QUEUED} for run in at.runs())
 
 
 class ManySchedules(Scenario):

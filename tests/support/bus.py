@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 
 from sweephand.domain.event import SOURCE, EventType
 from sweephand.domain.instants import text
+from sweephand.flow.runs.replay import DROPPED_TYPE
 from tests.support.aws import ROOT
 from tests.support.taps import Passing, Taps
 
@@ -93,9 +94,10 @@ class VirtualBus:
 def _of_job(entry: dict[str, Any]) -> Mapping[str, Any]:
     detail = json.loads(entry["Detail"])
     event = {"source": entry["Source"], "detail-type": entry["DetailType"], "detail": detail}
-    problems = [error.message for error in validator("job").iter_errors(event)]
+    schema = DROPPED_TYPE if entry["DetailType"] == DROPPED_TYPE else "job.missed" if "missed" in detail else "job"
+    problems = [error.message for error in validator(schema).iter_errors(event)]
     assert not problems, f"{entry['DetailType']}: {problems}"
-    assert detail.keys() == validator("job").schema["properties"]["detail"]["properties"].keys()
+    assert detail.keys() == validator(schema).schema["properties"]["detail"]["properties"].keys()
     return entry
 
 

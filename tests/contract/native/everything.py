@@ -130,6 +130,8 @@ BODIES: Mapping[str, Any] = {
     "PUT /v1/collections/{collection}": COLLECTION | {"name": "spare"},
     "PATCH /v1/collections/{collection}": {"quota": {"maxJobs": 7}},
     "PUT /v1/job-sets/{job_set}": {"jobs": [{"key": "new", "was": "old", **job(), "name": "new"}]},
+    "PUT /v1/consumers/{consumer}/lease": {"holder": "own", "seconds": 60},
+    "POST /v1/consumers/{consumer}/start": {"holder": "own"},
     "POST /v1/calendars": CALENDAR,
     "PUT /v1/calendars/{calendar}": CALENDAR | {"name": "spare"},
     "POST /v1/flow-keys": FLOW_KEY,
@@ -144,7 +146,10 @@ BODIES: Mapping[str, Any] = {
 """By route; one that takes a body and is not here takes {}."""
 
 
-QUERIES: Mapping[str, str] = {"DELETE /v1/jobs": "tag=nothing&dryRun=true"}
+QUERIES: Mapping[str, str] = {
+    "DELETE /v1/jobs": "tag=nothing&dryRun=true",
+    "DELETE /v1/consumers/{consumer}/lease": "holder=own",
+}
 """Of routes that are refused without one."""
 
 
@@ -195,7 +200,8 @@ def furnish(api: Api, tenant: str) -> Things:
     assert api("POST", "/v1/flow-keys", {"name": "spare", "rate": rate}, caller=tenant).status == 201
     jobs = [{"key": "kept", "name": "kept", **JOB}]
     assert api("PUT", "/v1/job-sets/spare", {"jobs": jobs}, caller=tenant).status == 200
-    names |= {"flow_key": "spare", "job_set": "spare", "problem": "not-found"}
+    assert api("PUT", "/v1/consumers/spare/lease", {"holder": "own"}, caller=tenant).status == 200
+    names |= {"flow_key": "spare", "job_set": "spare", "consumer": "spare", "problem": "not-found"}
     return Things({**names, "collection": "spare", "key": key, "credential": credential, "tenant": tenant})
 
 

@@ -149,6 +149,12 @@ def test_what_a_schema_refuses_is_refused(shared, route, schema):
     assert refused > 10
 
 
+def _consumer(api, name: str) -> str:
+    """Makes a consumer whose lease the example of a request may prolong."""
+    assert api("PUT", f"/v1/consumers/{name}/lease", {"holder": "host-1"}).status == 200
+    return name
+
+
 def _names(api) -> dict[str, str]:
     """Something of each kind that a path can name; a run that is open."""
     job = api.create()
@@ -164,6 +170,7 @@ def _names(api) -> dict[str, str]:
         "calendar": collection,
         "flow_key": collection,
         "job_set": collection,
+        "consumer": _consumer(api, collection),
         "version": "1",
         "job": job["id"],
         "schedule": job["schedules"][0]["id"],

@@ -58,7 +58,7 @@ def test_anothers_id_in_a_body_or_a_query_is_unknown(shared, both):
 
 LISTS = ["/v1/jobs", "/v1/jobs?tag=finance", "/v1/jobs?resourceId=inv-4711", "/v1/jobs?collection=default",
          "/v1/jobs?name=nightly-report", "/v1/jobs?collection=spare", "/v1/jobs?include=schedules", "/v1/runs",
-         "/v1/collections", "/v1/job-sets",
+         "/v1/collections", "/v1/job-sets", "/v1/consumers",
          "/v1/job-sets/spare", "/v1/credentials", "/v1/operations", "/v1/errors", "/v1/error-redirects"]  # fmt: skip
 
 
@@ -81,6 +81,9 @@ def test_every_route_that_names_something_is_tried(shared, both):
     } - {
         title(route)
         for route in ROUTES.all
-        if any(f"{{{kind}}}" in route.path for kind in ("collection", "calendar", "flow_key", "job_set", "problem"))
+        if any(
+            f"{{{kind}}}" in route.path
+            for kind in ("collection", "calendar", "flow_key", "job_set", "consumer", "problem")
+        )
     }
     assert body_of(NAMED[0]) is None

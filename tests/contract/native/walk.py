@@ -59,6 +59,7 @@ def walk() -> Walk:
         _flow_keys(step)
         job = _jobs(step)
         _job_sets(step)
+        _consumers(step)
         _schedules(step, job)
         _runs(step, job)
         _errors(step, job)
@@ -161,6 +162,15 @@ def _job_sets(step: Walk) -> None:
     step("GET", "/v1/job-sets")
     step("GET", place, job_set="billing")
     step("DELETE", place, job_set="billing")
+
+
+def _consumers(step: Walk) -> None:
+    place = "/v1/consumers/{consumer}"
+    step.each("PUT", f"{place}/lease", "LeaseRequest", consumer="billing")
+    step.each("POST", f"{place}/start", "StartRequest", consumer="billing")
+    step("GET", "/v1/consumers")
+    step("GET", place, consumer="billing")
+    step("DELETE", f"{place}/lease", consumer="billing", query="holder=host-1")
 
 
 def _schedules(step: Walk, job: str) -> None:

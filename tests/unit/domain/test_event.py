@@ -38,7 +38,12 @@ def test_the_schemas_are_those_of_the_code() -> None:
 def test_catalogue_schemas_and_page_name_the_same_events() -> None:
     kinds = {kind.value for kind in EventType}
 
-    assert {path.name.removesuffix(".json") for path in SCHEMAS.iterdir()} == {*kinds, "job"}
+    assert {path.name.removesuffix(".json") for path in SCHEMAS.iterdir()} == {
+        *kinds,
+        "job",
+        "job.missed",
+        "job.missed.dropped",
+    }
     assert {kind for kind in kinds if f"(../../events/schemas/{kind}.json)" in PAGE.read_text()} == kinds
 
 

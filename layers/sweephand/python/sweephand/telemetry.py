@@ -29,8 +29,9 @@ METRICS: Mapping[str, str] = {
 """All metrics with their units. Each one costs money per month, so there are at most eight, with one dimension."""
 
 MEMBERS = (
-    "actor advanced agent attempt broken claimed code error findings job kind lateness_ms left method operation reason"
-    " repaired request resent route rows run schedule sent shard source state status tenant took_ms where"
+    "actor advanced agent attempt broken claimed code consumer error findings job kind lateness_ms left method"
+    " operation reason repaired request resent route rows run schedule sent shard source state status tenant took_ms"
+    " where"
 )
 ALLOWED = frozenset(MEMBERS.split())
 

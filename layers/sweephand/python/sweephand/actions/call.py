@@ -32,7 +32,8 @@ class Call:
     put_event: (detail type, detail) to the stack's own bus, in the tenant's name; returns why it was not taken.
     start_job: starts a run of another job of the tenant, by the job's id; returns the run's id, None if there is none.
     redirects: of the collection, see actions.azure.redirects. job_name, collection, region: as the job's facade shows
-    them; region is None where it has none.
+    them; region is None where it has none. missed: the occurrence waited for its consumer; missed_count, missed_from:
+    how many occurrences it stands for, and the first of them.
     """
 
     run_id: str
@@ -59,6 +60,9 @@ class Call:
     region: str | None = None
     resource_id: str | None = None
     tags: tuple[str, ...] = ()
+    missed: bool = False
+    missed_count: int = 1
+    missed_from: datetime | None = None
     put_event: Callable[[str, str], str | None] | None = field(default=None, repr=False)
     start_job: Callable[[str], str | None] | None = field(default=None, repr=False)
     redirects: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)

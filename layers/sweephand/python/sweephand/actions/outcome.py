@@ -77,7 +77,7 @@ def outcome_of(rules: type[Any], name: str) -> Any:
     return member(
         "outcome",
         ref(name),
-        partial(_parse, rules),
+        partial(read_record, rules),
         shown=ref(f"Shown{name}"),
         stored=stored_members,
         loaded=partial(loaded_members, rules),
@@ -86,7 +86,8 @@ def outcome_of(rules: type[Any], name: str) -> Any:
     )
 
 
-def _parse(rules: type[R], value: object, field: str, reading: Reading) -> R:
+def read_record(rules: type[R], value: object, field: str, reading: Reading) -> R:
+    """Reads a member that is an object with members of its own. Raises InvalidRequest with all mistakes."""
     wrong = Mistakes()
     members = {each.name: (attribute, each) for attribute, each in members_of(rules).items()}
     given: Mapping[str, Any] = read.members(value, field, members, wrong)

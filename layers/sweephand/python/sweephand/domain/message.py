@@ -30,6 +30,7 @@ class Subject(StrEnum):
     OPERATION = "operation"
     ERRORS = "errors"
     FLOW = "flow"
+    CONSUMER = "consumer"
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Pointer:
     schedule that is over if its retention has passed (run: the schedule). REPLAN: plan the schedules of a calendar
     again (run: the calendar). OPERATION: continue an operation (run: the operation, generation: its step). ERRORS:
     publish the failures of a group that expire (run: the group). FLOW: start the runs that wait under a flow key
-    (run: the key).
+    (run: the key). CONSUMER: continue with the runs that are held for a consumer (run: the consumer).
     """
 
     tenant: str

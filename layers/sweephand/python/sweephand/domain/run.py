@@ -61,7 +61,7 @@ TERMINAL = frozenset(
 FAILED = frozenset({State.ERROR, State.REQUEST_ERROR, State.UNKNOWN, State.TIMEOUT})
 RAN = FAILED | {State.SUCCESS}
 AWAITING_RESULT = frozenset({State.ACK_RECVD, State.ACK_NOT_RECVD})
-CLAIMABLE = frozenset({State.RETRY_WAIT, State.QUEUED, State.HELD})
+CLAIMABLE = frozenset({State.RETRY_WAIT, State.QUEUED})
 
 
 class Reason(StrEnum):
@@ -202,6 +202,9 @@ class Run:
     task: the ARN of the ECS task that it waits for, or waited for. reported: the target's message as received. It may
     repeat a secret of the job, so it is never shown; the executor derives `message` from it.
 
+    consumer: the consumer that was away when it fell due, and for which it was held. missed_count, missed_from: how
+    many occurrences its event stands for, and the first of them.
+
     rerun_of: the whole id of the run that this one repeats, planned at occurrence_at. rerun_by: the whole id of the
     last run that repeats this one. edited: a separate row holds the body that is sent instead of the job's.
     """
@@ -251,6 +254,9 @@ class Run:
     chain: frozenset[str] = frozenset()
     root: str | None = None
     answer_headers: str | None = None
+    consumer: str | None = None
+    missed_count: int = 1
+    missed_from: datetime | None = None
 
     @property
     def id(self) -> str:

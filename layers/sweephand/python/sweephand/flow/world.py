@@ -11,6 +11,7 @@ from sweephand.records import dataclass
 
 if TYPE_CHECKING:
     from sweephand.actions.call import Call
+    from sweephand.domain.consumer import Consumer
     from sweephand.domain.flow_keys.circuits import Circuit
     from sweephand.domain.run import Outcome
     from sweephand.flow.flow_keys.turnstiles import Group
@@ -29,11 +30,12 @@ if TYPE_CHECKING:
 
 @dataclass
 class FlowMemory:
-    """State that a process keeps between runs: about flow keys, by tenant and name, and how many runs have begun.
+    """State that a process keeps between runs: of flow keys and consumers, and how many runs have begun.
 
     lock: guards all of it. runs: begun in this minute, by tenant. groups: threads that ask a turnstile at the same
     time. moving: the thread that holds this lock may move the turnstile. placeless: keys that did not limit parallel
     calls when they were last read. circuits: by key and target, with the time of reading (monotonic seconds).
+    consumers: by tenant and name, likewise.
     """
 
     lock: Lock = field(default_factory=Lock)
@@ -41,6 +43,7 @@ class FlowMemory:
     moving: dict[tuple[str, str], Lock] = field(default_factory=dict)
     placeless: set[tuple[str, str]] = field(default_factory=set)
     circuits: dict[tuple[str, str, str], tuple[float, Circuit]] = field(default_factory=dict)
+    consumers: dict[tuple[str, str], tuple[float, Consumer]] = field(default_factory=dict)
     runs: Counters | None = None
 
 

@@ -85,6 +85,18 @@ class TooManyDeletes(ApiError):
     code = "TOO_MANY_DELETES"
 
 
+class ConsumerTaken(ApiError):
+    """409: another process is this consumer."""
+
+    code = "CONSUMER_TAKEN"
+
+
+class LeaseOver(ApiError):
+    """409: the lease of the consumer is over."""
+
+    code = "LEASE_OVER"
+
+
 class FacadeLimit(ApiError):
     """409: the facade of the job could not show it."""
 
@@ -177,6 +189,8 @@ BY_CODE: Mapping[str, type[ApiError]] = {
     "STATE_CONFLICT": StateConflict,
     "RESULT_CONFLICT": ResultConflict,
     "TOO_MANY_DELETES": TooManyDeletes,
+    "CONSUMER_TAKEN": ConsumerTaken,
+    "LEASE_OVER": LeaseOver,
     "FACADE_LIMIT": FacadeLimit,
     "REVISION_MISMATCH": RevisionMismatch,
     "COUNT_MISMATCH": CountMismatch,

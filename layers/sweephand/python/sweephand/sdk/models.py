@@ -139,6 +139,18 @@ class Outcome(Model):
     }
 
 
+class Missed(Model):
+    __slots__ = ()
+    mode: str
+    keep_seconds: int
+    limit: int
+    members = {
+        "mode": ("mode", None),
+        "keep_seconds": ("keepSeconds", None),
+        "limit": ("limit", None),
+    }
+
+
 class Action(Model):
     __slots__ = ()
     type: Any
@@ -158,6 +170,8 @@ class Action(Model):
     sas_token: Any
     region: str | None
     detail_type: str | None
+    consumer: str | None
+    missed: Missed | None
     task_definition: str | None
     container: str | None
     command: tuple[str, ...] | None
@@ -193,6 +207,8 @@ class Action(Model):
         "sas_token": ("sasToken", None),
         "region": ("region", None),
         "detail_type": ("detailType", None),
+        "consumer": ("consumer", None),
+        "missed": ("missed", Missed.of),
         "task_definition": ("taskDefinition", None),
         "container": ("container", None),
         "command": ("command", tuple),
@@ -780,6 +796,24 @@ class Collection(Model):
         "created_by": ("createdBy", None),
         "modified_at": ("modifiedAt", instant),
         "modified_by": ("modifiedBy", None),
+    }
+
+
+class Consumer(Model):
+    __slots__ = ()
+    name: str
+    state: str
+    holder: str | None
+    lease_until: datetime | None
+    held: int
+    oldest_held_at: datetime | None
+    members = {
+        "name": ("name", None),
+        "state": ("state", None),
+        "holder": ("holder", None),
+        "lease_until": ("leaseUntil", instant),
+        "held": ("held", None),
+        "oldest_held_at": ("oldestHeldAt", instant),
     }
 
 
@@ -1532,6 +1566,8 @@ class ListedAction(Model):
     sas_token: Any
     region: str | None
     detail_type: str | None
+    consumer: str | None
+    missed: Missed | None
     task_definition: str | None
     container: str | None
     command: tuple[str, ...] | None
@@ -1565,6 +1601,8 @@ class ListedAction(Model):
         "sas_token": ("sasToken", None),
         "region": ("region", None),
         "detail_type": ("detailType", None),
+        "consumer": ("consumer", None),
+        "missed": ("missed", Missed.of),
         "task_definition": ("taskDefinition", None),
         "container": ("container", None),
         "command": ("command", tuple),

@@ -46,6 +46,8 @@ class Waits(StrEnum):
     """A group of failures: open ones that will expire are published."""
     FLOW = "T"
     """A flow key: runs wait in its line and must be started in turn."""
+    CONSUMER = "M"
+    """A consumer that is away: runs are held for it, and those that it will not get are ended."""
     ENDED = "K"
     """A COMPLETED schedule in its retention: its job is deleted when all are. `since` is its completion."""
 

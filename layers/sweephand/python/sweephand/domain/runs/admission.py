@@ -61,6 +61,13 @@ class PutBack:
 
 
 @dataclass(frozen=True)
+class Hold:
+    """Write a row that waits for its consumer, which is away."""
+
+    consumer: str
+
+
+@dataclass(frozen=True)
 class Claim:
     """Claim this attempt. contested: only if the schedule's slot is free."""
 
@@ -121,6 +128,7 @@ Admission = (
     Drop
     | End
     | PutBack
+    | Hold
     | Claim
     | TakeOver
     | EndLost
@@ -138,7 +146,8 @@ class Seen:
     """The rows on which the decision depends. terms: of the job's collection and tenant.
 
     left: the plan that sent the message, if the message is late and a change has replaced that plan.
-    line: the ledger range that the message's instant belongs to, if any.
+    line: the ledger range that the message's instant belongs to, if any. away: the consumer of the job's events, if it
+    is not live.
     """
 
     job: Job | None
@@ -147,6 +156,7 @@ class Seen:
     terms: Terms = field(default_factory=Terms)
     left: Generation | None = None
     line: Run | None = None
+    away: str | None = None
 
 
 def flow_key_of(kind: Kind, seen: Seen) -> str | None:
@@ -202,6 +212,7 @@ def _without_row(pointer: Pointer, seen: Seen, now: datetime, sent_at: datetime 
         or _was_off(pointer, seen.job, seen.schedule, seen.terms)
         or _too_late(pointer, seen.schedule, seen.left, now, sent_at)
         or _forbidden(pointer, seen.job, seen.schedule, enabled=seen.terms.enabled)
+        or (Hold(seen.away) if seen.away is not None else None)
         or Claim(1, contested=contested(seen.job, seen.schedule))
     )
 
@@ -297,7 +308,7 @@ def _waits(pointer: Pointer, job: Job, schedule: Schedule) -> bool:
     return suspension.runs_when_enabled(policies_of(job, schedule), schedule.packed)
 
 
-def _with_row(pointer: Pointer, job: Job | None, schedule: Schedule | None, run: Run, now: datetime) -> Admission:  # noqa: PLR0911 - as above
+def _with_row(pointer: Pointer, job: Job | None, schedule: Schedule | None, run: Run, now: datetime) -> Admission:  # noqa: C901, PLR0911 - as above
     if run.finished:
         return Effects()
     if run.state is State.TRIGGERED and run.lease_until is not None and run.lease_until > now:
@@ -306,6 +317,8 @@ def _with_row(pointer: Pointer, job: Job | None, schedule: Schedule | None, run:
         return End(State.CANCELLED, Reason.OWNER_GONE)
     if run.kind in REACTIONS and job.reaction(run.kind) is None and run.state in CLAIMABLE:
         return End(State.CANCELLED, Reason.OWNER_GONE)
+    if run.state is State.HELD:
+        return Acknowledge("it is sent on once its consumer starts")
     if run.state is State.TRIGGERED:
         return _after_lost(job, schedule, run)
     if run.state in AWAITING_RESULT:

@@ -21,6 +21,8 @@ STATUS = {
     "STATE_CONFLICT": (409, "The state forbids it"),
     "RESULT_CONFLICT": (409, "Another result is recorded"),
     "TOO_MANY_DELETES": (409, "The plan deletes more jobs than is usual"),
+    "CONSUMER_TAKEN": (409, "Another process is this consumer"),
+    "LEASE_OVER": (409, "The lease of the consumer is over"),
     "FACADE_LIMIT": (409, "The facade of the job could not show it"),
     "REVISION_MISMATCH": (412, "The revision is another one"),
     "COUNT_MISMATCH": (412, "The count is another one"),

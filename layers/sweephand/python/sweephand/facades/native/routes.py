@@ -112,6 +112,7 @@ COLLECTION = Below("/v1/collections/{collection}")
 SIGNING_KEYS = Below("/v1/collections/{collection}/signing-keys", "tenants.signing", changing=OF_KEYS)
 CALENDARS = Below("/v1/calendars", "shared.calendars")
 FLOW_KEYS = Below("/v1/flow-keys", "shared.flow_keys")
+CONSUMERS = Below("/v1/consumers", "shared.consumers", changing={"scope": RUN, "headers": ()})
 CREDENTIALS = Below("/v1/credentials", "tenants.credentials", {"scope": ADMIN, "tenant": False, "headers": ACTING})
 TENANTS = Below("/v1/tenants", "tenants.tenants", {"scope": PROVIDER, "tenant": False, "headers": ()})
 SUBSCRIPTIONS = replace(TENANTS, path="/v1/tenants/{tenant}/subscriptions")
@@ -299,6 +300,19 @@ ROUTES = Routes(
         FLOW_KEYS.delete("/{flow_key}", "delete", "Delete a flow key that nothing names"),
         FLOW_KEYS.verb("/{flow_key}/pause", "pause", "Let no call begin", "FlowKey", "FlowKeyPause"),
         FLOW_KEYS.verb("/{flow_key}/resume", "resume", "Let calls begin again", "FlowKey"),
+        CONSUMERS.get("", "list_all", "List consumers", "ConsumerPage", query=PAGE),
+        CONSUMERS.get("/{consumer}", "read", "Read a consumer: who it is now, and what is held for it", "Consumer"),
+        CONSUMERS.put(
+            "/{consumer}/lease", "take_lease", "Take or prolong the lease of a consumer", "LeaseRequest", "Consumer"
+        ),
+        CONSUMERS.delete(
+            "/{consumer}/lease", "release_lease", "Give the lease back; events are held", query=("holder",)
+        ),
+        CONSUMERS.post(
+            *("/{consumer}/start", "start", "Get what was missed, oldest first, then events as they fall due"),
+            *("StartRequest", "Consumer"),
+            status=200,
+        ),
         CREDENTIALS.post(
             *("", "create", "Create a credential", "CredentialDraft", "IssuedCredential"), headers=(*ACTING, *ONCE)
         ),

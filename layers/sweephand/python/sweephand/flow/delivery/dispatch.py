@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import partial
 
 from sweephand.domain.message import Pointer, Subject, Unreadable, decode
-from sweephand.domain.run import FAILED, Kind, State
+from sweephand.domain.run import FAILED, Kind, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Unavailable
 from sweephand.flow.runs import execute
@@ -24,7 +24,7 @@ with lazy():
     from sweephand.flow.flow_keys import waiting_line
     from sweephand.flow.jobs import completion, large_changes
     from sweephand.flow.lifecycle import ended_jobs, pause_end
-    from sweephand.flow.runs import ecs_tasks
+    from sweephand.flow.runs import ecs_tasks, replay
     from sweephand.flow.series import holding
 
 _at_once = Threads("run").map
@@ -99,7 +99,7 @@ def _measure(world: World, verdicts: Collection[Verdict]) -> None:
 
     A repeated pointer may count a reported result twice; only the totals in the table are exact.
     """
-    first = [run for each in verdicts if (run := each.attempted) and run.attempt == 1 and run.kind is Kind.SCHEDULED]
+    first = [run for each in verdicts if (run := each.attempted) and _shows_lateness(run)]
     ended = [run.state for each in verdicts if (run := each.ended)]
     values = {
         "Lateness": [run.lateness_ms for run in first if run.lateness_ms is not None],
@@ -107,6 +107,11 @@ def _measure(world: World, verdicts: Collection[Verdict]) -> None:
     }
     if any(values.values()):
         world.journal.measure(**{name: found for name, found in values.items() if found})
+
+
+def _shows_lateness(run: Run) -> bool:
+    """Returns whether its start shows how late the service is. A run that waited for its consumer does not."""
+    return run.attempt == 1 and run.kind is Kind.SCHEDULED and run.consumer is None
 
 
 def _wake_up(world: World, pointer: Pointer) -> None:
@@ -125,5 +130,7 @@ def _wake_up(world: World, pointer: Pointer) -> None:
             calendars.go_on(world, pointer)
         case Subject.FLOW:
             waiting_line.wake_up(world, pointer)
+        case Subject.CONSUMER:
+            replay.wake_up(world, pointer)
         case Subject.ENDED:
             ended_jobs.wake_up(world, pointer)

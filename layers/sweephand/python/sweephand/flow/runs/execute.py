@@ -37,7 +37,7 @@ with lazy():
     from sweephand.flow import rates
     from sweephand.flow.flow_keys import calls
     from sweephand.flow.lifecycle import unreachable
-    from sweephand.flow.runs import overlap
+    from sweephand.flow.runs import held_runs, overlap, replay
     from sweephand.flow.series import holding, ranges
     from sweephand.schedules import timing as timings
 
@@ -103,6 +103,9 @@ def _attempt(  # noqa: C901, PLR0911 - one line for each answer of the gate
         case admission.PutBack():
             assert seen.schedule is not None
             return DONE if holding.put_back(world, seen.schedule, pointer.instant) else AGAIN
+        case admission.Hold(consumer):
+            held = held_runs.hold(world, lane, message, pointer, seen, consumer)
+            return DONE if isinstance(held, Written) else _read(held)
         case admission.EndLost():
             return _end(world, lane, pointer, seen, State.UNKNOWN, Reason.EXECUTOR_LOST)
         case admission.FailAttempt():
@@ -260,6 +263,8 @@ def _settle(world: World, lane: Lane, mine: Run, outcome: Outcome, job: Job, sch
         effects.after(world, settled, job, schedule)
     elif settled.state is State.RETRY_WAIT:
         effects.of_attempt(world, settled, job, schedule)
+    if settled.consumer is not None:
+        replay.pass_on(world, settled)
     _log(world, settled)
     return replace(DONE, attempted=mine, ended=settled)
 

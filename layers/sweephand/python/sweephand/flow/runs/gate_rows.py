@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
+from sweephand.domain.consumer import consumer_of
 from sweephand.domain.job import HOOKS, Job
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import Kind
@@ -17,6 +18,7 @@ from sweephand.store.runs import gate
 
 with lazy():
     from sweephand.flow.job_parts import schedule_hooks
+    from sweephand.flow.runs import held_runs
     from sweephand.store.jobs import generations
     from sweephand.store.views import runs
 
@@ -28,7 +30,8 @@ def seen_of(world: World, pointer: Pointer, rows: gate.Rows | None = None) -> Se
     """
     seen = gate.look(world.table, world.terms, pointer, rows)
     now = world.clock.now()
-    return _with_hooks(world, pointer, _with_line(world, pointer, _with_plan(world, pointer, seen, now), now))
+    seen = _with_line(world, pointer, _with_plan(world, pointer, seen, now), now)
+    return _with_hooks(world, pointer, _with_consumer(world, pointer, seen))
 
 
 def _with_plan(world: World, pointer: Pointer, seen: Seen, now: datetime) -> Seen:
@@ -46,6 +49,14 @@ def _with_line(world: World, pointer: Pointer, seen: Seen, now: datetime) -> See
     assert seen.schedule is not None
     line = runs.line_over(world.table, pointer.tenant, seen.schedule.id, pointer.instant, back=SENT_AHEAD)
     return seen if line is None else replace(seen, line=line)
+
+
+def _with_consumer(world: World, pointer: Pointer, seen: Seen) -> Seen:
+    """Adds the consumer of a run without a row, if it is away."""
+    if seen.job is None or seen.run is not None or pointer.kind is not Kind.SCHEDULED:
+        return seen
+    name = consumer_of(seen.job)
+    return replace(seen, away=name) if name is not None and held_runs.is_away(world, pointer.tenant, name) else seen
 
 
 def _with_hooks(world: World, pointer: Pointer, seen: Seen) -> Seen:

@@ -7,6 +7,7 @@ write. A page costs half a read unit for each job and each ledger that it opens,
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import field
 from datetime import datetime, timedelta
@@ -196,7 +197,8 @@ def _attention(
         until_ms = min(until_ms, instant_ms_of(after[0]))
     since = now - timedelta(days=ATTENTION_DAYS) if span.since is None else max(span.since, now - OLDEST)
     found = views.attention(world.table, tenant, since.date(), from_ms(until_ms), after, page, owners)
-    yield from _own(world, tenant, found)
+    held = views.held(world.table, tenant, from_ms(until_ms), after, page, owners)
+    yield from _own(world, tenant, heapq.merge(found, held, key=mark_of, reverse=True))
 
 
 def _own(world: World, tenant: str, found: Iterable[Run | Passed]) -> Iterator[Run | Passed]:

@@ -286,6 +286,7 @@ LOOKS = {
     Waits.OPERATION: Subject.OPERATION,
     Waits.ERRORS: Subject.ERRORS,
     Waits.FLOW: Subject.FLOW,
+    Waits.CONSUMER: Subject.CONSUMER,
 }
 """The subject of the message that each kind of row sends to the executor or the function `operations`."""
 

@@ -21,6 +21,7 @@ from sweephand.sources import Chance, SystemChance
 if TYPE_CHECKING:
     from sweephand.sdk.aio.resources.calendars import AsyncCalendars
     from sweephand.sdk.aio.resources.collections import AsyncCollections
+    from sweephand.sdk.aio.resources.consumers import AsyncConsumers
     from sweephand.sdk.aio.resources.credentials import AsyncCredentials
     from sweephand.sdk.aio.resources.error_redirects import AsyncErrorRedirects
     from sweephand.sdk.aio.resources.errors import AsyncErrors
@@ -106,6 +107,11 @@ class AsyncSweephand:
     @cached_property
     def collections(self) -> AsyncCollections:
         resource: AsyncCollections = self._resource("collections", "AsyncCollections")
+        return resource
+
+    @cached_property
+    def consumers(self) -> AsyncConsumers:
+        resource: AsyncConsumers = self._resource("consumers", "AsyncConsumers")
         return resource
 
     @cached_property

@@ -20,6 +20,7 @@ from sweephand.sources import Chance, Clock, SystemChance, SystemClock
 if TYPE_CHECKING:
     from sweephand.sdk.sync.resources.calendars import Calendars
     from sweephand.sdk.sync.resources.collections import Collections
+    from sweephand.sdk.sync.resources.consumers import Consumers
     from sweephand.sdk.sync.resources.credentials import Credentials
     from sweephand.sdk.sync.resources.error_redirects import ErrorRedirects
     from sweephand.sdk.sync.resources.errors import Errors
@@ -105,6 +106,11 @@ class Sweephand:
     @cached_property
     def collections(self) -> Collections:
         resource: Collections = self._resource("collections", "Collections")
+        return resource
+
+    @cached_property
+    def consumers(self) -> Consumers:
+        resource: Consumers = self._resource("consumers", "Consumers")
         return resource
 
     @cached_property

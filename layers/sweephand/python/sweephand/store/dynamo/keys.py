@@ -64,6 +64,8 @@ error_runs = _of_tenant("ERROR")
 """The partition of a group's failed runs."""
 job_set_rows = _of_tenant("SET")
 """The partition of a job set's members."""
+consumer_rows = _of_tenant("CONSUMER")
+"""The partition of a consumer's wake and of its dropped occurrences; in the index `attention`, of its held runs."""
 
 # The tenant's own partition, and sort keys, by a name or an id
 
@@ -85,6 +87,11 @@ redirect = _of("REDIRECT")
 job_set = _of("SET")
 member = _of("MEMBER")
 """The key of a job set's member: the key of its job in the set."""
+consumer = _of("CONSUMER")
+dropped = _of("DROPPED")
+"""The key of the count of occurrences that a job's consumer will not get."""
+to_tell = _of("TELL")
+"""The prefix of the keys of such counts that an event is to publish."""
 clean_up = _of("CLEAN")
 unused = _of("UNUSED")
 """The key of the wake of a one-time schedule that is switched off."""

@@ -326,6 +326,7 @@ class RunItem(Item):
     simply succeeded. slotted: it has been in its schedule's slot. flow_key: the key of its last claim. line_at: when it
     joined the line of that key, if it did. task: the ARN of its ECS task. chain: if a job started its job, the ids of
     the jobs before it; root: the run that began the chain. reported: the message of its target, until redacted.
+    consumer: while it is held, attention_day is that consumer's partition.
     """
 
     job_id = UnicodeAttribute()
@@ -374,6 +375,9 @@ class RunItem(Item):
     chain = UnicodeSetAttribute(null=True)
     root = UnicodeAttribute(null=True)
     answer_headers = UnicodeAttribute(null=True)
+    consumer = UnicodeAttribute(null=True)
+    missed_count = Integer(null=True)
+    missed_from = Integer(null=True)
 
 
 class EditItem(Item):

@@ -42,6 +42,12 @@ def read(table: Table, tenant: str, owner: str, uuid: str) -> Run | None:
     return if_any(run_of, table.get(RunItem, keys.runs(tenant, owner), keys.run(uuid)))
 
 
+def read_many(table: Table, found: Sequence[tuple[str, str]]) -> list[Run]:
+    """Returns the runs that exist of these keys, in order."""
+    rows = table.batch_get(found)
+    return [run_of(RunItem.from_raw_data(rows[key])) for key in found if key in rows]
+
+
 # Conditions: the named clauses of the protocol
 
 ABSENT: Condition = RunItem.pk.does_not_exist()
@@ -172,7 +178,9 @@ def finish_from_outside(
     return _with_counts(table, run, end_from_outside_op(table, "run", run, shards=shards, lane=lane), counts, ())
 
 
-def end_from_outside_op(table: Table, name: str, run: Run, *, shards: int, lane: Lane) -> Op:
+def end_from_outside_op(
+    table: Table, name: str, run: Run, *, shards: int, lane: Lane, condition: Condition = NOT_TERMINAL
+) -> Op:
     assert run.wake_at is not None
     actions = [
         *_ending(run),
@@ -182,7 +190,7 @@ def end_from_outside_op(table: Table, name: str, run: Run, *, shards: int, lane:
     ]
     if run.state is not State.SUCCESS:
         actions += attention(run)
-    return table.update_op(name, *key_of(run), actions, NOT_TERMINAL)
+    return table.update_op(name, *key_of(run), actions, condition)
 
 
 def note(table: Table, run: Run, text: str) -> None:

@@ -62,7 +62,7 @@ def item_of(run: Run, *, shards: int, lane: Lane) -> RunItem:
         item.shard = shard_of(run.uuid, shards)
         item.sweep = wake_text(run, lane)
     if run.state in NEEDS_ATTENTION:
-        item.attention_day = keys.attention_day(run.tenant, run.planned_at)
+        item.attention_day = _attention_partition(run)
         item.attention_at = order_of(run.uuid)
     return item
 
@@ -82,6 +82,13 @@ def wake_actions(run: Run, wake_at: datetime, *, shards: int, lane: Lane) -> lis
 
 def attention(run: Run) -> list[Action]:
     return [
-        assign(RunItem.attention_day, keys.attention_day(run.tenant, run.planned_at)),
+        assign(RunItem.attention_day, _attention_partition(run)),
         assign(RunItem.attention_at, order_of(run.uuid)),
     ]
+
+
+def _attention_partition(run: Run) -> str:
+    """Returns the partition of the index: that of its day, or of the consumer for which a run is held."""
+    if run.state is State.HELD and run.consumer is not None:
+        return keys.consumer_rows(run.tenant, run.consumer)
+    return keys.attention_day(run.tenant, run.planned_at)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from sweephand.domain.instants import from_ms
+from sweephand.ids import instant_ms_of
 from sweephand.lazy import lazy
 from sweephand.records import dataclass
 from sweephand.store.dynamo import keys
@@ -14,6 +17,7 @@ from sweephand.store.dynamo.table import RevisionItem
 
 if TYPE_CHECKING:
     from sweephand.domain.calendar import Calendar, Version
+    from sweephand.domain.consumer import Consumer
     from sweephand.domain.failure import Group, Redirect
     from sweephand.domain.flow_keys.circuits import Circuit
     from sweephand.domain.flow_keys.flow_keys import FlowKey, Turnstile
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
 with lazy():
     from sweephand.domain.flow_keys import flow_keys as flow_key_rules
     from sweephand.store.calendars import calendars as calendar_rows
+    from sweephand.store.consumers import consumers as consumer_rows
     from sweephand.store.errors import failures
     from sweephand.store.flow_keys import circuits, flow_key_lines
     from sweephand.store.flow_keys import flow_keys as flow_key_rows
@@ -97,6 +102,17 @@ def job_set(table: Table, tenant: str, name: str) -> JobSet | None:
 def members(table: Table, tenant: str, name: str) -> list[Member]:
     """Returns the members of a job set by key."""
     return list(job_set_rows.members(table, tenant, name))
+
+
+def consumers(table: Table, tenant: str, after: str | None, page: int) -> Iterator[Consumer]:
+    """Yields consumers by name, after `after`."""
+    yield from consumer_rows.listed(table, tenant, after, page)
+
+
+def held(table: Table, tenant: str, consumer: str, most: int) -> list[datetime]:
+    """Returns the planned instants of runs that are held for a consumer, oldest first."""
+    found = islice(consumer_rows.held(table, tenant, consumer, most), most)
+    return [from_ms(instant_ms_of(keys.parts(sk)[1])) for _, sk in found]
 
 
 def operations(table: Table, tenant: str | None, before: str | None, page: int) -> Iterator[Operation]:

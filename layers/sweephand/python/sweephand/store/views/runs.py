@@ -20,6 +20,7 @@ from sweephand.store.runs import ledger, run_rows
 
 with lazy():
     from sweephand import threads
+    from sweephand.store.consumers import consumers
     from sweephand.store.runs import attempts
 
 AFTER_ANY_RUN = keys.run("g")
@@ -74,6 +75,8 @@ def first_uuid_after(instant_ms: int) -> str:
 
 
 AT_ONCE = 16
+MOST_CONSUMERS = 100
+"""The rows of consumers that one query reads; more follow."""
 LEAST_ROWS, ROWS_AT_ONCE = 10, 500
 LEAST_OF_EACH = 2
 RunMark = tuple[str, str]
@@ -270,6 +273,41 @@ def attention(
         )
         yield from _attention_runs(table, entries, page, owners)
         day -= timedelta(days=1)
+
+
+def held(
+    table: Table,
+    tenant: str,
+    until: datetime,
+    mark: RunMark | None,
+    page: int,
+    owners: Container[str] | None = None,
+) -> Iterator[Run | Passed]:
+    """Yields the tenant's runs that are held for a consumer, as `attention` yields those of its days."""
+    last = order_of(mark[0]) - 1 if mark else first_order_at(epoch_ms(until) + 1) - 1
+    names = [each.name for each in consumers.listed(table, tenant, None, MOST_CONSUMERS)]
+    lists = [_held_for(table, keys.consumer_rows(tenant, name), last, page, owners) for name in names]
+    return heapq.merge(*lists, key=_mark_of, reverse=True)
+
+
+def _held_for(
+    table: Table, partition: str, last: int, page: int, owners: Container[str] | None
+) -> Iterator[Run | Passed]:
+    entries = table.query_all(
+        partition,
+        AttentionItem.attention_at <= last,
+        index=ATTENTION,
+        partition=AttentionItem.attention_day,
+        forward=False,
+        limit=page,
+    )
+    for each in _attention_runs(table, entries, page, owners):
+        if isinstance(each, Passed) or each.state is State.HELD:
+            yield each
+
+
+def _mark_of(each: Run | Passed) -> RunMark:
+    return each.mark if isinstance(each, Passed) else (each.uuid, each.schedule_id or each.job_id)
 
 
 def _attention_runs(

@@ -176,6 +176,8 @@ REQUESTS: Mapping[str, Mapping[str, Any]] = {
     },
     "FlowKeyReplacement": {"oneAtATime": {"parallelism": 1, "circuit": {"enabled": False}}},
     "FlowKeyPatch": {"faster": {"rate": {"limit": 120, "periodSeconds": 60}, "description": None}},
+    "LeaseRequest": {"aMinute": {"holder": "host-1", "seconds": 60}},
+    "StartRequest": {"one": {"holder": "host-1"}},
     "FlowKeyPause": {"forAWhile": {"note": "their release, until noon"}},
     "CredentialRotation": {"within an hour": {"overlapSeconds": 3_600}},
     "CredentialDraft": {"reader": {"name": "dashboard", "scopes": ["jobs:read"]}},

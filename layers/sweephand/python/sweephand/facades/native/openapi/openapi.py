@@ -49,6 +49,7 @@ TAGS = {
     "job-sets": "All jobs that a program wants, in one list.",
     "calendars": "Dates and hours that schedules leave out, or keep to.",
     "flow-keys": "How often and how many at once the calls of several jobs may be.",
+    "consumers": "Programs that receive events, and get what they missed when they come back.",
     "credentials": "Client ids and secrets.",
     "tenants": "Owners of data; for providers.",
     "service": "Tokens, health, this document.",
@@ -85,6 +86,7 @@ PATH: Mapping[str, Schema] = {
     "calendar": PLAIN_NAME,
     "flow_key": PLAIN_NAME,
     "job_set": PLAIN_NAME,
+    "consumer": PLAIN_NAME,
     "version": text(pattern="^[1-9][0-9]{0,7}$"),
     "credential": text(description="A client id."),
     "key": ID,
@@ -122,6 +124,7 @@ QUERY: Mapping[str, Schema] = {
         9_999,
         description="How many jobs the plan deletes; needed where they are over 10 and over a fifth of the set.",
     ),
+    "holder": text(1, 128, description="Whose lease it is."),
     "onDrift": one_of(
         ("keep_next", "run_now"),
         default="keep_next",
@@ -237,7 +240,9 @@ def operation(route: Route, example: Any = None) -> dict[str, Any]:
     return described
 
 
-ONE_OF = {f"{noun}s": noun for noun in ("run", "job", "schedule", "tenant", "operation", "error", "job_set")}
+ONE_OF = {
+    f"{noun}s": noun for noun in ("run", "job", "schedule", "tenant", "operation", "error", "job_set", "consumer")
+}
 
 
 def operation_id(route: Route) -> str:

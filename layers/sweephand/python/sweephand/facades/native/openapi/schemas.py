@@ -12,6 +12,7 @@ from __future__ import annotations
 from sweephand.actions.http import Http
 from sweephand.actions.http_fields import OutcomeRules
 from sweephand.actions.outcome import schemas as outcome_schemas
+from sweephand.domain.consumer import LEAST_LEASE_S, LONGEST_LEASE_S, USUAL_LEASE_S, Phase
 from sweephand.domain.job import HOOK_KINDS, SCHEDULES_AT_ONCE
 from sweephand.domain.job_set import MOST_JOBS
 from sweephand.domain.schedule import Lane
@@ -52,6 +53,7 @@ from sweephand.facades.native.problems import MOST_ERRORS, STATUS
 from sweephand.facades.native.service import admin
 from sweephand.facades.native.shared import calendar_members, flow_key_members
 from sweephand.facades.native.shared.collection_members import COLLECTION
+from sweephand.facades.native.shared.consumers import MOST_COUNTED
 from sweephand.facades.native.tenants import tenants
 from sweephand.facades.native.tenants.credentials import CREDENTIAL, OVERLAP
 from sweephand.facades.native.tenants.signing import SIGNING_KEY
@@ -98,6 +100,18 @@ _JOB_SET: Members = {
     "name": TEXT,
     "appliedAt": {**INSTANT_MS, "description": "When the set last created or changed a job."},
     "appliedBy": or_null(TEXT),
+}
+
+# Consumers
+
+_HOLDER = {"holder": text(1, 128, description="A name of the process, which nobody else uses.")}
+_CONSUMER: Members = {
+    "name": TEXT,
+    "state": one_of(Phase, description="`AWAY`: events are held. `STARTING`: it gets what it missed. `LIVE`."),
+    "holder": or_null(text(description="Who has its lease now.")),
+    "leaseUntil": or_null(INSTANT_MS),
+    "held": whole(0, MOST_COUNTED, description="Events that wait for it, counted up to 1,000."),
+    "oldestHeldAt": or_null({**INSTANT, "description": "The planned instant of the oldest of them."}),
 }
 
 # Problems
@@ -316,6 +330,12 @@ SCHEMAS: dict[str, Schema] = {
             ),
         }
     ),
+    "Consumer": answer(_CONSUMER),
+    "ConsumerPage": page("Consumer"),
+    "LeaseRequest": request(
+        {**_HOLDER, "seconds": whole(LEAST_LEASE_S, LONGEST_LEASE_S, default=USUAL_LEASE_S)}, ("holder",)
+    ),
+    "StartRequest": request(_HOLDER, ("holder",)),
     "NextRun": answer({"nextRunAt": or_null(INSTANT), "scheduleId": or_null(ID)}),
     "Collection": answer({**COLLECTION.answer(), "redirects": action_schemas.SHOWN_REDIRECTS}),
     "CollectionPage": page("Collection"),

@@ -65,6 +65,14 @@ CAUSES: Mapping[str, tuple[str, str]] = {
         "The list leaves out more jobs of its set than changes usually delete: over 10, and over a fifth of the set.",
         "`plan` lists them. If they must go, send `allowDeletes` with their number; else add them to the list again.",
     ),
+    "CONSUMER_TAKEN": (
+        "Another process holds the lease of this consumer. Two at a time would both get what was missed.",
+        "Wait until `leaseUntil`, or end the other process; it gives the lease back with `DELETE`.",
+    ),
+    "LEASE_OVER": (
+        "Nobody holds the lease of this consumer any more: its last heartbeat is too long ago.",
+        "Take it again with `PUT /v1/consumers/{name}/lease`, then start. Nothing is lost: events are held meanwhile.",
+    ),
     "FACADE_LIMIT": (
         "The job was made through another API, which could not show it after this change.",
         "Change it through the API that made it, or keep to what that API knows.",

@@ -1,0 +1,108 @@
+"""A consumer of events: its lease, its phase, and which of the occurrences that it missed it still gets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, Self
+
+from sweephand.domain.job import Job
+from sweephand.records import dataclass
+
+USUAL_LEASE_S, LEAST_LEASE_S, LONGEST_LEASE_S = 90, 10, 900
+USUAL_KEEP_S, LONGEST_KEEP_S = 604_800, 7_776_000
+USUAL_LIMIT, MOST_HELD = 100, 1_000
+NAME_PATTERN = "[A-Za-z0-9][A-Za-z0-9._-]*"
+NAME_RULE = "must begin with a letter or digit, and have only letters, digits and . _ - from there on"
+
+
+class Phase(StrEnum):
+    AWAY = "AWAY"
+    """Nobody has its lease, or its holder has not started: runs are held."""
+    STARTING = "STARTING"
+    """It gets what it has missed, oldest first; what falls due meanwhile is held too."""
+    LIVE = "LIVE"
+    """It gets events as they fall due."""
+
+
+class Mode(StrEnum):
+    EACH = "each"
+    LATEST = "latest"
+    EARLIEST = "earliest"
+    COUNT = "count"
+    """One event, of the latest, with the number and the span of all."""
+
+
+@dataclass(frozen=True)
+class Consumer:
+    """A consumer. phase: as it was written; `phase_at` adds whether the lease is over.
+
+    taken_at: when its holder took the lease, which identifies this time of holding it. decided: the start has chosen
+    what the consumer gets of what it missed. current: the whole id of the run that was sent on last. watched: its wake
+    stands in the index of what waits. idle_at: since when nothing is held and its wake is to go.
+    """
+
+    tenant: str
+    name: str
+    holder: str | None = None
+    lease_until: datetime | None = None
+    taken_at: datetime | None = None
+    phase: Phase = Phase.AWAY
+    decided: bool = False
+    current: str | None = None
+    watched: bool = False
+    idle_at: datetime | None = None
+
+    def is_held(self, now: datetime) -> bool:
+        """Returns whether somebody holds its lease."""
+        return self.lease_until is not None and self.lease_until > now
+
+    def phase_at(self, now: datetime) -> Phase:
+        return self.phase if self.is_held(now) else Phase.AWAY
+
+
+@dataclass(frozen=True)
+class MissedRule:
+    """The choice of a job: which of the occurrences that its consumer missed it gets. limit: how many wait at most."""
+
+    mode: Mode = Mode.EACH
+    keep_s: int = USUAL_KEEP_S
+    limit: int = USUAL_LIMIT
+
+    @classmethod
+    def of(cls, job: Job | None) -> Self:
+        """Returns the rule of a job; the usual one if the job is gone or names no consumer any more."""
+        said: Mapping[str, Any] = (job.action.params.get("missed") if job is not None else None) or {}
+        return cls(
+            Mode(said.get("mode", Mode.EACH)),
+            said.get("keepSeconds", USUAL_KEEP_S),
+            said.get("limit", USUAL_LIMIT),
+        )
+
+    def kept(self, planned: Sequence[datetime], now: datetime, *, starting: bool) -> range:
+        """Returns the places of those that are kept. planned: of one job's held runs, in order.
+
+        starting: the consumer gets them now; before that, only age and number count.
+        """
+        fresh = now - timedelta(seconds=self.keep_s)
+        first = sum(instant < fresh for instant in planned)
+        kept = range(max(first, len(planned) - self.limit), len(planned))
+        if not starting or self.mode is Mode.EACH:
+            return kept
+        return kept[:1] if self.mode is Mode.EARLIEST else kept[-1:]
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """The occurrences of one job that its consumer will not get. The number counts each of them once."""
+
+    job_id: str
+    first_at: datetime
+    last_at: datetime
+    count: int
+
+
+def consumer_of(job: Job) -> str | None:
+    """Returns the consumer that a job's events are for."""
+    return job.action.params.get("consumer") if job.action.kind == "event" else None

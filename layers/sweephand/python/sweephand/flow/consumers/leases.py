@@ -1,0 +1,95 @@
+"""The lease of a consumer: taken, prolonged and given back by its holder, and the start of its replay."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from sweephand.domain.consumer import Consumer, Phase
+from sweephand.domain.instants import text_ms
+from sweephand.errors import Conflict, NotFound
+from sweephand.flow.concurrency import Moved, tolerated, until_unmoved
+from sweephand.flow.runs.replay import send_word
+from sweephand.flow.world import World
+from sweephand.store.consumers import consumers as store
+from sweephand.store.dynamo.conditional import Refused
+
+CHANGES = "changes of this consumer"
+
+
+def find(world: World, tenant: str, name: str) -> Consumer:
+    """Returns a consumer. Raises NotFound for one that never had a lease and for which nothing was held."""
+    there = store.read(world.table, tenant, name)
+    if there is None:
+        raise NotFound("no such consumer")
+    return there
+
+
+@until_unmoved(CHANGES)
+def take(world: World, tenant: str, name: str, holder: str, seconds: int) -> Consumer:
+    """Takes or prolongs the lease, and repeats what its replay may have lost. Raises Conflict(CONSUMER_TAKEN)."""
+    now = world.clock.now()
+    until = now + timedelta(seconds=seconds)
+    there = store.read(world.table, tenant, name) or Consumer(tenant, name)
+    if there.is_held(now):
+        _check_holder(there, holder)
+        after = replace(there, lease_until=until)
+        done = store.renew(world.table, tenant, name, holder, until, now)
+    else:
+        after = Consumer(tenant, name, holder, until, now)
+        done = store.take(world.table, tenant, name, holder, until, now)
+    if isinstance(done, Refused):
+        raise Moved
+    if after.phase is Phase.STARTING or (after.phase is Phase.LIVE and _any_held(world, after)):
+        _send_word(world, after)
+    return after
+
+
+@until_unmoved(CHANGES)
+def release(world: World, tenant: str, name: str, holder: str) -> None:
+    """Gives the lease back; from then on runs are held. Raises NotFound, Conflict(CONSUMER_TAKEN)."""
+    now = world.clock.now()
+    there = find(world, tenant, name)
+    if not there.is_held(now):
+        return
+    _check_holder(there, holder)
+    if isinstance(store.release(world.table, tenant, name, holder, now), Refused):
+        raise Moved
+
+
+@until_unmoved(CHANGES)
+def start(world: World, tenant: str, name: str, holder: str) -> Consumer:
+    """Begins the replay of what was held; a repetition changes nothing.
+
+    Raises NotFound, Conflict(CONSUMER_TAKEN), Conflict(LEASE_OVER).
+    """
+    now = world.clock.now()
+    there = find(world, tenant, name)
+    if not there.is_held(now):
+        path = f"/v1/consumers/{name}/lease"
+        raise Conflict(f"nobody holds the lease of this consumer now: take it first (PUT {path})", code="LEASE_OVER")
+    _check_holder(there, holder)
+    if there.phase is Phase.LIVE:
+        return there
+    if there.phase is Phase.AWAY:
+        if isinstance(store.start(world.table, tenant, name, holder, now), Refused):
+            raise Moved
+        there = replace(there, phase=Phase.STARTING)
+    _send_word(world, there)
+    return there
+
+
+def _check_holder(there: Consumer, holder: str) -> None:
+    if there.holder != holder:
+        assert there.lease_until is not None
+        until = text_ms(there.lease_until)
+        raise Conflict(f"{there.holder} holds the lease of this consumer until {until}", code="CONSUMER_TAKEN")
+
+
+def _any_held(world: World, consumer: Consumer) -> bool:
+    return next(store.held(world.table, consumer.tenant, consumer.name, 1), None) is not None
+
+
+def _send_word(world: World, consumer: Consumer) -> None:
+    with tolerated(world, "the replay goes on with the next heartbeat", consumer=consumer.name):
+        send_word(world, consumer, world.clock.now())

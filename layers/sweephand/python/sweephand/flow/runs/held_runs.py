@@ -1,0 +1,66 @@
+"""Holds the runs of consumers that are not live. The executor knows a consumer's phase as of at most 2 s ago."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sweephand.domain.consumer import Consumer, Phase
+from sweephand.domain.message import Pointer
+from sweephand.domain.occurrences.index_row import WAKE_AGAIN
+from sweephand.domain.run import Kind, Reason, Run, State
+from sweephand.domain.runs import run_action
+from sweephand.domain.runs.admission import Seen
+from sweephand.domain.schedule import Lane
+from sweephand.flow.verdict import Delivered
+from sweephand.flow.world import World
+from sweephand.store.consumers import consumers as store
+from sweephand.store.dynamo.conditional import Refused, Written
+from sweephand.store.runs import ledger
+from sweephand.store.tenants.collection_cache import KEPT_S
+
+MOST_KNOWN = 1_000
+
+
+def is_away(world: World, tenant: str, name: str) -> bool:
+    """Returns whether runs are held for this consumer. Raises Unavailable."""
+    return _known(world, tenant, name).phase_at(world.clock.now()) is not Phase.LIVE
+
+
+def hold(
+    world: World, lane: Lane, message: Delivered, pointer: Pointer, seen: Seen, consumer: str
+) -> Written | Refused:
+    """Writes the row of a run that waits for its consumer, if it has none. Raises Unavailable.
+
+    The consumer's wake comes first, so that no run is held whose time nobody watches.
+    """
+    assert seen.job is not None
+    if not _known(world, pointer.tenant, consumer).watched:
+        store.watch(world.table, pointer.tenant, consumer, world.clock.now() + WAKE_AGAIN, world.settings.shards)
+        _remember(world, replace(_known(world, pointer.tenant, consumer), watched=True))
+    run: Run = replace(
+        run_action.new_run(seen.job, Kind.SCHEDULED, pointer.schedule, pointer.run, State.HELD, pointer.instant),
+        reason=Reason.CONSUMER_AWAY,
+        enqueued_at=message.sent_at,
+        generation=pointer.generation,
+        consumer=consumer,
+    )
+    return ledger.claim_first(world.table, run, shards=world.settings.shards, lane=lane)
+
+
+def _known(world: World, tenant: str, name: str) -> Consumer:
+    memory = world.memory
+    with memory.lock:
+        read_at, there = memory.consumers.get((tenant, name), (None, None))
+    if there is not None and read_at is not None and world.clock.monotonic() - read_at < KEPT_S:
+        return there
+    there = store.read(world.table, tenant, name) or Consumer(tenant, name)
+    _remember(world, there)
+    return there
+
+
+def _remember(world: World, consumer: Consumer) -> None:
+    memory = world.memory
+    with memory.lock:
+        if len(memory.consumers) >= MOST_KNOWN:
+            memory.consumers.clear()
+        memory.consumers[consumer.tenant, consumer.name] = world.clock.monotonic(), consumer

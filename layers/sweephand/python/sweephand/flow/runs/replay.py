@@ -1,0 +1,308 @@
+"""The replay of a consumer that starts: what it missed is chosen by job, then sent on run by run, oldest first.
+
+Each step is one conditional write and a message. Whatever is lost in between, the next heartbeat repeats. While the
+consumer is away, its wake ends what it will not get, so that a job holds few runs however long it is away.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from sweephand.domain.consumer import Consumer, Dropped, MissedRule, Mode, Phase
+from sweephand.domain.instants import from_ms, text
+from sweephand.domain.job import Job
+from sweephand.domain.members.json_text import dumps
+from sweephand.domain.message import Pointer, Subject
+from sweephand.domain.occurrences.index_row import WAKE
+from sweephand.domain.run import Reason, Run, State
+from sweephand.domain.runs.run_action import lane_now
+from sweephand.domain.schedule import Lane
+from sweephand.errors import Unavailable
+from sweephand.flow.concurrency import Moved, tolerated, until_unmoved
+from sweephand.flow.retention import run_expiry
+from sweephand.flow.runs import settle
+from sweephand.flow.runs.perform import JOBS_SPEAK_AS
+from sweephand.flow.world import World
+from sweephand.ids import instant_ms_of
+from sweephand.messaging.run_queue import Delivery
+from sweephand.records import dataclass
+from sweephand.store.consumers import consumers as store
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Cancelled, Refused
+from sweephand.store.jobs import jobs
+from sweephand.store.runs import ledger
+from sweephand.store.views import jobs as job_views
+
+DROPPED_TYPE = "job.missed.dropped"
+DROPPED_TOGETHER = 20
+DROPPED_AT_ONCE = 400
+"""Runs that one message ends; the next message goes on."""
+LOOKED_AT = 20
+NOTICED = timedelta(seconds=3)
+"""After this long no executor holds a run for a consumer that has become live."""
+IDLE_FOR = timedelta(seconds=10)
+"""After this long every executor knows that the consumer's wake is to go."""
+UNDER_WAY = frozenset({State.QUEUED, State.TRIGGERED})
+
+
+def send_word(world: World, consumer: Consumer, at: datetime) -> None:
+    """Sends the message that continues with a consumer's held runs. Raises Unavailable."""
+    pointer = Pointer(consumer.tenant, consumer.name, None, consumer.name, at, subject=Subject.CONSUMER)
+    world.queue.send_one(Delivery(pointer, at, Lane.FAST))
+
+
+def wake_up(world: World, pointer: Pointer) -> None:
+    """Acts on a consumer's wake, or on a message about it. Raises Unavailable."""
+    go_on(world, pointer.tenant, pointer.run)
+
+
+@until_unmoved("changes of this consumer's replay", 10, wait_s=0.005)
+def go_on(world: World, tenant: str, name: str) -> None:
+    """Ends what the consumer will not get, then sends the next run on, or lets it become live."""
+    consumer = store.read(world.table, tenant, name)
+    if consumer is None:
+        return
+    phase = consumer.phase_at(world.clock.now())
+    starting = phase is Phase.STARTING and not consumer.decided
+    if phase is Phase.AWAY or starting:
+        if not _choose(world, consumer, starting=starting):
+            send_word(world, consumer, world.clock.now())
+            return
+        if not starting:
+            _see_to_wake(world, consumer)
+            return
+        _announce(world, consumer)
+        if isinstance(store.decide(world.table, consumer), Refused):
+            raise Moved
+        consumer = replace(consumer, decided=True)
+    _send_next(world, consumer)
+    _see_to_wake(world, consumer)
+
+
+def pass_on(world: World, run: Run) -> None:
+    """Sends the next run on once this one, which was held, has been attempted. A lost step heals by the heartbeat."""
+    assert run.consumer is not None
+    with tolerated(world, "the replay goes on with the next heartbeat", consumer=run.consumer):
+        _pass_on(world, run.tenant, run.consumer, run.id)
+
+
+@until_unmoved("changes of this consumer's replay", 10, wait_s=0.005)
+def _pass_on(world: World, tenant: str, name: str, run_id: str) -> None:
+    consumer = store.read(world.table, tenant, name)
+    if consumer is None or consumer.current != run_id:
+        return
+    phase = consumer.phase_at(world.clock.now())
+    if phase is Phase.LIVE or (phase is Phase.STARTING and consumer.decided):
+        _send_next(world, consumer)
+
+
+def _send_next(world: World, consumer: Consumer) -> None:
+    """Sends the oldest held run on, unless the one before it is under way; with none left, the consumer is live.
+
+    Raises Moved if somebody else took the step.
+    """
+    current = _current(world, consumer)
+    if current is not None and current.state in UNDER_WAY:
+        if current.state is State.QUEUED:
+            settle.send_pointer(world, Lane.FAST, current)
+        return
+    now = world.clock.now()
+    for run in _held(world, consumer):
+        job = jobs.read_job(world.table, run.tenant, run.job_id)
+        lane = lane_now(job, run.kind, Lane.FAST)
+        sent = replace(run, state=State.QUEUED, reason=None, wake_at=now + WAKE)
+        done = store.send_on(world.table, consumer, sent, shards=world.settings.shards, lane=lane)
+        if not isinstance(done, Cancelled):
+            settle.send_pointer(world, lane, sent)
+            return
+        if "consumer" in done.refused:
+            raise Moved
+    if consumer.phase is Phase.STARTING:
+        if isinstance(store.go_live(world.table, consumer), Refused):
+            raise Moved
+        world.journal.info("a consumer is live", tenant=consumer.tenant, consumer=consumer.name)
+        send_word(world, consumer, now + NOTICED)
+
+
+def _current(world: World, consumer: Consumer) -> Run | None:
+    if consumer.current is None:
+        return None
+    owner, _, uuid = consumer.current.rpartition("_")
+    return ledger.read(world.table, consumer.tenant, owner, uuid)
+
+
+def _held(world: World, consumer: Consumer) -> Iterator[Run]:
+    """Yields the held runs, oldest first, each as it is now."""
+    found = store.held(world.table, consumer.tenant, consumer.name, LOOKED_AT)
+    page: list[tuple[str, str]] = []
+    for key in found:
+        page.append(key)
+        if len(page) == LOOKED_AT:
+            yield from store.still_held(world.table, consumer.name, page)
+            page = []
+    yield from store.still_held(world.table, consumer.name, page)
+
+
+# The choice
+
+
+@dataclass(frozen=True)
+class _Backlog:
+    """The held runs of a job, as the index has them, oldest first."""
+
+    rule: MissedRule
+    collection: str | None
+    job_id: str
+    entries: Sequence[tuple[str, str]]
+
+
+def _choose(world: World, consumer: Consumer, *, starting: bool) -> bool:
+    """Ends the runs that the consumer will not get. Returns False if more are left than one message ends."""
+    now, left = world.clock.now(), DROPPED_AT_ONCE
+    for backlog in _backlogs(world, consumer):
+        planned = [from_ms(instant_ms_of(keys.parts(sk)[1])) for _, sk in backlog.entries]
+        kept = backlog.rule.kept(planned, now, starting=starting)
+        going = [*backlog.entries[: kept.start], *backlog.entries[kept.stop :]]
+        for some in _by_schedule(going[:left]):
+            _drop(world, consumer, backlog, some, now)
+        left -= len(going)
+        if left < 0:
+            return False
+        if starting and backlog.rule.mode is Mode.COUNT:
+            _stand_for_all(world, consumer, backlog, [backlog.entries[place] for place in kept])
+    return True
+
+
+def _backlogs(world: World, consumer: Consumer) -> Iterator[_Backlog]:
+    """Yields what is held of each job."""
+    of_owner: Mapping[str, list[tuple[str, str]]] = defaultdict(list)
+    for key in store.held(world.table, consumer.tenant, consumer.name):
+        of_owner[key[0]].append(key)
+    firsts = [entries[0] for entries in of_owner.values()]
+    job_of = {
+        keys.runs(run.tenant, run.schedule_id or run.job_id): run.job_id
+        for run in ledger.read_many(world.table, firsts)
+    }
+    there: Mapping[str, Job] = job_views.named_jobs(world.table, consumer.tenant, set(job_of.values()))
+    of_job: Mapping[str, list[tuple[str, str]]] = defaultdict(list)
+    for owner, entries in of_owner.items():
+        if owner in job_of:
+            of_job[job_of[owner]] += entries
+    for job_id, entries in of_job.items():
+        job = there.get(job_id)
+        in_order = sorted(entries, key=lambda key: key[1])
+        yield _Backlog(MissedRule.of(job), None if job is None else job.collection, job_id, in_order)
+
+
+def _by_schedule(entries: Sequence[tuple[str, str]]) -> Iterator[Sequence[tuple[str, str]]]:
+    """Yields the entries of one schedule at a time, as many as one transaction ends."""
+    of_owner: Mapping[str, list[tuple[str, str]]] = defaultdict(list)
+    for key in entries:
+        of_owner[key[0]].append(key)
+    for found in of_owner.values():
+        for begin in range(0, len(found), DROPPED_TOGETHER):
+            yield found[begin : begin + DROPPED_TOGETHER]
+
+
+def _drop(
+    world: World, consumer: Consumer, backlog: _Backlog, entries: Sequence[tuple[str, str]], now: datetime
+) -> None:
+    """Ends some held runs and counts them, in one transaction; executors then do the effects of each end.
+
+    Raises Moved if one of them is no longer held, or somebody else has counted.
+    """
+    runs = store.still_held(world.table, consumer.name, entries)
+    if not runs:
+        return
+    there = store.dropped_of(world.table, consumer.tenant, consumer.name, backlog.job_id)
+    ended = [
+        replace(
+            run,
+            state=State.MISSED,
+            message=f"the consumer {consumer.name} was away",
+            finished_at=now,
+            expires_at=run_expiry(world, run.tenant, backlog.collection, now),
+            wake_at=now + WAKE,
+        )
+        for run in runs
+    ]
+    done = store.drop(world.table, consumer.name, ended, there, shards=world.settings.shards, lane=Lane.FAST)
+    if isinstance(done, Cancelled):
+        raise Moved
+    unsent = world.queue.send([Delivery(ledger.pointer_to(run), now, Lane.FAST) for run in ended])
+    if unsent:
+        world.journal.warning("runs that a consumer missed end later, by their wakes", left=len(unsent))
+
+
+def _stand_for_all(world: World, consumer: Consumer, backlog: _Backlog, entries: Sequence[tuple[str, str]]) -> None:
+    """Lets the run that is kept stand for those that were dropped. Raises Moved."""
+    there = store.dropped_of(world.table, consumer.tenant, consumer.name, backlog.job_id)
+    if there is None:
+        return
+    for run in store.still_held(world.table, consumer.name, entries):
+        first = min(there.first_at, run.planned_at)
+        counted = replace(run, missed_count=run.missed_count + there.count, missed_from=first)
+        if isinstance(store.stand_for(world.table, consumer.name, counted, there), Cancelled):
+            raise Moved
+
+
+# The event of what was dropped
+
+
+def _announce(world: World, consumer: Consumer) -> None:
+    """Publishes what the consumer will not get, an event for each job. A repetition has the same id.
+
+    Raises Unavailable if the bus does not take an event: the replay waits for it. Raises Moved.
+    """
+    for each in list(store.dropped(world.table, consumer.tenant, consumer.name)):
+        if isinstance(store.close(world.table, consumer.tenant, consumer.name, each), Cancelled):
+            raise Moved
+    for each in list(store.to_tell(world.table, consumer.tenant, consumer.name)):
+        job = jobs.read_job(world.table, consumer.tenant, each.job_id)
+        detail = dumps(_detail(consumer, each, job))
+        refused = world.bus.put(f"{JOBS_SPEAK_AS}.{consumer.tenant}", DROPPED_TYPE, detail)
+        if refused is not None:
+            raise Unavailable(f"the event bus did not take an event: {refused}")
+        store.forget(world.table, consumer.tenant, consumer.name, each)
+
+
+def _detail(consumer: Consumer, dropped: Dropped, job: Job | None) -> Mapping[str, object]:
+    """Returns the detail as events/schemas/job.missed.dropped.json has it."""
+    tags = () if job is None else job.tags
+    first, last = text(dropped.first_at), text(dropped.last_at)
+    return {
+        "id": f"{dropped.job_id}:{first}:{last}:{dropped.count}",
+        "tenant": consumer.tenant,
+        "consumer": consumer.name,
+        "jobId": dropped.job_id,
+        "jobScheduleId": dropped.job_id,
+        "resourceId": None if job is None else job.resource_id,
+        "tag": tags[0] if tags else None,
+        "tags": list(tags),
+        "count": dropped.count,
+        "from": first,
+        "until": last,
+        "reason": Reason.CONSUMER_AWAY.value,
+    }
+
+
+# The wake
+
+
+def _see_to_wake(world: World, consumer: Consumer) -> None:
+    """Takes the consumer's wake out of the index in two steps once nothing is held.
+
+    Between the steps every executor learns of the first, so a run that is then held puts the wake again.
+    """
+    if next(store.held(world.table, consumer.tenant, consumer.name, 1), None) is not None:
+        return
+    now = world.clock.now()
+    if consumer.watched:
+        store.let_idle(world.table, consumer.tenant, consumer.name, now)
+    elif consumer.idle_at is not None and consumer.idle_at + IDLE_FOR < now:
+        wake_at = store.wake_of(world.table, consumer.tenant, consumer.name)
+        if wake_at is not None:
+            store.drop_wake(world.table, consumer.tenant, consumer.name, wake_at)

@@ -1,0 +1,59 @@
+"""`consumers`. Made by .ci/sdk.py: change that, or its source, and run `make sdk`."""
+
+from __future__ import annotations
+
+from sweephand.sdk import models
+from sweephand.sdk.request import ABSENT, Absent, Named, Request, part
+from sweephand.sdk.sync.caller import Caller
+from sweephand.sdk.sync.pages import Pages
+
+
+class Consumers:
+    """The methods of `consumers`."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def list(
+        self, *, page_size: int | None = None, max_items: int | None = None, cursor: str | None = None
+    ) -> Pages[models.Consumer]:
+        """Lists consumers: who is there, and what is held for each."""
+        return Pages(
+            self._caller,
+            Request("GET", "/v1/consumers", acting=True),
+            models.Consumer,
+            page_size=page_size,
+            max_items=max_items,
+            cursor=cursor,
+        )
+
+    def get(self, consumer: Named) -> models.Consumer:
+        """Reads a consumer: its state, its lease and what is held for it."""
+        return models.Consumer(self._caller.json(Request("GET", f"/v1/consumers/{part(consumer)}", acting=True)))
+
+    def take_lease(self, consumer: Named, *, holder: str, seconds: int | Absent | None = ABSENT) -> models.Consumer:
+        """Takes the lease, or prolongs it (the heartbeat). Refused while another process holds it."""
+        return models.Consumer(
+            self._caller.json(
+                Request(
+                    "PUT",
+                    f"/v1/consumers/{part(consumer)}/lease",
+                    body={"holder": holder, "seconds": seconds},
+                    acting=True,
+                )
+            )
+        )
+
+    def release_lease(self, consumer: Named, *, holder: str | None = None) -> None:
+        """Gives the lease back. From then on events are held."""
+        self._caller.json(
+            Request("DELETE", f"/v1/consumers/{part(consumer)}/lease", query={"holder": holder}, acting=True)
+        )
+
+    def start(self, consumer: Named, *, holder: str) -> models.Consumer:
+        """Sends what was missed, oldest first. The consumer is LIVE once all of it was sent."""
+        return models.Consumer(
+            self._caller.json(
+                Request("POST", f"/v1/consumers/{part(consumer)}/start", body={"holder": holder}, acting=True)
+            )
+        )

@@ -1,0 +1,1 @@
+"""Consumers of events, and what they have missed."""

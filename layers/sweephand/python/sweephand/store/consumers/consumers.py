@@ -1,0 +1,305 @@
+"""Consumers: their rows, the runs that are held for them, and the counts of what they will not get.
+
+A held run stands in the index `attention` under its consumer, so that holding one costs one write. It leaves that
+partition with the write that sends it on or ends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from pynamodb.attributes import Attribute
+
+from sweephand.domain.consumer import Consumer, Dropped, Phase
+from sweephand.domain.instants import epoch_ms, epoch_s, from_s
+from sweephand.domain.occurrences.index_row import SweepText, Waits
+from sweephand.domain.run import Run, State
+from sweephand.domain.schedule import Lane
+from sweephand.ids import shard_of
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Cancelled, Op, Refused, Table, Written, if_any
+from sweephand.store.dynamo.expressions import Condition, assign, every, removal
+from sweephand.store.dynamo.flat_models import (
+    TENANT,
+    BooleanAttribute,
+    Codec,
+    Integer,
+    UnicodeAttribute,
+    named,
+    of_key,
+    one_of,
+)
+from sweephand.store.dynamo.table import ATTENTION, AttentionItem, Item, RunItem, WakeItem
+from sweephand.store.runs import ledger, run_rows
+
+
+class ConsumerItem(Item):
+    """A consumer."""
+
+    holder = UnicodeAttribute(null=True)
+    lease_until = Integer(null=True)
+    taken_at = Integer(null=True)
+    phase = UnicodeAttribute(null=True)
+    decided = BooleanAttribute(null=True)
+    current = UnicodeAttribute(null=True)
+    watched = BooleanAttribute(null=True)
+    idle_at = Integer(null=True)
+
+
+class DroppedItem(Item):
+    """The occurrences of a job that its consumer will not get, until an event has said so."""
+
+    first_at = Integer()
+    last_at = Integer()
+    number = Integer()
+
+
+_CONSUMERS = Codec(Consumer, ConsumerItem, {"tenant": TENANT, "name": of_key("sk", 1), "phase": one_of(Phase)})
+_DROPPED = Codec(Dropped, DroppedItem, {"job_id": of_key("sk", 1), "count": named("number")})
+consumer_of = _CONSUMERS.read
+
+
+def read(table: Table, tenant: str, name: str, *, consistent: bool = True) -> Consumer | None:
+    return if_any(consumer_of, table.get(ConsumerItem, *_key(tenant, name), consistent=consistent))
+
+
+def listed(table: Table, tenant: str, after: str | None, page: int) -> Iterator[Consumer]:
+    """Yields consumers by name, after `after`."""
+    yield from map(consumer_of, table.listed(ConsumerItem, keys.tenant(tenant), keys.consumer, after, page))
+
+
+def _key(tenant: str, name: str) -> tuple[str, str]:
+    return keys.tenant(tenant), keys.consumer(name)
+
+
+# The lease
+
+
+def free_for(holder: str, now: datetime) -> Condition:
+    """Requires that nobody else holds the lease."""
+    over: Condition = ConsumerItem.lease_until.does_not_exist() | (ConsumerItem.lease_until <= epoch_ms(now))
+    free: Condition = over | (ConsumerItem.holder == holder)
+    return free
+
+
+def held_by(holder: str, now: datetime) -> Condition:
+    """Requires that the lease is this holder's, and not over."""
+    return every(ConsumerItem.holder == holder, ConsumerItem.lease_until > epoch_ms(now))
+
+
+def as_read(consumer: Consumer) -> Condition:
+    """Requires the same holding of the lease, at the same place of its replay."""
+    row = _CONSUMERS.item(_key(consumer.tenant, consumer.name), consumer)
+    return every(
+        _same(ConsumerItem.taken_at, row.taken_at),
+        _same(ConsumerItem.phase, row.phase),
+        _same(ConsumerItem.decided, row.decided),
+        _same(ConsumerItem.current, row.current),
+    )
+
+
+def _same(attribute: Attribute[Any], value: Any) -> Condition:
+    return attribute.does_not_exist() if value is None else attribute == value
+
+
+def renew(table: Table, tenant: str, name: str, holder: str, until: datetime, now: datetime) -> Written | Refused:
+    """Prolongs the lease of its holder."""
+    actions = [assign(ConsumerItem.lease_until, epoch_ms(until))]
+    return table.update(*_key(tenant, name), actions, held_by(holder, now))
+
+
+def take(table: Table, tenant: str, name: str, holder: str, until: datetime, now: datetime) -> Written | Refused:
+    """Takes the lease, if nobody else holds it. The consumer is away until it starts."""
+    actions = [
+        assign(ConsumerItem.holder, holder),
+        assign(ConsumerItem.lease_until, epoch_ms(until)),
+        assign(ConsumerItem.taken_at, epoch_ms(now)),
+        *removal(ConsumerItem, "phase decided current"),
+    ]
+    return table.update(*_key(tenant, name), actions, free_for(holder, now))
+
+
+def release(table: Table, tenant: str, name: str, holder: str, now: datetime) -> Written | Refused:
+    """Ends the lease of this holder."""
+    actions = removal(ConsumerItem, "holder lease_until taken_at phase decided current")
+    return table.update(*_key(tenant, name), actions, held_by(holder, now))
+
+
+def start(table: Table, tenant: str, name: str, holder: str, now: datetime) -> Written | Refused:
+    """Begins the replay, if the holder has not begun it yet."""
+    condition = every(held_by(holder, now), ConsumerItem.phase.does_not_exist())
+    return table.update(*_key(tenant, name), [assign(ConsumerItem.phase, Phase.STARTING.value)], condition)
+
+
+# The replay
+
+
+def held(table: Table, tenant: str, name: str, limit: int | None = None) -> Iterator[tuple[str, str]]:
+    """Yields the keys of the runs that the index has under the consumer, oldest first.
+
+    The index lags by about a second, so a run may be missing, or have been sent on since. limit: of the first page.
+    """
+    rows = table.query_all(
+        keys.consumer_rows(tenant, name), index=ATTENTION, partition=AttentionItem.attention_day, limit=limit
+    )
+    yield from ((row["pk"]["S"], row["sk"]["S"]) for row in rows)
+
+
+def still_held(table: Table, name: str, found: Sequence[tuple[str, str]]) -> list[Run]:
+    """Returns those of the runs that are held for the consumer, in order. Reads each consistently."""
+    return [run for run in ledger.read_many(table, found) if run.state is State.HELD and run.consumer == name]
+
+
+STILL_HELD: Condition = RunItem.state == State.HELD.value
+
+
+def send_on(table: Table, consumer: Consumer, run: Run, *, shards: int, lane: Lane) -> Written | Cancelled:
+    """Queues a held run with its wake, as the one that was sent on last. run: its new state."""
+    assert run.wake_at is not None
+    actions = [
+        assign(RunItem.state, run.state.value),
+        *removal(RunItem, "reason"),
+        *run_rows.attention(run),
+        *run_rows.wake_actions(run, run.wake_at, shards=shards, lane=lane),
+    ]
+    current = [assign(ConsumerItem.current, run.id)]
+    return table.transact(
+        [
+            table.update_op("consumer", *_key(consumer.tenant, consumer.name), current, as_read(consumer)),
+            table.update_op("run", *run_rows.key_of(run), actions, STILL_HELD),
+        ]
+    )
+
+
+def go_live(table: Table, consumer: Consumer) -> Written | Refused:
+    """Ends the replay: events flow as they fall due."""
+    actions = [assign(ConsumerItem.phase, Phase.LIVE.value), *removal(ConsumerItem, "decided current")]
+    return table.update(*_key(consumer.tenant, consumer.name), actions, as_read(consumer))
+
+
+def decide(table: Table, consumer: Consumer) -> Written | Refused:
+    """Notes that the start has chosen what the consumer gets."""
+    actions = [assign(ConsumerItem.decided, value=True)]
+    return table.update(*_key(consumer.tenant, consumer.name), actions, as_read(consumer))
+
+
+# Occurrences that the consumer will not get
+
+
+def dropped(table: Table, tenant: str, name: str) -> Iterator[Dropped]:
+    """Yields the counts by job."""
+    yield from _counts(table, tenant, name, keys.dropped(""))
+
+
+def _counts(table: Table, tenant: str, name: str, prefix: str) -> Iterator[Dropped]:
+    for row in table.query_all(keys.consumer_rows(tenant, name), DroppedItem.sk.startswith(prefix), consistent=True):
+        yield _DROPPED.read(DroppedItem.from_raw_data(row))
+
+
+def dropped_of(table: Table, tenant: str, name: str, job_id: str) -> Dropped | None:
+    return if_any(_DROPPED.read, table.get(DroppedItem, *_dropped_key(tenant, name, job_id)))
+
+
+def _dropped_key(tenant: str, name: str, job_id: str) -> tuple[str, str]:
+    return keys.consumer_rows(tenant, name), keys.dropped(job_id)
+
+
+def count_as_read(there: Dropped | None) -> Condition:
+    """Requires the count that was read, so that no occurrence is counted twice or forgotten."""
+    if there is None:
+        absent: Condition = DroppedItem.pk.does_not_exist()
+        return absent
+    same: Condition = DroppedItem.number == there.count
+    return same
+
+
+def drop(
+    table: Table,
+    name: str,
+    ended: Sequence[Run],
+    there: Dropped | None,
+    *,
+    shards: int,
+    lane: Lane,
+) -> Written | Cancelled:
+    """Ends runs of one schedule that are held, and counts them. ended: their new states, each with its wake.
+
+    there: what was counted before of their job.
+    """
+    one = ended[0]
+    ops = [
+        ledger.end_from_outside_op(table, run.uuid, run, shards=shards, lane=lane, condition=STILL_HELD)
+        for run in ended
+    ]
+    late, same = ledger.late_ends(table, ended)
+    ops.append(ledger.count_op(table, one, {"missed_sent": len(ended), **late}, same))
+    planned = sorted([*(run.planned_at for run in ended), *([there.first_at, there.last_at] if there else [])])
+    count = len(ended) + (there.count if there else 0)
+    after = Dropped(one.job_id, planned[0], planned[-1], count)
+    item = _DROPPED.item(_dropped_key(one.tenant, name, one.job_id), after)
+    return table.transact([*ops, table.put_op("dropped", item, count_as_read(there))])
+
+
+def close(table: Table, tenant: str, name: str, there: Dropped) -> Written | Cancelled:
+    """Sets a count aside, so that its event always has the same number; what is dropped later counts anew."""
+    item = _DROPPED.item(_told_key(tenant, name, there), there)
+    gone: Op = table.delete_op("dropped", *_dropped_key(tenant, name, there.job_id), count_as_read(there))
+    return table.transact([table.put_op("told", item), gone])
+
+
+def to_tell(table: Table, tenant: str, name: str) -> Iterator[Dropped]:
+    """Yields the counts that were set aside."""
+    yield from _counts(table, tenant, name, keys.to_tell(""))
+
+
+def forget(table: Table, tenant: str, name: str, told: Dropped) -> None:
+    """Deletes a count that an event has published."""
+    table.delete(*_told_key(tenant, name, told))
+
+
+def _told_key(tenant: str, name: str, there: Dropped) -> tuple[str, str]:
+    """Returns the key of a count that was set aside: no other one begins with the same occurrence."""
+    return keys.consumer_rows(tenant, name), f"{keys.to_tell(there.job_id)}#{epoch_ms(there.first_at)}"
+
+
+def stand_for(table: Table, name: str, run: Run, there: Dropped) -> Written | Cancelled:
+    """Lets a held run stand for those that were dropped: its event has their number. run: its new state."""
+    actions = run_rows.changes_of(run, "missed_count missed_from")
+    gone: Op = table.delete_op("dropped", *_dropped_key(run.tenant, name, run.job_id), count_as_read(there))
+    return table.transact([table.update_op("run", *run_rows.key_of(run), actions, STILL_HELD), gone])
+
+
+# The wake
+
+
+def watch(table: Table, tenant: str, name: str, wake_at: datetime, shards: int) -> None:
+    """Puts the consumer's wake into the index of what waits, then notes that it is there."""
+    wake = WakeItem(
+        pk=keys.consumer_rows(tenant, name),
+        sk=keys.consumer(name),
+        shard=shard_of(name, shards),
+        next_run_at=epoch_s(wake_at),
+        sweep=str(SweepText(Waits.CONSUMER, Lane.FAST)),
+    )
+    table.put(wake)
+    watched = [assign(ConsumerItem.watched, value=True), *removal(ConsumerItem, "idle_at")]
+    table.update(*_key(tenant, name), watched)
+
+
+def let_idle(table: Table, tenant: str, name: str, now: datetime) -> Written | Refused:
+    """Notes that nothing is held: who holds a run from now on puts the wake again."""
+    actions = [assign(ConsumerItem.idle_at, epoch_ms(now)), *removal(ConsumerItem, "watched")]
+    return table.update(*_key(tenant, name), actions, ConsumerItem.watched == True)  # noqa: E712 - an expression
+
+
+def wake_of(table: Table, tenant: str, name: str) -> datetime | None:
+    item = table.get(WakeItem, keys.consumer_rows(tenant, name), keys.consumer(name))
+    return None if item is None else from_s(item.next_run_at)
+
+
+def drop_wake(table: Table, tenant: str, name: str, wake_at: datetime) -> Written | Refused:
+    """Takes the wake out, if nobody has put it again since it was read."""
+    same: Condition = WakeItem.next_run_at == epoch_s(wake_at)
+    return table.delete(keys.consumer_rows(tenant, name), keys.consumer(name), same)

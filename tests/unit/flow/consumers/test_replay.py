@@ -1,0 +1,252 @@
+"""Runs that are held while their consumer is away, and what it gets when it starts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from sweephand import actions
+from sweephand.domain.consumer import Phase
+from sweephand.domain.instants import text
+from sweephand.domain.job import ActionDraft
+from sweephand.domain.run import Reason, State
+from sweephand.domain.schedule import Lane
+from sweephand.flow.consumers import leases
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.runs import replay
+from sweephand.security import guard
+from sweephand.store.consumers import consumers as store
+from tests.support import aws
+from tests.support.bus import refused_by_bus
+from tests.support.stage import TENANT, Stage
+from tests.unit.flow.common import DAY, HOUR, MINUTE, NOON, exact
+
+EACH_MINUTE = {"cron": "* * * * *"}
+EACH_5_MINUTES = {"cron": "*/5 * * * *"}
+DAILY = {"cron": "0 12 * * *"}
+DROPPED = replay.DROPPED_TYPE
+
+
+@pytest.fixture(autouse=True)
+def _for_real(stage: Stage) -> None:
+    stage.act_for_real()
+
+
+def create(stage: Stage, timing: Mapping[str, object], *, consumer: str = "billing", **missed: Any) -> Planned:
+    return stage.create(timing, action=event(consumer=consumer, missed=missed or None))
+
+
+def event(**members: Any) -> ActionDraft:
+    return actions.draft({"type": "event", **members}, field="action", guard=guard.GuardSettings())
+
+
+def take(stage: Stage, holder: str = "a", seconds: int = 90) -> None:
+    leases.take(stage.world, TENANT, "billing", holder, seconds)
+
+
+def start(stage: Stage, holder: str = "a", seconds: int = 90) -> None:
+    take(stage, holder, seconds)
+    leases.start(stage.world, TENANT, "billing", holder)
+
+
+def phase(stage: Stage) -> Phase:
+    with stage.untapped():
+        there = store.read(stage.world.table, TENANT, "billing")
+    assert there is not None
+    return there.phase_at(stage.clock.now())
+
+
+def events(stage: Stage) -> list[tuple[str, str]]:
+    """Returns the events of jobs as (type, planned instant), in the order of the bus."""
+    return [(entry["DetailType"], json.loads(entry["Detail"]).get("jobTime", "")) for entry in stage.bus.of_jobs]
+
+
+def details(stage: Stage, kind: str) -> list[dict[str, Any]]:
+    return [json.loads(entry["Detail"]) for entry in stage.bus.of_jobs if entry["DetailType"] == kind]
+
+
+def states(stage: Stage, planned: Planned) -> list[State]:
+    return [run.state for run in stage.runs(planned)]
+
+
+def test_what_falls_due_while_the_consumer_is_away_is_held_by_one_write(stage: Stage) -> None:
+    planned = create(stage, EACH_MINUTE)
+
+    stage.run(130)
+
+    assert events(stage) == []
+    assert [(run.state, run.reason, run.consumer) for run in stage.runs(planned)] == [
+        (State.HELD, Reason.CONSUMER_AWAY, "billing")
+    ] * 2
+    assert phase(stage) is Phase.AWAY
+
+
+def test_a_consumer_that_starts_gets_each_missed_occurrence_in_order_then_live_ones(stage: Stage) -> None:
+    planned = create(stage, EACH_5_MINUTES)
+    stage.run((3 * HOUR).total_seconds())
+
+    start(stage, seconds=900)
+    stage.run(30)
+    during = phase(stage)
+    stage.run(400)
+
+    missed = [text(NOON + n * 5 * MINUTE) for n in range(1, 37)]
+    live = text(NOON + 185 * MINUTE)
+    assert events(stage) == [*(("job.missed", each) for each in missed), ("job", live)]
+    assert during is Phase.LIVE
+    ids = [each["id"] for each in (*details(stage, "job.missed"), *details(stage, "job"))]
+    assert ids == [run.id for run in stage.runs(planned)][: len(ids)]
+    exact(stage, planned)
+
+
+def test_a_daily_job_gives_each_day_of_a_month_away(stage: Stage) -> None:
+    planned = create(stage, DAILY, keepSeconds=40 * 86_400)
+    for _ in range(30):
+        stage.pass_time(DAY.total_seconds() - 120)
+        stage.run(240)
+
+    start(stage)
+    stage.run(30)
+
+    assert [kind for kind, _ in events(stage)] == ["job.missed"] * 30
+    exact(stage, planned)
+
+
+def test_what_is_over_the_limit_is_dropped_with_its_exact_number(stage: Stage) -> None:
+    planned = create(stage, EACH_MINUTE, limit=10)
+    stage.run(3_600 + 20)
+    few = sum(state is State.HELD for state in states(stage, planned))
+
+    start(stage)
+    stage.run(20)
+
+    assert few <= 10 + 16
+    (dropped,) = details(stage, DROPPED)
+    missed = details(stage, "job.missed")
+    assert (dropped["count"], len(missed)) == (50, 10)
+    assert (dropped["from"], dropped["until"]) == (text(NOON + MINUTE), text(NOON + 50 * MINUTE))
+    assert [each["jobTime"] for each in missed] == [text(NOON + n * MINUTE) for n in range(51, 61)]
+    ends = [run for run in stage.runs(planned) if run.state is State.MISSED]
+    assert {run.reason for run in ends} == {Reason.CONSUMER_AWAY}
+    assert len(ends) == 50
+    assert events(stage)[0][0] == DROPPED
+    assert stage.totals(planned).missed_sent == 50
+
+
+def test_what_is_too_old_is_dropped(stage: Stage) -> None:
+    create(stage, EACH_MINUTE, keepSeconds=600)
+    stage.run(1_200 + 20)
+
+    start(stage)
+    stage.run(20)
+
+    (dropped,) = details(stage, DROPPED)
+    assert (dropped["count"], len(details(stage, "job.missed"))) == (10, 10)
+
+
+@pytest.mark.parametrize(("mode", "minute"), [("latest", 20), ("earliest", 1)])
+def test_one_of_the_missed_is_enough_where_the_job_says_so(stage: Stage, mode: str, minute: int) -> None:
+    planned = create(stage, EACH_MINUTE, mode=mode)
+    stage.run(1_200 + 20)
+
+    start(stage)
+    stage.run(20)
+
+    assert [each["jobTime"] for each in details(stage, "job.missed")] == [text(NOON + minute * MINUTE)]
+    (dropped,) = details(stage, DROPPED)
+    assert (dropped["count"], stage.totals(planned).missed_sent) == (19, 19)
+
+
+def test_the_mode_count_gives_one_event_with_the_number_of_all(stage: Stage) -> None:
+    planned = create(stage, EACH_MINUTE, mode="count", limit=10)
+    stage.run(3_600 + 20)
+
+    start(stage)
+    stage.run(20)
+
+    (missed,) = details(stage, "job.missed")
+    assert missed["missed"] == {"count": 60, "from": text(NOON + MINUTE), "until": text(NOON + 60 * MINUTE)}
+    assert (details(stage, DROPPED), stage.totals(planned).missed_sent) == ([], 59)
+
+
+def test_a_lease_that_is_over_holds_again_and_loses_nothing(stage: Stage) -> None:
+    planned = create(stage, EACH_MINUTE)
+    start(stage, seconds=90)
+    stage.run(70)
+    stage.run(240)
+
+    start(stage, "b")
+    stage.run(20)
+
+    kinds = [kind for kind, _ in events(stage)]
+    assert kinds == ["job", "job.missed", "job.missed", "job.missed", "job.missed"]
+    assert set(states(stage, planned)) == {State.SUCCESS}
+
+
+def test_a_heartbeat_heals_a_replay_whose_message_was_lost(stage: Stage) -> None:
+    create(stage, EACH_MINUTE)
+    stage.run(190)
+    start(stage)
+    stage.sqs.purge(aws.URLS[Lane.FAST])
+
+    take(stage)
+    stage.run(20)
+
+    assert [kind for kind, _ in events(stage)] == ["job.missed"] * 3
+    assert phase(stage) is Phase.LIVE
+
+
+def test_a_failed_attempt_passes_the_turn_on_and_is_repeated_under_its_id(stage: Stage) -> None:
+    action = event(
+        consumer="billing",
+        retry={"type": "fixed", "maxRetries": 1, "delaySeconds": 30, "retryOn": "any"},
+    )
+    planned = stage.create(EACH_MINUTE, action=action)
+    stage.run(130)
+    stage.taps.fault = _refuse_first()
+
+    start(stage)
+    stage.run(10)
+    first = events(stage)
+    stage.run(40)
+
+    runs = stage.runs(planned)
+    assert first == [("job.missed", text(runs[1].planned_at))]
+    assert details(stage, "job.missed")[1]["id"] == runs[0].id
+
+
+def _refuse_first() -> Any:
+    left = [1]
+
+    def fault(passing: Any, act: Any) -> Any:
+        if passing.service == "events" and left[0]:
+            left[0] -= 1
+            return refused_by_bus(passing, act)
+        return act()
+
+    return fault
+
+
+def test_nothing_is_left_in_the_index_once_all_is_sent(stage: Stage) -> None:
+    create(stage, {"at": text(NOON + MINUTE)})
+    stage.run(70)
+    start(stage)
+    stage.run(2_000)
+
+    assert stage.waiting() == {}
+
+
+def test_the_runs_of_a_deleted_job_end(stage: Stage) -> None:
+    planned = create(stage, EACH_MINUTE)
+    stage.run(130)
+
+    stage.delete(planned)
+    stage.run(60)
+    start(stage)
+    stage.run(20)
+
+    assert {(run.state, run.reason) for run in stage.runs(planned)} == {(State.CANCELLED, Reason.OWNER_GONE)}
+    assert phase(stage) is Phase.LIVE
