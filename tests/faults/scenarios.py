@@ -818,27 +818,27 @@ class JobSets(Scenario):
 
 
 class Consumer(Scenario):
-    """A consumer is away, comes back for what it missed, of which its job keeps two, and is away again."""
+    """A consumer is away, and comes back for what it missed, of which its job keeps one."""
 
     name = "consumer"
-    constants = {"flow.runs.replay.DROPPED_TOGETHER": 2, "flow.runs.replay.DROPPED_AT_ONCE": 2}  # noqa: RUF012 - as declared
+    constants = {"flow.runs.replay.DROPPED_TOGETHER": 1, "flow.runs.replay.DROPPED_AT_ONCE": 1}  # noqa: RUF012 - as declared
 
     def history(self, at: Play) -> None:
-        action = draft({"type": "event", "consumer": "c", "missed": {"limit": 2}}, field="action", guard=GUARD)
-        job = at.create(counted(6), action=action)
+        action = draft({"type": "event", "consumer": "c", "missed": {"limit": 1}}, field="action", guard=GUARD)
+        job = at.create(counted(4), action=action)
         either = frozenset({State.MISSED, State.SUCCESS})  # by what the index shows when it starts
-        at.expect(job, {**dict.fromkeys(minutes(1, 2, 3, 4, 5), either), minutes(6)[0]: State.SUCCESS})
-        at.go_to(5.5)
+        at.expect(job, {**dict.fromkeys(minutes(1, 2, 3), either), minutes(4)[0]: State.SUCCESS})
+        at.go_to(3.5)
         at.go_until(lambda: self._beat(at) is Phase.LIVE)
-        at.go_to(6.7)
-        at.go_until(lambda: self._beat(at) is Phase.LIVE and sum(run.finished for run in at.runs()) == 6)
+        at.go_to(4.2)
+        at.go_until(lambda: self._beat(at) is Phase.LIVE and sum(run.finished for run in at.runs()) == 4)
 
     def check(self, at: Play) -> None:
         """Compares what was told of dropped occurrences with the ledger."""
         told = {each["id"]: each["count"] for each in (json.loads(entry["Detail"]) for entry in at.scene.bus.of_jobs)}
         missed = [run for run in at.ledger if run.state is State.MISSED]
         assert sum(told.values()) == len(missed)
-        assert at.faults or len(missed) == 3
+        assert at.faults or len(missed) == 2
 
     def _beat(self, at: Play) -> Phase:
         """Does as a process does: takes its lease, and starts unless it has."""
