@@ -834,7 +834,7 @@ class Consumer(Scenario):
         at.go_until(lambda: self._beat(at) is Phase.LIVE and sum(run.finished for run in at.runs()) == 4)
 
     def check(self, at: Play) -> None:
-        """Compares what was told of dropped occurrences with the ledger."""
+        """Compares the events about dropped occurrences with the ledger."""
         told = {each["id"]: each["count"] for each in (json.loads(entry["Detail"]) for entry in at.scene.bus.of_jobs)}
         missed = [run for run in at.ledger if run.state is State.MISSED]
         assert sum(told.values()) == len(missed)
