@@ -841,7 +841,7 @@ class Consumer(Scenario):
         assert at.faults or len(missed) == 2
 
     def _beat(self, at: Play) -> Phase:
-        """Does as a process does: takes its lease, and starts unless it has."""
+        """Takes the lease of the consumer as its process does, and starts unless it has."""
         world = at.scene.world
         there = at.ask(lambda: leases.take(world, TENANT, "c", "me", 90))
         if there is not None and there.phase is Phase.AWAY:

@@ -41,6 +41,7 @@ def authentication(**members: Any) -> dict[str, Any]:
 
 OF_RETRY, OF_AUTH = "action.retry", "action.authentication"
 IDLE: dict[str, list[tuple[dict[str, Any], str]]] = {
+    "EventAction[event].missed": [({"action": {"type": "event", "missed": {"limit": 5}}}, "action.missed")],
     "Retry.type": [(retry(maxRetries=3), f"{OF_RETRY}.maxRetries")],
     "Retry.maxRetries": [
         (retry(maxRetries=3, delaySeconds=1), f"{OF_RETRY}.maxRetries"),
@@ -328,6 +329,10 @@ ACTS: dict[str, list[str]] = {
         *("Calendar.dates", "Calendar.iCalendar", "Calendar.ranges", "Calendar.weekly", "Calendar.weekly.days"),
         *("Calendar.weekly.from", "Calendar.weekly.to"),
     ],
+    "while the consumer is away, or at its start, runs are held, kept and chosen by it": [
+        *("EventAction[event].consumer", "Missed.keepSeconds", "Missed.limit", "Missed.mode"),
+    ],
+    "it says whose lease it is, and how long": ["LeaseRequest.holder", "LeaseRequest.seconds", "StartRequest.holder"],
     "it says what a preview shows": [
         *(f"PreviewRequest.{name}" for name in ("after", "limit", "explain", "collection", "at", "every")),
     ],
