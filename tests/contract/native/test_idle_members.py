@@ -287,6 +287,8 @@ ACTS: dict[str, list[str]] = {
     ],
     "a dry run is the same request that changes nothing, and checks the same": [
         *("RedriveRequest.dryRun", "RedriveRequest.expectedCount", "RedriveRequest.group"),
+        *("RedriveRequest.filter", *(f"RedriveRequest.filter.{each}" for each in ("jobId", "collection", "tag"))),
+        *(f"RedriveRequest.filter.{each}" for each in ("resourceId", "from", "until")),
         *("RedriveRequest.ratePerMinute", "RedriveRequest.runs"),
     ],
     "its notation reads it, and refuses what does not act (tests/unit/schedules)": [

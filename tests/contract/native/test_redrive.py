@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from sweephand.store.dynamo import keys
 from tests.contract.native.api import Api
 from tests.support.endpoint import OK, WRONG
 
@@ -142,3 +143,99 @@ def test_what_was_asked_for_is_shown_with_instants_as_everywhere(api: Api) -> No
     assert (asked["until"], asked["group"]) == (begun["startedAt"], group["id"])
     assert asked["archivedThrough"].endswith("Z")
     assert asked["archivedThrough"] <= asked["until"]
+
+
+# Filters
+
+
+def two_jobs(api: Api) -> list[tuple[str, list[str]]]:
+    """Creates two jobs of which runs fail, two each; from now on all goes well."""
+    found = []
+    for n in range(2):
+        job = api.create({"action": {"type": "http", "url": f"https://example.com/{n}"}}, tags=[f"t{n}", "both"])
+        api.stage.endpoint.answer = lambda _: WRONG
+        found.append((job["id"], [run(api, job) for _ in range(2)]))
+    api.stage.endpoint.answer = lambda _: OK
+    return found
+
+
+def test_all_groups_that_a_filter_lets_through_are_run_again(api: Api) -> None:
+    (first, _), _ = two_jobs(api)
+
+    assert redrive(api, filter={"tag": "t1"}, dryRun=True).json == {"count": 2, "operation": None}
+    assert redrive(api, filter={"jobId": first}, dryRun=True).json["count"] == 2
+    assert redrive(api, filter={"from": "2027-03-02T00:00:00Z"}, dryRun=True).json["count"] == 0
+    begun = redrive(api, filter={"tag": "both"}, expectedCount=4, ratePerMinute=600)
+    assert (begun.status, begun.json["count"]) == (202, 4)
+    assert sorted(begun.json["operation"]["request"]) == ["groups", "ratePerMinute", "until"]
+    for _ in range(6):
+        api.stage.run(15)
+
+    there = api("GET", f"/v1/operations/{begun.json['operation']['id']}").json
+    assert (there["state"], there["progress"]) == ("DONE", {"done": 4, "total": 4, "failed": 0, "waitsFor": None})
+    assert {each.params["url"] for each in api.stage.endpoint.received[-4:]} == {
+        "https://example.com/0",
+        "https://example.com/1",
+    }
+    assert api("GET", "/v1/errors").json["items"] == []
+    assert redrive(api, filter={"tag": "both"}, dryRun=True).json["count"] == 0
+
+
+def test_what_fails_after_the_request_and_what_was_archived_before_it_stay(api: Api) -> None:
+    (first, _), (_, runs) = two_jobs(api)
+    group = next(each for each in api("GET", "/v1/errors").json["items"] if each["jobId"] == first)
+    assert api("POST", f"/v1/errors/{group['id']}/archive", {"reason": "known"}).status == 200
+
+    begun = redrive(api, filter={"tag": "both"}, ratePerMinute=60)
+    api.stage.endpoint.answer = lambda _: WRONG
+    late = run(api, {"id": first})
+    api.stage.endpoint.answer = lambda _: OK
+    for _ in range(6):
+        api.stage.run(15)
+
+    assert begun.json["count"] == 2
+    assert [api.get(f"/v1/runs/{each}").json["rerunBy"] is not None for each in [*runs, late]] == [True, True, False]
+
+
+def test_a_group_that_is_gone_by_then_is_passed_over(api: Api) -> None:
+    two_jobs(api)
+    begun = redrive(api, filter={"tag": "both"}, ratePerMinute=600)
+    group = next(each for each in begun.json["operation"]["request"]["groups"])
+    api.stage.world.table.delete(keys.errors("acme"), keys.error_group(group))
+    for _ in range(6):
+        api.stage.run(15)
+
+    there = api("GET", f"/v1/operations/{begun.json['operation']['id']}").json
+    assert (there["state"], there["progress"]["done"], there["progress"]["failed"]) == ("DONE", 4, 2)
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"filter": {"colour": 1}}, "filter.colour"),
+        ({"filter": []}, "filter"),
+        ({"filter": {"tag": ""}}, "filter.tag"),
+        ({"filter": {"from": "soon"}}, "filter.from"),
+        ({"filter": {"collection": "none"}}, "filter.collection"),
+        ({"filter": {"jobId": "none"}}, "filter.jobId"),
+        ({"filter": {"jobId": GONE, "tag": "t1"}}, "filter.jobId"),
+        ({"filter": {"from": "2027-03-02T00:00:00Z", "until": "2027-03-01T00:00:00Z"}}, "filter.until"),
+        ({"filter": {}, "group": "0" * 32}, "runs"),
+        ({}, "runs"),
+    ],
+)
+def test_bad_filters_are_refused(api: Api, given: dict[str, Any], field: str) -> None:
+    with api.unchanged():
+        refused = redrive(api, **given)
+
+    assert (refused.status, refused.fields) == (422, [field])
+
+
+def test_too_many_groups_are_refused(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    two_jobs(api)
+    monkeypatch.setattr("sweephand.flow.bulk.redrive.MOST_GROUPS", 1)
+
+    refused = redrive(api, filter={}, dryRun=True)
+
+    assert (refused.status, refused.fields) == (422, ["filter"])
+    assert "at most 1 at once" in refused.json["detail"]

@@ -2,9 +2,10 @@
 
 params: `ratePerMinute`, and either `runs`, the whole ids of a selection, or `group`, a group of errors, with `until`
 (epoch ms, leaves out later failures) and `archivedThrough` (epoch ms, up to where the group was archived at the
-request). cursor: `at`, how many of a selection are done, or `after`, the last run done of the group; `left`, the first
-runs that could not be run again, each with its reason; `open`, the whole ids of runs that have begun and are not known
-to have ended; `looks`, how many times in a row nothing had changed; and WAITS_FOR.
+request); or `groups`, several groups one after the other, with `until` and `closed`, which has `archivedThrough` by
+group. cursor: `at`, how many of a selection or of the groups are done; `after`, the last run done of the group; `left`,
+the first runs that could not be run again, each with its reason; `open`, the whole ids of runs that have begun and are
+not known to have ended; `looks`, how many times in a row nothing had changed; and WAITS_FOR.
 
 Where the runs of a schedule exclude each other, one run ends before the next one begins: so runs of one redrive never
 overlap, whatever the overlap policy, and runs that end without having run count as failed.
@@ -13,6 +14,7 @@ overlap, whatever the overlap policy, and runs that end without having run count
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
@@ -43,6 +45,8 @@ HELD_LOOK = timedelta(seconds=60)
 """Time between two checks whether a disabled tenant is enabled again."""
 MOST_RUNS = 500
 """Largest selection."""
+MOST_GROUPS = 100
+"""Groups of one redrive."""
 
 
 def page(world: World, operation: Operation) -> Page:
@@ -155,18 +159,37 @@ def _next(world: World, operation: Operation, most: int) -> _Batch:
         runs: list[str] = operation.params["runs"]
         chosen = [_Next(each, {"at": n}) for n, each in enumerate(runs[at : at + most], at + 1)]
         return _Batch(chosen, {"at": at}, more=at + most < len(runs))
+    if "groups" in operation.params:
+        return _next_of_groups(world, operation, most)
     assert operation.tenant is not None
     group = failures.find(world, operation.tenant, operation.params["group"])
-    found = list(islice(_counted(world, operation, group), most + 1))
+    found = list(islice(_counted(world, operation, group, operation.params.get("archivedThrough")), most + 1))
     chosen = [_Next(each.run_id, {"after": each.uuid}, _seen_to(each, group)) for each in found[:most]]
     after = operation.cursor.get("after")
     return _Batch(chosen, {} if after is None else {"after": after}, more=len(found) > most)
 
 
-def _counted(world: World, operation: Operation, group: Group) -> Iterator[Failure]:
+def _next_of_groups(world: World, operation: Operation, most: int) -> _Batch:
+    """Returns the next runs of the group whose turn it is; none if it is gone, or has no more: then the next one's."""
+    assert operation.tenant is not None
+    at, after = int(operation.cursor.get("at", 0)), operation.cursor.get("after")
+    groups: list[str] = operation.params["groups"]
+    found: list[Failure] = []
+    chosen: list[_Next] = []
+    with suppress(NotFound):
+        group = failures.find(world, operation.tenant, groups[at])
+        closed = operation.params["closed"].get(group.id)
+        found = list(islice(_counted(world, operation, group, closed), most + 1))
+        chosen = [_Next(each.run_id, {"at": at, "after": each.uuid}, _seen_to(each, group)) for each in found[:most]]
+    if not chosen:
+        return _Batch([], {"at": at + 1}, more=at + 1 < len(groups))
+    before = {"at": at} if after is None else {"at": at, "after": after}
+    return _Batch(chosen, before, more=len(found) > most or at + 1 < len(groups))
+
+
+def _counted(world: World, operation: Operation, group: Group, closed: int | None) -> Iterator[Failure]:
     """Yields the failures that were open at the request, even if resolved since: each is counted on one page only."""
     until = from_ms(int(operation.params["until"]))
-    closed = operation.params.get("archivedThrough")
     after = operation.cursor.get("after")
     for each in store.runs_of(world.table, group.tenant, group.id, after, LARGEST_PAGE):
         if each.operation == operation.id or each.was_open(until, None if closed is None else from_ms(int(closed))):

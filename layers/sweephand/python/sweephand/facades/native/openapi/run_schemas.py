@@ -246,8 +246,22 @@ OPERATIONS: dict[str, Schema] = {
     "RerunRequest": request(EDIT),
     "RedriveRequest": request(
         {
-            "runs": items(RUN_ID, minItems=1, maxItems=redrive.MOST_RUNS, description="Or `group`."),
+            "runs": items(RUN_ID, minItems=1, maxItems=redrive.MOST_RUNS, description="Or `group`, or `filter`."),
             "group": {**GROUP_ID, "description": "What nobody has seen to in it; in the place of `runs`."},
+            "filter": {
+                **request(
+                    {
+                        "jobId": JOB_FILTER,
+                        "collection": text(1, 128),
+                        "tag": text(1, 128),
+                        "resourceId": text(1, 256),
+                        "from": GIVEN_INSTANT,
+                        "until": GIVEN_INSTANT,
+                    }
+                ),
+                "description": "What nobody has seen to in all groups that `GET /v1/errors` lists with these "
+                f"parameters, up to {redrive.MOST_GROUPS}; in the place of `runs`.",
+            },
             "ratePerMinute": _RATE,
             "dryRun": {**FLAG, "description": "Only says how many it would be."},
             "expectedCount": whole(0, 10**9, description="Refused (412) if it would be another number."),

@@ -45,7 +45,7 @@ def _progress(operation: Operation) -> dict[str, Any]:
 def _request(operation: Operation) -> Mapping[str, Any]:
     """Instants are kept as numbers, and shown as everywhere."""
     instants = {name: text_ms(from_ms(int(operation.params[name]))) for name in INSTANTS if name in operation.params}
-    return {**operation.params, **instants}
+    return {name: value for name, value in {**operation.params, **instants}.items() if name != "closed"}
 
 
 def _result(operation: Operation, link: Link | None = None) -> Mapping[str, Any] | None:

@@ -157,17 +157,22 @@ def list_all(ctx: Context) -> Answer:
 
 
 def _groups(ctx: Context, after: tuple[int, str] | None) -> Iterator[tuple[Group, OpenRuns]]:
+    for group in matching(ctx):
+        if after is None or (epoch_ms(group.last_at), group.id) < after:
+            yield group, failures.open_runs(ctx.world, group, COUNTED_IN_LISTS)
+
+
+def matching(ctx: Context) -> Iterator[Group]:
+    """Yields the groups that the query lets through, the last failure first, whatever their state."""
     wanted = wanted_of(ctx)
     chosen = _chosen(ctx, wanted)
     began = tenancy.began_at(ctx.world, ctx.tenant)
     there = (group for group in views.groups(ctx.world.table, ctx.tenant) if began is None or group.first_at >= began)
     rows = islice(there, MOST_GROUPS)
     ordered = sorted(((epoch_ms(group.last_at), group.id, group) for group in rows), key=lambda each: each[:2])
-    for last_at, group_id, group in reversed(ordered):
-        if not _holds(wanted, chosen, group):
-            continue
-        if after is None or (last_at, group_id) < after:
-            yield group, failures.open_runs(ctx.world, group, COUNTED_IN_LISTS)
+    for _, _, group in reversed(ordered):
+        if _holds(wanted, chosen, group):
+            yield group
 
 
 def _chosen(ctx: Context, wanted: Wanted) -> Container[str] | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from sweephand.domain.instants import epoch_ms
+from sweephand.domain.instants import epoch_ms, text_ms
 from sweephand.domain.members import fields
 from sweephand.domain.operation import OperationKind
 from sweephand.errors import InvalidRequest, PreconditionFailed
@@ -12,6 +14,9 @@ from sweephand.facades.http import Answer
 from sweephand.facades.native.context import RUN_ID, TASKS, Context
 from sweephand.facades.native.members import run_edits
 from sweephand.facades.native.operations import operations
+from sweephand.facades.native.query_instants import exact_instant
+from sweephand.facades.native.runs import errors
+from sweephand.facades.native.runs.export import INSTANTS, TEXTS
 from sweephand.flow.bulk import redrive
 from sweephand.flow.errors import failures
 from sweephand.flow.manual import rerun
@@ -31,18 +36,21 @@ def rerun_run(ctx: Context) -> Answer:
 
 
 def redrive_errors(ctx: Context) -> Answer:
-    """Runs the named failed runs again, or the open ones of a group. dryRun: counts them, and begins nothing.
+    """Runs the named failed runs again, or the open ones of a group, or of all groups that a filter lets through.
+
+    dryRun: counts them, and begins nothing.
 
     Begins nothing either where there are none.
     """
     once = ctx.once()
-    given = fields.members(ctx.body(), "", ("runs", "group", "ratePerMinute", "dryRun", "expectedCount"))
-    if ("runs" in given) == ("group" in given):
-        raise InvalidRequest("runs", "is required, or `group` in its place")
+    given = fields.members(ctx.body(), "", (*CHOOSES, "ratePerMinute", "dryRun", "expectedCount"))
+    chosen = [name for name in CHOOSES if name in given]
+    if len(chosen) != 1:
+        raise InvalidRequest("runs", "is required, or `group` or `filter` in its place")
     rate = fields.whole(given.get("ratePerMinute", redrive.USUAL_RATE), "ratePerMinute", 1, redrive.MOST_RATE)
     expected = fields.whole(given["expectedCount"], "expectedCount", 0, 10**9) if "expectedCount" in given else None
     only_count = "dryRun" in given and fields.flag(given["dryRun"], "dryRun")
-    wanted, count = _of_runs(ctx, given["runs"]) if "runs" in given else _of_group(ctx, given["group"])
+    wanted, count = CHOOSES[chosen[0]](ctx, given[chosen[0]])
     begun = None if only_count else verbs.begun_before(ctx.world, ctx.tenant, once)
     if begun is None and expected not in {None, count}:
         reason = f"expectedCount is {expected}, but {count} runs would be run again"
@@ -74,6 +82,41 @@ def _of_group(ctx: Context, value: object) -> tuple[dict[str, Any], int]:
     if group.closed_through is not None:
         wanted["archivedThrough"] = epoch_ms(group.closed_through)
     return wanted, failures.open_runs(ctx.world, group, until=ctx.now).count
+
+
+def _of_filter(ctx: Context, value: object) -> tuple[dict[str, Any], int]:
+    """Returns the request for the open failures up to now of all groups that a filter lets through."""
+    given = fields.members(value, "filter", (*TEXTS, *INSTANTS, "jobId"))
+    try:
+        query = {name: _member(ctx, name, each) for name, each in given.items()}
+        found = errors.matching(replace(ctx, request=replace(ctx.request, query=query)))
+        counted = [
+            (group, counts.count)
+            for group in found
+            if (counts := failures.open_runs(ctx.world, group, until=ctx.now)).count
+        ]
+    except InvalidRequest as wrong:
+        raise InvalidRequest(f"filter.{wrong.field}", wrong.reason, position=wrong.position) from wrong
+    if len(counted) > redrive.MOST_GROUPS:
+        reason = f"lets {len(counted):,} groups through: at most {redrive.MOST_GROUPS} at once; narrow it"
+        raise InvalidRequest("filter", reason)
+    closed = {group.id: epoch_ms(group.closed_through) for group, _ in counted if group.closed_through is not None}
+    wanted = {"groups": [group.id for group, _ in counted], "closed": closed, "until": epoch_ms(ctx.now)}
+    return wanted, sum(count for _, count in counted)
+
+
+def _member(ctx: Context, name: str, value: object) -> str:
+    if name in TEXTS:
+        return fields.text(value, name, 1, TEXTS[name])
+    return ctx.job_of(value) if name == "jobId" else text_ms(exact_instant(value, name))
+
+
+CHOOSES: Mapping[str, Callable[[Context, object], tuple[dict[str, Any], int]]] = {
+    "runs": _of_runs,
+    "group": _of_group,
+    "filter": _of_filter,
+}
+"""The members by which a request says what it runs again: one of them."""
 
 
 def _runs(value: object) -> list[str]:

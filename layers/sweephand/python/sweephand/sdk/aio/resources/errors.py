@@ -8,7 +8,7 @@ from datetime import datetime
 from sweephand.sdk import models
 from sweephand.sdk.aio.caller import AsyncCaller
 from sweephand.sdk.aio.pages import AsyncPages
-from sweephand.sdk.request import ABSENT, Absent, Named, Request, part
+from sweephand.sdk.request import ABSENT, Absent, Json, Named, Request, part
 
 
 class AsyncErrors:
@@ -128,6 +128,7 @@ class AsyncErrors:
         *,
         runs: Sequence[str] | Absent | None = ABSENT,
         group: str | Absent | None = ABSENT,
+        filter: Json | Absent | None = ABSENT,
         rate_per_minute: int | Absent | None = ABSENT,
         dry_run: bool | Absent | None = ABSENT,
         expected_count: int | Absent | None = ABSENT,
@@ -142,6 +143,7 @@ class AsyncErrors:
                     body={
                         "runs": runs,
                         "group": group,
+                        "filter": filter,
                         "ratePerMinute": rate_per_minute,
                         "dryRun": dry_run,
                         "expectedCount": expected_count,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from sweephand.sdk import models
-from sweephand.sdk.request import ABSENT, Absent, Named, Request, part
+from sweephand.sdk.request import ABSENT, Absent, Json, Named, Request, part
 from sweephand.sdk.sync.caller import Caller
 from sweephand.sdk.sync.pages import Pages
 
@@ -122,6 +122,7 @@ class Errors:
         *,
         runs: Sequence[str] | Absent | None = ABSENT,
         group: str | Absent | None = ABSENT,
+        filter: Json | Absent | None = ABSENT,
         rate_per_minute: int | Absent | None = ABSENT,
         dry_run: bool | Absent | None = ABSENT,
         expected_count: int | Absent | None = ABSENT,
@@ -136,6 +137,7 @@ class Errors:
                     body={
                         "runs": runs,
                         "group": group,
+                        "filter": filter,
                         "ratePerMinute": rate_per_minute,
                         "dryRun": dry_run,
                         "expectedCount": expected_count,
