@@ -296,33 +296,17 @@ ACTS: dict[str, list[str]] = {
             f"{owner}.{name}"
             for owner in ("Schedule", "PreviewRequest")
             for name in (
-                *(
-                    "cron",
-                    "eventBridge",
-                    "repeatAt",
-                    "rrule",
-                    "sapCron",
-                    "time",
-                    "time.date",
-                    "time.format",
-                    "recurrence",
-                ),
-                *("recurrence.frequency", "recurrence.interval", "recurrence.schedule", "recurrence.schedule.hours"),
-                *(
-                    "recurrence.schedule.minutes",
-                    "recurrence.schedule.monthDays",
-                    "recurrence.schedule.monthlyOccurrences",
-                ),
-                *("recurrence.schedule.monthlyOccurrences.day", "recurrence.schedule.monthlyOccurrences.occurrence"),
-                *(
-                    "recurrence.schedule.weekDays",
-                    "dstGap",
-                    "dstOverlap",
-                    "calendars",
-                    "calendars.mode",
-                    "calendars.name",
-                ),
-                *("calendars.roll", "endTime", "jitterSeconds"),
+                *("cron", "eventBridge", "repeatAt", "rrule", "sapCron", "time", "recurrence", "dstGap", "dstOverlap"),
+                *("calendars", "endTime", "jitterSeconds"),
+            )
+        ),
+        *("Time.date", "Time.format", "CalendarUses.mode", "CalendarUses.name", "CalendarUses.roll"),
+        *("Recurrence.frequency", "Recurrence.interval", "Recurrence.schedule"),
+        *(
+            f"Recurrence.schedule.{name}"
+            for name in (
+                *("hours", "minutes", "monthDays", "monthlyOccurrences", "monthlyOccurrences.day"),
+                *("monthlyOccurrences.occurrence", "weekDays"),
             )
         ),
     ],

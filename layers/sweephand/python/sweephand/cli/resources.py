@@ -36,6 +36,7 @@ GROUPS: Mapping[str, str] = {
     "redirects": "error_redirects",
     "ops": "operations",
     "sets": "job_sets",
+    "consumers": "consumers",
     "collections": "collections",
     "calendars": "calendars",
     "flow-keys": "flow_keys",
