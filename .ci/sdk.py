@@ -183,6 +183,7 @@ WORDS = (
     ("__aexit__", "__exit__"),
     ("aclose", "close"),
     ("Awaitable[T]", "T"),
+    ("Awaitable[None]", "None"),
 )
 ASYNC_NAME = re.compile(r"\bAsync([A-Z])")
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sweephand.sdk.bodies import at, cron, event, every, http, rrule
     from sweephand.sdk.errors import ApiError, ConfigError, InvalidArgument, OperationFailed, TransportError
     from sweephand.sdk.fake.client import AsyncFakeSweephand, FakeSweephand
-    from sweephand.sdk.records import JobInterval, JobRecord, Result
+    from sweephand.sdk.records import Dropped, JobData, JobInterval, JobRecord, Result
     from sweephand.sdk.retries import Retries
     from sweephand.sdk.sync.client import Sweephand
     from sweephand.sdk.sync.root import JobScheduler
@@ -23,8 +23,10 @@ _PLACES = {
     "AsyncJobScheduler": "sweephand.sdk.aio.root",
     "AsyncSweephand": "sweephand.sdk.aio.client",
     "ConfigError": "sweephand.sdk.errors",
+    "Dropped": "sweephand.sdk.records",
     "FakeSweephand": "sweephand.sdk.fake.client",
     "InvalidArgument": "sweephand.sdk.errors",
+    "JobData": "sweephand.sdk.records",
     "JobInterval": "sweephand.sdk.records",
     "JobRecord": "sweephand.sdk.records",
     "JobScheduler": "sweephand.sdk.sync.root",
@@ -44,8 +46,10 @@ __all__ = [
     "AsyncJobScheduler",
     "AsyncSweephand",
     "ConfigError",
+    "Dropped",
     "FakeSweephand",
     "InvalidArgument",
+    "JobData",
     "JobInterval",
     "JobRecord",
     "JobScheduler",

@@ -46,6 +46,39 @@ class JobRecord:
 
 
 @dataclass(frozen=True)
+class JobData:
+    """An event of a job. id: the occurrence's, the same however often the event comes. job_time: the planned instant.
+
+    missed_count: how many missed occurrences it stands for.
+    """
+
+    id: str
+    job_schedule_id: str
+    resource_id: str | None
+    job_time: datetime
+    tag: str | None = None
+    payload: Any = None
+    missed_count: int = 1
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """Missed occurrences of a job that do not come any more: how many, from the first to the last planned instant."""
+
+    id: str
+    job_schedule_id: str
+    resource_id: str | None
+    count: int
+    first: datetime
+    last: datetime
+    tag: str | None = None
+
+
+DROPPED, MISSED = "job.missed.dropped", ".missed"
+"""The type of the events about dropped occurrences, and the end of the types of missed ones."""
+
+
+@dataclass(frozen=True)
 class Result(Generic[T]):
     """The outcome of a call that does not raise: a value, or the error."""
 
@@ -55,6 +88,26 @@ class Result(Generic[T]):
     @property
     def ok(self) -> bool:
         return self.error is None
+
+
+def data_of(detail: Mapping[str, Any]) -> JobData:
+    """Returns the data of an event `job` or `job.missed`. detail: as it came over the bus."""
+    return JobData(
+        detail["id"],
+        detail["jobScheduleId"],
+        detail["resourceId"],
+        _utc(detail["jobTime"]),
+        detail["tag"],
+        detail["payload"],
+        detail.get("missed", {}).get("count", 1),
+    )
+
+
+def dropped_of(detail: Mapping[str, Any]) -> Dropped:
+    """Returns the data of an event `job.missed.dropped`."""
+    first, last = _utc(detail["from"]), _utc(detail["until"])
+    place = detail["id"], detail["jobScheduleId"], detail["resourceId"]
+    return Dropped(*place, detail["count"], first, last, detail["tag"])
 
 
 def members_of(

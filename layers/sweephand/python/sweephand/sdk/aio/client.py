@@ -83,6 +83,11 @@ class AsyncSweephand:
         request = Request(method, path, query=query or {}, body=body, repeatable=method != "POST", acting=True)
         return await self._caller.answer(request)
 
+    @property
+    def clock(self) -> AsyncClock:
+        """The clock by which it waits."""
+        return self._caller.clock
+
     async def __aenter__(self) -> Self:
         return self
 

@@ -82,6 +82,11 @@ class Sweephand:
         request = Request(method, path, query=query or {}, body=body, repeatable=method != "POST", acting=True)
         return self._caller.answer(request)
 
+    @property
+    def clock(self) -> Clock:
+        """The clock by which it waits."""
+        return self._caller.clock
+
     def __enter__(self) -> Self:
         return self
 

@@ -1,19 +1,48 @@
-"""Root's JobScheduler: its nine methods over the native API. Source: @rootsdk/server-bot 0.17.0, its types."""
+"""Root's JobScheduler: its methods and events over the native API. Source: @rootsdk/server-bot 0.17.0, its types."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import TypeVar
+from socket import gethostname
+from typing import Any, TypeVar
 
 from sweephand.errors import SweephandError
-from sweephand.sdk.api_errors import CountMismatch, InvalidField, InvalidQuery, NameTaken, NotFound
+from sweephand.lazy import lazy
+from sweephand.sdk import models
+from sweephand.sdk.api_errors import ConsumerTaken, CountMismatch, InvalidField, InvalidQuery, NameTaken, NotFound
 from sweephand.sdk.bodies import event
-from sweephand.sdk.errors import ApiError
-from sweephand.sdk.records import JobInterval, JobRecord, Result, members_of, record_of, resource_of, tag_of
+from sweephand.sdk.errors import ApiError, InvalidArgument, TransportError
+from sweephand.sdk.records import (
+    DROPPED,
+    MISSED,
+    Dropped,
+    JobData,
+    JobInterval,
+    JobRecord,
+    Result,
+    data_of,
+    dropped_of,
+    members_of,
+    record_of,
+    resource_of,
+    tag_of,
+)
+from sweephand.sdk.request import Json
 from sweephand.sdk.sync.client import Sweephand
+from sweephand.sources import SystemChance
+
+with lazy():
+    from sweephand.sdk import heartbeats
 
 T = TypeVar("T")
+E = TypeVar("E")
+Handler = Callable[[E], None]
+"""A function that gets an event."""
+LEASE_S, BEATS, START_S, LOOK_S = 90, 3, 600.0, 1.0
+"""How long the lease holds, how many heartbeats that is, how long a start may take, how often it looks."""
+AWAY, LIVE = "AWAY", "LIVE"
 TRIES = 5
 """How often jobs are counted and deleted while others make and delete such jobs."""
 
@@ -23,11 +52,123 @@ class JobScheduler:
 
     At its instant each puts the event `job` on the stack's bus, with Root's members. collection: made with the first
     job; it should hold these jobs only, as a delete by tag or resource takes all that match. Each method has a twin
-    `try_...`, which returns a Result instead of raising.
+    `try_...`, which returns a Result instead of raising. consumer: the name under which this program receives events;
+    they are held while no process has started with it. holder: the name of this process.
     """
 
-    def __init__(self, client: Sweephand, *, collection: str = "root") -> None:
-        self._client, self._collection = client, collection
+    def __init__(
+        self,
+        client: Sweephand,
+        *,
+        collection: str = "root",
+        consumer: str | None = None,
+        holder: str | None = None,
+    ) -> None:
+        self._client, self._collection, self._consumer = client, collection, consumer
+        self._holder = holder or f"{gethostname()[:80]}-{os.getpid()}-{SystemChance().token(4).hex()}"
+        self._action = event() if consumer is None else event(consumer=consumer)
+        self._lease_s = 0
+        self._heartbeat: heartbeats.Heartbeat | None = None
+        self._on_job: Handler[JobData] | None = None
+        self._on_missed: Handler[JobData] | None = None
+        self._on_dropped: Handler[Dropped] | None = None
+
+    # Events
+
+    def on_job(self, handler: Handler[JobData]) -> Handler[JobData]:
+        """Sets the function that gets each job at its instant."""
+        self._on_job = handler
+        return handler
+
+    def on_missed(self, handler: Handler[JobData]) -> Handler[JobData]:
+        """Sets the function that gets what fell due while no process had started with this consumer."""
+        self._on_missed = handler
+        return handler
+
+    def on_dropped(self, handler: Handler[Dropped]) -> Handler[Dropped]:
+        """Sets the function that is told what was missed and does not come any more."""
+        self._on_dropped = handler
+        return handler
+
+    def handle(self, told: Mapping[str, Any]) -> None:
+        """Gives an event of the stack's bus to its function. told: as a rule's target gets it, with `detail-type`."""
+        kind, detail = told["detail-type"], told["detail"]
+        if kind == DROPPED:
+            if self._on_dropped is not None:
+                self._on_dropped(dropped_of(detail))
+            return
+        handler = self._on_missed if kind.endswith(MISSED) else self._on_job
+        if handler is not None:
+            handler(data_of(detail))
+
+    def start(
+        self,
+        *,
+        job_set: str | None = None,
+        jobs: Sequence[Json] = (),
+        lease_s: int = LEASE_S,
+        timeout_s: float = START_S,
+    ) -> models.JobSetPlan | None:
+        """Becomes the consumer, applies the job set if one is named, and gets what was missed. Returns once all came.
+
+        From then on heartbeats in the background keep the lease. Returns what was done to the job set: its `failed`
+        has what was refused. Raises ConsumerTaken while another process is the consumer; TransportError if it is not
+        done in time.
+        """
+        if self._consumer is None:
+            raise InvalidArgument("consumer", "is needed to start: JobScheduler(..., consumer=...)")
+        self.close()
+        self._lease_s = lease_s
+        self._client.consumers.take_lease(self._consumer, holder=self._holder, seconds=lease_s)
+        done = None if job_set is None else self._apply(job_set, jobs)
+        self._become_live(self._consumer, timeout_s)
+        self._heartbeat = heartbeats.Heartbeat(self._beat, lease_s / BEATS)
+        self._heartbeat.begin()
+        return done
+
+    def close(self) -> None:
+        """Ends the heartbeats and gives the lease back: events are held from then on."""
+        heartbeat, self._heartbeat = self._heartbeat, None
+        if heartbeat is None or self._consumer is None:
+            return
+        heartbeat.close()
+        try:
+            self._client.consumers.release_lease(self._consumer, holder=self._holder)
+        except ConsumerTaken:
+            return
+
+    def _beat(self) -> None:
+        """Prolongs the lease; takes it again and starts if it was over."""
+        assert self._consumer is not None
+        there = self._client.consumers.take_lease(self._consumer, holder=self._holder, seconds=self._lease_s)
+        if there.state == AWAY:
+            self._client.consumers.start(self._consumer, holder=self._holder)
+
+    def _apply(self, job_set: str, jobs: Sequence[Json]) -> models.JobSetPlan:
+        while True:
+            done = self._client.job_sets.put(job_set, jobs=jobs)
+            if done.failed or not done.remaining:
+                return done
+            self._beat()
+
+    def _become_live(self, consumer: str, timeout_s: float) -> None:
+        clock = self._client.clock
+        there = self._client.consumers.start(consumer, holder=self._holder)
+        began = beaten = clock.monotonic()
+        while there.state != LIVE:
+            now = clock.monotonic()
+            if now - began > timeout_s:
+                reason = (
+                    f"the consumer {consumer} is still {there.state} after {timeout_s:g} s: {there.held} events wait"
+                )
+                raise TransportError(reason, timed_out=True)
+            clock.sleep(LOOK_S)
+            if now - beaten > self._lease_s / BEATS:
+                beaten = now
+                self._beat()
+            there = self._client.consumers.get(consumer)
+
+    # Jobs
 
     def create(
         self,
@@ -41,12 +182,12 @@ class JobScheduler:
         """Creates a job. Raises InvalidArgument, such as for an interval outside 1 to 5, and ApiError."""
         members = members_of(resource_id, tag, start, end, job_interval)
         try:
-            job = self._client.jobs.create(None, event(), collection=self._collection, **members)
+            job = self._client.jobs.create(None, self._action, collection=self._collection, **members)
         except InvalidField as refused:
             if not self._is_unknown(refused):
                 raise
             self._make_collection()
-            job = self._client.jobs.create(None, event(), collection=self._collection, **members)
+            job = self._client.jobs.create(None, self._action, collection=self._collection, **members)
         return JobRecord(job.id, resource_id, start, JobInterval(job_interval), tag, end)
 
     def get(self, job_schedule_id: str) -> JobRecord | None:
@@ -68,7 +209,7 @@ class JobScheduler:
                 code=NotFound.code,
                 detail=f"the collection {self._collection} has no job {record.job_schedule_id}",
             )
-        self._client.jobs.put(record.job_schedule_id, action=event(), collection=self._collection, **members)
+        self._client.jobs.put(record.job_schedule_id, action=self._action, collection=self._collection, **members)
 
     def delete(self, job_schedule_id: str) -> None:
         """Deletes a job. Succeeds if there is none in the collection."""
@@ -137,6 +278,16 @@ class JobScheduler:
 
     def try_list_by_tag(self, tag: str | None) -> Result[tuple[JobRecord, ...]]:
         return _tried(lambda: self.list_by_tag(tag))
+
+    def try_start(
+        self,
+        *,
+        job_set: str | None = None,
+        jobs: Sequence[Json] = (),
+        lease_s: int = LEASE_S,
+        timeout_s: float = START_S,
+    ) -> Result[models.JobSetPlan | None]:
+        return _tried(lambda: self.start(job_set=job_set, jobs=jobs, lease_s=lease_s, timeout_s=timeout_s))
 
     def _list(self, *, resource_id: str | None = None, tag: str | None = None) -> tuple[JobRecord, ...]:
         found: tuple[JobRecord, ...] = ()

@@ -1,0 +1,55 @@
+"""Heartbeats in the background: of a thread, or of a task of the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from threading import Event, Thread
+
+from sweephand.errors import SweephandError
+
+
+class Heartbeat:
+    """A thread that calls a function again and again. A call that fails is made again at its next turn."""
+
+    def __init__(self, beat: Callable[[], None], every_s: float) -> None:
+        self._beat, self._every_s, self._over = beat, every_s, Event()
+        self._thread = Thread(target=self._go, name="sweephand-heartbeat", daemon=True)
+
+    def begin(self) -> None:
+        self._thread.start()
+
+    def _go(self) -> None:
+        while not self._over.wait(self._every_s):
+            with suppress(SweephandError):
+                self._beat()
+
+    def close(self) -> None:
+        """Ends it, and waits for a call that is under way."""
+        self._over.set()
+        self._thread.join()
+
+
+class AsyncHeartbeat:
+    """The same as a task of the running event loop."""
+
+    def __init__(self, beat: Callable[[], Awaitable[None]], every_s: float) -> None:
+        self._beat, self._every_s = beat, every_s
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._go())
+
+    async def _go(self) -> None:
+        while True:
+            await asyncio.sleep(self._every_s)
+            with suppress(SweephandError):
+                await self._beat()
+
+    async def aclose(self) -> None:
+        """Ends it."""
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task

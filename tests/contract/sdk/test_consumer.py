@@ -1,0 +1,268 @@
+"""Root's two events by the SDK, against the whole service on a moved clock. R20 to R22: contract of Root."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+
+from sweephand import sdk
+from sweephand.sdk import (
+    AsyncJobScheduler,
+    Dropped,
+    InvalidArgument,
+    JobData,
+    JobInterval,
+    JobScheduler,
+    TransportError,
+    event,
+    every,
+)
+from sweephand.sdk.api_errors import ConsumerTaken
+from sweephand.sdk.heartbeats import AsyncHeartbeat, Heartbeat
+from tests.contract.native.api import Api
+from tests.contract.sdk.stack import connected, connected_async
+from tests.support.sources import START
+
+NOON = START.replace(microsecond=0)
+FIRST = NOON + timedelta(minutes=2)
+GUIDE = Path(__file__).resolve().parents[3] / "docs" / "guide" / "consumers.md"
+LEASE_S = 900
+"""Longer than the clock is moved between two heartbeats of the test."""
+
+
+@dataclass
+class Program:
+    """A program of a user. got: what its functions were given, in order."""
+
+    api: Api
+    scheduler: JobScheduler
+    got: list[tuple[str, JobData | Dropped]] = field(default_factory=list)
+    read: int = 0
+
+    def __post_init__(self) -> None:
+        self.scheduler.on_job(lambda data: self.got.append(("job", data)))
+        self.scheduler.on_missed(lambda data: self.got.append(("missed", data)))
+        self.scheduler.on_dropped(lambda data: self.got.append(("dropped", data)))
+
+    def listen(self) -> None:
+        """Hands on what has come over the bus since it listened last."""
+        for told in events(self.api)[self.read :]:
+            self.read += 1
+            self.scheduler.handle(told)
+
+    def kinds(self) -> list[str]:
+        self.listen()
+        return [kind for kind, _ in self.got]
+
+    def times(self, kind: str) -> list[datetime]:
+        self.listen()
+        return [data.job_time for each, data in self.got if each == kind and isinstance(data, JobData)]
+
+
+def events(api: Api) -> list[Mapping[str, Any]]:
+    return [
+        {"detail-type": entry["DetailType"], "detail": json.loads(entry["Detail"])} for entry in api.stage.bus.of_jobs
+    ]
+
+
+@contextmanager
+def running(api: Api, **members: Any) -> Iterator[Program]:
+    api.stage.act_for_real()
+    scheduler = JobScheduler(connected(api)[0], consumer="billing", **members)
+    try:
+        yield Program(api, scheduler)
+    finally:
+        scheduler.close()
+
+
+def create(api: Api, step: str, **missed: Any) -> None:
+    action = event(consumer="billing", **({"missed": missed} if missed else {}))
+    connected(api)[0].jobs.create("job", action, every(step, align="start", start_time=FIRST))
+
+
+def test_r20_three_hours_away_with_a_job_each_five_minutes_give_36_missed_in_order_then_live_ones(api):
+    create(api, "PT5M")
+    with running(api) as program:
+        api.stage.run(3 * 3_600)
+
+        program.scheduler.start(lease_s=LEASE_S)
+        at_start = program.kinds()
+        api.stage.run(600)
+
+        assert at_start == ["missed"] * 36
+        assert program.times("missed") == [FIRST + n * timedelta(minutes=5) for n in range(36)]
+        assert program.kinds()[36:] == ["job", "job"]
+        ids = [data.id for _, data in program.got]
+        assert len(set(ids)) == len(ids)
+
+
+def test_r21_what_is_older_than_it_is_kept_is_told_in_one_event_with_its_number(api):
+    create(api, "PT5M", keepSeconds=3_600)
+    with running(api) as program:
+        api.stage.run(3 * 3_600)
+
+        program.scheduler.start(lease_s=LEASE_S)
+
+        assert program.kinds() == ["dropped"] + ["missed"] * 12
+        _, dropped = program.got[0]
+        assert isinstance(dropped, Dropped)
+        assert (dropped.count, dropped.first) == (24, FIRST)
+        assert dropped.last == FIRST + timedelta(minutes=115)
+
+
+def test_r22_a_daily_job_gives_30_missed_after_30_days(api):
+    with running(api) as program:
+        record = program.scheduler.create(
+            resource_id="inv-4711", start=NOON + timedelta(hours=1), job_interval=JobInterval.DAILY, tag="finance"
+        )
+        client = connected(api)[0]
+        client.jobs.patch(record.job_schedule_id, action={"missed": {"keepSeconds": 90 * 86_400}})
+        for _ in range(30):
+            api.stage.run(2 * 3_600)
+            api.stage.pass_time(22 * 3_600 - 120)
+            api.stage.run(120)
+
+        program.scheduler.start(lease_s=LEASE_S)
+
+        assert program.times("missed") == [NOON + timedelta(hours=1, days=n) for n in range(30)]
+        _, data = program.got[0]
+        assert isinstance(data, JobData)
+        assert (data.job_schedule_id, data.resource_id, data.tag) == (record.job_schedule_id, "inv-4711", "finance")
+
+
+def test_a_start_applies_the_job_set_first(api):
+    jobs = [{"key": "beat", "action": event(consumer="billing"), "schedules": [every("PT5M")]}]
+    with running(api) as program:
+        first = program.scheduler.start(job_set="app", jobs=jobs, lease_s=LEASE_S)
+        again = program.scheduler.start(job_set="app", jobs=jobs, lease_s=LEASE_S)
+        api.stage.run(400)
+
+        assert first is not None
+        assert again is not None
+        assert [each.key for each in first.created] == ["beat"]
+        assert again.unchanged == 1
+        assert program.kinds() == ["job"]
+
+
+def test_another_process_of_the_consumer_is_refused_until_the_first_gives_its_lease_back(api):
+    with running(api) as first, running(api) as second:
+        first.scheduler.start(lease_s=LEASE_S)
+        with pytest.raises(ConsumerTaken) as taken:
+            second.scheduler.start()
+        result = second.scheduler.try_start()
+        first.scheduler.close()
+        second.scheduler.start(lease_s=LEASE_S)
+
+    assert taken.value.status == 409
+    assert isinstance(result.error, ConsumerTaken)
+
+
+def test_a_program_without_a_consumer_cannot_start(api):
+    with pytest.raises(InvalidArgument, match="consumer is needed to start"):
+        JobScheduler(connected(api)[0]).start()
+
+
+def test_a_start_that_does_not_end_says_how_much_waits(api, monkeypatch):
+    create(api, "PT5M")
+    api.stage.run(900)
+    monkeypatch.setattr(api.stage, "run", api.stage.pass_time)  # nothing works any more
+    with running(api) as program, pytest.raises(TransportError) as late:
+        program.scheduler.start(timeout_s=120)
+
+    assert "the consumer billing is still STARTING after 120 s: 3 events wait" in str(late.value)
+    assert late.value.timed_out
+
+
+def test_a_heartbeat_whose_lease_was_over_starts_again(api):
+    create(api, "PT5M")
+    with running(api) as program:
+        program.scheduler.start(lease_s=90)
+        api.stage.run(400)
+
+        program.scheduler._beat()
+        api.stage.run(5)
+
+        assert set(program.kinds()) == {"missed"}
+
+
+def test_asyncio_does_the_same(api):
+    create(api, "PT5M")
+    api.stage.act_for_real()
+    api.stage.run(901)
+    got: list[JobData] = []
+
+    async def main() -> None:
+        scheduler = AsyncJobScheduler(connected_async(api), consumer="billing")
+
+        @scheduler.on_missed
+        async def _missed(data: JobData) -> None:
+            got.append(data)
+
+        await scheduler.start(lease_s=LEASE_S)
+        for told in events(api):
+            await scheduler.handle(told)
+        await scheduler.aclose()
+
+    asyncio.run(main())
+
+    assert [data.job_time.tzinfo for data in got] == [UTC] * 3
+    assert connected(api)[0].consumers.get("billing").state == "AWAY"
+
+
+def test_the_programs_of_the_guide_run(api, monkeypatch, capsys):
+    create(api, "PT5M")
+    api.stage.act_for_real()
+    api.stage.run(600)
+    monkeypatch.setattr(sdk, "Sweephand", lambda: connected(api)[0], raising=False)
+    known: dict[str, Any] = {}
+
+    for block in re.findall(r"^```python\n(.*?)^```$", GUIDE.read_text(), re.DOTALL | re.MULTILINE):
+        exec(compile(block, str(GUIDE), "exec"), known)
+    for told in events(api):
+        known["receive"](told)
+    known["scheduler"].close()
+
+    assert capsys.readouterr().out.splitlines() == [f"missed {FIRST + n * timedelta(minutes=5)} None" for n in (0, 1)]
+
+
+def test_heartbeats_come_again_and_again_and_survive_a_failure():
+    def beat() -> None:
+        beaten.append(1)
+        if len(beaten) == 3:
+            third.set()
+        if len(beaten) == 1:
+            raise TransportError("no answer")
+
+    beaten: list[int] = []
+    third = Event()
+    thread = Heartbeat(beat, 0.001)
+    thread.begin()
+    assert third.wait(10)
+    thread.close()
+    after = len(beaten)
+
+    async def main() -> None:
+        async def beat_too() -> None:
+            beat()
+
+        beaten.clear()
+        third.clear()
+        task = AsyncHeartbeat(beat_too, 0.001)
+        task.begin()
+        await asyncio.to_thread(third.wait, 10)
+        await task.aclose()
+
+    asyncio.run(main())
+
+    assert after >= 3
+    assert len(beaten) >= 3
