@@ -31,6 +31,7 @@ RUFF = ROOT / ".venv" / "bin" / "ruff"
 MADE = "Made by .ci/sdk.py: change that, or its source, and run `make sdk`."
 
 METHODS: Mapping[str, Mapping[str, str]] = {
+    "applications": {"registerApplication": "register"},
     "jobs": {
         "createJob": "create",
         "listJobs": "list",
@@ -67,6 +68,9 @@ METHODS: Mapping[str, Mapping[str, str]] = {
         "cancelRun": "cancel",
         "rerunRun": "rerun",
         "beginExportFiles": "export",
+        "claimRun": "claim",
+        "heartbeatRun": "heartbeat",
+        "settleRun": "settle",
     },
     "errors": {
         "listErrors": "list",

@@ -14,6 +14,11 @@ from tests.faults.play import Plan, Scenario, play
 from tests.faults.scenarios import SCENARIOS, Retry
 
 ELSEWHERE = {
+    "flow/tenants/applications.register transact": "contract/native/test_workers.py: a worker registers its application",
+    "store/tenants/applications.read get": "the same",
+    "store/runs/ledger.give_back update": "contract/sdk/test_worker.py: workers that die at every call",
+    "store/runs/ledger.extend update": "the same",
+    "flow/runs/workers._send_again send_one": "the same",
     "flow/runs/perform._put_event put": "unit/flow/runs/test_inner_actions.py: the call of an event action itself",
     "flow/runs/execute._follow_start send_one": "unit/flow: a run that starts over 60 s late moves its series",
     "flow/runs/execute._follow_start transact": "the same",

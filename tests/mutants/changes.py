@@ -112,7 +112,7 @@ CHANGES = {
         "store/dynamo/conditional.py", "Table.batch_get", "wanted = left + wanted", "pass"
     ),
     "a-failed-claim-is-a-no": Change(
-        "flow/runs/execute.py", "_act", "if there is None or there.lease_owner != mine.lease_owner:", "if True:"
+        "flow/runs/execute.py", "_begin", "if there is None or there.lease_owner != mine.lease_owner:", "if True:"
     ),
     "a-refused-create-is-never-its-own": Change(
         "flow/jobs/creation.py", "_not_created", "if there is not None:", "if there is None and once is None:"
@@ -129,9 +129,9 @@ CHANGES = {
     "a-lost-call-leaves-no-trace": Change(
         "domain/runs/run_file.py", "attempt_bodies", "if run.lost_calls:", "if False:"
     ),
-    "nothing-is-passed-on": Change("flow/runs/execute.py", "_passed_on", "if here is not Lane.FAST or", "if True or"),
+    "nothing-is-passed-on": Change("flow/runs/execute.py", "_passed_on", "if there == here:", "if True:"),
     "a-retry-stays-where-its-message-came": Change(
-        "flow/runs/execute.py", "carry_out", "_attempt(world, home, owner,", "_attempt(world, lane, owner,"
+        "flow/runs/execute.py", "take", "_attempt(world, home, owner,", "_attempt(world, here, owner,"
     ),
     "a-near-deadline-has-no-wake": Change(
         "domain/runs/settlement.py", "settle", "deadline + FALLBACK if near", "deadline + 1_000 * FALLBACK if near"

@@ -36,7 +36,9 @@ BROKEN = {
     "claim-before-act": TooEarly(
         "flow/runs/execute.py", "_claim_and_act", "_claim(", "act(world, mine, seen.job, seen.schedule)"
     ),
-    "act-before-end": TooEarly("flow/runs/execute.py", "_act", "act(world,", "ledger.succeed(world.table, mine)"),
+    "act-before-end": TooEarly(
+        "flow/runs/execute.py", "_act_and_settle", "act(world,", "ledger.succeed(world.table, mine)"
+    ),
     "end-before-effects": TooEarly(
         "flow/runs/execute.py",
         "_settle",
@@ -66,7 +68,7 @@ BROKEN = {
         "flow/manual/manual.py",
         "_start",
         "world.table.transact(ops)",
-        "send(world, run, run_action.lane_of(job.action))",
+        "send(world, run, run_action.lane_of(job.action, job.tenant))",
     ),
     "result-before-pointer": TooEarly(
         "flow/runs/results.py", "end_from_outside", "ledger.finish_from_outside(", SEND.format(run="ended", lane="lane")

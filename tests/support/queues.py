@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -16,6 +17,7 @@ from sweephand.domain.instants import epoch_ms
 from tests.support.sources import VirtualClock
 from tests.support.taps import Passing, Taps
 
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,80}", re.ASCII)
 _GROUP = re.compile(r"[!-~]{1,128}", re.ASCII)
 """What SQS takes as MessageGroupId."""
 NOISY_FROM, NOISY_SHARE = 30, 0.1
@@ -58,6 +60,9 @@ class VirtualSqs:
         self._clock = clock
         self._taps = taps
         self._queues = queues
+        self._place = next(iter(queues)).rpartition("/")[0]
+        self._dead = next((queue.dead for queue in queues.values() if queue.dead), None)
+        self.created: dict[str, dict[str, str]] = {}
         self._numbers = count(1)
 
     # As the service calls it
@@ -80,9 +85,55 @@ class VirtualSqs:
     def delete_message_batch(self, **request: Any) -> dict[str, Any]:
         return self._tapped("DeleteMessageBatch", request, self._deleted)
 
+    def create_queue(self, **request: Any) -> dict[str, Any]:
+        return self._tapped("CreateQueue", request, self._create)
+
+    def set_queue_attributes(self, **request: Any) -> dict[str, Any]:
+        return self._tapped("SetQueueAttributes", request, self._set)
+
+    def delete_queue(self, **request: Any) -> dict[str, Any]:
+        return self._tapped("DeleteQueue", request, self._delete_queue)
+
+    def change_message_visibility(self, **request: Any) -> dict[str, Any]:
+        return self._tapped("ChangeMessageVisibility", request, self._change_one)
+
+    def delete_message(self, **request: Any) -> dict[str, Any]:
+        return self._tapped("DeleteMessage", request, self._delete_one)
+
     def _tapped(self, operation: str, request: dict[str, Any], act: Any) -> dict[str, Any]:
         answer: dict[str, Any] = self._taps(Passing("sqs", operation, request), lambda: act(request))
         return answer
+
+    def _create(self, request: dict[str, Any]) -> dict[str, Any]:
+        name, attributes = request["QueueName"], request["Attributes"]
+        assert _NAME.fullmatch(name)
+        url = f"{self._place}/{name}"
+        if url in self.created and self.created[url] != attributes:
+            raise ClientError({"Error": {"Code": "QueueAlreadyExists", "Message": ""}}, "CreateQueue")
+        if url not in self._queues:
+            receives = json.loads(attributes["RedrivePolicy"])["maxReceiveCount"]
+            self._queues[url] = Queue(int(attributes["VisibilityTimeout"]), receives, self._dead)
+        self.created[url] = attributes
+        return {"QueueUrl": url}
+
+    def _set(self, request: dict[str, Any]) -> dict[str, Any]:
+        self.created[request["QueueUrl"]] = request["Attributes"]
+        return {}
+
+    def _delete_queue(self, request: dict[str, Any]) -> dict[str, Any]:
+        url = request["QueueUrl"]
+        self.created.pop(url, None)
+        if self._queues.pop(url, None) is None:
+            raise ClientError({"Error": {"Code": "AWS.SimpleQueueService.NonExistentQueue", "Message": ""}}, "Delete")
+        return {}
+
+    def _change_one(self, request: dict[str, Any]) -> dict[str, Any]:
+        self._change_visibility({"QueueUrl": request["QueueUrl"], "Entries": [{"Id": "0", **request}]})
+        return {}
+
+    def _delete_one(self, request: dict[str, Any]) -> dict[str, Any]:
+        self.delete(request["QueueUrl"], request["ReceiptHandle"])
+        return {}
 
     def _send_batch(self, request: dict[str, Any]) -> dict[str, Any]:
         entries = request["Entries"]
@@ -108,7 +159,7 @@ class VirtualSqs:
         return {"Successful": []}
 
     def _received(self, request: dict[str, Any]) -> dict[str, Any]:
-        assert request["MessageSystemAttributeNames"] == ["SentTimestamp", "ApproximateReceiveCount"]
+        assert {"SentTimestamp"} <= set(request["MessageSystemAttributeNames"])
         messages = [
             {
                 "MessageId": message.id,
@@ -146,6 +197,8 @@ class VirtualSqs:
             raise ClientError({"Error": {"Code": "AWS.SimpleQueueService.BadBatch", "Message": ""}}, operation)
 
     def _put(self, url: str, sent: dict[str, Any]) -> None:
+        if url not in self._queues:
+            raise ClientError({"Error": {"Code": "AWS.SimpleQueueService.NonExistentQueue", "Message": ""}}, "Send")
         delay_s, group = sent.get("DelaySeconds", 0), sent.get("MessageGroupId")
         assert isinstance(delay_s, int)
         assert group is None or _GROUP.fullmatch(group)

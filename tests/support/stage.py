@@ -457,6 +457,7 @@ def stage(
                 clock,
                 dead_letter_url=settings.dead_letter_queue_url,
                 archive_url=settings.archive_queue_url,
+                applications=settings.application_queues,
             ),
             secrets=secrets,
             files=Files(bucket, buckets.NAME),

@@ -14,6 +14,7 @@ from samtranslator.yaml_helper import yaml_parse
 ROOT = Path(__file__).resolve().parents[2]
 PSEUDO = {
     "AWS::StackName": "sweephand",
+    "AWS::StackId": "arn:aws:cloudformation:eu-central-1:123456789012:stack/sweephand/51af3dc0-da77-11e4-872e-1234567d",
     "AWS::Region": "eu-central-1",
     "AWS::AccountId": "123456789012",
     "AWS::Partition": "aws",
@@ -68,9 +69,18 @@ class _Resolver:
                 condition, yes, no = argument
                 return self.value(yes if self.holds({"Condition": condition}) else no)
             if name == "Fn::Sub" and isinstance(argument, str):
-                return re.sub(r"\$\{([A-Za-z:]+)\}", lambda m: str(self.values.get(m[1], m[0])), argument)
+                return _filled(argument, self.values)
+            if name == "Fn::Sub" and all("Fn::Select" in value for value in argument[1].values()):
+                text, given = argument
+                return _filled(text, {**self.values, **{name: self.part(value) for name, value in given.items()}})
         resolved_members = {key: self.value(item) for key, item in node.items()}
         return {key: item for key, item in resolved_members.items() if item is not NO_VALUE}
+
+    def part(self, node: dict[str, Any]) -> str:
+        """Returns a part of a split string, as the variables of a Fn::Sub choose it."""
+        place, split = node["Fn::Select"]
+        mark, text = split["Fn::Split"]
+        return str(self.value(text)).split(mark)[place]
 
     def reference(self, name: str) -> Any:
         if name == "AWS::NoValue":
@@ -91,6 +101,10 @@ class _Resolver:
             left, right = map(self.value, argument)
             return str(left) == str(right)
         raise NotImplementedError(name)
+
+
+def _filled(text: str, values: dict[str, Any]) -> str:
+    return re.sub(r"\$\{([A-Za-z:]+)\}", lambda m: str(values.get(m[1], m[0])), text)
 
 
 def of_type(stack: dict[str, Any], kind: str) -> dict[str, dict[str, Any]]:

@@ -13,6 +13,9 @@ WRITES = {"dynamodb:PutItem", "dynamodb:UpdateItem"}
 READS_POINTERS = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ChangeMessageVisibility"}
 WRITES_LOG = {"logs:CreateLogStream", "logs:PutLogEvents"}
 
+APPLICATIONS = "arn:aws:sqs:eu-central-1:123456789012:sweephand-51af3dc0-da77-11e4-872e-1234567d-app-*"
+SENDS = {"sqs:SendMessage"}
+
 # Role -> resource -> actions. A new line here is a new right: say in the template what it is for.
 GRANTED = {
     "ApiRole": {
@@ -28,6 +31,7 @@ GRANTED = {
         "StackSecret": {"secretsmanager:GetSecretValue"},
         "${FilesBucket.Arn}/*": {"s3:GetObject"},
         "EventBus": {"events:PutEvents"},
+        APPLICATIONS: SENDS | {"sqs:CreateQueue", "sqs:SetQueueAttributes", "sqs:TagQueue"},
     },
     "SapApiRole": {
         "SapApiLogs": WRITES_LOG,
@@ -63,6 +67,7 @@ GRANTED = {
         "SlowQueue": {"sqs:SendMessage"},
         "OperationsQueue": {"sqs:SendMessage"},
         "TickDeadLetterQueue": {"sqs:SendMessage"},
+        APPLICATIONS: SENDS,
     },
     "ExecutorRole": {
         "ExecutorLogs": WRITES_LOG,
@@ -75,6 +80,7 @@ GRANTED = {
         "Key": {"kms:Decrypt", "kms:Encrypt"},
         "IdentityKey": {"kms:Sign"},
         "EventBus": {"events:PutEvents"},
+        APPLICATIONS: SENDS,
     },
     "ExecutorSlowRole": {
         "ExecutorSlowLogs": WRITES_LOG,
@@ -84,6 +90,7 @@ GRANTED = {
         "Key": {"kms:Decrypt", "kms:Encrypt"},
         "IdentityKey": {"kms:Sign"},
         "EventBus": {"events:PutEvents"},
+        APPLICATIONS: SENDS,
     },
     "AuditorRole": {
         "AuditorLogs": WRITES_LOG,
@@ -94,6 +101,7 @@ GRANTED = {
         "SlowQueue": {"sqs:SendMessage"},
         "EventBus": {"events:PutEvents"},
         "TickDeadLetterQueue": {"sqs:SendMessage"},
+        APPLICATIONS: SENDS,
     },
     "OperationsRole": {
         "OperationsLogs": WRITES_LOG,
@@ -104,9 +112,13 @@ GRANTED = {
         "FilesBucket": {"s3:ListBucket"},
         "${FilesBucket.Arn}/*": {"s3:PutObject", "s3:GetObject", "s3:AbortMultipartUpload", "s3:DeleteObject"},
         "OperationsQueue": READS_POINTERS | {"sqs:SendMessage"},
+        APPLICATIONS: SENDS | {"sqs:DeleteQueue"},
     },
 }
-EVERYTHING_IN = {"${FilesBucket.Arn}/*": "the stack's own bucket: keys of files are not known beforehand"}
+EVERYTHING_IN = {
+    "${FilesBucket.Arn}/*": "the stack's own bucket: keys of files are not known beforehand",
+    APPLICATIONS: "queues of applications, which workers register: each name begins with the id of this stack",
+}
 """Resources with a star, each with its reason."""
 ROLE_OF = {
     "ApiFunction": "ApiRole",

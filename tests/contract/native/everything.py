@@ -20,6 +20,8 @@ QUOTA = {"maxSchedules": 500, "maxJobs": 400, "minIntervalSeconds": 60, "runsPer
 OTHER = "00000000-0000-7000-8000-000000000001"
 """Of a body: the tenant's other job."""
 NO_RUN = "00000000-0000-7000-8000-000000000000_00000000-0000-8000-8000-000000000000"
+MESSAGE = "its message"
+"""Stands in a body for the message of the run that a worker holds."""
 FORM = {"grant_type": "client_credentials", "scope": "jobs:read", "client_id": "acme.x", "client_secret": "x"}
 SCHEDULE = {
     "name": "hourly",
@@ -126,6 +128,16 @@ BODIES: Mapping[str, Any] = {
     "POST /v1/errors/{error}/runs/{failed_run}/archive": {"reason": "text"},
     "PUT /v1/error-redirects/{job}": {"to": OTHER},
     "PUT /v1/runs/{run}/result": {"success": True, "message": "text"},
+    "POST /v1/runs/{run}/claim": {
+        "message": MESSAGE,
+        "owner": "me",
+        "application": "billing",
+        "leaseSeconds": 3_600,
+        "sentAt": "2027-03-01T00:00:00Z",
+    },
+    "POST /v1/runs/{run}/heartbeat": {"owner": "me", "leaseSeconds": 3_600},
+    "POST /v1/runs/{run}/settle": {"owner": "me", "attempt": 1, "outcome": "success", "message": "text"},
+    "PUT /v1/applications/{application}": {"version": "2"},
     "POST /v1/collections": COLLECTION,
     "PUT /v1/collections/{collection}": COLLECTION | {"name": "spare"},
     "PATCH /v1/collections/{collection}": {"quota": {"maxJobs": 7}},
@@ -144,6 +156,7 @@ BODIES: Mapping[str, Any] = {
     "PATCH /v1/tenants/{tenant}": {"description": "text", "quota": QUOTA} | WITHHELD,
 }
 """By route; one that takes a body and is not here takes {}."""
+OF_WORKERS = ("/claim", "/heartbeat", "/settle")
 
 
 QUERIES: Mapping[str, str] = {
@@ -201,8 +214,21 @@ def furnish(api: Api, tenant: str) -> Things:
     jobs = [{"key": "kept", "name": "kept", **JOB}]
     assert api("PUT", "/v1/job-sets/spare", {"jobs": jobs}, caller=tenant).status == 200
     assert api("PUT", "/v1/consumers/spare/lease", {"holder": "own"}, caller=tenant).status == 200
+    names["claimed"], names["message"] = claimed(api, tenant)
     names |= {"flow_key": "spare", "job_set": "spare", "consumer": "spare", "problem": "not-found"}
     return Things({**names, "collection": "spare", "key": key, "credential": credential, "tenant": tenant})
+
+
+def claimed(api: Api, tenant: str) -> tuple[str, str]:
+    """Returns a run that a worker holds, and its message."""
+    url = api("PUT", "/v1/applications/billing", caller=tenant).json["queueUrl"]
+    action = {"type": "queue", "application": "billing", "task": "report", "payload": {"month": 7}}
+    task = api.create(name="task", action=action, schedules=[], caller=tenant)
+    run = api("POST", f"/v1/jobs/{task['id']}/run", caller=tenant).json["runId"]
+    (message,) = api.stage.sqs.bodies(url)
+    body = {**BODIES["POST /v1/runs/{run}/claim"], "message": message}
+    assert api("POST", f"/v1/runs/{run}/claim", body, caller=tenant).json["verdict"] == "run"
+    return run, message
 
 
 def failed(api: Api, tenant: str, job_id: str) -> tuple[str, str]:
@@ -224,11 +250,15 @@ def send(api: Api, route: Route, things: Things, *, caller: str | None = "", **m
         more["raw"] = urlencode(FORM)
         headers.setdefault("content-type", "application/x-www-form-urlencoded")
     other = {"tenant": things.names["leaving"]} if title(route) == "DELETE /v1/tenants/{tenant}" else {}
+    if route.path.endswith(OF_WORKERS):
+        other = {"run": things.names["claimed"]}
     path = more.pop("path", None) or things.path(route, **other)
     more = {"query": QUERIES.get(title(route), ""), **more}
     body = more.pop("body", body_of(route))
     if isinstance(body, dict) and body.get("to") == OTHER:
         body = {**body, "to": things.names["other"]}
+    if isinstance(body, dict) and body.get("message") == MESSAGE:
+        body = {**body, "message": things.names["message"]}
     return api(route.method, path, body, caller=caller, headers=headers, **more)
 
 

@@ -310,6 +310,12 @@ ACTS: dict[str, list[str]] = {
             )
         ),
     ],
+    "it says who the worker is and how its task ended; what goes with other outcomes only is refused": [
+        "ApplicationRequest.version",
+        *(f"ClaimRequest.{name}" for name in ("message", "owner", "application", "version", "leaseSeconds", "sentAt")),
+        *("Heartbeat.owner", "Heartbeat.leaseSeconds", "TaskReport.retry", "TaskReport.delaySeconds"),
+        *(f"TaskReport.{name}" for name in ("owner", "attempt", "outcome", "message", "exception", "details")),
+    ],
     "local times are read and shown in it": ["Schedule.timezone", "PreviewRequest.timezone", "Calendar.timezone"],
     "it says what a calendar holds": [
         *("Calendar.dates", "Calendar.iCalendar", "Calendar.ranges", "Calendar.weekly", "Calendar.weekly.days"),
@@ -326,11 +332,23 @@ ACTS: dict[str, list[str]] = {
 """By the reason: members that act in any company."""
 OF_PREVIEWS = {f"PreviewRequest.{name}" for name in ("align", "count", "startTime", "monthOverflow")}
 """Refused as of a schedule: see the test of previews."""
-KINDS = ("Azure", "Brokered", "Ecs", "EventAction", "Events", "Lambda", "Sns", "Sqs", "States")
+KINDS = ("Azure", "Brokered", "Ecs", "EventAction", "Events", "Lambda", "QueueAction", "Sns", "Sqs", "States")
 OF_TARGETS = {
     *("type", "payload", "body", "outcome", "retry", "targetArn", "roleArn", "authentication"),
     *("brokeredMessageProperties", "customMessageProperties", "namespace", "queueName", "topicPath", "transportType"),
-    *("region", "sasToken", "storageAccount", "command", "container", "cpuUnits", "diskGiB", "environment"),
+    *(
+        "application",
+        "task",
+        "version",
+        "region",
+        "sasToken",
+        "storageAccount",
+        "command",
+        "container",
+        "cpuUnits",
+        "diskGiB",
+        "environment",
+    ),
     *("memoryMiB", "taskDefinition", "detailType", "source", "envelope", "invocation", "subject", "messageGroupId"),
     *("contentType", "correlationId", "forcePersistence", "label", "messageId", "partitionKey", "replyTo"),
     *("replyToSessionId", "scheduledEnqueueTimeUtc", "sessionId", "timeToLiveSeconds", "to", "viaPartitionKey"),

@@ -10,6 +10,7 @@ from tests.contract.native.everything import body_of, furnish, send, title
 
 TENANTS = ("acme", "globex")
 OF_A_TENANT = ("job", "schedule", "run", "credential", "operation", "error")
+BY_NAME = ("collection", "calendar", "flow_key", "job_set", "consumer", "problem", "application")
 NAMED = [route for route in ROUTES.all if any(f"{{{name}}}" in route.path for name in OF_A_TENANT)]
 
 
@@ -78,12 +79,5 @@ def test_no_list_shows_anything_of_another(shared, both, path):
 def test_every_route_that_names_something_is_tried(shared, both):
     assert {title(route) for route in NAMED} == {
         title(route) for route in ROUTES.all if "{" in route.path and "{tenant}" not in route.path
-    } - {
-        title(route)
-        for route in ROUTES.all
-        if any(
-            f"{{{kind}}}" in route.path
-            for kind in ("collection", "calendar", "flow_key", "job_set", "consumer", "problem")
-        )
-    }
+    } - {title(route) for route in ROUTES.all if any(f"{{{kind}}}" in route.path for kind in BY_NAME)}
     assert body_of(NAMED[0]) is None

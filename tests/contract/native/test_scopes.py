@@ -13,6 +13,7 @@ from tests.support.ecs import ACTION
 
 OPERATIONS = {"jobs:read", *(kind.scope for kind in KINDS.values())}
 """Who may begin long work of some kind finds it again, and may switch it."""
+BY_WORKERS = {"claim", "heartbeat", "settle"}
 RERUN = "POST /v1/runs/{run}/rerun"
 
 
@@ -43,7 +44,7 @@ def scope_by_the_description(route):
         return {"jobs:read"}
     if path.startswith("/v1/error"):
         return {"errors:edit"}
-    return {"runs:write"} if verb in {"run", "rerun", "cancel", "result"} else {"jobs:write"}
+    return {"runs:write"} if verb in {"run", "rerun", "cancel", "result", *BY_WORKERS} else {"jobs:write"}
 
 
 def bearer(api, credential, scopes):

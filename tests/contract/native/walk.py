@@ -62,6 +62,7 @@ def walk() -> Walk:
         _consumers(step)
         _schedules(step, job)
         _runs(step, job)
+        _workers(step)
         _errors(step, job)
         _operations(step, job)
         step("DELETE", "/v1/jobs/{job}", job=job)
@@ -201,6 +202,21 @@ def _runs(step: Walk, job: str) -> None:
     step.each("POST", "/v1/runs/{run}/rerun", "RerunRequest", run=cancelled)
     step("GET", "/v1/runs", query=f"jobId={job}&limit=1")
     step("GET", "/v1/runs:export", query=f"jobId={job}&state=SUCCESS")
+
+
+def _workers(step: Walk) -> None:
+    """Registers an application, then claims, keeps and settles a run as its worker."""
+    place = "/v1/runs/{run}"
+    url = step.each("PUT", "/v1/applications/{application}", "ApplicationRequest", application="billing")["queueUrl"]
+    action = {"type": "queue", "application": "billing", "task": "report", "version": "2", "payload": {"month": 7}}
+    job = step.api.create(name="report", action=action, schedules=[])["id"]
+    run = step.api("POST", f"/v1/jobs/{job}/run").json["runId"]
+    (message,) = step.api.stage.sqs.bodies(url)
+    claim = REQUESTS["ClaimRequest"]["asAWorker"] | {"message": message}
+    step("POST", f"{place}/claim", body=claim, run=run)
+    step.each("POST", f"{place}/heartbeat", "Heartbeat", run=run)
+    step("POST", f"{place}/settle", body=REQUESTS["TaskReport"]["success"], run=run)
+    step.api("DELETE", f"/v1/jobs/{job}")
 
 
 def _errors(step: Walk, job: str) -> None:

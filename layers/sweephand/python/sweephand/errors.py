@@ -136,7 +136,10 @@ class NotFound(SweephandError):
 
 
 class Conflict(SweephandError):
-    """A request that the current state forbids. Codes: NAME_TAKEN STATE_CONFLICT RESULT_CONFLICT FACADE_LIMIT."""
+    """A request that the current state forbids.
+
+    Codes: NAME_TAKEN STATE_CONFLICT RESULT_CONFLICT LEASE_LOST FACADE_LIMIT.
+    """
 
     code = "STATE_CONFLICT"
 

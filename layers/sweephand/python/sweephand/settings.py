@@ -16,6 +16,7 @@ from sweephand.records import dataclass
 class Settings:
     """The settings of a function. look_ahead_s: how far ahead of its instant an occurrence is sent.
 
+    application_queues: the beginning of the names of applications' queues.
     call_deadline_s < lease_s < time-out of the function < visibility_s.
     """
 
@@ -26,7 +27,9 @@ class Settings:
     look_ahead_s: int = 150
     queue_urls: Mapping[Lane, str] = field(default_factory=dict)
     dead_letter_queue_url: str = ""
+    dead_letter_queue_arn: str = ""
     archive_queue_url: str = ""
+    application_queues: str = "sweephand"
     event_bus_name: str = ""
     files_bucket: str = ""
     key_id: str = ""

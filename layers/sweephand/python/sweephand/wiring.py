@@ -62,6 +62,7 @@ def build(settings: Settings | None = None, *, clock: Clock | None = None, chanc
             clock,
             dead_letter_url=settings.dead_letter_queue_url,
             archive_url=settings.archive_queue_url,
+            applications=settings.application_queues,
         ),
         bus=later(lambda: event_bus.EventBus(clients.events, settings.event_bus_name, clock, chance)),
         secrets=box,

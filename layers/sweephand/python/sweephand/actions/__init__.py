@@ -36,6 +36,7 @@ _CLASSES = {
     "azure_service_bus_queue": "azure.service_bus:ServiceBusQueue",
     "azure_service_bus_topic": "azure.service_bus:ServiceBusTopic",
     "job": "job:StartJob",
+    "queue": "queue:Queue",
 }
 
 

@@ -145,9 +145,9 @@ class Outcome:
     reason: why it failed; None if it succeeded, was accepted or stayed silent. http_status: None without an answer.
     answer: the body as a string, at most 16 KB, decoded with replacement. message: one plain sentence for people, never
     a secret. retryable: `retryOn: transient` allows another attempt. stop: only `retryOn: any` allows another attempt
-    (410). retry_after_s: requested by the target, already capped. task: the ARN of the started ECS task. ends_as: the
-    state of the run if no attempt follows; None if the reason determines it. answer_headers: a line each, without
-    secrets; None if nobody reads them.
+    (410). retry_after_s: requested by the target, already capped. final: no attempt follows, whatever the policy. task:
+    the ARN of the started ECS task. ends_as: the state of the run if no attempt follows; None if the reason determines
+    it. answer_headers: a line each, without secrets; None if nobody reads them.
     """
 
     verdict: Verdict
@@ -158,6 +158,7 @@ class Outcome:
     retryable: bool = False
     stop: bool = False
     retry_after_s: int | None = None
+    final: bool = False
     task: str | None = None
     ends_as: State | None = None
     answer_headers: str | None = None
@@ -194,10 +195,11 @@ class Run:
     action has run another job, or may.
 
     attempt: the current or last one, from 1. lost_calls: calls after which another executor took the run over, in
-    order. lease_owner, lease_until: the executor that holds it and how long, only while TRIGGERED. not_before: earliest
-    start of the next attempt. wake_at: when the sweeper sends its pointer again. range_until, range_count: set on a
-    ledger range, which stands for many occurrences. slotted: it began, or waits, as the only active run of its
-    schedule. attempt_planned_at, attempt_enqueued_at: set from the second attempt on; the first has those of the run.
+    order. unknown: how many workers did not know its task. lease_owner, lease_until: the executor or worker that holds
+    it and how long, only while TRIGGERED. not_before: earliest start of the next attempt. wake_at: when the sweeper
+    sends its pointer again. range_until, range_count: set on a ledger range, which stands for many occurrences.
+    slotted: it began, or waits, as the only active run of its schedule. attempt_planned_at, attempt_enqueued_at: set
+    from the second attempt on; the first has those of the run.
     flow_key: the key that limits its calls. line_at: when it joined that key's line, kept after it left.
     task: the ARN of the ECS task that it waits for, or waited for. reported: the target's message as received. It may
     repeat a secret of the job, so it is never shown; the executor derives `message` from it.
@@ -224,6 +226,7 @@ class Run:
     attempt: int = 1
     max_attempts: int = 1
     lost_calls: tuple[LostCall, ...] = ()
+    unknown: int = 0
     lease_owner: str | None = None
     lease_until: datetime | None = None
     not_before: datetime | None = None

@@ -41,12 +41,39 @@ class StateReason(StrEnum):
     BY_USER = "BY_USER"
 
 
+APPLICATION = "app-"
+"""The beginning of the lane of an application's workers; a hash follows."""
+_OF_APPLICATION = re.compile(rf"{APPLICATION}[a-z2-7]{{26}}", re.ASCII)
+
+
 class Lane(StrEnum):
-    """The queue for a message: FAST for runs of up to 15 s, SLOW for longer ones, OPERATIONS for operations."""
+    """The queue for a message: FAST for runs of up to 15 s, SLOW for longer ones, OPERATIONS for operations.
+
+    Any other lane is the queue of an application's workers (domain.application.lane_of). There are as many of those as
+    applications, so iteration yields only the stack's own three.
+    """
 
     FAST = "fast"
     SLOW = "slow"
     OPERATIONS = "operations"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Lane | None:
+        if not isinstance(value, str) or not _OF_APPLICATION.fullmatch(value):
+            return None
+        lane = str.__new__(cls, value)
+        lane._name_ = lane._value_ = value
+        return lane
+
+    @property
+    def of_application(self) -> bool:
+        """Returns True for the queue of an application's workers, which no executor reads."""
+        return self.startswith(APPLICATION)
+
+    @property
+    def executors(self) -> Lane:
+        """Returns the queue whose executors do what no worker can: effects of ended runs, wake-ups of schedules."""
+        return Lane.FAST if self.of_application else self
 
 
 LIVE = frozenset({ScheduleState.ACTIVE, ScheduleState.ENDING})

@@ -17,6 +17,9 @@ from sweephand.sources import Clock
 
 BATCH_MOST = 10
 DELAY_MOST_S = 900
+OTHER_FORM = {"QueueAlreadyExists", "QueueNameExists"}
+GONE = {"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"}
+"""Codes of SQS, by its query protocol and by its JSON protocol."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,7 @@ class RunQueue:
     """The run queues. client: a botocore SQS client; urls: by lane.
 
     dead_letter_url: the queue of messages that could not be settled; archive_url: the queue that keeps their copies.
+    applications: the beginning of the names of applications' queues; the lane follows.
     Each message has its tenant as its message group, so that SQS keeps a tenant's backlog from delaying others. In a
     standard queue a group has no order, and any number of its messages may be in flight. Source: decision 0054.
     """
@@ -82,12 +86,42 @@ class RunQueue:
         *,
         dead_letter_url: str = "",
         archive_url: str = "",
+        applications: str = "",
     ) -> None:
         self._client = client
         self._urls = urls
+        self._applications = applications
         self._clock = clock
         self._dead_letter_url = dead_letter_url
         self._archive_url = archive_url
+
+    def url(self, lane: Lane) -> str:
+        """Returns the address of a lane's queue. Queues of applications are next to the stack's own."""
+        if not lane.of_application:
+            return self._urls[lane]
+        return f"{self._urls[Lane.FAST].rpartition('/')[0]}/{self._name(lane)}"
+
+    def _name(self, lane: Lane) -> str:
+        return f"{self._applications}-{lane}"
+
+    def provide(self, lane: Lane, attributes: Mapping[str, str], tags: Mapping[str, str]) -> None:
+        """Creates the queue of an application, or brings an existing one into this form. Raises Unavailable."""
+        wanted = {"QueueName": self._name(lane), "Attributes": dict(attributes), "tags": dict(tags)}
+        try:
+            self._client.create_queue(**wanted)
+        except (ClientError, BotoCoreError) as refused:
+            if not isinstance(refused, ClientError) or refused.response["Error"]["Code"] not in OTHER_FORM:
+                raise Unavailable("the queue could not be created; try again in a minute") from refused
+            changed = {"QueueUrl": self.url(lane), "Attributes": dict(attributes)}
+            self._asked("the queue could not be changed", "set_queue_attributes", **changed)
+
+    def remove(self, lane: Lane) -> None:
+        """Deletes the queue of an application, if it is there. Raises Unavailable."""
+        try:
+            self._client.delete_queue(QueueUrl=self.url(lane))
+        except (ClientError, BotoCoreError) as refused:
+            if not isinstance(refused, ClientError) or refused.response["Error"]["Code"] not in GONE:
+                raise Unavailable("the queue could not be deleted") from refused
 
     def send(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
         """Sends all, ten per call; repeats a call's failures once. Returns those not sent, without raising an error.
@@ -96,8 +130,10 @@ class RunQueue:
         the rest.
         """
         unsent: list[Delivery] = []
-        for lane in Lane:
-            mine = [delivery for delivery in deliveries if delivery.lane is lane]
+        by_lane: dict[Lane, list[Delivery]] = {}
+        for delivery in deliveries:
+            by_lane.setdefault(delivery.lane, []).append(delivery)
+        for lane, mine in by_lane.items():
             for begin in range(0, len(mine), BATCH_MOST):
                 batch = mine[begin : begin + BATCH_MOST]
                 failed = self._send_batch(lane, batch)
@@ -111,7 +147,7 @@ class RunQueue:
 
     def postpone(self, lane: Lane, receipts: Mapping[str, float]) -> None:
         """Sets for how many seconds each received message stays invisible. Best effort: it only moves a retry."""
-        self._postpone(self._urls[lane], receipts)
+        self._postpone(self.url(lane), receipts)
 
     def postpone_dead(self, receipts: Mapping[str, float]) -> None:
         """Returns the same for dead letters."""
@@ -174,7 +210,7 @@ class RunQueue:
         now = self._clock.now()
         entries = [{"Id": str(n), **self._entry(delivery, now)} for n, delivery in enumerate(batch)]
         try:
-            answer = self._client.send_message_batch(QueueUrl=self._urls[lane], Entries=entries)
+            answer = self._client.send_message_batch(QueueUrl=self.url(lane), Entries=entries)
         except (ClientError, BotoCoreError):
             return list(batch)
         return [batch[int(failed["Id"])] for failed in answer.get("Failed", [])]

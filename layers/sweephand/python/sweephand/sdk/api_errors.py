@@ -79,6 +79,12 @@ class ResultConflict(ApiError):
     code = "RESULT_CONFLICT"
 
 
+class LeaseLost(ApiError):
+    """409: another worker may have the run."""
+
+    code = "LEASE_LOST"
+
+
 class TooManyDeletes(ApiError):
     """409: the plan deletes more jobs than is usual."""
 
@@ -188,6 +194,7 @@ BY_CODE: Mapping[str, type[ApiError]] = {
     "QUOTA_EXCEEDED": QuotaExceeded,
     "STATE_CONFLICT": StateConflict,
     "RESULT_CONFLICT": ResultConflict,
+    "LEASE_LOST": LeaseLost,
     "TOO_MANY_DELETES": TooManyDeletes,
     "CONSUMER_TAKEN": ConsumerTaken,
     "LEASE_OVER": LeaseOver,

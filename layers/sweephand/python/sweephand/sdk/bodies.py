@@ -35,7 +35,7 @@ def rrule(rule: str, *, zone: str | None = None, **members: Any) -> Body:
 
 def event(detail_type: str = "job", **members: Any) -> Body:
     """Returns an action that puts an event on the stack's own bus."""
-    return {"type": "event", "detailType": detail_type, **_camel(members)}
+    return {"type": "event", "detailType": detail_type, **camel(members)}
 
 
 class http:  # noqa: N801 - reads as the word that it stands for
@@ -64,14 +64,14 @@ class http:  # noqa: N801 - reads as the word that it stands for
     @staticmethod
     def call(method: str, url: str, **members: Any) -> Body:
         """Returns an action with any method. members: `payload`, `headers`, `authentication`, `outcome`, `retry` ..."""
-        return {"type": "http", "method": method, "url": url, **_camel(members)}
+        return {"type": "http", "method": method, "url": url, **camel(members)}
 
 
 def _schedule(timing: Body, zone: str | None, members: Mapping[str, Any]) -> Body:
-    return {**timing, **({} if zone is None else {_ZONE: zone}), **_camel(members)}
+    return {**timing, **({} if zone is None else {_ZONE: zone}), **camel(members)}
 
 
-def _camel(members: Mapping[str, Any]) -> Body:
+def camel(members: Mapping[str, Any]) -> Body:
     """Returns members by their names in the API. Only these are renamed, and nothing inside them."""
     return {_camel_name(name): to_json(value) for name, value in members.items()}
 

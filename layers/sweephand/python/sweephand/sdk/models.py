@@ -154,10 +154,13 @@ class Missed(Model):
 class Action(Model):
     __slots__ = ()
     type: Any
-    job_id: str | None
+    application: str | None
+    task: str | None
+    version: str | None
     retry: Retry | None
     payload: Any
     body: str | None
+    job_id: str | None
     namespace: str | None
     topic_path: str | None
     authentication: Authentication | None
@@ -191,10 +194,13 @@ class Action(Model):
     headers: Mapping[str, Any] | None
     members = {
         "type": ("type", None),
-        "job_id": ("jobId", None),
+        "application": ("application", None),
+        "task": ("task", None),
+        "version": ("version", None),
         "retry": ("retry", Retry.of),
         "payload": ("payload", None),
         "body": ("body", None),
+        "job_id": ("jobId", None),
         "namespace": ("namespace", None),
         "topic_path": ("topicPath", None),
         "authentication": ("authentication", Authentication.of),
@@ -226,6 +232,24 @@ class Action(Model):
         "method": ("method", None),
         "url": ("url", None),
         "headers": ("headers", None),
+    }
+
+
+class Application(Model):
+    __slots__ = ()
+    name: str
+    version: str | None
+    queue_url: str
+    region: str | None
+    visibility_seconds: int
+    created_at: datetime
+    members = {
+        "name": ("name", None),
+        "version": ("version", None),
+        "queue_url": ("queueUrl", None),
+        "region": ("region", None),
+        "visibility_seconds": ("visibilitySeconds", None),
+        "created_at": ("createdAt", instant),
     }
 
 
@@ -722,6 +746,50 @@ class Change(Model):
         "changes": ("changes", ChangedMember.all_of),
         "omitted_schedules": ("omittedSchedules", None),
         "before": ("before", JobBefore.of),
+    }
+
+
+class Task(Model):
+    __slots__ = ()
+    run_id: str
+    job_id: str
+    schedule_id: str | None
+    name: str
+    kind: str
+    planned_at: datetime
+    attempt: int
+    max_attempts: int
+    lease_until: datetime | None
+    payload: Any
+    body: str | None
+    resource_id: str | None
+    tags: tuple[str, ...]
+    members = {
+        "run_id": ("runId", None),
+        "job_id": ("jobId", None),
+        "schedule_id": ("scheduleId", None),
+        "name": ("name", None),
+        "kind": ("kind", None),
+        "planned_at": ("plannedAt", instant),
+        "attempt": ("attempt", None),
+        "max_attempts": ("maxAttempts", None),
+        "lease_until": ("leaseUntil", instant),
+        "payload": ("payload", None),
+        "body": ("body", None),
+        "resource_id": ("resourceId", None),
+        "tags": ("tags", tuple),
+    }
+
+
+class ClaimVerdict(Model):
+    __slots__ = ()
+    verdict: str
+    wait_seconds: int | None
+    task: Task | None
+    members = {
+        "verdict": ("verdict", None),
+        "wait_seconds": ("waitSeconds", None),
+        "task": ("task", Task.of),
     }
 
 
@@ -1549,11 +1617,22 @@ class JobSetPlan(Model):
     }
 
 
+class LeaseEnd(Model):
+    __slots__ = ()
+    lease_until: datetime
+    members = {
+        "lease_until": ("leaseUntil", instant),
+    }
+
+
 class ListedAction(Model):
     __slots__ = ()
     type: Any
-    job_id: str | None
+    application: str | None
+    task: str | None
+    version: str | None
     retry: Retry | None
+    job_id: str | None
     namespace: str | None
     topic_path: str | None
     authentication: Authentication | None
@@ -1587,8 +1666,11 @@ class ListedAction(Model):
     headers: Mapping[str, Any] | None
     members = {
         "type": ("type", None),
-        "job_id": ("jobId", None),
+        "application": ("application", None),
+        "task": ("task", None),
+        "version": ("version", None),
         "retry": ("retry", Retry.of),
+        "job_id": ("jobId", None),
         "namespace": ("namespace", None),
         "topic_path": ("topicPath", None),
         "authentication": ("authentication", Authentication.of),

@@ -9,6 +9,7 @@ from dataclasses import field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from sweephand.domain.application import QUEUE
 from sweephand.domain.collection import Terms
 from sweephand.domain.instants import from_s
 from sweephand.domain.job import TASK_KINDS, Job
@@ -210,7 +211,7 @@ def _without_row(pointer: Pointer, seen: Seen, now: datetime, sent_at: datetime 
     return (
         _superseded(pointer, seen.schedule)
         or _was_off(pointer, seen.job, seen.schedule, seen.terms)
-        or _too_late(pointer, seen.schedule, seen.left, now, sent_at)
+        or _too_late(pointer, seen, now, sent_at)
         or _forbidden(pointer, seen.job, seen.schedule, enabled=seen.terms.enabled)
         or (Hold(seen.away) if seen.away is not None else None)
         or Claim(1, contested=contested(seen.job, seen.schedule))
@@ -266,10 +267,14 @@ def _left_out(instant: datetime, schedule: Schedule) -> bool:
     return schedule.missed_from is None or instant >= schedule.missed_from
 
 
-def _too_late(
-    pointer: Pointer, schedule: Schedule, left: Generation | None, now: datetime, sent_at: datetime | None
-) -> End | None:
-    """Applies the misfire policy to a late message: executors were down, or their queue could not be reached."""
+def _too_late(pointer: Pointer, seen: Seen, now: datetime, sent_at: datetime | None) -> End | None:
+    """Applies the misfire policy to a late message: executors were down, or their queue could not be reached.
+
+    A worker's lateness counts from the planned instant, and its run is missed because the worker was away.
+    """
+    assert seen.job is not None
+    assert seen.schedule is not None
+    schedule, left = seen.schedule, seen.left
     if now - max(pointer.instant, sent_at or pointer.instant) > MAX_AGE:
         return End(State.EXPIRED, Reason.MAX_AGE)
     if pointer.decided:
@@ -286,9 +291,11 @@ def _too_late(
         return None  # the sweep takes such a schedule out of service; what it sent before runs anyway
     if too_late is None:
         return None
-    return End(
-        *too_late, f"an executor received it {(now - pointer.instant).total_seconds():.0f} s after its planned instant"
-    )
+    (state, reason), who = too_late, "an executor"
+    if seen.job.action.kind == QUEUE:
+        who, reason = "a worker", Reason.CONSUMER_AWAY if reason is Reason.SERVICE_OUTAGE else reason
+    said = f"{who} received it {(now - pointer.instant).total_seconds():.0f} s after its planned instant"
+    return End(state, reason, said)
 
 
 def _forbidden(pointer: Pointer, job: Job, schedule: Schedule, *, enabled: bool) -> End | PutBack | None:

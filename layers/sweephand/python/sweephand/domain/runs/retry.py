@@ -251,7 +251,7 @@ def longest_s(policy: RetryPolicy, attempt: int) -> float:
 
 
 def _worth_it(policy: RetryPolicy, outcome: Outcome) -> bool:
-    if outcome.reason in policy.never_on:
+    if outcome.final or outcome.reason in policy.never_on:
         return False
     if outcome.http_status is not None and holds(policy.never_on, outcome.http_status):
         return False

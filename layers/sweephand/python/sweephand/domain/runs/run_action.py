@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from sweephand.domain import application
 from sweephand.domain.job import ActionSpec, Job, ScheduleDraft
 from sweephand.domain.run import FROM_ITS_JOB, REACTIONS, Kind, Run, State
 from sweephand.domain.runs import retry
@@ -19,15 +20,20 @@ def action_of(job: Job, kind: Kind) -> ActionSpec:
     return own or job.action
 
 
-def lane_of(action: ActionSpec) -> Lane:
-    """Returns the queue whose executors wait long enough for this action's answer: fast up to 15 s."""
+def lane_of(action: ActionSpec, tenant: str) -> Lane:
+    """Returns the queue whose executors wait long enough for this action's answer: fast up to 15 s.
+
+    Runs for workers go to the queue of their application.
+    """
+    if action.kind == application.QUEUE:
+        return application.lane_of(tenant, action.params["application"], action.params["version"])
     limit_s = int(action.params.get("outcome", {}).get("answerTimeoutSeconds", FAST_ANSWER_S))
     return Lane.FAST if limit_s <= FAST_ANSWER_S else Lane.SLOW
 
 
 def lane_now(job: Job | None, kind: Kind, here: Lane) -> Lane:
     """Returns the queue by the run's current action. here: the message's queue, kept if the job is gone."""
-    return here if job is None else lane_of(action_of(job, kind))
+    return here if job is None else lane_of(action_of(job, kind), job.tenant)
 
 
 def max_attempts(job: Job | None, kind: Kind) -> int:

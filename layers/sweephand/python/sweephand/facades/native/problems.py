@@ -20,6 +20,7 @@ STATUS = {
     "QUOTA_EXCEEDED": (409, "A quota is exceeded"),
     "STATE_CONFLICT": (409, "The state forbids it"),
     "RESULT_CONFLICT": (409, "Another result is recorded"),
+    "LEASE_LOST": (409, "Another worker may have the run"),
     "TOO_MANY_DELETES": (409, "The plan deletes more jobs than is usual"),
     "CONSUMER_TAKEN": (409, "Another process is this consumer"),
     "LEASE_OVER": (409, "The lease of the consumer is over"),

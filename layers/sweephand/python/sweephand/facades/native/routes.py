@@ -111,6 +111,7 @@ COLLECTIONS = Below("/v1/collections")
 COLLECTION = Below("/v1/collections/{collection}")
 SIGNING_KEYS = Below("/v1/collections/{collection}/signing-keys", "tenants.signing", changing=OF_KEYS)
 CALENDARS = Below("/v1/calendars", "shared.calendars")
+APPLICATIONS = Below("/v1/applications", "runs.workers", changing={"scope": WRITE, "headers": ()})
 FLOW_KEYS = Below("/v1/flow-keys", "shared.flow_keys")
 CONSUMERS = Below("/v1/consumers", "shared.consumers", changing={"scope": RUN, "headers": ()})
 CREDENTIALS = Below("/v1/credentials", "tenants.credentials", {"scope": ADMIN, "tenant": False, "headers": ACTING})
@@ -196,6 +197,25 @@ ROUTES = Routes(
         ),
         RUNS.get("/{run}", runs.read, "Read a run with its attempts", "Run"),
         RUNS.put("/{run}/result", runs.put_result, "Report a run's result", "Result", "Run", run_token=True),
+        RUNS.post(
+            *("/{run}/claim", rare("runs.workers", "claim_run"), "Claim the run of a message, as a worker"),
+            *("ClaimRequest", "ClaimVerdict"),
+            status=200,
+        ),
+        RUNS.post(
+            *("/{run}/heartbeat", rare("runs.workers", "heartbeat_run"), "Keep a claimed run", "Heartbeat", "LeaseEnd"),
+            status=200,
+        ),
+        RUNS.post(
+            *(
+                "/{run}/settle",
+                rare("runs.workers", "settle_run"),
+                "Report how a claimed run ended",
+                "TaskReport",
+                "Run",
+            ),
+            status=200,
+        ),
         RUNS.verb("/{run}/cancel", runs.cancel, "Cancel an open run", "Run"),
         RUNS.verb(
             *(
@@ -291,6 +311,11 @@ ROUTES = Routes(
         ),
         CALENDARS.get(
             "/{calendar}/versions/{version}", "read_version", "Read a version of a calendar", "CalendarVersion"
+        ),
+        APPLICATIONS.put(
+            *("/{application}", "register_application", "Register an application with a queue for its workers"),
+            *("ApplicationRequest", "Application"),
+            body="optional",
         ),
         FLOW_KEYS.post("", "create", "Create a flow key", "FlowKeyDraft", "FlowKey", headers=ONCE),
         FLOW_KEYS.get("", "list_all", "List flow keys", "FlowKeyPage", query=PAGE),

@@ -76,7 +76,9 @@ def reckon(world: World, schedule: Schedule, *, at_once: bool) -> Reckoned:
         _settle(world, schedule, seen)
     if schedule.state is ScheduleState.ENDING:
         completion.complete_if_over(world, schedule)
-    return Reckoned(len(seen.pointers), superseded, corrected)
+    # Runs that wait for a worker are no finding: their messages may well be in its queue.
+    repaired = 0 if schedule.lane.of_application else len(seen.pointers)
+    return Reckoned(repaired, superseded, corrected)
 
 
 @dataclass(frozen=True)
@@ -164,9 +166,12 @@ def _planned(schedule: Schedule, there: Account, before: StatsItem) -> int | Non
 
 
 def _pointer(schedule: Schedule, owed: Owed) -> Pointer:
-    """Returns the pointer of the generation that owes it; decided, because the service itself caused its lateness."""
+    """Returns the pointer of the generation that owes it; decided, because the service itself caused its lateness.
+
+    Lateness of a worker is its own: the gate applies the misfire policy to it.
+    """
     pointer = occurrence(schedule.tenant, schedule.job_id, schedule.id, owed.instant, owed.generation)
-    return replace(pointer, decided=True)
+    return replace(pointer, decided=not schedule.lane.of_application)
 
 
 def _nobody_holds(run: Run, now: datetime) -> bool:

@@ -91,8 +91,8 @@ def repeat(world: World, members: Mapping[str, str]) -> Repeated:
 
 
 def _pointer(world: World, job: Job, run: Run) -> Delivery:
-    lane = run_action.lane_of(run_action.action_of(job, run.kind))
-    return Delivery(ledger.pointer_to(run), world.clock.now(), lane)
+    lane = run_action.lane_of(run_action.action_of(job, run.kind), job.tenant)
+    return Delivery(ledger.pointer_to(run), world.clock.now(), lane.executors)
 
 
 def _jobs(world: World, wanted: Range) -> Iterator[tuple[str, Job]]:

@@ -17,7 +17,7 @@ from sweephand.domain.operation import Operation, Page
 from sweephand.errors import Conflict, NotFound
 from sweephand.flow.calendars import calendars
 from sweephand.flow.jobs import deletion
-from sweephand.flow.tenants import tenancy
+from sweephand.flow.tenants import applications, tenancy
 from sweephand.flow.world import World
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Cancelled
@@ -104,6 +104,7 @@ def _left(world: World, name: str) -> str | None:
             continue
         except Conflict as used:
             return f"the calendar {calendar.name}: {used.reason}"
+    applications.remove_queues(world, name)
     own = keys.tenant(name)
     for row in list(world.table.query_all(own, consistent=True)):
         _clear(world, f"{own}#{row['sk']['S']}")  # a partition of its own has this row's key as its name

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from sweephand import actions
+from sweephand.domain import application
 from sweephand.domain.job import HOOKS, ActionDraft, ActionSpec, Inline, Job
 from sweephand.domain.jobs.job_state import OwnHooks
 from sweephand.domain.members.fields import below
@@ -18,9 +19,13 @@ from sweephand.domain.run import Kind, Run
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest, NotFound
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.store.jobs import jobs
 from sweephand.store.jobs import own_hooks as store
 from sweephand.store.jobs.own_hooks import ByName
+
+with lazy():
+    from sweephand.flow.tenants import applications
 
 
 def brings(schedule: Schedule | None, name: str) -> bool:
@@ -75,6 +80,8 @@ def _sealed(
     world: World, job: Job, schedule_id: str, name: str, draft: ActionDraft, there: ActionSpec | None, path: str
 ) -> ActionSpec:
     actions.check(draft, below(path, f"hooks.{name}"), world.clock.now(), reaction_of=job.id)
+    if named := application.named_by({below(path, f"hooks.{name}"): draft}):
+        applications.check(world, job.tenant, named)
     kept = there.inline.sealed if there is not None and there.inline is not None else {}
     texts: dict[str, str] = {}
     for field in sorted({*draft.secrets, *draft.kept}):

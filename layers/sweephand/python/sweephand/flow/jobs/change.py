@@ -8,8 +8,9 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from sweephand.domain import application
 from sweephand.domain.collection import Collection, CollectionState, Events, Usage
-from sweephand.domain.job import IN_JOBS_TRANSACTION, Job, JobDraft, Payload
+from sweephand.domain.job import IN_JOBS_TRANSACTION, Job, JobDraft, Payload, by_owner
 from sweephand.domain.jobs.job_state import Entry
 from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.occurrences.index_row import Waits
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 with lazy():
     from sweephand.flow import events
     from sweephand.flow.job_parts import membership
+    from sweephand.flow.tenants import applications
 
 SCHEDULES_MOST = 1_000
 TRIED_S = 9.0
@@ -92,6 +94,8 @@ def _asked(world: World, planned: Planned, draft: JobDraft, stored: Mapping[str,
     job = planned.job
     wanted = requested.staying(planned) if draft.schedules is None else requested.matched(planned, draft.schedules)
     after, parts = drafts.job_from(draft, job.tenant, job.id, world.clock.now(), job.revision + 1, job)
+    if named := application.named_by(by_owner(draft.action, draft.error_action, draft.hooks)):
+        applications.check(world, job.tenant, named)
     after = drafts.keep_payloads(after, job, parts, stored)
     return _Wanted(after, wanted, by, parts, stored, activation=draft.activation, seat=draft.membership)
 

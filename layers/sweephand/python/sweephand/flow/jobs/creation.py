@@ -7,8 +7,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from sweephand.domain import application
 from sweephand.domain.collection import Collection, CollectionState, Events, Usage
-from sweephand.domain.job import SCHEDULES_AT_ONCE, Job, JobDraft
+from sweephand.domain.job import SCHEDULES_AT_ONCE, Job, JobDraft, by_owner
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import Conflict, InvalidRequest, Unavailable
 from sweephand.flow.concurrency import Moved, until_unmoved
@@ -36,6 +37,7 @@ with lazy():
     from sweephand.flow import events
     from sweephand.flow.job_parts import membership
     from sweephand.flow.jobs import completion, large_changes
+    from sweephand.flow.tenants import applications
 
 COMPLETED_WITHIN_S = 2.0
 """How long a request may spend on completing schedules that it has left no occurrence."""
@@ -84,6 +86,8 @@ def _begun(
     wanted = [ScheduleRequest(None, each, path=f"schedules[{n}]") for n, each in enumerate(draft.schedules or ())]
     book = requested.book_of(world, tenant, wanted)
     job, parts = drafts.job_from(draft, tenant, job_id, now, 1)
+    if named := application.named_by(by_owner(draft.action, draft.error_action, draft.hooks)):
+        applications.check(world, tenant, named)
     collection, seen = opened or tenancy.open_with_usage(world, tenant, job.collection)
     tenancy.check_home(collection, job)
     scene = Scene(job, job, collection, seen, {}, Effect(now, now), book=book)

@@ -147,7 +147,7 @@ def requested_members(draft: ScheduleDraft, schedule_id: str, job: Job, timing: 
         "name": draft.name or schedule_id,
         "packed": timing.packed,
         "misfire": str(Policy(Misfire(misfire.get("type", "sap")), rate, misfire.get("maxLatenessSeconds"))),
-        "lane": run_action.lane_of(job.action),
+        "lane": run_action.lane_of(job.action, job.tenant),
     }
 
 

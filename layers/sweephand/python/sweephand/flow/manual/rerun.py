@@ -156,7 +156,7 @@ def prepared(
         edits.check(action_of(job, kind), edit)
     run = _new(world, old, job, schedule_id, kind, by, at, due)
     alone = kind not in APART and contested(job, schedule)
-    return Wanted(run, old, job, lane_of(action_of(job, kind)), by, edit, alone)
+    return Wanted(run, old, job, lane_of(action_of(job, kind), job.tenant), by, edit, alone)
 
 
 def _with_payload(world: World, old: Run, edit: Edit | None) -> Edit | None:

@@ -49,7 +49,7 @@ def run_from(world: World, parent: Run, job_id: str) -> str | None:
         chain=parent.chain | {parent.job_id},
         root=parent.root or parent.id,
     )
-    lane = lane_of(job.action)
+    lane = lane_of(job.action, job.tenant)
     jobs.note_own_runs(world.table, job)
     ledger.claim_first(world.table, started, shards=world.settings.shards, lane=lane)
     send(world, started, lane)
@@ -119,6 +119,6 @@ def start_reaction(world: World, ended: Run, job: Job, kind: Kind) -> None:
         root=ended.root or (ended.id if action_of(job, kind).kind == "job" else None),
         wake_at=now + WAKE,
     )
-    own_lane = lane_of(action_of(job, kind))
+    own_lane = lane_of(action_of(job, kind), job.tenant)
     ledger.claim_first(world.table, started, shards=world.settings.shards, lane=own_lane)
     world.queue.send_one(Delivery(ledger.pointer_to(started), now, own_lane))

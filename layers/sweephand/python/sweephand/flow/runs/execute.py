@@ -53,12 +53,22 @@ def carry_out(
     if timedelta(0) < pointer.instant - world.clock.now() <= SHORT_WAIT:
         world.clock.sleep((pointer.instant - world.clock.now()).total_seconds())
     seen = gate_rows.seen_of(world, pointer, rows)
-    home, owner = run_action.lane_now(seen.job, pointer.kind, lane), f"{request_id}/{message.receipt[-24:]}"
+    owner = f"{request_id}/{message.receipt[-24:]}"
+    return take(world, lane, owner, message, pointer, seen, _act_and_settle)
+
+
+Work = Callable[[World, Lane, Run, Seen], Verdict]
+"""Takes on an attempt that is claimed, and may begin: an executor acts and settles, a worker's claim ends here."""
+
+
+def take(world: World, here: Lane, owner: str, message: Delivered, pointer: Pointer, seen: Seen, work: Work) -> Verdict:
+    """Carries out the gate's decision on a run; hands a claimed attempt to `work`. here: the message's queue."""
+    home = run_action.lane_now(seen.job, pointer.kind, here)
     for _ in range(LOOKS):
-        admitted = admission.admit(pointer, seen, world.clock.now(), message.sent_at)
-        if _passed_on(world, lane, home, pointer, admitted):
+        admitted = admission.admit(pointer, seen, world.clock.now(), None if here.of_application else message.sent_at)
+        if _passed_on(world, here, home, pointer, admitted):
             return DONE
-        verdict = _attempt(world, home, owner, message, pointer, seen, admitted)
+        verdict = _attempt(world, home, owner, message, pointer, seen, admitted, work)
         if isinstance(verdict, Verdict):
             return verdict
         seen = replace(seen, run=verdict)
@@ -66,20 +76,42 @@ def carry_out(
 
 
 def _passed_on(world: World, here: Lane, home: Lane, pointer: Pointer, admitted: Admission) -> bool:
-    """Moves the message to the slow queue if the job's timeout was raised beyond what this executor allows.
+    """Moves the message to the queue whose readers may do what the gate decides. Returns whether it did.
 
-    Returns whether it did. Nothing is claimed before that, so a second copy there meets the claim of the first. Raises
-    Unavailable if the message is not sent; it then comes back here.
+    Nothing is claimed before that, so a second copy there meets the claim of the first. Raises Unavailable if the
+    message is not sent; it then comes back here.
     """
-    if here is not Lane.FAST or home is not Lane.SLOW or not isinstance(admitted, admission.Claim | admission.TakeOver):
+    there = _place(here, home, admitted)
+    if there == here:
         return False
-    world.queue.send_one(Delivery(pointer, world.clock.now(), home))
-    world.journal.info("passed on to the slow queue", run=pointer.run)
+    world.queue.send_one(Delivery(pointer, world.clock.now(), there))
+    world.journal.info("passed on to another queue", run=pointer.run)
     return True
 
 
+def _place(here: Lane, home: Lane, admitted: Admission) -> Lane:
+    """Returns the queue where a decision is carried out.
+
+    Claims are made where the run's action belongs; an executor that may wait longer than needed takes it too. All else
+    is for executors: a worker, or the API for it, may not do everything that the end of a run requires.
+    """
+    match admitted:
+        case admission.Claim() | admission.TakeOver():
+            return here if here is Lane.SLOW and home is Lane.FAST else home
+        case admission.Drop() | admission.Acknowledge() | admission.Later():
+            return here
+    return here.executors
+
+
 def _attempt(  # noqa: C901, PLR0911 - one line for each answer of the gate
-    world: World, lane: Lane, owner: str, message: Delivered, pointer: Pointer, seen: Seen, admitted: Admission
+    world: World,
+    lane: Lane,
+    owner: str,
+    message: Delivered,
+    pointer: Pointer,
+    seen: Seen,
+    admitted: Admission,
+    work: Work,
 ) -> Verdict | Run | None:
     """Carries out the gate's decision. Returns a verdict; a Run (or None) if another write came first: the row now."""
     match admitted:
@@ -114,13 +146,13 @@ def _attempt(  # noqa: C901, PLR0911 - one line for each answer of the gate
             return _end(world, lane, pointer, seen, state, Reason.DEADLINE)
         case admission.Claim(attempt, contested):
             way = _take_turn_and_act if contested else _claim_and_act
-            claim = partial(way, world, lane, owner, message, pointer, seen, attempt=attempt)
+            claim = partial(way, world, lane, owner, message, pointer, seen, work, attempt=attempt)
             limited = seen.terms.pace.runs_per_minute is not None or (
                 seen.run is not None and seen.run.root is not None
             )
             return _within_quotas(world, lane, pointer, seen, claim) if limited else claim()
         case admission.TakeOver():
-            return _claim_and_act(world, lane, owner, message, pointer, seen, attempt=None)
+            return _claim_and_act(world, lane, owner, message, pointer, seen, work, attempt=None)
 
 
 def _within_quotas(
@@ -169,16 +201,32 @@ def fail_attempt(world: World, lane: Lane, seen: Seen, how: admission.FailAttemp
 
 
 def _claim_and_act(
-    world: World, lane: Lane, owner: str, message: Delivered, pointer: Pointer, seen: Seen, *, attempt: int | None
+    world: World,
+    lane: Lane,
+    owner: str,
+    message: Delivered,
+    pointer: Pointer,
+    seen: Seen,
+    work: Work,
+    *,
+    attempt: int | None,
 ) -> Verdict | Run | None:
     if _too_late_to_claim(world, message):
         return AGAIN
     mine = _mine(world, owner, message, pointer, seen, attempt=attempt)
-    return _act(world, lane, mine, seen, _claim(world, lane, mine, seen.run, attempt=attempt))
+    return _begin(world, lane, mine, seen, _claim(world, lane, mine, seen.run, attempt=attempt), work)
 
 
 def _take_turn_and_act(
-    world: World, lane: Lane, owner: str, message: Delivered, pointer: Pointer, seen: Seen, *, attempt: int
+    world: World,
+    lane: Lane,
+    owner: str,
+    message: Delivered,
+    pointer: Pointer,
+    seen: Seen,
+    work: Work,
+    *,
+    attempt: int,
 ) -> Verdict | Run | None:
     """Claims and acts like _claim_and_act, for a schedule whose runs exclude each other."""
     if _too_late_to_claim(world, message):
@@ -195,7 +243,7 @@ def _take_turn_and_act(
         case slot.Busy(active):
             why = f"the run {active.id} was active"
             return _end(world, lane, pointer, seen, State.SKIPPED, Reason.OVERLAP, why)
-    return _act(world, lane, mine, seen, turn)
+    return _begin(world, lane, mine, seen, turn, work)
 
 
 def _too_late_to_claim(world: World, message: Delivered) -> bool:
@@ -204,8 +252,10 @@ def _too_late_to_claim(world: World, message: Delivered) -> bool:
     return world.clock.now() > message.received_at + margin
 
 
-def _act(world: World, lane: Lane, mine: Run, seen: Seen, claimed: Written | Refused) -> Verdict | Run | None:
-    """Performs a claimed attempt and settles it. mine: as the claim left the row.
+def _begin(
+    world: World, lane: Lane, mine: Run, seen: Seen, claimed: Written | Refused, work: Work
+) -> Verdict | Run | None:
+    """Hands a claimed attempt to `work`, unless its flow key stops it. mine: as the claim left the row.
 
     A refused claim may be this executor's own: its answer was lost.
     """
@@ -233,7 +283,17 @@ def _act(world: World, lane: Lane, mine: Run, seen: Seen, claimed: Written | Ref
     begins = mine.attempt == 1 and (seen.run is None or seen.run.in_line)
     if begins and seen.schedule is not None and _started_late(mine, seen.schedule):
         _follow_start(world, mine, seen.schedule)
-    outcome = act(world, mine, seen.job, seen.schedule)
+    return work(world, lane, mine, seen)
+
+
+def _act_and_settle(world: World, lane: Lane, mine: Run, seen: Seen) -> Verdict:
+    assert seen.job is not None
+    return conclude(world, lane, mine, act(world, mine, seen.job, seen.schedule), seen)
+
+
+def conclude(world: World, lane: Lane, mine: Run, outcome: Outcome, seen: Seen) -> Verdict:
+    """Settles the outcome of an attempt that is mine, with its effects; tells its flow key and its schedule."""
+    assert seen.job is not None
     turned = None
     if mine.flow_key is not None:
         due_at = partial(settle.result_due_at, world, mine, outcome, seen.job)

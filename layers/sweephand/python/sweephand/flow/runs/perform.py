@@ -34,10 +34,7 @@ def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
 
     Raises Unavailable if the table or the key service does not answer.
     """
-    action = action_of(job, run.kind)
-    payload = payload_of(world, run, job, schedule)
-    if run.edited:
-        action, payload = edits.applied(world, run, action, payload)
+    action, payload = to_send(world, run, job, schedule)
     secrets = secrets_of(world, run, job, action)
     assert run.lease_until is not None
     left_s = (run.lease_until - world.clock.now()).total_seconds() - LEASE_MARGIN_S
@@ -81,6 +78,12 @@ def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
         redirects=_redirects(world, job, action.kind),
     )
     return world.perform(action.kind, action.params, call, world.outbound)
+
+
+def to_send(world: World, run: Run, job: Job, schedule: Schedule | None) -> tuple[ActionSpec, Payload | None]:
+    """Returns the action of a run and the payload that it sends, with the edits of this run."""
+    action, payload = action_of(job, run.kind), payload_of(world, run, job, schedule)
+    return edits.applied(world, run, action, payload) if run.edited else (action, payload)
 
 
 def payload_of(world: World, run: Run, job: Job, schedule: Schedule | None) -> Payload | None:

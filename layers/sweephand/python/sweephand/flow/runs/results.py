@@ -119,7 +119,7 @@ def end_from_outside(world: World, wanted: Run, now: datetime) -> Run:
     )
     if ended.message and ended.result_digest is not None and may_repeat_a_secret(world, ended, job):
         ended = replace(ended, message=None, reported=ended.message)
-    lane = lane_of(action_of(job, ended.kind)) if job else world.settings.lane
+    lane = lane_of(action_of(job, ended.kind), job.tenant).executors if job else world.settings.lane
     result = ledger.finish_from_outside(
         world.table, ended, shards=world.settings.shards, lane=lane, counts=settle.counts_of(ended)
     )

@@ -92,4 +92,4 @@ def word_of(run: Run, now: datetime, lane: Lane) -> Delivery:
     the line was never written, the executor drops it and starts nothing.
     """
     pointer = replace(ledger.pointer_to(run), attempt=run.attempt + 1)
-    return Delivery(pointer, now + WRITTEN_WITHIN, lane)
+    return Delivery(pointer, now + WRITTEN_WITHIN, lane.executors)

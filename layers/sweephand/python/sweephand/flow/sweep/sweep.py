@@ -265,7 +265,8 @@ def plan_row(row: WaitingRow, sweep: SweepText, now: datetime, horizon: datetime
         case Waits.OCCURRENCE:
             return _occurrences(row, sweep, now, horizon)
         case Waits.END:
-            return _wake(row, sweep, now, end_pointer(row.tenant, row.owner, row.own_id, row.next_run_at))
+            pointer = end_pointer(row.tenant, row.owner, row.own_id, row.next_run_at)
+            return _wake(row, replace(sweep, lane=sweep.lane.executors), now, pointer)
         case Waits.RUN:
             return _wake(row, sweep, now, _run_pointer(row, WaitingRun.read(sweep.packed)))
         case Waits.CATCH_UP | Waits.HELD:

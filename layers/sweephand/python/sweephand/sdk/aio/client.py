@@ -19,6 +19,7 @@ from sweephand.sdk.retries import Retries
 from sweephand.sources import Chance, SystemChance
 
 if TYPE_CHECKING:
+    from sweephand.sdk.aio.resources.applications import AsyncApplications
     from sweephand.sdk.aio.resources.calendars import AsyncCalendars
     from sweephand.sdk.aio.resources.collections import AsyncCollections
     from sweephand.sdk.aio.resources.consumers import AsyncConsumers
@@ -107,6 +108,11 @@ class AsyncSweephand:
     @cached_property
     def calendars(self) -> AsyncCalendars:
         resource: AsyncCalendars = self._resource("calendars", "AsyncCalendars")
+        return resource
+
+    @cached_property
+    def applications(self) -> AsyncApplications:
+        resource: AsyncApplications = self._resource("applications", "AsyncApplications")
         return resource
 
     @cached_property

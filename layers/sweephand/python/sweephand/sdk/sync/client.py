@@ -18,6 +18,7 @@ from sweephand.sdk.sync.http import HttpTransport, Transport
 from sweephand.sources import Chance, Clock, SystemChance, SystemClock
 
 if TYPE_CHECKING:
+    from sweephand.sdk.sync.resources.applications import Applications
     from sweephand.sdk.sync.resources.calendars import Calendars
     from sweephand.sdk.sync.resources.collections import Collections
     from sweephand.sdk.sync.resources.consumers import Consumers
@@ -106,6 +107,11 @@ class Sweephand:
     @cached_property
     def calendars(self) -> Calendars:
         resource: Calendars = self._resource("calendars", "Calendars")
+        return resource
+
+    @cached_property
+    def applications(self) -> Applications:
+        resource: Applications = self._resource("applications", "Applications")
         return resource
 
     @cached_property

@@ -130,6 +130,11 @@ def places(facade: str, beginning: str) -> str:
     return f"PLACES#{part(facade)}#{part(beginning)}"
 
 
+def application(name: str, version: str | None) -> str:
+    """Returns the key of an application, or of one of its versions."""
+    return f"APP#{part(name)}#{part(version or '')}"
+
+
 def calendar_version(number: int) -> str:
     return f"VERSION#{number:08d}"
 

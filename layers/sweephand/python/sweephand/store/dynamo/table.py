@@ -342,6 +342,7 @@ class RunItem(Item):
     attempt = Integer()
     max_attempts = Integer(null=True)
     lost_calls = UnicodeSetAttribute(null=True)
+    unknown = Integer(null=True)
     owner = UnicodeAttribute(null=True)
     lease_until = Integer(null=True)
     not_before = Integer(null=True)

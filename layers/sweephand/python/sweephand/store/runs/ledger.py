@@ -137,6 +137,20 @@ def take_over(table: Table, run: Run, lease: Lease) -> Written | Refused:
     return table.update(*key_of(run), [*_held_by(lease), lost], lease_as_read(run))
 
 
+def extend(table: Table, place: tuple[str, str, str], owner: str, until: datetime) -> Written | Refused:
+    """Extends the lease of a worker that holds the run. place: tenant, owner and uuid of the run."""
+    tenant, owner_id, uuid = place
+    key = keys.runs(tenant, owner_id), keys.run(uuid)
+    return table.update(*key, [assign(RunItem.lease_until, epoch_ms(until))], own_lease(owner))
+
+
+def give_back(table: Table, run: Run, owner: str) -> Written | Refused:
+    """Gives an attempt back that its worker cannot make. run: its new state; owner: the worker that holds it."""
+    names = "state reason message unknown not_before"
+    actions = [*changes_of(run, names), *removal(RunItem, "owner lease_until"), *attention(run)]
+    return table.update(*key_of(run), actions, own_lease(owner))
+
+
 def _held_by(lease: Lease) -> list[Action]:
     return [
         assign(RunItem.state, State.TRIGGERED.value),

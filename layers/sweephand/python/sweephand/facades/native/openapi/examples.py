@@ -122,6 +122,29 @@ REQUESTS: Mapping[str, Mapping[str, Any]] = {
         "selection": {"runs": [_RUN], "ratePerMinute": 30, "expectedCount": 0},
     },
     "ExportRequest": {"failed": {"format": "jsonl", "state": "ERROR"}, "asUsual": {}},
+    "ApplicationRequest": {"itsWorkersOfOneVersion": {"version": "2"}},
+    "ClaimRequest": {
+        "asAWorker": {
+            "message": '{"v":1,"kind":"manual","tenant":"acme","job":"01a400f6-36fa-71e9-9550-323b38da5e82"}',
+            "owner": "host-1/4711/1",
+            "application": "billing",
+            "version": "2",
+            "leaseSeconds": 60,
+        }
+    },
+    "Heartbeat": {"keep": {"owner": "host-1/4711/1", "leaseSeconds": 60}},
+    "TaskReport": {
+        "success": {"owner": "host-1/4711/1", "attempt": 1, "outcome": "success", "message": "4,711 rows"},
+        "failure": {
+            "owner": "host-1/4711/1",
+            "attempt": 1,
+            "outcome": "failure",
+            "exception": "ValueError",
+            "message": "no such month",
+            "details": "Traceback ...",
+            "retry": False,
+        },
+    },
     "Result": {"success": {"success": True, "message": "4,711 rows"}},
     "CollectionDraft": {
         "reports": {

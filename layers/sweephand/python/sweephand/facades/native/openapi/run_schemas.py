@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sweephand.actions.payloads import MAX_PAYLOAD
+from sweephand.domain.application import LEASE_S, LONGEST_LEASE_S, SHORTEST_LEASE_S
 from sweephand.domain.run import Kind, Reason, State, Status
 from sweephand.domain.runs.run_file import OF_ITS_JOB, Format
 from sweephand.facades.native.members.job_members import JOB
@@ -25,6 +26,7 @@ from sweephand.facades.native.members.schema_words import (
 from sweephand.facades.native.operations.operations import OPERATION
 from sweephand.facades.native.runs.errors import ERROR_RUN, GROUP, GROUP_ID, REDIRECT
 from sweephand.flow.bulk import redrive
+from sweephand.flow.runs.workers import Ended
 from sweephand.json_schema import Members, Schema, answer, items, one_of, or_null, ref, request, text, whole
 from sweephand.schedules.explain.explain_instant import REASON_CODES
 from sweephand.schedules.explain.preview_warnings import CAUTIONS
@@ -114,6 +116,84 @@ EDIT: Members = {
 }
 """The members that one run sends in place of its job's."""
 
+_OWNER = text(1, 200, description="Names the worker and the message; the same whenever a request is repeated.")
+_LEASE = whole(
+    SHORTEST_LEASE_S, LONGEST_LEASE_S, default=LEASE_S, description="Without a heartbeat the run is taken from it then."
+)
+_VERSION = text(1, 64, description="Only workers of this version.")
+_NO_OTHER = "Only with `failure`."
+WORKERS: dict[str, Schema] = {
+    "ApplicationRequest": request({"version": _VERSION}),
+    "Application": answer(
+        {
+            "name": TEXT,
+            "version": or_null(TEXT),
+            "queueUrl": text(description="The SQS queue from which its workers take messages."),
+            "region": or_null(TEXT),
+            "visibilitySeconds": whole(),
+            "createdAt": INSTANT_MS,
+        }
+    ),
+    "ClaimRequest": request(
+        {
+            "message": text(1, 4_096, description="The body of the message, unchanged."),
+            "owner": _OWNER,
+            "application": text(1, 64, description="The application whose queue the message came from."),
+            "version": _VERSION,
+            "leaseSeconds": _LEASE,
+            "sentAt": {**GIVEN_INSTANT, "description": "When the queue accepted the message."},
+        },
+        ("message", "owner", "application"),
+    ),
+    "ClaimVerdict": answer(
+        {
+            "verdict": one_of(
+                ("run", "delete", "wait"),
+                description="`run`: carry out `task`, report, then delete the message. `delete`: there is nothing to "
+                "do. `wait`: let the message come back after `waitSeconds`.",
+            ),
+            "waitSeconds": or_null(whole()),
+            "task": or_null(ref("Task")),
+        }
+    ),
+    "Task": answer(
+        {
+            "runId": RUN_ID,
+            "jobId": ID,
+            "scheduleId": or_null(ID),
+            "name": TEXT,
+            "kind": one_of(Kind),
+            "plannedAt": INSTANT_MS,
+            "attempt": whole(),
+            "maxAttempts": whole(),
+            "leaseUntil": or_null(INSTANT_MS),
+            "payload": ANYTHING,
+            "body": or_null(TEXT),
+            "resourceId": or_null(TEXT),
+            "tags": items(TEXT),
+        }
+    ),
+    "Heartbeat": request({"owner": _OWNER, "leaseSeconds": _LEASE}, ("owner",)),
+    "LeaseEnd": answer({"leaseUntil": INSTANT_MS}),
+    "TaskReport": request(
+        {
+            "owner": _OWNER,
+            "attempt": whole(1, 50),
+            "outcome": one_of(
+                Ended,
+                description="`unknown_task`: another worker may know it. `bad_payload`: no attempt follows. "
+                "`discarded`: the run is cancelled.",
+            ),
+            "message": text(0, 1_000),
+            "exception": text(0, 200, description="Its type, by which errors are grouped."),
+            "details": text(0, 16_384, description="Such as a stack trace; kept as the answer of the attempt."),
+            "retry": {**FLAG, "default": True, "description": f"False: no attempt follows. {_NO_OTHER}"},
+            "delaySeconds": whole(0, 3_600, description=f"The next attempt waits at least so long. {_NO_OTHER}"),
+        },
+        ("owner", "attempt", "outcome"),
+    ),
+}
+
 SCHEMAS: dict[str, Schema] = {
     "RunRequest": request(
         {
@@ -143,6 +223,7 @@ SCHEMAS: dict[str, Schema] = {
         oneOf=ONE_NOTATION,
     ),
     "Result": request({"success": FLAG, "message": text(0, 1_000)}, ("success",)),
+    **WORKERS,
     "Occurrence": answer(
         {
             "scheduleId": ID,

@@ -61,6 +61,10 @@ CAUSES: Mapping[str, tuple[str, str]] = {
         "Another result of this run was recorded first. The first one counts.",
         "Do nothing: the later result is kept in the notes of the run.",
     ),
+    "LEASE_LOST": (
+        "The worker does not hold the run any more: its lease ran out without a heartbeat, or the run has ended.",
+        "Stop the task and leave its message alone. If the run goes on, its next delivery takes it over.",
+    ),
     "TOO_MANY_DELETES": (
         "The list leaves out more jobs of its set than changes usually delete: over 10, and over a fifth of the set.",
         "`plan` lists them. If they must go, send `allowDeletes` with their number; else add them to the list again.",

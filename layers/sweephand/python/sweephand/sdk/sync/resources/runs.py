@@ -140,3 +140,80 @@ class Runs:
                 )
             )
         )
+
+    def claim(
+        self,
+        run: Named,
+        *,
+        message: str,
+        owner: str,
+        application: str,
+        version: str | Absent | None = ABSENT,
+        lease_seconds: int | Absent | None = ABSENT,
+        sent_at: datetime | str | Absent | None = ABSENT,
+    ) -> models.ClaimVerdict:
+        """Claims a run for the worker that received its message. Repeated, it answers the same task."""
+        return models.ClaimVerdict(
+            self._caller.json(
+                Request(
+                    "POST",
+                    f"/v1/runs/{part(run)}/claim",
+                    body={
+                        "message": message,
+                        "owner": owner,
+                        "application": application,
+                        "version": version,
+                        "leaseSeconds": lease_seconds,
+                        "sentAt": sent_at,
+                    },
+                    acting=True,
+                )
+            )
+        )
+
+    def heartbeat(self, run: Named, *, owner: str, lease_seconds: int | Absent | None = ABSENT) -> models.LeaseEnd:
+        """Extends the lease of a claimed run."""
+        return models.LeaseEnd(
+            self._caller.json(
+                Request(
+                    "POST",
+                    f"/v1/runs/{part(run)}/heartbeat",
+                    body={"owner": owner, "leaseSeconds": lease_seconds},
+                    acting=True,
+                )
+            )
+        )
+
+    def settle(
+        self,
+        run: Named,
+        *,
+        owner: str,
+        attempt: int,
+        outcome: str,
+        message: str | Absent | None = ABSENT,
+        exception: str | Absent | None = ABSENT,
+        details: str | Absent | None = ABSENT,
+        retry: bool | Absent | None = ABSENT,
+        delay_seconds: int | Absent | None = ABSENT,
+    ) -> models.Run:
+        """Settles the attempt that a worker has claimed. Repeated, it changes nothing."""
+        return models.Run(
+            self._caller.json(
+                Request(
+                    "POST",
+                    f"/v1/runs/{part(run)}/settle",
+                    body={
+                        "owner": owner,
+                        "attempt": attempt,
+                        "outcome": outcome,
+                        "message": message,
+                        "exception": exception,
+                        "details": details,
+                        "retry": retry,
+                        "delaySeconds": delay_seconds,
+                    },
+                    acting=True,
+                )
+            )
+        )

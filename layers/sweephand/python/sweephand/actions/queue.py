@@ -1,0 +1,48 @@
+"""The action `queue`: a run for the workers of an application, which take it from a queue of their own.
+
+Sweeper and executors send the run's pointer to that queue. A worker claims the run by the API and settles it there
+(flow.runs.workers), so no executor ever performs this action.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, final
+
+from sweephand.actions.call import Call
+from sweephand.actions.kind import Action, string
+from sweephand.actions.outcome import failed
+from sweephand.domain.run import Outcome, Reason
+from sweephand.records import dataclass
+from sweephand.security.guard import Outbound
+
+_PLAIN = (
+    r"[A-Za-z0-9][A-Za-z0-9._-]*",
+    "must have letters, digits, . _ and - only, and begin with a letter or a digit",
+)
+
+
+@final
+@dataclass(frozen=True)
+class Queue(Action):
+    """A task for a worker. version: only workers of this version of the application get it."""
+
+    application: str = string("application", 1, 64, like=_PLAIN)
+    task: str = string("task", 1, 256)
+    version: str | None = string("version", 1, 64, like=_PLAIN, default=None)
+
+    kind = "queue"
+    shows = ("own",)
+    never: ClassVar = {
+        "wait": "the worker holds the run until it has ended",
+        "silence": "a worker that dies loses its lease",
+        "unreachable": "workers fetch their runs",
+        "unproven": "the stack's own",
+    }
+    description = "A run for the workers of a registered application."
+
+    def tells_its_run(self, *, with_payload: bool) -> bool:  # noqa: ARG002 - whatever it carries
+        """Says no: a worker settles the run that it claimed, without a token."""
+        return False
+
+    def perform(self, call: Call, outbound: Outbound) -> Outcome:  # noqa: ARG002 - nobody is called
+        return failed(Reason.NO_TARGET, "only a worker of the application can carry this out", retryable=False)

@@ -1,0 +1,61 @@
+"""Applications: groups of worker processes that take their runs from a queue of their own. Pure."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from sweephand.domain.schedule import APPLICATION, Lane
+from sweephand.records import dataclass
+
+if TYPE_CHECKING:
+    from sweephand.domain.job import ActionDraft, ActionSpec
+
+QUEUE = "queue"
+"""The kind of action whose runs go to an application's queue."""
+LEASE_S = 60
+"""How long a worker holds a run without a sign of life; also the visibility timeout of a new queue."""
+SHORTEST_LEASE_S, LONGEST_LEASE_S = 10, 3_600
+RECEIVES = 20
+"""A message that was received this often goes to the stack's dead letters, which end its run."""
+MOST_UNKNOWN = 10
+"""How often a run may come to workers that do not know its task before it ends."""
+LONGEST_UNKNOWN_S = 900
+
+
+@dataclass(frozen=True)
+class Application:
+    """A registered application. version: only its workers of this version read the queue; None: all of them do."""
+
+    tenant: str
+    name: str
+    version: str | None
+    created_at: datetime
+
+    @property
+    def lane(self) -> Lane:
+        return lane_of(self.tenant, self.name, self.version)
+
+
+def lane_of(tenant: str, name: str, version: str | None) -> Lane:
+    """Returns the lane of an application's queue: a hash, so that no name can stand for another tenant's queue."""
+    facts = "\x00".join((tenant, name, version or "")).encode()
+    digest = base64.b32encode(hashlib.sha256(facts).digest()[:16]).decode().rstrip("=").lower()
+    return Lane(f"{APPLICATION}{digest}")
+
+
+def unknown_again_s(times: int) -> int:
+    """Returns how long a run waits for a worker that knows its task: 5 s, then twice as long each time, to 15 min."""
+    return min(LONGEST_UNKNOWN_S, 5 << min(times - 1, 8))
+
+
+def named_by(actions: Mapping[str, ActionDraft | ActionSpec]) -> dict[str, tuple[str, str | None]]:
+    """Returns the applications that actions name, each with the version, by the path of the action."""
+    return {
+        path: (action.params["application"], action.params["version"])
+        for path, action in actions.items()
+        if action.kind == QUEUE
+    }

@@ -1,0 +1,171 @@
+"""Workers of the native API: they register their application, claim runs of its queue and report how they ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from sweephand.domain.application import LEASE_S, LONGEST_LEASE_S, SHORTEST_LEASE_S, lane_of
+from sweephand.domain.instants import text_ms
+from sweephand.domain.members import fields, json_text
+from sweephand.domain.message import Pointer, Unreadable, decode
+from sweephand.domain.runs.run_file import run_body
+from sweephand.errors import InvalidRequest, Mistakes, NotFound
+from sweephand.facades.http import Answer
+from sweephand.facades.native import shapes
+from sweephand.facades.native.context import Context
+from sweephand.facades.native.runs.runs import exact_instant
+from sweephand.flow.runs import workers
+from sweephand.flow.runs.run_lists import JobNames
+from sweephand.flow.runs.workers import Claim, Ended, Report, Task
+from sweephand.flow.tenants import applications
+
+LONGEST_MESSAGE, LONGEST_DETAILS = 1_000, 16_384
+LONGEST_DELAY_S = 3_600
+LONGEST_OWNER = 200
+COMES_BACK_S = 60
+
+
+def register_application(ctx: Context) -> Answer:
+    """Answers with the queue of an application, which is created if it is not there."""
+    given = fields.members(ctx.body(), "", ("version",))
+    version = _version(given)
+    name = ctx.plain("application", made_as="application")
+    if len(name) > 64:
+        raise InvalidRequest("application", f"must have 1 to 64 characters, not {len(name)}")
+    found = applications.register(ctx.world, ctx.tenant, name, version)
+    body = {
+        "name": found.name,
+        "version": found.version,
+        "queueUrl": ctx.world.queue.url(found.lane),
+        "region": ctx.world.settings.region,
+        "visibilitySeconds": LEASE_S,
+        "createdAt": text_ms(found.created_at),
+    }
+    return Answer(200, body)
+
+
+def _version(given: Mapping[str, Any]) -> str | None:
+    if "version" not in given:
+        return None
+    version = fields.text(given["version"], "version", 1, 64)
+    shapes.check_plain(version, "version")
+    return version
+
+
+def claim_run(ctx: Context) -> Answer:
+    """Claims the run of a message, or says what becomes of the message: it is deleted, or comes back."""
+    wanted = _claim(ctx)
+    said = workers.claim(ctx.world, wanted)
+    if isinstance(said, Task):
+        return _verdict("run", task=_task_body(said))
+    if said.acknowledged:
+        return _verdict("delete")
+    return _verdict("wait", seconds=max(1, round(said.back_in_s or COMES_BACK_S)))
+
+
+def _verdict(verdict: str, *, seconds: int | None = None, task: dict[str, Any] | None = None) -> Answer:
+    return Answer(200, {"verdict": verdict, "waitSeconds": seconds, "task": task})
+
+
+def _claim(ctx: Context) -> Claim:
+    wrong = Mistakes()
+    names = ("message", "owner", "application", "version", "leaseSeconds", "sentAt")
+    given = fields.members(ctx.body(), "", names, wrong)
+    pointer = wrong.of(_pointer, ctx, given)
+    owner = wrong.of(_owner, given)
+    name = wrong.of(lambda: fields.text(fields.required(given, "application"), "application", 1, 64))
+    version = wrong.of(_version, given)
+    lease_s = wrong.of(_lease_s, given)
+    sent_at = wrong.of(_sent_at, given)
+    wrong.check()
+    return Claim(pointer, owner, lane_of(ctx.tenant, name, version), lease_s, sent_at)
+
+
+def _pointer(ctx: Context, given: Mapping[str, Any]) -> Pointer:
+    body = fields.text(fields.required(given, "message"), "message", 1, 4_096)
+    try:
+        pointer = decode(body)
+    except Unreadable as unreadable:
+        raise InvalidRequest("message", "is not a message of this service") from unreadable
+    if pointer.tenant != ctx.tenant or (pointer.owner, pointer.run) != ctx.run():
+        raise NotFound("no such run: the message is that of another one")
+    return pointer
+
+
+def _owner(given: Mapping[str, Any]) -> str:
+    return fields.line(fields.required(given, "owner"), "owner", LONGEST_OWNER)
+
+
+def _lease_s(given: Mapping[str, Any]) -> int:
+    return fields.whole(given.get("leaseSeconds", LEASE_S), "leaseSeconds", SHORTEST_LEASE_S, LONGEST_LEASE_S)
+
+
+def _sent_at(given: Mapping[str, Any]) -> datetime | None:
+    return exact_instant(given["sentAt"], "sentAt") if "sentAt" in given else None
+
+
+def _task_body(task: Task) -> dict[str, Any]:
+    run, payload = task.run, task.payload
+    as_json = payload is not None and payload.is_json
+    return {
+        "runId": run.id,
+        "jobId": run.job_id,
+        "scheduleId": run.schedule_id,
+        "name": task.action.params["task"],
+        "kind": run.kind.value,
+        "plannedAt": text_ms(run.occurrence_at or run.planned_at),
+        "attempt": run.attempt,
+        "maxAttempts": run.max_attempts,
+        "leaseUntil": text_ms(run.lease_until) if run.lease_until else None,
+        "payload": json_text.loads(payload.text) if payload is not None and as_json else None,
+        "body": payload.text if payload is not None and not as_json else None,
+        "resourceId": task.resource_id,
+        "tags": list(task.tags),
+    }
+
+
+def heartbeat_run(ctx: Context) -> Answer:
+    """Extends the lease of a run."""
+    wrong = Mistakes()
+    given = fields.members(ctx.body(), "", ("owner", "leaseSeconds"), wrong)
+    owner, lease_s = wrong.of(_owner, given), wrong.of(_lease_s, given)
+    wrong.check()
+    until = workers.extend(ctx.world, ctx.tenant, *ctx.run(), owner, lease_s)
+    return Answer(200, {"leaseUntil": text_ms(until)})
+
+
+def settle_run(ctx: Context) -> Answer:
+    """Settles the attempt that a worker has claimed."""
+    run = workers.report(ctx.world, ctx.tenant, *ctx.run(), _report(ctx.body()))
+    return Answer(200, run_body(run, job_name=JobNames(ctx.world, ctx.tenant).of([run])[run.job_id]))
+
+
+def _report(body: object) -> Report:
+    wrong = Mistakes()
+    names = ("owner", "attempt", "outcome", "message", "exception", "details", "retry", "delaySeconds")
+    given = fields.members(body, "", names, wrong)
+    owner = wrong.of(_owner, given)
+    attempt = wrong.of(lambda: fields.whole(fields.required(given, "attempt"), "attempt", 1, 50))
+    ended = wrong.of(lambda: fields.one_of(fields.required(given, "outcome"), "outcome", tuple(Ended)))
+    message = wrong.of(_text, given, "message", LONGEST_MESSAGE)
+    exception = wrong.of(_text, given, "exception", 200)
+    details = wrong.of(_text, given, "details", LONGEST_DETAILS)
+    retry = wrong.of(fields.flag, given.get("retry", True), "retry")
+    delay_s = (
+        wrong.of(fields.whole, given["delaySeconds"], "delaySeconds", 0, LONGEST_DELAY_S)
+        if "delaySeconds" in given
+        else None
+    )
+    wrong.check()
+    if ended != Ended.FAILURE:
+        for name in ("retry", "delaySeconds"):
+            if name in given:
+                wrong.add(fields.inactive("", name, "only after the outcome `failure` may another attempt follow"))
+        wrong.check()
+    return Report(owner, attempt, Ended(ended), message, exception, details, retry, delay_s)
+
+
+def _text(given: Mapping[str, Any], name: str, longest: int) -> str | None:
+    return fields.free(given[name], name, 0, longest) if name in given else None

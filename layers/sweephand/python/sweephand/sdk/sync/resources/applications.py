@@ -1,0 +1,22 @@
+"""`applications`. Made by .ci/sdk.py: change that, or its source, and run `make sdk`."""
+
+from __future__ import annotations
+
+from sweephand.sdk import models
+from sweephand.sdk.request import ABSENT, Absent, Named, Request, part
+from sweephand.sdk.sync.caller import Caller
+
+
+class Applications:
+    """The methods of `applications`."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def register(self, application: Named, *, version: str | Absent | None = ABSENT) -> models.Application:
+        """Creates the queue of an application if it is not there. Workers repeat it at each start."""
+        return models.Application(
+            self._caller.json(
+                Request("PUT", f"/v1/applications/{part(application)}", body={"version": version}, acting=True)
+            )
+        )

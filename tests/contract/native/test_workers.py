@@ -1,0 +1,570 @@
+"""Workers of applications: runs come to a queue of their own, are claimed by the API and settled there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from sweephand.domain.application import MOST_UNKNOWN, lane_of
+from sweephand.domain.instants import text_ms
+from sweephand.domain.run import Kind
+from sweephand.domain.schedule import Lane
+from tests.bench.meter import metered
+from tests.contract.native.api import OTHER, Api, Reply
+from tests.support import aws
+from tests.support.stage import TENANT
+
+REPORT = {"type": "queue", "application": "billing", "task": "report"}
+EVERY_HOUR = [{"every": "PT1H"}]
+TWO_LEVEL = {"type": "two_level"}
+
+
+def register(api: Api, name: str = "billing", *, caller: str = TENANT, **body: Any) -> str:
+    """Registers an application. Returns its queue."""
+    reply = api("PUT", f"/v1/applications/{name}", body, caller=caller)
+    assert reply.status == 200, reply.text
+    return reply.json["queueUrl"]
+
+
+@dataclass
+class Hand:
+    """A worker, step by step."""
+
+    api: Api
+    url: str
+    application: str = "billing"
+    version: str | None = None
+    caller: str = TENANT
+
+    def receive(self, most: int = 10) -> list[Any]:
+        return [copy(message) for message in self.api.stage.sqs.receive(self.url, most)]
+
+    def claim(self, received: Any, **more: Any) -> Reply:
+        pointer = json.loads(received.body)
+        body = {
+            "message": received.body,
+            "owner": f"hand/{received.receipt}",
+            "application": self.application,
+            "sentAt": text_ms(received.sent_at),
+            **({"version": self.version} if self.version else {}),
+            **more,
+        }
+        return self.api("POST", f"/v1/runs/{run_of(pointer)}/claim", body, caller=self.caller)
+
+    def report(self, task: Mapping[str, Any], received: Any, outcome: str = "success", **more: Any) -> Reply:
+        body = {"owner": f"hand/{received.receipt}", "attempt": task["attempt"], "outcome": outcome, **more}
+        return self.api("POST", f"/v1/runs/{task['runId']}/settle", body, caller=self.caller)
+
+    def delete(self, message: Any) -> None:
+        self.api.stage.sqs.delete(self.url, message.receipt)
+
+    def work(self, outcome: str = "success", **more: Any) -> list[dict[str, Any]]:
+        """Carries out all that can be received now. Returns the tasks."""
+        done = []
+        while messages := self.receive():
+            for message in messages:
+                said = self.claim(message).json
+                if said["verdict"] == "run":
+                    assert self.report(said["task"], message, outcome, **more).status == 200
+                    done.append(said["task"])
+                if said["verdict"] == "wait":
+                    seconds = {"VisibilityTimeout": said["waitSeconds"], "ReceiptHandle": message.receipt}
+                    self.api.stage.sqs.change_message_visibility(QueueUrl=self.url, **seconds)
+                else:
+                    self.delete(message)
+        return done
+
+
+def run_of(pointer: Mapping[str, Any]) -> str:
+    return f"{pointer['schedule'] or pointer['job']}_{pointer['run']}"
+
+
+@pytest.fixture
+def hand(api: Api) -> Hand:
+    return Hand(api, register(api))
+
+
+def create(api: Api, action: Mapping[str, Any] = REPORT, **members: Any) -> dict[str, Any]:
+    return api.create(action=dict(action), **{"schedules": EVERY_HOUR, **members})
+
+
+def runs(api: Api, job: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return api.get("/v1/runs", query={"jobId": job["id"]}).json["items"]
+
+
+def due(api: Api, seconds: float = 3_600) -> None:
+    """Lets the stack work, and no worker."""
+    api.stage.run(seconds + 1)
+
+
+def test_a_worker_gets_a_run_on_its_second_and_settles_it(api, hand):
+    job = create(api, REPORT | {"payload": {"month": 7}}, tags=["a"], resourceId="r")
+    due(api, 3_590)
+    assert hand.receive() == [], "never early"
+
+    due(api, 9)
+    [task] = hand.work()
+
+    assert (task["name"], task["payload"], task["body"], task["attempt"]) == ("report", {"month": 7}, None, 1)
+    assert (task["jobId"], task["tags"], task["resourceId"]) == (job["id"], ["a"], "r")
+    [run] = runs(api, job)
+    assert (run["state"], run["reason"]) == ("SUCCESS", "ON_TIME")
+    assert run["enqueuedAt"] < run["plannedAt"] <= run["startedAt"] <= run["finishedAt"]
+    assert api.stage.endpoint.received == []
+    assert not any(api.stage.sqs.bodies(url) for url in [hand.url, *aws.URLS.values()])
+
+
+def test_a_success_costs_five_units_where_runs_do_not_exclude_each_other(api, hand):
+    create(api)
+    due(api)
+    hand.work()
+    due(api, 1_800)
+
+    with metered() as meter:
+        due(api, 1_800)
+        hand.work()
+
+        # 3 advance the schedule (its row, and the index twice), 1 claims, 1 settles.
+        assert meter.take().writes == 5
+
+
+def test_a_success_whose_runs_exclude_each_other_costs_nine_units(api, hand):
+    create(api, policies={"overlap": "skip"})
+    due(api)
+    hand.work()
+    due(api, 1_800)
+
+    with metered() as meter:
+        due(api, 1_800)
+        hand.work()
+
+        # 3 advance the schedule, 4 claim run and slot in one transaction, 1 settles, 1 frees the slot.
+        assert meter.take().writes == 9
+
+
+@pytest.mark.action("queue", "own", "success")
+def test_a_manual_run_goes_to_the_queue_too(api, hand):
+    job = create(api, schedules=[])
+    started = api("POST", f"/v1/jobs/{job['id']}/run", {"payload": {"now": True}}).json["runId"]
+
+    [task] = hand.work()
+
+    assert (task["runId"], task["kind"], task["payload"]) == (started, "manual", {"now": True})
+    assert api.get(f"/v1/runs/{started}").json["state"] == "SUCCESS"
+    api.stage.run(300)
+    assert api.stage.waiting() == {}
+
+
+@pytest.mark.action("queue", "own", "failure")
+def test_a_failure_is_retried_as_the_job_says_with_the_count_in_the_row(api, hand):
+    job = create(api, REPORT | {"retry": TWO_LEVEL}, schedules=[])
+    api("POST", f"/v1/jobs/{job['id']}/run")
+
+    attempts = []
+    for _ in range(100):
+        attempts += hand.work("failure", exception="ValueError", message="no month", details="Traceback ...")
+        api.stage.run(5)
+
+    [run] = runs(api, job)
+    assert [task["attempt"] for task in attempts] == list(range(1, 25))
+    assert (run["state"], run["reason"], run["message"]) == ("ERROR", "TARGET_ERROR", "ValueError: no month")
+    shown = api.get(f"/v1/runs/{run['id']}").json["attempts"]
+    assert len(shown) == 24
+    assert shown[3]["answer"] == "Traceback ..."
+    [group] = api.get("/v1/errors").json["items"]
+    assert group["message"] == "ValueError: no month"
+
+
+def test_a_failure_that_must_not_be_retried_is_the_last(api, hand):
+    job = create(api, REPORT | {"retry": {**TWO_LEVEL, "retryOn": "any"}}, schedules=[])
+    api("POST", f"/v1/jobs/{job['id']}/run")
+
+    hand.work("failure", exception="KeyError", retry=False)
+
+    assert [(run["state"], run["attempt"]) for run in runs(api, job)] == [("ERROR", 1)]
+
+
+def test_a_worker_may_delay_the_next_attempt(api, hand):
+    job = create(api, REPORT | {"retry": TWO_LEVEL}, schedules=[])
+    api("POST", f"/v1/jobs/{job['id']}/run")
+
+    hand.work("failure", delaySeconds=120)
+    api.stage.run(119)
+    early = hand.work()
+    api.stage.run(2)
+    again = hand.work()
+
+    assert (early, [task["attempt"] for task in again]) == ([], [2])
+    assert runs(api, job)[0]["state"] == "SUCCESS"
+
+
+def test_arguments_that_do_not_fit_are_not_retried(api, hand):
+    job = create(api, REPORT | {"retry": TWO_LEVEL}, schedules=[])
+    api("POST", f"/v1/jobs/{job['id']}/run")
+
+    hand.work("bad_payload", message="month: is missing")
+
+    assert [(run["state"], run["reason"], run["attempt"]) for run in runs(api, job)] == [
+        ("REQUEST_ERROR", "BAD_PAYLOAD", 1)
+    ]
+
+
+def test_a_worker_may_discard_a_run_with_a_reason(api, hand):
+    job = create(api, policies={"overlap": "skip"})
+    due(api)
+
+    hand.work("discarded", message="the customer is gone")
+
+    [run] = runs(api, job)
+    assert (run["state"], run["message"]) == ("CANCELLED", "discarded by the worker: the customer is gone")
+    due(api)
+    assert len(hand.work()) == 1, "its slot is free"
+
+
+def test_a_task_that_nobody_knows_comes_back_and_ends_as_such_after_ten_workers(api, hand):
+    job = create(api, REPORT | {"retry": TWO_LEVEL}, schedules=[])
+    api("POST", f"/v1/jobs/{job['id']}/run")
+
+    asked = 0
+    for _ in range(100):
+        asked += len(hand.work("unknown_task"))
+        api.stage.run(60)
+
+    [run] = runs(api, job)
+    assert asked == MOST_UNKNOWN
+    assert (run["state"], run["reason"], run["attempt"]) == ("ERROR", "UNKNOWN_TASK", 1)
+    assert 'knows the task "report"' in run["message"]
+
+
+def test_a_task_that_one_worker_does_not_know_is_done_by_another(api, hand):
+    job = create(api, policies={"overlap": "skip"})
+    due(api)
+    hand.work("unknown_task")
+    [waiting] = runs(api, job)
+
+    api.stage.run(6)
+    hand.work()
+
+    assert (waiting["state"], waiting["reason"]) == ("RETRY_WAIT", "UNKNOWN_TASK")
+    assert [(run["state"], run["attempt"]) for run in runs(api, job)] == [("SUCCESS", 1)]
+
+
+def test_an_unknown_task_ends_with_the_age_of_its_runs(api, hand):
+    job = create(api, REPORT | {"retry": {**TWO_LEVEL, "maxAgeSeconds": 12}}, schedules=[])
+    api("POST", f"/v1/jobs/{job['id']}/run")
+
+    for _ in range(10):
+        hand.work("unknown_task")
+        api.stage.run(5)
+
+    assert [(run["state"], run["reason"]) for run in runs(api, job)] == [("ERROR", "UNKNOWN_TASK")]
+
+
+def test_a_dead_worker_s_run_is_taken_over_after_its_lease(api, hand):
+    job = create(api, policies={"overlap": "skip"})
+    due(api)
+    [message] = hand.receive()
+    assert hand.claim(message).json["verdict"] == "run"
+
+    api.stage.run(59)
+    nothing = hand.work()
+    api.stage.run(10)
+    [again] = hand.work()
+
+    assert nothing == []
+    assert again["attempt"] == 1
+    [run] = runs(api, job)
+    assert run["state"] == "SUCCESS"
+    assert [each["reason"] for each in api.get(f"/v1/runs/{run['id']}").json["attempts"]] == [
+        "EXECUTOR_LOST",
+        None,
+    ]
+
+
+def test_a_heartbeat_keeps_the_run(api, hand):
+    create(api)
+    due(api)
+    [message] = hand.receive()
+    task = hand.claim(message, leaseSeconds=30).json["task"]
+    beat = {"owner": f"hand/{message.receipt}", "leaseSeconds": 30}
+
+    for _ in range(10):
+        api.stage.run(20)
+        assert api("POST", f"/v1/runs/{task['runId']}/heartbeat", beat).status == 200
+        assert hand.work() == []
+
+    assert hand.report(task, message).json["state"] == "SUCCESS"
+
+
+def test_who_lost_the_lease_is_told_so_but_its_success_counts(api, hand):
+    create(api)
+    due(api)
+    [message] = hand.receive()
+    task = hand.claim(message, leaseSeconds=10).json["task"]
+    beat = {"owner": f"hand/{message.receipt}"}
+    api.stage.run(61)
+    [again] = hand.receive()
+    assert hand.claim(again).json["verdict"] == "run"
+
+    lost = api("POST", f"/v1/runs/{task['runId']}/heartbeat", beat)
+    failed = hand.report(task, message, "failure")
+    won = hand.report(task, message)
+    late = hand.report(task, again)
+
+    assert (lost.status, lost.code) == (409, "LEASE_LOST")
+    assert (failed.status, failed.code) == (409, "LEASE_LOST")
+    assert (won.status, won.json["state"]) == (200, "SUCCESS")
+    assert (late.status, late.json["state"]) == (200, "SUCCESS")
+
+
+def test_a_report_that_contradicts_the_end_is_refused_and_noted(api, hand):
+    create(api)
+    due(api)
+    [message] = hand.receive()
+    task = hand.claim(message).json["task"]
+    api("POST", f"/v1/runs/{task['runId']}/cancel")
+
+    reply = hand.report(task, message)
+
+    assert (reply.status, reply.code) == (409, "RESULT_CONFLICT")
+    assert api.get(f"/v1/runs/{task['runId']}").json["notes"] == ["report after the end: success"]
+
+
+@pytest.mark.parametrize("outcome", ["success", "failure", "bad_payload", "discarded", "unknown_task"])
+def test_a_repeated_claim_and_a_repeated_report_change_nothing(api, hand, outcome):
+    job = create(api, REPORT | {"retry": {"type": "fixed", "delaySeconds": 60}}, policies={"overlap": "skip"})
+    due(api)
+    [message] = hand.receive()
+
+    first, second = (hand.claim(message).json for _ in range(2))
+    one, two = (hand.report(first["task"], message, outcome) for _ in range(2))
+
+    assert first == second
+    assert one.json == two.json
+    hand.delete(message)
+    api.stage.run(200)
+    hand.work()
+    assert [run["attempt"] for run in runs(api, job)] == [2 if outcome == "failure" else 1]
+
+
+def test_an_occurrence_that_comes_too_late_to_its_worker_is_missed(api, hand):
+    job = create(api, policies={"misfire": {"type": "skip"}})
+    due(api, 3 * 3_600)
+
+    tasks = hand.work()
+    api.stage.run(10)
+
+    assert len(tasks) == 1
+    assert sorted((run["state"], run["reason"]) for run in runs(api, job)) == [
+        ("MISSED", "CONSUMER_AWAY"),
+        ("MISSED", "CONSUMER_AWAY"),
+        ("SUCCESS", "ON_TIME"),
+    ]
+
+
+def test_what_a_worker_may_not_do_is_left_to_the_executors(api, hand):
+    job = create(api, policies={"overlap": "skip"})
+    due(api)
+    [message] = hand.receive()
+    api("POST", f"/v1/jobs/{job['id']}/pause")
+
+    said = hand.claim(message).json
+    hand.delete(message)
+    api.stage.run(5)
+
+    assert said == {"verdict": "delete", "waitSeconds": None, "task": None}
+    assert [(run["state"], run["reason"]) for run in runs(api, job)] == [("SKIPPED", "PAUSED")]
+
+
+def test_an_occurrence_is_skipped_while_the_one_before_runs(api, hand):
+    job = create(api, policies={"overlap": "skip"})
+    due(api)
+    [message] = hand.receive()
+    task = hand.claim(message, leaseSeconds=3_600).json["task"]
+    due(api, 1_800)
+    api("POST", f"/v1/runs/{task['runId']}/heartbeat", {"owner": f"hand/{message.receipt}", "leaseSeconds": 3_600})
+    due(api, 1_800)
+
+    assert hand.work() == []
+    assert hand.report(task, message).status == 200
+
+    states = sorted((run["state"], run["reason"]) for run in runs(api, job))
+    assert states == [("SKIPPED", "OVERLAP"), ("SUCCESS", "ON_TIME")]
+
+
+def test_a_job_that_leaves_the_queue_takes_its_runs_along(api, hand):
+    job = create(api, schedules=[])
+    api("POST", f"/v1/jobs/{job['id']}/run")
+    api("PUT", f"/v1/jobs/{job['id']}", {"name": "x", "action": {"type": "http", "url": "https://e.org/x"}})
+
+    assert hand.work() == []
+    api.stage.run(5)
+
+    assert len(api.stage.endpoint.received) == 1
+    assert [run["state"] for run in runs(api, job)] == ["SUCCESS"]
+
+
+def test_a_version_has_a_queue_of_its_own(api, hand):
+    second = Hand(api, register(api, version="2"), version="2")
+    job = create(api, REPORT | {"version": "2"}, schedules=[])
+    api("POST", f"/v1/jobs/{job['id']}/run")
+
+    assert second.url != hand.url
+    assert hand.work() == []
+    assert [task["name"] for task in second.work()] == ["report"]
+
+
+def test_an_application_is_registered_once_and_its_job_refused_before(api):
+    refused = api("POST", "/v1/jobs", {"action": REPORT, "schedules": []})
+    first, again = register(api), register(api)
+    create(api, schedules=[])
+
+    assert (refused.status, refused.fields) == (422, ["action.application"])
+    assert "is not registered" in refused.json["errors"][0]["reason"]
+    assert first == again
+    assert len(api.stage.sqs.created) == 1
+    attributes = api.stage.sqs.created[first]
+    assert attributes["MessageRetentionPeriod"] == "1209600"
+    assert json.loads(attributes["Policy"])["Statement"][0]["Effect"] == "Deny"
+
+
+def test_a_queue_of_another_form_is_brought_into_this_one(api, hand, monkeypatch):
+    monkeypatch.setitem(api.stage.sqs.created, hand.url, {"VisibilityTimeout": "30"})
+
+    register(api)
+
+    assert api.stage.sqs.created[hand.url]["VisibilityTimeout"] == "60"
+
+
+def test_two_tenants_share_no_queue(api, hand):
+    theirs = Hand(api, register(api, caller=OTHER), caller=OTHER)
+    create(api)
+    due(api)
+    [message] = hand.receive()
+
+    reply = theirs.claim(message)
+
+    assert theirs.url != hand.url
+    assert (reply.status, reply.code) == (404, "NOT_FOUND")
+    assert len(hand.api.stage.sqs.bodies(hand.url)) == 1
+
+
+def test_no_worker_claims_what_is_not_its_application_s(api, hand):
+    other = Hand(api, register(api, "sales"), "sales")
+    create(api)
+    due(api)
+    [message] = hand.receive()
+
+    said = other.claim(message).json
+    hand.delete(message)
+
+    assert said["verdict"] == "delete"
+    assert [task["name"] for task in hand.work()] == ["report"], "it went back to its own queue"
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"message": "{}"}, "message"),
+        ({"message": "no"}, "message"),
+        ({"owner": ""}, "owner"),
+        ({"leaseSeconds": 9}, "leaseSeconds"),
+        ({"leaseSeconds": 3_601}, "leaseSeconds"),
+        ({"sentAt": "now"}, "sentAt"),
+        ({"version": "../"}, "version"),
+        ({"more": 1}, "more"),
+    ],
+)
+def test_a_claim_that_cannot_be_read_names_the_member(api, hand, change, field):
+    create(api)
+    due(api)
+    [message] = hand.receive()
+
+    reply = hand.claim(message, **change)
+
+    assert (reply.status, reply.fields) == (422, [field])
+
+
+def test_a_forged_pointer_is_refused(api, hand):
+    create(api)
+    due(api)
+    [message] = hand.receive()
+    pointer = json.loads(message.body)
+    message.body = json.dumps(pointer | {"instant": pointer["instant"] - 60})
+
+    reply = hand.claim(message)
+
+    assert (reply.status, reply.fields) == (422, ["message"])
+
+
+def test_the_queue_goes_with_its_tenant(api, hand):
+    create(api)
+    api("DELETE", f"/v1/tenants/{TENANT}", caller="provider")
+    api.stage.run(300)
+
+    assert api.stage.sqs.created == {}
+
+
+def test_the_audit_reports_no_run_that_waits_for_a_worker(api, hand):
+    job = create(api)
+    due(api, 2 * 3_600)
+
+    found = api.stage.audit()
+
+    assert api.stage.journal.counts["AuditFindings"] == 0
+    assert found is not None
+    assert len(hand.work()) >= 1
+    assert {run["state"] for run in runs(api, job)} <= {"SUCCESS", "MISSED"}
+
+
+def test_a_purged_queue_is_filled_again_by_the_audit(api, hand):
+    job = create(api)
+    due(api)
+    api.stage.sqs.purge(hand.url)
+    api.stage.run(1_200)
+
+    api.stage.audit()
+
+    assert len(hand.work()) == 1
+    assert [run["state"] for run in runs(api, job)] == ["SUCCESS"]
+
+
+def test_a_message_that_kills_every_worker_ends_by_the_dead_letters(api, hand):
+    job = create(api, schedules=[])
+    api("POST", f"/v1/jobs/{job['id']}/run")
+
+    for _ in range(25):
+        for message in hand.receive():
+            hand.claim(message)
+        api.stage.run(70)
+
+    assert [(run["state"], run["reason"]) for run in runs(api, job)] == [("UNKNOWN", "EXECUTOR_LOST")]
+
+
+def test_the_lane_of_an_application_is_no_lane_of_the_stack():
+    lane, other = lane_of("acme", "billing", None), lane_of("acme", "billing", "2")
+
+    assert lane.of_application
+    assert lane not in set(Lane)
+    assert (Lane(str(lane)), lane.executors) == (lane, Lane.FAST)
+    assert len({lane, other, lane_of("globex", "billing", None), lane_of("acme", "billing2", "")}) == 4
+    with pytest.raises(ValueError, match="is not a valid Lane"):
+        Lane("app-short")
+
+
+def test_a_hook_may_be_a_task(api, hand):
+    job = create(api, schedules=[], hooks={"onSuccess": REPORT | {"task": "after"}})
+    api("POST", f"/v1/jobs/{job['id']}/run")
+
+    names = [task["name"] for task in hand.work()]
+    api.stage.run(5)
+    names += [task["name"] for task in hand.work()]
+
+    assert names == ["report", "after"]
+    kinds = {run.kind for run in api.stage.runs(job["id"])}
+    assert kinds == {Kind.MANUAL, Kind.ON_SUCCESS}
