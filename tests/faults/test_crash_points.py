@@ -14,7 +14,7 @@ from tests.faults.play import Plan, Scenario, play
 from tests.faults.scenarios import SCENARIOS, Retry
 
 ELSEWHERE = {
-    "flow/tenants/applications.register transact": "contract/native/test_workers.py: a worker registers its application",
+    "flow/tenants/applications.register transact": "contract/native/test_workers.py: an application is registered",
     "store/tenants/applications.read get": "the same",
     "store/runs/ledger.give_back update": "contract/sdk/test_worker.py: workers that die at every call",
     "store/runs/ledger.extend update": "the same",

@@ -15,7 +15,7 @@ from sweephand.errors import InvalidRequest, Mistakes, NotFound
 from sweephand.facades.http import Answer
 from sweephand.facades.native import shapes
 from sweephand.facades.native.context import Context
-from sweephand.facades.native.runs.runs import exact_instant
+from sweephand.facades.native.query_instants import exact_instant
 from sweephand.flow.runs import workers
 from sweephand.flow.runs.run_lists import JobNames
 from sweephand.flow.runs.workers import Claim, Ended, Report, Task

@@ -1,0 +1,12 @@
+"""Durable tasks: functions that Sweephand runs on their second, in any process that calls `run()`.
+
+Needs the extra `sweephand[worker]`. See docs/guide/worker.md.
+"""
+
+from __future__ import annotations
+
+from sweephand.sdk.worker.tasks import BadPayload, TaskRun
+from sweephand.sdk.worker.verdicts import Delay, Discard, MoveTo, Retry
+from sweephand.sdk.worker.worker import Worker
+
+__all__ = ["BadPayload", "Delay", "Discard", "MoveTo", "Retry", "TaskRun", "Worker"]

@@ -1,0 +1,296 @@
+"""The way of one message through a worker: claim, carry out, settle, delete.
+
+A message is deleted only once its run is settled, so whatever dies in between comes back under the same id.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import traceback
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from threading import Event, Lock
+from typing import TYPE_CHECKING, Any
+
+from sweephand.errors import SweephandError
+from sweephand.records import dataclass
+from sweephand.sdk.errors import ApiError, TransportError
+from sweephand.sdk.request import ABSENT
+from sweephand.sdk.worker.sqs import Message, Queue
+from sweephand.sdk.worker.tasks import BadPayload, Task, TaskRun, Tasks
+from sweephand.sdk.worker.verdicts import AS_USUAL, LONGEST_DELAY_S, Delay, Discard, Hook, MoveTo, Retry, Verdict
+
+if TYPE_CHECKING:
+    from sweephand.sdk import models
+    from sweephand.sdk.sync.client import Sweephand
+
+log = logging.getLogger("sweephand.worker")
+MARGIN_S = 10
+"""A message stays hidden for longer than its run's lease, so that its next delivery may take the run over."""
+COMES_BACK_S = 30
+LONGEST_MESSAGE, LONGEST_DETAILS, LONGEST_TYPE = 1_000, 16_384, 200
+LOST = {"LEASE_LOST"}
+OVER = {"RESULT_CONFLICT", "NOT_FOUND"}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How an attempt ended: the members of the report."""
+
+    outcome: str
+    message: str | None = None
+    exception: str | None = None
+    details: str | None = None
+    retry: bool | None = None
+    delay_s: int | None = None
+
+
+@dataclass(frozen=True)
+class Held:
+    """A claimed run, for its heartbeat. stop: tells the task that it must end."""
+
+    run_id: str
+    owner: str
+    message: Message
+    stop: Event
+
+
+class Attempts:
+    """Takes messages of an application, each in the thread that calls it. tasks: those that this process knows.
+
+    worker: names this process. now: returns the owner of a claim, different for each received message.
+    """
+
+    def __init__(
+        self,
+        client: Sweephand,
+        queue: Queue,
+        tasks: Tasks,
+        *,
+        application: str,
+        owner: Callable[[], str],
+        lease_s: int,
+        hook: Hook | None = None,
+    ) -> None:
+        self._client, self._queue, self._tasks = client, queue, tasks
+        self._application, self._owner, self._lease_s, self._hook = application, owner, lease_s, hook
+        self._held: dict[str, Held] = {}
+        self._lock = Lock()
+        self.stopping = Event()
+
+    @property
+    def hidden_s(self) -> int:
+        """Returns how long a received message stays hidden without a heartbeat."""
+        return self._lease_s + MARGIN_S
+
+    def take(self, message: Message, version: str | None) -> None:
+        """Carries out what a message asks for. version: of the queue that it came from. Never raises an error."""
+        if self.stopping.is_set():
+            self._queue.hide(message, 0)  # has not begun: another worker takes it at once
+            return
+        try:
+            self._take(message, version)
+        except SweephandError as fault:
+            log.warning("a message comes back: %s", fault)
+            self._queue.hide(message, COMES_BACK_S)
+
+    def _take(self, message: Message, version: str | None) -> None:
+        run_id = run_id_of(message.body)
+        if run_id is None:
+            log.error("a message that is no run's is left to the dead letters")
+            return
+        owner = self._owner()
+        said = self._client.runs.claim(
+            run_id,
+            message=message.body,
+            owner=owner,
+            application=self._application,
+            version=ABSENT if version is None else version,
+            lease_seconds=self._lease_s,
+            sent_at=message.sent_at,
+        )
+        if said.verdict == "delete":
+            self._queue.delete(message)
+        elif said.verdict != "run" or said.task is None:
+            self._queue.hide(message, said.wait_seconds or COMES_BACK_S)
+        else:
+            self._carry_out(Held(said.task.run_id, owner, message, Event()), said.task)
+
+    def _carry_out(self, held: Held, given: models.Task) -> None:
+        task = self._tasks.get(given.name)
+        if task is None:
+            log.warning('the task "%s" is not known here; the run %s goes back', given.name, held.run_id)
+            self._settle(held, given.attempt, Outcome("unknown_task"))
+            return
+        with self._lock:
+            self._held[held.owner] = held
+        try:
+            outcome = self._outcome(task, run_of(given, held.stop))
+        finally:
+            with self._lock:
+                del self._held[held.owner]
+        self._settle(held, given.attempt, outcome)
+
+    def _outcome(self, task: Task, run: TaskRun) -> Outcome:
+        """Calls the task. Whatever it raises is an outcome, so that no task ends its worker."""
+        try:
+            run = _with_payload(run, task.read(run.payload))
+            task.carry_out(run)
+        except BadPayload as wrong:
+            log.warning('the payload of the run %s does not fit the task "%s": %s', run.id, task.name, wrong)
+            return Outcome("bad_payload", _cut(str(wrong), LONGEST_MESSAGE))
+        except BaseException as error:
+            log.exception('the task "%s" failed (run %s, attempt %d)', task.name, run.id, run.attempt)
+            return self._failure(task, run, error)
+        return Outcome("success")
+
+    def _failure(self, task: Task, run: TaskRun, error: BaseException) -> Outcome:
+        verdict = self._verdict(run, error)
+        kind = type(error)
+        name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+        said = _cut(str(error), LONGEST_MESSAGE)
+        trace = "".join(traceback.format_exception(error))
+        failed = Outcome("failure", said, _cut(name, LONGEST_TYPE), _end(trace))
+        if isinstance(verdict, Discard):
+            return Outcome("discarded", _cut(verdict.reason, LONGEST_MESSAGE))
+        if isinstance(verdict, MoveTo):
+            moved = self._moved(run, verdict, failed)
+            return _final(failed, f"moved to {verdict.queue_url}: {said}" if moved else said)
+        if verdict is None or isinstance(error, task.never_on):
+            return _final(failed, said)
+        if isinstance(verdict, Delay):
+            return Outcome(*failed_members(failed), delay_s=max(0, min(LONGEST_DELAY_S, int(verdict.seconds))))
+        return failed
+
+    def _verdict(self, run: TaskRun, error: BaseException) -> Verdict | None:
+        """Returns the hook's verdict; None for one that cannot be carried out: then the run is an error at once."""
+        if self._hook is None:
+            return AS_USUAL
+        try:
+            said = self._hook(error, run)
+        except Exception:
+            log.exception("the hook failed; the run %s becomes an error", run.id)
+            return None
+        if said is None:
+            return AS_USUAL
+        if not isinstance(said, Retry | Delay | MoveTo | Discard):
+            log.error("the hook returned %r, which is no verdict; the run %s becomes an error", said, run.id)
+            return None
+        return said
+
+    def _moved(self, run: TaskRun, verdict: MoveTo, failed: Outcome) -> bool:
+        body = {
+            "runId": run.id,
+            "task": run.task,
+            "plannedAt": run.planned_at.isoformat(),
+            "attempt": run.attempt,
+            "payload": run.payload,
+            "exception": failed.exception,
+            "message": failed.message,
+        }
+        try:
+            self._queue.send(verdict.queue_url, json.dumps(body, default=str))
+        except TransportError as fault:
+            log.warning("the run %s was not moved and becomes an error: %s", run.id, fault)
+            return False
+        return True
+
+    def _settle(self, held: Held, attempt: int, ended: Outcome) -> None:
+        """Reports the outcome, then deletes the message. Raises TransportError: the message then comes back."""
+        try:
+            self._client.runs.settle(
+                held.run_id,
+                owner=held.owner,
+                attempt=attempt,
+                outcome=ended.outcome,
+                message=ABSENT if ended.message is None else ended.message,
+                exception=ABSENT if ended.exception is None else ended.exception,
+                details=ABSENT if ended.details is None else ended.details,
+                retry=ABSENT if ended.retry is None else ended.retry,
+                delay_seconds=ABSENT if ended.delay_s is None else ended.delay_s,
+            )
+        except ApiError as refused:
+            if refused.code in LOST:
+                log.warning("the run %s was taken over by another worker: %s", held.run_id, refused)
+                return
+            if refused.code not in OVER:
+                raise
+            log.warning("the run %s had ended already: %s", held.run_id, refused)
+        self._queue.delete(held.message)
+
+    # While tasks run
+
+    def beat(self) -> None:
+        """Keeps all runs of this process: extends lease and visibility. Tells a task whose run was lost to stop."""
+        for held in self._now_held():
+            try:
+                self._client.runs.heartbeat(held.run_id, owner=held.owner, lease_seconds=self._lease_s)
+            except ApiError as refused:
+                if refused.code in LOST | OVER:
+                    log.warning("the run %s is lost, its task must stop: %s", held.run_id, refused)
+                    held.stop.set()
+                continue
+            except TransportError as fault:
+                log.warning("no heartbeat for the run %s: %s", held.run_id, fault)
+                continue
+            self._queue.hide(held.message, self.hidden_s)
+
+    def stop(self) -> None:
+        """Lets nothing more begin, and tells the tasks that run that they should end soon."""
+        self.stopping.set()
+        for held in self._now_held():
+            held.stop.set()
+
+    def _now_held(self) -> Iterable[Held]:
+        with self._lock:
+            return list(self._held.values())
+
+
+def failed_members(failed: Outcome) -> tuple[str, str | None, str | None, str | None]:
+    return failed.outcome, failed.message, failed.exception, failed.details
+
+
+def _final(failed: Outcome, message: str) -> Outcome:
+    outcome, _, exception, details = failed_members(failed)
+    return Outcome(outcome, _cut(message, LONGEST_MESSAGE), exception, details, retry=False)
+
+
+def _cut(text: str, longest: int) -> str:
+    """Returns a text that the API takes: without half characters, and not too long."""
+    text = text.encode(errors="replace").decode()
+    return text if len(text) <= longest else text[: longest - 3] + "..."
+
+
+def _end(trace: str) -> str:
+    """Returns the end of a stack trace, where it says what was raised and where."""
+    return trace[-LONGEST_DETAILS:].encode(errors="replace").decode()
+
+
+def run_id_of(body: str) -> str | None:
+    """Returns the id of the run that a message points to; None for a message of something else."""
+    with suppress(ValueError, TypeError, KeyError):
+        pointer = json.loads(body)
+        return f"{pointer['schedule'] or pointer['job']}_{pointer['run']}"
+    return None
+
+
+def run_of(given: models.Task, stop: Event) -> TaskRun:
+    payload: Any = given.body if given.payload is None else given.payload
+    return TaskRun(
+        id=given.run_id,
+        task=given.name,
+        planned_at=given.planned_at,
+        attempt=given.attempt,
+        max_attempts=given.max_attempts,
+        payload=payload,
+        job_id=given.job_id,
+        resource_id=given.resource_id,
+        tags=tuple(given.tags or ()),
+        stopping=stop,
+    )
+
+
+def _with_payload(run: TaskRun, payload: Any) -> TaskRun:
+    members = {name: getattr(run, name) for name in TaskRun.__dataclass_fields__}
+    return TaskRun(**{**members, "payload": payload})

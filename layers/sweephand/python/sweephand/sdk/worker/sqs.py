@@ -1,0 +1,99 @@
+"""The queue of an application, by botocore: the one module of the SDK that knows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol
+
+from sweephand.records import dataclass
+from sweephand.sdk.errors import ConfigError, TransportError
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MOST_RECEIVED = 10
+LONGEST_HIDDEN_S = 43_200
+MISSING = 'a worker needs the extra "worker": pip install "sweephand[worker]"'
+
+
+@dataclass(frozen=True)
+class Message:
+    """A received message. receipt: of this receive. sent_at: when the queue accepted it. url: its queue."""
+
+    body: str
+    receipt: str
+    sent_at: datetime
+    url: str
+
+
+class Queue(Protocol):
+    """The queues of a worker. Its methods raise TransportError where a queue does not answer."""
+
+    def receive(self, url: str, most: int, *, hidden_s: int, wait_s: int) -> Sequence[Message]: ...
+    def hide(self, message: Message, seconds: float) -> None: ...
+    def delete(self, message: Message) -> None: ...
+    def send(self, url: str, body: str) -> None: ...
+
+
+class SqsQueue:
+    """A queue of Amazon SQS. client: a botocore client; by default one with the credentials of this machine."""
+
+    def __init__(self, region: str | None = None, client: Any = None) -> None:
+        self._client = client or _client(region)
+
+    def receive(self, url: str, most: int, *, hidden_s: int, wait_s: int) -> list[Message]:
+        answer = self._asked(
+            "receive_message",
+            QueueUrl=url,
+            MaxNumberOfMessages=min(most, MOST_RECEIVED),
+            VisibilityTimeout=hidden_s,
+            WaitTimeSeconds=wait_s,
+            MessageSystemAttributeNames=["SentTimestamp"],
+        )
+        return [
+            Message(
+                each["Body"],
+                each["ReceiptHandle"],
+                EPOCH + timedelta(milliseconds=int(each["Attributes"]["SentTimestamp"])),
+                url,
+            )
+            for each in answer.get("Messages", [])
+        ]
+
+    def hide(self, message: Message, seconds: float) -> None:
+        """Sets how long the message stays hidden. Best effort: otherwise it comes back a little earlier or later."""
+        wanted = max(0, min(LONGEST_HIDDEN_S, round(seconds)))
+        with suppress(TransportError):
+            self._asked(
+                "change_message_visibility",
+                QueueUrl=message.url,
+                ReceiptHandle=message.receipt,
+                VisibilityTimeout=wanted,
+            )
+
+    def delete(self, message: Message) -> None:
+        """Deletes the message. Best effort: one that comes back finds its run settled."""
+        with suppress(TransportError):
+            self._asked("delete_message", QueueUrl=message.url, ReceiptHandle=message.receipt)
+
+    def send(self, url: str, body: str) -> None:
+        self._asked("send_message", QueueUrl=url, MessageBody=body)
+
+    def _asked(self, operation: str, **arguments: Any) -> dict[str, Any]:
+        from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - an extra
+
+        try:
+            answer: dict[str, Any] = getattr(self._client, operation)(**arguments)
+        except (BotoCoreError, ClientError) as fault:
+            raise TransportError(f"{operation} of {arguments['QueueUrl']}: {fault}") from fault
+        return answer
+
+
+def _client(region: str | None) -> Any:
+    try:
+        from botocore.config import Config  # noqa: PLC0415 - an extra
+        from botocore.session import Session  # noqa: PLC0415
+    except ImportError as missing:
+        raise ConfigError(MISSING) from missing
+    config = Config(connect_timeout=5, read_timeout=30, retries={"mode": "standard"}, max_pool_connections=20)
+    return Session().create_client("sqs", region_name=region, config=config)

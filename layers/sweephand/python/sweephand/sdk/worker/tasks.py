@@ -1,0 +1,141 @@
+"""The tasks of a worker: functions with a durable name, their schedules, and how a payload becomes their arguments."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from datetime import datetime, timedelta
+from threading import Event
+from typing import Any
+
+from sweephand.records import dataclass
+from sweephand.sdk.bodies import Body
+from sweephand.sdk.errors import ConfigError
+from sweephand.sdk.request import duration_text
+
+Function = Callable[..., Any]
+LONGEST_NAME = 128
+RUN = "run"
+"""The name of the parameter that gets the run itself."""
+_SHORT = re.compile(r"([0-9]{1,9}) ?(s|m|h|d|w)", re.ASCII)
+_UNIT_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+
+
+class BadPayload(Exception):
+    """Raised by a task, or for it, if its payload does not fit. No attempt follows."""
+
+
+@dataclass(frozen=True)
+class TaskRun:
+    """A run of a task, as its function sees it. id: the same in every attempt, so a key for what must happen once.
+
+    planned_at: when it was due, whatever the time is now. payload: JSON of the job, or what the task's schema makes of
+    it.
+    """
+
+    id: str
+    task: str
+    planned_at: datetime
+    attempt: int
+    max_attempts: int
+    payload: Any = None
+    job_id: str | None = None
+    resource_id: str | None = None
+    tags: tuple[str, ...] = ()
+    stopping: Event = field(default_factory=Event, repr=False, compare=False)
+
+    @property
+    def should_stop(self) -> bool:
+        """Returns True once the worker is stopping, or has lost the run to another one."""
+        return self.stopping.is_set()
+
+
+@dataclass(frozen=True)
+class Task:
+    """A function with its name and its job. never_on: types of exceptions after which no attempt follows.
+
+    schema: takes the payload and returns what the function gets, or raises ValueError or TypeError. body: the job's.
+    pinned: only workers of the same version carry it out.
+    """
+
+    name: str
+    function: Function
+    body: Body
+    never_on: tuple[type[BaseException], ...] = ()
+    schema: Function | None = None
+    pinned: bool = False
+
+    @property
+    def place(self) -> str:
+        """Where the function is written, for messages."""
+        code = getattr(inspect.unwrap(self.function), "__code__", None)
+        where = f"{code.co_filename}:{code.co_firstlineno}" if code else repr(self.function)
+        return f"{self.function.__module__}.{self.function.__qualname__} ({where})"
+
+    def carry_out(self, run: TaskRun) -> Any:
+        """Calls the function, an async one in an event loop of its own. Raises BadPayload, and what it raises."""
+        arguments = self._arguments(run)
+        done = self.function(**arguments)
+        return asyncio.run(done) if inspect.iscoroutine(done) else done
+
+    def _arguments(self, run: TaskRun) -> dict[str, Any]:
+        """Binds parameters: `run` by its name, all others to the payload's members of their names."""
+        wanted = inspect.signature(self.function).parameters
+        given: dict[str, Any] = {RUN: run} if RUN in wanted else {}
+        if any(name != RUN for name in wanted):
+            if not isinstance(run.payload, Mapping):
+                raise BadPayload(f"the payload must be an object, not {type(run.payload).__name__}")
+            given |= {str(name): value for name, value in run.payload.items()}
+        try:
+            return dict(inspect.signature(self.function).bind(**given).arguments) if not _takes_any(wanted) else given
+        except TypeError as wrong:
+            raise BadPayload(f"the payload does not fit: {wrong}") from wrong
+
+    def read(self, payload: Any) -> Any:
+        """Returns the payload as the schema makes it. Raises BadPayload."""
+        if self.schema is None:
+            return payload
+        try:
+            return self.schema(payload)
+        except (TypeError, ValueError) as wrong:  # pydantic's ValidationError is a ValueError
+            raise BadPayload(f"the payload does not fit: {wrong}") from wrong
+
+
+def _takes_any(parameters: Mapping[str, inspect.Parameter]) -> bool:
+    return any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values())
+
+
+class Tasks:
+    """The tasks of a worker by name."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[str, Task] = {}
+
+    def add(self, task: Task) -> None:
+        """Adds a task. Raises ConfigError for a name that another one has."""
+        if not 1 <= len(task.name) <= LONGEST_NAME:
+            raise ConfigError(f"the name of the task {task.place} must have 1 to {LONGEST_NAME} characters")
+        other = self._tasks.get(task.name)
+        if other is not None:
+            places = f"{other.place} and {task.place}"
+            raise ConfigError(f'two tasks have the name "{task.name}": {places}; give one of them another `name=`')
+        self._tasks[task.name] = task
+
+    def get(self, name: str) -> Task | None:
+        return self._tasks.get(name)
+
+    def all(self) -> list[Task]:
+        return list(self._tasks.values())
+
+
+def interval_text(interval: str | float | timedelta) -> str:
+    """Returns an interval as the API reads it: from `5m`, seconds, a timedelta, or any text of the API itself."""
+    if isinstance(interval, int | float):
+        interval = timedelta(seconds=interval)
+    if isinstance(interval, timedelta):
+        return duration_text(interval)
+    short = _SHORT.fullmatch(interval.strip())
+    return interval if short is None else f"PT{int(short[1]) * _UNIT_S[short[2]]}S"

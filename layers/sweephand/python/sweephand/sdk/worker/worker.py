@@ -1,0 +1,345 @@
+"""The worker: its tasks become jobs of the service, and its threads carry out their runs.
+
+There is no clock here. The service plans each run, sends it to the application's queue on its second, and plans the
+next one whether a worker lives or not. All processes of an application share the queue.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from itertools import count
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sweephand.lazy import lazy
+from sweephand.sdk import bodies
+from sweephand.sdk.bodies import Body
+from sweephand.sdk.errors import ConfigError, TransportError
+from sweephand.sdk.worker.attempts import Attempts
+from sweephand.sdk.worker.sqs import Message, Queue, SqsQueue
+from sweephand.sdk.worker.tasks import Function, Task, TaskRun, Tasks, interval_text
+from sweephand.sdk.worker.verdicts import Hook
+from sweephand.sources import SystemChance, SystemClock
+
+if TYPE_CHECKING:
+    from sweephand.sdk.sync.client import Sweephand
+
+with lazy():
+    from sweephand.sdk.sync import client as clients
+
+log = logging.getLogger("sweephand.worker")
+F = TypeVar("F", bound=Function)
+USUAL_RETRY: Mapping[str, Any] = {"type": "two_level", "maxAgeSeconds": 86_400}
+"""NServiceBus's own: five further attempts at once, then three rounds after 10, 20 and 30 s; none after a day."""
+LEASE_S = 60
+WAIT_S, SHORT_WAIT_S = 10, 1
+"""How long a receive waits for a message. Short with several queues, which share the free threads."""
+PAUSE_S = 5.0
+"""The wait after a queue did not answer."""
+MOST_THREADS = 100
+
+
+class Worker:
+    """The tasks of an application, and the process that carries them out.
+
+    application: its durable name, which all processes share. version: only for tasks that are pinned to it. client: by
+    default one by the environment. threads: runs at the same time. lease_s: after how long without a sign of life
+    another process takes a run over. retry: of tasks that set none. hook: decides on failed attempts. queue: for tests.
+    """
+
+    def __init__(
+        self,
+        application: str,
+        *,
+        version: str | None = None,
+        client: Sweephand | None = None,
+        threads: int = 10,
+        lease_s: int = LEASE_S,
+        retry: Mapping[str, Any] | None = None,
+        hook: Hook | None = None,
+        queue: Queue | None = None,
+    ) -> None:
+        if not 1 <= threads <= MOST_THREADS:
+            raise ConfigError(f"threads must be within 1..{MOST_THREADS}, not {threads}")
+        self.application, self.version = application, version
+        self._client, self._queue = client, queue
+        self._threads, self._lease_s = threads, lease_s
+        self._retry, self._hook = dict(USUAL_RETRY if retry is None else retry), hook
+        self._tasks = Tasks()
+        self._numbers = count(1)
+        self._me = f"{socket.gethostname()[:60]}/{os.getpid()}/{SystemChance().token(4).hex()}"
+        self._ended = threading.Event()
+        self._dead: BaseException | None = None
+
+    # Tasks
+
+    def every(self, interval: str | float | timedelta, **members: Any) -> Callable[[F], F]:
+        """Runs the function at an interval: `5m`, seconds, a timedelta, `PT5M`. members: see `task`."""
+        return self._scheduled(lambda **more: bodies.every(interval_text(interval), **more), members)
+
+    def cron(self, expression: str, **members: Any) -> Callable[[F], F]:
+        """Runs the function by a cron expression, such as `0 9 * * 1-5` with `zone="Europe/Berlin"`."""
+        return self._scheduled(lambda **more: bodies.cron(expression, **more), members)
+
+    def at(self, instant: str | datetime, **members: Any) -> Callable[[F], F]:
+        """Runs the function once, at an instant; without an offset it is wall time in `zone`."""
+        return self._scheduled(lambda **more: bodies.at(instant, **more), members)
+
+    def rrule(self, rule: str, **members: Any) -> Callable[[F], F]:
+        """Runs the function by a rule of RFC 5545."""
+        return self._scheduled(lambda **more: bodies.rrule(rule, **more), members)
+
+    def _scheduled(self, schedule: Callable[..., Body], members: dict[str, Any]) -> Callable[[F], F]:
+        timing = {name: members.pop(name) for name in _OF_SCHEDULE if name in members}
+        return self.task(schedules=[schedule(**timing)], **members)
+
+    def task(
+        self,
+        *,
+        name: str | None = None,
+        was: str | None = None,
+        schedules: Sequence[Body] = (),
+        payload: Any = None,
+        overlap: str = "skip",
+        retry: Mapping[str, Any] | None = None,
+        never_on: Iterable[type[BaseException]] = (),
+        schema: Callable[[Any], Any] | None = None,
+        pinned: bool = False,
+        policies: Mapping[str, Any] | None = None,
+        **members: Any,
+    ) -> Callable[[F], F]:
+        """Registers the function as a task; without `schedules` it runs by hand, as a hook or from another job.
+
+        name: the durable key, by default module and name of the function; was: the one that it had before. overlap:
+        what to do while an earlier run goes on. never_on: types of exceptions after which no attempt follows. schema:
+        makes the payload of JSON, such as `Model.model_validate`. pinned: only workers of this version carry it out.
+        members: further members of the job, such as `tags`, in snake case. Raises ConfigError for a name used twice.
+        """
+        if pinned and self.version is None:
+            raise ConfigError("a pinned task needs Worker(..., version=...)")
+
+        def register(function: F) -> F:
+            known = name or f"{function.__module__}.{function.__qualname__}"
+            action: Body = {"type": "queue", "application": self.application, "task": known}
+            action |= {"retry": dict(self._retry if retry is None else retry)}
+            action |= {"version": self.version} if pinned else {}
+            action |= {} if payload is None else {"payload": payload}
+            body: Body = {"key": known, "action": action, "schedules": list(schedules)}
+            body |= {} if was is None else {"was": was}
+            body |= {"policies": {"overlap": overlap, **(policies or {})}}
+            body |= bodies.camel(members)
+            self._tasks.add(Task(known, function, body, tuple(never_on), schema, pinned))
+            return function
+
+        return register
+
+    def call(self, name: str, payload: Any = None, *, planned_at: datetime | None = None) -> Any:
+        """Calls a task here and now, for tests: with the schema, without a retry. Raises what the task raises."""
+        task = self._tasks.get(name)
+        if task is None:
+            raise KeyError(f'no task has the name "{name}"')
+        run = TaskRun("test", name, planned_at or SystemClock().now(), 1, 1, task.read(payload))
+        return task.carry_out(run)
+
+    # The service
+
+    @property
+    def job_set(self) -> str:
+        """The name of the job set that has the jobs of the tasks."""
+        return f"worker.{self.application}"
+
+    @property
+    def client(self) -> Sweephand:
+        """The client; made from the environment at its first use."""
+        if self._client is None:
+            self._client = clients.Sweephand()
+        return self._client
+
+    def apply(self) -> None:
+        """Makes the jobs of the service what the tasks say. Equal ones stay as they are, with their next times.
+
+        Tasks that are gone lose their jobs. Raises ApiError, TransportError.
+        """
+        jobs = [task.body for task in self._tasks.all()]
+        while True:
+            said = self.client.job_sets.put(self.job_set, jobs=jobs)
+            for refused in said.failed or ():
+                log.error('the job of the task "%s" was refused: %s', refused.key, refused.reason)
+            if not said.remaining:
+                return
+
+    def cancel(self, name: str) -> None:
+        """Pauses a task until `resume`, also over restarts. Raises KeyError for a task without a job."""
+        self.client.jobs.pause(self._job_of(name), note="cancelled by its worker")
+
+    def resume(self, name: str) -> None:
+        """Ends what `cancel` began."""
+        self.client.jobs.resume(self._job_of(name))
+
+    def _job_of(self, name: str) -> str:
+        for each in self.client.job_sets.get(self.job_set).jobs:
+            if each.key == name:
+                return each.job_id
+        raise KeyError(f'the application has no job for a task "{name}"')
+
+    # Running
+
+    def attempts(self, queue: Queue) -> Attempts:
+        """Returns what takes this worker's messages."""
+        return Attempts(
+            self.client,
+            queue,
+            self._tasks,
+            application=self.application,
+            owner=lambda: f"{self._me}/{next(self._numbers)}",
+            lease_s=self._lease_s,
+            hook=self._hook,
+        )
+
+    def start(self) -> list[tuple[str, str | None]]:
+        """Registers the application and applies its tasks. Returns its queues, each with the version that it is for."""
+        versions = [None] if self.version is None else [None, self.version]
+        found = [self._registered(version) for version in versions]
+        self.apply()
+        if self._queue is None:
+            self._queue = SqsQueue(found[0].region)
+        return [(each.queue_url, each.version) for each in found]
+
+    def _registered(self, version: str | None) -> Any:
+        given = {} if version is None else {"version": version}
+        return self.client.applications.register(self.application, **given)
+
+    def run(self) -> None:
+        """Carries out tasks until SIGTERM or SIGINT. Then what runs is finished; a second signal ends it at once.
+
+        Raises what ended one of its threads, so that a process whose worker is dead does not seem to live.
+        """
+        queues = self.start()
+        assert self._queue is not None
+        attempts = self.attempts(self._queue)
+        slots = Slots(self._threads)
+        receivers = [self._thread(self._receive, attempts, slots, url, version, len(queues)) for url, version in queues]
+        beat = self._thread(self._beat, attempts)
+        with Signals(self.stop):
+            log.info("the worker %s of %s takes runs", self._me, self.application)
+            self._ended.wait()
+            attempts.stop()
+            for each in receivers:
+                each.join()
+            slots.wait_until_free()
+        self._beating = False
+        beat.join(timeout=1)
+        if self._dead is not None:
+            raise self._dead
+
+    def stop(self) -> None:
+        """Stops `run` from another thread, as SIGTERM does."""
+        self._ended.set()
+
+    def _thread(self, work: Callable[..., None], *arguments: Any) -> threading.Thread:
+        def guarded() -> None:
+            try:
+                work(*arguments)
+            except BaseException as error:
+                log.critical("a thread of the worker died", exc_info=error)
+                self._dead = error
+                self._ended.set()
+
+        thread = threading.Thread(target=guarded, name=f"sweephand-{work.__name__}", daemon=True)
+        thread.start()
+        return thread
+
+    def _receive(self, attempts: Attempts, slots: Slots, url: str, version: str | None, queues: int) -> None:
+        assert self._queue is not None
+        wait_s = WAIT_S if queues == 1 else SHORT_WAIT_S
+        while not self._ended.is_set():
+            free = slots.take(queues)
+            if not free:
+                self._ended.wait(0.2)
+                continue
+            try:
+                messages = self._queue.receive(url, free, hidden_s=attempts.hidden_s, wait_s=wait_s)
+            except TransportError as fault:
+                log.warning("no message was received: %s", fault)
+                messages = []
+                self._ended.wait(PAUSE_S)
+            slots.give_back(free - len(messages))
+            for message in messages:
+                self._thread(self._take, attempts, slots, message, version)
+
+    def _take(self, attempts: Attempts, slots: Slots, message: Message, version: str | None) -> None:
+        try:
+            attempts.take(message, version)
+        finally:
+            slots.give_back(1)
+
+    _beating = True
+
+    def _beat(self, attempts: Attempts) -> None:
+        pause = threading.Event()
+        while self._beating:
+            pause.wait(self._lease_s / 3)
+            attempts.beat()
+
+
+class Slots:
+    """The free threads of a worker: no more messages are received than can begin at once."""
+
+    def __init__(self, most: int) -> None:
+        self._most = self._free = most
+        self._changed = threading.Condition()
+
+    def take(self, sharers: int) -> int:
+        """Returns how many slots it took: up to ten, and no more than a fair share among the queues; perhaps none."""
+        with self._changed:
+            taken = min(10, self._free, max(1, self._most // sharers))
+            self._free -= taken
+            return taken
+
+    def give_back(self, number: int) -> None:
+        with self._changed:
+            self._free += number
+            self._changed.notify_all()
+
+    def wait_until_free(self) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._free == self._most)
+
+
+class Signals:
+    """Stops the worker at SIGTERM and SIGINT, and the process at the second one; only in the main thread."""
+
+    def __init__(self, stop: Callable[[], None]) -> None:
+        self._stop = stop
+        self._before: dict[int, Any] = {}
+        self._told = False
+
+    def _hear(self, number: int, _frame: object) -> None:
+        if self._told:
+            log.warning("a second signal: the worker ends now, and its runs go to others after their lease")
+            os._exit(128 + number)
+        self._told = True
+        log.info("the worker finishes what runs, and takes no more")
+        self._stop()
+
+    def __enter__(self) -> None:
+        with suppress(ValueError):  # not the main thread: whoever owns it stops the worker
+            for number in (signal.SIGTERM, signal.SIGINT):
+                self._before[number] = signal.signal(number, self._hear)
+
+    def __exit__(self, *_: object) -> None:
+        for number, before in self._before.items():
+            signal.signal(number, before)
+
+
+_OF_SCHEDULE = (
+    *("zone", "start_time", "end_time", "count", "align", "jitter_seconds", "dst_gap", "dst_overlap"),
+    *("month_overflow", "calendars"),
+)
+"""Members of the schedule; all others belong to the job."""

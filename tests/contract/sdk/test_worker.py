@@ -1,0 +1,498 @@
+"""The worker through the whole service. Names of checks: contract of NServiceBus's scheduler, N01 to N50."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from itertools import pairwise
+
+import pytest
+
+from sweephand.sdk import ConfigError, TransportError
+from sweephand.sdk.worker import BadPayload, Delay, Discard, MoveTo, Retry, Worker, attempts
+from tests.contract.native.api import Api
+from tests.contract.sdk.hands import Hands, started
+from tests.support.aws import URLS
+from tests.support.limits import as_dynamodb
+from tests.support.taps import Crash
+
+ERRORS = "https://queue/fast"
+
+
+def runs(api: Api, task: str = "report") -> list[dict[str, object]]:
+    [job] = [job for job in api.get("/v1/jobs").json["items"] if job["key"] == task]
+    return sorted(api.get("/v1/runs", query={"jobId": job["id"]}).json["items"], key=lambda run: run["plannedAt"])
+
+
+def jobs(api: Api) -> dict[str, dict[str, object]]:
+    return {job["key"]: job for job in api.get("/v1/jobs").json["items"]}
+
+
+def test_a_function_runs_every_five_minutes_with_one_line(api):  # N01
+    seen = []
+
+    def declare(worker: Worker) -> None:
+        @worker.every("5m", name="report")
+        def report() -> None:
+            seen.append(api.stage.clock.now())
+
+    hands = started(api, declare)
+    hands.live(1_000)
+
+    assert [int((after - before).total_seconds()) for before, after in pairwise(seen)] == [300] * 2
+    assert [run["state"] for run in runs(api)] == ["SUCCESS"] * 3
+
+
+@pytest.mark.parametrize("interval", ["5m", "5 minutes", "PT5M", 300, timedelta(minutes=5)])
+def test_an_interval_may_be_given_in_any_form(api, interval):
+    started(api, lambda worker: worker.every(interval, name="report")(lambda: None))
+
+    [schedule] = api.get(f"/v1/jobs/{jobs(api)['report']['id']}/schedules").json["items"]
+    assert schedule["every"] in {"PT300S", "PT5M", "5 minutes"}
+
+
+def declared() -> None: ...
+
+
+def test_the_name_is_the_durable_key_and_by_default_that_of_the_function(api):  # N02
+    def declare(worker: Worker) -> None:
+        worker.every("1h")(declare)
+
+    started(api, declare)
+
+    assert list(jobs(api)) == [
+        f"{__name__}.test_the_name_is_the_durable_key_and_by_default_that_of_the_function.<locals>.declare"
+    ]
+
+
+def test_a_name_twice_is_refused_at_once_and_both_places_are_named():
+    worker = Worker("billing")
+    worker.every("1h", name="report")(lambda: None)
+
+    with pytest.raises(ConfigError, match=r"two tasks have the name \"report\": .*test_worker\.py:\d+.* and .*:\d+"):
+        worker.every("1h", name="report")(lambda: None)
+
+
+def test_a_restart_keeps_the_ids_and_the_next_times(api):  # N03
+    def declare(worker: Worker) -> None:
+        worker.every("1h", name="report")(lambda: None)
+
+    started(api, declare)
+    before = jobs(api)
+    api.stage.run(1_234)
+    with api.unchanged():
+        started(api, declare)
+
+    assert {name: (job["id"], job["nextRunAt"]) for name, job in jobs(api).items()} == {
+        name: (job["id"], job["nextRunAt"]) for name, job in before.items()
+    }
+
+
+def test_what_was_due_while_no_worker_lived_is_not_lost(api):  # N03, N09
+    seen = []
+
+    def declare(worker: Worker) -> None:
+        worker.every("1h", name="report")(lambda run: seen.append(run.planned_at))
+
+    started(api, declare)
+    api.stage.run(3_700)
+    hands = started(api, declare)
+    hands.work()
+
+    assert len(seen) == 1
+
+
+def test_a_task_can_be_cancelled_changed_and_removed(api):  # N04, N05
+    seen = []
+    hands = started(api, lambda worker: worker.every("1h", name="report")(lambda: seen.append(1)))
+
+    hands.worker.cancel("report")
+    hands.live(4_000, 60)
+    assert seen == []
+    hands.worker.resume("report")
+    hands.live(3_700, 60)
+    assert seen == [1]
+    started(api, lambda worker: worker.every("10m", name="report")(lambda: seen.append(2)))
+    assert list(jobs(api)) == ["report"]
+    started(api, lambda worker: worker.every("10m", name="other")(lambda: None))
+    assert list(jobs(api)) == ["other"]
+    with pytest.raises(KeyError, match="no job for a task"):
+        hands.worker.cancel("report")
+
+
+def test_a_task_may_run_at_a_time_by_cron_or_by_a_rule(api):  # N06
+    def declare(worker: Worker) -> None:
+        worker.at("2027-03-01T18:00:00", name="at", zone="Europe/Berlin")(lambda: None)
+        worker.cron("0 9 * * 1-5", name="cron", zone="America/New_York", count=3)(lambda: None)
+        worker.rrule("FREQ=WEEKLY;BYDAY=MO", name="rrule", tags=["weekly"])(lambda: None)
+        worker.task(name="by hand")(lambda: None)
+
+    started(api, declare)
+
+    assert sorted(jobs(api)) == ["at", "by hand", "cron", "rrule"]
+    assert jobs(api)["rrule"]["tags"] == ["weekly"]
+
+
+def test_a_task_does_not_overlap_itself_by_default(api):  # N08
+    def declare(worker: Worker) -> None:
+        @worker.every("1m", name="report")
+        def report() -> None:
+            if not busy:
+                busy.append(1)
+                for _ in range(7):
+                    api.stage.run(20)
+                    hands.attempts.beat()
+                other.work()
+
+    busy: list[int] = []
+    other = started(api, declare)
+    hands = started(api, declare)
+    while not busy:
+        api.stage.run(10)
+        hands.work()
+    api.stage.run(10)
+
+    states = [(run["state"], run["reason"]) for run in runs(api)]
+    assert states[0][0] == "SUCCESS"
+    assert ("SKIPPED", "OVERLAP") in states
+
+
+def test_an_instance_that_does_not_know_the_task_gives_it_back(api):  # N10
+    seen = []
+    new = started(api, lambda worker: worker.every("1h", name="report")(lambda: seen.append(1)))
+    old = Hands(
+        api, Worker("billing"), Worker("billing", client=new.worker.client).attempts(new.queue), new.queue, new.queues
+    )
+    api.stage.run(3_601)
+
+    assert old.work() == 1
+    api.stage.run(6)
+    new.work()
+
+    assert seen == [1]
+    assert [run["state"] for run in runs(api)] == ["SUCCESS"]
+
+
+def test_two_versions_share_an_application_and_each_gets_what_is_pinned_to_it(api):  # N11
+    seen = []
+
+    def declare(worker: Worker) -> None:
+        worker.every("1h", name=f"of {worker.version}", pinned=True)(lambda: seen.append(worker.version))
+        worker.every("1h", name="of all")(lambda: seen.append("all"))
+
+    started(api, declare, version="1")
+    second = started(api, declare, version="2")
+    second.live(3_700, 10)
+
+    assert sorted(seen) == ["2", "all"]
+    with pytest.raises(ConfigError, match="needs Worker"):
+        Worker("billing").task(name="x", pinned=True)
+
+
+def test_planned_enqueued_and_started_are_in_the_ledger(api):  # N12
+    hands = started(api, lambda worker: worker.every("1h", name="report")(lambda: None))
+    hands.live(3_700, 10)
+
+    [run] = runs(api)
+    assert run["enqueuedAt"] < run["plannedAt"] <= run["startedAt"] <= run["finishedAt"]
+
+
+def test_an_error_is_recorded_with_type_message_and_stack_and_the_worker_lives(api):  # N15, N16, N30
+    tries = []
+
+    def declare(worker: Worker) -> None:
+        @worker.every("1h", name="report")
+        def report(run) -> None:
+            tries.append(run.attempt)
+            if len(tries) < 3:
+                raise LookupError("no month")
+
+    hands = started(api, declare)
+    hands.live(3_700, 10)
+
+    [run] = runs(api)
+    assert tries == [1, 2, 3]
+    assert (run["state"], run["maxAttempts"]) == ("SUCCESS", 24)
+    first = api.get(f"/v1/runs/{run['id']}").json["attempts"][0]
+    assert first["message"] == "LookupError: no month"
+    assert "in report" in first["answer"]
+    assert "raise LookupError" in first["answer"]
+
+
+def test_an_error_s_text_is_sent_even_if_json_cannot_hold_it():
+    assert attempts._cut("half \ud800", 100) == "half ?"
+    assert attempts._cut("x" * 9, 5) == "xx..."
+
+
+def test_24_attempts_whatever_the_number_of_workers(api):  # N30, N31
+    tries = []
+
+    def declare(worker: Worker) -> None:
+        @worker.task(name="report")
+        def report(run) -> None:
+            tries.append(run.attempt)
+            raise LookupError("always")
+
+    many = [started(api, declare) for _ in range(8)]
+    api("POST", f"/v1/jobs/{jobs(api)['report']['id']}/run")
+    for _ in range(100):
+        for each in many:
+            each.work(1)
+        api.stage.run(1)
+
+    assert tries == list(range(1, 25))
+    assert [run["state"] for run in runs(api)] == ["ERROR"]
+
+
+def test_types_of_exceptions_that_are_never_retried(api):  # N33
+    def declare(worker: Worker) -> None:
+        @worker.every("1h", name="report", never_on=(LookupError,))
+        def report() -> None:
+            raise KeyError("a subclass of it")
+
+    started(api, declare).live(3_700, 10)
+
+    assert [(run["state"], run["attempt"]) for run in runs(api)] == [("ERROR", 1)]
+
+
+def _broken(_error, _run):
+    raise RuntimeError("the hook itself")
+
+
+@pytest.mark.parametrize(
+    ("hook", "ends"),
+    [
+        (lambda *_: Retry(), [("ERROR", 2)]),
+        (lambda *_: None, [("ERROR", 2)]),
+        (lambda *_: Delay(90), [("RETRY_WAIT", 2)]),
+        (lambda *_: Discard("not needed"), [("CANCELLED", 1)]),
+        (lambda *_: MoveTo(ERRORS), [("ERROR", 1)]),
+        (lambda *_: MoveTo("https://queue/nowhere"), [("ERROR", 1)]),
+        (lambda *_: "retry", [("ERROR", 1)]),
+        (_broken, [("ERROR", 1)]),
+    ],
+)
+def test_a_hook_decides_and_what_it_cannot_do_becomes_an_error(api, hook, ends):  # N34
+    def declare(worker: Worker) -> None:
+        @worker.every("1h", name="report", retry={"type": "fixed", "maxRetries": 1, "delaySeconds": 0})
+        def report() -> None:
+            raise LookupError("x")
+
+    before = len(api.stage.sqs.bodies(ERRORS))
+    hands = started(api, declare, hook=hook)
+    hands.live(3_610, 10)
+
+    assert [(run["state"], run["attempt"]) for run in runs(api)] == ends
+    if "moved" in str(runs(api)[0]["message"]):
+        sent = json.loads(api.stage.sqs.bodies(ERRORS)[-1]) if len(api.stage.sqs.bodies(ERRORS)) > before else {}
+        assert sent == {} or sent["exception"] == "LookupError"
+
+
+def test_a_payload_becomes_arguments_and_one_that_does_not_fit_is_no_retry(api):  # N50
+    seen = []
+
+    def declare(worker: Worker) -> None:
+        @worker.every("1h", name="report", payload={"month": 7})
+        def report(run, month: int, year: int = 2027) -> None:
+            seen.append((run.payload, month, year))
+
+        @worker.every("1h", name="misfit", payload={"monht": 7})
+        def misfit(month: int) -> None:
+            seen.append(month)
+
+        @worker.every("1h", name="schema", payload={"n": "x"}, schema=lambda payload: int(payload["n"]))
+        def schema(run) -> None:
+            seen.append(run.payload)
+
+    started(api, declare).live(3_700, 10)
+
+    assert seen == [({"month": 7}, 7, 2027)]
+    assert [
+        (run["state"], run["reason"], run["attempt"]) for name in ("misfit", "schema") for run in runs(api, name)
+    ] == [("REQUEST_ERROR", "BAD_PAYLOAD", 1)] * 2
+
+
+def test_an_async_function_is_a_task_too(api):
+    seen = []
+
+    def declare(worker: Worker) -> None:
+        @worker.every("1h", name="report")
+        async def report() -> None:
+            seen.append(1)
+
+    started(api, declare).live(3_700, 10)
+
+    assert seen == [1]
+
+
+def test_a_heartbeat_keeps_a_long_task_and_a_lost_one_is_told_to_stop(api):  # N17
+    seen = []
+
+    def declare(worker: Worker) -> None:
+        @worker.every("1h", name="report", overlap="allow")
+        def report(run) -> None:
+            if seen:
+                return
+            for _ in range(10):
+                api.stage.run(20)
+                hands.attempts.beat()
+                assert other.work() == 0
+            seen.append(run.should_stop)
+            api("POST", f"/v1/runs/{run.id}/cancel")
+            hands.attempts.beat()
+            seen.append(run.should_stop)
+
+    other = started(api, declare)
+    hands = started(api, declare)
+    hands.live(3_700, 10)
+
+    assert seen[:2] == [False, True]
+
+
+def test_a_worker_that_stops_gives_back_what_has_not_begun(api):
+    seen = []
+    hands = started(api, lambda worker: worker.every("1h", name="report")(lambda: seen.append(1)))
+    other = started(api, lambda worker: worker.every("1h", name="report")(lambda: seen.append(2)))
+    api.stage.run(3_601)
+
+    hands.attempts.stop()
+    hands.work(1)
+    other.work()
+
+    assert seen == [2]
+
+
+def test_the_answer_of_a_claim_and_of_a_report_may_be_lost(api):
+    seen = []
+    hands = started(api, lambda worker: worker.every("1h", name="report")(lambda: seen.append(1)))
+    gateway = hands.worker.client._caller._transport
+    api.stage.run(3_601)
+
+    gateway.lost = 1
+    hands.work()
+
+    assert seen == [1]
+    assert [run["state"] for run in runs(api)] == ["SUCCESS"]
+
+
+def test_a_service_that_does_not_answer_brings_the_message_back(api, monkeypatch):
+    seen = []
+    hands = started(api, lambda worker: worker.every("1h", name="report")(lambda: seen.append(1)))
+    api.stage.run(3_601)
+
+    def refused(*_args, **_more):
+        raise TransportError("no answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(hands.worker.client.runs, "settle", refused)
+        hands.work()
+    api.stage.run(100)
+    hands.work()
+
+    assert seen == [1, 1]
+    assert [run["state"] for run in runs(api)] == ["SUCCESS"]
+
+
+def test_a_message_of_something_else_is_left_alone(api):
+    hands = started(api, lambda worker: worker.task(name="report")(lambda: None))
+    url = hands.queues[0][0]
+    api.stage.sqs.send_message(QueueUrl=url, MessageBody="hello")
+
+    hands.work()
+
+    assert api.stage.sqs.bodies(url) == ["hello"]
+
+
+def test_a_test_calls_a_task_without_the_service():
+    worker = Worker("billing")
+    worker.every("1h", name="report")(lambda run, month: (run.task, month))
+
+    assert worker.call("report", {"month": 7}) == ("report", 7)
+    with pytest.raises(BadPayload, match="missing a required argument: 'month'"):
+        worker.call("report", {})
+    with pytest.raises(KeyError, match="no task has the name"):
+        worker.call("nothing")
+
+
+@pytest.mark.parametrize("every", [7, 11, 13])
+def test_eight_workers_through_a_day_of_deaths_lose_nothing(api, every):
+    """Each n-th call of worker, API, table or queue on the way of a run is where its worker dies."""
+    _day_of_deaths(api, every, hours=3)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("every", range(3, 40))
+def test_eight_workers_through_a_whole_day_of_deaths_lose_nothing(api, every):
+    _day_of_deaths(api, every, hours=24)
+
+
+def _day_of_deaths(api: Api, every: int, *, hours: int) -> None:  # noqa: C901 - one history
+    done: dict[str, list[str]] = {"steady": [], "shaky": [], "alone": []}
+
+    def declare(worker: Worker) -> None:
+        worker.every("10m", name="steady", overlap="allow")(lambda run: done["steady"].append(run.id))
+        worker.every("15m", name="alone")(lambda run: done["alone"].append(run.id))
+
+        @worker.every("30m", name="shaky", overlap="allow")
+        def shaky(run) -> None:
+            if run.attempt < 3:
+                raise LookupError("not yet")
+            done["shaky"].append(run.id)
+
+    many = [started(api, declare) for _ in range(8)]
+    calls = deaths = 0
+    died: list[int] = []
+
+    def dies(passing, act):
+        nonlocal calls, deaths
+        calls += 1
+        if calls % every:
+            return as_dynamodb(passing, act)
+        deaths += 1
+        if deaths % 2:
+            raise Crash  # before the call
+        act()
+        raise Crash  # after it, before its answer
+
+    def shift(n: int) -> None:
+        api.stage.taps.fault = dies
+        try:
+            many[n].work(1)
+        except Crash:
+            died.append(n)
+        finally:
+            api.stage.taps.fault = as_dynamodb
+        while died:
+            many[died.pop()] = started(api, declare)
+
+    for minute in range(hours * 60):
+        api.stage.run(60)
+        for turn in range(4):
+            shift((minute + turn) % 8)
+    for _ in range(60):  # the workers settle what is left, and nobody dies
+        api.stage.run(10)
+        for each in many[:2]:
+            each.work()
+
+    assert deaths > hours * 5
+    for name, minutes in (("steady", 10), ("alone", 15), ("shaky", 30)):
+        found = runs(api, name)
+        due = [run for run in found if run["plannedAt"] < str(_text(api, -700))]
+        assert len(found) >= hours * 60 // minutes, name
+        assert all(run["attempt"] <= 24 for run in found), name
+        assert {run["state"] for run in due} <= {"SUCCESS", "SKIPPED"}, (name, [r["state"] for r in due])
+        succeeded = {run["id"] for run in found if run["state"] == "SUCCESS"}
+        assert succeeded <= set(done[name]), name
+        instants = [run["plannedAt"] for run in found]
+        assert len(set(instants)) == len(instants)
+        assert jobs(api)[name]["nextRunAt"] > str(_text(api, 0))
+
+
+def _text(api: Api, seconds: float) -> str:
+    return (api.stage.clock.now() + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def test_the_queues_of_the_stack_are_left_alone_by_workers(api):
+    hands = started(api, lambda worker: worker.task(name="report")(lambda: None))
+
+    assert not {url for url, _ in hands.queues} & set(URLS.values())
