@@ -27,6 +27,7 @@ COMMANDS: Mapping[str, tuple[str, ModuleType]] = {
     "apply": ("Make the jobs of a set what a file says.", job_sets),
     "diff": ("Show what others have changed since a file was applied.", job_sets),
     "sets": ("Job sets.", resources),
+    "applications": ("Applications of workers.", resources),
     "consumers": ("Programs that take events, and their leases.", resources),
     "collections": ("Collections of jobs.", resources),
     "calendars": ("Calendars.", resources),

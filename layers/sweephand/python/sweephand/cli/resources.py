@@ -37,6 +37,7 @@ GROUPS: Mapping[str, str] = {
     "ops": "operations",
     "sets": "job_sets",
     "consumers": "consumers",
+    "applications": "applications",
     "collections": "collections",
     "calendars": "calendars",
     "flow-keys": "flow_keys",
