@@ -180,7 +180,7 @@ KNOWN = "body, detailType, outcome, payload, retry, type"
         (
             {"type": "event", "source": "sweephand"},
             "source",
-            "is not a known member; known are body, detailType, outcome, payload, retry, type",
+            "is not a known member; known are body, consumer, detailType, missed, outcome, payload, retry, type",
         ),
         ({"type": "event", "payload": "x" * 65_537}, "payload", "must have at most 65,536 bytes"),
     ],
