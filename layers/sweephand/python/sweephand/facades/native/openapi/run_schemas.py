@@ -334,7 +334,7 @@ OPERATIONS: dict[str, Schema] = {
                     {
                         "jobId": JOB_FILTER,
                         "collection": text(1, 128),
-                        "tag": text(1, 128),
+                        "tag": text(1, 128, description="Groups of jobs with this tag."),
                         "resourceId": text(1, 256),
                         "from": GIVEN_INSTANT,
                         "until": GIVEN_INSTANT,
