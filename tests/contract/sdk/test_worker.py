@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+import runpy
 from datetime import timedelta
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +20,7 @@ from tests.support.aws import URLS
 from tests.support.limits import as_dynamodb
 from tests.support.taps import Crash
 
+ROOT = Path(__file__).resolve().parents[3]
 ERRORS = "https://queue/fast"
 
 
@@ -496,3 +501,23 @@ def test_the_queues_of_the_stack_are_left_alone_by_workers(api):
     hands = started(api, lambda worker: worker.task(name="report")(lambda: None))
 
     assert not {url for url, _ in hands.queues} & set(URLS.values())
+
+
+def test_the_first_durable_task_of_the_guide_has_ten_lines_and_two_commands():
+    guide = (ROOT / "docs" / "guide" / "worker.md").read_text()
+    commands, *_ = re.findall(r"^```text\n(.*?)^```$", guide, re.DOTALL | re.MULTILINE)
+    programs = re.findall(r"^```python\n(.*?)^```$", guide, re.DOTALL | re.MULTILINE)
+    known: dict[str, Any] = {"__name__": "tasks"}
+
+    for program in programs:
+        exec(compile(program, "worker.md", "exec"), known)
+
+    assert len(commands.splitlines()) == 2
+    assert len([line for line in programs[0].splitlines() if line]) <= 10
+    assert known["decide"](TimeoutError(), None) == Delay(300)
+
+
+def test_the_page_of_nservicebus_is_a_program_whose_tasks_can_be_called():
+    example = runpy.run_path(str(ROOT / "examples" / "nservicebus" / "tasks.py"))
+
+    assert example["worker"].call("Report", {"month": "last"}) == "the report of last month"

@@ -42,6 +42,8 @@ WAIT_S, SHORT_WAIT_S = 10, 1
 """How long a receive waits for a message. Short with several queues, which share the free threads."""
 PAUSE_S = 5.0
 """The wait after a queue did not answer."""
+LOOK_S = 0.5
+"""How often a worker that stops looks whether all has ended, or one of its threads has died."""
 MOST_THREADS = 100
 
 
@@ -230,9 +232,8 @@ class Worker:
             log.info("the worker %s of %s takes runs", self._me, self.application)
             self._ended.wait()
             attempts.stop()
-            for each in receivers:
-                each.join()
-            slots.wait_until_free()
+            while self._dead is None and not (slots.all_free and not any(each.is_alive() for each in receivers)):
+                slots.wait(LOOK_S)
         self._beating = False
         beat.join(timeout=1)
         if self._dead is not None:
@@ -307,9 +308,16 @@ class Slots:
             self._free += number
             self._changed.notify_all()
 
-    def wait_until_free(self) -> None:
+    @property
+    def all_free(self) -> bool:
+        """Returns True while nothing runs and nothing is received."""
         with self._changed:
-            self._changed.wait_for(lambda: self._free == self._most)
+            return self._free == self._most
+
+    def wait(self, seconds: float) -> None:
+        """Waits until a slot becomes free, at most so long."""
+        with self._changed:
+            self._changed.wait(seconds)
 
 
 class Signals:

@@ -1,0 +1,51 @@
+"""The page "Scheduling" of NServiceBus, retold: each of its limits, and the line that lifts it.
+
+Run it against the local stack, in as many processes as you like; the README says how.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from sweephand.sdk.worker import TaskRun, Worker
+
+worker = Worker("nservicebus")
+
+
+# "Schedule a task that needs to be executed repeatedly based on a specified interval."
+@worker.every(timedelta(seconds=5))
+def send_message() -> None:
+    print("call me back", flush=True)
+
+
+# "The latter has a name." Here it is the durable key: the task keeps its id, its runs and its rhythm under it.
+@worker.every("5s", name="MyTask")
+def my_task(run: TaskRun) -> None:
+    print(f"MyTask, planned for {run.planned_at:%H:%M:%S}", flush=True)
+
+
+# "Setting a specific time for the task to run is not supported."
+@worker.cron("0 9 * * 1-5", name="Report", zone="Europe/Berlin", payload={"month": "last"})
+def report(month: str) -> str:
+    return f"the report of {month} month"
+
+
+# "If the time for a task is longer than the interval then the same action may be executed concurrently."
+@worker.every("10s", name="LongTask", overlap="skip")
+def long_task(run: TaskRun) -> None:
+    """Ends early if the process is about to stop, or has lost the run."""
+    if run.should_stop:
+        return
+    print("LongTask runs alone", flush=True)
+
+
+# "When an exception is thrown, it will be logged and the endpoint will not shut down." It is retried as well.
+@worker.every("10s", name="Shaky")
+def shaky(run: TaskRun) -> None:
+    if run.attempt == 1:
+        raise RuntimeError("the first attempt fails")
+    print(f"Shaky, attempt {run.attempt}", flush=True)
+
+
+if __name__ == "__main__":
+    worker.run()
