@@ -43,7 +43,7 @@ ELSEWHERE = {
     "store/consumers/consumers.wake_of get": "the same",
     "store/consumers/consumers.release update": "contract/native/test_consumers.py: a lease is given back",
     "store/consumers/consumers.stand_for transact": "unit/flow/consumers/test_replay.py: the mode count",
-    "store/consumers/consumers.listed listed": "lists of the API",
+    "store/views/runs._held_for query_all": "contract/native/test_consumers.py: lists of what waits",
     "store/job_sets/job_sets.read_member get": "under a fault: the answer to a change of a set's job was lost",
     "store/job_sets/job_sets.read_set get": "contract/native/test_job_sets.py: a set is deleted",
     "store/job_sets/job_sets.delete_set delete": "the same",
