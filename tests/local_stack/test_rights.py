@@ -31,7 +31,7 @@ from sweephand.store.dynamo import keys
 from sweephand.store.operations.files import Files
 from tests.local_stack import aws_calls, quiet
 from tests.local_stack.runtime_emulator import ROOT
-from tests.template.test_permissions import GRANTED, ROLE_OF
+from tests.template.test_permissions import APPLICATIONS, GRANTED, ROLE_OF
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,11 +81,17 @@ KEPT_FOR_FAILURES = {("TickDeadLetterQueue", "sqs:SendMessage")}
 BY_LINK = {"ApiFunction": {("${FilesBucket.Arn}/*", "s3:GetObject")}}
 # What this day does not call. The own key signs calls over https alone (tests/local_stack/test_who_calls.py); the last
 # run of a series writes its end by PartiQL, here in the fast lane only
-# (tests/unit/flow/lifecycle/test_endings_soon.py).
+# (tests/unit/flow/lifecycle/test_endings_soon.py). No application is registered here (tests/local_stack/test_worker.py,
+# tests/contract/native/test_workers.py).
+SENDS_TO_WORKERS = {(APPLICATIONS, "sqs:SendMessage")}
 NOT_CALLED_HERE = {
-    "ApiFunction": {("IdentityKey", "kms:GetPublicKey")},
-    "ExecutorFunction": {("IdentityKey", "kms:Sign")},
-    "ExecutorSlowFunction": {("IdentityKey", "kms:Sign"), ("Table", "dynamodb:PartiQLUpdate")},
+    "ApiFunction": {("IdentityKey", "kms:GetPublicKey"), *SENDS_TO_WORKERS}
+    | {(APPLICATIONS, f"sqs:{name}") for name in ("CreateQueue", "SetQueueAttributes", "TagQueue")},
+    "SweeperFunction": SENDS_TO_WORKERS,
+    "ExecutorFunction": {("IdentityKey", "kms:Sign"), *SENDS_TO_WORKERS},
+    "ExecutorSlowFunction": {("IdentityKey", "kms:Sign"), ("Table", "dynamodb:PartiQLUpdate"), *SENDS_TO_WORKERS},
+    "AuditorFunction": SENDS_TO_WORKERS,
+    "OperationsFunction": {*SENDS_TO_WORKERS, (APPLICATIONS, "sqs:DeleteQueue")},
 }
 
 
