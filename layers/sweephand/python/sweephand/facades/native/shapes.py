@@ -38,16 +38,6 @@ def _schedule_id(value: object) -> str:
     return found
 
 
-def result(body: object) -> tuple[bool, str | None]:
-    """Reads a target's report: whether the run succeeded, and a message."""
-    wrong = Mistakes()
-    given = fields.members(body, "", ("success", "message"), wrong)
-    success = wrong.of(lambda: fields.flag(fields.required(given, "success"), "success"))
-    message = wrong.of(_text, given, "message")
-    wrong.check()
-    return success, message
-
-
 def pause(body: object) -> tuple[str | None, datetime | None]:
     wrong = Mistakes()
     given = fields.members(body, "", ("note", "until"), wrong)

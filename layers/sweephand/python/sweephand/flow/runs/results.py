@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from sweephand.domain.job import HOOKS, Job
 from sweephand.domain.occurrences.index_row import WAKE
@@ -24,14 +25,17 @@ from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.messaging.run_queue import Delivery
-from sweephand.store.dynamo.conditional import Refused
+from sweephand.store.dynamo.conditional import Op, Refused
 from sweephand.store.jobs import jobs
 from sweephand.store.runs import ledger
+
+if TYPE_CHECKING:
+    from sweephand.flow.runs.follow_ups import FollowUp
 
 with lazy():
     from sweephand.actions import redaction
     from sweephand.actions.auth import authenticate
-    from sweephand.flow.runs import perform
+    from sweephand.flow.runs import follow_ups, perform
 
 LONGEST_NOTE = 1_000
 """The longest message in a note, in characters: as long as the API accepts, and twenty of them fit into a row."""
@@ -48,9 +52,11 @@ def record(
     message: str | None,
     message_counts: bool = True,
     token: str | None = None,
+    follow_up: FollowUp | None = None,
 ) -> Run:
     """Records the result that a target reports, even before its 202 was recorded. Repeating it changes nothing.
 
+    follow_up: when the job runs again; the run is written with the result, or not at all.
     owner: the schedule's id, or the job's for a run without a schedule. message_counts: a different message makes a
     different result; otherwise any end of the same kind is the same result. token: the callback token used, if any.
     Raises NotFound; Conflict(RESULT_CONFLICT) if the run has ended otherwise: the late result is kept as a note, with
@@ -60,13 +66,14 @@ def record(
     """
     run = _found(world, tenant, owner, uuid)
     counted = (message or "") if message_counts else ""
-    digest = hashlib.sha256(f"{success}\x00{counted}".encode()).hexdigest()[:32]
+    more = f"\x00{follow_up.asked}" if follow_up else ""
+    digest = hashlib.sha256(f"{success}\x00{counted}{more}".encode()).hexdigest()[:32]
     if message and token:
         message = redaction.hidden(message, [token])
     now = world.clock.now()
     state, reason = (State.SUCCESS, success_reason(run)) if success else (State.ERROR, Reason.CALLBACK)
     ended = replace(run, state=state, reason=reason, message=message, result_digest=digest)
-    there = end_from_outside(world, ended, now)
+    there = end_from_outside(world, ended, now, None if run.finished else follow_up)
     same = there.result_digest == digest or not message_counts
     if not same or not _agrees(there.state, state, message_counts=message_counts):
         ledger.note(world.table, there, _late(world, there, message, success=success))
@@ -106,9 +113,20 @@ def _found(world: World, tenant: str, owner: str, uuid: str) -> Run:
     return run
 
 
-def end_from_outside(world: World, wanted: Run, now: datetime) -> Run:
-    """Writes the end [not terminal] with its wake, and sends the pointer. Returns the row as it is now."""
+def end_from_outside(world: World, wanted: Run, now: datetime, follow_up: FollowUp | None = None) -> Run:
+    """Writes the end [not terminal] with its wake, and sends the pointer. Returns the row as it is now.
+
+    Raises Conflict if the job that was to run again is gone.
+    """
     job = jobs.read_job(world.table, wanted.tenant, wanted.job_id)
+    follows: Run | None = None
+    also: list[Op] = []
+    if follow_up is not None:
+        if job is None:
+            raise Conflict("the job is gone: it cannot run again")
+        follow_ups.check(follow_up, job, now)
+        follows = follow_ups.run_after(wanted, job, follow_up)
+        also = follow_ups.ops(world, follows, job, follow_up)
     ended = replace(
         wanted,
         finished_at=now,
@@ -121,13 +139,15 @@ def end_from_outside(world: World, wanted: Run, now: datetime) -> Run:
         ended = replace(ended, message=None, reported=ended.message)
     lane = lane_of(action_of(job, ended.kind), job.tenant).executors if job else world.settings.lane
     result = ledger.finish_from_outside(
-        world.table, ended, shards=world.settings.shards, lane=lane, counts=settle.counts_of(ended)
+        world.table, ended, shards=world.settings.shards, lane=lane, counts=settle.counts_of(ended), also=also
     )
     if isinstance(result, Refused):
         there = ledger.run_in(result)
         if there is None:
             raise NotFound("no such run")
         ended = there
+    if job is not None and follows is not None and ended.result_digest == wanted.result_digest:
+        follow_ups.send_soon(world, follows, job)
     with tolerated(world, "the run's effects will follow later, by its wake", run=ended.uuid):
         world.queue.send_one(Delivery(ledger.pointer_to(ended), now, lane))
     return ended

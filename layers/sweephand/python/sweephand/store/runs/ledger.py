@@ -186,10 +186,14 @@ def finish(
 
 
 def finish_from_outside(
-    table: Table, run: Run, *, shards: int, lane: Lane, counts: dict[str, int]
+    table: Table, run: Run, *, shards: int, lane: Lane, counts: dict[str, int], also: Sequence[Op] = ()
 ) -> Written | Refused:
-    """Ends a run without its lease (callback, cancel), if it has not ended. run: its new state, with its wake."""
-    return _with_counts(table, run, end_from_outside_op(table, "run", run, shards=shards, lane=lane), counts, ())
+    """Ends a run without its lease (callback, cancel), if it has not ended. run: its new state, with its wake.
+
+    also: what is written with it, or not at all.
+    """
+    op = end_from_outside_op(table, "run", run, shards=shards, lane=lane)
+    return _with_counts(table, run, op, counts, (), also)
 
 
 def end_from_outside_op(
@@ -306,10 +310,10 @@ LATE_TRIES = 3
 
 
 def _with_counts(
-    table: Table, run: Run, op: Op, counts: dict[str, int], attempts: Sequence[AttemptItem]
+    table: Table, run: Run, op: Op, counts: dict[str, int], attempts: Sequence[AttemptItem], also: Sequence[Op] = ()
 ) -> Written | Refused:
-    """Writes the run's own part, its counts and its attempts, all or none."""
-    rest = [table.put_op(f"attempt {item.attempt}", item) for item in attempts]
+    """Writes the run's own part, its counts, its attempts and `also`, all or none."""
+    rest = [*(table.put_op(f"attempt {item.attempt}", item) for item in attempts), *also]
     if run.ends_late:
         return _end_late(table, run, op, counts, rest)
     stats = [count_op(table, run, counts)] if counts else []

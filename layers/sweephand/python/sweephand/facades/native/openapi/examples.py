@@ -145,7 +145,7 @@ REQUESTS: Mapping[str, Mapping[str, Any]] = {
             "retry": False,
         },
     },
-    "Result": {"success": {"success": True, "message": "4,711 rows"}},
+    "Result": {"success": {"success": True, "message": "4,711 rows", "reschedule": {"afterSeconds": 900}}},
     "CollectionDraft": {
         "reports": {
             "name": "reports",

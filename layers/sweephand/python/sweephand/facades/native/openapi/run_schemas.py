@@ -26,6 +26,7 @@ from sweephand.facades.native.members.schema_words import (
 from sweephand.facades.native.operations.operations import OPERATION
 from sweephand.facades.native.runs.errors import ERROR_RUN, GROUP, GROUP_ID, REDIRECT
 from sweephand.flow.bulk import redrive
+from sweephand.flow.runs.follow_ups import FIELD, FURTHEST
 from sweephand.flow.runs.workers import Ended
 from sweephand.json_schema import Members, Schema, answer, items, one_of, or_null, ref, request, text, whole
 from sweephand.schedules.explain.explain_instant import REASON_CODES
@@ -222,8 +223,23 @@ SCHEMAS: dict[str, Schema] = {
         },
         oneOf=ONE_NOTATION,
     ),
-    "Result": request({"success": FLAG, "message": text(0, 1_000)}, ("success",)),
     **WORKERS,
+    "Result": request(
+        {
+            "success": FLAG,
+            "message": text(0, 1_000),
+            FIELD: {**or_null(ref("Reschedule")), "description": "When the job runs again; null: by its schedules."},
+        },
+        ("success",),
+    ),
+    "Reschedule": request(
+        {
+            "at": {**GIVEN_INSTANT, "description": "When. " + GIVEN_INSTANT["description"]},
+            "afterSeconds": whole(1, int(FURTHEST.total_seconds()), description="Or how long from now."),
+            **EDIT,
+        },
+        description="When the job runs again. The run is written with the result, so a chain cannot break.",
+    ),
     "Occurrence": answer(
         {
             "scheduleId": ID,

@@ -18,11 +18,11 @@ from sweephand.domain.runs.run_file import run_body
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import InvalidRequest
 from sweephand.facades.http import RUN_TOKEN_HEADER, Answer
-from sweephand.facades.native import shapes
-from sweephand.facades.native.context import Context, in_query
+from sweephand.facades.native.context import TASKS, Context, in_query
 from sweephand.facades.native.jobs.answers import as_held
 from sweephand.facades.native.members.schedule_members import moved_body
 from sweephand.facades.native.query_instants import exact_instant, instant
+from sweephand.facades.native.runs import report
 from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.schedule_timing import LAST
 from sweephand.flow.retention import RUN_DAYS
@@ -104,11 +104,16 @@ def read(ctx: Context) -> Answer:
 
 
 def put_result(ctx: Context) -> Answer:
-    """Stores the report of an asynchronous run's target: {"success", "message"}. The first result wins."""
-    success, message = shapes.result(ctx.body())
+    """Stores the report of an asynchronous run's target. The first result wins.
+
+    The report is {"success", "message", "reschedule"}.
+    """
+    success, message, follow_up = report.read(ctx.body(), ctx.now, tasks=ctx.allows(TASKS))
     owner, uuid = ctx.run()
     token = ctx.request.headers.get(RUN_TOKEN_HEADER.lower())
-    run = results.record(ctx.world, ctx.tenant, owner, uuid, success=success, message=message, token=token)
+    run = results.record(
+        *(ctx.world, ctx.tenant, owner, uuid), success=success, message=message, token=token, follow_up=follow_up
+    )
     if token is not None and ctx.caller is not None and ctx.caller.credential_id == RUN_TARGET:
         run = _for_its_target(run)
     return Answer(200, _shown(ctx, run))

@@ -62,12 +62,22 @@ class AsyncRuns:
         """Reads a run with its attempts and the reason for its state."""
         return models.Run(await self._caller.json(Request("GET", f"/v1/runs/{part(run)}", acting=True)))
 
-    async def report(self, run: Named, *, success: bool, message: str | Absent | None = ABSENT) -> models.Run:
+    async def report(
+        self,
+        run: Named,
+        *,
+        success: bool,
+        message: str | Absent | None = ABSENT,
+        reschedule: Json | Absent | None = ABSENT,
+    ) -> models.Run:
         """Ends a run that waits for its result. The run's own token is enough."""
         return models.Run(
             await self._caller.json(
                 Request(
-                    "PUT", f"/v1/runs/{part(run)}/result", body={"success": success, "message": message}, acting=True
+                    "PUT",
+                    f"/v1/runs/{part(run)}/result",
+                    body={"success": success, "message": message, "reschedule": reschedule},
+                    acting=True,
                 )
             )
         )

@@ -1,0 +1,61 @@
+"""A target's report of its run: how it ended, and when the job runs again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from json import dumps
+from math import ceil
+from typing import Any
+
+from sweephand.domain.instants import from_s
+from sweephand.domain.members import fields
+from sweephand.errors import InvalidRequest, Mistakes
+from sweephand.facades.native.members import run_edits
+from sweephand.flow.runs.edits import Edit
+from sweephand.flow.runs.follow_ups import FIELD, FURTHEST, FollowUp
+from sweephand.schedules.text.instants import parse_instant
+
+LONGEST_MESSAGE = 1_000
+
+
+def read(body: object, now: datetime, *, tasks: bool) -> tuple[bool, str | None, FollowUp | None]:
+    """Reads a target's report: whether the run succeeded, a message, and when the job runs again.
+
+    tasks: as for Edit.
+    """
+    wrong = Mistakes()
+    given = fields.members(body, "", ("success", "message", FIELD), wrong)
+    success = wrong.of(lambda: fields.flag(fields.required(given, "success"), "success"))
+    message = wrong.of(fields.free, given["message"], "message", 0, LONGEST_MESSAGE) if "message" in given else None
+    follow_up = wrong.of(_follow_up, given[FIELD], now, tasks=tasks) if FIELD in given else None
+    wrong.check()
+    return success, message, follow_up
+
+
+def _follow_up(value: object, now: datetime, *, tasks: bool) -> FollowUp:
+    wrong = Mistakes()
+    given = fields.members(value, FIELD, ("at", "afterSeconds", *run_edits.MEMBERS), wrong)
+    if ("at" in given) is ("afterSeconds" in given):
+        wrong.add(InvalidRequest(FIELD, "needs one of at, afterSeconds"))
+    else:
+        at = wrong.of(_at, given, now)
+    edit = wrong.of(_edit, given, tasks=tasks)
+    wrong.check()
+    return FollowUp(at, dumps(value, sort_keys=True), edit)
+
+
+def _at(given: Mapping[str, Any], now: datetime) -> datetime:
+    if "at" in given:
+        found = parse_instant(given["at"], f"{FIELD}.at")
+    else:
+        seconds = fields.whole(given.get("afterSeconds"), f"{FIELD}.afterSeconds", 1, int(FURTHEST.total_seconds()))
+        found = now + timedelta(seconds=seconds)
+    return from_s(ceil(found.timestamp()))
+
+
+def _edit(given: Mapping[str, Any], *, tasks: bool) -> Edit | None:
+    try:
+        return run_edits.read(given, tasks=tasks)
+    except InvalidRequest as wrong:
+        raise wrong.within(FIELD) from wrong

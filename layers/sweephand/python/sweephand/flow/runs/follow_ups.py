@@ -1,0 +1,87 @@
+"""The next run of a chain: a target that reports its result says when its job runs again.
+
+Its row is written in the transaction that ends the run before it, so a chain cannot break, and its id is computed from
+that run, so a repeated report starts no second one. Source: PROTOCOLS 6; chained one-time jobs of Root (R10) and
+timeouts of NServiceBus (N19).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from sweephand import ids
+from sweephand.domain.instants import epoch_ms, text_ms
+from sweephand.domain.job import Job
+from sweephand.domain.run import Kind, Run, State
+from sweephand.domain.runs import run_action
+from sweephand.errors import InvalidRequest
+from sweephand.flow.concurrency import tolerated
+from sweephand.flow.runs import edits
+from sweephand.flow.runs.edits import Edit
+from sweephand.flow.series.replan import LOOK_FURTHER_S
+from sweephand.flow.world import World
+from sweephand.messaging.run_queue import Delivery
+from sweephand.records import dataclass
+from sweephand.store.dynamo.conditional import Op
+from sweephand.store.runs import ledger, run_rows
+
+FIELD = "reschedule"
+FURTHEST = timedelta(days=548)
+
+
+@dataclass(frozen=True)
+class FollowUp:
+    """When the job runs again, to the second. asked: the request's own text, by which a repeated report is known.
+
+    edit: another payload or other headers than the job's, for that run.
+    """
+
+    at: datetime
+    asked: str
+    edit: Edit | None = None
+
+
+def check(follow_up: FollowUp, job: Job, now: datetime) -> None:
+    """Raises InvalidRequest for an instant that is over or too far ahead, or an edit that the action cannot send."""
+    if not now < follow_up.at <= now + FURTHEST:
+        raise InvalidRequest(f"{FIELD}.at", f"must be ahead, by {FURTHEST.days} days at most; now is {text_ms(now)}")
+    if follow_up.edit is not None:
+        try:
+            edits.check(job.action, follow_up.edit)
+        except InvalidRequest as wrong:
+            raise wrong.within(FIELD) from wrong
+
+
+def run_after(ended: Run, job: Job, follow_up: FollowUp) -> Run:
+    """Returns the next run as its row will be: it waits until its instant."""
+    owner = ended.schedule_id or job.id
+    uuid = ids.run_uuid(job.tenant, owner, epoch_ms(follow_up.at), Kind.MANUAL.value, ended.uuid)
+    return replace(
+        run_action.new_run(job, Kind.MANUAL, ended.schedule_id, uuid, State.QUEUED, follow_up.at),
+        not_before=follow_up.at,
+        parent_uuid=ended.uuid,
+        wake_at=follow_up.at,
+        edited=follow_up.edit is not None,
+        hop=ended.hop,
+        chain=ended.chain,
+        root=ended.root,
+    )
+
+
+def ops(world: World, run: Run, job: Job, follow_up: FollowUp) -> list[Op]:
+    """Returns the operations that write the run, for the transaction that ends the one before it."""
+    item = run_rows.item_of(run, shards=world.settings.shards, lane=run_action.lane_of(job.action, job.tenant))
+    made = [world.table.put_op("next", item, ledger.ABSENT)]
+    if follow_up.edit is not None:
+        made.append(edits.edit_op(world, run, follow_up.edit, run.planned_at))
+    return made
+
+
+def send_soon(world: World, run: Run, job: Job) -> None:
+    """Sends the message of a run that is due before the next tick has certainly seen it; later ones the sweep sends."""
+    seen = timedelta(seconds=world.settings.look_ahead_s + LOOK_FURTHER_S)
+    if run.planned_at <= world.clock.now() + seen:
+        with tolerated(world, "the run will be started later, by its wake", run=run.uuid):
+            lane = run_action.lane_of(job.action, job.tenant)
+            world.queue.send_one(Delivery(ledger.pointer_to(run), run.planned_at, lane))
