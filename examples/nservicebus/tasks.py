@@ -12,25 +12,25 @@ from sweephand.sdk.worker import TaskRun, Worker
 worker = Worker("nservicebus")
 
 
-# "Schedule a task that needs to be executed repeatedly based on a specified interval."
+# A task at an interval, in one line. The schedule is kept by the service, so a restart loses nothing.
 @worker.every(timedelta(seconds=5))
 def send_message() -> None:
     print("call me back", flush=True)
 
 
-# "The latter has a name." Here it is the durable key: the task keeps its id, its runs and its rhythm under it.
+# With a name, which is the durable key here: the task keeps its id, its runs and its rhythm under it.
 @worker.every("5s", name="MyTask")
 def my_task(run: TaskRun) -> None:
     print(f"MyTask, planned for {run.planned_at:%H:%M:%S}", flush=True)
 
 
-# "Setting a specific time for the task to run is not supported."
+# At a time of day, which the scheduler could not do.
 @worker.cron("0 9 * * 1-5", name="Report", zone="Europe/Berlin", payload={"month": "last"})
 def report(month: str) -> str:
     return f"the report of {month} month"
 
 
-# "If the time for a task is longer than the interval then the same action may be executed concurrently."
+# A task that takes longer than its interval: the scheduler started it twice, here the next occurrence is left out.
 @worker.every("10s", name="LongTask", overlap="skip")
 def long_task(run: TaskRun) -> None:
     """Ends early if the process is about to stop, or has lost the run."""
@@ -39,7 +39,7 @@ def long_task(run: TaskRun) -> None:
     print("LongTask runs alone", flush=True)
 
 
-# "When an exception is thrown, it will be logged and the endpoint will not shut down." It is retried as well.
+# An exception does not end the process, as before; the task is tried again as well.
 @worker.every("10s", name="Shaky")
 def shaky(run: TaskRun) -> None:
     if run.attempt == 1:
