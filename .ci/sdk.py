@@ -65,6 +65,7 @@ METHODS: Mapping[str, Mapping[str, str]] = {
         "listRuns": "list",
         "readRun": "get",
         "putResult": "report",
+        "giveBack": "nack",
         "cancelRun": "cancel",
         "rerunRun": "rerun",
         "beginExportFiles": "export",

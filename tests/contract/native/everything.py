@@ -9,9 +9,12 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from sweephand.domain.failure import signature_of
+from sweephand.domain.run import State
 from sweephand.facades.http import Route
 from sweephand.facades.native.routes import ROUTES
 from sweephand.flow.errors import failures
+from sweephand.store.dynamo.expressions import assign
+from sweephand.store.dynamo.table import RunItem
 from sweephand.store.runs import ledger
 from tests.contract.native.api import CANARY, JOB, Api, Reply, example
 
@@ -128,6 +131,7 @@ BODIES: Mapping[str, Any] = {
     "POST /v1/errors/{error}/runs/{failed_run}/archive": {"reason": "text"},
     "PUT /v1/error-redirects/{job}": {"to": OTHER},
     "PUT /v1/runs/{run}/result": {"success": True, "message": "text"},
+    "POST /v1/runs/{run}/nack": {"attempt": 1},
     "POST /v1/runs/{run}/claim": {
         "message": MESSAGE,
         "owner": "me",
@@ -215,6 +219,7 @@ def furnish(api: Api, tenant: str) -> Things:
     assert api("PUT", "/v1/job-sets/spare", {"jobs": jobs}, caller=tenant).status == 200
     assert api("PUT", "/v1/consumers/spare/lease", {"holder": "own"}, caller=tenant).status == 200
     names["claimed"], names["message"] = claimed(api, tenant)
+    names["waits"] = waiting(api, tenant)
     names |= {"flow_key": "spare", "job_set": "spare", "consumer": "spare", "problem": "not-found"}
     return Things({**names, "collection": "spare", "key": key, "credential": credential, "tenant": tenant})
 
@@ -229,6 +234,19 @@ def claimed(api: Api, tenant: str) -> tuple[str, str]:
     body = {**BODIES["POST /v1/runs/{run}/claim"], "message": message}
     assert api("POST", f"/v1/runs/{run}/claim", body, caller=tenant).json["verdict"] == "run"
     return run, message
+
+
+def waiting(api: Api, tenant: str) -> str:
+    """Returns a run that waits for its result, as its executor would have left it, and is tried again without one."""
+    action = {**JOB["action"], "outcome": {"on202": "wait"}, "retry": {"type": "fixed"}}
+    policies = {"onNoResult": "retry"}
+    waits = api.create(name="waits", action=action, policies=policies, schedules=[], caller=tenant)
+    run_id: str = api("POST", f"/v1/jobs/{waits['id']}/run", caller=tenant).json["runId"]
+    table = api.stage.world.table
+    run = ledger.read(table, tenant, *run_id.split("_"))
+    assert run is not None
+    table.update(*ledger.key_of(run), [assign(RunItem.state, State.ACK_RECVD.value)], RunItem.pk.exists())
+    return run_id
 
 
 def failed(api: Api, tenant: str, job_id: str) -> tuple[str, str]:
@@ -250,6 +268,8 @@ def send(api: Api, route: Route, things: Things, *, caller: str | None = "", **m
         more["raw"] = urlencode(FORM)
         headers.setdefault("content-type", "application/x-www-form-urlencoded")
     other = {"tenant": things.names["leaving"]} if title(route) == "DELETE /v1/tenants/{tenant}" else {}
+    if route.path.endswith("/nack"):
+        other = {"run": things.names["waits"]}
     if route.path.endswith(OF_WORKERS):
         other = {"run": things.names["claimed"]}
     path = more.pop("path", None) or things.path(route, **other)

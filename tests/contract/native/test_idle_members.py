@@ -156,6 +156,7 @@ ACTS: dict[str, list[str]] = {
             "Note.text",
             "Redirect.to",
             "Result.success",
+            "Nack.attempt",
             "FlowKey.rate",
             "FlowKey.rate.limit",
             "FlowKey.rate.periodSeconds",

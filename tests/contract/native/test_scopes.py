@@ -46,7 +46,7 @@ def scope_by_the_description(route):
         return {"errors:edit"}
     if path.startswith("/v1/consumers"):
         return {"runs:write"}
-    return {"runs:write"} if verb in {"run", "rerun", "cancel", "result", *BY_WORKERS} else {"jobs:write"}
+    return {"runs:write"} if verb in {"run", "rerun", "cancel", "result", "nack", *BY_WORKERS} else {"jobs:write"}
 
 
 def bearer(api, credential, scopes):

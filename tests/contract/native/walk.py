@@ -8,7 +8,8 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from sweephand.facades.native.openapi.examples import REQUESTS
-from tests.contract.native.api import Api, Reply, api
+from tests.contract.native.api import JOB, Api, Reply, api
+from tests.support.endpoint import ACCEPTED
 
 HIDDEN = "..."
 """In the place of what a reader could take for a real secret."""
@@ -189,6 +190,17 @@ def _schedules(step: Walk, job: str) -> None:
     step.each("POST", "/v1/schedules:preview", "PreviewRequest")
 
 
+def _waiting_run(step: Walk) -> str:
+    """Returns the id of a run that waits for its result, and would be tried again without one."""
+    usual, step.api.stage.endpoint.answer = step.api.stage.endpoint.answer, ACCEPTED
+    action = {**JOB["action"], "outcome": {"on202": "wait"}, "retry": {"type": "fixed", "delaySeconds": 60}}
+    job = step.api.create(name="waits", action=action, policies={"onNoResult": "retry"}, schedules=[])
+    run: str = step.api("POST", f"/v1/jobs/{job['id']}/run").json["runId"]
+    step.api.stage.run(2)
+    step.api.stage.endpoint.answer = usual
+    return run
+
+
 def _runs(step: Walk, job: str) -> None:
     """The first run succeeds by its target's answer, the second by a report, the third is cancelled."""
     start = "/v1/jobs/{job}/run"
@@ -197,6 +209,7 @@ def _runs(step: Walk, job: str) -> None:
     step("GET", "/v1/runs/{run}", run=run)
     reported = step.each("POST", start, "RunRequest", job=job)["runId"]
     step.each("PUT", "/v1/runs/{run}/result", "Result", run=reported)
+    step.each("POST", "/v1/runs/{run}/nack", "Nack", run=_waiting_run(step))
     cancelled = step.each("POST", start, "RunRequest", job=job)["runId"]
     step.each("POST", "/v1/runs/{run}/cancel", "Nothing", run=cancelled)
     step.each("POST", "/v1/runs/{run}/rerun", "RerunRequest", run=cancelled)

@@ -429,7 +429,7 @@ KINDS = ", ".join(sorted(actions.KINDS))
         (None, "action", "must be an object, not null"),
         ({}, "action.type", f"is required: one of {KINDS}"),
         ({"type": 1}, "action.type", "must be a string, not a number"),
-        ({"type": "queue"}, "action.type", f'must be one of {KINDS}, not "queue"'),
+        ({"type": "pigeon"}, "action.type", f'must be one of {KINDS}, not "pigeon"'),
         ({"type": "azure_queue"}, "action.type", f'must be one of {KINDS}, not "azure_queue"'),
         ({"type": "HTTP"}, "action.type", f'must be one of {KINDS}, not "HTTP" (did you mean "http"?)'),
         (

@@ -198,6 +198,17 @@ ROUTES = Routes(
         RUNS.get("/{run}", runs.read, "Read a run with its attempts", "Run"),
         RUNS.put("/{run}/result", runs.put_result, "Report a run's result", "Result", "Run", run_token=True),
         RUNS.post(
+            *(
+                "/{run}/nack",
+                runs.give_back,
+                "Say that no result will come; it is tried again",
+                "Nack",
+                "Run",
+            ),
+            status=200,
+            run_token=True,
+        ),
+        RUNS.post(
             *("/{run}/claim", rare("runs.workers", "claim_run"), "Claim the run of a message, as a worker"),
             *("ClaimRequest", "ClaimVerdict"),
             status=200,

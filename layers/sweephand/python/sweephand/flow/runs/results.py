@@ -11,13 +11,14 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.job import HOOKS, Job
 from sweephand.domain.occurrences.index_row import WAKE
-from sweephand.domain.run import REACTIONS, Reason, Run, State, success_reason
+from sweephand.domain.run import AWAITING_RESULT, REACTIONS, Reason, Run, State, success_reason
 from sweephand.domain.runs.run_action import action_of, lane_of, policies_of
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import Conflict, NotFound
-from sweephand.flow.concurrency import tolerated
+from sweephand.flow.concurrency import Moved, tolerated, until_unmoved
 from sweephand.flow.retention import run_expiry
 from sweephand.flow.runs import settle
 from sweephand.flow.series import ranges
@@ -93,6 +94,36 @@ def _late(world: World, there: Run, message: str | None, *, success: bool) -> st
     job = jobs.read_job(world.table, there.tenant, there.job_id)
     kept = NOT_KEPT if may_repeat_a_secret(world, there, job) else message[:LONGEST_NOTE]
     return f"{said}: {kept}"
+
+
+@until_unmoved("changes of this run")
+def give_back(world: World, tenant: str, owner: str, uuid: str, attempt: int) -> Run:
+    """Says that no result of this attempt will come, so that the next one need not wait for the deadline.
+
+    Returns the run; one that is past this attempt already is as it was asked for. Raises NotFound; Conflict for a run
+    that has ended, does not wait for a result, or ends at its deadline instead of being tried again.
+    """
+    run = _found(world, tenant, owner, uuid)
+    if run.finished:
+        raise Conflict(f"the run has ended as {run.state}", code="RESULT_CONFLICT")
+    if attempt < run.attempt:
+        return run
+    if run.state not in AWAITING_RESULT or attempt > run.attempt:
+        raise Conflict(f"attempt {attempt} does not wait for a result: the run is {run.state}, attempt {run.attempt}")
+    job = jobs.read_job(world.table, tenant, run.job_id)
+    schedule = None
+    if job is not None and run.schedule_id is not None:
+        schedule = jobs.read_schedule(world.table, tenant, job.id, run.schedule_id)
+    if job is None or policies_of(job, schedule).get("onNoResult") != "retry":
+        raise Conflict(
+            "its job is not tried again without a result: report `success`: false, or set `onNoResult`: `retry`"
+        )
+    now, lane = from_s(epoch_s(world.clock.now())), lane_of(action_of(job, run.kind), tenant)
+    if isinstance(ledger.end_wait(world.table, run, now, shards=world.settings.shards, lane=lane), Refused):
+        raise Moved
+    with tolerated(world, "the next attempt will follow later, by the run's wake", run=run.uuid):
+        world.queue.send_one(Delivery(ledger.pointer_to(run), now, lane))
+    return run
 
 
 def cancel(world: World, tenant: str, owner: str, uuid: str) -> Run:

@@ -211,6 +211,12 @@ def end_from_outside_op(
     return table.update_op(name, *key_of(run), actions, condition)
 
 
+def end_wait(table: Table, run: Run, at: datetime, *, shards: int, lane: Lane) -> Written | Refused:
+    """Brings the deadline of a run that waits for its result forward to `at`, if it still waits as it was read."""
+    actions = [assign(RunItem.deadline_at, epoch_ms(at)), *wake_actions(run, at, shards=shards, lane=lane)]
+    return table.update(*key_of(run), actions, state_as_read(run))
+
+
 def note(table: Table, run: Run, text: str) -> None:
     """Notes a report that came after the end; a run keeps at most twenty."""
     few = RunItem.notes.does_not_exist() | (size(RunItem.notes) < MOST_NOTES)  # type: ignore[no-untyped-call]

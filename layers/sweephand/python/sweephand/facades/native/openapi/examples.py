@@ -145,6 +145,7 @@ REQUESTS: Mapping[str, Mapping[str, Any]] = {
             "retry": False,
         },
     },
+    "Nack": {"first": {"attempt": 1}},
     "Result": {"success": {"success": True, "message": "4,711 rows", "reschedule": {"afterSeconds": 900}}},
     "CollectionDraft": {
         "reports": {

@@ -25,6 +25,7 @@ from sweephand.facades.native.members.schema_words import (
 )
 from sweephand.facades.native.operations.operations import OPERATION
 from sweephand.facades.native.runs.errors import ERROR_RUN, GROUP, GROUP_ID, REDIRECT
+from sweephand.facades.native.runs.report import MOST_ATTEMPTS
 from sweephand.flow.bulk import redrive
 from sweephand.flow.runs.follow_ups import FIELD, FURTHEST
 from sweephand.flow.runs.workers import Ended
@@ -231,6 +232,10 @@ SCHEMAS: dict[str, Schema] = {
             FIELD: {**or_null(ref("Reschedule")), "description": "When the job runs again; null: by its schedules."},
         },
         ("success",),
+    ),
+    "Nack": request(
+        {"attempt": whole(1, MOST_ATTEMPTS, description="The one whose result will not come.")},
+        ("attempt",),
     ),
     "Reschedule": request(
         {

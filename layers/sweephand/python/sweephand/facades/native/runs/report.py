@@ -17,6 +17,7 @@ from sweephand.flow.runs.follow_ups import FIELD, FURTHEST, FollowUp
 from sweephand.schedules.text.instants import parse_instant
 
 LONGEST_MESSAGE = 1_000
+MOST_ATTEMPTS = 1_000
 
 
 def read(body: object, now: datetime, *, tasks: bool) -> tuple[bool, str | None, FollowUp | None]:
@@ -31,6 +32,15 @@ def read(body: object, now: datetime, *, tasks: bool) -> tuple[bool, str | None,
     follow_up = wrong.of(_follow_up, given[FIELD], now, tasks=tasks) if FIELD in given else None
     wrong.check()
     return success, message, follow_up
+
+
+def attempt(body: object) -> int:
+    """Reads the attempt whose result will not come."""
+    wrong = Mistakes()
+    given = fields.members(body, "", ("attempt",), wrong)
+    found = wrong.of(lambda: fields.whole(fields.required(given, "attempt"), "attempt", 1, MOST_ATTEMPTS))
+    wrong.check()
+    return found
 
 
 def _follow_up(value: object, now: datetime, *, tasks: bool) -> FollowUp:

@@ -119,6 +119,15 @@ def put_result(ctx: Context) -> Answer:
     return Answer(200, _shown(ctx, run))
 
 
+def give_back(ctx: Context) -> Answer:
+    """Ends the wait for the result of an attempt, and has the run tried again."""
+    attempt = report.attempt(ctx.body())
+    run = results.give_back(ctx.world, ctx.tenant, *ctx.run(), attempt)
+    if ctx.caller is not None and ctx.caller.credential_id == RUN_TARGET:
+        run = _for_its_target(run)
+    return Answer(200, _shown(ctx, run))
+
+
 def _for_its_target(run: Run) -> Run:
     """Returns what a target may see of its run: neither who repeats it, nor notes, nor other attempts and answers."""
     return replace(

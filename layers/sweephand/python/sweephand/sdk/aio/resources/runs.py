@@ -82,6 +82,14 @@ class AsyncRuns:
             )
         )
 
+    async def nack(self, run: Named, *, attempt: int) -> models.Run:
+        """The answer is what came into being, or what the request did."""
+        return models.Run(
+            await self._caller.json(
+                Request("POST", f"/v1/runs/{part(run)}/nack", body={"attempt": attempt}, acting=True)
+            )
+        )
+
     async def cancel(self, run: Named) -> models.Run:
         """Ends a run that has not ended. A call that has begun is not taken back."""
         return models.Run(await self._caller.json(Request("POST", f"/v1/runs/{part(run)}/cancel", acting=True)))

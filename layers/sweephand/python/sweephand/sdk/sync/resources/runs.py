@@ -82,6 +82,12 @@ class Runs:
             )
         )
 
+    def nack(self, run: Named, *, attempt: int) -> models.Run:
+        """The answer is what came into being, or what the request did."""
+        return models.Run(
+            self._caller.json(Request("POST", f"/v1/runs/{part(run)}/nack", body={"attempt": attempt}, acting=True))
+        )
+
     def cancel(self, run: Named) -> models.Run:
         """Ends a run that has not ended. A call that has begun is not taken back."""
         return models.Run(self._caller.json(Request("POST", f"/v1/runs/{part(run)}/cancel", acting=True)))
