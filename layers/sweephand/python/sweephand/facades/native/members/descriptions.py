@@ -378,6 +378,7 @@ OPERATIONS: Mapping[str, str] = {
     "beginExportFiles": "Begins to write the runs into one file. The operation in the answer has a link to the file.",
     "readRun": "Reads a run with its attempts and the reason for its state.",
     "putResult": "Ends a run that waits for its result. The run's own token is enough.",
+    "giveBack": "Stops the wait for the result of an attempt: the next one follows by the job's retry policy.",
     "cancelRun": "Ends a run that has not ended. A call that has begun is not taken back.",
     "registerApplication": "Creates the queue of an application if it is not there. Workers repeat it at each start.",
     "claimRun": "Claims a run for the worker that received its message. Repeated, it answers the same task.",

@@ -120,7 +120,7 @@ def put_result(ctx: Context) -> Answer:
 
 
 def give_back(ctx: Context) -> Answer:
-    """Ends the wait for the result of an attempt, and has the run tried again."""
+    """Stops the wait for the result of an attempt, and has the run tried again."""
     attempt = report.attempt(ctx.body())
     run = results.give_back(ctx.world, ctx.tenant, *ctx.run(), attempt)
     if ctx.caller is not None and ctx.caller.credential_id == RUN_TARGET:

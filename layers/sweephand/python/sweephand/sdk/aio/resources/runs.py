@@ -83,7 +83,7 @@ class AsyncRuns:
         )
 
     async def nack(self, run: Named, *, attempt: int) -> models.Run:
-        """The answer is what came into being, or what the request did."""
+        """Stops the wait for the result of an attempt: the next one follows by the job's retry policy."""
         return models.Run(
             await self._caller.json(
                 Request("POST", f"/v1/runs/{part(run)}/nack", body={"attempt": attempt}, acting=True)
