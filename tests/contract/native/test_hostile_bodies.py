@@ -194,7 +194,7 @@ def test_a_body_that_is_no_object_is_refused(shared, things, route):
 JOBS = {
     "no action": ({"action": None}, "action"),
     "an unknown kind": ({"action": {"type": "ftp", "url": "https://x.org"}}, "action.type"),
-    "a later kind": ({"action": {"type": "queue", "url": "https://x.org"}}, "action.type"),
+    "no such application": ({"action": {"type": "queue", "application": "x", "task": "y"}}, "action.application"),
     "no address": ({"action": {"type": "http"}}, "action.url"),
     "user info": ({"action": {"type": "http", "url": "https://a:canary@x.org/"}}, "action.url"),
     "plain http": ({"action": {"type": "http", "url": "http://x.org/"}}, "action.url"),
