@@ -1,7 +1,7 @@
 """The next run of a chain: a target that reports its result says when its job runs again.
 
 Its row is written in the transaction that ends the run before it, so a chain cannot break, and its id is computed from
-that run, so a repeated report starts no second one. Source: PROTOCOLS 6; chained one-time jobs of Root (R10) and
+that run, so a repeated report starts no second one. Source: decision 0124; chained one-time jobs of Root (R10) and
 timeouts of NServiceBus (N19).
 """
 
