@@ -24,7 +24,7 @@ WEEKS_AWAY = 3
 
 
 def wanted(*feeds: str) -> list[dict[str, Any]]:
-    """The jobs of a program that has a row of its own for each feed."""
+    """Returns the jobs of a program that has a row of its own for each feed."""
     return [
         {"key": feed, "action": event(consumer="billing", payload={"feed": feed}), "schedules": [every("PT5M")]}
         for feed in feeds
