@@ -19,7 +19,6 @@ ELSEWHERE = {
     "store/runs/ledger.give_back update": "contract/sdk/test_worker.py: workers that die at every call",
     "store/runs/ledger.extend update": "the same",
     "flow/runs/workers._send_again send_one": "the same",
-    "flow/runs/follow_ups.send_soon send_one": "contract/native/test_reschedule.py: the messages are lost",
     "flow/runs/results.give_back send_one": "contract/native/test_nack.py: whatever becomes of a nack",
     "store/runs/ledger.end_wait update": "the same",
     "flow/runs/perform._put_event put": "unit/flow/runs/test_inner_actions.py: the call of an event action itself",

@@ -16,12 +16,10 @@ from sweephand.domain.job import Job
 from sweephand.domain.run import Kind, Run, State
 from sweephand.domain.runs import run_action
 from sweephand.errors import InvalidRequest
-from sweephand.flow.concurrency import tolerated
-from sweephand.flow.runs import edits
+from sweephand.flow.runs import chained_runs, edits
 from sweephand.flow.runs.edits import Edit
 from sweephand.flow.series.replan import LOOK_FURTHER_S
 from sweephand.flow.world import World
-from sweephand.messaging.run_queue import Delivery
 from sweephand.records import dataclass
 from sweephand.store.dynamo.conditional import Op
 from sweephand.store.runs import ledger, run_rows
@@ -82,6 +80,4 @@ def send_soon(world: World, run: Run, job: Job) -> None:
     """Sends the message of a run that is due before the next tick has certainly seen it; later ones the sweep sends."""
     seen = timedelta(seconds=world.settings.look_ahead_s + LOOK_FURTHER_S)
     if run.planned_at <= world.clock.now() + seen:
-        with tolerated(world, "the run will be started later, by its wake", run=run.uuid):
-            lane = run_action.lane_of(job.action, job.tenant)
-            world.queue.send_one(Delivery(ledger.pointer_to(run), run.planned_at, lane))
+        chained_runs.send(world, run, run_action.lane_of(job.action, job.tenant))
