@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from sweephand.errors import InvalidRequest
+from sweephand.facades.native.query_numbers import number
 
 _CURSOR = re.compile(r"[A-Za-z0-9_-]{1,1024}", re.ASCII)
 DEFAULT_LIMIT = 50
@@ -22,28 +23,18 @@ LARGEST_OFFSET = 999_999_999
 
 def limit_of(query: Mapping[str, str]) -> int:
     """Reads the size of a page: 1 to 200, 50 by default."""
-    given = query.get("limit")
-    if given is None:
-        return DEFAULT_LIMIT
-    if not re.fullmatch(r"[1-9][0-9]{0,2}", given, re.ASCII) or int(given) > LARGEST_LIMIT:
-        raise InvalidRequest(
-            "limit", f"must be a whole number within 1..{LARGEST_LIMIT}, not {given[:20]}", code="INVALID_QUERY"
-        )
-    return int(given)
+    given = number(query, "limit", 1, LARGEST_LIMIT)
+    return DEFAULT_LIMIT if given is None else given
 
 
 def offset_of(query: Mapping[str, str]) -> int:
     """Reads how many items to skip; 0 by default."""
-    given = query.get("offset")
+    given = number(query, "offset", 0, LARGEST_OFFSET)
     if given is None:
         return 0
-    if not re.fullmatch(r"0|[1-9][0-9]{0,8}", given, re.ASCII):
-        raise InvalidRequest(
-            "offset", f"must be a whole number within 0..{LARGEST_OFFSET}, not {given[:20]}", code="INVALID_QUERY"
-        )
     if "cursor" in query:
         raise InvalidRequest("offset", "has no effect next to `cursor`: give one of them", code="INVALID_QUERY")
-    return int(given)
+    return given
 
 
 def write(place: str, query: Mapping[str, str], mark: tuple[str, ...]) -> str:

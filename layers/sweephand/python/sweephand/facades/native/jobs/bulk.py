@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
-
 from sweephand.errors import InvalidRequest, PreconditionFailed
 from sweephand.facades.http import Answer
 from sweephand.facades.native.context import Context
 from sweephand.facades.native.jobs.job_list import TOO_MANY, filters_of, widest
 from sweephand.facades.native.operations import operations
+from sweephand.facades.native.query_numbers import number
 from sweephand.flow.bulk import delete_jobs as work
 from sweephand.store.views import jobs as views
 
 MOST = 10**9
-_COUNT = re.compile(r"0|[1-9][0-9]{0,9}", re.ASCII)
 
 
 def delete_jobs(ctx: Context) -> Answer:
@@ -27,7 +25,7 @@ def delete_jobs(ctx: Context) -> Answer:
             code="INVALID_QUERY",
         )
     dry = ctx.choice("dryRun", frozenset({"true", "false"})) == "true"
-    expected = _expected(ctx)
+    expected = number(ctx.query, "expectedCount", 0, MOST)
     if expected is None and not dry:
         reason = "is required; a request with dryRun=true says how many jobs it would delete"
         raise InvalidRequest("expectedCount", reason, code="INVALID_QUERY")
@@ -46,14 +44,3 @@ def delete_jobs(ctx: Context) -> Answer:
         return Answer(200, {"count": count, "deleted": deleted, "operation": None})
     shown = {"count": count, "deleted": deleted, "operation": operations.body(operation)}
     return operations.begun(operation, shown)
-
-
-def _expected(ctx: Context) -> int | None:
-    given = ctx.query.get("expectedCount")
-    if given is None:
-        return None
-    if not _COUNT.fullmatch(given) or int(given) > MOST:
-        raise InvalidRequest(
-            "expectedCount", f"must be a whole number within 0..{MOST}, not {given[:20]}", code="INVALID_QUERY"
-        )
-    return int(given)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from datetime import timedelta
@@ -31,6 +30,7 @@ from sweephand.facades.native.context import Context, canonical
 from sweephand.facades.native.jobs import changes, jobs
 from sweephand.facades.native.members import job_members
 from sweephand.facades.native.query_instants import exact_instant, instant
+from sweephand.facades.native.query_numbers import number
 from sweephand.flow.job_parts.change_log import Operation
 from sweephand.flow.job_parts.membership import NOT_OF_THE_SET, PLAN_STALE
 from sweephand.flow.job_sets import apply
@@ -68,7 +68,7 @@ LISTS: Mapping[str, Verb] = {
     "deleted": Verb.DELETE,
 }
 """The members of an answer, and the changes that they list."""
-_COUNT = re.compile(r"0|[1-9][0-9]{0,3}", re.ASCII)
+MOST_ALLOWED = 9_999
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def _apply(ctx: Context, name: str, listed: Listed, *, forget: bool = False, aga
     at_drift = ctx.choice("onDrift", frozenset({"keep_next", "run_now"})) or "keep_next"
     if at_drift == "run_now":
         ctx.require(RUN)
-    token, allowed = ctx.text("token", 64), _allowed(ctx)
+    token, allowed = ctx.text("token", 64), number(ctx.query, "allowDeletes", 0, MOST_ALLOWED)
     prospect, drafts = _prospect(ctx, name, listed)
     plan, until = prospect.plan, ctx.world.clock.monotonic() + APPLIED_S
     if only_plan:
@@ -166,14 +166,6 @@ def _refusal(ctx: Context, refused: SweephandError, prospect: Prospect) -> Answe
     answer = problems.of_error(refused, ctx.request.request_id)
     plan = _plan_body(ctx, prospect)
     return Answer(answer.status, {**answer.body, "plan": plan}, answer.headers, answer.media_type)
-
-
-def _allowed(ctx: Context) -> int | None:
-    given = ctx.query.get("allowDeletes")
-    if given is not None and not _COUNT.fullmatch(given):
-        reason = f"must be a whole number within 0..9999, not {given[:20]}"
-        raise InvalidRequest("allowDeletes", reason, code="INVALID_QUERY")
-    return None if given is None else int(given)
 
 
 # Reading
@@ -392,7 +384,8 @@ def read(ctx: Context) -> Answer:
 
     With `include=figures`: how late and how long its latest runs were.
     """
-    include, limit_s, since = ctx.include(FIGURES), _limit_s(ctx), instant(ctx, "from", exact_instant)
+    include, since = ctx.include(FIGURES), instant(ctx, "from", exact_instant)
+    limit_s = number(ctx.query, "limitSeconds", 1, LARGEST_LIMIT_S)
     there, members = _find(ctx, ctx.plain("job_set"))
     shown = [_member_body(ctx, member, detailed=n < DETAILED) for n, member in enumerate(_drifted_first(members))]
     body = {**_set_body(there), "jobs": sorted(shown, key=lambda each: str(each["key"]))}
@@ -401,14 +394,6 @@ def read(ctx: Context) -> Answer:
     if include:
         body["figures"] = _figures_body(ctx, members, since or ctx.now - FIGURES_BACK, limit_s)
     return Answer(200, body)
-
-
-def _limit_s(ctx: Context) -> int | None:
-    given = ctx.query.get("limitSeconds")
-    if given is not None and not (given.isdecimal() and 1 <= int(given) <= LARGEST_LIMIT_S):
-        reason = f"must be a whole number within 1..{LARGEST_LIMIT_S}, not {given[:20]}"
-        raise InvalidRequest("limitSeconds", reason, code="INVALID_QUERY")
-    return None if given is None else int(given)
 
 
 def _figures_body(ctx: Context, members: Sequence[Member], since: datetime, limit_s: int | None) -> dict[str, Any]:
