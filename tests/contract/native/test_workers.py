@@ -367,6 +367,23 @@ def test_an_occurrence_that_comes_too_late_to_its_worker_is_missed(api, hand):
     ]
 
 
+def test_a_worker_that_was_away_for_hours_gets_the_last_occurrence_and_the_others_end(api, hand):
+    """By the default policy. Worker and executors must agree, or they pass the message to each other for ever."""
+    job = create(api)
+    due(api, 3 * 3_600)
+
+    tasks = hand.work()
+    api.stage.run(10)
+
+    assert len(tasks) == 1
+    assert not any(api.stage.sqs.bodies(url) for url in [hand.url, *aws.URLS.values()])
+    assert sorted((run["state"], run["reason"]) for run in runs(api, job)) == [
+        ("MISSED", "CONSUMER_AWAY"),
+        ("MISSED", "CONSUMER_AWAY"),
+        ("SUCCESS", "ON_TIME"),
+    ]
+
+
 def test_what_a_worker_may_not_do_is_left_to_the_executors(api, hand):
     job = create(api, policies={"overlap": "skip"})
     due(api)
