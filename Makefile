@@ -52,6 +52,10 @@ setup-azure-client: setup ## Install Microsoft's own clients of Azure Scheduler 
 setup-table-engine: setup ## Install the engine that tests hold their table against into .cache: Linux on x86_64 only
 	@.ci/table_engine
 
+.PHONY: setup-site
+setup-site: ## Install the generator of the documentation's site into .venv-site
+	@.ci/venv .venv-site requirements/site.txt
+
 .PHONY: layer-lock
 layer-lock: setup ## Write the layers' requirements anew after a change of requirements/runtime.txt
 	@$(PY) .ci/layer_lock.py
@@ -81,7 +85,7 @@ demo-report: setup ## Run the demo for SECONDS=300 and print lateness, early and
 # ---- Judging ---------------------------------------------------------------------------------------------------------
 
 .PHONY: test
-test: setup setup-sam setup-sap-client setup-azure-client setup-generated-clients setup-table-engine ## All tests, with the time of each part; PARTS="unit template" runs some
+test: setup setup-sam setup-site setup-sap-client setup-azure-client setup-generated-clients setup-table-engine ## All tests, with the time of each part; PARTS="unit template" runs some
 	@$(PY) .ci/test.py $(PARTS)
 
 .PHONY: quick
@@ -116,6 +120,10 @@ format: setup ## Bring the code into its form
 .PHONY: docs
 docs: setup ## Write the tables of the documentation that come from the code
 	@$(PY) .ci/docs.py
+
+.PHONY: site
+site: setup-site ## Build the documentation's site into .cache/site; `make run` serves it
+	@.venv-site/bin/python -m sphinx --quiet --fail-on-warning --keep-going --jobs auto docs .cache/site
 
 .PHONY: openapi
 openapi: setup ## Write the description of the API from the declarations of routes and schemas

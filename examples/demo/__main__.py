@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 
 from examples.demo import endpoint, jobs, ledger, summary
+from examples.demo.site import Site
 from sweephand.local import control, stack_file
 from sweephand.local import settings as choices
 from sweephand.local.api import Api, Refused, Unreachable
@@ -25,7 +26,7 @@ STEP_S = 0.2
 OWN_PORT = 9000
 
 
-def where(stack: StackFile, place: Settings) -> str:
+def where(stack: StackFile, place: Settings, documentation: str) -> str:
     """Returns the first information for the user: all addresses, and a command that creates a job."""
     credential = stack.tenants[jobs.TENANT]
     body = (
@@ -35,6 +36,7 @@ def where(stack: StackFile, place: Settings) -> str:
     return f"""
 Sweephand is up.
   API               {stack.base_url}/v1
+  documentation     {documentation}
   credentials       {place.folder.stack_file}
   AWS endpoint      {stack.aws_endpoint_url}
   logs              make logs
@@ -120,11 +122,13 @@ def run_demo(place: Settings, clock: Clock, *, seconds: float | None) -> int:
     """Runs the demo until Ctrl-C or for `seconds`; then prints only the summary, whose verdict is the exit status."""
     quiet = seconds is not None
     the_demo = Demo(place, clock)  # before the stack, which may call the endpoint at once to catch up
+    site = None
     try:
         running = control.start(place, clock, say_error if quiet else say, owned=True)
         try:
             if not quiet:
-                say(where(running.stack, place))
+                site = Site()
+                say(where(running.stack, place, site.url))
             found = _follow(the_demo, running, seconds)
             say("\n".join(found.lines()))
         except Unreachable as error:
@@ -135,6 +139,8 @@ def run_demo(place: Settings, clock: Clock, *, seconds: float | None) -> int:
             control.release(running, place, clock)
     finally:
         the_demo.close_endpoint()
+        if site is not None:
+            site.close()
     return int(quiet and not found.good)
 
 

@@ -1,0 +1,64 @@
+"""The documentation's site as `make site` builds it: no warning, no request to others, and a form for programs."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FETCHED = re.compile(r"<(?:script|img|iframe|source|link)\b[^>]*?\b(?:src|href)=\"(?:https?:)?//[^\"]*\"", re.IGNORECASE)
+FETCHED_BY_STYLES = re.compile(r"(?:url\(|@import\s+)[\"']?(?:https?:)?//[^\"')]*", re.IGNORECASE)
+IN_THE_INDEX = re.compile(r"^- \[[^\]]+\]\(([^)]+)\.md\): \S", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def site() -> Path:
+    """The built site. A warning fails the build: a link without a page or anchor, a page without a place."""
+    built = subprocess.run(["make", "--silent", "site"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    return ROOT / ".cache" / "site"
+
+
+def test_every_page_is_in_the_site_as_html_and_as_markdown(site: Path):
+    pages = [page.relative_to(ROOT / "docs").with_suffix("") for page in (ROOT / "docs").rglob("*.md")]
+
+    missing = [f"{page}{form}" for page in pages for form in (".html", ".md") if not (site / f"{page}{form}").exists()]
+
+    assert pages
+    assert not missing
+
+
+def test_a_page_in_a_browser_asks_nobody_else(site: Path):
+    asked = {
+        f"{file.relative_to(site)}: {found}"
+        for pattern, kind in ((FETCHED, "*.html"), (FETCHED_BY_STYLES, "*.css"))
+        for file in site.rglob(kind)
+        for found in pattern.findall(file.read_text())
+    }
+
+    assert not asked
+
+
+def test_the_pattern_finds_what_a_page_would_fetch():
+    assert FETCHED.search('<script async src="https://cdn.example/x.js">')
+    assert FETCHED.search('<link rel="stylesheet" href="//fonts.example/x.css">')
+    assert FETCHED_BY_STYLES.search("@import 'https://fonts.example/x.css'")
+    assert not FETCHED.search('<a href="https://example.com/">')
+
+
+def test_the_index_for_programs_lists_every_page_with_its_subject(site: Path):
+    listed = IN_THE_INDEX.findall((site / "llms.txt").read_text())
+    there = {str(page.relative_to(ROOT / "docs").with_suffix("")) for page in (ROOT / "docs").rglob("*.md")}
+
+    assert len(listed) == len(set(listed))
+    assert set(listed) == there - {"index"}
+
+
+def test_a_link_to_a_file_outside_of_the_site_shows_the_file_s_name(site: Path):
+    promise = (site / "reference" / "faults.html").read_text()
+
+    assert "tests/faults/test_plans.py" in promise
+    assert "../../tests/" not in promise
