@@ -21,7 +21,7 @@ HELD_AGAINST_IT = {"unit", "contract"}
 PARTS = {
     "architecture": ["tests/architecture", "-n", "2"],
     "template": ["tests/template", "-m", "not sam", *BY_TWO],
-    "site": ["tests/site"],
+    "documentation": ["tests/documentation"],
     "unit": ["tests/unit", "tests/engine", *BY_TWO],
     "contract": ["tests/contract", *BY_TWO],
     "faults": ["tests/faults", "-n", "2"],

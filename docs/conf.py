@@ -51,9 +51,6 @@ def _within(page: Path, text: str) -> str:
         file = (page.parent / target).resolve()
         if file.is_relative_to(DOCS) and file.is_file():
             return found[0]
-        if file == ROOT / "CONTRIBUTING.md" or file == ROOT / "README.md":
-            here = "contributing" if file.name == "CONTRIBUTING.md" else "index"
-            return f"[{label}](/{here}.md)"
         named = file.relative_to(ROOT).as_posix() if file.is_relative_to(ROOT) else target
         return found[0] if image else (label if named in label else f"{label} (`{named}`)")
 

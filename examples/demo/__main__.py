@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 
 from examples.demo import endpoint, jobs, ledger, summary
-from examples.demo.site import Site
+from examples.demo.documentation import Site
 from sweephand.local import control, stack_file
 from sweephand.local import settings as choices
 from sweephand.local.api import Api, Refused, Unreachable

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-FETCHED = re.compile(r"<(?:script|img|iframe|source|link)\b[^>]*?\b(?:src|href)=\"(?:https?:)?//[^\"]*\"", re.IGNORECASE)
+FETCHED = re.compile(r"<(?:script|img|source|link)\b[^>]*?\b(?:src|href)=\"(?:https?:)?//[^\"]*\"", re.IGNORECASE)
 FETCHED_BY_STYLES = re.compile(r"(?:url\(|@import\s+)[\"']?(?:https?:)?//[^\"')]*", re.IGNORECASE)
 IN_THE_INDEX = re.compile(r"^- \[[^\]]+\]\(([^)]+)\.md\): \S", re.MULTILINE)
 
