@@ -30,6 +30,7 @@ from sweephand import errors, store
 from sweephand.domain import event
 from sweephand.domain.event import OWN_DOING, QUIET, EventType
 from sweephand.domain.run import TERMINAL, Reason, State
+from sweephand.domain.runs.reasons import MEANINGS
 from sweephand.facades.native.problems import STATUS
 from sweephand.facades.native.routes import ROUTES
 from sweephand.local.aws.template import load
@@ -43,6 +44,7 @@ PACKAGE = ROOT / "layers" / "sweephand" / "python" / "sweephand"
 CLOSED_TABLES = {
     PACKAGE / "domain" / "event.py",
     PACKAGE / "domain" / "run.py",
+    PACKAGE / "domain" / "runs" / "reasons.py",
     PACKAGE / "errors.py",
     PACKAGE / "facades" / "native" / "problems.py",
 }
@@ -67,48 +69,40 @@ STATES: Mapping[State, str] = {
     State.EXPIRED: "It came too late to be run.",
     State.CANCELLED: "It was ended before it was over.",
 }
-REASONS: Mapping[Reason, tuple[str, str]] = {
-    Reason.ON_TIME: ("SUCCESS", "The first attempt began at most 5 s after the planned instant."),
-    Reason.LATE: ("SUCCESS", "The first attempt began more than 5 s after the planned instant."),
-    Reason.HTTP_STATUS: ("ERROR, REQUEST_ERROR", "The target answered with another status; `httpStatus` has it."),
-    Reason.DNS: ("REQUEST_ERROR", "The name of the target could not be resolved."),
-    Reason.TLS: ("REQUEST_ERROR", "No TLS connection: handshake or certificate."),
-    Reason.CONNECT: ("REQUEST_ERROR", "No TCP connection: refused, no route, or not in time."),
-    Reason.NO_ANSWER: ("ERROR", "The connection stood, but no whole answer came in time."),
-    Reason.GUARD: ("REQUEST_ERROR", "The outbound guard refused the target, or a secret of the job cannot be opened."),
-    Reason.DEADLINE: ("ERROR, TIMEOUT, UNKNOWN", "The time for the call, or for the target's report, was over."),
-    Reason.CALLBACK: ("ERROR", "The target reported a failure."),
-    Reason.BAD_PAYLOAD: ("ERROR, REQUEST_ERROR", "What is stored does not fit: the payload, or a schedule's own text."),
-    Reason.TARGET_ERROR: (
-        "ERROR",
-        "The target was reached and failed: a function by its error, a bus that did not take the event.",
-    ),
-    Reason.NO_TARGET: ("REQUEST_ERROR", "What the action names is not there."),
-    Reason.UNKNOWN_TASK: ("ERROR", "The worker does not know the task."),
-    Reason.EXECUTOR_LOST: ("UNKNOWN", "The executors that held it ended without a word, once more than allowed."),
-    Reason.UNDELIVERED: ("ERROR", "Its message could not be worked on in ten receives."),
-    Reason.CIRCUIT_OPEN: ("ERROR", "The circuit of its target was open."),
-    Reason.OVERLAP: ("SKIPPED", "Another run of its schedule was active; `message` says which."),
-    Reason.PAUSED: ("SKIPPED", "Its job was paused."),
-    Reason.DISABLED: ("SKIPPED", "Its schedule, job or collection was switched off."),
-    Reason.SUPERSEDED: ("SKIPPED", "A change of the schedule took its place."),
-    Reason.CALENDAR: ("SKIPPED", "A calendar excludes the day."),
-    Reason.BY_HAND: ("SKIPPED", "Somebody skipped this one occurrence."),
-    Reason.QUOTA: ("SKIPPED", "A quota was used up."),
-    Reason.SERVICE_OUTAGE: (
-        "MISSED",
-        "The service was out, and its policy left it out: nothing ticked, or an executor met it late (see `message`).",
-    ),
-    Reason.CONSUMER_AWAY: ("HELD, MISSED", "The consumer of its event is away, or was away for too long."),
-    Reason.MAX_LATENESS: ("EXPIRED", "Later than the schedule's `maxLatenessSeconds`."),
-    Reason.MAX_AGE: (
-        "EXPIRED, ERROR, REQUEST_ERROR",
-        "Its message had waited for more than 4 days, or the next attempt would be older than `maxAgeSeconds`.",
-    ),
-    Reason.BY_USER: ("CANCELLED", "Somebody cancelled it."),
-    Reason.REPLACED: ("CANCELLED", "A later run of its schedule took its turn; `message` says which."),
-    Reason.OWNER_GONE: ("CANCELLED", "Its job or schedule was deleted."),
+STATES_OF: Mapping[Reason, str] = {
+    Reason.ON_TIME: "SUCCESS",
+    Reason.LATE: "SUCCESS",
+    Reason.HTTP_STATUS: "ERROR, REQUEST_ERROR",
+    Reason.DNS: "REQUEST_ERROR",
+    Reason.TLS: "REQUEST_ERROR",
+    Reason.CONNECT: "REQUEST_ERROR",
+    Reason.NO_ANSWER: "ERROR",
+    Reason.GUARD: "REQUEST_ERROR",
+    Reason.DEADLINE: "ERROR, TIMEOUT, UNKNOWN",
+    Reason.CALLBACK: "ERROR",
+    Reason.BAD_PAYLOAD: "ERROR, REQUEST_ERROR",
+    Reason.TARGET_ERROR: "ERROR",
+    Reason.NO_TARGET: "REQUEST_ERROR",
+    Reason.UNKNOWN_TASK: "ERROR",
+    Reason.EXECUTOR_LOST: "UNKNOWN",
+    Reason.UNDELIVERED: "ERROR",
+    Reason.CIRCUIT_OPEN: "ERROR",
+    Reason.OVERLAP: "SKIPPED",
+    Reason.PAUSED: "SKIPPED",
+    Reason.DISABLED: "SKIPPED",
+    Reason.SUPERSEDED: "SKIPPED",
+    Reason.CALENDAR: "SKIPPED",
+    Reason.BY_HAND: "SKIPPED",
+    Reason.QUOTA: "SKIPPED",
+    Reason.SERVICE_OUTAGE: "MISSED",
+    Reason.CONSUMER_AWAY: "HELD, MISSED",
+    Reason.MAX_LATENESS: "EXPIRED",
+    Reason.MAX_AGE: "EXPIRED, ERROR, REQUEST_ERROR",
+    Reason.BY_USER: "CANCELLED",
+    Reason.REPLACED: "CANCELLED",
+    Reason.OWNER_GONE: "CANCELLED",
 }
+"""The states at which each reason can stand."""
 
 
 def rows(titles: Iterable[str], lines: Iterable[Iterable[str]], aligned: str = "left") -> str:
@@ -176,7 +170,7 @@ def _written(member: State | Reason) -> bool:
     named = re.search(rf"\b{type(member).__name__}\.{member.name}\b", _source()) is not None
     if isinstance(member, Reason) or member not in TERMINAL:
         return named
-    return named and any(member in where.split(", ") and _written(reason) for reason, (where, _) in REASONS.items())
+    return named and any(member in where.split(", ") and _written(reason) for reason, where in STATES_OF.items())
 
 
 def _raised(code: str) -> bool:
@@ -199,10 +193,7 @@ def states() -> str:
 
 
 def reasons() -> str:
-    lines = []
-    for reason in Reason:
-        where, meaning = REASONS[reason]
-        lines.append((f"`{reason}`", where, meaning + _later(_written(reason))))
+    lines = ((f"`{each}`", STATES_OF[each], MEANINGS[each] + _later(_written(each))) for each in Reason)
     return rows(("Reason", "With state", "Meaning"), lines)
 
 
@@ -210,7 +201,7 @@ def events() -> str:
     lines = []
     for kind in EventType:
         states = [state for table in (event.OF_STATE, event.OF_LINE) for state in event_schemas.states_of(kind, table)]
-        own = any(state in REASONS[reason][0].split(", ") for state in states for reason in OWN_DOING)
+        own = any(state in STATES_OF[reason].split(", ") for state in states for reason in OWN_DOING)
         told = "" if kind in QUIET else "but for what somebody asked for" if own else "yes"
         sure = "best effort" if kind.value.startswith(event_schemas.BEST_EFFORT) else "at least once"
         file = f"[`{kind}`](../../events/schemas/{kind}.json)"
@@ -219,9 +210,7 @@ def events() -> str:
 
 
 def own_doing() -> str:
-    return rows(
-        ("Reason", "Meaning"), ((f"`{reason}`", REASONS[reason][1]) for reason in Reason if reason in OWN_DOING)
-    )
+    return rows(("Reason", "Meaning"), ((f"`{reason}`", MEANINGS[reason]) for reason in Reason if reason in OWN_DOING))
 
 
 def _told(kind: EventType) -> bool:

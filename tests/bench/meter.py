@@ -76,6 +76,24 @@ def metered() -> Iterator[Meter]:
         yield meter
 
 
+@contextmanager
+def billed() -> Iterator[None]:
+    """Adds to every read what it consumed, if it is asked to, as DynamoDB does and emulators do not."""
+    call = BaseClient._make_api_call
+
+    def billing(client: Any, operation: str, arguments: dict[str, Any]) -> Any:
+        answer = call(client, operation, arguments)
+        if arguments.get("ReturnConsumedCapacity") != "TOTAL":
+            return answer
+        whole = _whole(operation, arguments)
+        units = _read_units(operation, whole, answer if whole == arguments else call(client, operation, whole))
+        consumed = {"TableName": "", "CapacityUnits": units}
+        return {**answer, "ConsumedCapacity": [consumed] if operation == "BatchGetItem" else consumed}
+
+    with mock.patch.object(BaseClient, "_make_api_call", billing):
+        yield
+
+
 def write_units(old: Item | None, new: Item | None, factor: int = 1) -> int:
     """Of the table (times the factor) and of the three indexes."""
     table = max(_kb(old), _kb(new), 1) * factor

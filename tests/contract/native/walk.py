@@ -214,6 +214,8 @@ def _runs(step: Walk, job: str) -> None:
     step.each("POST", "/v1/runs/{run}/cancel", "Nothing", run=cancelled)
     step.each("POST", "/v1/runs/{run}/rerun", "RerunRequest", run=cancelled)
     step("GET", "/v1/runs", query=f"jobId={job}&limit=1")
+    since = step("GET", "/v1/timeline", query="limit=1")["since"]
+    step("GET", "/v1/timeline:changes", query=f"since={since}")
     step("GET", "/v1/runs:export", query=f"jobId={job}&state=SUCCESS")
 
 

@@ -20,6 +20,7 @@ COMMANDS: Mapping[str, tuple[str, ModuleType]] = {
     "preview": ("Show when a schedule would run.", resources),
     "explain": ("Say why a schedule runs at an instant, or does not.", resources),
     "runs": ("Runs: list, follow, rerun, cancel, export.", following),
+    "overview": ("All jobs at once: what happened, and what comes.", resources),
     "errors": ("Groups of failed runs: list, note, archive, redrive.", resources),
     "redirects": ("Jobs whose redriven runs go to another job.", resources),
     "ops": ("Long work: list, watch, pause, cancel.", following),

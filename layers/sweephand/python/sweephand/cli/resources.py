@@ -32,6 +32,7 @@ GROUPS: Mapping[str, str] = {
     "jobs": "jobs",
     "schedules": "schedules",
     "runs": "runs",
+    "overview": "overview",
     "errors": "errors",
     "redirects": "error_redirects",
     "ops": "operations",

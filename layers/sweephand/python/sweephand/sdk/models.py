@@ -1617,6 +1617,150 @@ class JobSetPlan(Model):
     }
 
 
+class KnownJob(Model):
+    __slots__ = ()
+    job_id: str
+    revision: int
+    state: str
+    members = {
+        "job_id": ("jobId", None),
+        "revision": ("revision", None),
+        "state": ("state", None),
+    }
+
+
+class LanePause(Model):
+    __slots__ = ()
+    since: datetime
+    note: str | None
+    until: datetime | None
+    members = {
+        "since": ("since", instant),
+        "note": ("note", None),
+        "until": ("until", instant),
+    }
+
+
+class LaneHeld(Model):
+    __slots__ = ()
+    by: str
+    name: str
+    since: datetime
+    members = {
+        "by": ("by", None),
+        "name": ("name", None),
+        "since": ("since", instant),
+    }
+
+
+class LaneSchedule(Model):
+    __slots__ = ()
+    id: str
+    name: str
+    state: str
+    summary: str
+    timezone: str
+    next_run_at: datetime | None
+    members = {
+        "id": ("id", None),
+        "name": ("name", None),
+        "state": ("state", None),
+        "summary": ("summary", None),
+        "timezone": ("timezone", None),
+        "next_run_at": ("nextRunAt", instant),
+    }
+
+
+class Mark(Model):
+    __slots__ = ()
+    run_id: str
+    job_id: str
+    schedule_id: str | None
+    kind: str
+    planned_at: datetime
+    state: str
+    reason: str | None
+    http_status: int | None
+    sentence: str
+    until: datetime | None
+    count: int
+    members = {
+        "run_id": ("runId", None),
+        "job_id": ("jobId", None),
+        "schedule_id": ("scheduleId", None),
+        "kind": ("kind", None),
+        "planned_at": ("plannedAt", instant),
+        "state": ("state", None),
+        "reason": ("reason", None),
+        "http_status": ("httpStatus", None),
+        "sentence": ("sentence", None),
+        "until": ("until", instant),
+        "count": ("count", None),
+    }
+
+
+class LaneNoFailure(Model):
+    __slots__ = ()
+    since: datetime
+    seconds: tuple[int, ...]
+    left_out: int
+    members = {
+        "since": ("since", instant),
+        "seconds": ("seconds", tuple),
+        "left_out": ("leftOut", None),
+    }
+
+
+class LanePlanned(Model):
+    __slots__ = ()
+    seconds: tuple[int, ...]
+    left_out: int
+    members = {
+        "seconds": ("seconds", tuple),
+        "left_out": ("leftOut", None),
+    }
+
+
+class Lane(Model):
+    __slots__ = ()
+    job_id: str
+    name: str
+    collection: str
+    revision: int
+    state: str
+    state_reason: str | None
+    sentence: str | None
+    pause: LanePause | None
+    held: LaneHeld | None
+    next_run_at: datetime | None
+    due_since: datetime | None
+    schedules: tuple[LaneSchedule, ...]
+    schedules_left_out: int
+    marks: tuple[Mark, ...]
+    marks_left_out: int
+    no_failure: LaneNoFailure
+    planned: LanePlanned
+    members = {
+        "job_id": ("jobId", None),
+        "name": ("name", None),
+        "collection": ("collection", None),
+        "revision": ("revision", None),
+        "state": ("state", None),
+        "state_reason": ("stateReason", None),
+        "sentence": ("sentence", None),
+        "pause": ("pause", LanePause.of),
+        "held": ("held", LaneHeld.of),
+        "next_run_at": ("nextRunAt", instant),
+        "due_since": ("dueSince", instant),
+        "schedules": ("schedules", LaneSchedule.all_of),
+        "schedules_left_out": ("schedulesLeftOut", None),
+        "marks": ("marks", Mark.all_of),
+        "marks_left_out": ("marksLeftOut", None),
+        "no_failure": ("noFailure", LaneNoFailure.of),
+        "planned": ("planned", LanePlanned.of),
+    }
+
+
 class LeaseEnd(Model):
     __slots__ = ()
     lease_until: datetime
@@ -2356,4 +2500,24 @@ class Tenant(Model):
         "created_by": ("createdBy", None),
         "modified_at": ("modifiedAt", instant),
         "modified_by": ("modifiedBy", None),
+    }
+
+
+class TimelineChanges(Model):
+    __slots__ = ()
+    now: datetime
+    marks_from: datetime
+    marks: tuple[Mark, ...]
+    jobs: tuple[KnownJob, ...] | None
+    since: str
+    read_units: float
+    ask_again_after_seconds: int
+    members = {
+        "now": ("now", instant),
+        "marks_from": ("marksFrom", instant),
+        "marks": ("marks", Mark.all_of),
+        "jobs": ("jobs", KnownJob.all_of),
+        "since": ("since", None),
+        "read_units": ("readUnits", None),
+        "ask_again_after_seconds": ("askAgainAfterSeconds", None),
     }

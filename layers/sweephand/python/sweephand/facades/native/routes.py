@@ -97,6 +97,7 @@ SERVICE = Below("", always=OPEN)
 JOBS = Below("/v1/jobs", "jobs.bulk")
 JOB = Below("/v1/jobs/{job}", "jobs.changes")
 SCHEDULE = Below("/v1/jobs/{job}/schedules/{schedule}", "jobs.preview")
+OVERVIEW = Below("/v1", "overview.timeline")
 JOB_SETS = Below("/v1/job-sets", "jobs.job_sets", changing={"scope": WRITE, "headers": ()})
 EXPORTS = Below("/v1/runs:export")
 RUNS = Below("/v1/runs", changing={"scope": RUN, "headers": ()})
@@ -181,6 +182,16 @@ ROUTES = Routes(
             *("", rare("jobs.preview", "preview_schedule"), "The next instants of a schedule that is not stored"),
             *("PreviewRequest", "Preview"),
             status=200,
+        ),
+        OVERVIEW.get(
+            *("/timeline", "read_timeline", "What happened to all jobs, and what they will do"),
+            "Timeline",
+            query=(*PAGE, "from", "until", *FILTERS, "jobIds"),
+        ),
+        OVERVIEW.get(
+            *("/timeline:changes", "read_timeline_changes", "What is new since the timeline was read"),
+            "TimelineChanges",
+            query=("since",),
         ),
         RUNS.get("", runs.list_all, ALL_RUNS, "RunPage", query=(*PAGE, *RUNS_QUERY)),
         EXPORTS.get(

@@ -35,6 +35,7 @@ OLDEST = timedelta(days=400)
 """The most days of the index that a list reads; no run is retained for longer than a year by default."""
 MOST_JOBS = 1_000
 """The most jobs whose runs one list merges: at most some 1,000 read units per page."""
+ROWS_AT_ONCE = 100
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,13 @@ def listed(
         yield from _attention(world, tenant, wanted.span, after, page, now)
 
 
+def recent(
+    world: World, tenant: str, span: Span, now: datetime, owners: Container[str] | None = None
+) -> Iterator[Run | Passed]:
+    """Yields what did not succeed or waits, latest planned first, without the very latest writes: half the units."""
+    yield from _attention(world, tenant, span, None, ROWS_AT_ONCE, now, owners, consistent=False)
+
+
 def job_ids_of(world: World, tenant: str, wanted: Wanted, most: int = MOST_JOBS) -> list[str]:
     """Returns the ids of the jobs that collection, tag and resource select; without any of them, of all jobs.
 
@@ -190,14 +198,18 @@ def _attention(
     page: int,
     now: datetime,
     owners: Container[str] | None = None,
+    *,
+    consistent: bool = True,
 ) -> Iterator[Run | Passed]:
     until = now + timedelta(days=1) if span.until is None else min(span.until, now + timedelta(days=1))
     until_ms = epoch_ms(until)
     if after is not None:
         until_ms = min(until_ms, instant_ms_of(after[0]))
     since = now - timedelta(days=ATTENTION_DAYS) if span.since is None else max(span.since, now - OLDEST)
-    found = views.attention(world.table, tenant, since.date(), from_ms(until_ms), after, page, owners)
-    held = views.held(world.table, tenant, from_ms(until_ms), after, page, owners)
+    found = views.attention(
+        world.table, tenant, since.date(), from_ms(until_ms), after, page, owners, consistent=consistent
+    )
+    held = views.held(world.table, tenant, from_ms(until_ms), after, page, owners, consistent=consistent)
     yield from _own(world, tenant, heapq.merge(found, held, key=mark_of, reverse=True))
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sweephand.sdk.aio.resources.job_sets import AsyncJobSets
     from sweephand.sdk.aio.resources.jobs import AsyncJobs
     from sweephand.sdk.aio.resources.operations import AsyncOperations
+    from sweephand.sdk.aio.resources.overview import AsyncOverview
     from sweephand.sdk.aio.resources.runs import AsyncRuns
     from sweephand.sdk.aio.resources.schedules import AsyncSchedules
     from sweephand.sdk.aio.resources.service import AsyncService
@@ -158,6 +159,11 @@ class AsyncSweephand:
     @cached_property
     def operations(self) -> AsyncOperations:
         resource: AsyncOperations = self._resource("operations", "AsyncOperations")
+        return resource
+
+    @cached_property
+    def overview(self) -> AsyncOverview:
+        resource: AsyncOverview = self._resource("overview", "AsyncOverview")
         return resource
 
     @cached_property

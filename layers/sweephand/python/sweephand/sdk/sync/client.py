@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sweephand.sdk.sync.resources.job_sets import JobSets
     from sweephand.sdk.sync.resources.jobs import Jobs
     from sweephand.sdk.sync.resources.operations import Operations
+    from sweephand.sdk.sync.resources.overview import Overview
     from sweephand.sdk.sync.resources.runs import Runs
     from sweephand.sdk.sync.resources.schedules import Schedules
     from sweephand.sdk.sync.resources.service import Service
@@ -157,6 +158,11 @@ class Sweephand:
     @cached_property
     def operations(self) -> Operations:
         resource: Operations = self._resource("operations", "Operations")
+        return resource
+
+    @cached_property
+    def overview(self) -> Overview:
+        resource: Overview = self._resource("overview", "Overview")
         return resource
 
     @cached_property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from sweephand.domain.job import Job, JobState
 from sweephand.domain.jobs.job_state import ended_state, state_of
@@ -230,6 +230,30 @@ def _searched(table: Table, tenant: str, filters: Filters, after: int) -> Iterat
             yield from map(_row, _holding(table, tenant, filters, entries))
 
 
+class Known(NamedTuple):
+    """A job as the directory knows it: enough to see that it has changed."""
+
+    job_id: str
+    revision: int
+    state: JobState
+
+
+def known(table: Table, tenant: str, most: int) -> list[Known] | None:
+    """Returns all jobs of a tenant by creation, some 20 read units for each thousand; None for more than `most`."""
+    there = blocks(table, tenant)
+    if sum(block.live for block in there) > most:
+        return None
+    numbers = sorted({block.number for block in there})
+    return [each for some in threads.at_once(lambda number: _known(table, tenant, number), numbers) for each in some]
+
+
+def _known(table: Table, tenant: str, block: int) -> list[Known]:
+    only = (DirectoryItem.sk, DirectoryItem.entry, DirectoryItem.ended, DirectoryItem.revision)
+    rows = table.query_all(keys.directory_block(tenant, block), only=only)
+    found = ((directory.entry_of(row), int(row["revision"]["N"])) for row in rows)
+    return [Known(entry.job_id, revision, entry.state) for entry, revision in found]
+
+
 # Lists by key
 
 
@@ -339,10 +363,10 @@ def jobs_with_schedules(
     table: Table, tenant: str, ids: Sequence[str], *, consistent: bool = False
 ) -> list[tuple[Job, list[Schedule]]]:
     """Returns jobs in the given order with their schedules: two batched reads, and one query per large job."""
-    found = table.batch_get(jobs.job_keys(tenant, ids), consistent=consistent)
+    found = _rows(table, jobs.job_keys(tenant, ids), consistent=consistent)
     listed = [jobs.job_of(JobItem.from_raw_data(row)) for key in jobs.job_keys(tenant, ids) if (row := found.get(key))]
     wanted = [(keys.job(tenant, job.id), keys.schedule(sid)) for job in listed for sid in job.schedule_ids]
-    rows = table.batch_get(wanted, consistent=consistent)
+    rows = _rows(table, wanted, consistent=consistent)
     result = []
     for job in listed:
         if job.many_schedules:
@@ -352,3 +376,12 @@ def jobs_with_schedules(
         result.append((job, [jobs.schedule_of(ScheduleItem.from_raw_data(row)) for row in own if row]))
     jobs.know_calendars(table, ((each.tenant, each.packed) for _, schedules in result for each in schedules))
     return result
+
+
+def _rows(
+    table: Table, wanted: Sequence[tuple[str, str]], *, consistent: bool
+) -> dict[tuple[str, str], dict[str, Any]]:
+    """Reads rows by key, many at the same time."""
+    some = [wanted[n : n + BATCH_GET_MOST] for n in range(0, len(wanted), BATCH_GET_MOST)]
+    found = threads.at_once(lambda keys: table.batch_get(keys, consistent=consistent), some)
+    return {key: row for rows in found for key, row in rows.items()}

@@ -253,6 +253,8 @@ def attention(
     mark: RunMark | None,
     page: int,
     owners: Container[str] | None = None,
+    *,
+    consistent: bool = True,
 ) -> Iterator[Run | Passed]:
     """Yields runs of the tenant that did not succeed or that wait, latest planned first, after `mark`.
 
@@ -271,7 +273,7 @@ def attention(
             forward=False,
             limit=page,
         )
-        yield from _attention_runs(table, entries, page, owners)
+        yield from _attention_runs(table, entries, page, owners, consistent=consistent)
         day -= timedelta(days=1)
 
 
@@ -282,16 +284,20 @@ def held(
     mark: RunMark | None,
     page: int,
     owners: Container[str] | None = None,
+    *,
+    consistent: bool = True,
 ) -> Iterator[Run | Passed]:
     """Yields the tenant's runs that are held for a consumer, as `attention` yields those of its days."""
     last = order_of(mark[0]) - 1 if mark else first_order_at(epoch_ms(until) + 1) - 1
     names = [each.name for each in consumers.listed(table, tenant, None, MOST_CONSUMERS)]
-    lists = [_held_for(table, keys.consumer_rows(tenant, name), last, page, owners) for name in names]
+    lists = [
+        _held_for(table, keys.consumer_rows(tenant, name), last, page, owners, consistent=consistent) for name in names
+    ]
     return heapq.merge(*lists, key=_mark_of, reverse=True)
 
 
 def _held_for(
-    table: Table, partition: str, last: int, page: int, owners: Container[str] | None
+    table: Table, partition: str, last: int, page: int, owners: Container[str] | None, *, consistent: bool
 ) -> Iterator[Run | Passed]:
     entries = table.query_all(
         partition,
@@ -301,7 +307,7 @@ def _held_for(
         forward=False,
         limit=page,
     )
-    for each in _attention_runs(table, entries, page, owners):
+    for each in _attention_runs(table, entries, page, owners, consistent=consistent):
         if isinstance(each, Passed) or each.state is State.HELD:
             yield each
 
@@ -311,12 +317,17 @@ def _mark_of(each: Run | Passed) -> RunMark:
 
 
 def _attention_runs(
-    table: Table, entries: Iterator[dict[str, dict[str, str]]], page: int, owners: Container[str] | None
+    table: Table,
+    entries: Iterator[dict[str, dict[str, str]]],
+    page: int,
+    owners: Container[str] | None,
+    *,
+    consistent: bool,
 ) -> Iterator[Run | Passed]:
     """Yields the runs of the index's entries; leaves out those that have succeeded since."""
     while batch := [(entry["pk"]["S"], entry["sk"]["S"]) for entry in islice(entries, page)]:
         others = set() if owners is None else {key for key in batch if keys.owner_of_runs(key[0]) not in owners}
-        found = table.batch_get(key for key in batch if key not in others)
+        found = table.batch_get((key for key in batch if key not in others), consistent=consistent)
         for key in batch:
             if key in others:
                 yield Passed((keys.parts(key[1])[1], keys.owner_of_runs(key[0])))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -45,7 +45,7 @@ def list_all(ctx: Context) -> Answer:
     filters = filters_of(ctx)
     if ctx.query.keys() & PARAMETERS:
         return _narrow(ctx, filters, include)
-    limit, mark = ctx.page(lambda text: (1 <= len(text) <= 128) if filters.by_name else bool(_NUMBER.fullmatch(text)))
+    limit, mark = ctx.page(place_of(filters))
     offset = cursors.offset_of(ctx.query)
     try:
         rows = views.listed(ctx.world.table, ctx.tenant, filters, mark[0] if mark else None, limit + 1, offset)
@@ -98,6 +98,11 @@ def filters_of(ctx: Context) -> Filters:
         name=ctx.text("name", 128),
         search=ctx.text("search", 128),
     )
+
+
+def place_of(filters: Filters) -> Callable[[str], bool]:
+    """Returns the form of a place in the list: a name, or a number."""
+    return lambda text: (1 <= len(text) <= 128) if filters.by_name else bool(_NUMBER.fullmatch(text))
 
 
 def _listed_body(

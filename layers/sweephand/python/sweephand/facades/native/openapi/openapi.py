@@ -21,6 +21,7 @@ from sweephand.facades.native.members import descriptions
 from sweephand.facades.native.members.schema_words import GIVEN_INSTANT, ID, JOB_FILTER, PLAIN_NAME, RUN_ID, TENANT_NAME
 from sweephand.facades.native.openapi.examples import REQUESTS
 from sweephand.facades.native.openapi.schemas import SCHEMAS
+from sweephand.facades.native.overview import timeline
 from sweephand.facades.native.problems import STATUS, problem
 from sweephand.facades.native.routes import HTML, JSON, READ, ROUTES
 from sweephand.facades.native.runs.errors import STATES
@@ -52,6 +53,7 @@ TAGS = {
     "consumers": "Programs that receive events, and get what they missed when they come back.",
     "credentials": "Client ids and secrets.",
     "tenants": "Owners of data; for providers.",
+    "timeline": "All jobs at once: for overviews.",
     "service": "Tokens, health, this document.",
 }
 HEADERS: Mapping[str, tuple[str, Schema]] = {
@@ -124,6 +126,10 @@ QUERY: Mapping[str, Schema] = {
         9_999,
         description="How many jobs the plan deletes; needed where they are over 10 and over a fifth of the set.",
     ),
+    "jobIds": items(
+        ID, minItems=1, maxItems=timeline.MOST_NAMED, description="Only the lanes of these jobs; without other filters."
+    ),
+    "since": text(description="`since` of the timeline, or of its last changes."),
     "holder": text(1, 128, description="Whose lease it is."),
     "onDrift": one_of(
         ("keep_next", "run_now"),
@@ -143,8 +149,17 @@ QUERY: Mapping[str, Schema] = {
     "at": {**GIVEN_INSTANT, "description": "By default now. " + GIVEN_INSTANT["description"]},
 }
 OF_ROUTE: Mapping[tuple[str, str], Schema] = {
-    ("/v1/jobs", "state"): one_of(JobState),
-    ("/v1/jobs", "tag"): text(0, 128, description="Only what has this tag; empty: only what has none."),
+    **{(path, "state"): one_of(JobState) for path in ("/v1/jobs", "/v1/timeline")},
+    **{
+        (path, "tag"): text(0, 128, description="Only what has this tag; empty: only what has none.")
+        for path in ("/v1/jobs", "/v1/timeline")
+    },
+    ("/v1/timeline", "limit"): whole(1, timeline.LARGEST_LIMIT, default=timeline.LIMIT),
+    ("/v1/timeline", "from"): {**GIVEN_INSTANT, "description": "By default 24 hours ago."},
+    ("/v1/timeline", "until"): {
+        **GIVEN_INSTANT,
+        "description": "By default 24 hours ahead; 14 days after `from` at most.",
+    },
     **{
         (path, name): {**GIVEN_INSTANT, "description": f"Runs planned at or {side} this instant; by default all."}
         for path in ("/v1/runs", "/v1/runs:export")

@@ -48,7 +48,7 @@ from sweephand.facades.native.members.schema_words import (
     STATUS_CODE,
     TEXT,
 )
-from sweephand.facades.native.openapi import run_schemas
+from sweephand.facades.native.openapi import overview_schemas, run_schemas
 from sweephand.facades.native.problems import MOST_ERRORS, STATUS
 from sweephand.facades.native.service import admin
 from sweephand.facades.native.shared import calendar_members, flow_key_members
@@ -383,6 +383,7 @@ SCHEMAS: dict[str, Schema] = {
     **run_schemas.OPERATIONS,
     **flow_key_members.SCHEMAS,
     **run_schemas.SCHEMAS,
+    **overview_schemas.SCHEMAS,
     **tenants.SCHEMAS,
     "Token": answer(
         {

@@ -1,0 +1,98 @@
+"""The instants of a schedule around now, for a picture of many schedules at once: few of each, the others counted.
+
+Pure. All instants are whole epoch seconds, because a picture has tens of thousands of them.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import datetime
+from itertools import islice
+from typing import NamedTuple
+
+from sweephand.domain.instants import epoch_s
+from sweephand.domain.occurrences import generations, upcoming
+from sweephand.domain.schedule import OVER, Schedule, ScheduleState
+from sweephand.schedules.rule import Undecided, limited
+from sweephand.schedules.timing import Timing
+
+MOST = 48
+"""Instants of each side of now: one for each half hour of a day."""
+COUNTED_MOST = 999
+
+
+class Some(NamedTuple):
+    """Instants in order, and how many more there are, counted up to COUNTED_MOST."""
+
+    seconds: list[int]
+    left_out: int
+
+
+NONE = Some([], 0)
+
+
+def known_since(schedule: Schedule, timing: Timing, since: datetime, now: datetime) -> datetime:
+    """Returns from when on the rule in force says what was planned: not from before the last change or pause.
+
+    Instants that follow from actual starts are known from the ledger only.
+    """
+    if timing.actual_start_interval_s is not None:
+        return now
+    return min(now, max(since, generations.began(schedule)))
+
+
+def past(schedule: Schedule, timing: Timing, since: datetime, now: datetime) -> Some:
+    """Returns the latest instants of the rule in force after `since` that were sent and are due."""
+    until = schedule.last_planned_at if schedule.state in OVER else generations.sent_until(schedule)
+    begin = epoch_s(known_since(schedule, timing, since, now))
+    if until is None or timing.actual_start_interval_s is not None:
+        return NONE
+    found: list[int] = []
+    left_out = 0
+    with suppress(Undecided), limited():
+        at = timing.rule.until(epoch_s(min(until, now)))
+        while at is not None and at > begin and len(found) < MOST:
+            found.append(at)
+            at = timing.rule.until(at - 1)
+        if at is not None and at > begin:
+            left_out = timing.rule.count(begin, at, COUNTED_MOST)
+    return Some(found[::-1], left_out)
+
+
+def planned(schedule: Schedule, timing: Timing, now: datetime, until: datetime) -> Some:
+    """Returns the next instants up to `until`, as far as they are certain."""
+    last = epoch_s(until)
+    if _by_rule_alone(schedule, timing):
+        return _by_rule(timing, epoch_s(max(now, generations.began(schedule))), last)
+    ahead = upcoming.ahead(schedule, timing, now, COUNTED_MOST)
+    found = [at for each in ahead if (at := epoch_s(each.instant)) <= last]
+    return Some(found[:MOST], max(0, len(found) - MOST))
+
+
+def _by_rule_alone(schedule: Schedule, timing: Timing) -> bool:
+    """Returns whether each instant of the rule runs, and no other."""
+    return (
+        schedule.state is ScheduleState.ACTIVE
+        and timing.count is None
+        and timing.actual_start_interval_s is None
+        and not schedule.still_due
+        and (schedule.held_from, schedule.newer_packed, schedule.first_at) == (None, None, None)
+    )
+
+
+def _by_rule(timing: Timing, after: int, last: int) -> Some:
+    found: list[int] = []
+    left_out = 0
+    with suppress(Undecided), limited():
+        found.extend(islice(timing.rule.seconds(after, last), MOST))
+        if len(found) == MOST:
+            left_out = timing.rule.count(found[-1], last, COUNTED_MOST)
+    return Some(found, left_out)
+
+
+def merged(some: list[Some], *, latest: bool) -> Some:
+    """Returns the instants of several schedules as one list of at most MOST: the latest, or else the earliest."""
+    seconds = sorted(second for each in some for second in each.seconds)
+    kept = seconds[-MOST:] if latest else seconds[:MOST]
+    left_out = sum(each.left_out for each in some) + len(seconds) - len(kept)
+    return Some(kept, min(COUNTED_MOST, left_out))

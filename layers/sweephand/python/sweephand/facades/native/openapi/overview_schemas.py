@@ -1,0 +1,130 @@
+"""The schemas of what an overview of all jobs shows."""
+
+from __future__ import annotations
+
+from sweephand.domain.job import JobState
+from sweephand.domain.occurrences import lanes
+from sweephand.domain.run import Kind, Reason, State
+from sweephand.domain.schedule import ScheduleState, StateReason
+from sweephand.facades.native.members.job_members import JOB
+from sweephand.facades.native.members.schema_words import (
+    ID,
+    INSTANT,
+    INSTANT_MS,
+    NAME,
+    REVISION,
+    RUN_ID,
+    STATUS_CODE,
+    TEXT,
+)
+from sweephand.facades.native.overview import timeline
+from sweephand.json_schema import Members, Schema, answer, items, one_of, or_null, ref, text, whole
+
+_PRICE: Members = {
+    "readUnits": {
+        "type": "number",
+        "minimum": 0,
+        "description": "The read units of DynamoDB that this answer has cost.",
+    },
+    "askAgainAfterSeconds": whole(
+        1, description="Ask again no sooner: then an overview left open reads at most 60 units a minute."
+    ),
+}
+_NOW: Members = {"now": {**INSTANT_MS, "description": "The clock of the service."}}
+_MARKS_FROM: Schema = {**INSTANT_MS, "description": "Marks planned after this instant are complete."}
+_SECONDS = items(
+    {"type": "integer"}, maxItems=lanes.MOST, description="Instants, in whole seconds after the `from` of the timeline."
+)
+_LEFT_OUT = whole(0, lanes.COUNTED_MOST, description="How many more there are; the largest number means at least that.")
+_JOB = JOB.answer()
+
+SCHEMAS: dict[str, Schema] = {
+    "Timeline": answer(
+        {
+            **_NOW,
+            "from": INSTANT,
+            "until": INSTANT,
+            "marksFrom": _MARKS_FROM,
+            "items": items(ref("Lane")),
+            "nextCursor": or_null(text(description="Send it as `cursor` for the next lanes; null on the last page.")),
+            "since": text(description="Send it to `/v1/timeline:changes`."),
+            **_PRICE,
+        }
+    ),
+    "Lane": answer(
+        {
+            "jobId": ID,
+            "name": TEXT,
+            "collection": NAME,
+            "revision": REVISION,
+            "state": one_of(JobState),
+            "stateReason": or_null(one_of(StateReason)),
+            "sentence": or_null(text(description="Why the job does not run, in words; null: it runs as it should.")),
+            "pause": _JOB["pause"],
+            "held": _JOB["held"],
+            "nextRunAt": or_null(INSTANT),
+            "dueSince": or_null(
+                {**INSTANT, "description": "The oldest instant that is due and was not sent; null: it is on time."}
+            ),
+            "schedules": items(ref("LaneSchedule"), maxItems=timeline.MOST_SCHEDULES),
+            "schedulesLeftOut": whole(description="How many schedules the lane does not show."),
+            "marks": items(
+                ref("Mark"), maxItems=timeline.MOST_MARKS_OF_LANE, description="What did not succeed or waits."
+            ),
+            "marksLeftOut": whole(description="How many older marks the lane does not show."),
+            "noFailure": answer(
+                {
+                    "since": {**INSTANT, "description": "Of earlier instants the rules of today know nothing."},
+                    "seconds": _SECONDS,
+                    "leftOut": _LEFT_OUT,
+                },
+                description="The latest instants of the past of which no failure is recorded.",
+            ),
+            "planned": answer({"seconds": _SECONDS, "leftOut": _LEFT_OUT}, description="The next instants."),
+        }
+    ),
+    "LaneSchedule": answer(
+        {
+            "id": ID,
+            "name": TEXT,
+            "state": one_of(ScheduleState),
+            "summary": text(description="In plain English."),
+            "timezone": text(description="The zone of its wall times."),
+            "nextRunAt": or_null(INSTANT),
+        }
+    ),
+    "Mark": answer(
+        {
+            "runId": RUN_ID,
+            "jobId": ID,
+            "scheduleId": or_null(ID),
+            "kind": one_of(Kind),
+            "plannedAt": INSTANT_MS,
+            "state": one_of(State),
+            "reason": or_null(one_of(Reason)),
+            "httpStatus": or_null(STATUS_CODE),
+            "sentence": text(description="Why it stands so, in words."),
+            "until": or_null({**INSTANT_MS, "description": "Of a mark for many occurrences: the last of them."}),
+            "count": whole(1, description="How many occurrences it stands for."),
+        }
+    ),
+    "TimelineChanges": answer(
+        {
+            **_NOW,
+            "marksFrom": _MARKS_FROM,
+            "marks": items(
+                ref("Mark"),
+                maxItems=timeline.MOST_AGAIN,
+                description="All marks planned after `marksFrom`; they replace those that the caller has.",
+            ),
+            "jobs": {
+                **or_null(items(ref("KnownJob"))),
+                "description": f"All jobs, if one was made, changed or deleted since; null: none, or more than "
+                f"{timeline.MOST_KNOWN:,} jobs.",
+            },
+            "since": text(description="Send it with the next request."),
+            **_PRICE,
+        }
+    ),
+    "KnownJob": answer({"jobId": ID, "revision": REVISION, "state": one_of(JobState)}),
+}

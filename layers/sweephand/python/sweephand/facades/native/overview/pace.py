@@ -1,0 +1,27 @@
+"""How often a page may ask again, so that an overview left open stays within 60 read units a minute at any size.
+
+The answers share the units of a minute: 45 for what has changed, 12 for what needs attention, 3 for the load ahead.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from sweephand.facades.http import Answer
+from sweephand.facades.native.context import Context
+from sweephand.store.views.priced import Priced
+
+CHANGES, ATTENTION, LOAD = 45, 12, 3
+"""Read units a minute of each answer."""
+SOONEST_S = {CHANGES: 30, ATTENTION: 300, LOAD: 900}
+
+
+def priced(ctx: Context, share: int, body: Callable[[Context], dict[str, Any]]) -> Answer:
+    """Answers with a body, what reading it cost, and how soon to ask again."""
+    table = Priced(ctx.world.table)
+    shown = body(replace(ctx, world=replace(ctx.world, table=table)))
+    again = max(SOONEST_S[share], math.ceil(table.read_units * 60 / share))
+    return Answer(200, {**shown, "readUnits": table.read_units, "askAgainAfterSeconds": again})

@@ -1,0 +1,307 @@
+"""The timeline: what happened to many jobs and what they will do, with few reads, and then only what is new.
+
+A success leaves no entry that could be found by time, so past instants come from the rules, and what did not succeed
+from the index `attention`. An instant of the past without a mark means: no failure recorded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Any, NamedTuple
+
+from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, text, text_ms
+from sweephand.domain.job import Job
+from sweephand.domain.jobs.job_state import Held
+from sweephand.domain.occurrences import lanes
+from sweephand.domain.occurrences.lanes import Some
+from sweephand.domain.run import Run, Status
+from sweephand.domain.schedule import Schedule
+from sweephand.errors import InvalidRequest
+from sweephand.facades.http import Answer
+from sweephand.facades.native import cursors
+from sweephand.facades.native.context import Context
+from sweephand.facades.native.jobs.answers import all_as_held
+from sweephand.facades.native.jobs.job_list import TOO_MANY, filters_of, place_of, widest
+from sweephand.facades.native.members import job_members
+from sweephand.facades.native.members.schedule_members import held_body
+from sweephand.facades.native.overview import pace, sentences
+from sweephand.facades.native.query_instants import instant
+from sweephand.facades.native.query_numbers import number
+from sweephand.flow.runs import run_lists
+from sweephand.ids import is_uuid
+from sweephand.schedules.timing import load_or_never
+from sweephand.store.views import jobs as views
+from sweephand.store.views.runs import Passed, Span
+
+LIMIT, LARGEST_LIMIT = 100, 500
+MOST_NAMED = 50
+"""Jobs that one request names."""
+MOST_SCHEDULES = 20
+"""Schedules of a lane; the others are counted."""
+MOST_MARKS_OF_LANE = 50
+MOST_MARKS, MOST_PASSED = 1_000, 5_000
+"""Runs that one answer reads; entries of the index that it looks at."""
+MOST_NEW, MOST_AGAIN = 100, 500
+"""Marks of an answer about changes; of one that looks at the whole day again."""
+MOST_KNOWN = 5_000
+"""Jobs whose revisions an answer about changes compares."""
+DAY, LONGEST = timedelta(days=1), timedelta(days=14)
+SETTLES = timedelta(minutes=15)
+"""Runs planned longer ago rarely begin to need attention; the whole day is looked at again after this time."""
+NOTHING = "0" * 16
+_SINCE = re.compile(r"([0-9]{13})-([0-9]{13})-([0-9a-f]{16})", re.ASCII)
+
+
+class Window(NamedTuple):
+    """The time that is shown. past_to, ahead_from: now, unless the window ends before it or begins after it."""
+
+    begin: datetime
+    now: datetime
+    end: datetime
+
+    @property
+    def past_to(self) -> datetime:
+        return min(self.now, self.end)
+
+    @property
+    def ahead_from(self) -> datetime:
+        return max(self.now, self.begin)
+
+
+class Marks(NamedTuple):
+    """Runs that did not succeed or wait, newest first. since: from here on nothing is left out."""
+
+    runs: list[Run]
+    since: datetime
+
+
+class Since(NamedTuple):
+    """The place where an answer about changes goes on.
+
+    again_from: marks planned from here on may still change. whole_at: when the whole day was last looked at. known: a
+    hash of all jobs' revisions.
+    """
+
+    again_from: datetime
+    whole_at: datetime
+    known: str
+
+    def __str__(self) -> str:
+        return "-".join((*(f"{epoch_ms(each):013d}" for each in self[:2]), self.known))
+
+
+def read_timeline(ctx: Context) -> Answer:
+    """Shows the lanes of the jobs that the filters let through, or of those that `jobIds` names."""
+    return pace.priced(ctx, pace.CHANGES, _timeline)
+
+
+def _timeline(ctx: Context) -> dict[str, Any]:
+    window = _window(ctx)
+    ids, cursor, fits = _named(ctx) if "jobIds" in ctx.query else _page(ctx)
+    found = views.jobs_with_schedules(ctx.world.table, ctx.tenant, ids)
+    shown = all_as_held(ctx, [each for each in found if fits is None or fits.hold_now(*each)])
+    owners = {owner for job, schedules, _ in shown for owner in (job.id, *(each.id for each in schedules))}
+    marks = _marks(ctx, window.begin, window.end, MOST_MARKS, owners)
+    of_jobs: dict[str, list[Run]] = defaultdict(list)
+    for run in marks.runs:
+        of_jobs[run.job_id].append(run)
+    began = Since(_changing_from(marks.runs, ctx.now), ctx.now, NOTHING)
+    return {
+        "now": text_ms(ctx.now),
+        "from": text(window.begin),
+        "until": text(window.end),
+        "marksFrom": text_ms(marks.since),
+        "items": [lane(job, schedules, held, of_jobs[job.id], window) for job, schedules, held in shown],
+        "nextCursor": cursor,
+        "since": str(began),
+    }
+
+
+def _window(ctx: Context) -> Window:
+    begin = instant(ctx, "from") or (ctx.now - DAY).replace(microsecond=0)
+    end = instant(ctx, "until") or (ctx.now + DAY).replace(microsecond=0)
+    if end < begin:
+        raise InvalidRequest("until", "is before `from`", code="INVALID_QUERY")
+    if end - begin > LONGEST:
+        raise InvalidRequest("until", f"is more than {LONGEST.days} days after `from`", code="INVALID_QUERY")
+    return Window(begin, ctx.now, end)
+
+
+def _named(ctx: Context) -> tuple[list[str], str | None, views.Filters | None]:
+    given = ctx.query["jobIds"].split(",")
+    others = ctx.query.keys() - {"jobIds", "from", "until"}
+    if others:
+        raise InvalidRequest(min(others), "has no effect next to `jobIds`: leave it out", code="INVALID_QUERY")
+    if len(given) > MOST_NAMED or not all(map(is_uuid, given)):
+        reason = f"must be 1 to {MOST_NAMED} ids of jobs, separated by commas"
+        raise InvalidRequest("jobIds", reason, code="INVALID_QUERY")
+    return list(dict.fromkeys(given)), None, None
+
+
+def _page(ctx: Context) -> tuple[list[str], str | None, views.Filters | None]:
+    """Returns the ids of the page's jobs, the cursor of the next page, and the filters."""
+    filters = filters_of(ctx)
+    limit = number(ctx.query, "limit", 1, LARGEST_LIMIT) or LIMIT
+    mark = cursors.read(ctx.place, ctx.query, place_of(filters))
+    try:
+        rows = views.listed(ctx.world.table, ctx.tenant, filters, mark[0] if mark else None, limit + 1)
+        page = list(islice(rows, limit + 1))
+    except views.TooMany as many:
+        raise InvalidRequest(widest(ctx), TOO_MANY, code="INVALID_QUERY") from many
+    cursor = ctx.cursor(page[limit - 1].place) if len(page) > limit else None
+    return [row.job_id for row in page[:limit]], cursor, filters
+
+
+# Marks
+
+
+def _marks(ctx: Context, begin: datetime, end: datetime, most: int, owners: Collection[str] | None = None) -> Marks:
+    """Reads what did not succeed or waits, back from the latest, up to so many."""
+    found: list[Run] = []
+    for looked, each in enumerate(run_lists.recent(ctx.world, ctx.tenant, Span(begin, end), ctx.now, owners)):
+        if len(found) == most or looked == MOST_PASSED:
+            return Marks(found, found[-1].planned_at if found else ctx.now)
+        if not isinstance(each, Passed) and each.planned_at >= begin and not each.is_gone(ctx.now):
+            found.append(each)
+    return Marks(found, begin)
+
+
+def _changing_from(runs: Iterable[Run], now: datetime) -> datetime:
+    """Returns the instant of the oldest run that has not ended, or of the oldest that may still need attention."""
+    waiting = (run.planned_at for run in runs if run.state.status is Status.RUNNING)
+    return max(now - DAY, min([now - SETTLES, *waiting]))
+
+
+def mark_body(run: Run) -> dict[str, Any]:
+    return {
+        "runId": run.id,
+        "jobId": run.job_id,
+        "scheduleId": run.schedule_id,
+        "kind": run.kind.value,
+        "plannedAt": text_ms(run.planned_at),
+        "state": run.state.value,
+        "reason": run.reason.value if run.reason else None,
+        "httpStatus": run.http_status,
+        "sentence": sentences.of_run(run),
+        "until": text_ms(run.range_until) if run.range_until else None,
+        "count": run.range_count or 1,
+    }
+
+
+# Lanes
+
+
+def lane(
+    job: Job, schedules: Sequence[Schedule], held: Held | None, runs: Sequence[Run], window: Window
+) -> dict[str, Any]:
+    """Returns a job with what happened to it and what it will do. runs: what did not succeed, newest first."""
+    timings = {each.id: load_or_never(each.packed) for each in schedules[:MOST_SCHEDULES]}
+    drawn = schedules[:MOST_SCHEDULES]
+    ahead = {each.id: lanes.planned(each, timings[each.id], window.ahead_from, window.end) for each in drawn}
+    before = [_unmarked(lanes.past(each, timings[each.id], window.begin, window.past_to), each, runs) for each in drawn]
+    planned, past = lanes.merged([*ahead.values()], latest=False), lanes.merged(before, latest=True)
+    since = [lanes.known_since(each, timings[each.id], window.begin, window.now) for each in drawn]
+    next_runs = {id_: from_ms(some.seconds[0] * 1000) for id_, some in ahead.items() if some.seconds}
+    return {
+        "jobId": job.id,
+        "name": job.name,
+        "collection": job.collection,
+        "revision": job.revision,
+        "state": job_members.job_state(job, schedules).value,
+        "stateReason": job_members.job_state_reason(job, schedules),
+        "sentence": sentences.of_job(job, schedules, held),
+        "pause": job_members.pause_body(job),
+        "held": held_body(held),
+        "nextRunAt": text(min(next_runs.values())) if next_runs else _next_run_at(schedules, window),
+        "dueSince": _due_since(schedules, window.now),
+        "schedules": [
+            {
+                "id": each.id,
+                "name": each.name,
+                "state": each.state.value,
+                "summary": timings[each.id].summary,
+                "timezone": timings[each.id].zone.name,
+                "nextRunAt": text(next_runs[each.id]) if each.id in next_runs else None,
+            }
+            for each in drawn
+        ],
+        "schedulesLeftOut": len(schedules) - len(drawn),
+        "marks": [mark_body(run) for run in runs[:MOST_MARKS_OF_LANE]],
+        "marksLeftOut": max(0, len(runs) - MOST_MARKS_OF_LANE),
+        "noFailure": {**_some(past, window), "since": text(min(since, default=window.now))},
+        "planned": _some(planned, window),
+    }
+
+
+def _some(some: Some, window: Window) -> dict[str, Any]:
+    begin = epoch_s(window.begin)
+    return {"seconds": [second - begin for second in some.seconds], "leftOut": some.left_out}
+
+
+def _unmarked(some: Some, schedule: Schedule, runs: Sequence[Run]) -> Some:
+    """Returns the instants of a schedule that have no mark and lie in no range."""
+    own = [run for run in runs if run.schedule_id == schedule.id]
+    if not own:
+        return some
+    marked = {epoch_s(run.planned_at) for run in own}
+    ranges = [(epoch_s(run.planned_at), epoch_s(run.range_until)) for run in own if run.range_until is not None]
+    kept = [
+        second
+        for second in some.seconds
+        if second not in marked and not any(first <= second <= last for first, last in ranges)
+    ]
+    return Some(kept, some.left_out)
+
+
+def _next_run_at(schedules: Sequence[Schedule], window: Window) -> str | None:
+    found = job_members.next_run_of(schedules, window.now)
+    return None if found is None else text(found)
+
+
+def _due_since(schedules: Sequence[Schedule], now: datetime) -> str | None:
+    """Returns the oldest instant that is due and was not sent; None if nothing waits."""
+    waits = (each.next_run_at for each in schedules if each.state.value == "ACTIVE" and each.held_from is None)
+    oldest = min((at for at in waits if at is not None and at < now), default=None)
+    return None if oldest is None else text(oldest)
+
+
+# Changes
+
+
+def read_timeline_changes(ctx: Context) -> Answer:
+    """Shows the marks that may have changed since an answer, and the revisions of all jobs if any of them changed."""
+    return pace.priced(ctx, pace.CHANGES, _changes)
+
+
+def _changes(ctx: Context) -> dict[str, Any]:
+    since = _since(ctx)
+    whole = ctx.now - since.whole_at >= SETTLES
+    begin = ctx.now - DAY if whole else max(ctx.now - DAY, since.again_from)
+    marks = _marks(ctx, begin, ctx.now + DAY, MOST_AGAIN if whole else MOST_NEW)
+    known = views.known(ctx.world.table, ctx.tenant, MOST_KNOWN)
+    hashed = NOTHING if known is None else hashlib.sha256(repr(known).encode()).hexdigest()[:16]
+    after = Since(_changing_from(marks.runs, ctx.now), ctx.now if whole else since.whole_at, hashed)
+    return {
+        "now": text_ms(ctx.now),
+        "marksFrom": text_ms(marks.since),
+        "marks": [mark_body(run) for run in marks.runs],
+        "jobs": None if known is None or hashed == since.known else [_known_body(each) for each in known],
+        "since": str(after),
+    }
+
+
+def _known_body(known: views.Known) -> Mapping[str, Any]:
+    return {"jobId": known.job_id, "revision": known.revision, "state": known.state.value}
+
+
+def _since(ctx: Context) -> Since:
+    found = _SINCE.fullmatch(ctx.query.get("since", ""))
+    if found is None:
+        reason = "is required: send `since` of the timeline, or of its last changes"
+        raise InvalidRequest("since", reason, code="INVALID_QUERY")
+    return Since(from_ms(int(found[1])), from_ms(int(found[2])), found[3])

@@ -1,0 +1,65 @@
+"""`overview`. Made by .ci/sdk.py: change that, or its source, and run `make sdk`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sweephand.sdk import models
+from sweephand.sdk.aio.caller import AsyncCaller
+from sweephand.sdk.aio.pages import AsyncPages
+from sweephand.sdk.request import Request
+
+
+class AsyncOverview:
+    """The methods of `overview`."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    def timeline(
+        self,
+        *,
+        from_: datetime | str | None = None,
+        until: datetime | str | None = None,
+        collection: str | None = None,
+        state: str | None = None,
+        tag: str | None = None,
+        resource_id: str | None = None,
+        name: str | None = None,
+        search: str | None = None,
+        job_ids: Sequence[str] | None = None,
+        page_size: int | None = None,
+        max_items: int | None = None,
+        cursor: str | None = None,
+    ) -> AsyncPages[models.Lane]:
+        """Shows a lane for each job: what did not succeed or waits, and instants by its rules around now."""
+        return AsyncPages(
+            self._caller,
+            Request(
+                "GET",
+                "/v1/timeline",
+                query={
+                    "from": from_,
+                    "until": until,
+                    "collection": collection,
+                    "state": state,
+                    "tag": tag,
+                    "resourceId": resource_id,
+                    "name": name,
+                    "search": search,
+                    "jobIds": job_ids,
+                },
+                acting=True,
+            ),
+            models.Lane,
+            page_size=page_size,
+            max_items=max_items,
+            cursor=cursor,
+        )
+
+    async def changes(self, *, since: str | None = None) -> models.TimelineChanges:
+        """Shows the marks that may have changed since the timeline was read, and which jobs have."""
+        return models.TimelineChanges(
+            await self._caller.json(Request("GET", "/v1/timeline:changes", query={"since": since}, acting=True))
+        )
