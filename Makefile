@@ -118,8 +118,8 @@ format: setup ## Bring the code into its form
 	@.venv/bin/ruff format
 
 .PHONY: docs
-docs: setup ## Write the tables of the documentation that come from the code
-	@$(PY) .ci/docs.py
+docs: setup ## Write the tables and pictures of the documentation that come from the code
+	@$(PY) .ci/docs.py && $(PY) .ci/pictures.py
 
 .PHONY: site
 site: setup-site ## Build the documentation's site into .cache/site; `make run` serves it

@@ -24,8 +24,8 @@ FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 MAKE = re.compile(r"(?:^|`|&& |\$ )(?:[A-Z_]+=\S+ )*make ([a-z][a-z-]*)", re.MULTILINE)
 
 
-def _generator():
-    spec = importlib.util.spec_from_file_location("docs_generator", ROOT / ".ci" / "docs.py")
+def _generator(name: str = "docs"):
+    spec = importlib.util.spec_from_file_location(f"{name}_generator", ROOT / ".ci" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -48,6 +48,19 @@ def _anchors(page: Path) -> set[str]:
 @pytest.mark.parametrize("page", _generator().pages(), ids=_named)
 def test_generated_tables_are_those_of_the_code(page: Path):
     assert page.read_text() == _generator().renewed(page.read_text()), "make docs"
+
+
+@pytest.mark.parametrize("name", sorted(_generator("pictures").PICTURES))
+def test_pictures_are_those_that_the_code_draws(name: str):
+    picture = ROOT / "docs" / "pictures" / f"{name}.svg"
+
+    assert picture.read_text() == _generator("pictures").PICTURES[name](), "make docs"
+
+
+def test_every_picture_is_on_a_page():
+    shown = "".join(page.read_text() for page in (ROOT / "docs" / "concepts").glob("*.md"))
+
+    assert all(f"../pictures/{name}.svg" in shown for name in _generator("pictures").PICTURES)
 
 
 def test_every_generated_table_has_a_page():
