@@ -368,7 +368,7 @@ def test_an_occurrence_that_comes_too_late_to_its_worker_is_missed(api, hand):
 
 
 def test_a_worker_that_was_away_for_hours_gets_the_last_occurrence_and_the_others_end(api, hand):
-    """By the default policy. Worker and executors must agree, or they pass the message to each other for ever."""
+    """The default policy decides. Worker and executors must agree, or they pass the message to each other for ever."""
     job = create(api)
     due(api, 3 * 3_600)
 

@@ -64,8 +64,8 @@ Work = Callable[[World, Lane, Run, Seen], Verdict]
 def take(world: World, here: Lane, owner: str, message: Delivered, pointer: Pointer, seen: Seen, work: Work) -> Verdict:
     """Carries out the gate's decision on a run; hands a claimed attempt to `work`. here: the message's queue."""
     home = run_action.lane_now(seen.job, pointer.kind, here)
-    # Whoever holds a worker's message judges its lateness from the planned instant. By the time that it was sent, an
-    # executor would judge a message anew that was passed on a moment ago, and send it back.
+    # Whoever holds a worker's message judges its lateness from the planned instant. Judged from when it was sent, an
+    # executor would take a message that was passed on a moment ago for a fresh one, and send it back.
     sent_at = None if home.of_application else message.sent_at
     for _ in range(LOOKS):
         admitted = admission.admit(pointer, seen, world.clock.now(), sent_at)
