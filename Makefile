@@ -92,6 +92,10 @@ test: setup setup-sam setup-site setup-sap-client setup-azure-client setup-gener
 quick: setup ## The checks and tests nearest to your change, in under a minute
 	@$(PY) .ci/quick.py
 
+.PHONY: test-browser
+test-browser: setup ## The console in a real browser (Chromium) on the local stack; writes pictures into .cache/pictures
+	@$(PY) -m pytest tests/browser --durations=5
+
 .PHONY: test-long
 test-long: setup ## More than 20,000 random schedules (20 times the examples), then every test that is marked long
 	@EXAMPLES_TIMES=20 $(PY) -m pytest -n 2 --dist loadscope tests/unit/schedules

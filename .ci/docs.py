@@ -7,6 +7,7 @@ from what this makes. `.ci/docs.py --check` changes nothing and says which page 
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -349,6 +350,24 @@ def renewed(text: str) -> str:
     return PLACE.sub(lambda found: f"{found[1]}{TABLES[found[2]]()}{found[3]}", text)
 
 
+WORDS = ROOT / "functions" / "console" / "static" / "words.js"
+
+
+def words() -> str:
+    """Returns the console's module of sentences about states and reasons."""
+    tables = {
+        "STATES": {state.value: _plain(text) for state, text in STATES.items()},
+        "REASONS": {reason.value: _plain(text) for reason, (_, text) in REASONS.items()},
+    }
+    exports = (f"export const {name} = {json.dumps(table, indent=2)};\n" for name, table in tables.items())
+    return "// Sentences about states and reasons, made by `make docs`.\n\n" + "\n".join(exports)
+
+
+def _plain(text: str) -> str:
+    """Returns Markdown without links and code marks."""
+    return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text).replace("`", "")
+
+
 def pages() -> list[Path]:
     all_pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     return [page for page in all_pages if PLACE.search(page.read_text())]
@@ -363,6 +382,11 @@ def main(arguments: list[str]) -> int:
         sys.stdout.write(f"{page.relative_to(ROOT)}\n")
         if "--check" not in arguments:
             page.write_text(renewed(page.read_text()))
+    if not WORDS.exists() or WORDS.read_text() != words():
+        differ.append(WORDS)
+        sys.stdout.write(f"{WORDS.relative_to(ROOT)}\n")
+        if "--check" not in arguments:
+            WORDS.write_text(words())
     return 1 if differ + schemas and "--check" in arguments else 0
 
 

@@ -35,6 +35,8 @@ def where(stack: StackFile, place: Settings, documentation: str) -> str:
     )
     return f"""
 Sweephand is up.
+  console           {stack.console_url}
+    sign in with    {credential.client_id}  {credential.secret}
   API               {stack.base_url}/v1
   documentation     {documentation}
   credentials       {place.folder.stack_file}

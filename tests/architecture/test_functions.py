@@ -13,7 +13,8 @@ import pytest
 from tests.template.cloudformation import raw_template, resolved
 
 ROOT = Path(__file__).resolve().parents[2]
-HANDLERS = sorted((ROOT / "functions").glob("*/app.py"))
+CONSOLE = ROOT / "functions" / "console" / "app.py"
+HANDLERS = sorted(set((ROOT / "functions").glob("*/app.py")) - {CONSOLE})
 FUNCTION_OF = {
     "api": "ApiFunction",
     "sweeper": "SweeperFunction",
@@ -122,6 +123,11 @@ MOST_OWN_MODULES = {"api": 130, "sweeper": 50, "executor": 58, "auditor": 64, "o
 
 def test_every_folder_has_its_handler():
     assert [path.parent.name for path in HANDLERS] == sorted(REACHES)
+
+
+def test_the_console_s_handler_needs_nothing_but_the_standard_library():
+    """It has no layers, so that its cold start is that of an empty function."""
+    assert {module.split(".")[0] for module in _modules(CONSOLE)} <= sys.stdlib_module_names
 
 
 @by_folder

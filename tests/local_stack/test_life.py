@@ -64,6 +64,7 @@ def test_stack_json_has_every_member_and_is_private(probe):
         "api",
         "sapApi",
         "azureApi",
+        "console",
         "sweeper",
         "executor",
         "executorSlow",
@@ -71,6 +72,7 @@ def test_stack_json_has_every_member_and_is_private(probe):
     } | {"operations"}
     assert [tenant["tenant"] for tenant in value["tenants"]] == ["acme", "globex"]
     assert all(set(tenant) == {"tenant", "clientId", "secret"} for tenant in value["tenants"])
+    assert value["consoleUrl"] == f"{value['baseUrl']}/console"
     assert value["provider"]["clientId"] == "provider.admin"
     assert value["runQueueUrl"].startswith(value["awsEndpointUrl"] + "/")
     for path in (probe.folder.stack_file, probe.folder.secrets_file):

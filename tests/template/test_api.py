@@ -11,7 +11,8 @@ from tests.template.cloudformation import of_type
 CALLBACK = "/v1/runs/{run}/result"
 SAP_CALLBACK = "/scheduler/jobs/{job}/schedules/{schedule}/runs/{run}"
 DOCUMENT = "/v1/openapi.json"
-APART = {CALLBACK: "put", SAP_CALLBACK: "put", DOCUMENT: "get"}
+CONSOLE = ("/", "/console", "/console/{proxy+}")
+APART = {CALLBACK: "put", SAP_CALLBACK: "put", DOCUMENT: "get", **dict.fromkeys(CONSOLE, "get")}
 """Routes of one method, because they are throttled apart from all others."""
 ROUTES = {
     CALLBACK: "ApiFunction",
@@ -23,6 +24,7 @@ ROUTES = {
     "/problems": "ApiFunction",
     "/problems/{proxy+}": "ApiFunction",
     "$default": "ApiFunction",
+    **dict.fromkeys(CONSOLE, "ConsoleFunction"),
     "/scheduler/{proxy+}": "SapApiFunction",
     "/subscriptions/{proxy+}": "AzureApiFunction",
     "/providers/{proxy+}": "AzureApiFunction",
@@ -121,6 +123,15 @@ def test_the_document_that_is_open_to_all_cannot_be_asked_for_often(stack):
     (found,) = of_type(stack, "AWS::ApiGatewayV2::Stage").values()
 
     assert found["RouteSettings"][f"GET {DOCUMENT}"] == {"ThrottlingRateLimit": 2, "ThrottlingBurstLimit": 10}
+
+
+def test_the_console_s_files_cannot_take_the_requests_of_the_api(stack):
+    (found,) = of_type(stack, "AWS::ApiGatewayV2::Stage").values()
+
+    limits = [found["RouteSettings"][f"GET {route}"] for route in CONSOLE]
+    assert [(each["ThrottlingRateLimit"], each["ThrottlingBurstLimit"]) for each in limits] == [
+        *((5, 10), (10, 20), (50, 100)),
+    ]
 
 
 def test_tokens_have_no_small_bucket_that_a_stranger_could_empty_for_all(stack):

@@ -79,6 +79,7 @@ LOGS = {
     "ExecutorSlowFunction": "ExecutorSlowLogs",
     "AuditorFunction": "AuditorLogs",
     "OperationsFunction": "OperationsLogs",
+    "ConsoleFunction": "ConsoleLogs",
 }
 LAYERS = {
     "CodeLayer": "layers/sweephand",
@@ -90,7 +91,14 @@ OF_PROCESSOR = {"x86_64": "CryptographyX86Layer", "arm64": "CryptographyArmLayer
 
 
 def test_the_functions_are_those_that_these_guards_know(stack):
-    assert sorted(of_type(stack, "AWS::Lambda::Function")) == sorted(FOLDERS)
+    assert sorted(of_type(stack, "AWS::Lambda::Function")) == sorted([*FOLDERS, "ConsoleFunction"])
+
+
+def test_the_console_has_neither_layers_nor_variables_because_it_only_serves_files(stack):
+    properties = stack["Resources"]["ConsoleFunction"]["Properties"]
+
+    assert "Layers" not in properties
+    assert "Environment" not in properties
 
 
 @pytest.mark.parametrize("function", FOLDERS)
@@ -155,7 +163,7 @@ def test_executions_are_reserved_by_parameter_for_its_own_functions_alone(deploy
         for name, properties in of_type(deployed(**{parameter: 7}), "AWS::Lambda::Function").items()
     }
 
-    assert reserved == dict.fromkeys(FOLDERS) | dict.fromkeys(functions, 7)
+    assert reserved == dict.fromkeys([*FOLDERS, "ConsoleFunction"]) | dict.fromkeys(functions, 7)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +178,7 @@ def test_a_function_outside_the_retry_s_way_keeps_lambda_s_guard_against_loops(s
     assert stack["Resources"][function]["Properties"].get("RecursiveLoop", "Terminate") == "Terminate"
 
 
-@pytest.mark.parametrize("function", FOLDERS)
+@pytest.mark.parametrize("function", LOGS)
 def test_logs_are_json_and_go_to_a_group_of_the_function_s_own(stack, function):
     logging = stack["Resources"][function]["Properties"]["LoggingConfig"]
 
@@ -308,10 +316,10 @@ class _Recording(dict):
         return super().get(name, default)
 
 
-@pytest.mark.parametrize("function", FOLDERS)
+@pytest.mark.parametrize("function", [*FOLDERS, "ConsoleFunction"])
 def test_every_function_has_an_event_to_be_invoked_with(function):
     """Both executors take the same ones."""
-    of_facades = {"SapApiFunction": "sap-api", "AzureApiFunction": "azure-api"}
-    folder = of_facades.get(function, FOLDERS[function].removeprefix("functions/"))
+    own = {"SapApiFunction": "sap-api", "AzureApiFunction": "azure-api", "ConsoleFunction": "console"}
+    folder = own.get(function) or FOLDERS[function].removeprefix("functions/")
 
     assert list((ROOT / "events" / folder).glob("*.json"))

@@ -13,6 +13,8 @@ from tests.template.cloudformation import ROOT, raw_template
 PARAMETERS = raw_template()["Parameters"]
 OUTPUTS = {
     "ApiUrl",
+    "ConsoleUrl",
+    "ConsoleFunctionName",
     "TableName",
     "RunQueueUrl",
     "SlowQueueUrl",

@@ -33,6 +33,7 @@ GRANTED = {
         "EventBus": {"events:PutEvents"},
         APPLICATIONS: SENDS | {"sqs:CreateQueue", "sqs:SetQueueAttributes", "sqs:TagQueue"},
     },
+    "ConsoleRole": {"ConsoleLogs": WRITES_LOG},
     "SapApiRole": {
         "SapApiLogs": WRITES_LOG,
         "Table": READS | WRITES | {"dynamodb:DeleteItem"},
@@ -122,6 +123,7 @@ EVERYTHING_IN = {
 """Resources with a star, each with its reason."""
 ROLE_OF = {
     "ApiFunction": "ApiRole",
+    "ConsoleFunction": "ConsoleRole",
     "SapApiFunction": "SapApiRole",
     "AzureApiFunction": "AzureApiRole",
     "SweeperFunction": "SweeperRole",
@@ -219,6 +221,7 @@ def test_who_seals_secrets_of_jobs_cannot_open_them_and_the_reverse(stack):
 
     assert rights == {
         "ApiRole": {"kms:Encrypt"},
+        "ConsoleRole": set(),
         "SapApiRole": {"kms:Encrypt"},
         "AzureApiRole": {"kms:Encrypt"},
         "SweeperRole": set(),
@@ -272,7 +275,7 @@ def test_the_functions_that_talk_to_targets_cannot_read_the_stack_s_secret(stack
     told = {
         name
         for name, function in of_type(stack, "AWS::Lambda::Function").items()
-        if "STACK_SECRET_ID" in function["Environment"]["Variables"]
+        if "STACK_SECRET_ID" in function.get("Environment", {}).get("Variables", {})
     }
 
     assert readers == {"ApiRole", "SapApiRole", "AzureApiRole"}

@@ -31,6 +31,10 @@ def test_sam_build_makes_each_function_its_handler_alone(built):
         assert [path.name for path in (built / function).iterdir()] == ["app.py"]
 
 
+def test_sam_build_takes_the_console_s_files_along(built):
+    assert (built / "ConsoleFunction" / "static" / "pages" / "jobs.js").is_file()
+
+
 def test_sam_build_makes_all_layers(built):
     assert (built / "CodeLayer" / "python" / "sweephand" / "wiring.py").is_file()
     assert (built / "DependenciesLayer" / "python" / "pynamodb").is_dir()

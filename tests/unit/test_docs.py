@@ -63,6 +63,10 @@ def test_every_picture_is_on_a_page():
     assert all(f"../pictures/{name}.svg" in shown for name in _generator("pictures").PICTURES)
 
 
+def test_the_console_s_sentences_are_those_of_the_code():
+    assert _generator().WORDS.read_text() == _generator().words(), "make docs"
+
+
 def test_every_generated_table_has_a_page():
     marked = {name for page in _generator().pages() for _, name, _ in _generator().PLACE.findall(page.read_text())}
 

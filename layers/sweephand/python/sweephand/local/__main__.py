@@ -71,7 +71,8 @@ def command(options: argparse.Namespace) -> int:
             return serve(place, clock, SystemChance(), report_to=options.report_to, owner=owner)
         case "stack":
             stack = control.start(place, clock, say, owned=False).stack
-            say(f"Sweephand is up: {stack.base_url}/v1, all addresses and credentials in {place.folder.stack_file}")
+            say(f"Sweephand is up: {stack.base_url}/v1, console {stack.console_url}")
+            say(f"All addresses and credentials are in {place.folder.stack_file}")
         case "stop":
             return stop(place, clock)
         case "logs":

@@ -20,6 +20,7 @@ PROVIDER_CLIENT = "provider.admin"
 # Output of the template, by the function's role.
 FUNCTION_OUTPUTS = {
     "api": "ApiFunctionName",
+    "console": "ConsoleFunctionName",
     "sapApi": "SapApiFunctionName",
     "azureApi": "AzureApiFunctionName",
     "sweeper": "SweeperFunctionName",
@@ -43,6 +44,7 @@ class StackFile:
     """The content of stack.json. functions: physical name by role; tenants: credential by tenant."""
 
     base_url: str
+    console_url: str
     aws_endpoint_url: str
     region: str
     stack_name: str
@@ -57,7 +59,7 @@ class StackFile:
 
     def as_json(self) -> dict[str, Any]:
         tenants = [{"tenant": tenant, **_members(credential)} for tenant, credential in self.tenants.items()]
-        return {**_members(self), "consoleUrl": None, "provider": _members(self.provider), "tenants": tenants}
+        return {**_members(self), "provider": _members(self.provider), "tenants": tenants}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> StackFile:
@@ -85,6 +87,7 @@ def describe(
     there = {role: output for role, output in FUNCTION_OUTPUTS.items() if output in outputs or role not in OPTIONAL}
     return StackFile(
         base_url=base_url,
+        console_url=outputs["ConsoleUrl"],
         aws_endpoint_url=aws.endpoint_url,
         region=aws.region,
         stack_name=stack.name,

@@ -1,0 +1,285 @@
+// The way to the API: who is signed in, requests, the service's clock, and answers that a page keeps fresh.
+
+import { useEffect, useRef, useState } from "./vendor.js";
+
+/** @typedef {{token: string, clientId: string, tenant: string | null, scopes: string[] | null}} Session
+ * token: kept in memory only. tenant: null for the provider. scopes: null if the issuer's token does not say them. */
+/** @typedef {{status: number, code: string, detail: string, errors: {field: string, reason: string, position?: number}[],
+ * retryAfter: number | null}} Problem */
+
+/** A value that components watch. */
+export class Watched {
+  /** @param {any} value */
+  constructor(value) {
+    this.value = value;
+    this.watchers = new Set();
+  }
+
+  set(value) {
+    if (value === this.value) return;
+    this.value = value;
+    for (const watcher of [...this.watchers]) watcher(value);
+  }
+}
+
+/** Returns the current value of a Watched, and draws the component anew when it changes. */
+export function useWatched(watched) {
+  const [, draw] = useState(0);
+  useEffect(() => {
+    const watcher = () => draw((count) => count + 1);
+    watched.watchers.add(watcher);
+    watcher();
+    return () => watched.watchers.delete(watcher);
+  }, [watched]);
+  return watched.value;
+}
+
+// ---- Who is signed in -----------------------------------------------------------------------------------------------
+
+/** @type {Watched} null: nobody yet. */
+export const session = new Watched(null);
+/** True while a request waits for a new sign-in; the page stays as it is. */
+export const askedAgain = new Watched(false);
+/** The tenant that a provider acts for, from the address; null for its own. */
+export const actsFor = new Watched(null);
+/** Hands the session to new tabs of this browser, and ends it in all of them. */
+const tabs = new BroadcastChannel("sweephand-console");
+let waiting = [];
+
+tabs.onmessage = ({ data }) => {
+  if (data.kind === "anyone" && session.value) tabs.postMessage({ kind: "session", session: session.value });
+  const wanted = !session.value || (askedAgain.value && session.value.clientId === data.session?.clientId);
+  if (data.kind === "session" && wanted) signedIn(data.session, false);
+  if (data.kind === "over") over();
+};
+
+/** Asks the other tabs for their session. Returns after a moment, whether one answered or not. */
+export function askOtherTabs() {
+  tabs.postMessage({ kind: "anyone" });
+  return new Promise((done) => setTimeout(done, 120));
+}
+
+/** @param {Session} made */
+export function signedIn(made, tell = true) {
+  session.set(made);
+  askedAgain.set(false);
+  if (tell) tabs.postMessage({ kind: "session", session: made });
+  for (const goOn of waiting.splice(0)) goOn();
+}
+
+/** Ends the session in every tab of this browser. */
+export function signOut() {
+  tabs.postMessage({ kind: "over" });
+  over();
+}
+
+function over() {
+  session.set(null);
+  askedAgain.set(false);
+  waiting = [];
+}
+
+/** Returns whether the session has a scope; true if its token does not say. */
+export function may(...scopes) {
+  const mine = session.value?.scopes;
+  return !mine || scopes.some((scope) => mine.includes(scope) || mine.includes("provider:*"));
+}
+
+export function isProvider() {
+  return Boolean(session.value) && session.value.tenant === null && session.value.scopes !== null;
+}
+
+/** Signs in with a credential. Throws a Problem. */
+export async function signInWith(clientId, secret) {
+  const body = new URLSearchParams({ grant_type: "client_credentials", client_id: clientId, client_secret: secret });
+  const answer = await sent("POST", "/oauth/token", { body, headers: {} });
+  const told = await answer.json().catch(() => ({}));
+  if (!answer.ok) throw problemOf(answer, { detail: told.error_description || "The id or the secret is not right." });
+  signedIn(sessionOf(told, clientId));
+}
+
+/** @returns {Session} */
+export function sessionOf(told, clientId) {
+  const claims = claimsOf(told.access_token);
+  const own = claims.aud === "sweephand";
+  return {
+    token: told.access_token,
+    clientId: clientId ?? claims.email ?? claims.sub ?? "",
+    tenant: claims.tenant ?? null,
+    scopes: own ? told.scope.split(" ") : null,
+  };
+}
+
+function claimsOf(token) {
+  try {
+    const bytes = Uint8Array.from(atob(token.split(".")[1].replace(/-/g, "+").replace(/_/g, "/")), (c) => c.charCodeAt(0));
+    return JSON.parse(new TextDecoder().decode(bytes));
+  } catch {
+    return {};
+  }
+}
+
+// ---- The service's clock --------------------------------------------------------------------------------------------
+
+/** Milliseconds by which the service's clock is ahead of the browser's; 0 until the first answer. */
+export const clockAhead = new Watched(0);
+
+/** Returns the service's time in milliseconds. */
+export function now() {
+  return Date.now() + clockAhead.value;
+}
+
+function readClock(answer) {
+  const date = Date.parse(answer.headers.get("date") ?? "");
+  if (Number.isNaN(date)) return;
+  const ahead = date + 500 - Date.now();
+  if (Math.abs(ahead - clockAhead.value) > 2000) clockAhead.set(Math.abs(ahead) > 2000 ? ahead : 0);
+}
+
+// ---- Requests -------------------------------------------------------------------------------------------------------
+
+const SLOW_MS = 20000;
+
+/** When the API answered last, and how often it has not since. */
+export const freshness = new Watched({ at: 0, failures: 0 });
+
+async function sent(method, path, { body, headers, signal }) {
+  const limit = AbortSignal.timeout(SLOW_MS);
+  try {
+    // Without credentials of its own the browser never asks for a password in a window of its own.
+    const answer = await fetch(path, { method, body, headers, cache: "no-store", credentials: "omit", signal: signal ? AbortSignal.any([signal, limit]) : limit });
+    readClock(answer);
+    return answer;
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw { status: 0, code: "NO_ANSWER", detail: "The API does not answer.", errors: [], retryAfter: null };
+  }
+}
+
+/** Sends a request and returns {status, body, etag}. Throws a Problem. A 401 asks to sign in again, then goes on.
+ * @param {{body?: any, ifMatch?: string | null, type?: string, signal?: AbortSignal, key?: string}} [more] */
+export async function request(method, path, more = {}) {
+  for (;;) {
+    if (!session.value) await signInAgain();
+    const used = session.value.token;
+    const headers = { Authorization: `Bearer ${used}` };
+    if (actsFor.value && session.value.tenant === null && !path.startsWith("/v1/tenants") && path !== "/v1/health") headers["Sweephand-Tenant"] = actsFor.value;
+    if (more.body !== undefined) headers["Content-Type"] = more.type ?? "application/json";
+    if (more.ifMatch) headers["If-Match"] = more.ifMatch;
+    if (more.key) headers["Idempotency-Key"] = more.key;
+    const answer = await sent(method, path, {
+      headers, signal: more.signal, body: more.body === undefined ? undefined : JSON.stringify(more.body),
+    });
+    if (answer.status === 401) {
+      if (session.value?.token === used) await signInAgain();
+      continue;
+    }
+    const text = await answer.text();
+    const told = parsed(text);
+    if (!answer.ok) throw problemOf(answer, told);
+    return { status: answer.status, body: told, etag: answer.headers.get("etag"), text };
+  }
+}
+
+function signInAgain() {
+  askedAgain.set(true);
+  return new Promise((goOn) => waiting.push(goOn));
+}
+
+function parsed(text) {
+  try {
+    return text ? JSON.parse(text) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** @returns {Problem} */
+function problemOf(answer, told) {
+  const wait = Number(answer.headers.get("retry-after"));
+  const plain = { 429: "Too many requests.", 503: "The service cannot do it for the moment." };
+  return {
+    status: answer.status,
+    code: told?.code ?? String(answer.status),
+    detail: told?.detail ?? told?.message ?? plain[answer.status] ?? `The API answered ${answer.status}.`,
+    errors: told?.errors ?? [],
+    retryAfter: wait > 0 ? wait : answer.status === 429 ? 60 : null,
+  };
+}
+
+/** Returns a path with a query; members that are null, undefined or empty are left out. */
+export function withQuery(path, query) {
+  const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
+  return given.length ? `${path}?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}` : path;
+}
+
+// ---- Answers that a page keeps fresh --------------------------------------------------------------------------------
+
+const LONGEST_S = 300;
+
+/** Keeps the answer of a GET fresh: every so many seconds, never while the tab is hidden, at once on return, half as often
+ * after each failure.
+ * @param {string | null} path null: nothing yet
+ * @param {number} [everyS] 0: once
+ * @returns {{data: any, etag: string | null, problem: Problem | null, at: number, reload: () => Promise<void>}} */
+export function useAnswer(path, everyS = 0) {
+  const [state, setState] = useState({ path, data: null, etag: null, problem: null, at: 0 });
+  const load = useRef(async () => {});
+  useEffect(() => {
+    if (path === null) return undefined;
+    const stop = new AbortController();
+    let timer = 0;
+    let pauseS = everyS;
+    const ask = async () => {
+      clearTimeout(timer);
+      try {
+        const { body, etag } = await request("GET", path, { signal: stop.signal });
+        pauseS = everyS;
+        setState({ path, data: body, etag, problem: null, at: now() });
+        freshness.set({ at: now(), failures: 0 });
+      } catch (problem) {
+        if (stop.signal.aborted) return;
+        pauseS = Math.min(LONGEST_S, Math.max(5, pauseS * 2));
+        setState((before) => ({ ...(before.path === path ? before : { data: null, etag: null, at: 0 }), path, problem }));
+        if (problem.status === 0) freshness.set({ at: freshness.value.at, failures: freshness.value.failures + 1 });
+      }
+      plan();
+    };
+    const plan = () => {
+      clearTimeout(timer);
+      if (pauseS && !document.hidden && !stop.signal.aborted) timer = setTimeout(ask, pauseS * 1000);
+    };
+    const seen = () => (document.hidden ? clearTimeout(timer) : everyS ? ask() : undefined);
+    load.current = ask;
+    document.addEventListener("visibilitychange", seen);
+    ask();
+    return () => {
+      stop.abort();
+      clearTimeout(timer);
+      document.removeEventListener("visibilitychange", seen);
+    };
+  }, [path, everyS, useWatched(actsFor)]);
+  const current = state.path === path ? state : { data: null, etag: null, problem: null, at: 0 };
+  return { ...current, reload: () => load.current() };
+}
+
+/** Keeps a list that grows by its cursor: {items, more, next, problem, ...} of the first page, kept fresh. */
+export function useList(path, everyS = 0) {
+  const first = useAnswer(path, everyS);
+  const [rest, setRest] = useState({ path, items: [], cursor: undefined, problem: null });
+  const mine = rest.path === path ? rest : { items: [], cursor: undefined, problem: null };
+  const cursor = mine.cursor === undefined ? first.data?.nextCursor : mine.cursor;
+  const more = async () => {
+    try {
+      const { body } = await request("GET", `${path}${path.includes("?") ? "&" : "?"}cursor=${encodeURIComponent(cursor)}`);
+      setRest({ path, items: [...mine.items, ...body.items], cursor: body.nextCursor, problem: null });
+    } catch (problem) {
+      setRest({ path, ...mine, problem });
+    }
+  };
+  const reload = () => {
+    setRest({ path, items: [], cursor: undefined, problem: null });
+    return first.reload();
+  };
+  return { ...first, reload, problem: first.problem ?? mine.problem, items: first.data ? [...first.data.items, ...mine.items] : null, more: cursor ? more : null };
+}

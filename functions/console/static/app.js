@@ -1,0 +1,185 @@
+// The console: who is signed in, which page the address names, and the frame around it.
+
+import { html, render, useEffect, useRef, useState } from "./vendor.js";
+import { actsFor, askOtherTabs, askedAgain, clockAhead, freshness, isProvider, may, now, session, signInWith, signOut, useAnswer, useWatched } from "./api.js";
+import { Dialog, Field, NotThere, ProblemNote, Text, address, at, clock, distance, go, length, notice, ownZone, remember, remembered, visible, zone, zoneName } from "./parts.js";
+
+// Each page is a module that is fetched when it is first opened: [pattern, module, its export, mark in the menu].
+const PAGES = [
+  [/^\/jobs$/, "./pages/jobs.js", "Jobs", "jobs"],
+  [/^\/jobs\/([^/]+)$/, "./pages/job.js", "Job", "jobs"],
+  [/^\/runs$/, "./pages/runs.js", "Runs", "runs"],
+  [/^\/runs\/([^/]+)$/, "./pages/runs.js", "Run", "runs"],
+];
+const MENU = [
+  ["jobs", "Jobs", ["jobs:read"], "j"],
+  ["runs", "Runs", ["jobs:read"], "r"],
+];
+const HOME = "/jobs";
+const FRESH_AFTER = 2;
+
+function Page({ path }) {
+  const [loaded, setLoaded] = useState({ module: "", pages: null, failed: false });
+  const found = PAGES.find(([pattern]) => pattern.test(path));
+  const [pattern, module, name] = found ?? [null, null, null];
+  useEffect(() => {
+    if (module) import(module).then((pages) => setLoaded({ module, pages, failed: false }), () => setLoaded({ module, pages: null, failed: true }));
+  }, [module]);
+  useEffect(() => {
+    document.querySelector("main h1")?.focus({ preventScroll: true });
+  }, [path, loaded.module]);
+  if (!module) return html`<${NotThere} />`;
+  if (loaded.module !== module) return null;
+  if (loaded.failed) return html`<p class="problem" role="alert">This page could not be loaded. The console may have a new version: <a href=${location.href} data-reload>load it again</a>.</p>`;
+  return html`<${loaded.pages[name]} key=${path} id=${decodeURIComponent(path.match(pattern)[1] ?? "")} />`;
+}
+
+function Frame() {
+  const path = new URL(useWatched(address)).pathname.replace(/^\/console/, "").replace(/\/$/, "") || HOME;
+  const shownZone = useWatched(zone);
+  const mine = useWatched(session);
+  const acting = useWatched(actsFor);
+  const [help, setHelp] = useState(false);
+  const section = PAGES.find(([pattern]) => pattern.test(path))?.[3] ?? path.slice(1);
+  const tenant = mine.tenant ?? acting ?? (isProvider() ? "provider" : "");
+  document.body.dataset.tenant = tenant ? visible(tenant) : "Sweephand";
+  useShortcuts(() => setHelp(true));
+  const setZone = (name) => {
+    zone.set(name);
+    remember("zone", name);
+  };
+  return html`<a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); document.querySelector("main").focus(); }}>Skip to the page</a>
+    <header class="bar">
+      <a class="brand" href=${at(HOME)}>Sweephand</a>
+      ${tenant && html`<span class="tenant" title="Tenant">${visible(tenant)}</span>`}
+      <nav aria-label="Pages">${MENU.filter(([, , scopes]) => may(...scopes)).map(([name, title]) => html`<a href=${at(`/${name}`)} aria-current=${name === section ? "page" : null}>${title}</a>`)}</nav>
+      <form class="jump" role="search" onSubmit=${(event) => { event.preventDefault(); jump(event.target.elements.q.value.trim()); }}>
+        <input name="q" type="search" placeholder="Search jobs, or an id" aria-label="Search jobs, or jump to an id" /></form>
+      <div class="chips small" role="group" aria-label="Time zone">${[...new Set([ownZone, "UTC"])].map((name) => html`<button type="button" aria-pressed=${shownZone === name} onClick=${() => setZone(name)}>${zoneName(name)}</button>`)}</div>
+      <${Freshness} />
+      <button type="button" class="quiet" aria-label="Keys" title="Keys" onClick=${() => setHelp(true)}>?</button>
+      <button type="button" class="quiet" title=${visible(mine.clientId)} onClick=${signOut}>Sign out</button>
+    </header>
+    <${ClockNote} />
+    <main id="main" tabindex="-1"><${Page} path=${path} /></main>
+    <${Notice} />
+    ${help && html`<${Keys} onClose=${() => setHelp(false)} />`}`;
+}
+
+function jump(text) {
+  const run = /^[0-9a-f-]{36}_[0-9a-f-]{36}$/;
+  const job = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+  go(run.test(text) ? at(`/runs/${text}`) : job.test(text) ? at(`/jobs/${text}`) : at("/jobs", { search: text }));
+}
+
+/** Says how old the page is, once a minute to a screen reader. */
+function Freshness() {
+  const { at: when, failures } = useWatched(freshness);
+  if (!when) return null;
+  const old = failures >= FRESH_AFTER;
+  return html`<span class=${`fresh ${old ? "old" : ""}`} title="When the API answered last">${old ? `No answer since ${clock(when)}` : `As of ${clock(when)}`}</span>`;
+}
+
+function ClockNote() {
+  const ahead = useWatched(clockAhead);
+  if (Math.abs(ahead) < 60000) return null;
+  return html`<p class="note" role="status">The clock of this browser is ${length(ahead)} ${ahead > 0 ? "slow" : "fast"}. All times here are by the service's clock.</p>`;
+}
+
+function Notice() {
+  const said = useWatched(notice);
+  return html`<div class="notice" role="status">${said && html`<span>${said.text}</span>${said.undo && html`<button type="button" onClick=${() => { notice.set(null); said.undo(); }}>Undo</button>`}`}</div>`;
+}
+
+// ---- Keys -----------------------------------------------------------------------------------------------------------
+
+const KEYS = [
+  ["/", "search"], ["?", "these keys"], ["g o", "overview"], ["g j", "jobs"], ["g r", "runs"], ["g e", "errors"],
+  ["j k", "next and previous row"], ["Enter", "open the row"], ["Esc", "close"],
+];
+
+function useShortcuts(showHelp) {
+  const led = useRef(0);
+  useEffect(() => {
+    const onKey = (event) => {
+      const typing = event.target.closest?.("input,textarea,select,dialog");
+      if (typing || event.ctrlKey || event.metaKey || event.altKey || !remembered("keys", true)) return;
+      const place = led.current > performance.now() && MENU.find(([, , , key]) => key === event.key);
+      led.current = event.key === "g" ? performance.now() + 1500 : 0;
+      if (place) go(at(`/${place[0]}`));
+      else if (event.key === "/") document.querySelector(".jump input").focus();
+      else if (event.key === "?") showHelp();
+      else if (event.key === "j" && !event.target.closest?.("tbody")) document.querySelector("main tbody a")?.focus();
+      else return;
+      event.preventDefault();
+    };
+    document.addEventListener("keydown", onKey);
+    return () => document.removeEventListener("keydown", onKey);
+  }, []);
+}
+
+function Keys({ onClose }) {
+  const [on, setOn] = useState(remembered("keys", true));
+  return html`<${Dialog} title="Keys" onClose=${onClose}>
+    <dl class="keys">${KEYS.map(([key, text]) => html`<div><dt><kbd>${key}</kbd></dt><dd>${text}</dd></div>`)}</dl>
+    <label class="check"><input type="checkbox" checked=${on} onChange=${(event) => { setOn(event.target.checked); remember("keys", event.target.checked); }} /> Single keys act</label>
+    <p class="actions"><button type="button" onClick=${onClose}>Close</button></p><//>`;
+}
+
+// ---- Sign-in --------------------------------------------------------------------------------------------------------
+
+function SignIn({ again }) {
+  const [problem, setProblem] = useState(null);
+  const [busy, setBusy] = useState(false);
+  const submit = async (event) => {
+    event.preventDefault();
+    const { id, secret } = event.target.elements;
+    setBusy(true);
+    setProblem(null);
+    try {
+      await signInWith(id.value.trim(), secret.value.trim());
+    } catch (thrown) {
+      setProblem(thrown);
+    }
+    setBusy(false);
+  };
+  useEffect(() => {
+    if (!again) document.title = "Sign in · Sweephand";
+  }, []);
+  return html`<form class="signin" onSubmit=${submit}>
+    ${again ? html`<p>The session has ended. Sign in again; the page stays as it is.</p>` : html`<h1>Sign in to Sweephand</h1>`}
+    <${Field} label="Client id"><input name="id" autocomplete="username" required value=${again ? session.value?.clientId ?? "" : ""} /><//>
+    <${Field} label="Secret"><input name="secret" type="password" autocomplete="current-password" required /><//>
+    <${ProblemNote} problem=${problem} />
+    <p class="actions"><button class="primary" aria-busy=${busy}>Sign in</button></p>
+    <p class="hint">The secret is exchanged for a token that this tab keeps in its memory only.</p></form>`;
+}
+
+function App() {
+  const mine = useWatched(session);
+  const again = useWatched(askedAgain);
+  const [asked, setAsked] = useState(false);
+  useEffect(() => {
+    askOtherTabs().then(() => setAsked(true));
+  }, []);
+  if (!mine) return asked && html`<main class="alone"><${SignIn} /></main>`;
+  return html`<${Frame} />${again && html`<${Dialog} title="Sign in again" onClose=${() => {}}><${SignIn} again /><//>`}`;
+}
+
+/** Follows links of the console without a load. */
+document.addEventListener("click", (event) => {
+  const link = event.target.closest?.("a[href]");
+  if (!link || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || link.target || "reload" in link.dataset) return;
+  const goal = new URL(link.href);
+  if (goal.origin !== location.origin || !/^\/console(\/(?![0-9a-f]{16}\/)|$)/.test(goal.pathname)) return;
+  event.preventDefault();
+  go(goal.href);
+  if (goal.pathname !== location.pathname) scrollTo(0, 0);
+});
+
+function readTenant() {
+  actsFor.set(new URL(location.href).searchParams.get("as"));
+}
+address.watchers.add(readTenant);
+readTenant();
+render(html`<${App} />`, document.getElementById("app"));

@@ -1,0 +1,79 @@
+// The list of jobs: filters stand in the address, so that a view can be sent to a colleague.
+
+import { html, useEffect, useState } from "../vendor.js";
+import { may, useList, withQuery } from "../api.js";
+import { Chips, Empty, Head, Loaded, More, State, Table, Text, When, at, remember, remembered, useQuery } from "../parts.js";
+
+const EVERY_S = 30;
+const STATES = [["", "All"], ["ACTIVE", "Active"], ["PAUSED", "Paused"], ["INACTIVE", "Inactive"], ["COMPLETED", "Completed"], ["FAULTED", "Faulted"]];
+const FILTERS = ["search", "state", "collection", "tag", "resourceId"];
+const TYPING_MS = 250;
+
+export function Jobs() {
+  const [query, change] = useQuery();
+  const asked = Object.fromEntries(FILTERS.map((name) => [name, query[name]]));
+  const list = useList(withQuery("/v1/jobs", { ...asked, limit: 100, include: "total" }), EVERY_S);
+  const [stars, setStars] = useState(remembered("stars", []));
+  const star = (id) => {
+    const kept = stars.includes(id) ? stars.filter((each) => each !== id) : [...stars, id];
+    setStars(kept);
+    remember("stars", kept);
+  };
+  const filtered = FILTERS.some((name) => query[name]);
+  const total = list.data?.total;
+  const rows = list.items && [...list.items].sort((one, other) => stars.includes(other.id) - stars.includes(one.id));
+  return html`<${Head} title="Jobs" lead=${total !== undefined && `${total.toLocaleString("en-GB")} ${total === 1 ? "job" : "jobs"}${filtered ? " match" : ""}`} />
+    <${Filters} query=${query} change=${change} />
+    <${Loaded} answer=${list} what="jobs">${rows?.length ? html`<${Table} label="Jobs" keyOf=${(job) => job.id} rows=${rows} href columns=${columns(stars, star)} /><${More} list=${list} />` : rows && html`<${Nothing} filtered=${filtered} change=${change} />`}<//>`;
+}
+
+const columns = (stars, star) => [
+  ["", (job) => html`<button type="button" class="star" aria-pressed=${stars.includes(job.id)} aria-label=${`Favourite: ${job.name}`} onClick=${() => star(job.id)}>${stars.includes(job.id) ? "★" : "☆"}</button>`, "narrow"],
+  ["Name", (job) => html`<a href=${at(`/jobs/${job.id}`)}><${Text} cut=${60}>${job.name}<//></a>${job.facade !== "native" && html`${" "}<span class="tag">${job.facade}</span>`}`, "main"],
+  ["State", (job) => html`<${JobState} job=${job} />`],
+  ["Next run", (job) => html`<${Next} job=${job} />`],
+  ["Target", (job) => html`<span class="faint"><${Text} cut=${70}>${target(job.action)}<//></span>`, "target"],
+  ["Collection", (job) => html`<${Text} cut=${24}>${job.collection}<//>`, "wide"],
+  ["Tags", (job) => job.tags.map((tag) => html`<a class="tag" href=${at("/jobs", { tag })}><${Text} cut=${24}>${tag}<//></a>${" "}`), "wide"],
+];
+
+const PLACES = { http: "url", job: "jobId", lambda: "function", sqs: "queueUrl", sns: "topicArn", states: "stateMachineArn", events: "bus", ecs: "taskDefinition", event: "consumer", queue: "application" };
+
+/** Returns what an action calls, in one line. */
+export function target(action) {
+  if (action.type === "http") return `${action.method} ${action.url}`;
+  const place = action[PLACES[action.type]] ?? action.name ?? "";
+  return `${action.type} ${typeof place === "string" ? place : ""}`.trim();
+}
+
+/** Says how a job stands, and for one that does not run who or what stopped it. */
+export function JobState({ job }) {
+  if (job.state === "PAUSED" && job.pause) {
+    return html`<${State} state="PAUSED" /> <span class="faint">${job.pause.until ? html`until <${When} at=${job.pause.until} far=${false} />` : html`since <${When} at=${job.pause.since} far=${false} />`}</span>`;
+  }
+  return html`<${State} state=${job.state} reason=${job.stateReason} />`;
+}
+
+export function Next({ job }) {
+  if (job.nextRunAt) return html`<${When} at=${job.nextRunAt} />`;
+  return html`<span class="faint">${{ PAUSED: "paused", INACTIVE: "switched off", COMPLETED: "ended", FAULTED: "faulted" }[job.state] ?? "no schedule"}</span>`;
+}
+
+function Filters({ query, change }) {
+  const [search, setSearch] = useState(query.search ?? "");
+  useEffect(() => setSearch(query.search ?? ""), [query.search]);
+  useEffect(() => {
+    if (search === (query.search ?? "")) return undefined;
+    const timer = setTimeout(() => change({ search }), TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [search]);
+  const more = ["collection", "tag", "resourceId"].filter((name) => query[name]);
+  return html`<div class="filters"><input type="search" aria-label="Search by name" placeholder="Search by name" value=${search} onInput=${(event) => setSearch(event.target.value)} />
+    <${Chips} label="State" options=${STATES} value=${query.state} onChange=${(state) => change({ state })} />
+    ${more.map((name) => html`<button type="button" class="tag" title="Remove this filter" onClick=${() => change({ [name]: "" })}>${name}: <${Text} cut=${24}>${query[name]}<//> ✕</button>`)}</div>`;
+}
+
+function Nothing({ filtered, change }) {
+  if (filtered) return html`<${Empty} title="No job matches"><p><button type="button" onClick=${() => change(Object.fromEntries(FILTERS.map((name) => [name, ""])))}>Clear the filters</button></p><//>`;
+  return html`<${Empty} title="No jobs yet"><p>A job says what to do; its schedules say when.</p><//>`;
+}

@@ -1,0 +1,192 @@
+// Runs: the list of what did not simply succeed, and one run with all that happened to it.
+
+import { html, useState } from "../vendor.js";
+import { may, now, request, useAnswer, useList, withQuery } from "../api.js";
+import { Action, Chips, Dialog, Empty, Facts, Field, Head, Loaded, More, ProblemNote, Source, State, Table, Text, When, at, clock, go, length, stateGroup, stateWord, tell, useQuery } from "../parts.js";
+import { REASONS, STATES } from "../words.js";
+
+const EVERY_S = 15;
+const OPEN_EVERY_S = 5;
+const CHOICES = [["", "All"], ["SUCCESS", "Succeeded"], ["ERROR", "Failed"], ["REQUEST_ERROR", "Request failed"], ["SKIPPED", "Skipped"], ["MISSED", "Missed"], ["TRIGGERED", "Running"], ["RETRY_WAIT", "Retries"]];
+
+export function StateFilter({ query, change }) {
+  return html`<${Chips} label="State" options=${CHOICES} value=${query.state} onChange=${(state) => change({ state })} />`;
+}
+
+export function Runs() {
+  const [query, change] = useQuery();
+  const asked = Object.fromEntries(["state", "collection", "tag", "resourceId", "kind"].map((name) => [name, query[name]]));
+  const list = useList(withQuery("/v1/runs", { ...asked, limit: 50 }), EVERY_S);
+  const filtered = Object.values(asked).some(Boolean);
+  return html`<${Head} title="Runs" lead=${filtered ? "" : "All that did not simply succeed in the last 15 days, and all that waits"} />
+    <div class="filters"><${StateFilter} query=${query} change=${change} /></div>
+    <${Loaded} answer=${list} what="runs"><${RunTable} list=${list} filtered=${filtered} clear=${() => change({ state: "", collection: "", tag: "", resourceId: "", kind: "" })} /><//>`;
+}
+
+export function RunTable({ list, filtered, clear, withoutJob }) {
+  if (!list.items) return null;
+  if (!list.items.length && !list.more) {
+    return filtered ? html`<${Empty} title="No run matches"><p><button type="button" onClick=${clear}>Clear the filters</button></p><//>` : html`<${Empty} title=${withoutJob ? "No runs yet" : "Nothing went wrong"}><p>${withoutJob ? "Its first run will be here." : "Runs that fail, are skipped or wait will be here."}</p><//>`;
+  }
+  const columns = [
+    ["State", (run) => html`<a href=${at(`/runs/${run.id}`)}><${State} state=${run.state} reason=${run.reason} /></a>${run.range && html`${" "}<span class="tag">${run.range.count} occurrences</span>`}`, "main"],
+    ["Planned", (run) => html`<${When} at=${run.plannedAt} />`],
+    ...(withoutJob ? [] : [["Job", (run) => html`<a href=${at(`/jobs/${run.jobId}`)}><${Text} cut=${40}>${run.jobName ?? run.jobId}<//></a>`]]),
+    ["Took", (run) => run.startedAt && run.finishedAt ? length(Date.parse(run.finishedAt) - Date.parse(run.startedAt)) : html`<span class="faint">–</span>`, "number"],
+    ["Attempts", (run) => `${run.attempt}`, "number"],
+    ["Kind", (run) => run.kind.replace(/_/g, " "), "wide"],
+    ["Message", (run) => html`<span class="faint"><${Text} cut=${70}>${run.message ?? ""}<//></span>`, "wide"],
+  ];
+  return html`<${Table} label="Runs" keyOf=${(run) => run.id} rows=${list.items} href columns=${columns} /><${More} list=${list} />`;
+}
+
+// ---- One run --------------------------------------------------------------------------------------------------------
+
+export function Run({ id }) {
+  const [open, setOpen] = useState(true);
+  const run = useAnswer(`/v1/runs/${encodeURIComponent(id)}`, open ? OPEN_EVERY_S : 0);
+  const ended = run.data?.status === "COMPLETED";
+  if (ended === open && run.data) setOpen(!ended);
+  return html`<${Loaded} answer=${run} what="the run">${run.data && html`<${Shown} run=${run.data} reload=${run.reload} />`}<//>`;
+}
+
+function Shown({ run, reload }) {
+  return html`<${Head} title=${html`<${State} state=${run.state} reason=${run.reason} />`} plain=${`${stateWord(run.state)} run`} back=${[run.jobName ? "Job" : "Runs", run.jobName ? at(`/jobs/${run.jobId}`) + "#runs" : at("/runs")]}
+      lead=${html`<a href=${at(`/jobs/${run.jobId}`)}><${Text} cut=${80}>${run.jobName ?? run.jobId}<//></a> <span class="faint">planned</span> <${When} at=${run.plannedAt} />`}><${Verbs} run=${run} reload=${reload} /><//>
+    <p class=${`verdict ${stateGroup(run.state)}`}><strong>${sentence(run)}</strong>${run.message && html`${" "}<${Text} cut=${300}>${run.message}<//>`}</p>
+    <${Waterfall} run=${run} />
+    <${Attempts} run=${run} />
+    <${Facts} items=${[
+      ["Id", html`<code>${run.id}</code>`],
+      ["Kind", run.kind.replace(/_/g, " ")],
+      ["Late by", run.latenessMs !== null && length(run.latenessMs)],
+      ["HTTP status", run.httpStatus],
+      ["Next attempt", run.nextAttemptAt && html`<${When} at=${run.nextAttemptAt} />`],
+      ["Result until", run.callbackDeadlineAt && html`<${When} at=${run.callbackDeadlineAt} />`],
+      ["Stands for", run.range && html`${run.range.count} occurrences until <${When} at=${run.range.until} />`],
+      ["Follows", run.parentRunId && html`<a href=${at(`/runs/${run.parentRunId}`)}>the run that ended</a>`],
+      ["Repeats", run.rerunOf && html`<a href=${at(`/runs/${run.rerunOf}`)}>an earlier run</a>`],
+      ["Repeated by", run.rerunBy && html`<a href=${at(`/runs/${run.rerunBy}`)}>a later run</a>`],
+      ["Error group", stateGroup(run.state) === "failed" && html`<a href=${at("/errors", { jobId: run.jobId })}>errors of this job</a>`],
+      ["Kept until", run.expiresAt && html`<${When} at=${run.expiresAt} />`],
+    ]} />
+    ${run.answer && html`<h2>Answer</h2><${Source} value=${run.answer} />`}
+    ${run.notes?.length > 0 && html`<h2>Notes</h2><ul>${run.notes.map((note) => html`<li><${Text} cut=${300}>${typeof note === "string" ? note : note.text}<//></li>`)}</ul>`}`;
+}
+
+/** Says in words why a run stands as it does: the reason's sentence, else the state's. */
+export function sentence(run) {
+  if (run.reason === "HTTP_STATUS" && run.httpStatus) return `The target answered ${run.httpStatus}.`;
+  return (run.reason && run.reason !== "ON_TIME" ? REASONS[run.reason] : null) ?? STATES[run.state] ?? "";
+}
+
+function Verbs({ run, reload }) {
+  const [open, setOpen] = useState("");
+  const path = `/v1/runs/${run.id}`;
+  const ended = run.status === "COMPLETED";
+  const awaits = run.state === "ACK_RECVD" || run.state === "ACK_NOT_RECVD";
+  if (!may("runs:write") || run.range || run.status === "SCHEDULED") return null;
+  const rerun = async () => {
+    const { body } = await request("POST", `${path}/rerun`, { body: {}, key: crypto.randomUUID() });
+    tell("Started 1 run again.");
+    go(at(`/runs/${body.runId ?? body.id}`));
+  };
+  const cancel = async () => {
+    await request("POST", `${path}/cancel`, { body: {} });
+    await reload();
+    tell("Cancelled 1 run.");
+  };
+  return html`${ended && html`<${Action} kind="primary" act=${rerun}>Rerun 1 run<//><button type="button" onClick=${() => setOpen("edit")}>Edit and rerun 1 run</button>`}
+    ${!ended && html`<${Action} kind="danger" act=${cancel}>Cancel 1 run<//>`}
+    ${awaits && html`<button type="button" onClick=${() => setOpen("report")}>Report 1 result</button>`}
+    <${Action} act=${() => navigator.clipboard.writeText(`curl -H "Authorization: Bearer $TOKEN" ${location.origin}${path}`).then(() => tell("Copied 1 command."))}>Copy as curl<//>
+    ${open === "edit" && html`<${EditAndRerun} path=${path} onClose=${() => setOpen("")} />`}
+    ${open === "report" && html`<${Report} path=${path} reload=${reload} onClose=${() => setOpen("")} />`}`;
+}
+
+function EditAndRerun({ path, onClose }) {
+  const [payload, setPayload] = useState("{}");
+  const [problem, setProblem] = useState(null);
+  const act = async () => {
+    setProblem(null);
+    let read;
+    try {
+      read = JSON.parse(payload);
+    } catch (wrong) {
+      setProblem({ status: 422, code: "INVALID_JSON", detail: "The payload is not JSON.", errors: [{ field: "payload", reason: String(wrong.message) }], retryAfter: null });
+      return;
+    }
+    try {
+      const { body } = await request("POST", `${path}/rerun`, { body: { payload: read }, key: crypto.randomUUID() });
+      go(at(`/runs/${body.runId ?? body.id}`));
+      tell("Started 1 run again, with this payload.");
+    } catch (thrown) {
+      setProblem(thrown);
+    }
+  };
+  return html`<${Dialog} title="Edit and rerun 1 run" onClose=${onClose}>
+    <p>The new run sends this payload instead of the job's, this once.</p>
+    <${Field} label="Payload (JSON)" name="payload" problem=${problem}><textarea rows="8" class="code" value=${payload} onInput=${(event) => setPayload(event.target.value)}></textarea><//>
+    <${ProblemNote} problem=${problem} />
+    <p class="actions"><${Action} kind="primary" act=${act}>Rerun 1 run<//><button type="button" onClick=${onClose}>Cancel</button></p><//>`;
+}
+
+function Report({ path, reload, onClose }) {
+  const [message, setMessage] = useState("");
+  const report = (success) => async () => {
+    await request("PUT", `${path}/result`, { body: { success, ...(message && { message }) } });
+    onClose();
+    await reload();
+    tell("Reported 1 result.");
+  };
+  return html`<${Dialog} title="Report 1 result" onClose=${onClose}>
+    <p>The run ends with this result, as if its target had reported it.</p>
+    <${Field} label="Message"><input value=${message} maxlength="1000" onInput=${(event) => setMessage(event.target.value)} /><//>
+    <p class="actions"><${Action} kind="primary" act=${report(true)}>Report 1 success<//><${Action} kind="danger" act=${report(false)}>Report 1 failure<//><button type="button" onClick=${onClose}>Cancel</button></p><//>`;
+}
+
+// ---- Waterfall ------------------------------------------------------------------------------------------------------
+
+/** Returns the stretches of a run from planned to its end, in milliseconds: {title, from, to, group}. */
+export function stretches(run, at) {
+  const ms = (text) => (text ? Date.parse(text) : null);
+  const begun = ms(run.startedAt);
+  const end = ms(run.finishedAt) ?? at;
+  const found = [];
+  const add = (title, from, to, group) => from !== null && to !== null && to >= from && found.push({ title, from, to, group });
+  add("Planned", ms(run.plannedAt), ms(run.enqueuedAt) ?? begun ?? end, "planned");
+  if (run.enqueuedAt) add("In the queue", Math.max(ms(run.enqueuedAt), Math.min(ms(run.plannedAt), begun ?? end)), begun ?? end, "queue");
+  let before = null;
+  for (const each of run.attempts ?? []) {
+    const from = ms(each.startedAt);
+    const to = ms(each.finishedAt) ?? end;
+    if (before !== null && from - before > 50) add("Wait for the next attempt", before, from, "waits");
+    add(`Attempt ${each.attempt}`, from, to, stateGroup(each.state));
+    before = to;
+  }
+  if (["ACK_RECVD", "ACK_NOT_RECVD"].includes(run.state) || (before !== null && end - before > 1000)) add(run.status === "COMPLETED" ? "Until the end" : run.state === "RETRY_WAIT" ? "Wait for the next attempt" : "Awaits the result", before ?? begun ?? end, end, "waits");
+  return found;
+}
+
+function Waterfall({ run }) {
+  if (run.range || run.status === "SCHEDULED") return null;
+  const found = stretches(run, now());
+  if (!found.length) return null;
+  const first = Math.min(...found.map((each) => each.from));
+  const span = Math.max(1, Math.max(...found.map((each) => each.to)) - first);
+  const place = (each) => (element) => {
+    if (!element) return;
+    element.style.left = `${((each.from - first) / span) * 100}%`;
+    element.style.width = `${Math.max(0.4, ((each.to - each.from) / span) * 100)}%`;
+  };
+  return html`<h2>Time line <span class="faint">${length(span)} in all</span></h2><div class="scroll" role="region" aria-label="Time line" tabindex="0"><table class="waterfall"><thead><tr><th scope="col">Stretch</th><th scope="col">Begins</th><th scope="col">Takes</th><th scope="col" class="span">from ${clock(first)} to ${clock(first + span)}</th></tr></thead>
+    <tbody>${found.map((each) => html`<tr><th scope="row">${each.title}</th><td>${clock(each.from)}</td><td class="number">${length(each.to - each.from)}</td><td class="span"><i class=${`bar-of ${each.group}`} ref=${place(each)}></i></td></tr>`)}</tbody></table></div>`;
+}
+
+function Attempts({ run }) {
+  if (!run.attempts?.length) return null;
+  return html`<h2>Attempts <span class="faint">${run.attempts.length} of ${run.maxAttempts} at most</span></h2>
+    <ol class="attempts">${run.attempts.map((each) => html`<li key=${each.attempt + each.startedAt}><p><${State} state=${each.state} reason=${each.reason} /> <span class="faint">attempt ${each.attempt}</span> <${When} at=${each.startedAt} />${each.durationMs !== null && html` <span class="faint">took ${length(each.durationMs)}</span>`}${each.httpStatus && html` <span class="tag">HTTP ${each.httpStatus}</span>`}</p>
+      ${each.message && html`<p><${Text} cut=${300}>${each.message}<//></p>`}
+      ${each.answer && html`<details><summary>Answer</summary><${Source} value=${each.answer} /></details>`}</li>`)}</ol>`;
+}

@@ -1,0 +1,355 @@
+// The parts that pages are made of: texts, times, states, tables, buttons, dialogs, problems.
+
+import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor.js";
+import { Watched, actsFor, clockAhead, now, useWatched } from "./api.js";
+import { REASONS, STATES } from "./words.js";
+
+// ---- Addresses ------------------------------------------------------------------------------------------------------
+
+/** Returns the address of a page, with the tenant that a provider acts for. */
+export function at(path, query = {}) {
+  const given = Object.entries({ ...query, as: actsFor.value }).filter(([, value]) => value !== null && value !== undefined && value !== "");
+  const asked = given.length ? `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}` : "";
+  return `/console${path}${asked}`;
+}
+
+export const address = new Watched(location.href);
+
+/** Goes to an address without a load. replace: leaves no step in the history, for filters. */
+export function go(href, replace = false) {
+  history[replace ? "replaceState" : "pushState"](null, "", href);
+  address.set(location.href);
+}
+
+window.addEventListener("popstate", () => address.set(location.href));
+
+/** Returns the query of the address, and a function that changes members of it. */
+export function useQuery() {
+  const query = Object.fromEntries(new URL(useWatched(address)).searchParams);
+  const change = (members) => {
+    const { as: _, ...kept } = Object.fromEntries(new URL(location.href).searchParams);
+    go(at(location.pathname.replace(/^\/console/, ""), { ...kept, ...members }) + location.hash, true);
+  };
+  return [query, change];
+}
+
+// ---- What this browser remembers; never a token ---------------------------------------------------------------------
+
+export function remembered(name, fallback) {
+  try {
+    return JSON.parse(localStorage.getItem(`sweephand.${name}`) ?? "null") ?? fallback;
+  } catch {
+    return fallback;
+  }
+}
+
+export function remember(name, value) {
+  try {
+    localStorage.setItem(`sweephand.${name}`, JSON.stringify(value));
+  } catch {
+    // A browser that keeps nothing works all the same.
+  }
+}
+
+// ---- Texts of others ------------------------------------------------------------------------------------------------
+
+const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202f\u205f-\u206f\u3164\ufeff\ufff9-\ufffb]/gu;
+const CUT = 120;
+
+/** Returns the text with everything that cannot be seen, or turns a line, as its code point. */
+export function visible(text) {
+  return String(text).replace(UNSEEN, (found) => `⟨U+${found.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+}
+
+/** Shows a text of somebody else: isolated, unseen characters by their code points, cut with a button for the rest. */
+export function Text({ children, cut = CUT }) {
+  const [whole, setWhole] = useState(false);
+  const letters = [...visible(children ?? "")];
+  if (letters.length <= cut) return html`<bdi>${letters.join("")}</bdi>`;
+  return html`<bdi>${whole ? letters.join("") : letters.slice(0, cut - 1).join("") + "…"}</bdi>${" "}
+    <button type="button" class="quiet" aria-expanded=${whole} onClick=${(event) => { event.preventDefault(); event.stopPropagation(); setWhole(!whole); }}>
+      ${whole ? "Show less" : `Show all ${letters.length} characters`}</button>`;
+}
+
+/** Shows JSON or a plain string as it is. */
+export function Source({ value }) {
+  const [whole, setWhole] = useState(false);
+  const text = visible2(typeof value === "string" ? value : JSON.stringify(value, null, 2));
+  const long = text.length > 2000;
+  return html`<div class="source"><pre tabindex="0"><bdi>${long && !whole ? `${text.slice(0, 2000)}…` : text}</bdi></pre>
+    ${long && html`<button type="button" class="quiet" onClick=${() => setWhole(!whole)}>${whole ? "Show less" : `Show all ${text.length} characters`}</button>`}</div>`;
+}
+
+function visible2(text) {
+  return text.split("\n").map(visible).join("\n");
+}
+
+// ---- Times ----------------------------------------------------------------------------------------------------------
+
+export const ownZone = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+/** The zone in which times are shown and read: the viewer's, or UTC. */
+export const zone = new Watched(remembered("zone", ownZone) === "UTC" ? "UTC" : ownZone);
+
+export function zoneName(name = zone.value) {
+  return name.split("/").at(-1).replace(/_/g, " ");
+}
+
+const formats = new Map();
+
+function format(timeZone, options) {
+  const key = timeZone + JSON.stringify(options);
+  if (!formats.has(key)) formats.set(key, new Intl.DateTimeFormat("en-GB", { timeZone, hourCycle: "h23", ...options }));
+  return formats.get(key);
+}
+
+const DAY = { year: "numeric", month: "short", day: "2-digit" };
+const CLOCK = { hour: "2-digit", minute: "2-digit", second: "2-digit" };
+
+export const clock = (ms, seconds = true, timeZone = zone.value) => format(timeZone, { ...CLOCK, ...(seconds ? {} : { second: undefined }) }).format(ms);
+export const day = (ms, timeZone = zone.value) => format(timeZone, { weekday: "short", ...DAY }).format(ms);
+export const dayKey = (ms, timeZone = zone.value) => format(timeZone, { year: "numeric", month: "2-digit", day: "2-digit" }).format(ms).split("/").reverse().join("-");
+
+/** Returns a length in words: "45 s", "2 min", "3 h", "5 days". */
+export function length(ms) {
+  const size = Math.abs(ms);
+  if (size < 1000) return `${Math.round(size)} ms`;
+  if (size < 9950) return `${(size / 1000).toFixed(1)} s`;
+  if (size < 99500) return `${Math.round(size / 1000)} s`;
+  if (size < 90 * 60e3) return `${Math.round(size / 60e3)} min`;
+  if (size < 36 * 3600e3) return `${Math.round(size / 3600e3)} h`;
+  return `${Math.round(size / 86400e3)} days`;
+}
+
+/** Returns how far an instant is: "in 3 min", "2 h ago". */
+export function distance(ms) {
+  const away = ms - now();
+  if (Math.abs(away) < 1500) return "now";
+  return away > 0 ? `in ${length(away)}` : `${length(away)} ago`;
+}
+
+const minute = new Watched(0);
+setInterval(() => document.hidden || minute.set(minute.value + 1), 10000);
+
+/** Shows an instant: its date where it is not today's, its clock time, and how far it is. Its title has the zone and UTC. */
+export function When({ at: text, far = true, seconds = true }) {
+  const shown = useWatched(zone);
+  useWatched(minute);
+  useWatched(clockAhead);
+  if (!text) return html`<span class="faint">–</span>`;
+  const ms = Date.parse(text);
+  const date = dayKey(ms, shown) === dayKey(now(), shown) ? "" : `${day(ms, shown).replace(/ \d{4}$/, new Date(ms).getUTCFullYear() === new Date(now()).getUTCFullYear() ? "" : "$&")} `;
+  return html`<time datetime=${text} title=${`${day(ms, shown)} ${clock(ms, true, shown)} ${zoneName(shown)} = ${new Date(ms).toISOString()}`}>
+    ${date}${clock(ms, seconds, shown)}${far && html`${" "}<span class="faint">${distance(ms)}</span>`}</time>`;
+}
+
+// ---- States: colour, shape and word ---------------------------------------------------------------------------------
+
+const GROUP = {
+  SUCCESS: "ok", DONE: "ok", RESOLVED: "ok",
+  ERROR: "failed", REQUEST_ERROR: "failed", UNKNOWN: "failed", TIMEOUT: "failed", FAILED: "failed", FAULTED: "failed", BROKEN: "failed", OPEN: "failed",
+  SKIPPED: "skipped", CANCELLED: "skipped", PAUSED: "paused", INACTIVE: "off", DISABLED: "off", ARCHIVED: "off",
+  MISSED: "missed", EXPIRED: "missed",
+  SCHEDULED: "planned", ACTIVE: "live", ENABLED: "live", COMPLETED: "over", ENDING: "over", DELETING: "over", PURGING: "over",
+};
+const SHAPES = {
+  ok: html`<circle cx="6" cy="6" r="4.5" />`,
+  failed: html`<path d="M2.5 2.5l7 7m0-7l-7 7" class="line" />`,
+  skipped: html`<path d="M2 4.2h8M2 7.8h8" class="line" />`,
+  paused: html`<path d="M4 2.5v7m4-7v7" class="line" />`,
+  missed: html`<path d="M6 1.2L10.8 6 6 10.8 1.2 6z" class="hollow" />`,
+  planned: html`<circle cx="6" cy="6" r="4" class="hollow" />`,
+  running: html`<path d="M6 1.5a4.5 4.5 0 1 1-4.5 4.5" class="line" />`,
+  live: html`<circle cx="6" cy="6" r="3" />`,
+  off: html`<path d="M2 6h8" class="line" />`,
+  over: html`<path d="M2 6.5l3 3 5-7" class="line" />`,
+};
+const WORDS = {
+  SUCCESS: "Succeeded", ERROR: "Failed", REQUEST_ERROR: "Request failed", UNKNOWN: "Unknown", TIMEOUT: "Timed out",
+  SKIPPED: "Skipped", MISSED: "Missed", EXPIRED: "Expired", CANCELLED: "Cancelled", SCHEDULED: "Planned",
+  TRIGGERED: "Running", ACK_RECVD: "Awaits result", ACK_NOT_RECVD: "Awaits result", RETRY_WAIT: "Retries", HELD: "Held", QUEUED: "Queued",
+};
+
+export const stateWord = (state) => WORDS[state] ?? state.charAt(0) + state.slice(1).toLowerCase().replace(/_/g, " ");
+export const stateGroup = (state) => GROUP[state] ?? "running";
+
+export function Shape({ group }) {
+  return html`<svg class=${`shape ${group}`} viewBox="0 0 12 12" aria-hidden="true">${SHAPES[group]}</svg>`;
+}
+
+/** Shows a state by colour, shape and word. */
+export function State({ state, reason }) {
+  const group = stateGroup(state);
+  return html`<span class=${`state ${group}`} title=${STATES[state] ?? ""}><${Shape} group=${group} />${stateWord(state)}${reason && reason !== "ON_TIME" ? html`<span class="faint reason" title=${REASONS[reason] ?? ""}>${reasonWord(reason)}</span>` : ""}</span>`;
+}
+
+export const reasonWord = (reason) => reason.toLowerCase().replace(/_/g, " ").replace(/\b(http|dns|tls)\b/g, (found) => found.toUpperCase());
+
+// ---- Pages ----------------------------------------------------------------------------------------------------------
+
+/** Sets the title of the tab and shows the head of a page: the way back, the title, buttons. */
+export function Head({ title, plain, back, children, lead }) {
+  useEffect(() => {
+    document.title = `${plain ?? title} · ${document.body.dataset.tenant ?? "Sweephand"}`;
+  }, [plain ?? title]);
+  return html`<header class="head">
+    <div class="title">${back && html`<p class="back"><a href=${back[1]}>${back[0]}</a></p>`}
+      <h1 tabindex="-1">${title}</h1>${lead && html`<p class="lead">${lead}</p>`}</div>
+    <div class="actions">${children}</div></header>`;
+}
+
+/** Shows what a request came to where it is not data: nothing yet, a refusal, or that what is shown is old. */
+export function Loaded({ answer, children, what = "this" }) {
+  useWatched(minute);
+  const { data, problem, at: when, reload } = answer;
+  if (data === null && !problem) return html`<p class="waiting" role="status">Reading ${what} …</p>`;
+  if (data === null && problem.status === 404) return html`<${NotThere} />`;
+  return html`${problem && data !== null && html`<p class="old" role="status">As of ${clock(when)} (${distance(when)}): ${problem.detail} <button type="button" class="quiet" onClick=${reload}>Try again</button></p>`}
+    ${data === null ? html`<${ProblemNote} problem=${problem} again=${reload} />` : html`<div class=${problem ? "aged" : ""}>${children}</div>`}`;
+}
+
+export function NotThere() {
+  useEffect(() => {
+    document.title = "Not there · Sweephand";
+  }, []);
+  return html`<section class="empty"><h1 tabindex="-1">Not there</h1><p>There is nothing at this address, or nothing that you may see.</p>
+    <p><a class="button" href=${at("/overview")}>Go to the overview</a></p></section>`;
+}
+
+/** Shows the API's own sentence, and when to try again. */
+export function ProblemNote({ problem, again }) {
+  if (!problem) return null;
+  const scope = problem.status === 403 ? " Ask for this scope, or sign in with another credential." : "";
+  const wait = problem.retryAfter ? ` Try again in ${length(problem.retryAfter * 1000)}.` : "";
+  return html`<div class="problem" role="alert"><strong>${problem.status ? problem.code : "No answer"}</strong>
+    <span><${Text} cut=${600}>${problem.detail}<//>${scope}${wait}</span>
+    ${problem.errors.length > 1 && html`<ul>${problem.errors.map((each) => html`<li><code>${each.field}</code> <${Text} cut=${400}>${each.reason}<//></li>`)}</ul>`}
+    ${again && html`<button type="button" onClick=${again}>Try again</button>`}</div>`;
+}
+
+export function Empty({ title, children }) {
+  return html`<section class="empty"><h2>${title}</h2>${children}</section>`;
+}
+
+/** Shows rows by columns: [title, cell(row), class]. href: the page of a row, opened by Enter and a click anywhere. */
+export function Table({ label, columns, rows, keyOf, href }) {
+  const body = useRef(null);
+  const onKey = (event) => {
+    const step = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 }[event.key];
+    const row = event.target.closest("tr");
+    if (!step || !row || event.target.closest("input,select,textarea") || event.metaKey || event.ctrlKey || event.altKey) return;
+    event.preventDefault();
+    const links = [...body.current.querySelectorAll("tr")];
+    links[links.indexOf(row) + step]?.querySelector("a")?.focus();
+  };
+  const onClick = (event) => {
+    if (event.target.closest("a,button,input,select,summary,label") || getSelection()?.toString()) return;
+    event.target.closest("tr")?.querySelector("a")?.click();
+  };
+  return html`<div class="scroll" role="region" aria-label=${label} tabindex="0"><table>
+    <thead><tr>${columns.map(([title, , kind]) => html`<th scope="col" class=${kind}>${title}</th>`)}</tr></thead>
+    <tbody ref=${body} class=${href ? "links" : ""} onKeyDown=${onKey} onClick=${href ? onClick : null}>${rows.map((row) => html`<tr key=${keyOf(row)}>
+      ${columns.map(([title, cell, kind]) => html`<td class=${kind} data-title=${title}>${cell(row)}</td>`)}</tr>`)}</tbody></table></div>`;
+}
+
+export function More({ list }) {
+  return list.more && html`<p class="more"><button type="button" onClick=${list.more}>Show more</button></p>`;
+}
+
+/** Shows facts as names and values; those that are null or undefined are left out. */
+export function Facts({ items }) {
+  const shown = items.filter(([, value]) => value !== null && value !== undefined && value !== "" && value !== false);
+  return html`<dl class="facts">${shown.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+}
+
+/** Offers parts of a page as tabs whose names stand in the address after #. tabs: [name, title, component]. */
+export function Tabs({ tabs, label }) {
+  const named = new URL(useWatched(address)).hash.slice(1);
+  const chosen = tabs.find(([name]) => name === named) ?? tabs[0];
+  return html`<nav class="tabs" aria-label=${label}>${tabs.map(([name, title]) => html`<a href=${`${location.pathname}${location.search}#${name}`} aria-current=${name === chosen[0] ? "page" : null}>${title}</a>`)}</nav>
+    <section class="tab">${chosen[2]()}</section>`;
+}
+
+/** Shows a choice as buttons of which one is pressed. */
+export function Chips({ label, options, value, onChange }) {
+  return html`<div class="chips" role="group" aria-label=${label}>${options.map(([name, title]) => html`<button type="button" aria-pressed=${(value ?? "") === name} onClick=${() => onChange(name)}>${title}</button>`)}</div>`;
+}
+
+// ---- Doing something ------------------------------------------------------------------------------------------------
+
+/** A line that tells what was done, with a way to take it back. */
+export const notice = new Watched(null);
+
+export function tell(text, undo) {
+  const made = { text, undo };
+  notice.set(made);
+  setTimeout(() => notice.value === made && notice.set(null), 10000);
+}
+
+/** Shows a button that does something and says what went wrong next to it; it stays and may be pressed again. */
+export function Action({ children, act, kind = "", disabled, title }) {
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState(null);
+  const press = async () => {
+    if (busy) return;
+    setBusy(true);
+    setProblem(null);
+    try {
+      await act();
+    } catch (thrown) {
+      if (thrown?.status === undefined) throw thrown;
+      setProblem(thrown);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return html`<span class="action"><button type="button" class=${kind} title=${title} disabled=${disabled} aria-busy=${busy} onClick=${press}>${children}</button>
+    ${problem && html`<${ProblemNote} problem=${problem} />`}</span>`;
+}
+
+/** Shows a dialog over the page. Esc or a click on Cancel closes it. */
+export function Dialog({ title, onClose, children }) {
+  const ref = useRef(null);
+  useLayoutEffect(() => {
+    const before = document.activeElement;
+    ref.current.showModal();
+    return () => before instanceof HTMLElement && before.focus();
+  }, []);
+  return html`<dialog ref=${ref} aria-label=${title} onClose=${onClose} onCancel=${(event) => { event.preventDefault(); onClose(); }}>
+    <h2>${title}</h2>${children}</dialog>`;
+}
+
+/** Asks before something is done to many, with the number first. count: asks the API how many; act: does it. */
+export function Confirm({ title, consequence, count, word, act, onClose, children }) {
+  const [number, setNumber] = useState(count ? null : 1);
+  const [problem, setProblem] = useState(null);
+  const ask = async () => {
+    setProblem(null);
+    setNumber(null);
+    try {
+      setNumber(await count());
+    } catch (thrown) {
+      setProblem(thrown);
+    }
+  };
+  useEffect(() => {
+    if (count) ask();
+  }, []);
+  return html`<${Dialog} title=${title} onClose=${onClose}>
+    <p>${consequence(number)}</p>${children}
+    ${problem && html`<${ProblemNote} problem=${problem} again=${ask} />`}
+    <p class="actions"><${Action} kind="primary" disabled=${!number} act=${async () => {
+      await act(number);
+      onClose();
+    }}>${number === null ? "Counting …" : word(number)}<//><button type="button" onClick=${onClose}>Cancel</button></p><//>`;
+}
+
+/** Returns "1 job", "3 jobs". */
+export const count = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
+
+/** Shows a field with its label, a hint, and the API's sentence about it. problem: of the request; name: the member. */
+export function Field({ label, hint, problem, name, children }) {
+  const said = (problem?.errors ?? []).filter((each) => each.field === name || each.field?.startsWith(`${name}.`));
+  return html`<div class=${`field ${said.length ? "wrong" : ""}`}><label><span class="label">${label}</span>${children}</label>
+    ${hint && html`<p class="hint">${hint}</p>`}
+    ${said.map((each) => html`<p class="said" role="alert"><${Text} cut=${400}>${each.reason}<//>${each.position !== undefined && each.position !== null ? ` (at character ${each.position + 1})` : ""}</p>`)}</div>`;
+}

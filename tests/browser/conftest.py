@@ -1,0 +1,168 @@
+"""A real browser on the local stack: one stack and one browser for the whole folder, a page for each test."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from sweephand.local import control
+from sweephand.local.folder import StateFolder
+from sweephand.local.settings import CHECKOUT, Settings
+from tests.local_stack.conftest import LocalStack, start
+from tests.local_stack.waiting import CLOCK, until
+
+PICTURES = CHECKOUT / ".cache" / "pictures"
+FLAGS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync"),
+]
+WITHIN_MS = 15_000
+HOSTILE = "<img src=x onerror=alert(1)>\u05d0 \U0001f389 "
+"""A name of others: markup, a letter that is written from right to left, an emoji."""
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
+    """The real stack, on free ports, its state in a folder of its own."""
+    place = Settings(
+        folder=StateFolder(tmp_path_factory.mktemp("stack")), template=CHECKOUT / "template.yaml", port=0, aws_port="0"
+    )
+    running, local = start(place)
+    yield local
+    local.close()
+    control.release(running, place, CLOCK)
+
+
+@pytest.fixture(scope="session")
+def target() -> Iterator[str]:
+    """The address of a target: /ok answers 200, anything else 503."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            body = b'{"done": true}'
+            self.send_response(200 if self.path == "/ok" else 503)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            """Writes nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+
+
+@dataclass
+class Demo:
+    """Jobs of the tenant acme by name, and a failed run."""
+
+    jobs: dict[str, str] = field(default_factory=dict)
+    failed_run: str = ""
+
+
+@pytest.fixture(scope="session")
+def demo(stack: LocalStack, target: str) -> Demo:
+    """Jobs that show each state: a run that failed, one that is paused, one changed twice, and a hostile one."""
+    acme = stack.client()
+    demo = Demo()
+
+    def make(name: str, path: str, schedules: list[Any], **more: Any) -> str:
+        action = {"type": "http", "url": f"{target}{path}", "payload": {"for": name}}
+        made = acme.post("/v1/jobs", json={"name": name, "action": action, "schedules": schedules, **more})
+        assert made.status_code == 201, made.text
+        demo.jobs[name] = made.json()["id"]
+        return demo.jobs[name]
+
+    nightly = make("nightly", "/ok", [{"name": "night", "cron": "30 2 * * *", "timezone": "Europe/Berlin"}])
+    assert acme.patch(f"/v1/jobs/{nightly}", json={"description": "Sends the report"}).status_code == 200
+    failing = make("invoices", "/fail", [], tags=["finance"])
+    run = acme.post(f"/v1/jobs/{failing}/run").json()["runId"]
+    good = make("orders", "/ok", [{"every": "PT20M"}])
+    acme.post(f"/v1/jobs/{good}/run")
+    paused = make("backup", "/ok", [{"every": "PT1H"}])
+    acme.post(f"/v1/jobs/{paused}/pause", json={"note": "waits for the new contract"})
+    make(HOSTILE + "x" * 60, "/ok", [], description=HOSTILE * 20)
+    until(lambda: acme.get(f"/v1/runs/{run}").json(), lambda each: each["status"] == "COMPLETED")
+    demo.failed_run = run
+    return demo
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Debian's Chromium, or the one that CHROMIUM names. Without one the tests fail; they never skip."""
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    if path is None:
+        pytest.fail("There is no Chromium: install one (Debian: apt-get install chromium), or name it in CHROMIUM.")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+Opened = Callable[..., Page]
+
+
+@pytest.fixture
+def visitor(browser: Browser, stack: LocalStack) -> Iterator[Callable[..., BrowserContext]]:
+    """visitor(): a browser of somebody's own, in Berlin. more: further options of a context."""
+    contexts: list[BrowserContext] = []
+
+    def make(**more: Any) -> BrowserContext:
+        options = {"timezone_id": "Europe/Berlin", "locale": "en-GB", "viewport": {"width": 1280, "height": 800}}
+        context = browser.new_context(base_url=stack.base_url, reduced_motion="reduce", **{**options, **more})
+        context.set_default_timeout(WITHIN_MS)
+        contexts.append(context)
+        return context
+
+    yield make
+    for context in contexts:
+        context.close()
+
+
+def sign_in(page: Page, credential: Any) -> Page:
+    """Signs in on a page that shows the form, and waits for the page that was asked for."""
+    page.get_by_label("Client id").fill(credential.client_id)
+    page.get_by_label("Secret").fill(credential.secret)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("navigation", name="Pages").wait_for()
+    return page
+
+
+@pytest.fixture
+def opened(visitor: Callable[..., BrowserContext], stack: LocalStack) -> Iterator[Opened]:
+    """opened("/jobs"): a page of the console, signed in as acme. Fails the test for any error in the page's console."""
+    errors: list[str] = []
+
+    def open_(path: str, tenant: str = "acme", **more: Any) -> Page:
+        page = visitor(**more).new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda line: errors.append(line.text) if line.type == "error" else None)
+        page.goto(f"/console{path}")
+        credential = stack.file.provider if tenant == "provider" else stack.file.tenants[tenant]
+        sign_in(page, credential)
+        page.locator("main h1").first.wait_for()
+        return page
+
+    yield open_
+    assert [error for error in errors if not error.startswith("Failed to load resource")] == []
+
+
+def picture(page: Page, name: str) -> Path:
+    """Writes a picture of the page for people to look at."""
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    path = PICTURES / f"{name}.png"
+    page.screenshot(path=path)
+    return path

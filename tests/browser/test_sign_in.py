@@ -1,0 +1,88 @@
+"""Signing in: the token stays in memory, a new tab gets it, and signing out ends it everywhere."""
+
+from __future__ import annotations
+
+from tests.browser.conftest import sign_in
+
+
+def test_a_wrong_secret_is_refused_with_a_sentence(visitor, stack):
+    page = visitor().new_page()
+    page.goto("/console")
+    page.get_by_label("Client id").fill(stack.file.tenants["acme"].client_id)
+    page.get_by_label("Secret").fill("wrong")
+    page.get_by_role("button", name="Sign in").click()
+
+    page.get_by_role("alert").wait_for()
+    assert page.get_by_label("Secret").is_visible()
+
+
+def test_nothing_of_the_session_is_stored(opened, stack, demo):
+    page = opened("/jobs")
+
+    stored = page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])")
+    assert "ey" not in stored
+    assert stack.file.tenants["acme"].secret not in stored
+
+
+def test_a_new_tab_is_signed_in_and_signing_out_ends_both(opened, demo):
+    first = opened("/jobs")
+    second = first.context.new_page()
+    second.goto("/console/runs")
+    second.get_by_role("heading", name="Runs").wait_for()
+
+    second.get_by_role("button", name="Sign out").click()
+
+    first.get_by_label("Client id").wait_for()
+    second.get_by_label("Client id").wait_for()
+
+
+def test_a_token_that_ended_asks_again_and_leaves_the_page_as_it_was(opened, stack, demo):
+    page = opened(f"/jobs/{demo.jobs['nightly']}")
+    page.get_by_role("button", name="Pause 1 job").click()
+    page.get_by_label("Note").fill("in the middle of a form")
+    ended = []
+
+    def refuse(route):
+        if ended:
+            route.fallback()
+        else:
+            ended.append(True)
+            route.fulfill(status=401, json={"code": "UNAUTHENTICATED", "detail": "the token has ended"})
+
+    page.route("**/pause", refuse)
+    page.get_by_role("dialog").get_by_role("button", name="Pause 1 job").click()
+    again = page.get_by_role("dialog", name="Sign in again")
+    again.wait_for()
+    assert page.get_by_label("Note").input_value() == "in the middle of a form"
+    sign_in(page, stack.file.tenants["acme"])
+
+    page.get_by_role("button", name="Resume 1 job").click()
+    page.get_by_role("button", name="Pause 1 job").wait_for()
+    paused = stack.client().get(f"/v1/jobs/{demo.jobs['nightly']}/changes").json()["items"][1]
+    assert paused["operation"] == "pause"
+
+
+def test_two_tenants_see_their_own_jobs_and_never_the_other_s(opened, demo):
+    acme = opened("/jobs")
+    acme.get_by_role("link", name="nightly").wait_for()
+    assert "acme" in acme.title()
+
+    globex = opened(f"/jobs/{demo.jobs['nightly']}", tenant="globex")
+
+    globex.get_by_role("heading", name="Not there").wait_for()
+    assert "nightly" not in globex.content()
+    globex.get_by_role("link", name="Jobs").click()
+    globex.get_by_role("heading", name="No jobs yet").wait_for()
+
+
+def test_scopes_hide_what_one_may_not_do(stack, visitor, demo):
+    reader = stack.client().post("/v1/credentials", json={"name": "reader", "scopes": ["jobs:read"]}).json()
+    page = visitor().new_page()
+    page.goto(f"/console/jobs/{demo.jobs['nightly']}")
+    page.get_by_label("Client id").fill(reader["clientId"])
+    page.get_by_label("Secret").fill(reader["secret"])
+    page.get_by_role("button", name="Sign in").click()
+
+    page.get_by_role("heading", name="nightly").wait_for()
+    assert page.get_by_role("button", name="Run 1 job now").count() == 0
+    assert page.get_by_role("button", name="Delete 1 job").count() == 0

@@ -1,0 +1,124 @@
+"""A day's work in the console, each as a person does it: look, explain, run, pause."""
+
+from __future__ import annotations
+
+from tests.browser.conftest import HOSTILE, sign_in
+
+
+def test_a_job_that_runs_by_hand_is_seen_to(opened, demo):
+    page = opened(f"/jobs/{demo.jobs['orders']}")
+
+    page.get_by_role("button", name="Run 1 job now").click()
+    page.get_by_role("dialog").get_by_role("button", name="Run 1 job now").click()
+
+    page.get_by_role("heading", name="Succeeded").wait_for()
+
+
+def test_a_failed_run_says_why_in_words_first(opened, demo):
+    page = opened(f"/runs/{demo.failed_run}")
+
+    page.locator(".verdict.failed", has_text="The target answered 503.").wait_for()
+    page.get_by_role("row", name="Attempt 1").wait_for()
+
+
+def test_who_changed_a_job_is_told_within_three_clicks(opened, demo, stack):
+    page = opened("/jobs")
+    page.get_by_role("link", name="nightly").click()
+    page.get_by_role("link", name="Changes").click()
+
+    page.get_by_text(stack.file.tenants["acme"].client_id).first.wait_for()
+    page.get_by_role("row", name="description").get_by_text("Sends the report").wait_for()
+
+
+def test_filters_stand_in_the_address_so_that_a_colleague_sees_the_same(opened, demo):
+    page = opened("/jobs")
+    page.get_by_role("button", name="Paused", exact=True).click()
+    page.get_by_role("link", name="backup").wait_for()
+    assert page.url.endswith("?state=PAUSED")
+    page.get_by_role("link", name="nightly").wait_for(state="detached")
+
+    page.get_by_label("Search by name").fill("nothing like it")
+    page.get_by_role("heading", name="No job matches").wait_for()
+    page.get_by_role("button", name="Clear the filters").click()
+    page.get_by_role("link", name="nightly").wait_for()
+
+
+def test_a_run_is_reached_by_the_keyboard_alone(opened, demo):
+    page = opened("/jobs")
+
+    page.keyboard.press("g")
+    page.keyboard.press("r")
+    page.get_by_role("heading", name="Runs").wait_for()
+    page.locator("tbody tr").first.wait_for()
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+
+    page.get_by_role("heading", name="Failed").wait_for()
+
+
+def test_hostile_text_is_shown_as_text_and_can_be_seen_whole(opened, demo):
+    page = opened("/jobs")
+    name = next(name for name in demo.jobs if name.startswith(HOSTILE))
+
+    row = page.get_by_role("row").filter(has_text="<img src=x onerror=alert(1)>")
+    row.get_by_role("button", name="Show all").click()
+
+    row.get_by_text(name.strip()).wait_for()
+    assert page.locator("main img").count() == 0
+
+
+def test_marks_that_cannot_be_seen_are_shown_by_their_code_point(opened, demo):
+    page = opened("/jobs?search=%E2%80%AE")
+
+    script = page.locator("script[src]").get_attribute("src")
+    parts = script.replace("app.js", "parts.js")
+    shown = page.evaluate("from => import(from).then(parts => parts.visible('a\\u202eb\\u0000'))", parts)
+    assert shown == "a⟨U+202E⟩b⟨U+0000⟩"
+
+
+def test_an_api_that_does_not_answer_leaves_the_page_and_says_its_age(opened, demo):
+    page = opened("/jobs")
+    page.get_by_role("link", name="nightly").wait_for()
+    page.route("**/v1/jobs?**", lambda route: route.abort())
+
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+
+    page.get_by_text("The API does not answer.").wait_for()
+    assert page.get_by_role("link", name="nightly").is_visible()
+
+
+def test_a_refusal_is_the_api_s_own_sentence_with_the_time_to_wait(opened, demo):
+    page = opened(f"/jobs/{demo.jobs['orders']}")
+    refusal = {"code": "RATE_LIMITED", "detail": "3000 requests a minute are used up"}
+    page.route("**/deactivate", lambda route: route.fulfill(status=429, json=refusal, headers={"retry-after": "30"}))
+
+    page.get_by_role("button", name="Deactivate 1 job").click()
+
+    page.get_by_text("3000 requests a minute are used up Try again in 30 s.").wait_for()
+    assert page.get_by_role("button", name="Deactivate 1 job").is_enabled()
+
+
+def test_a_clock_that_is_hours_off_is_said_and_times_are_by_the_service(visitor, stack, demo):
+    context = visitor()
+    context.add_init_script("const own = Date.now; Date.now = () => own() - 3 * 3600e3;")
+    page = context.new_page()
+    page.goto("/console/jobs")
+    sign_in(page, stack.file.tenants["acme"])
+
+    page.get_by_text("The clock of this browser is 3 h slow.").wait_for()
+
+
+def test_a_hidden_tab_reads_nothing(opened, demo):
+    page = opened("/jobs")
+    page.get_by_role("link", name="nightly").wait_for()
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+
+    page.evaluate("""
+        Object.defineProperty(document, 'hidden', { value: true, configurable: true });
+        document.dispatchEvent(new Event('visibilitychange'));
+    """)
+    page.clock.install()
+    page.clock.run_for(120_000)
+
+    assert asked == []
