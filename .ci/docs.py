@@ -357,7 +357,7 @@ def words() -> str:
     """Returns the console's module of sentences about states and reasons."""
     tables = {
         "STATES": {state.value: _plain(text) for state, text in STATES.items()},
-        "REASONS": {reason.value: _plain(text) for reason, (_, text) in REASONS.items()},
+        "REASONS": {reason.value: _plain(MEANINGS[reason]) for reason in Reason},
     }
     exports = (f"export const {name} = {json.dumps(table, indent=2)};\n" for name, table in tables.items())
     return "// Sentences about states and reasons, made by `make docs`.\n\n" + "\n".join(exports)
