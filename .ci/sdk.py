@@ -102,7 +102,7 @@ METHODS: Mapping[str, Mapping[str, str]] = {
         "enableCollection": "enable",
         "disableCollection": "disable",
     },
-    "overview": {"readTimeline": "timeline", "readTimelineChanges": "changes"},
+    "overview": {"readTimeline": "timeline", "readTimelineChanges": "changes", "readLoad": "load"},
     "signing_keys": {"createSigningKey": "create", "listSigningKeys": "list", "deleteSigningKey": "delete"},
     "job_sets": {
         "listJobSets": "list",

@@ -216,6 +216,7 @@ def _runs(step: Walk, job: str) -> None:
     step("GET", "/v1/runs", query=f"jobId={job}&limit=1")
     since = step("GET", "/v1/timeline", query="limit=1")["since"]
     step("GET", "/v1/timeline:changes", query=f"since={since}")
+    step("GET", "/v1/load")
     step("GET", "/v1/runs:export", query=f"jobId={job}&state=SUCCESS")
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sweephand.domain.flow_keys.circuits import Circuit
     from sweephand.domain.run import Outcome
     from sweephand.flow.flow_keys.turnstiles import Group
+    from sweephand.flow.jobs.load_ahead import Kept
     from sweephand.flow.rates import Counters
     from sweephand.flow.tenants.callback_keys import CallbackKeys
     from sweephand.messaging.event_bus import EventBus
@@ -35,7 +36,7 @@ class FlowMemory:
     lock: guards all of it. runs: begun in this minute, by tenant. groups: threads that ask a turnstile at the same
     time. moving: the thread that holds this lock may move the turnstile. placeless: keys that did not limit parallel
     calls when they were last read. circuits: by key and target, with the time of reading (monotonic seconds).
-    consumers: by tenant and name, likewise.
+    consumers: by tenant and name, likewise. loads: by tenant, what flow.jobs.load_ahead last computed.
     """
 
     lock: Lock = field(default_factory=Lock)
@@ -44,6 +45,7 @@ class FlowMemory:
     placeless: set[tuple[str, str]] = field(default_factory=set)
     circuits: dict[tuple[str, str, str], tuple[float, Circuit]] = field(default_factory=dict)
     consumers: dict[tuple[str, str], tuple[float, Consumer]] = field(default_factory=dict)
+    loads: dict[str, Kept] = field(default_factory=dict)
     runs: Counters | None = None
 
 

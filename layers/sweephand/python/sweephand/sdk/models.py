@@ -2163,6 +2163,30 @@ class ListedJobSet(Model):
     }
 
 
+class Load(Model):
+    __slots__ = ()
+    computed_at: datetime
+    age_seconds: int
+    from_: datetime
+    slot_seconds: int
+    slots: tuple[int, ...]
+    jobs: int
+    jobs_left_out: int
+    read_units: float
+    ask_again_after_seconds: int
+    members = {
+        "computed_at": ("computedAt", instant),
+        "age_seconds": ("ageSeconds", None),
+        "from_": ("from", instant),
+        "slot_seconds": ("slotSeconds", None),
+        "slots": ("slots", tuple),
+        "jobs": ("jobs", None),
+        "jobs_left_out": ("jobsLeftOut", None),
+        "read_units": ("readUnits", None),
+        "ask_again_after_seconds": ("askAgainAfterSeconds", None),
+    }
+
+
 class NextRun(Model):
     __slots__ = ()
     next_run_at: datetime | None

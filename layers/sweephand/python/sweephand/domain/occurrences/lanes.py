@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from contextlib import suppress
 from datetime import datetime
+from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from sweephand.domain.instants import epoch_s
+from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.occurrences import generations, upcoming
 from sweephand.domain.schedule import OVER, Schedule, ScheduleState
 from sweephand.schedules.rule import Undecided, limited
@@ -19,6 +20,8 @@ from sweephand.schedules.timing import Timing
 MOST = 48
 """Instants of each side of now: one for each half hour of a day."""
 COUNTED_MOST = 999
+FEW = 200
+"""Instants that are found one by one; more are counted in each slot."""
 
 
 class Some(NamedTuple):
@@ -62,14 +65,14 @@ def past(schedule: Schedule, timing: Timing, since: datetime, now: datetime) -> 
 def planned(schedule: Schedule, timing: Timing, now: datetime, until: datetime) -> Some:
     """Returns the next instants up to `until`, as far as they are certain."""
     last = epoch_s(until)
-    if _by_rule_alone(schedule, timing):
+    if by_rule_alone(schedule, timing):
         return _by_rule(timing, epoch_s(max(now, generations.began(schedule))), last)
     ahead = upcoming.ahead(schedule, timing, now, COUNTED_MOST)
     found = [at for each in ahead if (at := epoch_s(each.instant)) <= last]
     return Some(found[:MOST], max(0, len(found) - MOST))
 
 
-def _by_rule_alone(schedule: Schedule, timing: Timing) -> bool:
+def by_rule_alone(schedule: Schedule, timing: Timing) -> bool:
     """Returns whether each instant of the rule runs, and no other."""
     return (
         schedule.state is ScheduleState.ACTIVE
@@ -96,3 +99,32 @@ def merged(some: list[Some], *, latest: bool) -> Some:
     kept = seconds[-MOST:] if latest else seconds[:MOST]
     left_out = sum(each.left_out for each in some) + len(seconds) - len(kept)
     return Some(kept, min(COUNTED_MOST, left_out))
+
+
+def slots(schedule: Schedule, timing: Timing, begin: datetime, slot_s: int, count: int) -> tuple[int, ...]:
+    """Returns how many instants lie in each of `count` slots of `slot_s` seconds from `begin` on."""
+    second = epoch_s(begin)
+    if by_rule_alone(schedule, timing):
+        return _slots_by_rule(timing, second, slot_s, count)
+    found = [0] * count
+    for each in upcoming.ahead(schedule, timing, from_s(second - 1), COUNTED_MOST):
+        place = (epoch_s(each.instant) - second) // slot_s
+        if place < count:
+            found[place] += 1
+    return tuple(found)
+
+
+@lru_cache(maxsize=4096)
+def _slots_by_rule(timing: Timing, begin: int, slot_s: int, count: int) -> tuple[int, ...]:
+    """Returns the same by the rule. Many schedules have the same one. A rule that takes too long gives what it has."""
+    found = [0] * count
+    last = begin + slot_s * count - 1
+    with suppress(Undecided), limited():
+        if timing.rule.count(begin - 1, last, FEW + 1) <= FEW:
+            for second in timing.rule.seconds(begin - 1, last):
+                found[(second - begin) // slot_s] += 1
+        else:
+            for place in range(count):
+                first = begin + slot_s * place
+                found[place] = timing.rule.count(first - 1, first + slot_s - 1, slot_s)
+    return tuple(found)

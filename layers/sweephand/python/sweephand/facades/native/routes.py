@@ -193,6 +193,9 @@ ROUTES = Routes(
             "TimelineChanges",
             query=("since",),
         ),
+        OVERVIEW.get(
+            *("/load", rare("overview.load", "read_load"), "How many runs the next 24 hours will have"), "Load"
+        ),
         RUNS.get("", runs.list_all, ALL_RUNS, "RunPage", query=(*PAGE, *RUNS_QUERY)),
         EXPORTS.get(
             *("", rare("runs.export", "export_runs")),

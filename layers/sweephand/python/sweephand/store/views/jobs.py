@@ -238,13 +238,21 @@ class Known(NamedTuple):
     state: JobState
 
 
-def known(table: Table, tenant: str, most: int) -> list[Known] | None:
-    """Returns all jobs of a tenant by creation, some 20 read units for each thousand; None for more than `most`."""
+def known(table: Table, tenant: str, most: int) -> tuple[list[Known], int]:
+    """Returns the first jobs of a tenant by creation, some 20 read units for each thousand, and how many there are.
+
+    most: jobs that are read, up to whole blocks.
+    """
     there = blocks(table, tenant)
-    if sum(block.live for block in there) > most:
-        return None
-    numbers = sorted({block.number for block in there})
-    return [each for some in threads.at_once(lambda number: _known(table, tenant, number), numbers) for each in some]
+    numbers: list[int] = []
+    read = 0
+    for number, lines in groupby(there, key=lambda block: block.number):
+        if read >= most:
+            break
+        numbers.append(number)
+        read += sum(line.live for line in lines)
+    found = threads.at_once(lambda number: _known(table, tenant, number), numbers)
+    return [each for some in found for each in some], sum(block.live for block in there)
 
 
 def _known(table: Table, tenant: str, block: int) -> list[Known]:

@@ -276,7 +276,7 @@ def tag_of(route: Route) -> str:
     for name in ("schedules", *TAGS):
         if f"/{name}" in route.path:
             return name
-    return "service"
+    return "timeline" if ".overview." in route.operation.__module__ else "service"
 
 
 def _security(route: Route) -> list[dict[str, list[str]]]:

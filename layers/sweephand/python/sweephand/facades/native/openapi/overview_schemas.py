@@ -18,6 +18,7 @@ from sweephand.facades.native.members.schema_words import (
     TEXT,
 )
 from sweephand.facades.native.overview import timeline
+from sweephand.flow.jobs.load_ahead import MOST_JOBS, SLOTS
 from sweephand.json_schema import Members, Schema, answer, items, one_of, or_null, ref, text, whole
 
 _PRICE: Members = {
@@ -123,6 +124,20 @@ SCHEMAS: dict[str, Schema] = {
                 f"{timeline.MOST_KNOWN:,} jobs.",
             },
             "since": text(description="Send it with the next request."),
+            **_PRICE,
+        }
+    ),
+    "Load": answer(
+        {
+            "computedAt": {**INSTANT_MS, "description": "When it was computed."},
+            "ageSeconds": whole(description="How old it is. It is kept in the memory of the function."),
+            "from": {**INSTANT, "description": "The beginning of the first slot."},
+            "slotSeconds": whole(1, description="How long each slot is."),
+            "slots": items(
+                whole(), minItems=SLOTS, maxItems=SLOTS, description="How many runs the rules plan in each slot."
+            ),
+            "jobs": whole(description="Jobs that were counted."),
+            "jobsLeftOut": whole(description=f"Jobs that were not: those after the first {MOST_JOBS:,}."),
             **_PRICE,
         }
     ),

@@ -283,14 +283,15 @@ def _changes(ctx: Context) -> dict[str, Any]:
     whole = ctx.now - since.whole_at >= SETTLES
     begin = ctx.now - DAY if whole else max(ctx.now - DAY, since.again_from)
     marks = _marks(ctx, begin, ctx.now + DAY, MOST_AGAIN if whole else MOST_NEW)
-    known = views.known(ctx.world.table, ctx.tenant, MOST_KNOWN)
-    hashed = NOTHING if known is None else hashlib.sha256(repr(known).encode()).hexdigest()[:16]
+    known, jobs = views.known(ctx.world.table, ctx.tenant, MOST_KNOWN)
+    too_many = jobs > MOST_KNOWN
+    hashed = NOTHING if too_many else hashlib.sha256(repr(known).encode()).hexdigest()[:16]
     after = Since(_changing_from(marks.runs, ctx.now), ctx.now if whole else since.whole_at, hashed)
     return {
         "now": text_ms(ctx.now),
         "marksFrom": text_ms(marks.since),
         "marks": [mark_body(run) for run in marks.runs],
-        "jobs": None if known is None or hashed == since.known else [_known_body(each) for each in known],
+        "jobs": None if too_many or hashed == since.known else [_known_body(each) for each in known],
         "since": str(after),
     }
 

@@ -63,3 +63,7 @@ class AsyncOverview:
         return models.TimelineChanges(
             await self._caller.json(Request("GET", "/v1/timeline:changes", query={"since": since}, acting=True))
         )
+
+    async def load(self) -> models.Load:
+        """Counts the runs that the rules of all jobs plan for each quarter of an hour of the next 24 hours."""
+        return models.Load(await self._caller.json(Request("GET", "/v1/load", acting=True)))

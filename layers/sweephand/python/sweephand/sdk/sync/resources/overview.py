@@ -63,3 +63,7 @@ class Overview:
         return models.TimelineChanges(
             self._caller.json(Request("GET", "/v1/timeline:changes", query={"since": since}, acting=True))
         )
+
+    def load(self) -> models.Load:
+        """Counts the runs that the rules of all jobs plan for each quarter of an hour of the next 24 hours."""
+        return models.Load(self._caller.json(Request("GET", "/v1/load", acting=True)))

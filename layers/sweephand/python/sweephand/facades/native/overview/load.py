@@ -1,0 +1,29 @@
+"""The load ahead: how many runs each quarter of an hour of the next day will have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sweephand.domain.instants import text, text_ms
+from sweephand.facades.http import Answer
+from sweephand.facades.native.context import Context
+from sweephand.facades.native.overview import pace
+from sweephand.flow.jobs.load_ahead import SLOT_S, load_ahead
+
+
+def read_load(ctx: Context) -> Answer:
+    """Shows the load as this process last computed it, and how old it is."""
+    return pace.priced(ctx, pace.LOAD, _load)
+
+
+def _load(ctx: Context) -> dict[str, Any]:
+    found = load_ahead(ctx.world, ctx.tenant, ctx.now)
+    return {
+        "computedAt": text_ms(found.computed_at),
+        "ageSeconds": int((ctx.now - found.computed_at).total_seconds()),
+        "from": text(found.begin),
+        "slotSeconds": SLOT_S,
+        "slots": list(found.slots),
+        "jobs": len(found.planned),
+        "jobsLeftOut": found.left_out,
+    }

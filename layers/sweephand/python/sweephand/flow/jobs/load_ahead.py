@@ -1,0 +1,93 @@
+"""The load ahead: how many runs each quarter of an hour of the next day will have, by the rules of all jobs of a tenant.
+
+No index has it, because each row knows its next instant only. It is computed from all schedules and kept in the memory
+of the process. Later, only jobs that have changed are read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from sweephand.domain.instants import epoch_s, from_s
+from sweephand.domain.job import Job
+from sweephand.domain.jobs import job_state
+from sweephand.domain.occurrences import lanes
+from sweephand.domain.schedule import Schedule
+from sweephand.flow.jobs import lookup
+from sweephand.flow.world import World
+from sweephand.records import dataclass
+from sweephand.schedules.timing import load_or_never
+from sweephand.store.views import holds, jobs
+from sweephand.store.views.jobs import Known
+
+SLOT_S, SLOTS = 900, 96
+MOST_JOBS = 10_000
+"""The most jobs that are counted: at most some 10,000 read units, once."""
+MOST_KEPT = 20_000
+"""Jobs that a process keeps, of all tenants: some 60 MB."""
+FRESH = timedelta(minutes=15)
+
+Planned = tuple[Job, Sequence[Schedule]]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The load as it was computed. known, planned: the jobs that it was computed from, by id. left_out: other jobs."""
+
+    computed_at: datetime
+    begin: datetime
+    slots: tuple[int, ...]
+    known: dict[str, Known]
+    planned: dict[str, Planned]
+    left_out: int
+
+
+def load_ahead(world: World, tenant: str, now: datetime) -> Kept:
+    """Returns the load from memory while it is fresh; computes it anew otherwise."""
+    loads = world.memory.loads
+    before = loads.get(tenant)
+    if before is not None and now - before.computed_at < FRESH:
+        return before
+    found = _computed(world, tenant, before, now)
+    with world.memory.lock:
+        loads.pop(tenant, None)
+        loads[tenant] = found
+        while len(loads) > 1 and sum(len(each.planned) for each in loads.values()) > MOST_KEPT:
+            del loads[next(iter(loads))]
+    return found
+
+
+def _computed(world: World, tenant: str, before: Kept | None, now: datetime) -> Kept:
+    some, there = jobs.known(world.table, tenant, MOST_JOBS)
+    known = {each.job_id: each for each in some[:MOST_JOBS]}
+    planned = {} if before is None else {id_: before.planned[id_] for id_ in _unchanged(before, known)}
+    changed = [id_ for id_ in known if id_ not in planned]
+    planned |= {job.id: (job, own) for job, own in jobs.jobs_with_schedules(world.table, tenant, changed)}
+    begin = from_s(epoch_s(now) // SLOT_S * SLOT_S)
+    slots = _sum(world, tenant, list(planned.values()), begin, now)
+    return Kept(now, begin, slots, known, planned, max(0, there - len(known)))
+
+
+def _unchanged(before: Kept, known: dict[str, Known]) -> list[str]:
+    """Returns the jobs whose schedules are as they were read: those whose next instants follow from the rule alone."""
+    return [
+        id_
+        for id_, each in known.items()
+        if before.known.get(id_) == each
+        and id_ in before.planned
+        and all(lanes.by_rule_alone(own, load_or_never(own.packed)) for own in before.planned[id_][1])
+    ]
+
+
+def _sum(world: World, tenant: str, planned: list[Planned], begin: datetime, now: datetime) -> tuple[int, ...]:
+    held = holds.of_jobs(world.table, tenant, [job for job, _ in planned])
+    schedules = [
+        job_state.as_held(each, held.get(each.job_id), now)
+        for each in lookup.as_following(world, [each for _, own in planned for each in own])
+    ]
+    total = [0] * SLOTS
+    for each in schedules:
+        for place, count in enumerate(lanes.slots(each, load_or_never(each.packed), begin, SLOT_S, SLOTS)):
+            total[place] += count
+    return tuple(total)
