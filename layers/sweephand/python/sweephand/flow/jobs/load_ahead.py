@@ -1,4 +1,4 @@
-"""The load ahead: how many runs each quarter of an hour of the next day will have, by the rules of all jobs of a tenant.
+"""The load ahead: how many runs each quarter of an hour of the next day will have, by the rules of all jobs.
 
 No index has it, because each row knows its next instant only. It is computed from all schedules and kept in the memory
 of the process. Later, only jobs that have changed are read again.
