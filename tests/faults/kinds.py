@@ -10,9 +10,11 @@ from botocore.exceptions import ClientError
 
 from sweephand.domain.schedule import Lane
 from sweephand.flow.runs import results
+from sweephand.sdk.errors import TransportError
+from sweephand.sdk.request import Answer
 from tests.faults.memory import Items
 from tests.faults.play import TENANT, Met, Play
-from tests.support import aws, taps
+from tests.support import taps
 from tests.support.queues import Message
 from tests.support.taps import Act, Fault
 
@@ -20,6 +22,8 @@ READS = {"Query", "GetItem", "BatchGetItem", "GetObject", "ListObjectsV2"}
 WRITES = {"PutItem", "UpdateItem", "DeleteItem"}
 OWN_RETRIES = {"endpoint"}
 """What the target answers is not the SDK's to repeat, nor its own to throttle."""
+API = "api"
+"""Requests of a worker: the SDK repeats them."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +126,17 @@ def _at_the_last_look(play: Play, met: Met) -> int:
     return max(0, play.looks.get(met.passing.request["IndexName"], 1) - 1)
 
 
+def _answer_lost(play: Play, met: Met, act: Act) -> Any:
+    if met.passing.service != API:
+        return taps.answer_lost(met.passing, act)
+    act()
+    raise TransportError("the answer is lost")
+
+
+def _throttled(play: Play, met: Met, act: Act) -> Any:
+    return Answer(429, {}, b"") if met.passing.service == API else taps.refused(met.passing, act)
+
+
 # Who else is at work
 
 
@@ -134,13 +149,16 @@ def _auditor(play: Play) -> None:
 
 
 def _executor(play: Play) -> None:
-    """A second copy of each message that an executor holds comes to another executor."""
-    for lane in Lane:
-        queue = play.scene.sqs._queues[aws.URLS[lane]]
+    """A second copy of each message that an executor or a worker holds comes to another one."""
+    for url in play.queues():
+        queue = play.scene.sqs._queues[url]
         for message in [each for each in queue.messages if each.receive_count]:
             copy = Message(f"{message.id}-copy", message.body, message.sent_at, play.scene.clock.now())
             queue.messages.append(copy)
+    for lane in Lane:
         play.scene.deliver(lane)
+    for worker in play.workers:
+        worker.twin().work()
 
 
 def _caller(play: Play) -> None:
@@ -160,10 +178,8 @@ def _callback(play: Play) -> None:
 KINDS: Mapping[str, Kind] = {
     "crash-before": Kind(lambda met: True, _plain(taps.crash_before)),
     "crash-after": Kind(_leaves_a_trace, _plain(taps.crash_after)),
-    "answer-lost": Kind(
-        lambda met: _leaves_a_trace(met) and met.passing.service not in OWN_RETRIES, _plain(taps.answer_lost)
-    ),
-    "throttled": Kind(lambda met: met.passing.service not in OWN_RETRIES, _plain(taps.refused)),
+    "answer-lost": Kind(lambda met: _leaves_a_trace(met) and met.passing.service not in OWN_RETRIES, _answer_lost),
+    "throttled": Kind(lambda met: met.passing.service not in OWN_RETRIES, _throttled),
     "server-fault": Kind(
         lambda met: met.passing.service == "dynamodb" and met.passing.operation != "Query", _plain(_server_fault)
     ),

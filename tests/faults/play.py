@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from importlib import import_module
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from sweephand.domain.run import Kind, Run, State
 from sweephand.domain.schedule import Lane, Schedule, ScheduleState
@@ -23,6 +23,7 @@ from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.sweep import sweep
 from sweephand.schedules.calendars import calendars
 from sweephand.schedules.timing import load
+from sweephand.sdk.errors import TransportError
 from sweephand.store.dynamo.table import RunItem
 from sweephand.store.runs import run_rows
 from tests.faults import invariants, sites
@@ -32,6 +33,9 @@ from tests.support import aws
 from tests.support.sources import START
 from tests.support.stage import TENANT, Stage, in_turn, stage
 from tests.support.taps import Act, Crash, Passing, Taps
+
+if TYPE_CHECKING:
+    from tests.faults.workers import Hand
 
 NOON = START.replace(microsecond=0)
 TICK = timedelta(minutes=1)
@@ -134,6 +138,7 @@ class Play:
     faults: set[str] = field(default_factory=set)
     asking: Callable[[], object] | None = None
     looks: dict[str, int] = field(default_factory=dict)
+    workers: list[Hand] = field(default_factory=list)
     _next_tick: datetime = START
     _ticks: int = 0
     _keys: int = 0
@@ -154,7 +159,7 @@ class Play:
             self.asking = request
             try:
                 return request()
-            except (Crash, Unavailable):
+            except (Crash, Unavailable, TransportError):
                 self.scene.clock.advance(1)
             except (NotFound, Conflict):
                 if not tries and "second-caller" not in self.faults:
@@ -181,7 +186,7 @@ class Play:
         while True:
             if executing:
                 self._work()
-            upcoming = self.scene.sqs.next_visible_at([*aws.URLS.values(), aws.DEAD]) if executing else None
+            upcoming = self.scene.sqs.next_visible_at([*self.queues(), aws.DEAD]) if executing else None
             moment = self._next_tick if upcoming is None else min(self._next_tick, upcoming)
             if moment > end:
                 break
@@ -217,10 +222,14 @@ class Play:
     def audit(self) -> None:
         surviving(self.scene.audit)
 
+    def queues(self) -> list[str]:
+        """The addresses of all queues from which runs are taken."""
+        return [*(aws.URLS[lane] for lane in Lane), *self.scene.sqs.created]
+
     def purge(self) -> None:
         """An operator empties the run queues: from here on, audits are among what makes it good."""
-        for lane in Lane:
-            self.scene.sqs.purge(aws.URLS[lane])
+        for url in self.queues():
+            self.scene.sqs.purge(url)
         self.purged = True
 
     def bury(self) -> None:
@@ -264,8 +273,9 @@ class Play:
 
     def _work(self) -> None:
         """All that is visible now, each message by an executor of its own."""
-        while self.scene.sqs.next_visible_at([*aws.URLS.values(), aws.DEAD]) is not None:
+        while self.scene.sqs.next_visible_at([*self.queues(), aws.DEAD]) is not None:
             worked = [self._one(lambda lane=lane: self.scene.deliver(lane, most=1)) for lane in Lane]
+            worked += [worker.work() for worker in self.workers]
             if not any([*worked, self._one(self.scene.deliver_dead)]):
                 return
 
@@ -319,7 +329,7 @@ class Play:
         raise AssertionError(f"still waiting: {self.scene.waiting()}, {self._messages()}")
 
     def _messages(self) -> list[str]:
-        return [body for url in [*aws.URLS.values(), aws.DEAD] for body in self.scene.sqs.bodies(url)]
+        return [body for url in [*self.queues(), aws.DEAD] for body in self.scene.sqs.bodies(url)]
 
 
 @contextmanager

@@ -43,7 +43,7 @@ from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.manual import manual, rerun
 from sweephand.flow.operations import verbs as operations
 from sweephand.flow.runs import edits, results
-from sweephand.flow.tenants import access, signing, subscriptions, tenancy
+from sweephand.flow.tenants import access, applications, signing, subscriptions, tenancy
 from sweephand.flow.tenants.integer_ids import Ordinals
 from sweephand.schedules.calendars import calendar_content
 from sweephand.security.caller import FIRST_ID, PROVIDER_ALL, Caller
@@ -1347,6 +1347,7 @@ class Purge(Scenario):
         at.ask(lambda: subscriptions.unsubscribe(world, "globex", "first", None))
         at.ask(lambda: subscriptions.subscribe(world, TENANT, "first"))
         at.ask(lambda: calendars.create(world, _calendar("closed", dates=["12-25"]), None))
+        at.ask(lambda: applications.register(world, TENANT, "billing", None))
         at.scene.endpoint.answer = failing(1)
         job = at.create(until(9), action=at.scene.action(retry=fixed(3_600)))
         at.expect(job, {}, optional=minutes(1, 2), state=None)
@@ -1359,6 +1360,7 @@ class Purge(Scenario):
         assert {item["sk"]["S"] for item in own if "expires_at" not in item} == {keys.LAST_NUMBER}
         assert not at.ledger
         assert len(at.scene.endpoint.received) <= 2
+        assert not at.scene.sqs.created, "the queues of its applications go too"
         assert tenancy.find_tenant(at.scene.world, "globex").applications.keys() == {"second"}
 
 
@@ -1532,5 +1534,7 @@ class Told(Scenario):
 def switch(at: Play, collection: str, *, on: bool) -> None:
     tenancy.change_collection(at.scene.world, TENANT, collection, lambda there: tenancy.enabled(there, on=on), None)
 
+
+from tests.faults import worker_scenarios as worker_scenarios  # noqa: E402, PLC0414 - histories of many calls come last
 
 SCENARIOS: dict[str, Scenario] = {kind.name: kind() for kind in Scenario.__subclasses__()}

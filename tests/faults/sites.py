@@ -1,5 +1,7 @@
 """Where the code calls out: every call of the table, the queues, the keys and the targets, as the source has them.
 
+A worker of the SDK calls the API and its queue.
+
 A site is named by its function and its place in it: the second `update` of `settle` in flow/runs/settle.py is
 `flow/runs/settle.settle update 2`. The stack of a running call tells its site, so that a call which no scenario meets
 is known by name.
@@ -22,6 +24,9 @@ EDGES = {
     "messaging/event_bus.py",
     "security/secrets.py",
     "store/operations/files.py",
+    "sdk/worker/sqs.py",
+    "sdk/sync/caller.py",
+    *(f"sdk/sync/resources/{name}.py" for name in ("applications", "job_sets", "runs")),
 }
 """Modules that call out on behalf of others: a site is the line that calls one of these."""
 RECEIVERS = {
@@ -39,14 +44,22 @@ RECEIVERS = {
         "transact",
         "statements",
     },
-    "queue": {"send", "send_one", "postpone", "archive", "postpone_dead", "receive_dead", "delete_dead"},
+    "queue": {
+        *("send", "send_one", "postpone", "archive", "postpone_dead", "receive_dead", "delete_dead"),
+        *("provide", "remove"),
+        *("receive", "hide", "delete"),
+    },
     "secrets": {"encrypt", "decrypt"},
     "files": {"put", "get", "join", "clear"},
     "bus": {"put", "send", "publish"},
     "world": {"perform"},
     "ecs": {"stop"},
+    "applications": {"register"},
+    "job_sets": {"put"},
+    "runs": {"claim", "heartbeat", "settle"},
+    "task": {"carry_out"},
 }
-OUTWARD = frozenset({"perform", "stop"})
+OUTWARD = frozenset({"perform", "stop", "carry_out"})
 """Methods by which a target is called: no edge stands between."""
 
 

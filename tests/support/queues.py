@@ -170,7 +170,9 @@ class VirtualSqs:
                     "ApproximateReceiveCount": str(message.receive_count),
                 },
             }
-            for message in self.receive(request["QueueUrl"], request["MaxNumberOfMessages"])
+            for message in self.receive(
+                request["QueueUrl"], request["MaxNumberOfMessages"], request.get("VisibilityTimeout")
+            )
         ]
         return {"Messages": messages} if messages else {}
 
@@ -211,9 +213,9 @@ class VirtualSqs:
 
     # As a test sees it
 
-    def receive(self, url: str, most: int = 10) -> list[Message]:
+    def receive(self, url: str, most: int = 10, hidden_s: int | None = None) -> list[Message]:
         """Those that are visible now, the longest visible first but for what is fair; one received too often goes to
-        the dead letters.
+        the dead letters. hidden_s: in the place of the queue's own time.
         """
         now, queue = self._clock.now(), self._queues[url]
         noisy = _noisy(queue.messages, now)
@@ -229,7 +231,7 @@ class VirtualSqs:
                 continue
             message.receive_count += 1
             message.receipt = f"receipt-{message.id}-{next(self._numbers)}"
-            message.visible_at = now + timedelta(seconds=queue.visibility_s)
+            message.visible_at = now + timedelta(seconds=queue.visibility_s if hidden_s is None else hidden_s)
             taken.append(message)
         return taken
 

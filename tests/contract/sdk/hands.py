@@ -28,7 +28,7 @@ class Hands:
         taken = 0
         for url, version in self.queues:
             while taken < most:
-                messages = self.queue.receive(url, 1, hidden_s=self.attempts.hidden_s, wait_s=0)
+                messages = self.attempts.receive(url, 1, wait_s=0)
                 if not messages:
                     break
                 self.attempts.take(messages[0], version)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Any
@@ -79,10 +79,9 @@ class Attempts:
         self._lock = Lock()
         self.stopping = Event()
 
-    @property
-    def hidden_s(self) -> int:
-        """Returns how long a received message stays hidden without a heartbeat."""
-        return self._lease_s + MARGIN_S
+    def receive(self, url: str, most: int, *, wait_s: int) -> Sequence[Message]:
+        """Receives messages, which stay hidden as long as a lease and its margin. Raises TransportError."""
+        return self._queue.receive(url, most, hidden_s=self._lease_s + MARGIN_S, wait_s=wait_s)
 
     def take(self, message: Message, version: str | None) -> None:
         """Carries out what a message asks for. version: of the queue that it came from. Never raises an error."""
@@ -234,7 +233,7 @@ class Attempts:
             except TransportError as fault:
                 log.warning("no heartbeat for the run %s: %s", held.run_id, fault)
                 continue
-            self._queue.hide(held.message, self.hidden_s)
+            self._queue.hide(held.message, self._lease_s + MARGIN_S)
 
     def stop(self) -> None:
         """Lets nothing more begin, and tells the tasks that run that they should end soon."""

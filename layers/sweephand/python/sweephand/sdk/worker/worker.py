@@ -257,7 +257,6 @@ class Worker:
         return thread
 
     def _receive(self, attempts: Attempts, slots: Slots, url: str, version: str | None, queues: int) -> None:
-        assert self._queue is not None
         wait_s = WAIT_S if queues == 1 else SHORT_WAIT_S
         while not self._ended.is_set():
             free = slots.take(queues)
@@ -265,7 +264,7 @@ class Worker:
                 self._ended.wait(0.2)
                 continue
             try:
-                messages = self._queue.receive(url, free, hidden_s=attempts.hidden_s, wait_s=wait_s)
+                messages = attempts.receive(url, free, wait_s=wait_s)
             except TransportError as fault:
                 log.warning("no message was received: %s", fault)
                 messages = []
