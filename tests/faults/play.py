@@ -223,7 +223,7 @@ class Play:
         surviving(self.scene.audit)
 
     def queues(self) -> list[str]:
-        """The addresses of all queues from which runs are taken."""
+        """Returns the addresses of all queues from which runs are taken."""
         return [*(aws.URLS[lane] for lane in Lane), *self.scene.sqs.created]
 
     def purge(self) -> None:

@@ -36,7 +36,7 @@ def schedules(at: Play) -> dict[str, Schedule]:
 
 
 def within_its_count(at: Play) -> None:
-    """No attempt is above the count."""
+    """Checks that no attempt is above the count."""
     assert all(run.attempt <= MOST_ATTEMPTS for run in at.ledger)
 
 
@@ -60,7 +60,7 @@ class WorkersTask(Scenario):
         at.go_to(5)
 
     def check(self, at: Play) -> None:
-        """The second is skipped only if a fault has kept the first one until then."""
+        """Checks that the second is skipped only if a fault has kept the first one until then."""
         within_its_count(at)
         assert at.faults or [run.state for run in at.ledger] == [State.SUCCESS] * 2
 

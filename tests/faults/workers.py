@@ -144,7 +144,7 @@ class Hand:
         return True
 
     def alive(self, step: Callable[[], T]) -> T:
-        """A step of a task. If the process dies in it, it does not report that its task has failed."""
+        """Carries out a step of a task. A process that dies in it does not report that its task has failed."""
         try:
             return step()
         except Crash:
@@ -153,7 +153,7 @@ class Hand:
             raise
 
     def beat(self) -> None:
-        """The process's own thread, some time later."""
+        """Sends a heartbeat some time later, as the thread of the process does."""
         assert self.attempts is not None
         self.at.scene.clock.advance(20)
         self.alive(self.attempts.beat)
