@@ -1,4 +1,4 @@
-"""The site's configuration: `make site` builds these pages with Sphinx into .cache/site.
+"""The site's configuration: `make site` builds these pages, and those of .ci/site_source.py, with Sphinx.
 
 Two things are made here that no extension does: each page lies beside its HTML as Markdown, and `llms.txt` lists all
 pages for programs. A link to a file outside of this folder becomes the file's name, because the site does not hold it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -11,6 +12,19 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 FETCHED = re.compile(r"<(?:script|img|source|link)\b[^>]*?\b(?:src|href)=\"(?:https?:)?//[^\"]*\"", re.IGNORECASE)
 FETCHED_BY_STYLES = re.compile(r"(?:url\(|@import\s+)[\"']?(?:https?:)?//[^\"')]*", re.IGNORECASE)
+OPENAPI = ROOT / "layers" / "sweephand" / "python" / "sweephand" / "facades" / "native" / "openapi.json"
+VERBS = {"get", "post", "put", "patch", "delete"}
+WITHOUT_METHOD = {
+    "GET /.well-known/jwks.json",
+    "GET /.well-known/openid-configuration",
+    "GET /problems",
+    "GET /problems/{problem}",
+    "GET /v1/openapi.json",
+    "GET /v1/runs:export",
+    "POST /oauth/token",
+}
+"""Operations for others than the SDK, and the one export that it reads as a stream of pages."""
+OF_THE_GENERATOR = {"genindex", "search"}
 IN_THE_INDEX = re.compile(r"^- \[[^\]]+\]\(([^)]+)\.md\): \S", re.MULTILINE)
 
 
@@ -51,7 +65,7 @@ def test_the_pattern_finds_what_a_page_would_fetch():
 
 def test_the_index_for_programs_lists_every_page_with_its_subject(site: Path):
     listed = IN_THE_INDEX.findall((site / "llms.txt").read_text())
-    there = {str(page.relative_to(ROOT / "docs").with_suffix("")) for page in (ROOT / "docs").rglob("*.md")}
+    there = {str(page.relative_to(site).with_suffix("")) for page in site.rglob("*.html")} - OF_THE_GENERATOR
 
     assert len(listed) == len(set(listed))
     assert set(listed) == there - {"index"}
@@ -62,3 +76,20 @@ def test_a_link_to_a_file_outside_of_the_site_shows_the_file_s_name(site: Path):
 
     assert "tests/faults/test_plans.py" in promise
     assert "../../tests/" not in promise
+
+
+def test_every_operation_of_the_api_has_an_example_and_its_method_of_the_sdk(site: Path):
+    described = json.loads(OPENAPI.read_text())
+    wanted = {
+        f"{m.upper()} {path}": o for path, item in described["paths"].items() for m, o in item.items() if m in VERBS
+    }
+    text = "".join(page.read_text() for page in (site / "reference" / "operations").glob("*.md"))
+    sections = {one.partition("`")[0]: one for one in text.split("\n`")}
+
+    missing = [name for name in wanted if name not in sections]
+    alone = {name for name, section in sections.items() if name in wanted and "\nPython: `sh." not in section}
+
+    assert len(wanted) > 100
+    assert not missing
+    assert alone <= WITHOUT_METHOD
+    assert text.count("\nAnswer, 2") > 100
