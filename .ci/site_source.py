@@ -24,6 +24,9 @@ DOCS = ROOT / "docs"
 SOURCE = ROOT / ".cache" / "site-source"
 MOST_LINES = 60
 """A longer example is cut here: openapi.json has it whole."""
+ABOUT_COMMANDS = (
+    "The help of every command, as `--help` prints it. [The command line](../guide/cli.md) says what they share."
+)
 NAME = re.compile(r"\{[^}]*\}")
 
 
@@ -137,8 +140,7 @@ def operations() -> dict[str, str]:
 def commands() -> str:
     """Returns the page with the help of every command."""
     program = app.program()
-    parts = ["# All commands\n", "The help of every command, as `--help` prints it. [The command line](../guide/cli.md)"
-             " says what they share.\n"]  # fmt: skip
+    parts = ["# All commands\n", f"{ABOUT_COMMANDS}\n"]
     context = click.Context(program, info_name="sweephand")
     for name in program.list_commands(context):
         parts += _help(program.get_command(context, name), name, context, 2)
