@@ -1761,6 +1761,26 @@ class Lane(Model):
     }
 
 
+class LastRun(Model):
+    __slots__ = ()
+    run_id: str
+    planned_at: datetime
+    kind: str
+    state: str
+    reason: str | None
+    duration_ms: int | None
+    count: int
+    members = {
+        "run_id": ("runId", None),
+        "planned_at": ("plannedAt", instant),
+        "kind": ("kind", None),
+        "state": ("state", None),
+        "reason": ("reason", None),
+        "duration_ms": ("durationMs", None),
+        "count": ("count", None),
+    }
+
+
 class LeaseEnd(Model):
     __slots__ = ()
     lease_until: datetime
@@ -2121,6 +2141,7 @@ class ListedJob(Model):
     policies: Policies
     totals: Totals | None
     schedules: tuple[ListedSchedule, ...] | None
+    last_runs: tuple[LastRun, ...] | None
     members = {
         "id": ("id", None),
         "name": ("name", None),
@@ -2148,6 +2169,7 @@ class ListedJob(Model):
         "policies": ("policies", Policies.of),
         "totals": ("totals", Totals.of),
         "schedules": ("schedules", ListedSchedule.all_of),
+        "last_runs": ("lastRuns", LastRun.all_of),
     }
 
 

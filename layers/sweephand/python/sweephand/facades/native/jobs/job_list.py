@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from sweephand.domain.jobs.job_state import Held
 
 with lazy():
-    from sweephand.facades.native.jobs import narrow_lists
+    from sweephand.facades.native.jobs import last_runs, narrow_lists
 
-LIST_INCLUDES = INCLUDES | {"total"}
+LAST_RUNS = "lastRuns"
+LIST_INCLUDES = INCLUDES | {"total", LAST_RUNS}
 PARAMETERS = ("jobSet", "createdAfter", "createdBefore", "nextRunAfter", "nextRunBefore", "sort")
 """Parameters that only the jobs themselves answer."""
 _PLACE = re.compile(r"0|[1-9][0-9]{0,14}", re.ASCII)
@@ -38,10 +39,13 @@ _NUMBER = re.compile(r"[1-9][0-9]{0,11}", re.ASCII)
 def list_all(ctx: Context) -> Answer:
     """Lists jobs by creation; with `collection` (and without tag and resourceId) by name. Payloads are left out.
 
-    With `include`: schedules, and then totals too; total, how many jobs the filters let through. A job that changes
+    With `include`: schedules, and then totals too; total, how many jobs the filters let through; lastRuns, the last ten
+    runs of each. A job that changes
     while the page is read may leave it one short.
     """
     include = ctx.include(LIST_INCLUDES)
+    if LAST_RUNS in include:
+        last_runs.check(ctx)
     filters = filters_of(ctx)
     if ctx.query.keys() & PARAMETERS:
         return _narrow(ctx, filters, include)
@@ -55,12 +59,8 @@ def list_all(ctx: Context) -> Answer:
         raise InvalidRequest(widest(ctx), TOO_MANY, code="INVALID_QUERY") from many
     found = views.jobs_with_schedules(ctx.world.table, ctx.tenant, [row.job_id for row in page[:limit]])
     shown = [(job, schedules) for job, schedules in found if filters.hold_now(job, schedules)]
-    waits_s = waits_of_all(ctx, [job for job, _ in shown])
     body = {
-        "items": [
-            _listed_body(ctx, job, schedules, include, waits_s[job.collection], held)
-            for job, schedules, held in all_as_held(ctx, shown)
-        ],
+        "items": _listed(ctx, all_as_held(ctx, shown), include),
         "nextCursor": ctx.cursor(page[limit - 1].place) if len(page) > limit else None,
     }
     return Answer(200, body if total is None else {**body, "total": total})
@@ -70,10 +70,7 @@ def _narrow(ctx: Context, filters: Filters, include: frozenset[str]) -> Answer:
     """Lists jobs by what no index has."""
     limit, mark = ctx.page(lambda text: bool(_PLACE.fullmatch(text)), is_uuid)
     page, cursor, total = narrow_lists.page(ctx, filters, limit, mark)
-    waits_s = waits_of_all(ctx, [each.job for each in page])
-    items = [
-        _listed_body(ctx, each.job, each.schedules, include, waits_s[each.job.collection], each.held) for each in page
-    ]
+    items = _listed(ctx, [(each.job, each.schedules, each.held) for each in page], include)
     return Answer(200, {"items": items, "nextCursor": cursor, **({"total": total} if "total" in include else {})})
 
 
@@ -103,6 +100,17 @@ def filters_of(ctx: Context) -> Filters:
 def place_of(filters: Filters) -> Callable[[str], bool]:
     """Returns the form of a place in the list: a name, or a number."""
     return lambda text: (1 <= len(text) <= 128) if filters.by_name else bool(_NUMBER.fullmatch(text))
+
+
+def _listed(
+    ctx: Context, found: Sequence[tuple[Job, Sequence[Schedule], Held | None]], include: frozenset[str]
+) -> list[dict[str, Any]]:
+    waits_s = waits_of_all(ctx, [job for job, _, _ in found])
+    items = [_listed_body(ctx, job, own, include, waits_s[job.collection], held) for job, own, held in found]
+    if LAST_RUNS in include:
+        for item, runs in zip(items, last_runs.of_jobs(ctx, [(job, own) for job, own, _ in found]), strict=True):
+            item[LAST_RUNS] = runs
+    return items
 
 
 def _listed_body(

@@ -94,6 +94,17 @@ SCHEMAS: dict[str, Schema] = {
             "nextRunAt": or_null(INSTANT),
         }
     ),
+    "LastRun": answer(
+        {
+            "runId": RUN_ID,
+            "plannedAt": INSTANT_MS,
+            "kind": one_of(Kind),
+            "state": one_of(State),
+            "reason": or_null(one_of(Reason)),
+            "durationMs": or_null(whole()),
+            "count": whole(1, description="How many occurrences it stands for."),
+        }
+    ),
     "Mark": answer(
         {
             "runId": RUN_ID,

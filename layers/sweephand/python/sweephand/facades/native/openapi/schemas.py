@@ -16,6 +16,7 @@ from sweephand.domain.consumer import LEAST_LEASE_S, LONGEST_LEASE_S, USUAL_LEAS
 from sweephand.domain.job import HOOK_KINDS, SCHEDULES_AT_ONCE
 from sweephand.domain.job_set import MOST_JOBS
 from sweephand.domain.schedule import Lane
+from sweephand.facades.native.jobs import last_runs
 from sweephand.facades.native.jobs.job_sets import MOST_RUNS
 from sweephand.facades.native.members import action_schemas, policies, schedule_schemas
 from sweephand.facades.native.members.action_schemas import (
@@ -80,6 +81,11 @@ _LISTED_JOB: Members = {
     "errorAction": or_null(ref("ListedAction")),
     "hooks": answer(dict.fromkeys(HOOK_KINDS, ref("ListedAction")), HOOK_KINDS),
     "schedules": items(ref("ListedSchedule")),
+    "lastRuns": items(
+        ref("LastRun"),
+        maxItems=last_runs.MOST,
+        description="With `include=lastRuns`: its last runs, latest planned first, without hooks and tests.",
+    ),
 }
 _WITH_SCHEDULES = {"dependentRequired": {"schedules": ["totals"], "totals": ["schedules"]}}
 
@@ -183,7 +189,7 @@ SCHEMAS: dict[str, Schema] = {
         "required": ["grant_type"],
     },
     "Job": answer(_JOB, ("schedules",)),
-    "ListedJob": answer(_LISTED_JOB, ("totals", "schedules"), **_WITH_SCHEDULES),
+    "ListedJob": answer(_LISTED_JOB, ("totals", "schedules", "lastRuns"), **_WITH_SCHEDULES),
     "JobPage": page("ListedJob", {"total": whole(description="With `include=total`.")}, ("total",)),
     **schedule_schemas.SCHEMAS,
     "Schedule": answer(SCHEDULE, OF_SOME_NOTATIONS, oneOf=ONE_NOTATION),

@@ -1,0 +1,59 @@
+"""The last runs of the jobs of a page, for a small picture of each: read from the ledgers: no run pays for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import islice
+from typing import Any
+
+from sweephand import threads
+from sweephand.domain.instants import EPOCH, text_ms
+from sweephand.domain.job import Job
+from sweephand.domain.run import APART, Run
+from sweephand.domain.schedule import Schedule
+from sweephand.errors import InvalidRequest
+from sweephand.facades.native import cursors
+from sweephand.facades.native.context import Context
+from sweephand.store.views import runs as views
+
+MOST = 10
+LARGEST_LIMIT = 50
+"""Jobs of a page with their last runs: a read unit for each, or a few."""
+MOST_LEDGERS = 5
+"""Ledgers of a job that are read: those of its schedules that were planned last, and its own."""
+
+
+def check(ctx: Context) -> None:
+    """Raises InvalidRequest for a page that is too large."""
+    if cursors.limit_of(ctx.query) > LARGEST_LIMIT:
+        reason = f"is at most {LARGEST_LIMIT} with `include=lastRuns`"
+        raise InvalidRequest("limit", reason, code="INVALID_QUERY")
+
+
+def of_jobs(ctx: Context, found: Sequence[tuple[Job, Sequence[Schedule]]]) -> list[list[dict[str, Any]]]:
+    """Returns the last runs of each job, latest planned first; without hooks, error actions and tests."""
+    return threads.at_once(partial(_of_job, ctx), found)
+
+
+def _of_job(ctx: Context, planned: tuple[Job, Sequence[Schedule]]) -> list[dict[str, Any]]:
+    job, schedules = planned
+    latest = sorted(schedules, key=lambda each: each.last_planned_at or EPOCH, reverse=True)
+    owners = [job.id] * job.own_runs + [each.id for each in latest]
+    runs = views.merged_runs(ctx.world.table, ctx.tenant, owners[:MOST_LEDGERS], None, MOST, consistent=False)
+    shown = (run for run in runs if run.kind not in APART and not run.is_gone(ctx.now))
+    return [_body(run) for run in islice(shown, MOST)]
+
+
+def _body(run: Run) -> dict[str, Any]:
+    began, ended = run.started_at, run.finished_at
+    took = None if began is None or ended is None else ended - began
+    return {
+        "runId": run.id,
+        "plannedAt": text_ms(run.planned_at),
+        "kind": run.kind.value,
+        "state": run.state.value,
+        "reason": run.reason.value if run.reason else None,
+        "durationMs": None if took is None else int(took.total_seconds() * 1000),
+        "count": run.range_count or 1,
+    }
