@@ -102,7 +102,12 @@ METHODS: Mapping[str, Mapping[str, str]] = {
         "enableCollection": "enable",
         "disableCollection": "disable",
     },
-    "overview": {"readTimeline": "timeline", "readTimelineChanges": "changes", "readLoad": "load"},
+    "overview": {
+        "readTimeline": "timeline",
+        "readTimelineChanges": "changes",
+        "readLoad": "load",
+        "listAttention": "attention",
+    },
     "signing_keys": {"createSigningKey": "create", "listSigningKeys": "list", "deleteSigningKey": "delete"},
     "job_sets": {
         "listJobSets": "list",

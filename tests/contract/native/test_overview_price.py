@@ -45,6 +45,7 @@ def test_an_overview_left_open_reads_at_most_60_units_a_minute(crowded: Api) -> 
     with billed():
         first = crowded.get("/v1/timeline", query="limit=500").json
         second = crowded.get("/v1/timeline", query={"limit": 500, "cursor": first["nextCursor"]}).json
+        others = {path: crowded.get(path).json["askAgainAfterSeconds"] for path in ("/v1/load", "/v1/attention")}
         since, spent, asked, seen = first["since"], 0.0, 0, 0
         begun = crowded.stage.clock.monotonic()
         while crowded.stage.clock.monotonic() - begun < OPEN_S:
@@ -52,6 +53,11 @@ def test_an_overview_left_open_reads_at_most_60_units_a_minute(crowded: Api) -> 
             found = crowded.get("/v1/timeline:changes", query={"since": since}).json
             since, spent, asked = found["since"], spent + found["readUnits"], asked + 1
             seen = max(seen, len(found["marks"]))
+            for path, left in others.items():
+                others[path] = left - found["askAgainAfterSeconds"]
+                if others[path] <= 0:
+                    other = crowded.get(path).json
+                    others[path], spent = other["askAgainAfterSeconds"], spent + other["readUnits"]
             crowded.stage.clock.advance(found["askAgainAfterSeconds"])
 
     assert len(first["items"]) + len(second["items"]) == JOBS

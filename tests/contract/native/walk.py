@@ -217,6 +217,7 @@ def _runs(step: Walk, job: str) -> None:
     since = step("GET", "/v1/timeline", query="limit=1")["since"]
     step("GET", "/v1/timeline:changes", query=f"since={since}")
     step("GET", "/v1/load")
+    step("GET", "/v1/attention")
     step("GET", "/v1/runs:export", query=f"jobId={job}&state=SUCCESS")
 
 

@@ -281,6 +281,64 @@ class Attempt(Model):
     }
 
 
+class AttentionItemNextStep(Model):
+    __slots__ = ()
+    verb: str
+    words: str
+    href: str
+    members = {
+        "verb": ("verb", None),
+        "words": ("words", None),
+        "href": ("href", None),
+    }
+
+
+class AttentionItem(Model):
+    __slots__ = ()
+    kind: str
+    id: str
+    name: str
+    job_id: str | None
+    since: datetime | None
+    last_at: datetime | None
+    count: int
+    reason: str | None
+    sentence: str
+    next_step: AttentionItemNextStep
+    members = {
+        "kind": ("kind", None),
+        "id": ("id", None),
+        "name": ("name", None),
+        "job_id": ("jobId", None),
+        "since": ("since", instant),
+        "last_at": ("lastAt", instant),
+        "count": ("count", None),
+        "reason": ("reason", None),
+        "sentence": ("sentence", None),
+        "next_step": ("nextStep", AttentionItemNextStep.of),
+    }
+
+
+class Attention(Model):
+    __slots__ = ()
+    now: datetime
+    oldest_due_at: datetime | None
+    behind_seconds: int
+    items: tuple[AttentionItem, ...]
+    items_left_out: int
+    read_units: float
+    ask_again_after_seconds: int
+    members = {
+        "now": ("now", instant),
+        "oldest_due_at": ("oldestDueAt", instant),
+        "behind_seconds": ("behindSeconds", None),
+        "items": ("items", AttentionItem.all_of),
+        "items_left_out": ("itemsLeftOut", None),
+        "read_units": ("readUnits", None),
+        "ask_again_after_seconds": ("askAgainAfterSeconds", None),
+    }
+
+
 class Backlog(Model):
     __slots__ = ()
     ready: int

@@ -196,6 +196,10 @@ ROUTES = Routes(
         OVERVIEW.get(
             *("/load", rare("overview.load", "read_load"), "How many runs the next 24 hours will have"), "Load"
         ),
+        OVERVIEW.get(
+            *("/attention", rare("overview.attention", "list_attention"), "What needs somebody, and the next step"),
+            "Attention",
+        ),
         RUNS.get("", runs.list_all, ALL_RUNS, "RunPage", query=(*PAGE, *RUNS_QUERY)),
         EXPORTS.get(
             *("", rare("runs.export", "export_runs")),

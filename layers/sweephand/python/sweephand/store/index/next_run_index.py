@@ -113,6 +113,13 @@ def oldest(table: Table, shard: int) -> datetime | None:
     return from_s(int(items[0]["next_run_at"]["N"])) if items else None
 
 
+def oldest_of(table: Table, shard: int, tenant: str, until: datetime) -> datetime | None:
+    """Returns the earliest instant of a tenant among the shard's first rows that are due. Nothing is due as a rule."""
+    rows, _ = _page(table, shard, None, until, None)
+    begin = f"{keys.tenant(tenant)}#"
+    return next((row.next_run_at for row in rows if row.pk.startswith(begin)), None)
+
+
 def first_catch_up(table: Table, tenant: str, schedule_id: str) -> datetime | None:
     """Returns the first occurrence of the schedule's earliest catch-up under way."""
     sort = WaitingItem.sk.startswith(keys.catch_up(""))

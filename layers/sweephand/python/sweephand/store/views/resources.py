@@ -76,6 +76,12 @@ def live(table: Table, tenant: str, name: str) -> Live:
     return Live(stile, flow_key_lines.waiting(table, tenant, name, MOST_COUNTED), shown)
 
 
+def open_circuits(table: Table, tenant: str, name: str) -> list[Circuit]:
+    """Returns the open circuits under a flow key, up to MOST_CIRCUITS."""
+    found = (circuit for _, circuit in circuits.listed(table, tenant, name) if circuit.opened_at is not None)
+    return list(islice(found, MOST_CIRCUITS))
+
+
 def groups(table: Table, tenant: str) -> Iterator[Group]:
     """Yields all groups of failures of a tenant, in no useful order."""
     model = failures.ErrorGroupItem

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sweephand.store.tenants.audits import LastAudit as LastAudit  # noqa: PLC0414 - shown by the facade
 
 with lazy():
+    from sweephand import threads
     from sweephand.store.tenants import audits
 
 
@@ -111,6 +112,12 @@ def credential(table: Table, tenant: str | None, credential_id: str) -> Listed |
 
 def last_audit(table: Table) -> LastAudit | None:
     return audits.read(table)
+
+
+def oldest_due_of(table: Table, tenant: str, shards: int, now: datetime) -> datetime | None:
+    """Returns the earliest instant of a tenant that is due and was not taken up: half a read unit for each shard."""
+    found = threads.at_once(lambda shard: next_run_index.oldest_of(table, shard, tenant, now), range(shards))
+    return min((at for at in found if at is not None), default=None)
 
 
 def oldest_due(table: Table, shards: int) -> datetime | None:

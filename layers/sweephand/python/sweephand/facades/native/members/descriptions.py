@@ -376,6 +376,7 @@ OPERATIONS: Mapping[str, str] = {
     "readTimeline": "Shows a lane for each job: what did not succeed or waits, and instants by its rules around now.",
     "readTimelineChanges": "Shows the marks that may have changed since the timeline was read, and which jobs have.",
     "readLoad": "Counts the runs that the rules of all jobs plan for each quarter of an hour of the next 24 hours.",
+    "listAttention": "Shows what needs somebody, gravest first, each with its reason and the next step.",
     "listRuns": "Lists runs by job, schedule, state, kind or instant, latest planned first.",
     "exportRuns": "Gives the same runs as `listRuns` as CSV or JSON lines. The header `Link` names the next page.",
     "beginExportFiles": "Begins to write the runs into one file. The operation in the answer has a link to the file.",

@@ -17,7 +17,7 @@ from sweephand.facades.native.members.schema_words import (
     STATUS_CODE,
     TEXT,
 )
-from sweephand.facades.native.overview import timeline
+from sweephand.facades.native.overview import attention, timeline
 from sweephand.flow.jobs.load_ahead import MOST_JOBS, SLOTS
 from sweephand.json_schema import Members, Schema, answer, items, one_of, or_null, ref, text, whole
 
@@ -136,6 +136,39 @@ SCHEMAS: dict[str, Schema] = {
             },
             "since": text(description="Send it with the next request."),
             **_PRICE,
+        }
+    ),
+    "Attention": answer(
+        {
+            **_NOW,
+            "oldestDueAt": or_null(
+                {**INSTANT, "description": "The oldest instant of the tenant that is due and was not taken up."}
+            ),
+            "behindSeconds": whole(description="How old that is; 0: nothing waits."),
+            "items": items(ref("AttentionItem"), maxItems=attention.MOST),
+            "itemsLeftOut": whole(description="How many more there are."),
+            **_PRICE,
+        }
+    ),
+    "AttentionItem": answer(
+        {
+            "kind": one_of(attention.KINDS, description="`jobs`: all that are in the state `id`."),
+            "id": text(description="The id or the name of what it is about."),
+            "name": text(description="The name for people."),
+            "jobId": or_null(ID),
+            "since": or_null({**INSTANT_MS, "description": "When it began."}),
+            "lastAt": or_null({**INSTANT_MS, "description": "When it last happened."}),
+            "count": whole(1, description="How many runs, targets, events or jobs it stands for."),
+            "reason": or_null(one_of(Reason)),
+            "sentence": text(description="What is wrong, in words."),
+            "nextStep": answer(
+                {
+                    "verb": one_of(attention.VERBS, description="The kind of the step."),
+                    "words": text(description="The step in words."),
+                    "href": text(description="The path to begin with."),
+                },
+                description="What to do about it.",
+            ),
         }
     ),
     "Load": answer(

@@ -116,7 +116,7 @@ def list_all(ctx: Context) -> Answer:
     def rows(last: str | None, limit: int) -> Iterator[Operation]:
         for each in islice(views.operations(ctx.world.table, owner, last, limit), LOOKED_AT_MOST):
             gone = each.expires_at is not None and each.expires_at <= ctx.now
-            if not gone and _may_see(ctx, each) and state in {None, each.state} and kind in {None, each.kind}:
+            if not gone and may_see(ctx, each) and state in {None, each.state} and kind in {None, each.kind}:
                 yield each
 
     return ctx.page_of(rows, body, mark=attrgetter("id"), fits=is_uuid)
@@ -153,12 +153,12 @@ def _turn(ctx: Context, verb: Callable[[World, Operation], Operation]) -> Answer
 def _find(ctx: Context) -> Operation:
     """Raises Forbidden for who may neither read jobs nor begin one of its kind."""
     operation = verbs.find(ctx.world, _whose(ctx), ctx.id("operation"))
-    if not _may_see(ctx, operation):
+    if not may_see(ctx, operation):
         ctx.require(KINDS[operation.kind].scope)
     return operation
 
 
-def _may_see(ctx: Context, operation: Operation) -> bool:
+def may_see(ctx: Context, operation: Operation) -> bool:
     return ctx.allows(READ) or ctx.allows(KINDS[operation.kind].scope)
 
 

@@ -67,3 +67,7 @@ class Overview:
     def load(self) -> models.Load:
         """Counts the runs that the rules of all jobs plan for each quarter of an hour of the next 24 hours."""
         return models.Load(self._caller.json(Request("GET", "/v1/load", acting=True)))
+
+    def attention(self) -> models.Attention:
+        """Shows what needs somebody, gravest first, each with its reason and the next step."""
+        return models.Attention(self._caller.json(Request("GET", "/v1/attention", acting=True)))

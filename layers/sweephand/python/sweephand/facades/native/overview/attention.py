@@ -1,0 +1,198 @@
+"""What needs somebody: each with its reason in a sentence, and the next step. All of it is bounded."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import islice
+from typing import Any, NamedTuple
+
+from sweephand.domain.collection import CollectionState
+from sweephand.domain.consumer import Phase
+from sweephand.domain.failure import Group
+from sweephand.domain.instants import stamp, text, text_ms
+from sweephand.domain.job import JobState
+from sweephand.domain.operation import OperationState
+from sweephand.domain.run import Reason
+from sweephand.domain.runs.reasons import MEANINGS
+from sweephand.facades.http import Answer
+from sweephand.facades.native.context import Context
+from sweephand.facades.native.operations.operations import may_see
+from sweephand.facades.native.overview import pace
+from sweephand.facades.native.overview.timeline import MOST_KNOWN
+from sweephand.facades.native.runs.errors import matching
+from sweephand.flow.errors import failures
+from sweephand.flow.runs.run_lists import JobNames
+from sweephand.store.views import jobs, resources, tenants
+
+MOST = 100
+MOST_GROUPS, COUNTED = 20, 100
+"""Groups of errors that are shown; failed runs of a group that are counted."""
+MOST_OPERATIONS, MOST_NAMED = 20, 100
+"""The latest operations, and the collections, flow keys and consumers that are looked at."""
+KINDS = ("operation", "errors", "circuit", "consumer", "flowKey", "collection", "jobs")
+VERBS = ("look", "resume", "redrive", "start", "enable")
+
+
+class Step(NamedTuple):
+    """The next step. verb: one of VERBS. words: for people. href: the path of the API to begin with."""
+
+    verb: str
+    words: str
+    href: str
+
+
+class Item(NamedTuple):
+    """One thing that needs somebody. count: things of this kind that it stands for."""
+
+    kind: str
+    id: str
+    name: str
+    sentence: str
+    step: Step
+    count: int = 1
+    since: datetime | None = None
+    last_at: datetime | None = None
+    job_id: str | None = None
+    reason: str | None = None
+
+
+def list_attention(ctx: Context) -> Answer:
+    """Lists what needs somebody, gravest first, and how far the tenant's due rows lag."""
+    return pace.priced(ctx, pace.ATTENTION, _attention)
+
+
+def _attention(ctx: Context) -> dict[str, Any]:
+    oldest = tenants.oldest_due_of(ctx.world.table, ctx.tenant, ctx.world.settings.shards, ctx.now)
+    found = [each for source in SOURCES for each in source(ctx)]
+    return {
+        "now": text_ms(ctx.now),
+        "oldestDueAt": None if oldest is None else text(oldest),
+        "behindSeconds": 0 if oldest is None else max(0, int((ctx.now - oldest).total_seconds())),
+        "items": [_body(each) for each in found[:MOST]],
+        "itemsLeftOut": max(0, len(found) - MOST),
+    }
+
+
+def _body(item: Item) -> dict[str, Any]:
+    return {
+        "kind": item.kind,
+        "id": item.id,
+        "name": item.name,
+        "jobId": item.job_id,
+        "since": stamp(item.since),
+        "lastAt": stamp(item.last_at),
+        "count": item.count,
+        "reason": item.reason,
+        "sentence": item.sentence,
+        "nextStep": {"verb": item.step.verb, "words": item.step.words, "href": item.step.href},
+    }
+
+
+def _operations(ctx: Context) -> Iterator[Item]:
+    rows = resources.operations(ctx.world.table, ctx.tenant, None, MOST_OPERATIONS)
+    for each in islice(rows, MOST_OPERATIONS):
+        if each.state is OperationState.FAILED and may_see(ctx, each):
+            words = each.kind.value.replace("_", " ")
+            yield Item(
+                *("operation", each.id, words),
+                f"The operation {words} stopped: {each.cause or 'without a cause'}.",
+                Step("resume", "Look at its cause, then let it go on", f"/v1/operations/{each.id}"),
+                since=each.started_at,
+            )
+
+
+def _errors(ctx: Context) -> Iterator[Item]:
+    looked = (each for each in matching(ctx) if each.closed_through is None or each.closed_through < each.last_at)
+    some = list(islice(looked, MOST_GROUPS))
+    names = JobNames(ctx.world, ctx.tenant).by_id(each.signature.job_id for each in some)
+    for group in some:
+        there = failures.open_runs(ctx.world, group, COUNTED)
+        if there.count:
+            name = names[group.signature.job_id] or group.job_name or group.signature.job_id
+            yield _group(group, name, there.count, more=there.more)
+
+
+def _group(group: Group, name: str, count: int, *, more: bool) -> Item:
+    times = "once" if count == 1 else f"{count:,}{' or more' if more else ''} times"
+    failed = group.signature
+    why = failed.text or (MEANINGS[Reason(failed.reason)] if failed.reason else "for an unknown reason")
+    return Item(
+        *("errors", group.id, name),
+        f"{name} failed {times}: {why.rstrip('.')}.",
+        Step("redrive", "Look at the failed runs, then run them again or archive them", f"/v1/errors/{group.id}"),
+        count=count,
+        since=group.first_at,
+        last_at=group.last_at,
+        job_id=failed.job_id,
+        reason=failed.reason,
+    )
+
+
+def _flow_keys(ctx: Context) -> Iterator[Item]:
+    for key in islice(resources.flow_keys(ctx.world.table, ctx.tenant, None, MOST_NAMED), MOST_NAMED):
+        place = f"/v1/flow-keys/{key.name}"
+        broken = resources.open_circuits(ctx.world.table, ctx.tenant, key.name) if key.circuit is not None else []
+        if broken:
+            targets = "1 target" if len(broken) == 1 else f"{len(broken)} targets"
+            yield Item(
+                *("circuit", key.name, key.name),
+                f"{targets} under the flow key {key.name} cannot be reached: calls wait, and one a while tests each.",
+                Step("look", "Look at the circuits and at what the targets answer", place),
+                count=len(broken),
+                since=min(each.opened_at for each in broken if each.opened_at is not None),
+                reason=broken[0].reason,
+            )
+        if key.pause is not None:
+            note = f": {key.pause.note}" if key.pause.note else "."
+            yield Item(
+                *("flowKey", key.name, key.name),
+                f"The flow key {key.name} is paused, and the runs of its jobs wait{note}",
+                Step("resume", "Resume it", place),
+                since=key.pause.since,
+            )
+
+
+def _consumers(ctx: Context) -> Iterator[Item]:
+    for each in islice(resources.consumers(ctx.world.table, ctx.tenant, None, MOST_NAMED), MOST_NAMED):
+        if each.phase_at(ctx.now) is not Phase.AWAY:
+            continue
+        held = resources.held(ctx.world.table, ctx.tenant, each.name, COUNTED)
+        if held:
+            number = f"{len(held)} or more" if len(held) == COUNTED else f"{len(held)}"
+            yield Item(
+                *("consumer", each.name, each.name),
+                f"The consumer {each.name} is away, and {number} of its events wait.",
+                Step("start", "Start its program", f"/v1/consumers/{each.name}"),
+                count=len(held),
+                since=held[0],
+            )
+
+
+def _collections(ctx: Context) -> Iterator[Item]:
+    for each in islice(tenants.collections(ctx.world.table, ctx.tenant, None, MOST_NAMED), MOST_NAMED):
+        if each.state is not CollectionState.ENABLED and each.job_count:
+            yield Item(
+                *("collection", each.name, each.name),
+                f"The collection {each.name} is disabled: what falls due for its {each.job_count:,} jobs is skipped.",
+                Step("enable", "Enable it", f"/v1/collections/{each.name}"),
+                count=each.job_count,
+                since=each.modified_at,
+            )
+
+
+def _jobs(ctx: Context) -> Iterator[Item]:
+    known, _ = jobs.known(ctx.world.table, ctx.tenant, MOST_KNOWN)
+    numbers = Counter(each.state for each in known)
+    words = {
+        JobState.FAULTED: ("over, because the last run failed", Step("look", "Look at them", "/v1/jobs?state=FAULTED")),
+        JobState.PAUSED: ("paused", Step("resume", "Look at them, then resume them", "/v1/jobs?state=PAUSED")),
+    }
+    for state, (stands, step) in words.items():
+        if numbers[state]:
+            some = "1 job is" if numbers[state] == 1 else f"{numbers[state]:,} jobs are"
+            yield Item("jobs", state.value, state.value, f"{some} {stands}.", step, count=numbers[state])
+
+
+SOURCES = (_operations, _errors, _flow_keys, _consumers, _collections, _jobs)

@@ -1,0 +1,159 @@
+"""What needs somebody: each with its reason in words and the next step, and how late the tenant's due rows are."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from sweephand.facades.native.overview import attention
+from sweephand.flow.operations import verbs
+from sweephand.store.flow_keys import circuits
+from tests.contract.native.api import JOB, OTHER, TENANT, Api
+from tests.support.endpoint import WRONG
+
+MINUTES = {"name": "minutes", "cron": "* * * * *"}
+
+
+def job(*schedules: dict[str, Any], **members: Any) -> dict[str, Any]:
+    return {"action": JOB["action"], "schedules": list(schedules), **members}
+
+
+def needs(api: Api, caller: str = TENANT) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = api.get("/v1/attention", caller=caller).json["items"]
+    return found
+
+
+def test_where_all_is_well_nothing_needs_anybody(api: Api) -> None:
+    api.create(job(MINUTES))
+    api.stage.run(190)
+
+    found = api.get("/v1/attention").json
+
+    assert (found["items"], found["itemsLeftOut"], found["oldestDueAt"], found["behindSeconds"]) == ([], 0, None, 0)
+
+
+def test_failed_runs_need_somebody_until_they_are_archived(api: Api) -> None:
+    made = api.create(job(MINUTES, name="nightly"))
+    api.stage.endpoint.script = [WRONG, WRONG]
+    api.stage.run(150)
+
+    (item,) = needs(api)
+    shown = api.get(item["nextStep"]["href"]).json
+    assert api("POST", f"/v1/errors/{item['id']}/archive").status == 200
+
+    assert (item["kind"], item["name"], item["jobId"], item["count"]) == ("errors", "nightly", made["id"], 2)
+    assert item["sentence"] == "nightly failed 2 times: #."
+    assert (item["reason"], item["nextStep"]["verb"], shown["id"]) == ("HTTP_STATUS", "redrive", item["id"])
+    assert needs(api) == []
+
+
+def test_errors_that_were_run_again_need_nobody(api: Api) -> None:
+    api.create(job({"at": "2027-03-01T12:01:00Z"}))
+    api.stage.endpoint.script = [WRONG]
+    api.stage.run(90)
+    (failed,) = api.get("/v1/runs").json["items"]
+    assert [each["kind"] for each in needs(api)] == ["errors", "jobs"]
+    api("POST", f"/v1/runs/{failed['id']}/rerun")
+    api.stage.run(5)
+
+    assert "errors" not in [each["kind"] for each in needs(api)]
+
+
+def test_long_work_that_stopped_needs_somebody(api: Api) -> None:
+    begun = api("POST", "/v1/runs:export", {"format": "csv"}).json
+    operation = verbs.find(api.stage.world, TENANT, begun["id"])
+    verbs.give_up(api.stage.world, operation, "the disk is full")
+
+    (item,) = needs(api)
+
+    assert (item["kind"], item["id"]) == ("operation", begun["id"])
+    assert item["sentence"] == "The operation export runs stopped: the disk is full."
+    assert item["nextStep"]["href"] == f"/v1/operations/{begun['id']}"
+
+
+def test_flow_keys_that_are_paused_or_whose_targets_are_gone_need_somebody(api: Api) -> None:
+    for name in ("paused", "gone", "well"):
+        assert api("POST", "/v1/flow-keys", {"name": name, "circuit": {"failures": 3}}).status == 201
+    api("POST", "/v1/flow-keys/paused/pause", {"note": "stocktaking"})
+    table, now = api.stage.world.table, api.stage.clock.now()
+    circuits.count_failure(table, TENANT, "well", "https://x.org", "CONNECT", now)
+    circuits.count_failure(table, TENANT, "gone", "https://x.org", "CONNECT", now)
+    circuits.open_circuit(table, TENANT, "gone", "https://x.org", now, now + timedelta(seconds=9))
+
+    circuit, paused = needs(api)
+
+    assert (circuit["kind"], circuit["id"], circuit["count"], circuit["reason"]) == ("circuit", "gone", 1, "CONNECT")
+    assert circuit["sentence"].startswith("1 target under the flow key gone cannot be reached")
+    assert (paused["kind"], paused["nextStep"]["verb"]) == ("flowKey", "resume")
+    assert paused["sentence"] == "The flow key paused is paused, and the runs of its jobs wait: stocktaking"
+
+
+def test_a_consumer_that_is_away_needs_somebody_once_events_wait(api: Api) -> None:
+    api("POST", "/v1/jobs", {"action": {"type": "event", "consumer": "billing"}, "schedules": [MINUTES]})
+    before = needs(api)
+    api.stage.run(130)
+    (item,) = needs(api)
+    api("PUT", "/v1/consumers/billing/lease", {"holder": "a"})
+    api("POST", "/v1/consumers/billing/start", {"holder": "a"})
+
+    assert before == []
+    assert (item["kind"], item["count"], item["since"]) == ("consumer", 2, "2027-03-01T12:01:00.000Z")
+    assert item["sentence"] == "The consumer billing is away, and 2 of its events wait."
+    assert needs(api) == []
+
+
+def test_a_disabled_collection_with_jobs_needs_somebody(api: Api) -> None:
+    for name in ("spare", "empty"):
+        api("POST", "/v1/collections", {"name": name})
+    api.create(job(collection="spare"))
+    for name in ("spare", "empty"):
+        api("POST", f"/v1/collections/{name}/disable")
+
+    (item,) = needs(api)
+
+    assert (item["kind"], item["id"], item["nextStep"]["verb"]) == ("collection", "spare", "enable")
+
+
+def test_jobs_that_are_paused_or_whose_last_run_failed_are_counted(api: Api) -> None:
+    for name in ("a", "b"):
+        made = api.create(job(MINUTES, name=name))
+        api("POST", f"/v1/jobs/{made['id']}/pause")
+    api.create(job({"at": "2027-03-01T12:01:00Z"}))
+    api.stage.endpoint.script = [WRONG]
+    api.stage.run(90)
+
+    found = {each["id"]: each["sentence"] for each in needs(api) if each["kind"] == "jobs"}
+
+    assert found == {"FAULTED": "1 job is over, because the last run failed.", "PAUSED": "2 jobs are paused."}
+
+
+def test_the_oldest_due_is_the_tenants_own(api: Api) -> None:
+    api.create(job(MINUTES))
+    api.stage.clock.advance(300)
+
+    own, others = (api.get("/v1/attention", caller=caller).json for caller in (TENANT, OTHER))
+
+    assert (own["oldestDueAt"], own["behindSeconds"]) == ("2027-03-01T12:01:00Z", 240)
+    assert (others["oldestDueAt"], others["behindSeconds"]) == (None, 0)
+
+
+def test_more_than_a_page_shows_are_counted(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attention, "MOST", 1)
+    for name in ("a", "b"):
+        api("POST", "/v1/flow-keys", {"name": name, "rate": {"limit": 1, "periodSeconds": 1}})
+        api("POST", f"/v1/flow-keys/{name}/pause")
+
+    found = api.get("/v1/attention").json
+
+    assert (len(found["items"]), found["itemsLeftOut"]) == (1, 1)
+
+
+def test_nothing_of_another_tenant_needs_anybody(api: Api) -> None:
+    api.create(job(MINUTES))
+    api.stage.endpoint.script = [WRONG]
+    api.stage.run(70)
+
+    assert needs(api)
+    assert needs(api, OTHER) == []
