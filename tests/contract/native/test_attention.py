@@ -1,4 +1,4 @@
-"""What needs somebody: each with its reason in words and the next step, and how late the tenant's due rows are."""
+"""Things that need somebody: each with its reason in words and the next step, and the lag of due rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What needs somebody: each with its reason in a sentence, and the next step. All of it is bounded."""
+"""Things that need somebody: each with its reason in a sentence, and the next step. All of it is bounded."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from sweephand.facades.native.overview.timeline import MOST_KNOWN
 from sweephand.facades.native.runs.errors import matching
 from sweephand.flow.errors import failures
 from sweephand.flow.runs.run_lists import JobNames
+from sweephand.records import dataclass
 from sweephand.store.views import jobs, resources, tenants
 
 MOST = 100
@@ -43,7 +44,8 @@ class Step(NamedTuple):
     href: str
 
 
-class Item(NamedTuple):
+@dataclass(frozen=True)
+class Item:
     """One thing that needs somebody. count: things of this kind that it stands for."""
 
     kind: str
