@@ -48,6 +48,7 @@ from sweephand.store.jobs import jobs
 from sweephand.store.operations.files import Files
 from sweephand.store.runs import run_rows
 from sweephand.store.tenants.collection_cache import CollectionTerms
+from sweephand.store.tenants.pointer_keys import PointerKeys
 from sweephand.store.views import totals
 from sweephand.store.views.totals import Totals
 from sweephand.telemetry import ALLOWED, METRICS
@@ -444,6 +445,7 @@ def stage(
         bucket = VirtualBucket(tap)
         endpoint = Endpoint(clock, tap)
         secrets = SecretBox(kms, key_id, clock.monotonic)
+        pointers = PointerKeys(table, clock, chance)
         world = World(
             settings=settings,
             clock=clock,
@@ -455,6 +457,7 @@ def stage(
                 sqs,
                 settings.queue_urls,
                 clock,
+                key=pointers.current,
                 dead_letter_url=settings.dead_letter_queue_url,
                 archive_url=settings.archive_queue_url,
                 applications=settings.application_queues,
@@ -464,6 +467,7 @@ def stage(
             outbound=guard.Outbound(guard.GuardSettings(), identity=Identity(OwnKey, KEY_ID, BASE_URL)),
             perform=endpoint.perform,
             callback_keys=CallbackKeys(table, secrets, clock, chance),
+            pointer_keys=pointers,
             journal=journal,
         )
         tenancy.create_tenant(world, TENANT, None)

@@ -14,6 +14,7 @@ from sweephand.domain.application import MOST_UNKNOWN, lane_of
 from sweephand.domain.instants import text_ms
 from sweephand.domain.run import Kind
 from sweephand.domain.schedule import Lane
+from sweephand.ids import run_uuid
 from tests.bench.meter import metered
 from tests.contract.native.api import OTHER, Api, Reply
 from tests.support import aws
@@ -507,12 +508,93 @@ def test_a_claim_that_cannot_be_read_names_the_member(api, hand, change, field):
     assert (reply.status, reply.fields) == (422, [field])
 
 
-def test_a_forged_pointer_is_refused(api, hand):
+FORGED = {
+    "an instant that no rule had": {"instant": -60},
+    "another generation": {"generation": 1},
+    "a later attempt": {"attempt": 1},
+    "a run that the misfire policy let pass": {"decided": True},
+    "a mark of its own": {"mark": "1.AAAA"},
+    "no mark": {"mark": None},
+    "a manual run that nobody made": {"kind": "manual", "schedule": None},
+}
+
+
+def forged(message: Any, change: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a pointer that agrees with itself but was not sent: its run id is computed as the service would."""
+    pointer = json.loads(message.body)
+    for name, value in change.items():
+        pointer[name] = pointer[name] + value if type(value) is int else value
+    owner = pointer["schedule"] or pointer["job"]
+    pointer["run"] = run_uuid(pointer["tenant"], owner, pointer["instant"] * 1_000, pointer["kind"])
+    return pointer
+
+
+@pytest.mark.parametrize("change", FORGED.values(), ids=FORGED)
+def test_a_pointer_that_the_service_did_not_send_writes_no_row(api, hand, change):
+    job = create(api)
+    due(api)
+    [message] = hand.receive()
+    sent, message.body = message.body, json.dumps(forged(message, change))
+
+    reply = hand.claim(message)
+
+    assert (reply.status, reply.fields) == (422, ["message"])
+    assert runs(api, job) == []
+    message.body = sent
+    assert hand.claim(message).json["verdict"] == "run"
+
+
+def test_a_pointer_of_another_schedule_is_refused(api, hand):
+    first, second = create(api), create(api, schedules=[{"every": "PT7H"}])
+    other = api.get(f"/v1/jobs/{second['id']}/schedules").json["items"][0]["id"]
+    due(api)
+    [message] = hand.receive()
+    message.body = json.dumps(forged(message, {"job": second["id"], "schedule": other}))
+
+    reply = hand.claim(message)
+
+    assert (reply.status, reply.fields) == (422, ["message"])
+    assert runs(api, first) == runs(api, second) == []
+
+
+@pytest.mark.parametrize("change", [{"kind": "manual"}, {"attempt": 1}, {"job": "OTHER"}], ids=str)
+def test_the_pointer_of_a_run_that_is_there_must_say_what_its_row_says(api, hand, change):
+    """A pointer with the job of another schedule would end the run, because its schedule would seem to be gone."""
+    job, other = create(api), create(api, schedules=[])
+    due(api)
+    [message] = hand.receive()
+    hand.report(hand.claim(message, leaseSeconds=10).json["task"], message, "unknown_task")
+    pointer = json.loads(message.body)
+    change = {name: other["id"] if value == "OTHER" else value for name, value in change.items()}
+    changed = {name: pointer[name] + value if type(value) is int else value for name, value in change.items()}
+    message.body = json.dumps(pointer | changed)
+
+    reply = hand.claim(message)
+
+    assert (reply.status, reply.fields) == (422, ["message"])
+    api.stage.run(6)
+    assert [run["state"] for run in runs(api, job)] == ["RETRY_WAIT"]
+
+
+def test_a_message_of_a_plan_that_was_changed_since_is_still_claimed(api, hand):
+    job = create(api)
+    due(api)
+    [message] = hand.receive()
+    [schedule] = api.get(f"/v1/jobs/{job['id']}/schedules").json["items"]
+    api("PATCH", f"/v1/jobs/{job['id']}/schedules/{schedule['id']}", {"every": "PT3H"})
+
+    said = hand.claim(message).json
+
+    assert said["verdict"] == "run"
+    assert hand.report(said["task"], message).json["state"] == "SUCCESS"
+
+
+def test_a_message_that_is_kept_for_longer_than_a_queue_keeps_it_is_refused(api, hand):
+    """The ledger keeps runs for 15 days, so an older message may be that of a run that has expired."""
     create(api)
     due(api)
     [message] = hand.receive()
-    pointer = json.loads(message.body)
-    message.body = json.dumps(pointer | {"instant": pointer["instant"] - 60})
+    api.stage.pass_time(15 * 86_400)
 
     reply = hand.claim(message)
 

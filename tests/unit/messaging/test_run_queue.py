@@ -27,7 +27,9 @@ class Queues:
     def __init__(self) -> None:
         self.clock, self.taps = VirtualClock(NOW), Taps()
         self.sqs = VirtualSqs(self.clock, self.taps, aws.queues())
-        self.queue = RunQueue(self.sqs, aws.URLS, self.clock, dead_letter_url=aws.DEAD, archive_url=aws.ARCHIVE)
+        self.queue = RunQueue(
+            self.sqs, aws.URLS, self.clock, key=lambda: bytes(32), dead_letter_url=aws.DEAD, archive_url=aws.ARCHIVE
+        )
 
     def instants(self, url: str = FAST) -> list[datetime]:
         return [decode(body).instant for body in self.sqs.bodies(url)]

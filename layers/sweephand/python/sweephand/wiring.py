@@ -33,7 +33,7 @@ with lazy():
     from sweephand.messaging import event_bus
     from sweephand.security import caller, guard, identity, jwks, oidc, secrets, target_roles, tasks, tokens
     from sweephand.store.operations import files
-    from sweephand.store.tenants import collection_cache, credentials, tenants
+    from sweephand.store.tenants import collection_cache, credentials, pointer_keys, tenants
 
 
 T = TypeVar("T")
@@ -49,6 +49,7 @@ def build(settings: Settings | None = None, *, clock: Clock | None = None, chanc
     table.open()
     clients = Clients(table, settings)
     sqs = later(lambda: clients.sqs)
+    pointers = later(lambda: pointer_keys.PointerKeys(table, clock, chance))
     box = later(lambda: secrets.SecretBox(clients.kms, settings.key_id, clock.monotonic))
     return World(
         settings=settings,
@@ -60,6 +61,7 @@ def build(settings: Settings | None = None, *, clock: Clock | None = None, chanc
             sqs,
             settings.queue_urls,
             clock,
+            key=lambda: pointers.current(),  # noqa: PLW0108 - made at its first use
             dead_letter_url=settings.dead_letter_queue_url,
             archive_url=settings.archive_queue_url,
             applications=settings.application_queues,
@@ -70,6 +72,7 @@ def build(settings: Settings | None = None, *, clock: Clock | None = None, chanc
         outbound=later(lambda: _outbound(clients, settings, clock)),
         perform=_perform,
         callback_keys=later(lambda: callback_keys.CallbackKeys(table, box, clock, chance)),
+        pointer_keys=pointers,
         journal=Telemetry(settings.stack_name),
     )
 

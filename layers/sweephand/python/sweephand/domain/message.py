@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 
@@ -38,7 +39,8 @@ class Pointer:
     """A request for work on one row.
 
     instant: the planned instant in whole seconds. attempt: the attempt to make. generation: the schedule's generation
-    that planned the instant. decided: the misfire policy was already applied (catch-up, change, audit).
+    that planned the instant. decided: the misfire policy was already applied (catch-up, change, audit). mark: shows a
+    worker's claim that the service sent the pointer (security.marks); only messages to applications have one.
 
     Subjects other than RUN:
     SCHEDULE: complete the schedule if it is over. CLEAN_UP: end the open runs of a deleted owner (run: the name of the
@@ -60,6 +62,7 @@ class Pointer:
     generation: int = 0
     decided: bool = False
     subject: Subject = Subject.RUN
+    mark: str | None = field(default=None, compare=False)
 
     @property
     def owner(self) -> str:
@@ -92,6 +95,8 @@ def encode(pointer: Pointer) -> str:
     }
     if pointer.subject is not Subject.RUN:
         members["subject"] = pointer.subject.value
+    if pointer.mark is not None:
+        members["mark"] = pointer.mark
     return json.dumps(members, separators=(",", ":"))
 
 
@@ -112,6 +117,7 @@ def decode(body: str) -> Pointer:
             generation=int(members["generation"]),
             decided=members["decided"] is True,
             subject=Subject(members.get("subject", Subject.RUN.value)),
+            mark=None if members.get("mark") is None else _text(members["mark"]),
         )
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as wrong:
         raise Unreadable(f"not a run pointer: {type(wrong).__name__}") from wrong

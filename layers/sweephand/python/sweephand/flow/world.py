@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sweephand.store.dynamo.conditional import Table
     from sweephand.store.operations.files import Files
     from sweephand.store.tenants.collection_cache import CollectionTerms
+    from sweephand.store.tenants.pointer_keys import PointerKeys
 
 
 @dataclass
@@ -64,7 +65,8 @@ class World:
     """The collaborators of a verb.
 
     perform: carries out one attempt of an action of a kind. terms: cached collection settings for the executor's
-    gate. callback_keys: keys of callback tokens. memory: kept for the life of the process.
+    gate. callback_keys: keys of callback tokens. pointer_keys: keys of pointers to workers. memory: kept for the life
+    of the process.
     """
 
     settings: Settings
@@ -79,5 +81,6 @@ class World:
     outbound: Outbound
     perform: Callable[[str, Mapping[str, Any], Call, Outbound], Outcome]
     callback_keys: CallbackKeys
+    pointer_keys: PointerKeys
     journal: Journal
     memory: FlowMemory = field(default_factory=FlowMemory)

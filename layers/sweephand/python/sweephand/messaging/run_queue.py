@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,8 +12,12 @@ from botocore.exceptions import BotoCoreError, ClientError
 from sweephand.domain.message import Pointer, encode
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Unavailable
+from sweephand.lazy import lazy
 from sweephand.records import dataclass
 from sweephand.sources import Clock
+
+with lazy():
+    from sweephand.security import marks
 
 BATCH_MOST = 10
 DELAY_MOST_S = 900
@@ -73,7 +77,8 @@ class RunQueue:
     """The run queues. client: a botocore SQS client; urls: by lane.
 
     dead_letter_url: the queue of messages that could not be settled; archive_url: the queue that keeps their copies.
-    applications: the beginning of the names of applications' queues; the lane follows.
+    applications: the beginning of the names of applications' queues; the lane follows. key: returns the key that marks
+    their messages, or raises Unavailable.
     Each message has its tenant as its message group, so that SQS keeps a tenant's backlog from delaying others. In a
     standard queue a group has no order, and any number of its messages may be in flight. Source: decision 0054.
     """
@@ -84,6 +89,7 @@ class RunQueue:
         urls: Mapping[Lane, str],
         clock: Clock,
         *,
+        key: Callable[[], bytes],
         dead_letter_url: str = "",
         archive_url: str = "",
         applications: str = "",
@@ -92,6 +98,7 @@ class RunQueue:
         self._urls = urls
         self._applications = applications
         self._clock = clock
+        self._key = key
         self._dead_letter_url = dead_letter_url
         self._archive_url = archive_url
 
@@ -208,16 +215,19 @@ class RunQueue:
 
     def _send_batch(self, lane: Lane, batch: Sequence[Delivery]) -> list[Delivery]:
         now = self._clock.now()
-        entries = [{"Id": str(n), **self._entry(delivery, now)} for n, delivery in enumerate(batch)]
         try:
+            entries = [{"Id": str(n), **self._entry(delivery, now)} for n, delivery in enumerate(batch)]
             answer = self._client.send_message_batch(QueueUrl=self.url(lane), Entries=entries)
-        except (ClientError, BotoCoreError):
+        except (ClientError, BotoCoreError, Unavailable):
             return list(batch)
         return [batch[int(failed["Id"])] for failed in answer.get("Failed", [])]
 
     def _entry(self, delivery: Delivery, now: datetime) -> dict[str, Any]:
+        pointer = delivery.pointer
+        if delivery.lane.of_application:
+            pointer = marks.marked(pointer, self._key(), now)
         return {
-            "MessageBody": encode(delivery.pointer),
+            "MessageBody": encode(pointer),
             "DelaySeconds": delay_s(delivery.at, now),
             "MessageGroupId": delivery.pointer.tenant,
         }

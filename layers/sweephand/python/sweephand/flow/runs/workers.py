@@ -12,10 +12,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from sweephand.domain import application
-from sweephand.domain.instants import epoch_ms
 from sweephand.domain.job import ActionSpec, Payload
 from sweephand.domain.message import Pointer, Subject
-from sweephand.domain.run import FAILED, Kind, Outcome, Reason, Run, State, Verdict
+from sweephand.domain.run import FAILED, Outcome, Reason, Run, State, Verdict
 from sweephand.domain.runs.admission import Seen
 from sweephand.domain.runs.run_action import action_of, lane_of
 from sweephand.domain.schedule import Lane
@@ -25,10 +24,10 @@ from sweephand.flow.runs import effects, execute, gate_rows, perform, settle
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.verdict import Delivered
 from sweephand.flow.world import World
-from sweephand.ids import run_uuid
 from sweephand.lazy import lazy
 from sweephand.messaging.run_queue import Delivery
 from sweephand.records import dataclass
+from sweephand.security import marks
 from sweephand.store.dynamo.conditional import Refused, Written
 from sweephand.store.runs import ledger
 
@@ -67,8 +66,11 @@ def claim(world: World, wanted: Claim) -> Task | verdict.Verdict:
     A repeated claim returns the same task. Raises InvalidRequest for a pointer that the service did not send.
     """
     pointer, now = wanted.pointer, world.clock.now()
-    _check(pointer)
+    if pointer.subject is not Subject.RUN:
+        raise InvalidRequest("message", "is not the pointer of a run")
     seen = gate_rows.seen_of(world, pointer)
+    if not _is_ours(world, pointer, seen.run, now):
+        raise InvalidRequest("message", "is not a message of this service: send the body as the queue gave it")
     if _holds(seen.run, wanted.owner) and seen.run is not None and (seen.run.lease_until or now) > now:
         return _task(world, seen.run, seen)
     message = Delivered(pointer.run, wanted.owner, "", received_at=now, sent_at=wanted.sent_at)
@@ -82,14 +84,15 @@ def _held(world: World, lane: Lane, mine: Run, seen: Seen) -> verdict.Verdict:  
     return verdict.Verdict(acknowledged=False, attempted=mine)
 
 
-def _check(pointer: Pointer) -> None:
-    """Raises InvalidRequest for a pointer whose run id does not follow from its facts."""
-    if pointer.subject is not Subject.RUN:
-        raise InvalidRequest("message", "is not the pointer of a run")
-    if pointer.kind is Kind.SCHEDULED and pointer.run != run_uuid(
-        pointer.tenant, pointer.owner, epoch_ms(pointer.instant), pointer.kind.value
-    ):
-        raise InvalidRequest("message", "is not a message of this service: the run is not that of its instant")
+def _is_ours(world: World, pointer: Pointer, run: Run | None, now: datetime) -> bool:
+    """Returns whether the service sent this pointer: it says what the row says, or has the service's mark.
+
+    The row of a run decides on it, whoever asks; a pointer whose run has no row decides on what becomes a row.
+    """
+    if run is None:
+        return marks.is_ours(pointer, world.pointer_keys.current(), now)
+    as_row = (run.job_id, run.schedule_id, run.kind)
+    return (pointer.job, pointer.schedule, pointer.kind) == as_row and pointer.attempt <= run.attempt
 
 
 def _task(world: World, run: Run, seen: Seen) -> Task:

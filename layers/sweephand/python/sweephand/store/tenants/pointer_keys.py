@@ -1,0 +1,58 @@
+"""The key that marks pointers to workers: one per stack, created by the first process that needs it.
+
+It is stored in the clear: who can read the table's rows can as well write them, so a sealed key would protect nothing,
+and a sweeper would need a call to the key service.
+"""
+
+from __future__ import annotations
+
+import base64
+from datetime import datetime, timedelta
+from threading import Lock
+
+from sweephand.errors import Unavailable
+from sweephand.sources import Chance, Clock
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Table
+from sweephand.store.dynamo.flat_models import UnicodeAttribute
+from sweephand.store.dynamo.table import Item
+
+KEPT = timedelta(minutes=5)
+SIZE = 32
+
+
+class PointerKeyItem(Item):
+    """The key of pointers. key: Base64 of 32 bytes."""
+
+    key = UnicodeAttribute()
+
+
+class PointerKeys:
+    """A reader of the key, which it remembers for 5 minutes. Safe for threads."""
+
+    def __init__(self, table: Table, clock: Clock, chance: Chance) -> None:
+        self._table, self._clock, self._chance = table, clock, chance
+        self._known: tuple[datetime, bytes] | None = None
+        self._lock = Lock()
+
+    def current(self) -> bytes:
+        """Returns the stack's key; creates it if there is none. Raises Unavailable."""
+        with self._lock:
+            now = self._clock.now()
+            if self._known is None or not now - KEPT < self._known[0] <= now:
+                self._known = now, self._read() or self._created()
+            return self._known[1]
+
+    def _read(self) -> bytes | None:
+        item = self._table.get(PointerKeyItem, keys.STACK_KEYS, keys.POINTER_KEY)
+        return None if item is None else base64.b64decode(item.key)
+
+    def _created(self) -> bytes:
+        """Creates the key; if another process was first, its key counts."""
+        fresh = base64.b64encode(self._chance.token(SIZE)).decode()
+        item = PointerKeyItem(pk=keys.STACK_KEYS, sk=keys.POINTER_KEY, key=fresh)
+        self._table.put(item, PointerKeyItem.pk.does_not_exist())
+        there = self._read()
+        if there is None:
+            raise Unavailable("the key of pointers could not be created")
+        return there
