@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sphinx import addnodes
 
@@ -96,6 +96,16 @@ def _finish(app: Sphinx, failed: Exception | None) -> None:
     (Path(app.outdir) / "llms.txt").write_text(_index(app))
 
 
+def _accessible(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: object) -> None:  # noqa: ARG001
+    """Gives captions of the navigation a level, and makes what scrolls sideways reachable by keyboard."""
+    html = context.get("furo_navigation_tree", "")
+    context["furo_navigation_tree"] = html.replace('role="heading"', 'role="heading" aria-level="2"')
+    body = context.get("body", "").replace("<pre>", '<pre tabindex="0">')
+    context["body"] = body.replace('<div class="table-wrapper', '<div tabindex="0" class="table-wrapper')
+
+
 def setup(app: Sphinx) -> None:
+    # After the theme's own handler, which makes the navigation.
+    app.connect("html-page-context", _accessible, priority=900)
     app.connect("source-read", _read)
     app.connect("build-finished", _finish)
