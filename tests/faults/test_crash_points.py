@@ -94,6 +94,8 @@ ELSEWHERE = {
     "store/views/jobs._by_creation query_all": "lists of the API: they only read",
     "store/views/jobs._entries batch_get": "lists of the API",
     "store/views/jobs._filtered batch_get": "lists of the API",
+    "store/views/jobs._known query_all": "contract/native/test_timeline.py: what differs; it only reads",
+    "store/views/holds._read batch_get": "contract/native/test_load.py: of a collection that is disabled",
     "store/index/next_run_index.oldest query": "unit/flow/sweep/test_sweep.py: a tick is cut short by its deadline",
 }
 """Calls that no history here makes: where in `tests` they are made."""

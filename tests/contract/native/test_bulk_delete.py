@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sweephand.flow.bulk import delete_jobs
+from sweephand.flow.bulk import delete_jobs, some_jobs
 from tests.contract.native.api import JOB
 from tests.contract.native.test_lists import joined, pages
 
@@ -70,8 +70,8 @@ def test_what_the_filters_let_through_goes(api, query, gone):
 
 @pytest.mark.parametrize("filters", [{"tag": "old"}, {"collection": "default"}])
 def test_more_than_a_hundred_go_as_an_operation(api, monkeypatch, filters):
-    monkeypatch.setattr(delete_jobs, "AT_ONCE", 4)
-    monkeypatch.setattr(delete_jobs, "JOBS", 2)
+    monkeypatch.setattr(some_jobs, "AT_ONCE", 4)
+    monkeypatch.setattr(some_jobs, "JOBS", 2)
     api("POST", "/v1/collections", {"name": "kept"})
     make(api, 5, tags=["old"])
     kept = make(api, 1, collection="kept")
@@ -90,8 +90,8 @@ def test_more_than_a_hundred_go_as_an_operation(api, monkeypatch, filters):
 
 
 def test_jobs_without_tags_go_as_an_operation_too(api, monkeypatch):
-    monkeypatch.setattr(delete_jobs, "AT_ONCE", 2)
-    monkeypatch.setattr(delete_jobs, "JOBS", 1)
+    monkeypatch.setattr(some_jobs, "AT_ONCE", 2)
+    monkeypatch.setattr(some_jobs, "JOBS", 1)
     make(api, 3)
     tagged = api.create(name="tagged", tags=["a"])["id"]
 
@@ -103,7 +103,7 @@ def test_jobs_without_tags_go_as_an_operation_too(api, monkeypatch):
 
 
 def test_what_takes_too_long_at_once_goes_on_as_an_operation(api, monkeypatch):
-    monkeypatch.setattr(delete_jobs, "PAGE_S", -1.0)
+    monkeypatch.setattr(some_jobs, "PAGE_S", -1.0)
     make(api, 3, tags=["old"])
 
     begun = delete(api, tag="old", expectedCount=3)
@@ -115,8 +115,8 @@ def test_what_takes_too_long_at_once_goes_on_as_an_operation(api, monkeypatch):
 
 
 def test_a_page_that_comes_twice_deletes_nothing_else_and_counts_in_the_end(api, monkeypatch):
-    monkeypatch.setattr(delete_jobs, "AT_ONCE", 1)
-    monkeypatch.setattr(delete_jobs, "JOBS", 2)
+    monkeypatch.setattr(some_jobs, "AT_ONCE", 1)
+    monkeypatch.setattr(some_jobs, "JOBS", 2)
     make(api, 3, tags=["old"])
     other = api.create(name="other")["id"]
     begun = delete(api, tag="old", expectedCount=3)

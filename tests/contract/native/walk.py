@@ -146,6 +146,8 @@ def _jobs(step: Walk) -> str:
     job: str = step.each("POST", "/v1/jobs", "JobDraft")["id"]
     step("GET", "/v1/jobs", query="limit=1&include=total")
     step("DELETE", "/v1/jobs", query="tag=outdated&dryRun=true")
+    for verb in ("activate", "deactivate", "pause", "resume"):
+        step("POST", f"/v1/jobs:{verb}", query="tag=outdated&dryRun=true")
     step("GET", place, job=job, query="include=schedules")
     step.each("PATCH", place, "JobPatch", job=job)
     step.each("PUT", place, "JobReplacement", job=job)

@@ -55,7 +55,7 @@ LEFT_OUT = {("sets", "put"), *(("schedules", each) for each in ALONE)}
 """Methods that other commands stand for."""
 PAGING = frozenset({"page_size", "max_items", "cursor"})
 LARGEST_PAGE = 100
-LONG_WORK = ("BulkDelete", "Redrive", "Operation")
+LONG_WORK = ("BulkDelete", "BulkSwitch", "Redrive", "Operation")
 """The answers of methods that may begin long work, which `--wait` waits for."""
 _FILE = "body_file"
 _NAMED, _JSON, _ANY = "Named", "Json", "Any"

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 DEFAULT_COLLECTION = "default"
 DEFAULT_FACADE = "native"
+CLOSED_FACADES = frozenset({"azure"})
+"""Facades whose resources have members of one form only. Their jobs can be switched on and off, run and deleted."""
 TASK_KINDS = frozenset({"ecs"})
 """Kinds of actions that run a tenant's code in the stack's own account. They need a separate scope."""
 IN_JOBS_TRANSACTION = 60

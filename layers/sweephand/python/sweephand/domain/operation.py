@@ -24,6 +24,8 @@ class OperationKind(StrEnum):
     """Reruns failed runs at a limited rate."""
     DELETE_JOBS = "delete_jobs"
     """Deletes the jobs that match filters."""
+    SWITCH_JOBS = "switch_jobs"
+    """Activates, deactivates, pauses or resumes the jobs that match filters."""
     DELETE_COLLECTION = "delete_collection"
     """Deletes a collection with its jobs."""
     PURGE_TENANT = "purge_tenant"

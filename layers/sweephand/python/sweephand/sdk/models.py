@@ -405,6 +405,20 @@ class BulkDelete(Model):
     }
 
 
+class BulkSwitch(Model):
+    __slots__ = ()
+    count: int
+    changed: int
+    refused: int
+    operation: Operation | None
+    members = {
+        "count": ("count", None),
+        "changed": ("changed", None),
+        "refused": ("refused", None),
+        "operation": ("operation", Operation.of),
+    }
+
+
 class CalendarRange(Model):
     __slots__ = ()
     from_: str

@@ -137,6 +137,21 @@ ROUTES = Routes(
             begins="BulkDelete",
             status=200,
         ),
+        *(
+            Below(f"/v1/jobs:{verb}", "jobs.bulk").verb(
+                *("", f"{verb}_jobs", f"{words} the jobs that filters let through; more than 100 as an operation"),
+                *("BulkSwitch", takes),
+                headers=ONCE,
+                query=(*FILTERS, "dryRun", "expectedCount"),
+                begins="BulkSwitch",
+            )
+            for verb, words, takes in (
+                ("activate", "Activate", "Nothing"),
+                ("deactivate", "Deactivate", "Nothing"),
+                ("pause", "Pause", "PauseRequest"),
+                ("resume", "Resume", "Nothing"),
+            )
+        ),
         JOBS.get(
             "",
             job_list.list_all,

@@ -173,6 +173,7 @@ Work = Callable[[World, Operation], Page]
 MODULES: Mapping[OperationKind, str] = {
     OperationKind.REDRIVE: "redrive",
     OperationKind.DELETE_JOBS: "delete_jobs",
+    OperationKind.SWITCH_JOBS: "switch_jobs",
     OperationKind.DELETE_COLLECTION: "delete_collection",
     OperationKind.PURGE_TENANT: "purge_tenant",
     OperationKind.EXPORT_RUNS: "export_runs",

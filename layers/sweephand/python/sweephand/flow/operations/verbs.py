@@ -165,6 +165,7 @@ class Kind:
 KINDS: Mapping[OperationKind, Kind] = {
     OperationKind.REDRIVE: Kind("errors:edit"),
     OperationKind.DELETE_JOBS: Kind("jobs:write"),
+    OperationKind.SWITCH_JOBS: Kind("jobs:write"),
     OperationKind.DELETE_COLLECTION: Kind("jobs:write", for_good=True),
     OperationKind.PURGE_TENANT: Kind("provider:admin", for_good=True),
     OperationKind.EXPORT_RUNS: Kind("jobs:read", leaves=True),

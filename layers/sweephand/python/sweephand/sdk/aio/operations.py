@@ -10,7 +10,7 @@ from sweephand.sdk.errors import OperationFailed
 from sweephand.sdk.request import Request, name_of, part
 
 SOONEST_S, LATEST_S, GROWTH = 0.5, 10.0, 1.5
-Begun = models.Operation | models.Redrive | models.BulkDelete | str
+Begun = models.Operation | models.Redrive | models.BulkDelete | models.BulkSwitch | str
 
 
 class AsyncWaiting:
@@ -32,7 +32,7 @@ class AsyncWaiting:
         differs from the one before. A paused one is waited for. Raises OperationFailed if it failed or was cancelled,
         or is not done in the time.
         """
-        if isinstance(begun, models.Redrive | models.BulkDelete):
+        if isinstance(begun, models.Redrive | models.BulkDelete | models.BulkSwitch):
             if begun.operation is None:
                 return None
             begun = begun.operation

@@ -2,45 +2,121 @@
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import replace
+
 from sweephand.errors import InvalidRequest, PreconditionFailed
 from sweephand.facades.http import Answer
+from sweephand.facades.native import shapes
 from sweephand.facades.native.context import Context
 from sweephand.facades.native.jobs.job_list import TOO_MANY, filters_of, widest
 from sweephand.facades.native.operations import operations
 from sweephand.facades.native.query_numbers import number
-from sweephand.flow.bulk import delete_jobs as work
+from sweephand.flow.bulk import delete_jobs as deletes
+from sweephand.flow.bulk import switch_jobs
+from sweephand.flow.bulk.switch_jobs import Switch
+from sweephand.flow.idempotency import Once
+from sweephand.flow.job_parts.change_log import Operation
+from sweephand.flow.operations import verbs
 from sweephand.store.views import jobs as views
+from sweephand.store.views.jobs import Filters
 
 MOST = 10**9
 
 
 def delete_jobs(ctx: Context) -> Answer:
     """Deletes the jobs that match filters. dryRun: only counts them; else `expectedCount` is the number meant."""
-    filters = filters_of(ctx)
-    if filters == views.ALL:
-        raise InvalidRequest(
-            None,
-            "a filter is required: one of `collection`, `state`, `tag`, `resourceId`, `name` and `search`, "
-            "such as DELETE /v1/jobs?tag=nightly",
-            code="INVALID_QUERY",
-        )
-    dry = ctx.choice("dryRun", frozenset({"true", "false"})) == "true"
-    expected = number(ctx.query, "expectedCount", 0, MOST)
-    if expected is None and not dry:
-        reason = "is required; a request with dryRun=true says how many jobs it would delete"
-        raise InvalidRequest("expectedCount", reason, code="INVALID_QUERY")
+    filters, dry, expected = _asked(ctx, "DELETE /v1/jobs", "delete")
     try:
-        count = views.count(ctx.world.table, ctx.tenant, filters)
-        if expected not in {None, count}:
-            jobs = "job" if count == 1 else "jobs"
-            reason = f"expectedCount is {expected}, but the filters find {count} {jobs}"
-            raise PreconditionFailed(reason, code="COUNT_MISMATCH")
+        count = _counted(ctx, filters, expected)
         if dry:
             return Answer(200, {"count": count, "deleted": 0, "operation": None})
-        deleted, operation = work.begin(ctx.world, ctx.tenant, filters, count, ctx.actor)
+        deleted, operation = deletes.begin(ctx.world, ctx.tenant, filters, count, ctx.actor)
     except views.TooMany as many:
         raise InvalidRequest(widest(ctx), TOO_MANY, code="INVALID_QUERY") from many
     if operation is None:
         return Answer(200, {"count": count, "deleted": deleted, "operation": None})
     shown = {"count": count, "deleted": deleted, "operation": operations.body(operation)}
     return operations.begun(operation, shown)
+
+
+def activate_jobs(ctx: Context) -> Answer:
+    ctx.no_members()
+    return _switch(ctx, Switch(Operation.ACTIVATE, ctx.now))
+
+
+def deactivate_jobs(ctx: Context) -> Answer:
+    ctx.no_members()
+    return _switch(ctx, Switch(Operation.DEACTIVATE, ctx.now))
+
+
+def resume_jobs(ctx: Context) -> Answer:
+    ctx.no_members()
+    return _switch(ctx, Switch(Operation.RESUME, ctx.now))
+
+
+def pause_jobs(ctx: Context) -> Answer:
+    note, until = shapes.pause(ctx.body())
+    if until is not None and until <= ctx.now:
+        raise InvalidRequest("until", "must lie ahead")
+    return _switch(ctx, Switch(Operation.PAUSE, ctx.now, note, until))
+
+
+def _switch(ctx: Context, switch: Switch) -> Answer:
+    """Switches the jobs that match filters, as `delete_jobs` deletes them."""
+    to, key = switch.to.value, _once(ctx)
+    filters, dry, expected = _asked(ctx, f"POST /v1/jobs:{to}", to)
+    once = None if dry else key
+    before = verbs.begun_before(ctx.world, ctx.tenant, once)
+    if before is not None:
+        shown = {"count": before.total, "changed": 0, "refused": 0, "operation": operations.body(before)}
+        return operations.begun(before, shown)
+    try:
+        count = _counted(ctx, filters, expected)
+        if dry:
+            return Answer(200, {"count": count, "changed": 0, "refused": 0, "operation": None})
+        some, operation = switch_jobs.begin(ctx.world, ctx.tenant, filters, switch, count, ctx.actor, once)
+    except views.TooMany as many:
+        raise InvalidRequest(widest(ctx), TOO_MANY, code="INVALID_QUERY") from many
+    if operation is not None:
+        shown = {"count": count, "changed": 0, "refused": 0, "operation": operations.body(operation)}
+        return operations.begun(operation, shown)
+    assert some is not None
+    return Answer(200, {"count": count, "changed": some.done, "refused": some.refused, "operation": None})
+
+
+def _asked(ctx: Context, request: str, verb: str) -> tuple[Filters, bool, int | None]:
+    """Returns the filters, whether it is a dry run, and how many jobs the caller expects. Raises InvalidRequest."""
+    filters = filters_of(ctx)
+    if filters == views.ALL:
+        raise InvalidRequest(
+            None,
+            "a filter is required: one of `collection`, `state`, `tag`, `resourceId`, `name` and `search`, "
+            f"such as {request}?tag=nightly",
+            code="INVALID_QUERY",
+        )
+    dry = ctx.choice("dryRun", frozenset({"true", "false"})) == "true"
+    expected = number(ctx.query, "expectedCount", 0, MOST)
+    if expected is None and not dry:
+        reason = f"is required; a request with dryRun=true says how many jobs it would {verb}"
+        raise InvalidRequest("expectedCount", reason, code="INVALID_QUERY")
+    return filters, dry, expected
+
+
+def _counted(ctx: Context, filters: Filters, expected: int | None) -> int:
+    """Returns how many jobs match. Raises PreconditionFailed for another number than expected."""
+    count = views.count(ctx.world.table, ctx.tenant, filters)
+    if expected not in {None, count}:
+        jobs = "job" if count == 1 else "jobs"
+        reason = f"expectedCount is {expected}, but the filters find {count} {jobs}"
+        raise PreconditionFailed(reason, code="COUNT_MISMATCH")
+    return count
+
+
+def _once(ctx: Context) -> Once | None:
+    """Returns the key of the request, whose digest covers the query too: the filters are there."""
+    once = ctx.once()
+    if once is None:
+        return None
+    query = repr(sorted(ctx.query.items()))
+    return replace(once, digest=hashlib.sha256(f"{once.digest} {query}".encode()).hexdigest())

@@ -148,11 +148,13 @@ QUERY: Mapping[str, Schema] = {
     "until": GIVEN_INSTANT,
     "at": {**GIVEN_INSTANT, "description": "By default now. " + GIVEN_INSTANT["description"]},
 }
+OF_JOBS = ("/v1/jobs", "/v1/timeline", *(f"/v1/jobs:{verb}" for verb in ("activate", "deactivate", "pause", "resume")))
+"""Paths with the filters of lists of jobs."""
 OF_ROUTE: Mapping[tuple[str, str], Schema] = {
-    **{(path, "state"): one_of(JobState) for path in ("/v1/jobs", "/v1/timeline")},
+    **{(path, "state"): one_of(JobState) for path in OF_JOBS},
     **{
         (path, "tag"): text(0, 128, description="Only what has this tag; empty: only what has none.")
-        for path in ("/v1/jobs", "/v1/timeline")
+        for path in OF_JOBS
     },
     ("/v1/timeline", "limit"): whole(1, timeline.LARGEST_LIMIT, default=timeline.LIMIT),
     ("/v1/timeline", "from"): {**GIVEN_INSTANT, "description": "By default 24 hours ago."},

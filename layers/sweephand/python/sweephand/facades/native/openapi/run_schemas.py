@@ -326,6 +326,14 @@ OPERATIONS: dict[str, Schema] = {
             "operation": or_null(ref("Operation")),
         }
     ),
+    "BulkSwitch": answer(
+        {
+            "count": whole(description="Jobs that the filters let through."),
+            "changed": whole(description="Of these, as asked with this answer, also those that were so before."),
+            "refused": whole(description="Of these, those that cannot be switched so; they are as they were."),
+            "operation": or_null(ref("Operation")),
+        }
+    ),
     "ExportRequest": request(
         {
             "format": one_of(Format, default="csv"),

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from sweephand.domain.collection import Collection
-from sweephand.domain.job import Job
+from sweephand.domain.job import CLOSED_FACADES, Job
 from sweephand.errors import Conflict
-
-CLOSED = frozenset({"azure"})
-"""Facades whose resources have members of one form only. Their jobs can be switched on and off, run and deleted."""
 
 
 def check_job(job: Job) -> None:
     """Raises Conflict(FACADE_LIMIT) for a change of the members of such a job or of its schedules."""
-    if job.facade in CLOSED:
+    if job.facade in CLOSED_FACADES:
         raise _limit("the job", job.facade)
 
 
 def check_collection(before: Collection, after: Collection) -> None:
     """Raises Conflict(FACADE_LIMIT) for another quota or retention, or other defaults, of such a collection."""
-    if before.facade not in CLOSED:
+    if before.facade not in CLOSED_FACADES:
         return
     for member in ("quota", "retention", "defaults"):
         if getattr(before, member) != getattr(after, member):

@@ -323,6 +323,153 @@ class Jobs:
             self._caller.json(Request("POST", f"/v1/jobs/{part(job)}/deactivate", if_match=if_match, acting=True))
         )
 
+    def activate_matching(
+        self,
+        *,
+        collection: str | None = None,
+        state: str | None = None,
+        tag: str | None = None,
+        resource_id: str | None = None,
+        name: str | None = None,
+        search: str | None = None,
+        dry_run: bool | None = None,
+        expected_count: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> models.BulkSwitch:
+        """Activates the jobs that the filters let through. `dryRun` counts; else `expectedCount` is needed."""
+        return models.BulkSwitch(
+            self._caller.json(
+                Request(
+                    "POST",
+                    "/v1/jobs:activate",
+                    query={
+                        "collection": collection,
+                        "state": state,
+                        "tag": tag,
+                        "resourceId": resource_id,
+                        "name": name,
+                        "search": search,
+                        "dryRun": dry_run,
+                        "expectedCount": expected_count,
+                    },
+                    keyed=True,
+                    key=idempotency_key,
+                    acting=True,
+                )
+            )
+        )
+
+    def deactivate_matching(
+        self,
+        *,
+        collection: str | None = None,
+        state: str | None = None,
+        tag: str | None = None,
+        resource_id: str | None = None,
+        name: str | None = None,
+        search: str | None = None,
+        dry_run: bool | None = None,
+        expected_count: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> models.BulkSwitch:
+        """Deactivates the jobs that the filters let through, as `activateJobs` activates them."""
+        return models.BulkSwitch(
+            self._caller.json(
+                Request(
+                    "POST",
+                    "/v1/jobs:deactivate",
+                    query={
+                        "collection": collection,
+                        "state": state,
+                        "tag": tag,
+                        "resourceId": resource_id,
+                        "name": name,
+                        "search": search,
+                        "dryRun": dry_run,
+                        "expectedCount": expected_count,
+                    },
+                    keyed=True,
+                    key=idempotency_key,
+                    acting=True,
+                )
+            )
+        )
+
+    def pause_matching(
+        self,
+        *,
+        note: str | Absent | None = ABSENT,
+        until: datetime | str | Absent | None = ABSENT,
+        collection: str | None = None,
+        state: str | None = None,
+        tag: str | None = None,
+        resource_id: str | None = None,
+        name: str | None = None,
+        search: str | None = None,
+        dry_run: bool | None = None,
+        expected_count: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> models.BulkSwitch:
+        """Pauses the jobs that the filters let through, with a note and an end if wanted."""
+        return models.BulkSwitch(
+            self._caller.json(
+                Request(
+                    "POST",
+                    "/v1/jobs:pause",
+                    query={
+                        "collection": collection,
+                        "state": state,
+                        "tag": tag,
+                        "resourceId": resource_id,
+                        "name": name,
+                        "search": search,
+                        "dryRun": dry_run,
+                        "expectedCount": expected_count,
+                    },
+                    body={"note": note, "until": until},
+                    keyed=True,
+                    key=idempotency_key,
+                    acting=True,
+                )
+            )
+        )
+
+    def resume_matching(
+        self,
+        *,
+        collection: str | None = None,
+        state: str | None = None,
+        tag: str | None = None,
+        resource_id: str | None = None,
+        name: str | None = None,
+        search: str | None = None,
+        dry_run: bool | None = None,
+        expected_count: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> models.BulkSwitch:
+        """Resumes the jobs that the filters let through. With a key, all four are always long work."""
+        return models.BulkSwitch(
+            self._caller.json(
+                Request(
+                    "POST",
+                    "/v1/jobs:resume",
+                    query={
+                        "collection": collection,
+                        "state": state,
+                        "tag": tag,
+                        "resourceId": resource_id,
+                        "name": name,
+                        "search": search,
+                        "dryRun": dry_run,
+                        "expectedCount": expected_count,
+                    },
+                    keyed=True,
+                    key=idempotency_key,
+                    acting=True,
+                )
+            )
+        )
+
     def next(self, job: Named) -> models.NextRun:
         """Tells the next instant at which any schedule of the job runs."""
         return models.NextRun(self._caller.json(Request("GET", f"/v1/jobs/{part(job)}/next", acting=True)))
