@@ -174,3 +174,10 @@ def test_of_a_job_with_a_schedule_the_next_run_is_the_schedule_s(api):
 
     assert [each["scheduleId"] for each in runs_of(api, job)] == [first["scheduleId"]] * 2
     assert calls(api) == 2
+
+
+def test_a_report_without_a_next_run_may_say_so(api):
+    job, run = waiting(api)
+
+    assert report(api, run, {"success": True, "reschedule": None}).status == 200
+    assert len(runs_of(api, job)) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ from tests.bench.meter import metered
 from tests.contract.native.api import OTHER, Api, Reply
 from tests.support import aws
 from tests.support.stage import TENANT
+from tests.support.taps import Crash, answer_lost, crash_after, crash_before
 
 REPORT = {"type": "queue", "application": "billing", "task": "report"}
 EVERY_HOUR = [{"every": "PT1H"}]
@@ -667,3 +669,92 @@ def test_a_hook_may_be_a_task(api, hand):
     assert names == ["report", "after"]
     kinds = {run.kind for run in api.stage.runs(job["id"])}
     assert kinds == {Kind.MANUAL, Kind.ON_SUCCESS}
+
+
+AGAIN = {"reschedule": {"afterSeconds": 120, "payload": {"page": 2}}}
+
+
+def claimed(api: Api, hand: Hand) -> tuple[dict[str, Any], Any, dict[str, Any]]:
+    """Returns a job whose run by hand a worker holds, its message and its task."""
+    job = create(api, REPORT | {"payload": {"page": 1}}, schedules=[])
+    api("POST", f"/v1/jobs/{job['id']}/run")
+    [message] = hand.receive()
+    return job, message, hand.claim(message).json["task"]
+
+
+def test_a_worker_says_when_the_job_runs_again(api, hand):
+    job, message, task = claimed(api, hand)
+
+    reply = hand.report(task, message, **AGAIN)
+    hand.delete(message)
+    waits = runs(api, job)[0]
+    api.stage.run(119)
+    early = hand.work()
+    api.stage.run(2)
+    [again] = hand.work()
+
+    assert (reply.status, reply.json["state"], early) == (200, "SUCCESS", [])
+    assert (waits["state"], waits["parentRunId"]) == ("QUEUED", task["runId"])
+    assert again["payload"] == {"page": 2}
+    assert [run["state"] for run in runs(api, job)] == ["SUCCESS", "SUCCESS"]
+
+
+def test_a_repeated_report_of_a_worker_starts_nothing_more(api, hand):
+    job, message, task = claimed(api, hand)
+
+    first = hand.report(task, message, **AGAIN)
+    api.stage.run(5)
+    again = hand.report(task, message, **AGAIN)
+
+    assert (first.status, again.status) == (200, 200)
+    assert len(runs(api, job)) == 2
+
+
+@pytest.mark.parametrize("operation", ["TransactWriteItems", "SendMessageBatch"])
+@pytest.mark.parametrize("fault", [crash_before, crash_after, answer_lost], ids=lambda each: each.__name__)
+def test_the_end_of_a_task_and_the_next_run_are_written_together_or_not_at_all(api, hand, fault, operation):
+    job, message, task = claimed(api, hand)
+    api.stage.taps.fault = lambda passing, act: fault(passing, act) if passing.operation == operation else act()
+    with suppress(Crash, Exception):
+        hand.report(task, message, **AGAIN)
+    api.stage.taps.fault = None
+    states = [run["state"] for run in runs(api, job)]
+
+    assert states in (["TRIGGERED"], ["QUEUED", "SUCCESS"])
+    assert hand.report(task, message, **AGAIN).status == 200
+    hand.delete(message)
+    api.stage.run(200)
+    assert [again["payload"] for again in hand.work()] == [{"page": 2}]
+    assert [run["state"] for run in runs(api, job)] == ["SUCCESS", "SUCCESS"]
+
+
+def test_of_two_workers_with_one_run_the_first_report_says_when_the_job_runs_again(api, hand):
+    job, message, task = claimed(api, hand)
+    api.stage.run(75)
+    taken_over = hand.receive()[0]
+    assert hand.claim(taken_over).json["verdict"] == "run"
+
+    late = hand.report(task, message, **AGAIN)
+    second = hand.report(task, taken_over, reschedule={"afterSeconds": 3_000})
+
+    assert (late.status, second.status) == (200, 200)
+    assert len(runs(api, job)) == 2
+
+
+@pytest.mark.parametrize(
+    ("outcome", "more", "field"),
+    [
+        ("failure", AGAIN, "reschedule"),
+        ("discarded", AGAIN, "reschedule"),
+        ("success", {"reschedule": {}}, "reschedule"),
+        ("success", {"reschedule": {"at": "2001-01-01T00:00:00Z"}}, "reschedule.at"),
+        ("success", {"reschedule": {"afterSeconds": 60, "more": 1}}, "reschedule.more"),
+    ],
+)
+def test_a_reschedule_that_cannot_be_followed_ends_nothing(api, hand, outcome, more, field):
+    job, message, task = claimed(api, hand)
+
+    reply = hand.report(task, message, outcome, **more)
+
+    assert (reply.status, reply.fields) == (422, [field])
+    assert [run["state"] for run in runs(api, job)] == ["TRIGGERED"]

@@ -533,3 +533,72 @@ def test_the_page_of_nservicebus_is_a_program_whose_tasks_can_be_called():
     example = runpy.run_path(str(ROOT / "examples" / "nservicebus" / "tasks.py"))
 
     assert example["worker"].call("Report", {"month": "last"}) == "the report of last month"
+
+
+@pytest.mark.parametrize("after", ["2m", 120, 119.5, timedelta(minutes=2)])
+def test_a_task_says_when_its_job_runs_again(api, after):  # N19
+    pages = []
+
+    def declare(worker: Worker) -> None:
+        @worker.task(name="report", payload={"page": 1})
+        def report(run: Any, page: int) -> None:
+            pages.append(page)
+            if page < 3:
+                run.reschedule(after=5)
+                run.reschedule(after=after, payload={"page": page + 1})
+
+    hands = started(api, declare)
+    api("POST", f"/v1/jobs/{jobs(api)['report']['id']}/run")
+    hands.live(100)
+    early = list(pages)
+    hands.live(400)
+
+    assert (early, pages) == ([1], [1, 2, 3])
+    assert [run["state"] for run in runs(api)] == ["SUCCESS"] * 3
+
+
+def test_a_task_may_name_the_instant_of_the_next_run(api):
+    begun = []
+
+    def declare(worker: Worker) -> None:
+        @worker.task(name="report")
+        def report(run: Any) -> None:
+            begun.append(api.stage.clock.now())
+            if len(begun) == 1:
+                run.reschedule(at=begun[0] + timedelta(seconds=90))
+
+    hands = started(api, declare)
+    api("POST", f"/v1/jobs/{jobs(api)['report']['id']}/run")
+    hands.live(200)
+
+    late = begun[1] - begun[0] - timedelta(seconds=90)
+    assert timedelta(0) <= late < timedelta(seconds=5)
+
+
+def test_an_attempt_that_fails_starts_no_next_run(api):
+    def declare(worker: Worker) -> None:
+        @worker.task(name="report", retry={"type": "none"})
+        def report(run: Any) -> None:
+            run.reschedule(after=5)
+            raise ValueError("no")
+
+    hands = started(api, declare)
+    api("POST", f"/v1/jobs/{jobs(api)['report']['id']}/run")
+    hands.live(100)
+
+    assert [run["state"] for run in runs(api)] == ["ERROR"]
+
+
+@pytest.mark.parametrize("asked", [{}, {"after": 5, "at": "2030-01-01T00:00:00Z"}, {"after": "soon"}])
+def test_a_next_run_needs_one_time_that_can_be_read(api, asked):
+    def declare(worker: Worker) -> None:
+        @worker.task(name="report", retry={"type": "none"})
+        def report(run: Any) -> None:
+            run.reschedule(**asked)
+
+    hands = started(api, declare)
+    api("POST", f"/v1/jobs/{jobs(api)['report']['id']}/run")
+    hands.live(10)
+
+    [run] = runs(api)
+    assert (run["state"], run["message"].partition(":")[0]) == ("ERROR", "ValueError")

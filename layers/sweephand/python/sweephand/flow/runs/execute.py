@@ -5,7 +5,7 @@ A message is acknowledged only if its run is finished with all effects, or if an
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -25,7 +25,7 @@ from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.messaging.run_queue import Delivery
 from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Refused, Written
+from sweephand.store.dynamo.conditional import Op, Refused, Written
 from sweephand.store.dynamo.expressions import assign
 from sweephand.store.dynamo.table import ScheduleItem
 from sweephand.store.jobs import jobs
@@ -294,15 +294,18 @@ def _act_and_settle(world: World, lane: Lane, mine: Run, seen: Seen) -> Verdict:
     return conclude(world, lane, mine, act(world, mine, seen.job, seen.schedule), seen)
 
 
-def conclude(world: World, lane: Lane, mine: Run, outcome: Outcome, seen: Seen) -> Verdict:
-    """Settles the outcome of an attempt that is mine, with its effects; tells its flow key and its schedule."""
+def conclude(world: World, lane: Lane, mine: Run, outcome: Outcome, seen: Seen, also: Sequence[Op] = ()) -> Verdict:
+    """Settles the outcome of an attempt that is mine, with its effects; tells its flow key and its schedule.
+
+    also: of a success: what is written with its end, or not at all.
+    """
     assert seen.job is not None
     turned = None
     if mine.flow_key is not None:
         due_at = partial(settle.result_due_at, world, mine, outcome, seen.job)
         turned = calls.answered(world, mine, outcome, seen.job, due_at)
     schedule = _reach_noted(world, mine, outcome, seen.job, seen.schedule)
-    verdict = _settle(world, lane, mine, outcome, seen.job, schedule)
+    verdict = _settle(world, lane, mine, outcome, seen.job, schedule, also)
     if turned is not None:
         calls.tell(world, turned, mine, seen.job)
     return verdict
@@ -315,8 +318,10 @@ def _reach_noted(world: World, mine: Run, outcome: Outcome, job: Job, schedule: 
     return unreachable.follow(world, mine, outcome, job, schedule)
 
 
-def _settle(world: World, lane: Lane, mine: Run, outcome: Outcome, job: Job, schedule: Schedule | None) -> Verdict:
-    settled = settle.settle(world, lane, mine, outcome, job, schedule)
+def _settle(
+    world: World, lane: Lane, mine: Run, outcome: Outcome, job: Job, schedule: Schedule | None, also: Sequence[Op]
+) -> Verdict:
+    settled = settle.settle(world, lane, mine, outcome, job, schedule, also)
     if settled is None:
         world.journal.warning("the lease was lost before the outcome was written", run=mine.id)
         return AGAIN

@@ -5,7 +5,7 @@ A crash may come between any two of these steps.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ from sweephand.flow.retention import run_expiry
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.messaging.run_queue import Delivery
-from sweephand.store.dynamo.conditional import Refused, Written
+from sweephand.store.dynamo.conditional import Op, Refused, Written
 from sweephand.store.dynamo.expressions import Condition
 from sweephand.store.dynamo.table import AttemptItem
 from sweephand.store.runs import ledger
@@ -40,9 +40,18 @@ LONGEST_IN_QUEUES = timedelta(days=15)
 """The most that messages add between the attempts of a run: no queue keeps a message for longer."""
 
 
-def settle(world: World, lane: Lane, run: Run, outcome: Outcome, job: Job, schedule: Schedule | None) -> Run | None:
+def settle(
+    world: World,
+    lane: Lane,
+    run: Run,
+    outcome: Outcome,
+    job: Job,
+    schedule: Schedule | None,
+    also: Sequence[Op] = (),
+) -> Run | None:
     """Writes the outcome of an attempt. Returns the row as it is now; None if this executor had lost its lease.
 
+    also: of a success: what is written with its end, or not at all.
     For a retry within 15 minutes, the row comes first, then its message, then (by the caller) the acknowledgement.
     """
     now = world.clock.now()
@@ -55,7 +64,7 @@ def settle(world: World, lane: Lane, run: Run, outcome: Outcome, job: Job, sched
     attempts = _attempts(run, after, outcome, keep, now, lambda: _attempt_expiry(world, run, job, now))
     if keep == BEGINNING and not attempts:
         after = replace(after, answer=settlement.excerpt(outcome.answer, settlement.BEGINNING_BYTES))
-    result = _write(world, lane, run, after, _counts(settled, job, schedule), attempts)
+    result = _write(world, lane, run, after, _counts(settled, job, schedule), attempts, also)
     if isinstance(result, Refused):
         current = ledger.run_in(result)
         if current is None or not _is_mine(current, after):
@@ -124,15 +133,21 @@ def _counts(settled: settlement.Settlement, job: Job, schedule: Schedule | None)
 
 
 def _write(
-    world: World, lane: Lane, run: Run, after: Run, counts: dict[str, int], attempts: list[AttemptItem]
+    world: World,
+    lane: Lane,
+    run: Run,
+    after: Run,
+    counts: dict[str, int],
+    attempts: list[AttemptItem],
+    also: Sequence[Op],
 ) -> Written | Refused:
     assert run.lease_owner is not None
-    if after.state is State.SUCCESS and not (attempts or counts):
+    if after.state is State.SUCCESS and not (attempts or counts or also):
         return ledger.succeed(world.table, after)
     mine = ledger.own_lease(run.lease_owner)
     if after.finished:
         condition: Condition = ledger.NOT_TERMINAL if after.state is State.SUCCESS else mine
-        return ledger.finish(world.table, after, condition, counts, attempts)
+        return ledger.finish(world.table, after, condition, counts, attempts, also)
     return ledger.wait(
         world.table, after, shards=world.settings.shards, lane=lane, condition=mine, counts=counts, attempts=attempts
     )

@@ -7,9 +7,11 @@ message comes back. Any other decision of the gate is passed on to the executors
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from sweephand.domain import application
 from sweephand.domain.job import ActionSpec, Payload
@@ -28,11 +30,15 @@ from sweephand.lazy import lazy
 from sweephand.messaging.run_queue import Delivery
 from sweephand.records import dataclass
 from sweephand.security import marks
-from sweephand.store.dynamo.conditional import Refused, Written
+from sweephand.store.dynamo.conditional import Op, Refused, Written
 from sweephand.store.runs import ledger
+
+if TYPE_CHECKING:
+    from sweephand.flow.runs.follow_ups import FollowUp
 
 with lazy():
     from sweephand.flow.flow_keys import calls
+    from sweephand.flow.runs import follow_ups
 
 LEASE_LOST = "LEASE_LOST"
 RESULT_CONFLICT = "RESULT_CONFLICT"
@@ -134,7 +140,7 @@ class Report:
     """A worker's report. attempt: the one that it claimed. exception: its type, which begins the message.
 
     details: such as a stack trace, kept as the attempt's answer. retry False: no attempt follows. delay_s: the next one
-    waits at least so long.
+    waits at least so long. follow_up: of a success: when the job runs again.
     """
 
     owner: str
@@ -145,6 +151,7 @@ class Report:
     details: str | None = None
     retry: bool = True
     delay_s: int | None = None
+    follow_up: FollowUp | None = None
 
     @property
     def text(self) -> str | None:
@@ -155,7 +162,8 @@ def report(world: World, tenant: str, owner_id: str, uuid: str, told: Report) ->
     """Settles the attempt of a worker with its effects. Returns the run as it is now. May be repeated.
 
     Success counts even from a worker that has lost its lease, as long as the run has not ended. Raises NotFound,
-    Conflict(LEASE_LOST) for another outcome without the lease, Conflict(RESULT_CONFLICT) if the run ended otherwise.
+    Conflict(LEASE_LOST) for another outcome without the lease, Conflict(RESULT_CONFLICT) if the run ended otherwise,
+    InvalidRequest for a follow-up that cannot be. Whichever report ends the run, its follow-up counts.
     """
     run = tenancy.find_run(world, tenant, owner_id, uuid)
     seen = gate_rows.seen_of(world, ledger.pointer_to(run))
@@ -170,7 +178,7 @@ def report(world: World, tenant: str, owner_id: str, uuid: str, told: Report) ->
             return _unknown(world, lane, run, told, seen)
         case Ended.DISCARDED:
             return _discarded(world, lane, run, told, seen)
-    return _settled(world, lane, run, _outcome(told), seen)
+    return _settled(world, lane, run, told, seen)
 
 
 def _outcome(told: Report) -> Outcome:
@@ -190,8 +198,22 @@ def _outcome(told: Report) -> Outcome:
     )
 
 
-def _settled(world: World, lane: Lane, run: Run, outcome: Outcome, seen: Seen) -> Run:
-    said = execute.conclude(world, lane, run, outcome, seen)
+def _settled(world: World, lane: Lane, run: Run, told: Report, seen: Seen) -> Run:
+    """Settles what was reported. The next run of a chain is written with the end, or not at all."""
+    if told.follow_up is None:
+        return _concluded(world, lane, run, _outcome(told), seen)
+    assert seen.job is not None
+    follow_ups.check(told.follow_up, seen.job, world.clock.now())
+    follows = follow_ups.run_after(run, seen.job, told.follow_up)
+    also = follow_ups.ops(world, follows, seen.job, told.follow_up)
+    ended = _concluded(world, lane, run, _outcome(told), seen, also)
+    if ended.state is State.SUCCESS:
+        follow_ups.send_soon(world, follows, seen.job)
+    return ended
+
+
+def _concluded(world: World, lane: Lane, run: Run, outcome: Outcome, seen: Seen, also: Sequence[Op] = ()) -> Run:
+    said = execute.conclude(world, lane, run, outcome, seen, also)
     if said.ended is None:
         raise Conflict("this worker does not hold the run any more", code=LEASE_LOST)
     return said.ended
@@ -200,7 +222,7 @@ def _settled(world: World, lane: Lane, run: Run, outcome: Outcome, seen: Seen) -
 def _without_lease(world: World, lane: Lane, run: Run, told: Report, seen: Seen) -> Run:
     """Decides on a report of a worker that does not hold this attempt: it lost it, or has reported it before."""
     if told.ended is Ended.SUCCESS and not run.finished:
-        return _settled(world, lane, replace(run, lease_owner=told.owner), _outcome(told), seen)
+        return _settled(world, lane, replace(run, lease_owner=told.owner), told, seen)
     if _agrees(run, told):
         _send_again(world, lane, run)
         return run
@@ -241,7 +263,7 @@ def _unknown(world: World, lane: Lane, run: Run, told: Report, seen: Seen) -> Ru
     why = f'no worker of the application knows the task "{action.params["task"]}"'
     if times >= application.MOST_UNKNOWN or over:
         failed = Outcome(Verdict.FAILED, Reason.UNKNOWN_TASK, message=f"{why}; workers asked: {times}", final=True)
-        return _settled(world, lane, run, failed, seen)
+        return _concluded(world, lane, run, failed, seen)
     waits = replace(
         run,
         state=State.RETRY_WAIT,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweephand.errors import SweephandError
 from sweephand.records import dataclass
+from sweephand.sdk.bodies import Body
 from sweephand.sdk.errors import ApiError, TransportError
 from sweephand.sdk.request import ABSENT
 from sweephand.sdk.worker.sqs import Message, Queue
@@ -36,7 +37,7 @@ OVER = {"RESULT_CONFLICT", "NOT_FOUND"}
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an attempt ended: the members of the report."""
+    """How an attempt ended: the members of the report. again: when the job runs again, as TaskRun.reschedule says."""
 
     outcome: str
     message: str | None = None
@@ -44,6 +45,7 @@ class Outcome:
     details: str | None = None
     retry: bool | None = None
     delay_s: int | None = None
+    again: Body | None = None
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,7 @@ class Attempts:
         except BaseException as error:
             log.exception('the task "%s" failed (run %s, attempt %d)', task.name, run.id, run.attempt)
             return self._failure(task, run, error)
-        return Outcome("success")
+        return Outcome("success", again=run.again or None)
 
     def _failure(self, task: Task, run: TaskRun, error: BaseException) -> Outcome:
         verdict = self._verdict(run, error)
@@ -208,6 +210,7 @@ class Attempts:
                 details=ABSENT if ended.details is None else ended.details,
                 retry=ABSENT if ended.retry is None else ended.retry,
                 delay_seconds=ABSENT if ended.delay_s is None else ended.delay_s,
+                reschedule=ABSENT if ended.again is None else ended.again,
             )
         except ApiError as refused:
             if refused.code in LOST:

@@ -8,13 +8,14 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from datetime import datetime, timedelta
+from math import ceil
 from threading import Event
 from typing import Any
 
 from sweephand.records import dataclass
 from sweephand.sdk.bodies import Body
 from sweephand.sdk.errors import ConfigError
-from sweephand.sdk.request import duration_text
+from sweephand.sdk.request import ABSENT, duration_text
 
 Function = Callable[..., Any]
 LONGEST_NAME = 128
@@ -46,11 +47,30 @@ class TaskRun:
     resource_id: str | None = None
     tags: tuple[str, ...] = ()
     stopping: Event = field(default_factory=Event, repr=False, compare=False)
+    again: Body = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def should_stop(self) -> bool:
         """Returns True once the worker is stopping, or has lost the run to another one."""
         return self.stopping.is_set()
+
+    def reschedule(
+        self,
+        *,
+        after: str | float | timedelta | None = None,
+        at: datetime | str | None = None,
+        payload: Any = ABSENT,
+    ) -> None:
+        """Asks for another run of the job, which is written with the success of this one, or not at all.
+
+        after: counted from the success: `5m`, seconds or a timedelta. payload: of that run, in place of the job's. A
+        later call replaces an earlier one; an attempt that fails starts nothing. Raises ValueError.
+        """
+        if (after is None) is (at is None):
+            raise ValueError("reschedule needs one of after, at")
+        wanted: Body = {"at": at} if after is None else {"afterSeconds": seconds_of(after)}
+        self.again.clear()
+        self.again.update(wanted if payload is ABSENT else {**wanted, "payload": payload})
 
 
 @dataclass(frozen=True)
@@ -129,6 +149,18 @@ class Tasks:
 
     def all(self) -> list[Task]:
         return list(self._tasks.values())
+
+
+def seconds_of(interval: str | float | timedelta) -> int:
+    """Returns whole seconds, rounded up, of `5m`, a number or a timedelta. Raises ValueError for any other text."""
+    if isinstance(interval, timedelta):
+        interval = interval.total_seconds()
+    if isinstance(interval, int | float):
+        return ceil(interval)
+    short = _SHORT.fullmatch(interval.strip())
+    if short is None:
+        raise ValueError(f'an interval must be such as "30s", "5m", "2h" or "1d", not {interval!r}')
+    return int(short[1]) * _UNIT_S[short[2]]
 
 
 def interval_text(interval: str | float | timedelta) -> str:

@@ -176,13 +176,21 @@ def succeed(table: Table, run: Run) -> Written | Refused:
 
 
 def finish(
-    table: Table, run: Run, condition: Condition, counts: dict[str, int], attempts: Sequence[AttemptItem]
+    table: Table,
+    run: Run,
+    condition: Condition,
+    counts: dict[str, int],
+    attempts: Sequence[AttemptItem],
+    also: Sequence[Op] = (),
 ) -> Written | Refused:
-    """Ends a run otherwise, with its counts and attempts, in one transaction. run: its new state."""
+    """Ends a run otherwise, with its counts and attempts, in one transaction. run: its new state.
+
+    also: what is written with it, or not at all.
+    """
     actions = [*_ending(run), *changes_of(run, "max_attempts")]
     if run.state in NEEDS_ATTENTION:
         actions += attention(run)
-    return _with_counts(table, run, table.update_op("run", *key_of(run), actions, condition), counts, attempts)
+    return _with_counts(table, run, table.update_op("run", *key_of(run), actions, condition), counts, attempts, also)
 
 
 def finish_from_outside(

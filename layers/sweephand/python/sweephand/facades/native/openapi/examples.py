@@ -135,6 +135,7 @@ REQUESTS: Mapping[str, Mapping[str, Any]] = {
     "Heartbeat": {"keep": {"owner": "host-1/4711/1", "leaseSeconds": 60}},
     "TaskReport": {
         "success": {"owner": "host-1/4711/1", "attempt": 1, "outcome": "success", "message": "4,711 rows"},
+        "again": {"owner": "host-1/4711/1", "attempt": 1, "outcome": "success", "reschedule": {"afterSeconds": 900}},
         "failure": {
             "owner": "host-1/4711/1",
             "attempt": 1,

@@ -191,6 +191,10 @@ WORKERS: dict[str, Schema] = {
             "details": text(0, 16_384, description="Such as a stack trace; kept as the answer of the attempt."),
             "retry": {**FLAG, "default": True, "description": f"False: no attempt follows. {_NO_OTHER}"},
             "delaySeconds": whole(0, 3_600, description=f"The next attempt waits at least so long. {_NO_OTHER}"),
+            FIELD: {
+                **or_null(ref("Reschedule")),
+                "description": "When the job runs again; null: by its schedules. Only after the outcome `success`.",
+            },
         },
         ("owner", "attempt", "outcome"),
     ),

@@ -29,9 +29,9 @@ def read(body: object, now: datetime, *, tasks: bool) -> tuple[bool, str | None,
     given = fields.members(body, "", ("success", "message", FIELD), wrong)
     success = wrong.of(lambda: fields.flag(fields.required(given, "success"), "success"))
     message = wrong.of(fields.free, given["message"], "message", 0, LONGEST_MESSAGE) if "message" in given else None
-    follow_up = wrong.of(_follow_up, given[FIELD], now, tasks=tasks) if FIELD in given else None
+    follows = wrong.of(follow_up, given, now, tasks=tasks)
     wrong.check()
-    return success, message, follow_up
+    return success, message, follows
 
 
 def attempt(body: object) -> int:
@@ -43,7 +43,11 @@ def attempt(body: object) -> int:
     return found
 
 
-def _follow_up(value: object, now: datetime, *, tasks: bool) -> FollowUp:
+def follow_up(report: Mapping[str, Any], now: datetime, *, tasks: bool) -> FollowUp | None:
+    """Reads when the job runs again, and what that run sends in place of the job's payload and headers."""
+    value = report.get(FIELD)
+    if value is None:
+        return None
     wrong = Mistakes()
     given = fields.members(value, FIELD, ("at", "afterSeconds", *run_edits.MEMBERS), wrong)
     if ("at" in given) is ("afterSeconds" in given):

@@ -14,9 +14,11 @@ from sweephand.domain.runs.run_file import run_body
 from sweephand.errors import InvalidRequest, Mistakes, NotFound
 from sweephand.facades.http import Answer
 from sweephand.facades.native import shapes
-from sweephand.facades.native.context import Context
+from sweephand.facades.native.context import TASKS, Context
 from sweephand.facades.native.query_instants import exact_instant
+from sweephand.facades.native.runs import report
 from sweephand.flow.runs import workers
+from sweephand.flow.runs.follow_ups import FIELD
 from sweephand.flow.runs.run_lists import JobNames
 from sweephand.flow.runs.workers import Claim, Ended, Report, Task
 from sweephand.flow.tenants import applications
@@ -138,14 +140,14 @@ def heartbeat_run(ctx: Context) -> Answer:
 
 def settle_run(ctx: Context) -> Answer:
     """Settles the attempt that a worker has claimed."""
-    run = workers.report(ctx.world, ctx.tenant, *ctx.run(), _report(ctx.body()))
+    run = workers.report(ctx.world, ctx.tenant, *ctx.run(), _report(ctx))
     return Answer(200, run_body(run, job_name=JobNames(ctx.world, ctx.tenant).of([run])[run.job_id]))
 
 
-def _report(body: object) -> Report:
+def _report(ctx: Context) -> Report:
     wrong = Mistakes()
-    names = ("owner", "attempt", "outcome", "message", "exception", "details", "retry", "delaySeconds")
-    given = fields.members(body, "", names, wrong)
+    names = ("owner", "attempt", "outcome", "message", "exception", "details", "retry", "delaySeconds", FIELD)
+    given = fields.members(ctx.body(), "", names, wrong)
     owner = wrong.of(_owner, given)
     attempt = wrong.of(lambda: fields.whole(fields.required(given, "attempt"), "attempt", 1, 50))
     ended = wrong.of(lambda: fields.one_of(fields.required(given, "outcome"), "outcome", tuple(Ended)))
@@ -158,13 +160,16 @@ def _report(body: object) -> Report:
         if "delaySeconds" in given
         else None
     )
+    follow_up = wrong.of(report.follow_up, given, ctx.now, tasks=ctx.allows(TASKS))
     wrong.check()
+    if follow_up is not None and ended != Ended.SUCCESS:
+        raise fields.inactive("", FIELD, "only after the outcome `success`; `delaySeconds` delays the next attempt")
     if ended != Ended.FAILURE:
         for name in ("retry", "delaySeconds"):
             if name in given:
                 wrong.add(fields.inactive("", name, "only after the outcome `failure` may another attempt follow"))
         wrong.check()
-    return Report(owner, attempt, Ended(ended), message, exception, details, retry, delay_s)
+    return Report(owner, attempt, Ended(ended), message, exception, details, retry, delay_s, follow_up)
 
 
 def _text(given: Mapping[str, Any], name: str, longest: int) -> str | None:

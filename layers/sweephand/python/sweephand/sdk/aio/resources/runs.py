@@ -216,6 +216,7 @@ class AsyncRuns:
         details: str | Absent | None = ABSENT,
         retry: bool | Absent | None = ABSENT,
         delay_seconds: int | Absent | None = ABSENT,
+        reschedule: Json | Absent | None = ABSENT,
     ) -> models.Run:
         """Settles the attempt that a worker has claimed. Repeated, it changes nothing."""
         return models.Run(
@@ -232,6 +233,7 @@ class AsyncRuns:
                         "details": details,
                         "retry": retry,
                         "delaySeconds": delay_seconds,
+                        "reschedule": reschedule,
                     },
                     acting=True,
                 )

@@ -212,6 +212,7 @@ class Runs:
         details: str | Absent | None = ABSENT,
         retry: bool | Absent | None = ABSENT,
         delay_seconds: int | Absent | None = ABSENT,
+        reschedule: Json | Absent | None = ABSENT,
     ) -> models.Run:
         """Settles the attempt that a worker has claimed. Repeated, it changes nothing."""
         return models.Run(
@@ -228,6 +229,7 @@ class Runs:
                         "details": details,
                         "retry": retry,
                         "delaySeconds": delay_seconds,
+                        "reschedule": reschedule,
                     },
                     acting=True,
                 )
