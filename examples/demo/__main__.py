@@ -73,6 +73,8 @@ class Demo:
         """
         self._apis = {tenant: Api(stack.base_url, pair) for tenant, pair in stack.tenants.items()}
         self._ids = jobs.ensure(self._apis[jobs.TENANT], self._jobs)
+        if all_since_start:
+            jobs.ensure_scenery(self._apis[jobs.TENANT], self._url)
         self._arrivals = ledger.Arrivals(self._url)
         self._begin = self._clock.now()
         since = self._since if all_since_start else self._begin

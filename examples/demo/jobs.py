@@ -49,6 +49,25 @@ def jobs(url: str, closed_url: str) -> tuple[DemoJob, ...]:
     )
 
 
+def scenery(url: str) -> dict[str, dict[str, Any]]:
+    """Returns jobs that only stand in the console, by name: one for the night, and one that is paused at once."""
+    night = {"name": "weekdays", "cron": "30 2 * * 1-5", "timezone": "Europe/Berlin"}
+    return {
+        "demo-nightly": _job("demo-nightly", f"{url}/sync", night),
+        "demo-paused": _job("demo-paused", f"{url}/sync", {"name": "30s", "every": "PT30S"}),
+    }
+
+
+def ensure_scenery(api: Api, url: str) -> None:
+    """Creates the scenery that is not there yet."""
+    there = _by_name(api)
+    for name, body in scenery(url).items():
+        if name not in there:
+            job = api.call("POST", "/v1/jobs", body)
+            if name == "demo-paused":
+                api.call("POST", f"/v1/jobs/{job['id']}/pause", {"note": "the supplier moves to another system"})
+
+
 def ensure(api: Api, wanted: Sequence[DemoJob]) -> dict[str, str]:
     """Creates the jobs, or activates existing ones with the current address. Returns job ids by name."""
     there = _by_name(api)
@@ -73,7 +92,7 @@ def _by_name(api: Api) -> dict[str, Any]:
 
 def suspend_orphans(api: Api) -> None:
     """Deactivates the jobs of a demo that ended together with its stack."""
-    names = {demo.name for demo in jobs("", "")}
+    names = {demo.name for demo in jobs("", "")} | scenery("").keys()
     suspend(api, [job["id"] for job in api.items("/v1/jobs") if job["name"] in names and job["active"]])
 
 

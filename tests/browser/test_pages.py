@@ -8,6 +8,7 @@ from axe_playwright_python.sync_playwright import Axe
 from tests.browser.conftest import picture
 
 PAGES = {
+    "overview": "/overview",
     "jobs": "/jobs",
     "job": "/jobs/{nightly}",
     "month": "/jobs/{nightly}#month",

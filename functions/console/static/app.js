@@ -6,16 +6,18 @@ import { Dialog, Field, NotThere, ProblemNote, Text, address, at, clock, distanc
 
 // Each page is a module that is fetched when it is first opened: [pattern, module, its export, mark in the menu].
 const PAGES = [
+  [/^\/overview$/, "./pages/overview.js", "Overview", "overview"],
   [/^\/jobs$/, "./pages/jobs.js", "Jobs", "jobs"],
   [/^\/jobs\/([^/]+)$/, "./pages/job.js", "Job", "jobs"],
   [/^\/runs$/, "./pages/runs.js", "Runs", "runs"],
   [/^\/runs\/([^/]+)$/, "./pages/runs.js", "Run", "runs"],
 ];
 const MENU = [
+  ["overview", "Overview", ["jobs:read"], "o"],
   ["jobs", "Jobs", ["jobs:read"], "j"],
   ["runs", "Runs", ["jobs:read"], "r"],
 ];
-const HOME = "/jobs";
+const HOME = "/overview";
 const FRESH_AFTER = 2;
 
 function Page({ path }) {
@@ -94,7 +96,7 @@ function Notice() {
 // ---- Keys -----------------------------------------------------------------------------------------------------------
 
 const KEYS = [
-  ["/", "search"], ["?", "these keys"], ["g o", "overview"], ["g j", "jobs"], ["g r", "runs"], ["g e", "errors"],
+  ["/", "search"], ["?", "these keys"], ["g o", "overview"], ["g j", "jobs"], ["g r", "runs"],
   ["j k", "next and previous row"], ["Enter", "open the row"], ["Esc", "close"],
 ];
 

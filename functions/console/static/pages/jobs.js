@@ -1,18 +1,20 @@
 // The list of jobs: filters stand in the address, so that a view can be sent to a colleague.
 
-import { html, useEffect, useState } from "../vendor.js";
-import { may, useList, withQuery } from "../api.js";
+import { html, useEffect, useMemo, useState } from "../vendor.js";
+import { may, now, useList, withQuery } from "../api.js";
 import { Chips, Empty, Head, Loaded, More, State, Table, Text, When, at, remember, remembered, useQuery } from "../parts.js";
 
 const EVERY_S = 30;
 const STATES = [["", "All"], ["ACTIVE", "Active"], ["PAUSED", "Paused"], ["INACTIVE", "Inactive"], ["COMPLETED", "Completed"], ["FAULTED", "Faulted"]];
-const FILTERS = ["search", "state", "collection", "tag", "resourceId"];
+const FILTERS = ["due", "search", "state", "collection", "tag", "resourceId"];
 const TYPING_MS = 250;
+const HOUR_MS = 3600e3;
 
 export function Jobs() {
   const [query, change] = useQuery();
-  const asked = Object.fromEntries(FILTERS.map((name) => [name, query[name]]));
-  const list = useList(withQuery("/v1/jobs", { ...asked, limit: 100, include: "total" }), EVERY_S);
+  const asked = Object.fromEntries(FILTERS.slice(1).map((name) => [name, query[name]]));
+  const due = useMemo(() => (query.due ? { nextRunBefore: new Date(now() + HOUR_MS).toISOString(), sort: "nextRunAt" } : {}), [query.due]);
+  const list = useList(withQuery("/v1/jobs", { ...asked, ...due, limit: 100, include: "total" }), EVERY_S);
   const [stars, setStars] = useState(remembered("stars", []));
   const star = (id) => {
     const kept = stars.includes(id) ? stars.filter((each) => each !== id) : [...stars, id];
@@ -21,7 +23,7 @@ export function Jobs() {
   };
   const filtered = FILTERS.some((name) => query[name]);
   const total = list.data?.total;
-  const rows = list.items && [...list.items].sort((one, other) => stars.includes(other.id) - stars.includes(one.id));
+  const rows = list.items && (query.due ? list.items : [...list.items].sort((one, other) => stars.includes(other.id) - stars.includes(one.id)));
   return html`<${Head} title="Jobs" lead=${total !== undefined && `${total.toLocaleString("en-GB")} ${total === 1 ? "job" : "jobs"}${filtered ? " match" : ""}`} />
     <${Filters} query=${query} change=${change} />
     <${Loaded} answer=${list} what="jobs">${rows?.length ? html`<${Table} label="Jobs" keyOf=${(job) => job.id} rows=${rows} href columns=${columns(stars, star)} /><${More} list=${list} />` : rows && html`<${Nothing} filtered=${filtered} change=${change} />`}<//>`;
@@ -70,6 +72,7 @@ function Filters({ query, change }) {
   const more = ["collection", "tag", "resourceId"].filter((name) => query[name]);
   return html`<div class="filters"><input type="search" aria-label="Search by name" placeholder="Search by name" value=${search} onInput=${(event) => setSearch(event.target.value)} />
     <${Chips} label="State" options=${STATES} value=${query.state} onChange=${(state) => change({ state })} />
+    <button type="button" aria-pressed=${query.due === "1h"} class="toggle" onClick=${() => change({ due: query.due ? "" : "1h" })}>Due within an hour</button>
     ${more.map((name) => html`<button type="button" class="tag" title="Remove this filter" onClick=${() => change({ [name]: "" })}>${name}: <${Text} cut=${24}>${query[name]}<//> ✕</button>`)}</div>`;
 }
 

@@ -1,0 +1,127 @@
+"""The overview: one look at all jobs, cheap to keep open, and smooth with a thousand of them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from tests.local_stack.waiting import CLOCK
+
+MOST_FRAME_MS = 20
+MOST_REQUESTS = 5
+LANES = 1_000
+
+
+def test_every_job_has_a_lane_with_its_failure_that_leads_to_the_run(opened, demo):
+    page = opened("/overview")
+
+    lane = page.get_by_role("row").filter(has_text="invoices")
+    lane.locator(".mark .shape.failed").click()
+
+    page.locator(".verdict.failed", has_text="The target answered 503.").wait_for()
+
+
+def test_a_lane_says_its_marks_to_those_who_cannot_see_them(opened, demo):
+    page = opened("/overview")
+
+    page.get_by_role("row").filter(has_text="invoices").get_by_text("1 failed").wait_for(state="attached")
+    page.get_by_role("row").filter(has_text="backup").get_by_text("paused", exact=True).wait_for()
+
+
+def test_it_is_drawn_by_few_requests_and_states_its_price(opened, demo):
+    page = opened("/jobs")
+    asked = []
+    page.on("request", lambda request: asked.append(request.url) if "/v1/" in request.url else None)
+
+    page.get_by_role("link", name="Overview").click()
+    page.get_by_text("read units").wait_for()
+
+    assert len([url for url in asked if "/v1/jobs" not in url]) <= MOST_REQUESTS
+
+
+def test_what_runs_in_the_next_hour_is_two_clicks_away(opened, demo):
+    page = opened("/overview")
+    page.get_by_role("link", name="Jobs").click()
+    page.get_by_role("button", name="Due within an hour").click()
+
+    page.get_by_role("link", name="orders").wait_for()
+    page.get_by_role("link", name="nightly").wait_for(state="detached")
+
+
+def test_a_thousand_lanes_scroll_smoothly_from_a_fixed_pool_of_rows(opened, demo):
+    page = opened("/jobs")
+    page.route("**/v1/timeline?**", lambda route: route.fulfill(json=_timeline()))
+    page.get_by_role("link", name="Overview").click()
+    page.get_by_role("row").first.wait_for()
+
+    slowest_of_95 = min(_scrolled(page) for _ in range(3))  # other programs take frames from it, never give any
+
+    assert page.get_by_role("table", name="Jobs over").get_attribute("aria-rowcount") == str(LANES)
+    assert page.locator(".lane").count() < 60
+    assert slowest_of_95 < MOST_FRAME_MS
+
+
+def test_the_time_line_is_walked_by_the_keyboard(opened, demo):
+    page = opened("/jobs")
+    page.route("**/v1/timeline?**", lambda route: route.fulfill(json=_timeline()))
+    page.get_by_role("link", name="Overview").click()
+    page.get_by_role("row").first.wait_for()
+
+    page.get_by_role("table", name="Jobs over").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("End")
+
+    page.get_by_role("link", name=f"job-{LANES - 1}").wait_for()
+    page.wait_for_function(f"document.activeElement.textContent === 'job-{LANES - 1}'")
+
+
+def _scrolled(page):
+    """Scrolls through the lanes and returns the 95th percentile of a frame, in milliseconds."""
+    frames = page.evaluate("""async () => {
+        const box = document.querySelector(".lanes");
+        box.scrollTop = 0;
+        const frames = [];
+        let before = await new Promise(requestAnimationFrame);
+        for (let step = 0; step < 150; step += 1) {
+            box.scrollTop += 70;
+            const next = await new Promise(requestAnimationFrame);
+            frames.push(next - before);
+            before = next;
+        }
+        return frames.sort((one, other) => one - other);
+    }""")
+    return frames[int(len(frames) * 0.95)]
+
+
+def _timeline():
+    """A thousand lanes with 40 marks each, as the API would answer."""
+    now = CLOCK.now().replace(microsecond=0)
+    start = now - timedelta(days=1)
+    lanes = [
+        {
+            "jobId": f"job-{n}",
+            "name": f"job-{n}",
+            "revision": 1,
+            "state": "ACTIVE",
+            "sentence": None,
+            "schedules": [],
+            "marks": [],
+            "noFailure": {"seconds": list(range(n % 60, 86_400, 4_320)), "leftOut": 0, "since": _text(start)},
+            "planned": {"seconds": list(range(86_400 + n % 60, 172_800, 4_320)), "leftOut": 3},
+        }
+        for n in range(LANES)
+    ]
+    return {
+        "now": _text(now),
+        "from": _text(start),
+        "until": _text(now + timedelta(days=1)),
+        "marksFrom": _text(start),
+        "since": "x",
+        "items": lanes,
+        "nextCursor": None,
+        "readUnits": 1_000,
+        "askAgainAfterSeconds": 30,
+    }
+
+
+def _text(instant):
+    return instant.isoformat().replace("+00:00", "Z")
