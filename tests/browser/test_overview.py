@@ -93,7 +93,7 @@ def _scrolled(page):
 
 
 def _timeline():
-    """A thousand lanes with 40 marks each, as the API would answer."""
+    """Returns a thousand lanes with 40 marks each, as the API would answer."""
     now = CLOCK.now().replace(microsecond=0)
     start = now - timedelta(days=1)
     lanes = [

@@ -2,7 +2,7 @@
 
 import { html, useEffect, useMemo, useState } from "../vendor.js";
 import { may, now, useList, withQuery } from "../api.js";
-import { Chips, Empty, Head, Loaded, More, State, Table, Text, When, at, remember, remembered, useQuery } from "../parts.js";
+import { Chips, Empty, Head, Loaded, More, Shape, State, Table, Text, When, at, length, reasonWord, remember, remembered, stateGroup, stateWord, useQuery } from "../parts.js";
 
 const EVERY_S = 30;
 const STATES = [["", "All"], ["ACTIVE", "Active"], ["PAUSED", "Paused"], ["INACTIVE", "Inactive"], ["COMPLETED", "Completed"], ["FAULTED", "Faulted"]];
@@ -14,7 +14,7 @@ export function Jobs() {
   const [query, change] = useQuery();
   const asked = Object.fromEntries(FILTERS.slice(1).map((name) => [name, query[name]]));
   const due = useMemo(() => (query.due ? { nextRunBefore: new Date(now() + HOUR_MS).toISOString(), sort: "nextRunAt" } : {}), [query.due]);
-  const list = useList(withQuery("/v1/jobs", { ...asked, ...due, limit: 100, include: "total" }), EVERY_S);
+  const list = useList(withQuery("/v1/jobs", { ...asked, ...due, limit: 50, include: "total,lastRuns" }), EVERY_S);
   const [stars, setStars] = useState(remembered("stars", []));
   const star = (id) => {
     const kept = stars.includes(id) ? stars.filter((each) => each !== id) : [...stars, id];
@@ -34,6 +34,7 @@ const columns = (stars, star) => [
   ["Name", (job) => html`<a href=${at(`/jobs/${job.id}`)}><${Text} cut=${60}>${job.name}<//></a>${job.facade !== "native" && html`${" "}<span class="tag">${job.facade}</span>`}`, "main"],
   ["State", (job) => html`<${JobState} job=${job} />`],
   ["Next run", (job) => html`<${Next} job=${job} />`],
+  ["Last runs", (job) => html`<${LastRuns} runs=${job.lastRuns ?? []} />`],
   ["Target", (job) => html`<span class="faint"><${Text} cut=${70}>${target(job.action)}<//></span>`, "target"],
   ["Collection", (job) => html`<${Text} cut=${24}>${job.collection}<//>`, "wide"],
   ["Tags", (job) => job.tags.map((tag) => html`<a class="tag" href=${at("/jobs", { tag })}><${Text} cut=${24}>${tag}<//></a>${" "}`), "wide"],
@@ -59,6 +60,14 @@ export function JobState({ job }) {
 export function Next({ job }) {
   if (job.nextRunAt) return html`<${When} at=${job.nextRunAt} />`;
   return html`<span class="faint">${{ PAUSED: "paused", INACTIVE: "switched off", COMPLETED: "ended", FAULTED: "faulted" }[job.state] ?? "no schedule"}</span>`;
+}
+
+/** Shows the last runs from old to new, each by shape and colour, then the newest in words. */
+function LastRuns({ runs }) {
+  if (!runs.length) return html`<span class="faint">none yet</span>`;
+  const [newest] = runs;
+  return html`<span class="spark" aria-hidden="true">${runs.toReversed().map((run) => html`<${Shape} group=${stateGroup(run.state)} />`)}</span>
+    <a href=${at(`/runs/${newest.runId}`)} title=${`Planned ${newest.plannedAt}`}>${stateWord(newest.state)}${newest.reason && newest.reason !== "ON_TIME" ? html`${" "}<span class="faint">${reasonWord(newest.reason)}</span>` : ""}</a>${newest.durationMs !== null && newest.durationMs !== undefined && html`${" "}<span class="faint">${length(newest.durationMs)}</span>`}`;
 }
 
 function Filters({ query, change }) {

@@ -23,7 +23,6 @@ function Attention() {
   const health = useAnswer(isProvider() ? "/v1/health" : null, 60);
   const [all, setAll] = useState(false);
   const found = answer.data;
-  if (answer.problem?.status === 404) return null;
   return html`<section class="attention" aria-label="Needs attention"><${Loaded} answer=${answer} what="what needs attention">${found && html`
       <h2>${found.items.length ? `${found.items.length + found.itemsLeftOut} ${found.items.length + found.itemsLeftOut === 1 ? "thing needs" : "things need"} you` : "Nothing needs you"}
         <span class="faint">${found.oldestDueAt ? html`oldest due <${When} at=${found.oldestDueAt} />` : "nothing waits"}${health.data?.backlog && html`, backlog ${health.data.backlog.ready}, last audit <${When} at=${health.data.lastAudit?.at} />`}</span></h2>
@@ -316,7 +315,6 @@ function Load({ filters }) {
   const shown = useWatched(zone);
   const answer = useAnswer(withQuery("/v1/load", filters), LOAD_EVERY_S);
   const load = answer.data;
-  if (answer.problem?.status === 404) return null;
   const slots = load?.slots ?? [];
   const from = load ? Date.parse(load.from) : 0;
   const most = Math.max(1, ...slots);
