@@ -90,12 +90,14 @@ def demo(stack: LocalStack, target: str) -> Demo:
     assert acme.patch(f"/v1/jobs/{nightly}", json={"description": "Sends the report"}).status_code == 200
     failing = make("invoices", "/fail", [], tags=["finance"])
     run = acme.post(f"/v1/jobs/{failing}/run").json()["runId"]
+    again = acme.post(f"/v1/jobs/{make('payments', '/fail', [])}/run").json()["runId"]
     good = make("orders", "/ok", [{"every": "PT20M"}])
     acme.post(f"/v1/jobs/{good}/run")
     paused = make("backup", "/ok", [{"every": "PT1H"}])
     acme.post(f"/v1/jobs/{paused}/pause", json={"note": "waits for the new contract"})
     make(HOSTILE + "x" * 60, "/ok", [], description=HOSTILE * 20)
-    until(lambda: acme.get(f"/v1/runs/{run}").json(), lambda each: each["status"] == "COMPLETED")
+    for each in (run, again):
+        until(lambda each=each: acme.get(f"/v1/runs/{each}").json(), lambda found: found["status"] == "COMPLETED")
     demo.failed_run = run
     return demo
 

@@ -53,11 +53,11 @@ def test_a_thousand_lanes_scroll_smoothly_from_a_fixed_pool_of_rows(opened, demo
     page.get_by_role("link", name="Overview").click()
     page.get_by_role("row").first.wait_for()
 
-    slowest_of_95 = min(_scrolled(page) for _ in range(3))  # other programs take frames from it, never give any
+    slowest_of_95 = _scrolled(page)
 
     assert page.get_by_role("table", name="Jobs over").get_attribute("aria-rowcount") == str(LANES)
     assert page.locator(".lane").count() < 60
-    assert slowest_of_95 < MOST_FRAME_MS
+    assert 0 < slowest_of_95 < MOST_FRAME_MS
 
 
 def test_the_time_line_is_walked_by_the_keyboard(opened, demo):
@@ -75,21 +75,28 @@ def test_the_time_line_is_walked_by_the_keyboard(opened, demo):
 
 
 def _scrolled(page):
-    """Scrolls through the lanes and returns the 95th percentile of a frame, in milliseconds."""
-    frames = page.evaluate("""async () => {
-        const box = document.querySelector(".lanes");
-        box.scrollTop = 0;
-        const frames = [];
-        let before = await new Promise(requestAnimationFrame);
-        for (let step = 0; step < 150; step += 1) {
-            box.scrollTop += 70;
-            const next = await new Promise(requestAnimationFrame);
-            frames.push(next - before);
-            before = next;
-        }
-        return frames.sort((one, other) => one - other);
-    }""")
-    return frames[int(len(frames) * 0.95)]
+    """Scrolls through the lanes and returns the 95th percentile of a frame on the page's thread, in ms of CPU time.
+
+    CPU time, because other programs of a busy machine delay a frame and are no work of the page.
+    """
+    client = page.context.new_cdp_session(page)
+    client.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def used():
+        metrics = client.send("Performance.getMetrics")["metrics"]
+        return next(each["value"] for each in metrics if each["name"] == "TaskDuration") * 1_000
+
+    frames = []
+    for _ in range(60):
+        before = used()
+        page.evaluate("""async () => {
+            document.querySelector(".lanes").scrollTop += 70;
+            await new Promise(requestAnimationFrame);
+            await new Promise(requestAnimationFrame);
+        }""")
+        frames.append(used() - before)
+    assert page.evaluate("document.querySelector('.lanes').scrollTop") == 60 * 70
+    return sorted(frames)[int(len(frames) * 0.95)]
 
 
 def _timeline():

@@ -8,14 +8,22 @@ import { Dialog, Field, NotThere, ProblemNote, Text, address, at, clock, distanc
 const PAGES = [
   [/^\/overview$/, "./pages/overview.js", "Overview", "overview"],
   [/^\/jobs$/, "./pages/jobs.js", "Jobs", "jobs"],
+  [/^\/jobs\/new$/, "./pages/edit.js", "Create", "jobs"],
+  [/^\/jobs\/([^/]+)\/edit$/, "./pages/edit.js", "Edit", "jobs"],
   [/^\/jobs\/([^/]+)$/, "./pages/job.js", "Job", "jobs"],
   [/^\/runs$/, "./pages/runs.js", "Runs", "runs"],
   [/^\/runs\/([^/]+)$/, "./pages/runs.js", "Run", "runs"],
+  [/^\/errors$/, "./pages/errors.js", "Errors", "errors"],
+  [/^\/errors\/([^/]+)$/, "./pages/errors.js", "ErrorGroup", "errors"],
+  [/^\/operations$/, "./pages/operations.js", "Operations", "operations"],
+  [/^\/operations\/([^/]+)$/, "./pages/operations.js", "OperationPage", "operations"],
 ];
 const MENU = [
   ["overview", "Overview", ["jobs:read"], "o"],
   ["jobs", "Jobs", ["jobs:read"], "j"],
   ["runs", "Runs", ["jobs:read"], "r"],
+  ["errors", "Errors", ["jobs:read"], "e"],
+  ["operations", "Operations", ["jobs:read", "errors:edit", "jobs:write", "provider:admin"], "p"],
 ];
 const HOME = "/overview";
 const FRESH_AFTER = 2;
@@ -96,7 +104,7 @@ function Notice() {
 // ---- Keys -----------------------------------------------------------------------------------------------------------
 
 const KEYS = [
-  ["/", "search"], ["?", "these keys"], ["g o", "overview"], ["g j", "jobs"], ["g r", "runs"],
+  ["/", "search"], ["?", "these keys"], ["g o", "overview"], ["g j", "jobs"], ["g r", "runs"], ["g e", "errors"], ["g p", "operations"],
   ["j k", "next and previous row"], ["Enter", "open the row"], ["Esc", "close"],
 ];
 

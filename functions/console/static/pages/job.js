@@ -48,6 +48,7 @@ function Verbs({ job, path, reload }) {
       ${job.active
         ? html`<${Action} act=${() => post("deactivate").then(done("Deactivated 1 job."))}>Deactivate 1 job<//>`
         : html`<${Action} act=${() => post("activate").then(done("Activated 1 job."))}>Activate 1 job<//>`}
+      <a class="button" href=${at(`/jobs/${job.id}/edit`)}>Edit 1 job</a>
       <button type="button" class="danger" onClick=${() => setOpen("delete")}>Delete 1 job</button>`}
     ${open === "run" && html`<${RunNow} job=${job} path=${path} onClose=${close} />`}
     ${open === "pause" && html`<${Pause} post=${post} onClose=${close} onDone=${done("Paused 1 job.")} />`}

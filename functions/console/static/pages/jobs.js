@@ -24,7 +24,8 @@ export function Jobs() {
   const filtered = FILTERS.some((name) => query[name]);
   const total = list.data?.total;
   const rows = list.items && (query.due ? list.items : [...list.items].sort((one, other) => stars.includes(other.id) - stars.includes(one.id)));
-  return html`<${Head} title="Jobs" lead=${total !== undefined && `${total.toLocaleString("en-GB")} ${total === 1 ? "job" : "jobs"}${filtered ? " match" : ""}`} />
+  return html`<${Head} title="Jobs" lead=${total !== undefined && `${total.toLocaleString("en-GB")} ${total === 1 ? "job" : "jobs"}${filtered ? " match" : ""}`}>
+      ${may("jobs:write") && html`<a class="button primary" href=${at("/jobs/new")}>Create 1 job</a>`}<//>
     <${Filters} query=${query} change=${change} />
     <${Loaded} answer=${list} what="jobs">${rows?.length ? html`<${Table} label="Jobs" keyOf=${(job) => job.id} rows=${rows} href columns=${columns(stars, star)} /><${More} list=${list} />` : rows && html`<${Nothing} filtered=${filtered} change=${change} />`}<//>`;
 }
@@ -87,5 +88,5 @@ function Filters({ query, change }) {
 
 function Nothing({ filtered, change }) {
   if (filtered) return html`<${Empty} title="No job matches"><p><button type="button" onClick=${() => change(Object.fromEntries(FILTERS.map((name) => [name, ""])))}>Clear the filters</button></p><//>`;
-  return html`<${Empty} title="No jobs yet"><p>A job says what to do; its schedules say when.</p><//>`;
+  return html`<${Empty} title="No jobs yet"><p>A job says what to do; its schedules say when.</p>${may("jobs:write") && html`<p><a class="button primary" href=${at("/jobs/new")}>Create 1 job</a></p>`}<//>`;
 }

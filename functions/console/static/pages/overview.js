@@ -26,7 +26,7 @@ function Attention() {
   return html`<section class="attention" aria-label="Needs attention"><${Loaded} answer=${answer} what="what needs attention">${found && html`
       <h2>${found.items.length ? `${found.items.length + found.itemsLeftOut} ${found.items.length + found.itemsLeftOut === 1 ? "thing needs" : "things need"} you` : "Nothing needs you"}
         <span class="faint">${found.oldestDueAt ? html`oldest due <${When} at=${found.oldestDueAt} />` : "nothing waits"}${health.data?.backlog && html`, backlog ${health.data.backlog.ready}, last audit <${When} at=${health.data.lastAudit?.at} />`}</span></h2>
-      <ul>${found.items.slice(0, all ? undefined : MOST_ITEMS).map((item) => html`<li key=${`${item.kind} ${item.id}`}><${Shape} group=${GROUP_OF[item.kind] ?? "paused"} /><span><${Text} cut=${200}>${item.sentence}<//> <span class="faint">${item.last ? html`last <${When} at=${item.last} />` : ""}</span></span>
+      <ul>${found.items.slice(0, all ? undefined : MOST_ITEMS).map((item) => html`<li key=${`${item.kind} ${item.id}`}><${Shape} group=${GROUP_OF[item.kind] ?? "paused"} /><span><${Text} cut=${200}>${item.sentence}<//> <span class="faint">${item.lastAt ? html`last <${When} at=${item.lastAt} />` : ""}</span></span>
         ${placeOf(item) && html`<a class="button" href=${placeOf(item)}>${WORD_OF[item.kind] ?? "Look"}</a>`}</li>`)}</ul>
       ${!all && found.items.length > MOST_ITEMS && html`<p><button type="button" class="quiet" onClick=${() => setAll(true)}>Show all ${found.items.length}</button></p>`}`}<//></section>`;
 }
@@ -35,8 +35,9 @@ const GROUP_OF = { errors: "failed", operation: "failed", schedule: "failed", co
 const WORD_OF = { errors: "Why", operation: "Look", schedule: "Look" };
 
 function placeOf(item) {
-  const places = { errors: `/errors/${item.id}`, operation: "/operations", schedule: `/jobs/${item.jobId}`, flowKey: "/flow-keys", collection: "/collections" };
-  return places[item.kind] && at(places[item.kind]);
+  const places = { errors: `/errors/${item.id}`, operation: `/operations/${item.id}`, jobs: `/jobs?state=${item.id}`, schedule: `/jobs/${item.jobId}`, flowKey: "/flow-keys", collection: "/collections" };
+  const [path, asked] = (places[item.kind] ?? "").split("?");
+  return path && at(path, Object.fromEntries(new URLSearchParams(asked)));
 }
 
 // ---- The time line --------------------------------------------------------------------------------------------------
@@ -240,19 +241,24 @@ function Name({ text }) {
 /** Draws the marks of a lane, merged where they are closer than a mark is wide; never across now. */
 function Marks({ lane, scale }) {
   const drawn = useMemo(() => merged(lane, scale, now()), [lane, scale, Math.floor(now() / 60e3)]);
-  const later = lane.planned?.leftOut && drawn.at(-1)?.side ? drawn.at(-1).x : null;
+  // The same node each time, so that a scroll draws only the rows that are new.
+  return useMemo(() => row(lane, scale, drawn), [drawn]);
+}
+
+function row(lane, scale, drawn) {
+  const later = lane.planned?.leftOut && drawn.at(-1)?.side && drawn.at(-1).x + 90 < scale.width ? drawn.at(-1).x : null;
   const tell = (event) => {
     const dots = event.target.classList.contains("dot") && [...event.currentTarget.querySelectorAll(".dot")];
     if (dots) event.target.title = titleOf(drawn.filter((mark) => mark.to === undefined && !mark.loud)[dots.indexOf(event.target)]);
   };
   return html`<span class="lane-marks" role="cell" onPointerOver=${tell}>
-    ${later !== null && html`<span class="said" style=${{ left: `${Math.min(scale.width - 90, later + 10)}px` }}>${lane.planned.leftOut > 998 ? "999+" : lane.planned.leftOut} more</span>`}
+    ${later !== null && html`<span class="said" style=${{ left: `${later + 10}px` }}>${lane.planned.leftOut > 998 ? "999+" : lane.planned.leftOut} more</span>`}
     <span class="unseen">${spoken(lane)}</span>
     ${drawn.map((mark) => mark.to !== undefined
       ? html`<a class=${`band ${mark.group}`} tabindex="-1" href=${mark.href} title=${mark.title} style=${{ left: `${mark.x}px`, width: `${Math.max(26, mark.to - mark.x)}px` }}>${mark.count}</a>`
       : mark.loud ? html`<a class="mark" tabindex="-1" href=${mark.href} title=${mark.title} style=${{ left: `${mark.x - 6}px` }}><${Shape} group=${mark.group} />${mark.count > 1 ? html`<small>${mark.count > 99 ? "99+" : mark.count}</small>` : ""}</a>`
       : html`<i class=${`dot ${mark.group}`} style=${{ left: `${mark.x - 4.5}px` }}></i>`)}
-    ${lane.sentence && lane.state !== "ACTIVE" && html`<span class="said" style=${{ left: `${Math.min(scale.width - 150, ((now() - scale.from) / scale.span) * scale.width + 8)}px` }}>${lane.state === "PAUSED" ? "paused" : lane.state === "INACTIVE" ? "switched off" : lane.state.toLowerCase()}</span>`}</span>`;
+    ${lane.sentence && lane.state !== "ACTIVE" && html`<span class="said" style=${{ left: `${Math.min(scale.width - 90, ((now() - scale.from) / scale.span) * scale.width + 8)}px` }}>${lane.state === "PAUSED" ? "paused" : lane.state === "INACTIVE" ? "switched off" : lane.state.toLowerCase()}</span>`}</span>`;
 }
 
 function spoken(lane) {

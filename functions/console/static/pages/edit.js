@@ -1,0 +1,215 @@
+// Create or change a job: the usual members as fields, the rest as JSON, and each schedule with a preview while typing.
+
+import { html, useEffect, useMemo, useRef, useState } from "../vendor.js";
+import { request, useAnswer } from "../api.js";
+import { Dialog, Field, Head, Loaded, ProblemNote, Source, Text, When, at, clock, day, go, length, ownZone, tell, visible } from "../parts.js";
+
+const PREVIEW_AFTER_MS = 250;
+const NOTATIONS = {
+  cron: ["Cron, five fields", "30 2 * * 1-5"], every: ["Every so long", "PT15M"], at: ["Once at", "2027-01-01T09:00:00"],
+  rrule: ["Recurrence rule", "FREQ=MONTHLY;BYDAY=-1FR"], eventBridge: ["EventBridge Scheduler", "cron(30 2 ? * MON-FRI *)"],
+  time: ["In words", "tomorrow at 4pm"], repeatAt: ["Each day at", "4:40pm"], sapCron: ["SAP, seven fields", "* * * * 2 30 0"], recurrence: ["Azure's recurrence (JSON)", '{"frequency": "day", "interval": 1}'],
+};
+const TIMING = ["align", "timezone", "dstGap", "dstOverlap", "monthOverflow", "startTime", "endTime", "count", "jitterSeconds", "calendars"];
+/** Members that act with some notations only, so another notation leaves them out. */
+const OF_NOTATION = new Set(["align", "monthOverflow"]);
+const CHOICES = {
+  dstGap: [["", "by the default"], ["skip", "leave out"], ["next_valid", "at the first instant after"], ["shift", "shift by the change"]],
+  dstOverlap: [["", "by the default"], ["first", "the first time"], ["second", "the second time"], ["both", "both times"]],
+};
+const METHODS = ["POST", "GET", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
+const zones = ["UTC", ...(Intl.supportedValuesOf?.("timeZone") ?? [ownZone])];
+
+export function Create() {
+  return html`<${Editor} draft=${{ name: "", description: "", collection: "default", tags: "", action: { type: "http", method: "POST", url: "", payload: "" }, more: "", schedules: [newSchedule()] }} />`;
+}
+
+export function Edit({ id }) {
+  const job = useAnswer(`/v1/jobs/${encodeURIComponent(id)}?include=schedules`);
+  return html`<${Loaded} answer=${job} what="the job">${job.data && html`<${Editor} draft=${draftOf(job.data)} job=${job.data} etag=${job.etag} />`}<//>`;
+}
+
+let keys = 0;
+const newSchedule = () => ({ key: (keys += 1), name: "", notation: "cron", text: "30 2 * * 1-5", timezone: ownZone, dstGap: "", dstOverlap: "", kept: {} });
+
+/** Returns what the fields show of a job. */
+function draftOf(job) {
+  const { payload, body, ...action } = job.action;
+  return {
+    name: job.name, description: job.description ?? "", collection: job.collection, tags: job.tags.join(", "),
+    action: { ...action, payload: payload === undefined || payload === null ? "" : JSON.stringify(payload, null, 2), ...(body && { body }) }, more: "",
+    schedules: job.schedules.map((each) => {
+      const notation = Object.keys(NOTATIONS).find((name) => each[name] !== undefined && each[name] !== null) ?? "cron";
+      const value = each[notation];
+      return {
+        key: (keys += 1), id: each.id, name: each.name ?? "", notation, text: typeof value === "string" ? value : JSON.stringify(value), timezone: each.timezone ?? "UTC",
+        dstGap: each.dstGap ?? "", dstOverlap: each.dstOverlap ?? "", kept: Object.fromEntries(TIMING.filter((name) => !["timezone", "dstGap", "dstOverlap"].includes(name) && each[name] !== undefined && each[name] !== null && !(Array.isArray(each[name]) && !each[name].length)).map((name) => [name, each[name]])),
+      };
+    }),
+  };
+}
+
+function valueOf(text, json) {
+  if (!json) return text.trim();
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Returns a schedule as the API takes it. */
+function timingOf(schedule) {
+  return {
+    [schedule.notation]: valueOf(schedule.text, schedule.notation === "recurrence" || (schedule.notation === "time" && schedule.text.trim().startsWith("{"))),
+    ...(schedule.timezone && { timezone: schedule.timezone }), ...(schedule.dstGap && { dstGap: schedule.dstGap }), ...(schedule.dstOverlap && { dstOverlap: schedule.dstOverlap }), ...schedule.kept,
+  };
+}
+
+/** Returns the body of a request, or throws a Problem for JSON that cannot be read. */
+function bodyOf(draft, job) {
+  const wrong = (field, error) => ({ status: 422, code: "INVALID_JSON", detail: `${field} is not JSON: ${error.message}`, errors: [{ field, reason: `This is not JSON: ${error.message}` }], retryAfter: null });
+  const read = (field, text) => {
+    try {
+      return JSON.parse(text);
+    } catch (error) {
+      throw wrong(field, error);
+    }
+  };
+  const { payload, ...action } = draft.action;
+  const more = draft.more.trim() ? read("more", draft.more) : {};
+  return {
+    ...job, name: draft.name, description: draft.description || null, tags: draft.tags.split(",").map((tag) => tag.trim()).filter(Boolean),
+    collection: draft.collection,
+    ...more,
+    action: { ...action, ...(payload.trim() ? { payload: read("action.payload", payload) } : {}), ...(more.action ?? {}) },
+    schedules: draft.schedules.map((each) => ({ ...withoutTiming(job?.schedules.find((one) => one.id === each.id) ?? {}), ...(each.name && { name: each.name }), ...timingOf(each) })),
+  };
+}
+
+/** Returns a schedule as it was read without its timing, which the form has. */
+function withoutTiming(schedule) {
+  const timing = new Set([...Object.keys(NOTATIONS), ...TIMING]);
+  return Object.fromEntries(Object.entries(schedule).filter(([name]) => !timing.has(name)));
+}
+
+function Editor({ draft: first, job, etag }) {
+  const [draft, setDraft] = useState(first);
+  const [problem, setProblem] = useState(null);
+  const [theirs, setTheirs] = useState(null);
+  const match = useRef(etag);
+  const key = useMemo(() => crypto.randomUUID(), []);
+  const set = (members) => setDraft((before) => ({ ...before, ...members }));
+  const setAction = (members) => set({ action: { ...draft.action, ...members } });
+  const setSchedule = (index, members) => set({ schedules: draft.schedules.map((each, place) => (place === index ? { ...each, ...members } : each)) });
+  const save = async () => {
+    setProblem(null);
+    try {
+      const body = bodyOf(draft, job);
+      const path = job ? `/v1/jobs/${job.id}` : "/v1/jobs";
+      const answer = await request(job ? "PUT" : "POST", path, job ? { body, ifMatch: match.current } : { body, key });
+      tell(job ? "Changed 1 job." : "Created 1 job.");
+      go(at(`/jobs/${answer.body.id}`));
+    } catch (thrown) {
+      if (thrown.status === undefined) throw thrown;
+      if (thrown.status === 412) {
+        const now = await request("GET", `/v1/jobs/${job.id}?include=schedules`);
+        setTheirs(now);
+      } else setProblem(thrown);
+    }
+  };
+  return html`<${Head} title=${job ? html`Edit <${Text} cut=${60}>${job.name}<//>` : "Create a job"} plain=${job ? `Edit ${job.name.slice(0, 40)}` : "Create a job"} back=${job ? ["The job", at(`/jobs/${job.id}`)] : ["Jobs", at("/jobs")]} />
+    <form class="editor" onSubmit=${(event) => { event.preventDefault(); save(); }}>
+      <section class="card"><h2>Job</h2>
+        <${Field} label="Name" name="name" problem=${problem}><input value=${draft.name} maxlength="128" onInput=${(event) => set({ name: event.target.value })} /><//>
+        <${Field} label="Description" name="description" problem=${problem}><input value=${draft.description} maxlength="1000" onInput=${(event) => set({ description: event.target.value })} /><//>
+        <div class="two"><${Field} label="Collection" name="collection" problem=${problem}><input value=${draft.collection} disabled=${Boolean(job)} onInput=${(event) => set({ collection: event.target.value })} /><//>
+        <${Field} label="Tags, separated by commas" name="tags" problem=${problem}><input value=${draft.tags} onInput=${(event) => set({ tags: event.target.value })} /><//></div></section>
+      <section class="card"><h2>Target</h2>
+        ${draft.action.type === "http" ? html`<div class="two method"><${Field} label="Method" name="action.method" problem=${problem}><select value=${draft.action.method} onChange=${(event) => setAction({ method: event.target.value })}>${METHODS.map((name) => html`<option value=${name}>${name}</option>`)}</select><//>
+          <${Field} label="Address" name="action.url" problem=${problem}><input type="text" inputmode="url" placeholder="https://example.org/run" value=${draft.action.url} onInput=${(event) => setAction({ url: event.target.value })} /><//></div>`
+        : html`<p>This job's target is of the type <strong>${draft.action.type}</strong>; change it as JSON below.</p>`}
+        <${Field} label="Payload (JSON)" name="action.payload" problem=${problem}><textarea class="code" rows="4" value=${draft.action.payload} onInput=${(event) => setAction({ payload: event.target.value })}></textarea><//>
+        <details><summary>Other members as JSON</summary><${Field} label="Members of the job, such as action, policies or hooks" hint="They are merged into what the fields above say." name="more" problem=${problem}><textarea class="code" rows="6" placeholder=${'{"action": {"retry": {"type": "fixed", "maxRetries": 3, "delaySeconds": 10}}}'} value=${draft.more} onInput=${(event) => set({ more: event.target.value })}></textarea><//></details></section>
+      ${draft.schedules.map((each, index) => html`<${ScheduleFields} key=${each.key} schedule=${each} index=${index} problem=${problem} collection=${draft.collection} set=${(members) => setSchedule(index, members)} remove=${() => set({ schedules: draft.schedules.filter((_, place) => place !== index) })} />`)}
+      <p><button type="button" onClick=${() => set({ schedules: [...draft.schedules, newSchedule()] })}>Add 1 schedule</button></p>
+      <${ProblemNote} problem=${problem} />
+      <p class="actions"><button class="primary">${job ? "Change 1 job" : "Create 1 job"}</button><a class="button" href=${job ? at(`/jobs/${job.id}`) : at("/jobs")}>Cancel</a></p></form>
+    ${theirs && html`<${SideBySide} mine=${draft} theirs=${theirs.body} onClose=${() => setTheirs(null)} onMine=${() => { match.current = theirs.etag; setTheirs(null); save(); }} onTheirs=${() => { match.current = theirs.etag; setDraft(draftOf(theirs.body)); setTheirs(null); }} />`}`;
+}
+
+function SideBySide({ mine, theirs, onClose, onMine, onTheirs }) {
+  const other = draftOf(theirs);
+  const show = (draft) => ({ name: draft.name, description: draft.description, tags: draft.tags, action: draft.action, schedules: draft.schedules.map((each) => ({ name: each.name, ...timingOf(each) })) });
+  return html`<${Dialog} title="Somebody changed the job meanwhile" onClose=${onClose}>
+    <p>Nothing is lost: keep your version, or go on from theirs (revision ${theirs.revision}, <${When} at=${theirs.modifiedAt} />).</p>
+    <div class="side"><div><h3>Yours</h3><${Source} value=${show(mine)} /></div><div><h3>Theirs</h3><${Source} value=${show(other)} /></div></div>
+    <p class="actions"><button type="button" class="primary" onClick=${onMine}>Save my version</button><button type="button" onClick=${onTheirs}>Go on from theirs</button><button type="button" onClick=${onClose}>Back to the form</button></p><//>`;
+}
+
+// ---- A schedule and its preview -------------------------------------------------------------------------------------
+
+function ScheduleFields({ schedule, index, problem, collection, set, remove }) {
+  const preview = usePreview(schedule, collection);
+  const at_ = `schedules[${index}]`;
+  const own = preview.problem?.status === 422 ? { ...preview.problem, errors: preview.problem.errors.map((each) => ({ ...each, field: `${at_}.${each.field}` })) } : problem;
+  const kept = Object.entries(schedule.kept);
+  return html`<section class="card schedule"><h2>Schedule ${index + 1}</h2><div class="side"><div>
+      <div class="two"><${Field} label="Notation"><select value=${schedule.notation} onChange=${(event) => set({ notation: event.target.value, text: NOTATIONS[event.target.value][1], kept: Object.fromEntries(Object.entries(schedule.kept).filter(([name]) => !OF_NOTATION.has(name))) })}>${Object.entries(NOTATIONS).map(([name, [title]]) => html`<option value=${name}>${title}</option>`)}</select><//>
+      <${Field} label="Name" name=${`${at_}.name`} problem=${own}><input value=${schedule.name} maxlength="128" onInput=${(event) => set({ name: event.target.value })} /><//></div>
+      <${Field} label="Rule" name=${`${at_}.${schedule.notation}`} problem=${own}><input class="code" value=${schedule.text} spellcheck="false" autocomplete="off" onInput=${(event) => set({ text: event.target.value })} /><//>
+      <${Position} problem=${preview.problem} notation=${schedule.notation} text=${schedule.text} />
+      <${Field} label="Time zone" name=${`${at_}.timezone`} problem=${own}><input list="zones" value=${schedule.timezone} spellcheck="false" onInput=${(event) => set({ timezone: event.target.value.trim() })} /><//><datalist id="zones">${zones.map((name) => html`<option value=${name}></option>`)}</datalist>
+      <div class="two"><${Field} label="A time that the clock jumps over" name=${`${at_}.dstGap`} problem=${own}><select value=${schedule.dstGap} onChange=${(event) => set({ dstGap: event.target.value })}>${CHOICES.dstGap.map(([name, title]) => html`<option value=${name}>${title}</option>`)}</select><//>
+      <${Field} label="A time that it reads twice" name=${`${at_}.dstOverlap`} problem=${own}><select value=${schedule.dstOverlap} onChange=${(event) => set({ dstOverlap: event.target.value })}>${CHOICES.dstOverlap.map(([name, title]) => html`<option value=${name}>${title}</option>`)}</select><//></div>
+      ${kept.length > 0 && html`<p class="hint">Kept as they are: ${kept.map(([name, value]) => html`<code>${name} ${visible(JSON.stringify(value))}</code> `)}</p>`}
+      <p><button type="button" class="danger" onClick=${remove}>Remove 1 schedule</button></p></div>
+    <${Preview} preview=${preview} timezone=${schedule.timezone} /></div></section>`;
+}
+
+/** Marks the place in a rule that the API's sentence is about. */
+function Position({ problem, notation, text }) {
+  const said = problem?.errors?.find((each) => each.field === notation && Number.isInteger(each.position));
+  if (!said) return null;
+  return html`<p class="position" aria-hidden="true"><code>${visible(text.slice(0, said.position))}<mark>${visible(text.slice(said.position, said.position + 1)) || "␣"}</mark>${visible(text.slice(said.position + 1))}</code></p>`;
+}
+
+/** Asks for a preview a moment after the last key, and drops older requests. */
+function usePreview(schedule, collection) {
+  const [preview, setPreview] = useState({ data: null, problem: null });
+  const asked = JSON.stringify({ ...timingOf(schedule), collection: collection || undefined, limit: 8 });
+  useEffect(() => {
+    const stop = new AbortController();
+    const timer = setTimeout(async () => {
+      try {
+        const { body } = await request("POST", "/v1/schedules:preview", { body: JSON.parse(asked), signal: stop.signal });
+        setPreview({ data: body, problem: null });
+      } catch (problem) {
+        if (!stop.signal.aborted && problem.status !== undefined) setPreview((before) => ({ data: before.data, problem }));
+      }
+    }, PREVIEW_AFTER_MS);
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+    };
+  }, [asked]);
+  return preview;
+}
+
+const EFFECTS = { moved: "moved from", skipped: "left out:", doubled: "comes twice:", once: "once of two:" };
+
+function Preview({ preview, timezone }) {
+  const { data, problem } = preview;
+  if (!data) return html`<aside class="preview" aria-live="polite">${problem ? html`<${ProblemNote} problem=${problem} />` : html`<p class="waiting">Reading the preview …</p>`}</aside>`;
+  return html`<aside class=${`preview ${problem ? "aged" : ""}`} aria-label="Preview" aria-live="polite">
+    <p class="summary"><${Text} cut=${400}>${data.description}<//></p>
+    <table class="next-runs"><thead><tr><th scope="col">On the clock of ${timezone || "UTC"}</th><th scope="col">UTC</th><th scope="col"><span class="unseen">Clock change</span></th></tr></thead><tbody>${data.items.map((item) => html`<tr><td>${wall(item.localTime)}</td><td class="faint">${clock(Date.parse(item.plannedAt), true, "UTC")}</td><td>${item.movedBy && html`<span class="tag warn" title=${item.movedBy.rule}>↷ ${EFFECTS[item.movedBy.effect] ?? item.movedBy.effect} ${item.movedBy.localTime.slice(11, 16)}</span>`}</td></tr>`)}</tbody></table>
+    ${!data.items.length && html`<p>No occurrence is left.</p>`}
+    ${data.gaps && html`<p class="faint">Between two: ${length(data.gaps.smallestSeconds * 1000)}${data.gaps.largestSeconds !== data.gaps.smallestSeconds ? ` to ${length(data.gaps.largestSeconds * 1000)}` : ""}</p>`}
+    ${data.warnings.length > 0 && html`<ul class="warnings">${data.warnings.map((each) => html`<li><${Text} cut=${300}>${each.message}<//></li>`)}</ul>`}</aside>`;
+}
+
+function wall(localTime) {
+  const ms = Date.parse(`${localTime.slice(0, 19)}Z`);
+  return `${day(ms, "UTC")} ${localTime.slice(11, 19)}`;
+}

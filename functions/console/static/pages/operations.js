@@ -1,0 +1,61 @@
+// Long work: how far it has come, with pause, resume and cancel.
+
+import { html, useEffect } from "../vendor.js";
+import { request, useAnswer, useList } from "../api.js";
+import { Action, Empty, Head, Loaded, More, State, Table, Text, When, at } from "../parts.js";
+
+const EVERY_S = 15;
+const OPEN_EVERY_S = 3;
+const KINDS = { redrive: "Run failed runs again", delete_jobs: "Delete jobs", delete_collection: "Delete a collection", purge_tenant: "Delete a tenant", export_runs: "Write runs into a file", switch_jobs: "Switch jobs" };
+const ENDED = new Set(["DONE", "FAILED", "CANCELLED"]);
+
+const kindWord = (kind) => KINDS[kind] ?? kind.replace(/_/g, " ");
+
+function Progress({ operation }) {
+  const { done, total, failed, waitsFor } = operation.progress;
+  const text = `${done.toLocaleString("en-GB")}${total === null ? "" : ` of ${total.toLocaleString("en-GB")}`}${failed ? `, ${failed} failed` : ""}`;
+  return html`<span class="progress"><progress aria-label=${kindWord(operation.kind)} value=${total === null ? undefined : done} max=${total || 1}></progress> ${text}${waitsFor && html`${" "}<span class="faint"><${Text} cut=${120}>${waitsFor}<//></span>`}</span>`;
+}
+
+function Verbs({ operation, reload }) {
+  const post = (verb) => async () => {
+    await request("POST", `/v1/operations/${operation.id}/${verb}`, { body: {} });
+    await reload();
+  };
+  if (operation.state === "DONE" || operation.state === "CANCELLED") return null;
+  return html`<span class="actions">${operation.state === "RUNNING" && html`<${Action} act=${post("pause")}>Pause<//>`}${operation.state !== "RUNNING" && html`<${Action} act=${post("resume")}>Resume<//>`}<${Action} kind="danger" act=${post("cancel")}>Cancel<//></span>`;
+}
+
+/** Shows one operation in a line with its bar, until it has ended. */
+export function OperationLine({ id, onEnd }) {
+  const answer = useAnswer(`/v1/operations/${id}`, OPEN_EVERY_S);
+  const operation = answer.data;
+  const ended = operation && ENDED.has(operation.state);
+  useEffect(() => {
+    if (ended) onEnd?.();
+  }, [ended]);
+  return operation && html`<div class="card line" role="status"><a href=${at(`/operations/${id}`)}>${kindWord(operation.kind)}</a> <${State} state=${operation.state} /> <${Progress} operation=${operation} />${operation.cause && html` <${Text} cut=${200}>${operation.cause}<//>`} <${Verbs} operation=${operation} reload=${answer.reload} /></div>`;
+}
+
+export function Operations() {
+  const list = useList("/v1/operations?limit=50", EVERY_S);
+  return html`<${Head} title="Operations" lead="Long work, newest first, for 30 days after its end" />
+    <${Loaded} answer=${list} what="operations">${list.items?.length ? html`<${Table} label="Operations" keyOf=${(each) => each.id} rows=${list.items} href columns=${[
+        ["What", (each) => html`<a href=${at(`/operations/${each.id}`)}>${kindWord(each.kind)}</a>`, "main"],
+        ["State", (each) => html`<${State} state=${each.state} />`],
+        ["Progress", (each) => html`<${Progress} operation=${each} />`],
+        ["By", (each) => html`<${Text} cut=${40}>${each.actor ?? "Sweephand"}<//>`, "wide"],
+        ["Began", (each) => html`<${When} at=${each.startedAt} />`],
+        ["", (each) => html`<${Verbs} operation=${each} reload=${list.reload} />`],
+      ]} /><${More} list=${list} />` : list.items && html`<${Empty} title="No operations yet"><p>Work on many runs or jobs at once will be here, with its progress.</p><//>`}<//>`;
+}
+
+export function OperationPage({ id }) {
+  const answer = useAnswer(`/v1/operations/${encodeURIComponent(id)}`, OPEN_EVERY_S);
+  const operation = answer.data;
+  return html`<${Loaded} answer=${answer} what="the operation">${operation && html`
+    <${Head} title=${kindWord(operation.kind)} back=${["Operations", at("/operations")]} lead=${html`<${State} state=${operation.state} /> <span class="faint">since</span> <${When} at=${operation.startedAt} /> <span class="faint">by</span> <${Text}>${operation.actor ?? "Sweephand"}<//>`}><${Verbs} operation=${operation} reload=${answer.reload} /><//>
+    <p><${Progress} operation=${operation} /></p>${operation.cause && html`<p class="verdict failed"><${Text} cut=${300}>${operation.cause}<//></p>`}
+    ${operation.result?.link?.url && html`<p><a class="button primary" href=${operation.result.link.url} target="_blank" rel="noopener">Download 1 file</a></p>`}
+    ${(operation.result?.failures ?? []).length > 0 && html`<h2>What could not be done</h2><ul>${operation.result.failures.map((each) => html`<li><${Text} cut=${300}>${typeof each === "string" ? each : JSON.stringify(each)}<//></li>`)}</ul>`}`}<//>`;
+}

@@ -1,0 +1,115 @@
+"""Changes made in the console: a job created and edited with its preview, failed runs run again, groups archived."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.local_stack.waiting import until
+
+
+def _type(page, label, text):
+    page.get_by_label(label, exact=True).fill(text)
+
+
+def test_a_job_is_created_by_hand_and_its_preview_marks_the_clock_changes(opened, demo, stack, target):
+    page = opened("/jobs")
+    page.get_by_role("link", name="Create 1 job").first.click()
+    page.get_by_label("Name", exact=True).first.fill("made by hand")
+    _type(page, "Address", f"{target}/ok")
+    _type(page, "Rule", "30 2 * * *")
+    page.get_by_role("combobox", name="Time zone").fill("Europe/Berlin")
+
+    preview = page.get_by_role("complementary", name="Preview")
+    preview.get_by_role("listitem").filter(has_text="jumps over").wait_for()
+    preview.get_by_role("listitem").filter(has_text="twice").wait_for()
+    page.get_by_role("button", name="Create 1 job").click()
+
+    page.get_by_role("heading", name="made by hand").wait_for()
+    (made,) = stack.client().get("/v1/jobs", params={"name": "made by hand", "include": "total"}).json()["items"]
+    assert made["action"]["url"] == f"{target}/ok"
+
+
+@pytest.mark.parametrize(
+    ("notation", "rule", "says"),
+    [
+        ("every", "PT15M", "Every 15 minutes"),
+        ("rrule", "FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=9;BYMINUTE=0;BYSECOND=0", "Friday"),
+        ("eventBridge", "cron(30 2 ? * MON-FRI *)", "02:30"),
+        ("repeatAt", "4:40pm", "16:40"),
+        ("sapCron", "* * * * 2 30 0", "02:30"),
+        ("recurrence", '{"frequency": "day", "interval": 2}', "2 days"),
+    ],
+)
+def test_every_notation_is_previewed_in_words(opened, demo, notation, rule, says):
+    page = opened("/jobs/new")
+    page.get_by_label("Notation").select_option(notation)
+    _type(page, "Rule", rule)
+
+    page.get_by_role("complementary", name="Preview").get_by_text(says).first.wait_for()
+
+
+def test_a_rule_that_cannot_be_read_is_marked_where_it_is_wrong(opened, demo):
+    page = opened("/jobs/new")
+    _type(page, "Rule", "30 25 * * *")
+
+    page.get_by_text("hour 25 is outside 0..23").first.wait_for()
+    assert page.locator(".position mark").text_content() == "2"
+
+
+def test_what_somebody_else_changed_meanwhile_is_shown_side_by_side_and_nothing_is_lost(opened, demo, stack):
+    job = demo.jobs["orders"]
+    page = opened(f"/jobs/{job}/edit")
+    page.get_by_label("Description").fill("mine")
+    assert stack.client().patch(f"/v1/jobs/{job}", json={"description": "theirs"}).status_code == 200
+    page.get_by_role("button", name="Change 1 job").click()
+
+    both = page.get_by_role("dialog", name="Somebody changed the job meanwhile")
+    both.get_by_text('"description": "mine"').wait_for()
+    both.get_by_text('"description": "theirs"').wait_for()
+    both.get_by_role("button", name="Save my version").click()
+
+    page.get_by_role("heading", name="orders").wait_for()
+    kept = stack.client().get(f"/v1/jobs/{job}", params={"include": "schedules"}).json()
+    assert kept["description"] == "mine"
+    assert [each["every"] for each in kept["schedules"]] == ["PT20M"]
+
+
+def test_failed_runs_are_run_again_in_three_clicks_with_their_number_first(opened, demo, stack):
+    page = opened("/overview")
+    needs = page.get_by_role("region", name="Needs attention").get_by_role("listitem").filter(has_text="payments")
+    needs.get_by_role("link", name="Why").click()
+    page.get_by_role("button", name=re.compile(r"Run \d+ runs? again")).click()
+    asked = []
+    page.on("request", lambda request: asked.append(request.post_data_json) if "redrive" in request.url else None)
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name=re.compile(r"Run \d+ runs? again")).click()
+
+    page.get_by_role("link", name="Run failed runs again").wait_for()
+    begun = asked[-1]
+    assert begun["expectedCount"] >= 1
+    until(
+        lambda: stack.client().get("/v1/operations").json()["items"],
+        lambda items: items and items[0]["state"] == "DONE",
+    )
+
+
+def test_an_archived_group_comes_back_by_undo_or_by_its_page(opened, demo, stack):
+    group = stack.client().get("/v1/errors").json()["items"][0]["id"]
+    page = opened(f"/errors/{group}")
+    page.get_by_label("Note").fill("the supplier knows")
+    page.get_by_role("button", name="Add 1 note").click()
+    page.get_by_role("listitem").get_by_text("the supplier knows").wait_for()
+
+    page.get_by_role("button", name="Archive 1 group").click()
+    page.get_by_role("button", name="Undo").click()
+
+    page.get_by_role("button", name="Archive 1 group").wait_for()
+
+
+def test_a_run_that_was_not_started_last_night_says_why_in_one_click(opened, demo):
+    page = opened("/overview")
+    page.get_by_role("row").filter(has_text="invoices").locator("a.mark").first.click()
+
+    page.locator(".verdict.failed").wait_for()
