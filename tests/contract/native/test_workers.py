@@ -758,3 +758,47 @@ def test_a_reschedule_that_cannot_be_followed_ends_nothing(api, hand, outcome, m
 
     assert (reply.status, reply.fields) == (422, [field])
     assert [run["state"] for run in runs(api, job)] == ["TRIGGERED"]
+
+
+def test_a_heartbeat_keeps_the_place_under_a_flow_key(api, hand):
+    assert api("POST", "/v1/flow-keys", {"name": "erp", "parallelism": 1}).status == 201
+    job = create(api, schedules=[], policies={"flowKey": "erp"})
+    for _ in range(2):
+        api("POST", f"/v1/jobs/{job['id']}/run")
+    first, second = hand.receive()
+    task = hand.claim(first, leaseSeconds=30).json["task"]
+    assert hand.claim(second).json["verdict"] == "delete", "it waits in the key's line"
+    hand.delete(second)
+
+    meanwhile = []
+    for _ in range(10):
+        api.stage.run(20)
+        beat = {"owner": f"hand/{first.receipt}", "leaseSeconds": 30}
+        assert api("POST", f"/v1/runs/{task['runId']}/heartbeat", beat).status == 200
+        meanwhile += hand.work()
+    assert hand.report(task, first).status == 200
+    api.stage.run(5)
+
+    assert meanwhile == []
+    assert [each["runId"] != task["runId"] for each in hand.work()] == [True]
+
+
+def test_a_place_is_free_once_heartbeats_have_stopped(api, hand):
+    api("POST", "/v1/flow-keys", {"name": "erp", "parallelism": 1})
+    job = create(api, REPORT | {"retry": {"type": "none"}}, schedules=[], policies={"flowKey": "erp"})
+    for _ in range(2):
+        api("POST", f"/v1/jobs/{job['id']}/run")
+    first, second = hand.receive()
+    task = hand.claim(first, leaseSeconds=30).json["task"]
+    hand.claim(second)
+    hand.delete(second)
+    api.stage.run(20)
+    api("POST", f"/v1/runs/{task['runId']}/heartbeat", {"owner": f"hand/{first.receipt}", "leaseSeconds": 30})
+    api("POST", f"/v1/runs/{task['runId']}/cancel")
+
+    api.stage.run(25)
+    early = hand.work()
+    api.stage.run(120)
+
+    assert early == [], "its call may still go on"
+    assert len(hand.work()) == 1

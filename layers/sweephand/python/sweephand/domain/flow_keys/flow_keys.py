@@ -106,7 +106,7 @@ class Holds(StrEnum):
     CALLED = "c"
     """A run that was called out of the line and is expected."""
     CALL = "w"
-    """A running call: never longer than the lease of its run."""
+    """A running call: never longer than the lease of its run, which a worker extends."""
     RESULT = "r"
     """A run whose target will report its result."""
 
@@ -200,10 +200,11 @@ class Enter:
 
 @dataclass(frozen=True)
 class Stay:
-    """A run keeps its place until its result arrives."""
+    """A run keeps its place. holds: until its result arrives, or while its call goes on."""
 
     who: str
     until: datetime
+    holds: Holds = Holds.RESULT
 
 
 @dataclass(frozen=True)
@@ -245,8 +246,8 @@ def _answer(stile: Turnstile, ask: Ask, now: datetime) -> tuple[Turnstile, Answe
     match ask:
         case Enter():
             return _enter(stile, ask, now)
-        case Stay(who, until):
-            return with_place(stile, who, Place(until, Holds.RESULT), now), False
+        case Stay(who, until, holds):
+            return with_place(stile, who, Place(until, holds), now), False
         case Leave():
             after = _left(stile, ask, now)
             return after, after is not stile and stile.wake_at is not None and not stile.terms.paused

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from sweephand.domain.flow_keys import circuits, flow_keys
 from sweephand.domain.flow_keys.circuits import Circuit, Sign, target_of
 from sweephand.domain.flow_keys.flow_key_lines import Patience
-from sweephand.domain.flow_keys.flow_keys import Enter, Go, Join, Leave, Stay, Wait, Why, holder
+from sweephand.domain.flow_keys.flow_keys import Enter, Go, Holds, Join, Leave, Stay, Wait, Why, holder
 from sweephand.domain.job import Job
 from sweephand.domain.occurrences.lateness import Policy
 from sweephand.domain.run import WAITS, Kind, Outcome, Reason, Run, State
@@ -169,6 +169,13 @@ def answered(world: World, mine: Run, outcome: Outcome, job: Job, due_at: Callab
         with suppress(Unavailable):
             turnstiles.ask(world, mine.tenant, mine.flow_key, Stay(holder(mine.uuid), until))
     return turned
+
+
+def stay(world: World, tenant: str, name: str, uuid: str, until: datetime) -> None:
+    """Keeps the place of a run whose worker has extended its lease. Never raises: the next heartbeat repeats it."""
+    if turnstiles.has_places(world, tenant, name):
+        with suppress(Unavailable):
+            turnstiles.ask(world, tenant, name, Stay(holder(uuid), until, Holds.CALL))
 
 
 def tell(world: World, turned: Turned, mine: Run, job: Job) -> None:

@@ -112,13 +112,19 @@ def _holds(run: Run | None, owner: str) -> bool:
 
 
 def extend(world: World, tenant: str, owner_id: str, uuid: str, owner: str, lease_s: int) -> datetime:
-    """Extends the lease of a run that this worker holds. Returns its end. Raises NotFound, Conflict(LEASE_LOST)."""
+    """Extends the lease of a run that this worker holds, and its place under a flow key. Returns the end of the lease.
+
+    Raises NotFound, Conflict(LEASE_LOST).
+    """
     until = world.clock.now() + timedelta(seconds=lease_s)
     done = ledger.extend(world.table, (tenant, owner_id, uuid), owner, until)
     if isinstance(done, Refused):
         if ledger.run_in(done) is None:
             raise NotFound("no such run")
         raise Conflict("this worker does not hold the run any more: it must stop the task", code=LEASE_LOST)
+    run = ledger.read(world.table, tenant, owner_id, uuid)
+    if run is not None and run.flow_key is not None and _holds(run, owner):
+        calls.stay(world, tenant, run.flow_key, uuid, until)
     return until
 
 
