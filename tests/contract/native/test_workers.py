@@ -802,3 +802,21 @@ def test_a_place_is_free_once_heartbeats_have_stopped(api, hand):
 
     assert early == [], "its call may still go on"
     assert len(hand.work()) == 1
+
+
+@pytest.mark.parametrize(("outcome", "failed"), [("success", 0), ("failure", 1)])
+def test_the_runs_of_workers_are_in_the_metrics_of_runs(api, hand, outcome, failed):
+    create(api, REPORT | {"retry": {"type": "none"}})
+    due(api)
+    api.stage.run(2)
+    [message] = hand.receive()
+    before = len(api.stage.journal.measures)
+
+    task = hand.claim(message).json["task"]
+    hand.claim(message)
+    for _ in range(2):
+        hand.report(task, message, outcome)
+
+    [late], [end] = (value for line in api.stage.journal.measures[before:] for value in line.values())
+    assert [list(line) for line in api.stage.journal.measures[before:]] == [["Lateness"], ["Failed"]]
+    assert (2_000 <= late < 4_000, end) == (True, failed)

@@ -1,10 +1,11 @@
-"""Received messages and their verdicts: acknowledge, or return to the queue."""
+"""Received messages and their verdicts: acknowledge, or return to the queue; and the metrics of what they did."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
-from sweephand.domain.run import Run
+from sweephand.domain.run import FAILED, Kind, Run, State
 from sweephand.flow.world import World
 from sweephand.records import dataclass
 
@@ -44,3 +45,23 @@ def later(world: World, at: datetime) -> Verdict:
     """Returns the verdict for a message that must wait until `at`: it comes back 1 to 5 s after that."""
     left_s = (at - world.clock.now()).total_seconds()
     return Verdict(acknowledged=False, back_in_s=max(1.0, left_s) + world.chance.uniform(1, 5))
+
+
+def measure(world: World, verdicts: Collection[Verdict]) -> None:
+    """Writes one line for these verdicts: the lateness of first attempts, and 0 or 1 for each run that ended.
+
+    A repeated pointer may count a reported result twice; only the totals in the table are exact.
+    """
+    first = [run for each in verdicts if (run := each.attempted) and _shows_lateness(run)]
+    ended = [run.state for each in verdicts if (run := each.ended)]
+    values = {
+        "Lateness": [run.lateness_ms for run in first if run.lateness_ms is not None],
+        "Failed": [int(state in FAILED) for state in ended if state is State.SUCCESS or state in FAILED],
+    }
+    if any(values.values()):
+        world.journal.measure(**{name: found for name, found in values.items() if found})
+
+
+def _shows_lateness(run: Run) -> bool:
+    """Returns whether its start shows how late the service is. A run that waited for its consumer does not."""
+    return run.attempt == 1 and run.kind is Kind.SCHEDULED and run.consumer is None

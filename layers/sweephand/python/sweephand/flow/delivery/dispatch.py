@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 
 from sweephand.domain.message import Pointer, Subject, Unreadable, decode
-from sweephand.domain.run import FAILED, Kind, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Unavailable
 from sweephand.flow.runs import execute
-from sweephand.flow.verdict import AGAIN, DONE, Delivered, Verdict
+from sweephand.flow.verdict import AGAIN, DONE, Delivered, Verdict, measure
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.store.runs import gate
@@ -44,7 +43,7 @@ def batch(world: World, lane: Lane, request_id: str, messages: Sequence[Delivere
             rows = _read_ahead(world, group)
             results = _at_once(partial(_guarded, world, lane, request_id, rows), group)
             verdicts |= {message.receipt: verdict for message, verdict in zip(group, results, strict=True)}
-    _measure(world, verdicts.values())
+    measure(world, verdicts.values())
     waits = {receipt: verdict.back_in_s for receipt, verdict in verdicts.items() if verdict.back_in_s is not None}
     if waits:
         world.queue.postpone(lane, waits)
@@ -92,26 +91,6 @@ def _one(world: World, lane: Lane, request_id: str, message: Delivered, rows: ga
         return execute.carry_out(world, lane, request_id, message, pointer, rows)
     _wake_up(world, pointer)
     return DONE
-
-
-def _measure(world: World, verdicts: Collection[Verdict]) -> None:
-    """Writes one line per batch: the lateness of first attempts, and 0 or 1 for each run that succeeded or failed.
-
-    A repeated pointer may count a reported result twice; only the totals in the table are exact.
-    """
-    first = [run for each in verdicts if (run := each.attempted) and _shows_lateness(run)]
-    ended = [run.state for each in verdicts if (run := each.ended)]
-    values = {
-        "Lateness": [run.lateness_ms for run in first if run.lateness_ms is not None],
-        "Failed": [int(state in FAILED) for state in ended if state is State.SUCCESS or state in FAILED],
-    }
-    if any(values.values()):
-        world.journal.measure(**{name: found for name, found in values.items() if found})
-
-
-def _shows_lateness(run: Run) -> bool:
-    """Returns whether its start shows how late the service is. A run that waited for its consumer does not."""
-    return run.attempt == 1 and run.kind is Kind.SCHEDULED and run.consumer is None
 
 
 def _wake_up(world: World, pointer: Pointer) -> None:

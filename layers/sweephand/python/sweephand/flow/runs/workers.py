@@ -83,7 +83,10 @@ def claim(world: World, wanted: Claim) -> Task | verdict.Verdict:
     leased = replace(world, settings=replace(world.settings, lease_s=float(wanted.lease_s)))
     said = execute.take(leased, wanted.lane, wanted.owner, message, pointer, seen, _held)
     mine = said.attempted
-    return said if mine is None or said.acknowledged else _task(world, mine, seen)
+    if mine is None or said.acknowledged:
+        return said
+    verdict.measure(world, [said])
+    return _task(world, mine, seen)
 
 
 def _held(world: World, lane: Lane, mine: Run, seen: Seen) -> verdict.Verdict:  # noqa: ARG001 - as an executor's
@@ -222,6 +225,7 @@ def _concluded(world: World, lane: Lane, run: Run, outcome: Outcome, seen: Seen,
     said = execute.conclude(world, lane, run, outcome, seen, also)
     if said.ended is None:
         raise Conflict("this worker does not hold the run any more", code=LEASE_LOST)
+    verdict.measure(world, [replace(said, attempted=None)])
     return said.ended
 
 
