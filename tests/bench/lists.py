@@ -50,7 +50,10 @@ TENANT, LARGE = "bench", "large"
 ROUNDS, PATIENCE = 40, 3
 SECRET = "a secret of the benchmark, long enough"
 EMPTY = "an empty route"
-BUDGETS = dict.fromkeys(("first page", "last page", "runs of a schedule", "runs of a job", "attention"), "100")
+BUDGETS = {
+    **dict.fromkeys(("first page", "last page", "runs of a schedule", "runs of a job", "attention"), "100"),
+    "timeline, 500 lanes": "300",
+}
 """Of pages, in ms; of filters and searches it is 400."""
 
 
@@ -90,7 +93,18 @@ def requests(some_job: str, some_schedule: str) -> dict[str, tuple[str, str]]:
         "runs of a schedule": ("/v1/runs", f"scheduleId={some_schedule}"),
         "runs of a job": ("/v1/runs", f"jobId={some_job}"),
         "attention": ("/v1/runs", ""),
+        "timeline, 500 lanes": ("/v1/timeline", "limit=500"),
+        "timeline, what is new": ("/v1/timeline:changes", f"since={_a_quarter_ago()}"),
+        "what needs somebody": ("/v1/attention", ""),
+        "load ahead, from memory": ("/v1/load", ""),
+        "first page with last runs": ("/v1/jobs", "include=lastRuns"),
     }
+
+
+def _a_quarter_ago() -> str:
+    """Returns `since` of a timeline that was read a quarter of an hour ago."""
+    now = SystemClock().now()
+    return f"{epoch_ms(now - timedelta(minutes=15))}-{epoch_ms(now)}-{'0' * 16}"
 
 
 def measure() -> tuple[list[Listed], list[tuple[str, float]]]:

@@ -12,7 +12,7 @@ from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.ids import run_uuid
 from sweephand.store.runs import run_rows
-from tests.bench.meter import billed
+from tests.bench.meter import billed, metered
 from tests.contract.native.api import Api
 from tests.contract.native.api import api as made
 from tests.support import many_jobs
@@ -42,23 +42,24 @@ def fail(api: Api, count: int) -> None:
 
 
 def test_an_overview_left_open_reads_at_most_60_units_a_minute(crowded: Api) -> None:
-    with billed():
+    with billed(), metered() as meter:
         first = crowded.get("/v1/timeline", query="limit=500").json
         second = crowded.get("/v1/timeline", query={"limit": 500, "cursor": first["nextCursor"]}).json
         others = {path: crowded.get(path).json["askAgainAfterSeconds"] for path in ("/v1/load", "/v1/attention")}
-        since, spent, asked, seen = first["since"], 0.0, 0, 0
+        since, asked, seen = first["since"], 0, 0
+        meter.take()
         begun = crowded.stage.clock.monotonic()
         while crowded.stage.clock.monotonic() - begun < OPEN_S:
             fail(crowded, 3)
             found = crowded.get("/v1/timeline:changes", query={"since": since}).json
-            since, spent, asked = found["since"], spent + found["readUnits"], asked + 1
+            since, asked = found["since"], asked + 1
             seen = max(seen, len(found["marks"]))
             for path, left in others.items():
                 others[path] = left - found["askAgainAfterSeconds"]
                 if others[path] <= 0:
-                    other = crowded.get(path).json
-                    others[path], spent = other["askAgainAfterSeconds"], spent + other["readUnits"]
+                    others[path] = crowded.get(path).json["askAgainAfterSeconds"]
             crowded.stage.clock.advance(found["askAgainAfterSeconds"])
+        spent = meter.take().reads
 
     assert len(first["items"]) + len(second["items"]) == JOBS
     assert second["nextCursor"] is None

@@ -324,5 +324,5 @@ def test_the_price_is_what_dynamodb_bills(api: Api) -> None:
         unpriced = api.get("/v1/jobs")
 
     assert some["readUnits"] - one["readUnits"] == 19, "half a unit for each job and each schedule"
-    assert some["askAgainAfterSeconds"] == math.ceil(some["readUnits"] * 60 / 45)
+    assert some["askAgainAfterSeconds"] == math.ceil(some["readUnits"] * 60 / 40)
     assert unpriced.status == 200

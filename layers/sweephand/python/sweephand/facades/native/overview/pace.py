@@ -1,6 +1,7 @@
 """How often a page may ask again, so that an overview left open stays within 60 read units a minute at any size.
 
-The answers share the units of a minute: 45 for what has changed, 12 for what needs attention, 3 for the load ahead.
+The answers share the units of a minute: 40 for what has changed, 12 for what needs attention, 3 for the load ahead.
+The rest is for the door, which reads who asks.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from sweephand.facades.http import Answer
 from sweephand.facades.native.context import Context
 from sweephand.store.views.priced import Priced
 
-CHANGES, ATTENTION, LOAD = 45, 12, 3
+CHANGES, ATTENTION, LOAD = 40, 12, 3
 """Read units a minute of each answer."""
 SOONEST_S = {CHANGES: 30, ATTENTION: 300, LOAD: 900}
 
