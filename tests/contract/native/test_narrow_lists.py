@@ -57,6 +57,17 @@ def test_jobs_are_listed_by_their_creation(api: Api) -> None:
     assert found(api, f"createdAfter={late}&createdBefore={late}") == []
 
 
+def test_jobs_are_listed_by_the_type_of_their_action(api: Api) -> None:
+    made(api)
+    api.create({"action": {"type": "event"}}, name="bell", tags=["t"])
+
+    assert found(api, "actionType=event") == ["bell"]
+    assert found(api, "actionType=http&sort=nextRunAt&tag=t") == ["soon", "mid", "late", "off"]
+    assert found(api, "actionType=ecs") == []
+    refused = api.get("/v1/jobs", query="actionType=fax")
+    assert (refused.status, refused.fields) == (400, ["actionType"])
+
+
 def test_jobs_of_a_set_are_listed_alone(api: Api) -> None:
     made(api)
     jobs = [{"key": key, "name": key, "action": ACTION, "schedules": [{"cron": "0 3 * * *"}]} for key in ("b", "a")]

@@ -30,7 +30,7 @@ with lazy():
 
 LAST_RUNS = "lastRuns"
 LIST_INCLUDES = INCLUDES | {"total", LAST_RUNS}
-PARAMETERS = ("jobSet", "createdAfter", "createdBefore", "nextRunAfter", "nextRunBefore", "sort")
+PARAMETERS = ("jobSet", "actionType", "createdAfter", "createdBefore", "nextRunAfter", "nextRunBefore", "sort")
 """Parameters that only the jobs themselves answer."""
 _PLACE = re.compile(r"0|[1-9][0-9]{0,14}", re.ASCII)
 _NUMBER = re.compile(r"[1-9][0-9]{0,11}", re.ASCII)

@@ -1,4 +1,4 @@
-"""Lists of jobs by what only the jobs themselves say: the set they are of, their creation, and their next run.
+"""Lists of jobs by what only the jobs themselves say: set, kind of action, creation and next run.
 
 No index has these, so the jobs that the other filters let through are read, up to MOST of them: more are refused.
 """
@@ -10,6 +10,7 @@ from datetime import datetime
 from itertools import islice
 from typing import NamedTuple
 
+from sweephand.actions import KINDS
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.job import Job
 from sweephand.domain.jobs.job_state import Held
@@ -79,12 +80,16 @@ def page(
 def _matching(ctx: Context, filters: Filters) -> list[Found]:
     created, next_run = _window(ctx, "created"), _window(ctx, "nextRun")
     job_set = ctx.text("jobSet", 128)
+    action_type = ctx.choice("actionType", frozenset(KINDS))
     by_next_run = ctx.choice("sort", frozenset({BY_NEXT_RUN})) is not None
     there = views.jobs_with_schedules(ctx.world.table, ctx.tenant, _candidates(ctx, filters, job_set))
     wanted = [
         (job, schedules)
         for job, schedules in there
-        if filters.hold_now(job, schedules) and created.has(job.created_at) and job_set in {None, job.job_set}
+        if filters.hold_now(job, schedules)
+        and created.has(job.created_at)
+        and job_set in {None, job.job_set}
+        and action_type in {None, job.action.kind}
     ]
     found = []
     for job, schedules, held in all_as_held(ctx, wanted):
@@ -114,5 +119,5 @@ def _candidates(ctx: Context, filters: Filters, job_set: str | None) -> list[str
 
 
 def _too_many(ctx: Context) -> InvalidRequest:
-    named = next(each for each in ctx.query if each.startswith(("created", "nextRun", "sort")))
+    named = next(each for each in ctx.query if each.startswith(("actionType", "created", "nextRun", "sort")))
     return InvalidRequest(named, TOO_MANY, code="INVALID_QUERY")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sweephand import __version__
+from sweephand.actions import KINDS
 from sweephand.domain.job import JobState
 from sweephand.domain.operation import OperationKind, OperationState
 from sweephand.domain.run import Kind, State
@@ -109,6 +110,7 @@ QUERY: Mapping[str, Schema] = {
     "resourceId": text(1, 256),
     "name": text(1, 128),
     "jobSet": text(1, 128),
+    "actionType": one_of(sorted(KINDS), description=f"Jobs whose action is of this type{LOOKED_AT}"),
     **{
         f"{what}{side}": {**GIVEN_INSTANT, "description": f"{words} {when} this instant{LOOKED_AT}"}
         for what, words in (("created", "Jobs that were created"), ("nextRun", "Jobs whose next run is"))
