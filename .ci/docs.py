@@ -1,6 +1,7 @@
 """`make docs`: the tables of the documentation that the code already knows, written into the pages between marks.
 
-A page marks a place with `<!-- generated: NAME -->` and `<!-- end -->`. tests/unit/test_docs.py fails if a page differs
+A page marks a place with `<!-- generated: NAME -->` and `<!-- end -->`, and shows a file of the repository between
+`<!-- file: PATH -->` and `<!-- end -->`. tests/unit/test_docs.py fails if a page differs
 from what this makes. `.ci/docs.py --check` changes nothing and says which page differs.
 """
 
@@ -50,6 +51,9 @@ CLOSED_TABLES = {
     PACKAGE / "facades" / "native" / "problems.py",
 }
 PLACE = re.compile(r"(<!-- generated: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+SHOWN = re.compile(r"(<!-- file: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
+LANGUAGES = {".py": "python", ".toml": "toml", ".yaml": "yaml", ".json": "json", "": "text"}
+"""The language of a block by the ending of its file."""
 
 # A state or reason without a line here is an error: whoever adds one says what it means.
 STATES: Mapping[State, str] = {
@@ -346,8 +350,13 @@ TABLES: Mapping[str, Callable[[], str]] = {
 
 
 def renewed(text: str) -> str:
-    """Returns the page with its generated tables made anew. Raises KeyError for a mark without a table."""
-    return PLACE.sub(lambda found: f"{found[1]}{TABLES[found[2]]()}{found[3]}", text)
+    """Returns the page with its generated tables and files made anew. Raises KeyError for a mark without a table."""
+    text = PLACE.sub(lambda found: f"{found[1]}{TABLES[found[2]]()}{found[3]}", text)
+    return SHOWN.sub(lambda found: f"{found[1]}{_block(ROOT / found[2])}{found[3]}", text)
+
+
+def _block(file: Path) -> str:
+    return f"```{LANGUAGES[file.suffix]}\n{file.read_text()}```\n"
 
 
 WORDS = ROOT / "functions" / "console" / "static" / "words.js"
@@ -370,7 +379,7 @@ def _plain(text: str) -> str:
 
 def pages() -> list[Path]:
     all_pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    return [page for page in all_pages if PLACE.search(page.read_text())]
+    return [page for page in all_pages if PLACE.search(page.read_text()) or SHOWN.search(page.read_text())]
 
 
 def main(arguments: list[str]) -> int:

@@ -114,6 +114,15 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
     control.release(running, place, CLOCK)
 
 
+@pytest.fixture
+def folder(tmp_path: Path, stack: LocalStack) -> Path:
+    """A folder that looks like the checkout next to this running stack."""
+    (tmp_path / ".local").symlink_to(stack.folder.root)
+    (tmp_path / "examples").symlink_to(CHECKOUT / "examples")
+    (tmp_path / "layers").symlink_to(CHECKOUT / "layers")
+    return tmp_path
+
+
 @dataclass
 class Sample:
     """A copy of the sample project with its state folder, started and stopped at will."""

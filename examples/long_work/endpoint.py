@@ -1,0 +1,73 @@
+"""An endpoint whose work takes longer than a call: it answers 202 at once and reports the result later.
+
+python3 examples/long_work/endpoint.py 9000      needs the standard library only, and no credential
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, ClassVar
+
+WAITS_S = (0, 1, 2, 4, 8, 16, 32, 64)
+"""The waits before each try to report. After the last one the run ends at its own deadline."""
+
+
+def work(payload: dict[str, Any]) -> dict[str, Any]:
+    """Does what takes long. Returns the result as Sweephand takes it."""
+    time.sleep(payload["seconds"])
+    if payload["rows"] < 0:
+        raise ValueError("rows cannot be negative")
+    return {"success": True, "message": f"{payload['rows']} rows"}
+
+
+def report(url: str, token: str, result: dict[str, Any]) -> None:
+    """Sends the result until somebody has taken it. The token is good for this one run."""
+    headers = {"Content-Type": "application/json", "Sweephand-Callback-Token": token}
+    for wait_s in WAITS_S:
+        time.sleep(wait_s)
+        request = urllib.request.Request(url, json.dumps(result).encode(), headers, method="PUT")
+        try:
+            with urllib.request.urlopen(request, timeout=30):
+                return
+        except urllib.error.HTTPError as refused:
+            if refused.code < 500 and refused.code != 429:  # the run has ended, or has another result
+                print("refused:", refused.read().decode(), flush=True)
+                return
+        except OSError as error:
+            print("not reported yet:", error, flush=True)
+
+
+def work_and_report(url: str, token: str, payload: dict[str, Any]) -> None:
+    try:
+        result = work(payload)
+    except Exception as error:  # noqa: BLE001 - a failure of whatever kind is reported
+        result = {"success": False, "message": f"{type(error).__name__}: {error}"}
+    print("reports", result, flush=True)
+    report(url, token, result)
+
+
+class Endpoint(BaseHTTPRequestHandler):
+    """Takes the work and answers 202. A real service puts it into a queue of its own before it answers."""
+
+    taken: ClassVar[set[str]] = set()
+
+    def do_POST(self) -> None:
+        payload = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        run = self.headers["Idempotency-Key"]
+        if run not in self.taken:  # a call may come twice for one run
+            self.taken.add(run)
+            given = self.headers["Sweephand-Callback-Url"], self.headers["Sweephand-Callback-Token"], payload
+            threading.Thread(target=work_and_report, args=given).start()
+        self.send_response(202)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+
+if __name__ == "__main__":
+    ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Endpoint).serve_forever()

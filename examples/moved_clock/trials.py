@@ -1,0 +1,26 @@
+"""Trial subscriptions: a reminder three days before the end at nine, and the end itself."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from sweephand.sdk import Sweephand, at, http
+
+URL = "https://shop.example.org/trials"
+
+
+def begin(sh: Sweephand, customer: str, started: datetime, zone: str) -> str:
+    """Plans the reminder and the end of a trial. Returns the id of its job. started: wall time in the zone."""
+    end = started + timedelta(days=14)
+    reminder = (end - timedelta(days=3)).replace(hour=9, minute=0)
+    schedules = [
+        at(reminder, zone=zone, name="reminder", payload={"customer": customer, "step": "reminder"}),
+        at(end, zone=zone, name="end", payload={"customer": customer, "step": "end"}),
+    ]
+    return sh.jobs.create(f"trial-{customer}", http.post(URL), schedules, resource_id=customer).id
+
+
+def buy(sh: Sweephand, customer: str) -> None:
+    """Takes away what is still planned for a customer who has bought."""
+    for job in sh.jobs.list(resource_id=customer):
+        sh.jobs.delete(job)
