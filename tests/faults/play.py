@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 from sweephand.domain.run import Kind, Run, State
 from sweephand.domain.schedule import Lane, Schedule, ScheduleState
@@ -33,9 +33,6 @@ from tests.support import aws
 from tests.support.sources import START
 from tests.support.stage import TENANT, Stage, in_turn, stage
 from tests.support.taps import Act, Crash, Passing, Taps
-
-if TYPE_CHECKING:
-    from tests.faults.workers import Hand
 
 NOON = START.replace(microsecond=0)
 TICK = timedelta(minutes=1)
@@ -123,6 +120,16 @@ def surviving(step: Callable[[], object]) -> bool:
     return True
 
 
+class Reader(Protocol):
+    """A process that takes messages from the queue of an application."""
+
+    def work(self) -> bool:
+        """Takes messages. Returns whether there were any."""
+
+    def twin(self) -> Self:
+        """Returns another process of the kind."""
+
+
 @dataclass
 class Play:
     """One history under a plan. calls: since the last fault; met: all faults took place; ledger: in the end."""
@@ -138,7 +145,7 @@ class Play:
     faults: set[str] = field(default_factory=set)
     asking: Callable[[], object] | None = None
     looks: dict[str, int] = field(default_factory=dict)
-    workers: list[Hand] = field(default_factory=list)
+    workers: list[Reader] = field(default_factory=list)
     _next_tick: datetime = START
     _ticks: int = 0
     _keys: int = 0

@@ -24,7 +24,7 @@ EDGES = {
     "messaging/event_bus.py",
     "security/secrets.py",
     "store/operations/files.py",
-    "sdk/worker/sqs.py",
+    "sdk/queues.py",
     "sdk/sync/caller.py",
     *(f"sdk/sync/resources/{name}.py" for name in ("applications", "job_sets", "runs")),
 }
@@ -46,7 +46,7 @@ RECEIVERS = {
     },
     "queue": {
         *("send", "send_one", "postpone", "archive", "postpone_dead", "receive_dead", "delete_dead"),
-        *("provide", "remove"),
+        *("provide", "remove", "tell"),
         *("receive", "hide", "delete"),
     },
     "secrets": {"encrypt", "decrypt"},

@@ -20,7 +20,6 @@ ELSEWHERE = {
     "sdk/worker/attempts.Attempts.take hide 2": "under a fault: the API does not answer",
     "flow/runs/results.give_back send_one": "contract/native/test_nack.py: whatever becomes of a nack",
     "store/runs/ledger.end_wait update": "the same",
-    "flow/runs/perform._put_event put": "unit/flow/runs/test_inner_actions.py: the call of an event action itself",
     "flow/runs/execute._follow_start send_one": "unit/flow: a run that starts over 60 s late moves its series",
     "flow/runs/execute._follow_start transact": "the same",
     "flow/series/catch_up._restarted send": (

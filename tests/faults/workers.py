@@ -15,10 +15,10 @@ from sweephand.domain.run import Verdict
 from sweephand.errors import SweephandError
 from sweephand.facades.native.api import NativeApi
 from sweephand.sdk import Sweephand
+from sweephand.sdk.queues import SqsQueue
 from sweephand.sdk.request import Answer
 from sweephand.sdk.worker import TaskRun, Worker
 from sweephand.sdk.worker.attempts import Attempts
-from sweephand.sdk.worker.sqs import SqsQueue
 from sweephand.security.caller import Door
 from sweephand.security.tokens import derive_keys
 from tests.contract.native.api import GUARD, STACK_SECRET, event

@@ -19,8 +19,9 @@ from sweephand.ids import run_uuid
 from tests.bench.meter import metered
 from tests.contract.native.api import OTHER, Api, Reply
 from tests.support import aws
+from tests.support.limits import as_dynamodb
 from tests.support.stage import TENANT
-from tests.support.taps import Crash, answer_lost, crash_after, crash_before
+from tests.support.taps import Crash, answer_lost, crash_after, crash_before, refused
 
 REPORT = {"type": "queue", "application": "billing", "task": "report"}
 EVERY_HOUR = [{"every": "PT1H"}]
@@ -368,6 +369,48 @@ def test_an_occurrence_that_comes_too_late_to_its_worker_is_missed(api, hand):
         ("MISSED", "CONSUMER_AWAY"),
         ("SUCCESS", "ON_TIME"),
     ]
+
+
+EVENT = {"type": "event", "application": "listener", "retry": {"type": "fixed", "delaySeconds": 10, "maxRetries": 3}}
+
+
+def test_an_event_names_a_registered_application(api):
+    reply = api("POST", "/v1/jobs", {"action": EVENT})
+
+    assert (reply.status, reply.fields) == (422, ["action.application"])
+    assert '"listener" is not registered' in reply.json["errors"][0]["reason"]
+
+
+def test_an_event_goes_to_the_bus_and_to_the_queue_of_its_application(api):
+    url = register(api, "listener")
+    api.stage.act_for_real()
+    job = create(api, EVENT, resourceId="inv-1")
+    due(api)
+
+    [entry] = api.stage.bus.of_jobs
+    [body] = map(json.loads, api.stage.sqs.bodies(url))
+    assert body == {"source": "scheduler.acme", "detail-type": "job", "detail": json.loads(entry["Detail"])}
+    assert (body["detail"]["resourceId"], body["detail"]["id"]) == ("inv-1", runs(api, job)[0]["id"])
+
+
+def test_an_event_that_the_queue_does_not_take_is_repeated_under_its_id(api):
+    url = register(api, "listener")
+    api.stage.act_for_real()
+    job = create(api, EVENT)
+
+    api.stage.taps.fault = lambda passing, act: (refused if passing.name == "sqs.SendMessage" else as_dynamodb)(
+        passing, act
+    )
+    due(api)
+    api.stage.taps.fault = as_dynamodb
+    failed = runs(api, job)[0]
+    api.stage.run(15)
+
+    assert (failed["state"], failed["attempt"]) == ("RETRY_WAIT", 2)
+    assert "the queue of the application did not take it" in failed["message"]
+    ids = [json.loads(body)["detail"]["id"] for body in api.stage.sqs.bodies(url)]
+    assert ids == [failed["id"]]
+    assert [json.loads(entry["Detail"])["id"] for entry in api.stage.bus.of_jobs] == ids * 2
 
 
 def test_a_worker_that_was_away_for_hours_gets_the_last_occurrence_and_the_others_end(api, hand):

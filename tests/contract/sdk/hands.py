@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from sweephand.sdk.queues import SqsQueue
 from sweephand.sdk.worker import Worker
 from sweephand.sdk.worker.attempts import Attempts
-from sweephand.sdk.worker.sqs import SqsQueue
 from tests.contract.native.api import Api
 from tests.contract.sdk.stack import connected
 

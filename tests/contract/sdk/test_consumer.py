@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -26,9 +27,12 @@ from sweephand.sdk import (
     TransportError,
     event,
     every,
+    heartbeats,
+    queues,
 )
 from sweephand.sdk.api_errors import ConsumerTaken
 from sweephand.sdk.heartbeats import AsyncHeartbeat, Heartbeat
+from sweephand.sdk.queues import Message, SqsQueue
 from tests.contract.native.api import Api
 from tests.contract.sdk.stack import connected, connected_async
 from tests.support.sources import START
@@ -46,6 +50,7 @@ class Program:
 
     api: Api
     scheduler: JobScheduler
+    receives: bool = False
     got: list[tuple[str, JobData | Dropped]] = field(default_factory=list)
     read: int = 0
 
@@ -55,7 +60,11 @@ class Program:
         self.scheduler.on_dropped(lambda data: self.got.append(("dropped", data)))
 
     def listen(self) -> None:
-        """Hands on what has come over the bus since it listened last."""
+        """Hands on what has come over the bus since it listened last, or takes it from the queue."""
+        while self.receives and self.scheduler.receive(wait_s=0):
+            pass
+        if self.receives:
+            return
         for told in events(self.api)[self.read :]:
             self.read += 1
             self.scheduler.handle(told)
@@ -75,24 +84,41 @@ def events(api: Api) -> list[Mapping[str, Any]]:
     ]
 
 
+class Still:
+    """Stands in for work in the background: on the moved clock, a test beats and receives step by step."""
+
+    def __init__(self, work: object, every_s: float) -> None: ...
+
+    def begin(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
 @contextmanager
-def running(api: Api, **members: Any) -> Iterator[Program]:
+def running(api: Api, *, receive: bool = False, **members: Any) -> Iterator[Program]:
     api.stage.act_for_real()
-    scheduler = JobScheduler(connected(api)[0], consumer="billing", **members)
-    try:
-        yield Program(api, scheduler)
-    finally:
-        scheduler.close()
+    queue = SqsQueue(client=api.stage.sqs) if receive else None
+    with mock.patch.object(heartbeats, "Heartbeat", Still if receive else Heartbeat):
+        scheduler = JobScheduler(connected(api)[0], consumer="billing", receive=receive, queue=queue, **members)
+        try:
+            yield Program(api, scheduler, receive)
+        finally:
+            scheduler.close()
 
 
-def create(api: Api, step: str, **missed: Any) -> None:
-    action = event(consumer="billing", **({"missed": missed} if missed else {}))
-    connected(api)[0].jobs.create("job", action, every(step, align="start", start_time=FIRST))
+def create(api: Api, step: str, *, receive: bool = False, **missed: Any) -> None:
+    client = connected(api)[0]
+    if receive:
+        client.applications.register("billing")
+    own = {"missed": missed} if missed else {}
+    action = event(consumer="billing", **own, **({"application": "billing"} if receive else {}))
+    client.jobs.create("job", action, every(step, align="start", start_time=FIRST))
 
 
-def test_r20_three_hours_away_with_a_job_each_five_minutes_give_36_missed_in_order_then_live_ones(api):
-    create(api, "PT5M")
-    with running(api) as program:
+@pytest.mark.parametrize("receive", [False, True])
+def test_r20_three_hours_away_with_a_job_each_five_minutes_give_36_missed_in_order_then_live_ones(api, receive):
+    create(api, "PT5M", receive=receive)
+    with running(api, receive=receive) as program:
         api.stage.run(3 * 3_600)
 
         program.scheduler.start(lease_s=LEASE_S)
@@ -106,9 +132,10 @@ def test_r20_three_hours_away_with_a_job_each_five_minutes_give_36_missed_in_ord
         assert len(set(ids)) == len(ids)
 
 
-def test_r21_what_is_older_than_it_is_kept_is_told_in_one_event_with_its_number(api):
-    create(api, "PT5M", keepSeconds=3_600)
-    with running(api) as program:
+@pytest.mark.parametrize("receive", [False, True])
+def test_r21_what_is_older_than_it_is_kept_is_told_in_one_event_with_its_number(api, receive):
+    create(api, "PT5M", receive=receive, keepSeconds=3_600)
+    with running(api, receive=receive) as program:
         api.stage.run(3 * 3_600)
 
         program.scheduler.start(lease_s=LEASE_S)
@@ -120,8 +147,9 @@ def test_r21_what_is_older_than_it_is_kept_is_told_in_one_event_with_its_number(
         assert dropped.last == FIRST + timedelta(minutes=115)
 
 
-def test_r22_a_daily_job_gives_30_missed_after_30_days(api):
-    with running(api) as program:
+@pytest.mark.parametrize("receive", [False, True])
+def test_r22_a_daily_job_gives_30_missed_after_30_days(api, receive):
+    with running(api, receive=receive) as program:
         record = program.scheduler.create(
             resource_id="inv-4711", start=NOON + timedelta(hours=1), job_interval=JobInterval.DAILY, tag="finance"
         )
@@ -220,19 +248,166 @@ def test_asyncio_does_the_same(api):
 
 
 def test_the_programs_of_the_guide_run(api, monkeypatch, capsys):
-    create(api, "PT5M")
+    create(api, "PT5M", receive=True)
     api.stage.act_for_real()
     api.stage.run(600)
     monkeypatch.setattr(sdk, "Sweephand", lambda: connected(api)[0], raising=False)
+    monkeypatch.setattr(queues, "SqsQueue", lambda _region: SqsQueue(client=api.stage.sqs))
+    monkeypatch.setattr(heartbeats, "Heartbeat", Still)
     known: dict[str, Any] = {}
 
     for block in re.findall(r"^```python\n(.*?)^```$", GUIDE.read_text(), re.DOTALL | re.MULTILINE):
         exec(compile(block, str(GUIDE), "exec"), known)
+    taken = known["scheduler"].receive(wait_s=0)
     for told in events(api):
         known["receive"](told)
     known["scheduler"].close()
 
-    assert capsys.readouterr().out.splitlines() == [f"missed {FIRST + n * timedelta(minutes=5)} None" for n in (0, 1)]
+    missed = [f"missed {FIRST + n * timedelta(minutes=5)} None" for n in (0, 1)]
+    assert capsys.readouterr().out.splitlines() == missed * 2, "by the queue, and by a rule of the bus"
+    assert taken == 2
+
+
+def test_an_event_is_acknowledged_after_its_function_and_comes_again_with_its_id_if_that_fails(api):  # R14, R17
+    create(api, "PT5M", receive=True)
+    with running(api, receive=True) as program:
+        tries: list[str] = []
+
+        @program.scheduler.on_job
+        def fails_once(data: JobData) -> None:
+            tries.append(data.id)
+            if len(tries) == 1:
+                raise LookupError("not yet")
+
+        program.scheduler.start(lease_s=LEASE_S)
+        api.stage.run(121)
+        assert [program.scheduler.receive(wait_s=0) for _ in range(2)] == [1, 0]
+        api.stage.run(130)
+        program.listen()
+
+        assert tries == [tries[0]] * 2
+        assert not any(api.stage.sqs.bodies(url) for url in api.stage.sqs.created)
+        assert len(events(api)) == 1, "rules of the bus get it too"
+
+
+def test_a_heartbeat_keeps_the_event_whose_function_goes_on(api):
+    create(api, "PT5M", receive=True)
+    with running(api, receive=True) as program:
+        seen: list[int] = []
+
+        @program.scheduler.on_job
+        def long(_data: JobData) -> None:
+            for _ in range(4):
+                api.stage.run(40)
+                program.scheduler._beat()
+                seen.append(other.receive(wait_s=0))
+
+        other = JobScheduler(connected(api)[0], consumer="billing", receive=True, queue=SqsQueue(client=api.stage.sqs))
+        program.scheduler.start(lease_s=LEASE_S)
+        api.stage.run(121)
+        program.scheduler.receive(wait_s=0)
+
+        assert seen == [0] * 4
+
+
+def test_a_close_gives_back_what_no_function_has_begun(api):
+    create(api, "PT5M", receive=True)
+    with running(api, receive=True) as program:
+        seen: list[str] = []
+
+        @program.scheduler.on_missed
+        def closes(data: JobData) -> None:
+            seen.append(data.id)
+            program.scheduler.close()
+
+        api.stage.run(1_000)
+        program.scheduler.start(lease_s=LEASE_S)
+        took = program.scheduler.receive(wait_s=0)
+    with running(api, receive=True) as again:
+        again.scheduler.start(lease_s=LEASE_S)
+        again.listen()
+
+    assert took == 3
+    assert len(seen) == 1
+    assert [kind for kind, _ in again.got] == ["missed"] * 2
+    assert seen[0] not in {data.id for _, data in again.got}
+
+
+def test_receiving_needs_the_name_of_a_consumer(api):
+    with pytest.raises(InvalidArgument, match="its queue has the same name"):
+        JobScheduler(connected(api)[0], receive=True)
+
+
+@pytest.mark.parametrize("body", ["hello", "{}", "[]"])
+def test_a_message_that_is_no_event_is_left_to_the_dead_letters(api, body):
+    create(api, "PT5M", receive=True)
+    with running(api, receive=True) as program:
+        [url] = api.stage.sqs.created
+        api.stage.sqs.send_message(QueueUrl=url, MessageBody=body)
+
+        assert program.scheduler.receive(wait_s=0) == 1
+        assert api.stage.sqs.bodies(url) == [body]
+        assert program.got == []
+
+
+@dataclass
+class Shelf:
+    """A queue in memory, for threads. taken: whether its one message was received, deleted: and acknowledged."""
+
+    taken: bool = False
+    failed: bool = False
+    deleted: Event = field(default_factory=Event)
+
+    def receive(self, url: str, most: int, *, hidden_s: int, wait_s: int) -> list[Message]:
+        if not self.failed:
+            self.failed = True
+            raise TransportError("the queue does not answer")
+        if self.taken:
+            return []
+        self.taken = True
+        detail = {"id": "r", "jobScheduleId": "j", "jobTime": "2027-03-01T12:00:00Z"}
+        body = {"detail-type": "job", "detail": {**detail, "resourceId": "inv", "tag": None, "payload": None}}
+        return [Message(json.dumps(body), "receipt", START, url)]
+
+    def hide(self, message: Message, seconds: float) -> None: ...
+
+    def delete(self, message: Message) -> None:
+        self.deleted.set()
+
+    def send(self, url: str, body: str) -> None: ...
+
+
+def test_events_come_in_the_background_after_the_start_until_the_close(api):
+    shelf, got = Shelf(), []
+    scheduler = JobScheduler(connected(api)[0], consumer="billing", receive=True, queue=shelf)
+    scheduler.on_job(lambda data: got.append(data.id))
+
+    with mock.patch("sweephand.sdk.sync.root.PAUSE_S", 0):
+        scheduler.start(lease_s=LEASE_S)
+        assert shelf.deleted.wait(10)
+        scheduler.close()
+
+    assert got == ["r"]
+
+
+def test_events_come_in_the_background_of_an_event_loop_too(api):
+    shelf, got = Shelf(), []
+
+    async def main() -> None:
+        scheduler = AsyncJobScheduler(connected_async(api), consumer="billing", receive=True, queue=shelf)
+
+        @scheduler.on_job
+        async def due(data: JobData) -> None:
+            got.append(data.id)
+
+        await scheduler.start(lease_s=LEASE_S)
+        assert await asyncio.to_thread(shelf.deleted.wait, 10)
+        await scheduler.aclose()
+
+    with mock.patch("sweephand.sdk.aio.root.PAUSE_S", 0):
+        asyncio.run(main())
+
+    assert got == ["r"]
 
 
 def test_heartbeats_come_again_and_again_and_survive_a_failure():

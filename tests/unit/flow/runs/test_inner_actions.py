@@ -180,7 +180,10 @@ KNOWN = "body, detailType, outcome, payload, retry, type"
         (
             {"type": "event", "source": "sweephand"},
             "source",
-            "is not a known member; known are body, consumer, detailType, missed, outcome, payload, retry, type",
+            (
+                "is not a known member; known are application, body, consumer, detailType, missed, outcome, payload, "
+                "retry, type"
+            ),
         ),
         ({"type": "event", "payload": "x" * 65_537}, "payload", "must have at most 65,536 bytes"),
     ],
@@ -280,7 +283,7 @@ def test_without_retries_it_is_a_failed_run_that_says_why(there: Stage, fault: A
 
     run = there.only_run(planned)
     assert (run.state, run.reason) == (State.ERROR, Reason.TARGET_ERROR)
-    assert run.message == "the event bus did not take the event: ThrottlingException"
+    assert run.message == "the event was not put: ThrottlingException"
     assert there.taps.count("events.PutEvents") == 1, "the job's retry policy repeats it, nothing else"
 
 

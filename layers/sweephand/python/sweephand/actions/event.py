@@ -60,11 +60,14 @@ def _loaded(stored: Mapping[str, Any] | None) -> Missed | None:
 @final
 @dataclass(frozen=True)
 class Event(Action):
-    """An event on the stack's own bus, in the tenant's name."""
+    """An event on the stack's own bus, in the tenant's name. application: its queue gets the event too."""
 
     detail_type: str = string("detailType", 1, MAX_DETAIL_TYPE, default=USUAL_TYPE)
     consumer: str | None = string(
         "consumer", 1, 128, like=(NAME_PATTERN, NAME_RULE), more={"pattern": f"^{NAME_PATTERN}$"}, default=None
+    )
+    application: str | None = string(
+        "application", 1, 64, like=(NAME_PATTERN, NAME_RULE), more={"pattern": f"^{NAME_PATTERN}$"}, default=None
     )
     missed: Missed | None = member(
         "missed",
@@ -99,7 +102,7 @@ class Event(Action):
         kind = f"{self.detail_type}{MISSED_SUFFIX}" if call.missed else self.detail_type
         refused = call.put_event(kind, dumps(_detail(call)))
         if refused is not None:
-            return failed(Reason.TARGET_ERROR, f"the event bus did not take the event: {refused}", retryable=True)
+            return failed(Reason.TARGET_ERROR, f"the event was not put: {refused}", retryable=True)
         return taken(self.outcome, call, None, told=False)
 
 

@@ -55,7 +55,7 @@ def unknown_again_s(times: int) -> int:
 def named_by(actions: Mapping[str, ActionDraft | ActionSpec]) -> dict[str, tuple[str, str | None]]:
     """Returns the applications that actions name, each with the version, by the path of the action."""
     return {
-        path: (action.params["application"], action.params["version"])
+        path: (action.params["application"], action.params.get("version"))
         for path, action in actions.items()
-        if action.kind == QUEUE
+        if action.params.get("application") is not None
     }

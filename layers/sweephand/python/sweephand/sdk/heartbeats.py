@@ -1,4 +1,4 @@
-"""Heartbeats in the background: of a thread, or of a task of the event loop."""
+"""Work in the background: of a thread, or of a task of the event loop."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from threading import Event, Thread
+from typing import Any, TypeVar
 
 from sweephand.errors import SweephandError
+
+T = TypeVar("T")
 
 
 class Heartbeat:
@@ -36,20 +39,38 @@ class AsyncHeartbeat:
 
     def __init__(self, beat: Callable[[], Awaitable[None]], every_s: float) -> None:
         self._beat, self._every_s = beat, every_s
+        self._over = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._go())
 
     async def _go(self) -> None:
-        while True:
-            await asyncio.sleep(self._every_s)
+        while not self._over.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._over.wait(), self._every_s)
+                return
             with suppress(SweephandError):
                 await self._beat()
 
     async def aclose(self) -> None:
-        """Ends it."""
+        """Ends it, and waits for a call that is under way."""
+        self._over.set()
         if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+            await self._task
+
+
+class Blocking:
+    """Calls of blocking code, such as botocore's."""
+
+    @staticmethod
+    def call(work: Callable[..., T], *arguments: Any, **more: Any) -> T:
+        return work(*arguments, **more)
+
+
+class AsyncBlocking:
+    """The same in a thread, so that the event loop goes on."""
+
+    @staticmethod
+    async def call(work: Callable[..., T], *arguments: Any, **more: Any) -> T:
+        return await asyncio.to_thread(work, *arguments, **more)

@@ -8,16 +8,18 @@ from functools import partial
 
 from sweephand import actions
 from sweephand.actions.call import Call
+from sweephand.domain.application import lane_of
 from sweephand.domain.job import HOOKS, ActionSpec, Job, Payload, owner_of
 from sweephand.domain.run import REACTIONS, Outcome, Reason, Run, Verdict
 from sweephand.domain.runs.run_action import action_of, policies_of
 from sweephand.domain.schedule import Schedule
-from sweephand.errors import NotFound
+from sweephand.errors import NotFound, Unavailable
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.store.jobs import jobs
 
 with lazy():
+    from sweephand.domain.members import json_text
     from sweephand.flow.job_parts import schedule_hooks
     from sweephand.flow.runs import chained_runs, edits
     from sweephand.flow.tenants import signing
@@ -73,7 +75,7 @@ def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
         missed=run.consumer is not None,
         missed_count=run.missed_count,
         missed_from=run.missed_from,
-        put_event=partial(_put_event, world, run.tenant),
+        put_event=partial(put_event, world, run.tenant, action.params.get("application")),
         start_job=lambda job_id: chained_runs.run_from(world, run, job_id),
         redirects=_redirects(world, job, action.kind),
     )
@@ -134,9 +136,22 @@ def token_of(world: World, run: Run) -> str:
     return tokens.callback_token(world.callback_keys.current().secret, run.tenant, run.id)
 
 
-def _put_event(world: World, tenant: str, detail_type: str, detail: str) -> str | None:
-    """Puts an event with the tenant in its source, so that no job can pose as another tenant or as the service."""
-    return world.bus.put(f"{JOBS_SPEAK_AS}.{tenant}", detail_type, detail)
+def put_event(world: World, tenant: str, application: str | None, detail_type: str, detail: str) -> str | None:
+    """Puts an event on the bus, and into the queue of the application if one is named. Returns why it was not taken.
+
+    The tenant is in its source, so that no job can pose as another tenant or as the service. In the queue it has the
+    form that a rule of the bus would give it.
+    """
+    source = f"{JOBS_SPEAK_AS}.{tenant}"
+    refused = world.bus.put(source, detail_type, detail)
+    if refused is not None or application is None:
+        return refused
+    event = json_text.dumps({"source": source, "detail-type": detail_type, "detail": json_text.loads(detail)})
+    try:
+        world.queue.tell(lane_of(tenant, application, None), tenant, event)
+    except Unavailable as away:
+        return str(away)
+    return None
 
 
 def _redirects(world: World, job: Job, kind: str) -> Mapping[str, Mapping[str, str]]:

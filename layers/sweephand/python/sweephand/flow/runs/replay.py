@@ -24,7 +24,7 @@ from sweephand.errors import Unavailable
 from sweephand.flow.concurrency import Moved, tolerated, until_unmoved
 from sweephand.flow.retention import run_expiry
 from sweephand.flow.runs import settle
-from sweephand.flow.runs.perform import JOBS_SPEAK_AS
+from sweephand.flow.runs.perform import put_event
 from sweephand.flow.world import World
 from sweephand.ids import instant_ms_of
 from sweephand.messaging.run_queue import Delivery
@@ -263,9 +263,10 @@ def _announce(world: World, consumer: Consumer) -> None:
     for each in list(store.to_tell(world.table, consumer.tenant, consumer.name)):
         job = jobs.read_job(world.table, consumer.tenant, each.job_id)
         detail = dumps(_detail(consumer, each, job))
-        refused = world.bus.put(f"{JOBS_SPEAK_AS}.{consumer.tenant}", DROPPED_TYPE, detail)
+        application = None if job is None else job.action.params.get("application")
+        refused = put_event(world, consumer.tenant, application, DROPPED_TYPE, detail)
         if refused is not None:
-            raise Unavailable(f"the event bus did not take an event: {refused}")
+            raise Unavailable(f"an event was not put: {refused}")
         store.forget(world.table, consumer.tenant, consumer.name, each)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from socket import gethostname
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sweephand.errors import SweephandError
 from sweephand.lazy import lazy
@@ -33,9 +35,13 @@ from sweephand.sdk.request import Json
 from sweephand.sdk.sync.client import Sweephand
 from sweephand.sources import SystemChance
 
-with lazy():
-    from sweephand.sdk import heartbeats
+if TYPE_CHECKING:
+    from sweephand.sdk.queues import Message, Queue
 
+with lazy():
+    from sweephand.sdk import heartbeats, queues
+
+log = logging.getLogger("sweephand.scheduler")
 T = TypeVar("T")
 E = TypeVar("E")
 Handler = Callable[[E], None]
@@ -43,6 +49,9 @@ Handler = Callable[[E], None]
 LEASE_S, BEATS, START_S, LOOK_S = 90, 3, 600.0, 1.0
 """How long the lease holds, how many heartbeats that is, how long a start may take, how often it looks."""
 AWAY, LIVE = "AWAY", "LIVE"
+HIDDEN_S, WAIT_S, PAUSE_S = 120, 5, 5
+"""How long an event stays hidden without a heartbeat, how long a receive waits, the pause after a failed one."""
+MOST_RECEIVED = 10
 TRIES = 5
 """How often jobs are counted and deleted while others make and delete such jobs."""
 
@@ -53,7 +62,9 @@ class JobScheduler:
     At its instant each puts the event `job` on the stack's bus, with Root's members. collection: made with the first
     job; it should hold these jobs only, as a delete by tag or resource takes all that match. Each method has a twin
     `try_...`, which returns a Result instead of raising. consumer: the name under which this program receives events;
-    they are held while no process has started with it. holder: the name of this process.
+    they are held while no process has started with it. holder: the name of this process. receive: lets the jobs send
+    their events to a queue of the consumer, too, from which this process takes them once it has started. queue: for
+    tests.
     """
 
     def __init__(
@@ -63,10 +74,22 @@ class JobScheduler:
         collection: str = "root",
         consumer: str | None = None,
         holder: str | None = None,
+        receive: bool = False,
+        queue: Queue | None = None,
     ) -> None:
         self._client, self._collection, self._consumer = client, collection, consumer
         self._holder = holder or f"{gethostname()[:80]}-{os.getpid()}-{SystemChance().token(4).hex()}"
-        self._action = event() if consumer is None else event(consumer=consumer)
+        if receive and consumer is None:
+            raise InvalidArgument("consumer", "is needed to receive: its queue has the same name")
+        self._receives, self._queue, self._url = receive, queue, ""
+        self._action = {
+            **event(),
+            **({} if consumer is None else {"consumer": consumer}),
+            **({"application": consumer} if receive else {}),
+        }
+        self._in_hand: list[Message] = []
+        self._closing = False
+        self._receiver: heartbeats.Heartbeat | None = None
         self._lease_s = 0
         self._heartbeat: heartbeats.Heartbeat | None = None
         self._on_job: Handler[JobData] | None = None
@@ -120,14 +143,26 @@ class JobScheduler:
         self.close()
         self._lease_s = lease_s
         self._client.consumers.take_lease(self._consumer, holder=self._holder, seconds=lease_s)
+        self._register()
         done = None if job_set is None else self._apply(job_set, jobs)
+        if self._receives:
+            self._closing = False
+            self._receiver = heartbeats.Heartbeat(self._receive_on, 0)
+            self._receiver.begin()
         self._become_live(self._consumer, timeout_s)
         self._heartbeat = heartbeats.Heartbeat(self._beat, lease_s / BEATS)
         self._heartbeat.begin()
         return done
 
     def close(self) -> None:
-        """Ends the heartbeats and gives the lease back: events are held from then on."""
+        """Ends the heartbeats and gives the lease back: events are held from then on.
+
+        A function that has an event finishes; events that were received after it go back to the queue.
+        """
+        receiver, self._receiver = self._receiver, None
+        if receiver is not None:
+            self._closing = True
+            receiver.close()
         heartbeat, self._heartbeat = self._heartbeat, None
         if heartbeat is None or self._consumer is None:
             return
@@ -143,6 +178,56 @@ class JobScheduler:
         there = self._client.consumers.take_lease(self._consumer, holder=self._holder, seconds=self._lease_s)
         if there.state == AWAY:
             self._client.consumers.start(self._consumer, holder=self._holder)
+        for message in list(self._in_hand):
+            heartbeats.Blocking.call(self._sqs().hide, message, HIDDEN_S)
+
+    # The queue
+
+    def _register(self) -> None:
+        """Registers the consumer's queue, once in a process that receives. Jobs name it, so it comes before them."""
+        if not self._receives or self._url or self._consumer is None:
+            return
+        found = self._client.applications.register(self._consumer)
+        self._queue = self._queue or queues.SqsQueue(found.region)
+        self._url = found.queue_url
+
+    def _sqs(self) -> Queue:
+        assert self._queue is not None
+        return self._queue
+
+    def receive(self, *, wait_s: int = WAIT_S) -> int:
+        """Takes up to ten events from the queue and gives each to its function. Returns how many it took.
+
+        An event is deleted after its function has returned. If that raises, the event comes again, under the same id.
+        `start` does this in the background. Raises TransportError.
+        """
+        call = heartbeats.Blocking.call
+        self._register()
+        self._in_hand = list(call(self._sqs().receive, self._url, MOST_RECEIVED, hidden_s=HIDDEN_S, wait_s=wait_s))
+        took = len(self._in_hand)
+        while self._in_hand:
+            message = self._in_hand[0]
+            if self._closing:
+                call(self._sqs().hide, message, 0)
+            elif self._handled(message):
+                call(self._sqs().delete, message)
+            self._in_hand.pop(0)
+        return took
+
+    def _handled(self, message: Message) -> bool:
+        try:
+            self.handle(json.loads(message.body))
+        except Exception:
+            log.exception("the function of an event failed; the event comes again")
+            return False
+        return True
+
+    def _receive_on(self) -> None:
+        try:
+            self.receive()
+        except SweephandError as fault:
+            log.warning("no event was received: %s", fault)
+            self._client.clock.sleep(PAUSE_S)
 
     def _apply(self, job_set: str, jobs: Sequence[Json]) -> models.JobSetPlan:
         while True:
@@ -181,6 +266,7 @@ class JobScheduler:
     ) -> JobRecord:
         """Creates a job. Raises InvalidArgument, such as for an interval outside 1 to 5, and ApiError."""
         members = members_of(resource_id, tag, start, end, job_interval)
+        self._register()
         try:
             job = self._client.jobs.create(None, self._action, collection=self._collection, **members)
         except InvalidField as refused:
@@ -209,6 +295,7 @@ class JobScheduler:
                 code=NotFound.code,
                 detail=f"the collection {self._collection} has no job {record.job_schedule_id}",
             )
+        self._register()
         self._client.jobs.put(record.job_schedule_id, action=self._action, collection=self._collection, **members)
 
     def delete(self, job_schedule_id: str) -> None:

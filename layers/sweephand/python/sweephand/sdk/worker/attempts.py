@@ -17,8 +17,8 @@ from sweephand.errors import SweephandError
 from sweephand.records import dataclass
 from sweephand.sdk.bodies import Body
 from sweephand.sdk.errors import ApiError, TransportError
+from sweephand.sdk.queues import Message, Queue
 from sweephand.sdk.request import ABSENT
-from sweephand.sdk.worker.sqs import Message, Queue
 from sweephand.sdk.worker.tasks import BadPayload, Task, TaskRun, Tasks
 from sweephand.sdk.worker.verdicts import AS_USUAL, LONGEST_DELAY_S, Delay, Discard, Hook, MoveTo, Retry, Verdict
 

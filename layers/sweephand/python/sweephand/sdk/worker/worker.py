@@ -21,8 +21,8 @@ from sweephand.lazy import lazy
 from sweephand.sdk import bodies
 from sweephand.sdk.bodies import Body
 from sweephand.sdk.errors import ConfigError, TransportError
+from sweephand.sdk.queues import Message, Queue, SqsQueue
 from sweephand.sdk.worker.attempts import Attempts
-from sweephand.sdk.worker.sqs import Message, Queue, SqsQueue
 from sweephand.sdk.worker.tasks import Function, Task, TaskRun, Tasks, interval_text
 from sweephand.sdk.worker.verdicts import Hook
 from sweephand.sources import SystemChance, SystemClock
