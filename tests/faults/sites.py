@@ -147,19 +147,18 @@ def of_the_code(*facades: str) -> frozenset[Site]:
 
     facades: folders whose reads count as well.
     """
-    store = {
-        f".{name.rpartition('.')[2]}" if "." in name else f"{path.removesuffix('.py')}.{name}": function
-        for path in _paths("store")
-        if path not in EDGES
-        for name, function in _module(path).items()
-    }
+    store: dict[str, list[_Function]] = {}
+    for path in _paths("store"):
+        for name, function in _module(path).items() if path not in EDGES else ():
+            module = path.removesuffix(".py")
+            store.setdefault(f".{name.rpartition('.')[2]}" if "." in name else f"{module}.{name}", []).append(function)
     paths = [path for folder in ("flow", *facades) for path in _paths(folder)]
     reached = [function for path in paths for function in _module(path).values()]
     found = set()
     while reached:
         function = reached.pop()
         found |= {site for site, *_ in function.sites}
-        reached += [store.pop(name) for name in function.uses & store.keys()]
+        reached += [each for name in function.uses & store.keys() for each in store.pop(name)]
     return frozenset(found)
 
 
