@@ -309,7 +309,7 @@ def attributes() -> str:
                 attributes = model.get_attributes().items()
                 own = [_attribute(each, facts) for each, facts in attributes if each not in inherited]
                 lines.append((number, inspect.getsourcelines(model)[1], f"`{name}`", ", ".join(own)))
-    return rows(("Item", "Attributes beside `pk`, `sk` and `expires_at`"), (line[2:] for line in sorted(lines)))
+    return rows(("Item", "Attributes in addition to `pk`, `sk` and `expires_at`"), (line[2:] for line in sorted(lines)))
 
 
 def _attribute(name: str, facts: Any) -> str:

@@ -172,7 +172,7 @@ class ServiceBus(azure.AzureAction):
 
     @property
     def destination(self) -> tuple[str, str, str]:
-        """What the key opens, and under which name."""
+        """The namespace and entity that the key opens, and the name of the key."""
         return self.namespace.lower(), self.entity, self.key_name
 
     def redirected(self, call: Call, outbound: Outbound) -> Outcome | None:
