@@ -5,11 +5,14 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
+import html
 import json
+import os
 import re
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 STATIC = Path(__file__).parent / "static"
 MEDIA_TYPES = {
@@ -26,10 +29,14 @@ FILES = {
 PAGE = (STATIC / "index.html").read_bytes()
 CONTENT = hashlib.sha256(repr((PAGE, FILES)).encode()).hexdigest()[:16]
 BELOW_CONTENT = re.compile(r"/console/([0-9a-f]{16})/(.+)")
+SIGN_IN = {
+    name: os.environ.get(f"SIGN_IN_{name.upper()}", "") for name in ("authorize_url", "token_url", "client_id", "scope")
+}
+TOKEN_ORIGIN = "".join(f" {each.scheme}://{each.netloc}" for each in [urlsplit(SIGN_IN["token_url"])] if each.netloc)
 FOR_EVERY_ANSWER = {
     "content-security-policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+        f"connect-src 'self'{TOKEN_ORIGIN}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     ),
     "cross-origin-opener-policy": "same-origin",
     "referrer-policy": "no-referrer",
@@ -61,10 +68,15 @@ def _answer(path: str, *, packed: bool) -> dict[str, Any]:
     return _written(200, *_body(name, packed=packed), **kept)
 
 
+def _page() -> bytes:
+    sign_in = html.escape(json.dumps(SIGN_IN if SIGN_IN["authorize_url"] else None))
+    return PAGE.replace(b"{content}", CONTENT.encode()).replace(b"{sign_in}", sign_in.encode())
+
+
 @cache
 def _body(name: str, *, packed: bool) -> tuple[bytes, str]:
     """Returns a file, or the page for an empty name, with its encoding."""
-    raw = FILES[name] if name else PAGE.replace(b"{content}", CONTENT.encode())
+    raw = FILES[name] if name else _page()
     return (gzip.compress(raw, 9, mtime=0), "gzip") if packed else (raw, "")
 
 

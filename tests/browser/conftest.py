@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
@@ -19,6 +24,7 @@ from sweephand.local.folder import StateFolder
 from sweephand.local.settings import CHECKOUT, Settings
 from tests.local_stack.conftest import LocalStack, start
 from tests.local_stack.waiting import CLOCK, until
+from tests.support import issuer as issuers
 
 PICTURES = CHECKOUT / ".cache" / "pictures"
 FLAGS = [
@@ -31,11 +37,65 @@ HOSTILE = "<img src=x onerror=alert(1)>\u05d0 \U0001f389 "
 
 
 @pytest.fixture(scope="session")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
+def sign_in_page() -> Iterator[dict[str, str]]:
+    """An issuer at which the same person is always signed in: parameters of the template that name it."""
+    with issuers.issuer() as issuer:
+        challenges: dict[str, str] = {}
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                asked = dict(parse_qsl(urlsplit(self.path).query))
+                assert asked["code_challenge_method"] == "S256"
+                challenges["code-1"] = asked["code_challenge"]
+                back = urlencode({"code": "code-1", "state": asked["state"]})
+                self._answer(302, b"", Location=f"{asked['redirect_uri']}?{back}")
+
+            def do_POST(self) -> None:
+                form = dict(parse_qsl(self.rfile.read(int(self.headers["Content-Length"])).decode()))
+                digest = hashlib.sha256(form["code_verifier"].encode()).digest()
+                right = challenges.pop(form["code"], None) == base64.urlsafe_b64encode(digest).decode().rstrip("=")
+                token = issuer.token(CLOCK.now(), scope="jobs:read jobs:write")
+                body = {"access_token": token, "token_type": "Bearer"} if right else {"error": "invalid_grant"}
+                self._answer(200 if right else 400, json.dumps(body).encode())
+
+            def _answer(self, status: int, body: bytes, **headers: str) -> None:
+                self.send_response(status)
+                shared = {"Access-Control-Allow-Origin": "*", "Content-Length": str(len(body))}
+                for name, value in {**shared, **headers}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: Any) -> None:
+                """Writes nothing."""
+
+        with served(Handler) as url:
+            yield {
+                "OidcIssuers": issuer.url,
+                "OidcAudiences": issuers.AUDIENCE,
+                "ConsoleAuthorizeUrl": f"{url}/authorize",
+                "ConsoleTokenUrl": f"{url}/token",
+                "ConsoleClientId": "console",
+            }
+
+
+@contextmanager
+def served(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """Serves on loopback for as long as the block runs. Gives the address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: pytest.TempPathFactory, sign_in_page: dict[str, str]) -> Iterator[LocalStack]:
     """The real stack, on free ports, its state in a folder of its own."""
-    place = Settings(
-        folder=StateFolder(tmp_path_factory.mktemp("stack")), template=CHECKOUT / "template.yaml", port=0, aws_port="0"
-    )
+    folder = StateFolder(tmp_path_factory.mktemp("stack"))
+    place = Settings(folder, CHECKOUT / "template.yaml", port=0, aws_port="0", chosen=sign_in_page)
     running, local = start(place)
     yield local
     local.close()
@@ -58,11 +118,8 @@ def target() -> Iterator[str]:
         def log_message(self, *_: Any) -> None:
             """Writes nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    server.server_close()
+    with served(Handler) as url:
+        yield url
 
 
 @dataclass
@@ -138,7 +195,7 @@ def sign_in(page: Page, credential: Any) -> Page:
     """Signs in on a page that shows the form, and waits for the page that was asked for."""
     page.get_by_label("Client id").fill(credential.client_id)
     page.get_by_label("Secret").fill(credential.secret)
-    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Sign in", exact=True).click()
     page.get_by_role("navigation", name="Pages").wait_for()
     return page
 

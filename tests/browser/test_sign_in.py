@@ -10,7 +10,7 @@ def test_a_wrong_secret_is_refused_with_a_sentence(visitor, stack):
     page.goto("/console")
     page.get_by_label("Client id").fill(stack.file.tenants["acme"].client_id)
     page.get_by_label("Secret").fill("wrong")
-    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Sign in", exact=True).click()
 
     page.get_by_role("alert").wait_for()
     assert page.get_by_label("Secret").is_visible()
@@ -81,8 +81,36 @@ def test_scopes_hide_what_one_may_not_do(stack, visitor, demo):
     page.goto(f"/console/jobs/{demo.jobs['nightly']}")
     page.get_by_label("Client id").fill(reader["clientId"])
     page.get_by_label("Secret").fill(reader["secret"])
-    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Sign in", exact=True).click()
 
     page.get_by_role("heading", name="nightly").wait_for()
     assert page.get_by_role("button", name="Run 1 job now").count() == 0
     assert page.get_by_role("button", name="Delete 1 job").count() == 0
+
+
+def test_people_sign_in_at_an_issuer_by_a_code_with_pkce(visitor, demo):
+    page = visitor().new_page()
+    page.goto("/console/jobs")
+    page.get_by_role("button", name="Sign in at").click()
+
+    page.get_by_role("link", name="nightly").wait_for()
+    stored = page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])")
+    assert "ey" not in stored
+
+
+def test_without_a_second_window_this_one_goes_to_the_issuer_and_comes_back(visitor, demo):
+    context = visitor()
+    context.add_init_script("window.open = () => null;")
+    page = context.new_page()
+    page.goto("/console/jobs?state=PAUSED")
+    page.get_by_role("button", name="Sign in at").click()
+
+    page.get_by_role("link", name="backup").wait_for()
+    assert page.url.endswith("/console/jobs?state=PAUSED")
+
+
+def test_an_answer_that_belongs_to_another_sign_in_is_refused(visitor, demo):
+    page = visitor().new_page()
+    page.goto("/console/sign-in?code=stolen&state=another")
+
+    page.get_by_text("This answer belongs to another sign-in. Begin again.").wait_for()

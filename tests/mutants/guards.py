@@ -40,7 +40,7 @@ MISSED_BY = {
         "ScalingConfig": "test_no_queue_takes_more_executions_than_its_parameter_says",
     },
     "test_functions.py": {
-        "IgnoreGlobals": "test_the_console_has_neither_layers_nor_variables_because_it_only_serves_files",
+        "IgnoreGlobals": "test_the_console_has_no_layers_and_no_variables_but_those_of_its_sign_in",
         "RetentionInDays": "test_no_log_is_kept_for_ever",
         "RecursiveLoop": "test_retries_through_the_stack_s_own_queues_are_not_stopped_as_a_loop",
         "ReservedConcurrentExecutions": "test_executions_are_reserved_by_parameter_for_its_own_functions_alone",

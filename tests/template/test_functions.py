@@ -94,11 +94,14 @@ def test_the_functions_are_those_that_these_guards_know(stack):
     assert sorted(of_type(stack, "AWS::Lambda::Function")) == sorted([*FOLDERS, "ConsoleFunction"])
 
 
-def test_the_console_has_neither_layers_nor_variables_because_it_only_serves_files(stack):
+def test_the_console_has_no_layers_and_no_variables_but_those_of_its_sign_in(stack):
     properties = stack["Resources"]["ConsoleFunction"]["Properties"]
 
     assert "Layers" not in properties
-    assert "Environment" not in properties
+    assert properties["Environment"]["Variables"] == {
+        **dict.fromkeys(("SIGN_IN_AUTHORIZE_URL", "SIGN_IN_TOKEN_URL", "SIGN_IN_CLIENT_ID"), ""),
+        "SIGN_IN_SCOPE": "openid",
+    }
 
 
 @pytest.mark.parametrize("function", FOLDERS)

@@ -14,6 +14,7 @@ PARAMETERS = raw_template()["Parameters"]
 OUTPUTS = {
     "ApiUrl",
     "ConsoleUrl",
+    "ConsoleRedirectUrl",
     "ConsoleFunctionName",
     "TableName",
     "RunQueueUrl",
@@ -77,6 +78,8 @@ def test_the_form_of_the_console_shows_every_parameter_once(raw):
     ("name", "value"),
     [
         ("PublicBaseUrl", "https://jobs.example.org"),
+        ("ConsoleAuthorizeUrl", "https://acme.auth.eu-central-1.amazoncognito.com/oauth2/authorize"),
+        ("ConsoleScope", "openid api/jobs:read"),
         ("PublicBaseUrl", "http://127.0.0.1:8080"),
         ("EndpointUrl", "http://host.docker.internal:4566"),
         ("AllowedPrivateTargets", "10.1.0.0/16"),
@@ -162,6 +165,16 @@ def test_issuers_without_an_audience_are_refused_before_anything_is_made(raw):
     assert rule["RuleCondition"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "OidcIssuers"}, ""]}]}
     assert [each["Assert"] for each in rule["Assertions"]] == [
         {"Fn::Not": [{"Fn::Equals": [{"Ref": "OidcAudiences"}, ""]}]}
+    ]
+
+
+def test_the_console_s_sign_in_needs_an_issuer_whose_tokens_the_api_accepts(raw):
+    rule = raw["Rules"]["TheConsolesSignInNeedsItsIssuer"]
+
+    assert rule["RuleCondition"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "ConsoleAuthorizeUrl"}, ""]}]}
+    assert [each["Assert"] for each in rule["Assertions"]] == [
+        {"Fn::Not": [{"Fn::Equals": [{"Ref": name}, ""]}]}
+        for name in ("OidcIssuers", "ConsoleTokenUrl", "ConsoleClientId")
     ]
 
 

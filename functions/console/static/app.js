@@ -3,6 +3,7 @@
 import { html, render, useEffect, useRef, useState } from "./vendor.js";
 import { actsFor, askOtherTabs, askedAgain, clockAhead, freshness, isProvider, may, now, session, signInWith, signOut, useAnswer, useWatched } from "./api.js";
 import { Dialog, Field, NotThere, ProblemNote, Text, address, at, clock, distance, go, length, notice, ownZone, remember, remembered, visible, zone, zoneName } from "./parts.js";
+import { atIssuer, issuer, signInAtIssuer } from "./signin.js";
 
 // Each page is a module that is fetched when it is first opened: [pattern, module, its export, mark in the menu].
 const PAGES = [
@@ -17,6 +18,16 @@ const PAGES = [
   [/^\/errors\/([^/]+)$/, "./pages/errors.js", "ErrorGroup", "errors"],
   [/^\/operations$/, "./pages/operations.js", "Operations", "operations"],
   [/^\/operations\/([^/]+)$/, "./pages/operations.js", "OperationPage", "operations"],
+  [/^\/collections$/, "./pages/resources.js", "Collections", "collections"],
+  [/^\/collections\/([^/]+)$/, "./pages/resources.js", "Collection", "collections"],
+  [/^\/calendars$/, "./pages/resources.js", "Calendars", "calendars"],
+  [/^\/calendars\/([^/]+)$/, "./pages/resources.js", "Calendar", "calendars"],
+  [/^\/flow-keys$/, "./pages/resources.js", "FlowKeys", "flow-keys"],
+  [/^\/flow-keys\/([^/]+)$/, "./pages/resources.js", "FlowKey", "flow-keys"],
+  [/^\/tasks$/, "./pages/jobs.js", "Tasks", "tasks"],
+  [/^\/access$/, "./pages/access.js", "Access", "access"],
+  [/^\/tenants$/, "./pages/access.js", "Tenants", "tenants"],
+  [/^\/tenants\/([^/]+)$/, "./pages/access.js", "Tenant", "tenants"],
 ];
 const MENU = [
   ["overview", "Overview", ["jobs:read"], "o"],
@@ -24,6 +35,14 @@ const MENU = [
   ["runs", "Runs", ["jobs:read"], "r"],
   ["errors", "Errors", ["jobs:read"], "e"],
   ["operations", "Operations", ["jobs:read", "errors:edit", "jobs:write", "provider:admin"], "p"],
+];
+const MORE = [
+  ["collections", "Collections", ["jobs:read"]],
+  ["calendars", "Calendars", ["jobs:read"]],
+  ["flow-keys", "Flow keys", ["jobs:read"]],
+  ["tasks", "Tasks on ECS", ["jobs:read"]],
+  ["access", "Credentials", ["admin"]],
+  ["tenants", "Tenants", ["provider:admin"]],
 ];
 const HOME = "/overview";
 const FRESH_AFTER = 2;
@@ -61,8 +80,8 @@ function Frame() {
   return html`<a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); document.querySelector("main").focus(); }}>Skip to the page</a>
     <header class="bar">
       <a class="brand" href=${at(HOME)}>Sweephand</a>
-      ${tenant && html`<span class="tenant" title="Tenant">${visible(tenant)}</span>`}
-      <nav aria-label="Pages">${MENU.filter(([, , scopes]) => may(...scopes)).map(([name, title]) => html`<a href=${at(`/${name}`)} aria-current=${name === section ? "page" : null}>${title}</a>`)}</nav>
+      ${tenant && html`<span class="tenant" title="Tenant">${visible(tenant)}${acting && isProvider() && html`${" "}<a href="/console/tenants" title="Stop acting for this tenant" aria-label="Stop acting for this tenant">✕</a>`}</span>`}
+      <nav aria-label="Pages">${MENU.filter(([, , scopes]) => may(...scopes)).map(([name, title]) => html`<a href=${at(`/${name}`)} aria-current=${name === section ? "page" : null}>${title}</a>`)}<${More} section=${section} path=${path} /></nav>
       <form class="jump" role="search" onSubmit=${(event) => { event.preventDefault(); jump(event.target.elements.q.value.trim()); }}>
         <input name="q" type="search" placeholder="Search jobs, or an id" aria-label="Search jobs, or jump to an id" /></form>
       <div class="chips small" role="group" aria-label="Time zone">${[...new Set([ownZone, "UTC"])].map((name) => html`<button type="button" aria-pressed=${shownZone === name} onClick=${() => setZone(name)}>${zoneName(name)}</button>`)}</div>
@@ -74,6 +93,19 @@ function Frame() {
     <main id="main" tabindex="-1"><${Page} path=${path} /></main>
     <${Notice} />
     ${help && html`<${Keys} onClose=${() => setHelp(false)} />`}`;
+}
+
+function More({ section, path }) {
+  const ref = useRef(null);
+  const shown = MORE.filter(([, , scopes]) => may(...scopes));
+  useEffect(() => {
+    if (ref.current) ref.current.open = false;
+  }, [path]);
+  if (!shown.length) return null;
+  const current = shown.find(([name]) => name === section);
+  return html`<details class="menu" ref=${ref} onKeyDown=${(event) => { if (event.key === "Escape") { ref.current.open = false; ref.current.firstElementChild.focus(); } }}>
+    <summary aria-current=${current ? "page" : null}>${current?.[1] ?? "More"}</summary>
+    <div>${shown.map(([name, title]) => html`<a href=${at(`/${name}`)} aria-current=${name === section ? "page" : null}>${title}</a>`)}</div></details>`;
 }
 
 function jump(text) {
@@ -162,16 +194,28 @@ function SignIn({ again }) {
     <${Field} label="Secret"><input name="secret" type="password" autocomplete="current-password" required /><//>
     <${ProblemNote} problem=${problem} />
     <p class="actions"><button class="primary" aria-busy=${busy}>Sign in</button></p>
+    ${issuer && html`<p class="actions"><button type="button" onClick=${signInAtIssuer}>Sign in at ${new URL(issuer.authorize_url).host}</button></p>`}
     <p class="hint">The secret is exchanged for a token that this tab keeps in its memory only.</p></form>`;
+}
+
+/** Shows the way to an issuer and back. */
+function AtIssuer() {
+  const [problem, setProblem] = useState(null);
+  useEffect(() => {
+    atIssuer().then((back) => back && go(back, true), setProblem);
+  }, []);
+  return html`<main class="alone">${problem ? html`<div class="signin"><h1>Sign in to Sweephand</h1><${ProblemNote} problem=${problem} /><p class="actions"><a class="button" href="/console">Begin again</a></p></div>` : html`<p class="waiting">Signing in …</p>`}</main>`;
 }
 
 function App() {
   const mine = useWatched(session);
   const again = useWatched(askedAgain);
   const [asked, setAsked] = useState(false);
+  const path = new URL(useWatched(address)).pathname;
   useEffect(() => {
     askOtherTabs().then(() => setAsked(true));
   }, []);
+  if (issuer && path === "/console/sign-in") return html`<${AtIssuer} />`;
   if (!mine) return asked && html`<main class="alone"><${SignIn} /></main>`;
   return html`<${Frame} />${again && html`<${Dialog} title="Sign in again" onClose=${() => {}}><${SignIn} again /><//>`}`;
 }

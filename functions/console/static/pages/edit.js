@@ -20,8 +20,14 @@ const CHOICES = {
 const METHODS = ["POST", "GET", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
 const zones = ["UTC", ...(Intl.supportedValuesOf?.("timeZone") ?? [ownZone])];
 
+const TARGETS = {
+  http: { type: "http", method: "POST", url: "", payload: "" },
+  ecs: { type: "ecs", taskDefinition: "", container: "", payload: "" },
+};
+
 export function Create() {
-  return html`<${Editor} draft=${{ name: "", description: "", collection: "default", tags: "", action: { type: "http", method: "POST", url: "", payload: "" }, more: "", schedules: [newSchedule()] }} />`;
+  const type = new URL(location.href).searchParams.get("type");
+  return html`<${Editor} draft=${{ name: "", description: "", collection: "default", tags: "", action: TARGETS[type] ?? TARGETS.http, more: "", schedules: [newSchedule()] }} />`;
 }
 
 export function Edit({ id }) {
@@ -128,6 +134,8 @@ function Editor({ draft: first, job, etag }) {
       <section class="card"><h2>Target</h2>
         ${draft.action.type === "http" ? html`<div class="two method"><${Field} label="Method" name="action.method" problem=${problem}><select value=${draft.action.method} onChange=${(event) => setAction({ method: event.target.value })}>${METHODS.map((name) => html`<option value=${name}>${name}</option>`)}</select><//>
           <${Field} label="Address" name="action.url" problem=${problem}><input type="text" inputmode="url" placeholder="https://example.org/run" value=${draft.action.url} onInput=${(event) => setAction({ url: event.target.value })} /><//></div>`
+        : draft.action.type === "ecs" ? html`<div class="two"><${Field} label="Task definition" hint="One that the stack's parameter TaskDefinitionArns allows: family, or family:7" name="action.taskDefinition" problem=${problem}><input value=${draft.action.taskDefinition} spellcheck="false" onInput=${(event) => setAction({ taskDefinition: event.target.value })} /><//>
+          <${Field} label="Container" hint="Its exit code decides." name="action.container" problem=${problem}><input value=${draft.action.container} spellcheck="false" onInput=${(event) => setAction({ container: event.target.value })} /><//></div>`
         : html`<p>This job's target is of the type <strong>${draft.action.type}</strong>; change it as JSON below.</p>`}
         <${Field} label="Payload (JSON)" name="action.payload" problem=${problem}><textarea class="code" rows="4" value=${draft.action.payload} onInput=${(event) => setAction({ payload: event.target.value })}></textarea><//>
         <details><summary>Other members as JSON</summary><${Field} label="Members of the job, such as action, policies or hooks" hint="They are merged into what the fields above say." name="more" problem=${problem}><textarea class="code" rows="6" placeholder=${'{"action": {"retry": {"type": "fixed", "maxRetries": 3, "delaySeconds": 10}}}'} value=${draft.more} onInput=${(event) => set({ more: event.target.value })}></textarea><//></details></section>

@@ -1,8 +1,9 @@
 // The list of jobs: filters stand in the address, so that a view can be sent to a colleague.
 
 import { html, useEffect, useMemo, useState } from "../vendor.js";
-import { may, now, useList, withQuery } from "../api.js";
-import { Chips, Empty, Head, Loaded, More, Shape, State, Table, Text, When, at, length, reasonWord, remember, remembered, stateGroup, stateWord, useQuery } from "../parts.js";
+import { may, now, request, useList, withQuery } from "../api.js";
+import { Chips, Confirm, Empty, Head, Loaded, More, Shape, State, Table, Text, When, at, count, length, reasonWord, remember, remembered, stateGroup, stateWord, tell, useQuery } from "../parts.js";
+import { OperationLine } from "./operations.js";
 
 const EVERY_S = 30;
 const STATES = [["", "All"], ["ACTIVE", "Active"], ["PAUSED", "Paused"], ["INACTIVE", "Inactive"], ["COMPLETED", "Completed"], ["FAULTED", "Faulted"]];
@@ -25,9 +26,53 @@ export function Jobs() {
   const total = list.data?.total;
   const rows = list.items && (query.due ? list.items : [...list.items].sort((one, other) => stars.includes(other.id) - stars.includes(one.id)));
   return html`<${Head} title="Jobs" lead=${total !== undefined && `${total.toLocaleString("en-GB")} ${total === 1 ? "job" : "jobs"}${filtered ? " match" : ""}`}>
-      ${may("jobs:write") && html`<a class="button primary" href=${at("/jobs/new")}>Create 1 job</a>`}<//>
+      ${may("jobs:write") && html`${total > 0 && !query.due && filtered && html`<${Many} filters=${asked} total=${total} reload=${list.reload} />`}<a class="button primary" href=${at("/jobs/new")}>Create 1 job</a>`}<//>
     <${Filters} query=${query} change=${change} />
     <${Loaded} answer=${list} what="jobs">${rows?.length ? html`<${Table} label="Jobs" keyOf=${(job) => job.id} rows=${rows} href columns=${columns(stars, star)} /><${More} list=${list} />` : rows && html`<${Nothing} filtered=${filtered} change=${change} />`}<//>`;
+}
+
+const VERBS = {
+  pause: ["Pause", "Their occurrences are skipped, each with a row in the ledger, until somebody resumes them."],
+  resume: ["Resume", "Their schedules go on from now."],
+  activate: ["Activate", "Their schedules act from now on."],
+  deactivate: ["Deactivate", "They do not run until somebody activates them."],
+  delete: ["Delete", "They go with their schedules and open runs. Ended runs stay in the ledger until they expire."],
+};
+
+/** Does something to all jobs that the filters let through: the number first, by the API's dry run. */
+function Many({ filters, total, reload }) {
+  const [verb, setVerb] = useState("");
+  const [begun, setBegun] = useState(null);
+  const send = async (query) => {
+    const [method, path] = verb === "delete" ? ["DELETE", "/v1/jobs"] : ["POST", `/v1/jobs:${verb}`];
+    const { body } = await request(method, withQuery(path, { ...filters, ...query }), method === "POST" ? { body: {} } : {});
+    return body;
+  };
+  const [word, consequence] = VERBS[verb] ?? [];
+  const chosen = Object.entries(filters).filter(([, value]) => value).map(([name, value]) => `${name} ${value}`);
+  const act = async (number) => {
+    const done = await send({ expectedCount: number });
+    if (done.operation) setBegun(done.operation.id);
+    tell(done.operation ? `Began with ${count(number, "job")}.` : `${word}d ${count(number, "job")}.`);
+    await reload();
+  };
+  return html`<select aria-label=${`Do with all ${count(total, "job")}`} value=${verb} onChange=${(event) => setVerb(event.target.value)}><option value="">With all ${total.toLocaleString("en-GB")} …</option>${Object.entries(VERBS).map(([name, [title]]) => html`<option value=${name}>${title} them</option>`)}</select>
+    ${begun && html`<${OperationLine} id=${begun} onEnd=${reload} />`}
+    ${verb && html`<${Confirm} title=${`${word} many jobs`} onClose=${() => setVerb("")} count=${() => send({ dryRun: true }).then((body) => body.count)} word=${(number) => `${word} ${count(number, "job")}`} act=${act}
+      consequence=${(number) => `${number === null ? "…" : count(number, "job")} ${chosen.length ? `with ${chosen.join(", ")}` : "in all"}. ${consequence}`} />`}`;
+}
+
+/** Lists jobs that run containers on ECS, among those that were read. */
+export function Tasks() {
+  const list = useList("/v1/jobs?limit=200", EVERY_S);
+  const rows = list.items?.filter((job) => job.action.type === "ecs");
+  return html`<${Head} title="Tasks on ECS" lead="Jobs that run a container as a task">${may("jobs:write") && html`<a class="button primary" href=${at("/jobs/new", { type: "ecs" })}>Create 1 task</a>`}<//>
+    <${Loaded} answer=${list} what="jobs">${rows?.length ? html`<${Table} label="Tasks" keyOf=${(job) => job.id} rows=${rows} href columns=${[
+        ["Name", (job) => html`<a href=${at(`/jobs/${job.id}`)}><${Text} cut=${60}>${job.name}<//></a>`, "main"],
+        ["State", (job) => html`<${JobState} job=${job} />`], ["Next run", (job) => html`<${Next} job=${job} />`],
+        ["Task definition", (job) => html`<code>${job.action.taskDefinition}</code>`], ["Container", (job) => job.action.container, "wide"],
+      ]} />` : rows && html`<${Empty} title=${list.more ? "None among the jobs read so far" : "No tasks yet"}><p>A task runs a container on ECS at each occurrence of its job.</p><//>`}
+      ${list.more && html`<p class="hint">${count(list.items.length, "job")} were looked through.</p>`}<${More} list=${list} /><//>`;
 }
 
 const columns = (stars, star) => [

@@ -1,0 +1,152 @@
+// Collections, calendars, flow keys: a list and a page each, edited as JSON with the API's sentences.
+
+import { html, useState } from "../vendor.js";
+import { may, request, useAnswer, useList } from "../api.js";
+import { Action, Confirm, Dialog, Empty, Facts, Field, Head, Loaded, More, ProblemNote, Source, State, Table, Text, When, at, count, go, length, tell, useQuery } from "../parts.js";
+
+const EVERY_S = 30;
+const LIVE_EVERY_S = 5;
+const read = (members, resource) => Object.fromEntries(members.map((name) => [name, resource[name]]).filter(([, value]) => value !== null && value !== undefined && !(Array.isArray(value) && !value.length)));
+
+const KINDS = {
+  collections: {
+    one: "collection", title: "Collections", lead: "Groups of jobs with quotas, defaults and a switch", members: ["quota", "retention", "events", "defaults", "callbackTimeoutSeconds", "redirects", "flowKey"], change: "PATCH",
+    example: { quota: { maxJobs: 1000 } },
+    columns: [["State", (each) => html`<${State} state=${each.state} />`], ["Jobs", (each) => each.jobCount, "number"], ["Most jobs", (each) => each.quota?.maxJobs ?? html`<span class="faint">no limit</span>`, "number"], ["Changed", (each) => html`<${When} at=${each.modifiedAt} />`, "wide"]],
+    facts: (each) => [["State", html`<${State} state=${each.state} />`], ["Jobs", html`<a href=${at("/jobs", { collection: each.name })}>${count(each.jobCount, "job")}</a>`], ["API", each.facade], ["Events", each.events]],
+    verbs: (each) => (each.state === "ENABLED" ? ["disable", "Disable", `Its ${count(each.jobCount, "job")} stop: each occurrence that falls due meanwhile is skipped.`] : each.state === "DISABLED" ? ["enable", "Enable", `Its ${count(each.jobCount, "job")} run again from now on.`] : null),
+    parts: (each) => html`<${SigningKeys} collection=${each.name} />`,
+  },
+  calendars: {
+    one: "calendar", title: "Calendars", lead: "Days and hours that schedules exclude, include or roll over", members: ["description", "timezone", "dates", "ranges", "weekly"], change: "PUT",
+    example: { dates: ["12-25", "12-26"], weekly: [{ days: ["SAT", "SUN"] }] },
+    columns: [["Version", (each) => each.version, "number"], ["Used by", (each) => count(each.usedBy, "job"), "number"], ["Description", (each) => html`<${Text} cut=${80}>${each.description ?? ""}<//>`, "wide"], ["Changed", (each) => html`<${When} at=${each.modifiedAt} />`]],
+    facts: (each) => [["Version", each.version], ["Used by", count(each.usedBy, "job")], ["Zone", each.timezone], ["Schedules", each.replanning && "some still go by an earlier version"]],
+    parts: (each) => html`<${Versions} calendar=${each.name} />`,
+  },
+  "flow-keys": {
+    one: "flow key", title: "Flow keys", lead: "Limits that calls of several jobs share", members: ["description", "rate", "parallelism", "circuit"], change: "PATCH",
+    example: { rate: { limit: 60, periodSeconds: 60 }, parallelism: 5 },
+    columns: [["State", (each) => html`<${State} state=${each.state} />`], ["Rate", (each) => rateOf(each.rate)], ["At once", (each) => each.parallelism ?? html`<span class="faint">no limit</span>`, "number"], ["Used by", (each) => each.usedBy, "number"]],
+    facts: (each) => [["State", html`<${State} state=${each.state} />`], ["Rate", rateOf(each.rate)], ["Calls at once", each.parallelism], ["Used by", `${each.usedBy} jobs and collections`], ["Pause", each.pause && html`since <${When} at=${each.pause.since} /> <${Text} cut=${200}>${each.pause.note ?? ""}<//>`]],
+    verbs: (each) => (each.state === "ACTIVE" ? ["pause", "Pause", "No call of its jobs begins until somebody resumes it; runs wait in line."] : ["resume", "Resume", "Calls begin again, at its rate."]),
+    parts: (each) => html`<${Live} live=${each.live} />`, everyS: LIVE_EVERY_S,
+  },
+};
+
+const rateOf = (rate) => (rate ? `${rate.limit} in ${length(rate.periodSeconds * 1000)}` : html`<span class="faint">no limit</span>`);
+
+const list = (name) => () => html`<${ResourceList} name=${name} />`;
+const page = (name) => ({ id }) => html`<${ResourcePage} name=${name} id=${id} />`;
+export const [Collections, Calendars, FlowKeys] = Object.keys(KINDS).map(list);
+export const [Collection, Calendar, FlowKey] = Object.keys(KINDS).map(page);
+
+function ResourceList({ name }) {
+  const kind = KINDS[name];
+  const found = useList(`/v1/${name}?limit=100`, EVERY_S);
+  const [open, setOpen] = useState(false);
+  const create = may("jobs:write") && html`<button type="button" class="primary" onClick=${() => setOpen(true)}>Create 1 ${kind.one}</button>`;
+  return html`<${Head} title=${kind.title} lead=${kind.lead}>${create}<//>
+    <${Loaded} answer=${found} what=${kind.title.toLowerCase()}>${found.items?.length ? html`<${Table} label=${kind.title} keyOf=${(each) => each.name} rows=${found.items} href columns=${[["Name", (each) => html`<a href=${at(`/${name}/${encodeURIComponent(each.name)}`)}><${Text} cut=${60}>${each.name}<//></a>`, "main"], ...kind.columns]} /><${More} list=${found} />`
+      : found.items && html`<${Empty} title=${`No ${kind.title.toLowerCase()} yet`}><p>${kind.lead}.</p><//>`}<//>
+    ${open && html`<${EditResource} name=${name} kind=${kind} onClose=${() => setOpen(false)} />`}`;
+}
+
+function ResourcePage({ name, id }) {
+  const kind = KINDS[name];
+  const path = `/v1/${name}/${encodeURIComponent(id)}`;
+  const answer = useAnswer(path, kind.everyS ?? EVERY_S);
+  const [open, setOpen] = useState("");
+  const each = answer.data;
+  const verb = each && kind.verbs?.(each);
+  const close = () => setOpen("");
+  return html`<${Loaded} answer=${answer} what=${`the ${kind.one}`}>${each && html`
+    <${Head} title=${html`<${Text} cut=${80}>${each.name}<//>`} plain=${each.name} back=${[kind.title, at(`/${name}`)]} lead=${each.description && html`<${Text} cut=${200}>${each.description}<//>`}>
+      ${may("jobs:write") && html`${verb && html`<button type="button" onClick=${() => setOpen("verb")}>${verb[1]} 1 ${kind.one}</button>`}
+        <button type="button" class="primary" onClick=${() => setOpen("edit")}>Edit 1 ${kind.one}</button><button type="button" class="danger" onClick=${() => setOpen("delete")}>Delete 1 ${kind.one}</button>`}<//>
+    <${Facts} items=${[...kind.facts(each), ["Created", html`<${When} at=${each.createdAt} />`], ["Changed", html`<${When} at=${each.modifiedAt} />${each.modifiedBy && html` by <${Text}>${each.modifiedBy}<//>`}`]]} />
+    ${kind.parts?.(each)}
+    <h2>Definition</h2><${Source} value=${read(kind.members, each)} />
+    ${open === "edit" && html`<${EditResource} name=${name} kind=${kind} resource=${each} etag=${answer.etag} onClose=${close} onDone=${answer.reload} />`}
+    ${open === "verb" && html`<${Confirm} title=${`${verb[1]} 1 ${kind.one}`} consequence=${() => verb[2]} word=${() => `${verb[1]} 1 ${kind.one}`} onClose=${close} act=${async () => { await request("POST", `${path}/${verb[0]}`, { body: {} }); await answer.reload(); tell(`${verb[1]}d 1 ${kind.one}.`); }} />`}
+    ${open === "delete" && html`<${Confirm} title=${`Delete 1 ${kind.one}`} consequence=${() => "It is deleted only if nothing uses it; otherwise the API says what does."} word=${() => `Delete 1 ${kind.one}`} onClose=${close} act=${async () => { await request("DELETE", path); go(at(`/${name}`)); tell(`Deleted 1 ${kind.one}.`); }} />`}`}<//>`;
+}
+
+function EditResource({ name, kind, resource, etag, onClose, onDone }) {
+  const [called, setCalled] = useState(resource?.name ?? "");
+  const [text, setText] = useState(JSON.stringify(resource ? read(kind.members, resource) : kind.example, null, 2));
+  const [problem, setProblem] = useState(null);
+  const act = async () => {
+    setProblem(null);
+    let members;
+    try {
+      members = JSON.parse(text);
+    } catch (error) {
+      setProblem({ status: 422, code: "INVALID_JSON", detail: `This is not JSON: ${error.message}`, errors: [], retryAfter: null });
+      return;
+    }
+    try {
+      if (resource) await request(kind.change, `/v1/${name}/${encodeURIComponent(resource.name)}`, { body: kind.change === "PUT" ? { name: resource.name, ...members } : { ...gone(read(kind.members, resource), members), ...members }, type: kind.change === "PATCH" ? "application/merge-patch+json" : undefined, ifMatch: etag });
+      else await request("POST", `/v1/${name}`, { body: { name: called, ...members }, key: crypto.randomUUID() });
+    } catch (thrown) {
+      setProblem(thrown.status === 412 ? { ...thrown, detail: "Somebody changed it meanwhile. Your text stays here: close, look at the new version, and edit again." } : thrown);
+      return;
+    }
+    onClose();
+    await onDone?.();
+    if (!resource) go(at(`/${name}/${encodeURIComponent(called)}`));
+    tell(resource ? `Changed 1 ${kind.one}.` : `Created 1 ${kind.one}.`);
+  };
+  return html`<${Dialog} title=${`${resource ? "Edit" : "Create"} 1 ${kind.one}`} onClose=${onClose}>
+    ${!resource && html`<${Field} label="Name" name="name" problem=${problem}><input value=${called} maxlength="128" onInput=${(event) => setCalled(event.target.value)} /><//>`}
+    <${Field} label="Members (JSON)"><textarea class="code" rows="14" spellcheck="false" value=${text} onInput=${(event) => setText(event.target.value)}></textarea><//>
+    <${ProblemNote} problem=${problem} />
+    <p class="actions"><${Action} kind="primary" act=${act}>${resource ? "Change" : "Create"} 1 ${kind.one}<//><button type="button" onClick=${onClose}>Cancel</button></p><//>`;
+}
+
+/** Returns null for each member that was taken out of the text. */
+function gone(before, members) {
+  return Object.fromEntries(Object.keys(before).filter((name) => !(name in members)).map((name) => [name, null]));
+}
+
+function Versions({ calendar }) {
+  const path = `/v1/calendars/${encodeURIComponent(calendar)}/versions`;
+  const versions = useList(`${path}?limit=20`);
+  const [shown, setShown] = useState(null);
+  const one = useAnswer(shown === null ? null : `${path}/${shown}`);
+  return html`<h2>Versions</h2><${Loaded} answer=${versions} what="versions">${versions.items && html`<${Table} label="Versions" keyOf=${(each) => each.version} rows=${versions.items} columns=${[["Version", (each) => html`<button type="button" class="quiet" onClick=${() => setShown(each.version)}>Show version ${each.version}</button>`], ["Made", (each) => html`<${When} at=${each.createdAt} />`], ["By", (each) => html`<${Text}>${each.actor ?? "Sweephand"}<//>`]]} /><${More} list=${versions} />`}<//>
+    ${one.data && html`<h2>Version ${one.data.version}</h2><${Source} value=${read(["description", "timezone", "dates", "ranges", "weekly"], one.data)} />`}`;
+}
+
+function Live({ live }) {
+  return html`<h2>Now</h2><${Facts} items=${[["Waiting", `${live.waiting}${live.waiting >= 10000 ? " or more" : ""}`], ["Running", live.running], ["Next call", live.nextCallAt && html`<${When} at=${live.nextCallAt} />`]]} />
+    ${live.circuits.length > 0 && html`<${Table} label="Circuits" keyOf=${(each) => each.id} rows=${live.circuits} columns=${[["Target", (each) => html`<${Text} cut=${90}>${each.target}<//>`, "main"], ["Circuit", (each) => (each.state === "OPEN" ? html`<${State} state="OPEN" />` : html`<span class="faint">closed</span>`)], ["Failures in a row", (each) => each.failures, "number"], ["Since", (each) => html`<${When} at=${each.since} />`]]} />`}`;
+}
+
+function SigningKeys({ collection }) {
+  const path = `/v1/collections/${encodeURIComponent(collection)}/signing-keys`;
+  const keys = useList(path);
+  const [made, setMade] = useState(null);
+  const create = async () => {
+    const { body } = await request("POST", path, { body: {}, key: crypto.randomUUID() });
+    setMade(body);
+    await keys.reload();
+  };
+  const remove = (id) => async () => {
+    await request("DELETE", `${path}/${id}`);
+    await keys.reload();
+    tell("Deleted 1 signing key.");
+  };
+  return html`<h2>Signing keys</h2><${Loaded} answer=${keys} what="signing keys">${keys.items?.length > 0 && html`<${Table} label="Signing keys" keyOf=${(each) => each.id} rows=${keys.items} columns=${[["Key", (each) => html`<code>${each.id}</code>`, "main"], ["Age", (each) => html`<${When} at=${each.createdAt} />`], ["By", (each) => html`<${Text}>${each.createdBy ?? ""}<//>`], ["", (each) => may("admin") && html`<${Action} kind="danger" act=${remove(each.id)}>Delete 1 key<//>`]]} />`}
+    ${keys.items?.length === 0 && html`<p class="faint">Calls of its jobs are not signed.</p>`}<//>
+    ${may("admin") && html`<p class="more-left"><${Action} act=${create}>Create 1 signing key<//></p>`}
+    ${made && html`<${Secret} title="The new signing key" names=${[["Key", made.id], ["Secret", made.secret]]} onClose=${() => setMade(null)} />`}`;
+}
+
+/** Shows a secret this once, with a way to copy it; it goes when the reader says that it is stored. */
+export function Secret({ title, names, onClose }) {
+  return html`<${Dialog} title=${title} onClose=${() => {}}>
+    <p>The secret is shown this once. Store it now.</p>
+    <${Facts} items=${names.map(([name, value]) => [name, html`<code>${value}</code>`])} />
+    <p class="actions"><${Action} act=${() => navigator.clipboard.writeText(names.at(-1)[1]).then(() => tell("Copied 1 secret."))}>Copy 1 secret<//><button type="button" class="primary" onClick=${onClose}>I stored it</button></p><//>`;
+}

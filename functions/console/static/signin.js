@@ -1,0 +1,57 @@
+// Sign-in at an issuer: authorization code with PKCE (RFC 7636). The token is kept in memory only; what outlives the way to
+// the issuer and back is the verifier, the state and the address to return to.
+
+import { sessionOf, signedIn } from "./api.js";
+
+/** @type {{authorize_url: string, token_url: string, client_id: string, scope: string} | null} null: no issuer */
+export const issuer = JSON.parse(document.querySelector("meta[name=sign-in]").content);
+const REDIRECT = `${location.origin}/console/sign-in`;
+const KEPT = "sweephand.sign-in";
+
+/** Opens the issuer's page in a window of its own, so that the page here stays as it is. The other window hands the token
+ * over to all tabs. Where no window opens, this tab goes. */
+export function signInAtIssuer() {
+  if (!window.open(REDIRECT, "sweephand-sign-in", "popup,width=480,height=680")) begin();
+}
+
+function random() {
+  return encoded(crypto.getRandomValues(new Uint8Array(32)));
+}
+
+function encoded(bytes) {
+  return btoa(String.fromCharCode(...bytes)).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
+}
+
+async function begin() {
+  const kept = { verifier: random(), state: random(), back: location.pathname === "/console/sign-in" ? "/console" : location.href };
+  sessionStorage.setItem(KEPT, JSON.stringify(kept));
+  const challenge = encoded(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(kept.verifier))));
+  const asked = { response_type: "code", client_id: issuer.client_id, redirect_uri: REDIRECT, scope: issuer.scope, state: kept.state, code_challenge: challenge, code_challenge_method: "S256" };
+  location.assign(`${issuer.authorize_url}?${new URLSearchParams(asked)}`);
+}
+
+/** Goes to the issuer, or comes back from it. Returns where to go on, once somebody is signed in; null on the way there.
+ * Throws a Problem. */
+export async function atIssuer() {
+  const told = new URLSearchParams(location.search);
+  if (!told.has("code") && !told.has("error")) {
+    await begin();
+    return null;
+  }
+  const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? "null");
+  sessionStorage.removeItem(KEPT);
+  history.replaceState(null, "", "/console/sign-in");
+  if (told.has("error")) throw problem(told.get("error_description") ?? told.get("error"));
+  if (!kept || told.get("state") !== kept.state) throw problem("This answer belongs to another sign-in. Begin again.");
+  const body = new URLSearchParams({ grant_type: "authorization_code", code: told.get("code"), redirect_uri: REDIRECT, client_id: issuer.client_id, code_verifier: kept.verifier });
+  const answer = await fetch(issuer.token_url, { method: "POST", body, credentials: "omit" }).catch(() => null);
+  const token = await answer?.json().catch(() => null);
+  if (!answer?.ok || !token?.access_token) throw problem(token?.error_description ?? "The issuer gave no token.");
+  signedIn(sessionOf(token));
+  window.close();
+  return kept.back;
+}
+
+function problem(detail) {
+  return { status: 401, code: "SIGN_IN", detail, errors: [], retryAfter: null };
+}
