@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from tests.local_stack.conftest import LocalStack
 
 BLOCK = re.compile(r"^```sh( refused)?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+TAB = re.compile(r"^::::\{tab-item\} ([^\n]+)\n(.*?)^::::$", re.DOTALL | re.MULTILINE)
+PROGRAM = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FIRST = CHECKOUT / "docs" / "guide" / "first-steps.md"
 
 
@@ -34,9 +36,15 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PATH": f"{here}:{os.environ['PATH']}", "PYTHONUNBUFFERED": "1"}
 
 
-def blocks_of(page: Path) -> list[tuple[bool, str]]:
-    """Returns the blocks of a page, each with whether it is to be refused."""
-    return [(bool(refused), text) for refused, text in BLOCK.findall(page.read_text())]
+def blocks_of(page: Path, tab: str = "curl") -> list[tuple[bool, str]]:
+    """Returns the blocks of a page, each with whether it is to be refused. tab: the one that its reader has chosen."""
+    text = TAB.sub(lambda found: found[2] if found[1] == tab else "", page.read_text())
+    return [(bool(refused), block) for refused, block in BLOCK.findall(text)]
+
+
+def program_of(page: Path) -> str:
+    """Returns the program that the Python tabs of a page make together."""
+    return "".join(PROGRAM.findall("".join(text for tab, text in TAB.findall(page.read_text()) if tab == "Python")))
 
 
 def script_of(blocks: Iterable[tuple[bool, str]]) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sweephand.local.settings import CHECKOUT
-from tests.local_stack.pages import BLOCK, FIRST, bash, blocks_of, environment, free_port, moved, script_of
+from tests.local_stack.pages import BLOCK, FIRST, bash, blocks_of, environment, free_port, moved, program_of, script_of
 from tests.local_stack.waiting import CLOCK, WITHIN_S
 
 if TYPE_CHECKING:
@@ -38,6 +38,32 @@ def test_the_blocks_of_a_guide_run_as_they_stand(guide: Path, folder: Path, stac
     assert shell.returncode == 0, said[-3_000:]
     assert said.count("# next block") == len(blocks) - 1
     assert '"code"' in said or not any(no for no, _ in blocks), said[-3_000:]
+
+
+def test_the_first_steps_by_the_command_line_run_as_they_stand(folder: Path, stack: LocalStack):
+    curl, blocks = blocks_of(FIRST), blocks_of(FIRST, "Command line")
+    script = moved(script_of(blocks), stack, free_port(), free_port())
+
+    with bash(script, folder) as shell:
+        said, _ = shell.communicate(timeout=WITHIN_S)
+
+    assert len(blocks) == len(curl)
+    assert sum("sweephand " in text for _, text in blocks[1:]) == 7
+    assert shell.returncode == 0, said[-3_000:]
+    assert "SUCCESS" in said
+    assert "from the guide" in said
+
+
+def test_the_first_steps_by_the_sdk_run_as_they_stand(folder: Path, stack: LocalStack):
+    setup, endpoint = (text for _, text in blocks_of(FIRST)[:2])
+    script = f"{setup}\n{endpoint}\nsleep 1\npython - <<'EOF'\n{program_of(FIRST)}EOF\nkill %1\n"
+
+    with bash(moved(script, stack, free_port(), free_port()), folder) as shell:
+        said, _ = shell.communicate(timeout=WITHIN_S)
+
+    assert shell.returncode == 0, said[-3_000:]
+    assert " SUCCESS ON_TIME " in said
+    assert re.search(r"PAUSED\n.*ACTIVE\n.*resume\n", said, re.DOTALL), said[-3_000:]
 
 
 def test_the_own_job_of_the_readme_calls_the_own_endpoint(folder: Path, stack: LocalStack):
