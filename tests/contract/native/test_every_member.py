@@ -107,8 +107,9 @@ def test_every_member_is_read_back_and_no_verb_harms_it(there: Api, turn: int) -
     fill = filling(there, turn)
     sent = fill.job()
     check_no_default(sent, fill)
-    application = there("PUT", f"/v1/applications/{filled.FREE}", {"version": filled.FREE})
-    assert application.status == 200, "what an action of the kind `queue` names"
+    for version in ({"version": filled.FREE}, {}):
+        application = there("PUT", f"/v1/applications/{filled.FREE}", version)
+        assert application.status == 200, "what actions of the kinds `queue` and `event` name"
 
     made = there.create(sent)
     shown = read(there, made["id"])
