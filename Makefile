@@ -128,7 +128,7 @@ docs: setup ## Write the tables and pictures of the documentation that come from
 .PHONY: site
 site: setup setup-site ## Build the documentation's site into .cache/site; `make run` serves it
 	@$(PY) .ci/site_source.py
-	@.venv-site/bin/python -m sphinx --quiet --fail-on-warning --keep-going --jobs auto .cache/site-source .cache/site
+	@.ci/site
 
 .PHONY: openapi
 openapi: setup ## Write the description of the API from the declarations of routes and schemas
