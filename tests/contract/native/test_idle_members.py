@@ -277,7 +277,7 @@ ACTS: dict[str, list[str]] = {
         *("Authentication[oauth2].audience", "Authentication[oauth2].resource", "Authentication[oauth2].credentialsIn"),
         *("Authentication[clientCertificate].password", "JobAction[job].retry", "JobAction[job].body"),
         *("RerunRequest.body", "RerunRequest.headers", "RerunRequest.payload"),
-        *("Result.reschedule", *(f"Reschedule.{each}" for each in ("at", "afterSeconds"))),
+        *("Result.reschedule", "TaskReport.reschedule", *(f"Reschedule.{each}" for each in ("at", "afterSeconds"))),
         *(f"Reschedule.{each}" for each in ("body", "headers", "payload")),
         *(
             "RunRequest.body",

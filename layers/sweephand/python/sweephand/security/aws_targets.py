@@ -29,7 +29,7 @@ _RESOURCES = {
 }
 """The service determines the form of a resource's name, and of its ARN for error messages."""
 OWN_RESOURCES = (
-    *("ApiFunction", "SapApiFunction", "AzureApiFunction", "SweeperFunction", "AuditorFunction"),
+    *("ApiFunction", "SapApiFunction", "AzureApiFunction", "SweeperFunction", "AuditorFunction", "ConsoleFunction"),
     *("ExecutorFunction", "ExecutorSlowFunction", "OperationsFunction"),
     *("RunQueue", "SlowQueue", "OperationsQueue", "DeadLetterQueue", "ArchiveQueue", "TickDeadLetterQueue"),
 )
