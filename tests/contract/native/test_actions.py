@@ -62,7 +62,7 @@ KINDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
             "outcome": {"answerTimeoutSeconds": 15, "callbackTimeoutSeconds": 1_800},
         },
     ),
-    "event": ({"type": "event"}, {"detailType": "job", "consumer": None, "missed": None}),
+    "event": ({"type": "event"}, {"detailType": "job", "consumer": None, "missed": None, "application": None}),
     "job": ({"type": "job", "jobId": NOBODY}, {}),
     "queue": ({"type": "queue", "application": "billing", "task": "report"}, {"version": None}),
     "azure_storage_queue": (
