@@ -8,8 +8,8 @@ from tests.browser.conftest import HOSTILE, sign_in
 def test_a_job_that_runs_by_hand_is_seen_to(opened, demo):
     page = opened(f"/jobs/{demo.jobs['orders']}")
 
-    page.get_by_role("button", name="Run 1 job now").click()
-    page.get_by_role("dialog").get_by_role("button", name="Run 1 job now").click()
+    page.get_by_role("button", name="Run job now").click()
+    page.get_by_role("dialog").get_by_role("button", name="Run job now").click()
 
     page.get_by_role("heading", name="Succeeded").wait_for()
 
@@ -92,10 +92,10 @@ def test_a_refusal_is_the_api_s_own_sentence_with_the_time_to_wait(opened, demo)
     refusal = {"code": "RATE_LIMITED", "detail": "3000 requests a minute are used up"}
     page.route("**/deactivate", lambda route: route.fulfill(status=429, json=refusal, headers={"retry-after": "30"}))
 
-    page.get_by_role("button", name="Deactivate 1 job").click()
+    page.get_by_role("button", name="Deactivate job").click()
 
     page.get_by_text("3000 requests a minute are used up Try again in 30 s.").wait_for()
-    assert page.get_by_role("button", name="Deactivate 1 job").is_enabled()
+    assert page.get_by_role("button", name="Deactivate job").is_enabled()
 
 
 def test_a_clock_that_is_hours_off_is_said_and_times_are_by_the_service(visitor, stack, demo):

@@ -44,7 +44,7 @@ def test_failed_runs_need_somebody_until_they_are_archived(api: Api) -> None:
     assert api("POST", f"/v1/errors/{item['id']}/archive").status == 200
 
     assert (item["kind"], item["name"], item["jobId"], item["count"]) == ("errors", "nightly", made["id"], 2)
-    assert item["sentence"] == "nightly failed 2 times: #."
+    assert item["sentence"] == "nightly failed 2 times: the target answered with status 404."
     assert (item["reason"], item["nextStep"]["verb"], shown["id"]) == ("HTTP_STATUS", "redrive", item["id"])
     assert needs(api) == []
 

@@ -20,18 +20,18 @@ export function Access() {
     setMade(issued);
     list.reload();
   };
-  return html`<${Head} title="Credentials" lead="Whoever has the id and the secret may do what its scopes say"><button type="button" class="primary" onClick=${() => setOpen({ what: "create" })}>Create 1 credential</button><//>
+  return html`<${Head} title="Credentials" lead="Whoever has the id and the secret may do what its scopes say"><button type="button" class="primary" onClick=${() => setOpen({ what: "create" })}>Create credential</button><//>
     <${Loaded} answer=${list} what="credentials">${list.items?.length ? html`<${Table} label="Credentials" keyOf=${(each) => each.clientId} rows=${list.items} columns=${[
         ["Name", (each) => html`<strong><${Text} cut=${60}>${each.name ?? "–"}<//></strong><br /><code>${each.clientId}</code>`, "main"],
         ["Scopes", (each) => each.scopes.map((scope) => html`<span class="tag">${scope}</span> `)],
         ["Secret's age", (each) => html`<${When} at=${each.rotatedAt ?? each.createdAt} />`],
         ["Former secret", (each) => each.formerSecretUntil && Date.parse(each.formerSecretUntil) > Date.now() ? html`of <${When} at=${each.createdAt} far=${false} />, accepted until <${When} at=${each.formerSecretUntil} />` : html`<span class="faint">none</span>`],
         ["By", (each) => html`<${Text} cut=${40}>${each.rotatedBy ?? each.createdBy ?? ""}<//>`, "wide"],
-        ["", (each) => html`<span class="actions"><button type="button" onClick=${() => setOpen({ what: "rotate", each })}>Rotate 1 secret</button><button type="button" class="danger" onClick=${() => setOpen({ what: "delete", each })}>Delete 1 credential</button></span>`],
+        ["", (each) => html`<span class="actions"><button type="button" onClick=${() => setOpen({ what: "rotate", each })}>Rotate secret</button><button type="button" class="danger" onClick=${() => setOpen({ what: "delete", each })}>Delete credential</button></span>`],
       ]} /><${More} list=${list} />` : list.items && html`<${Empty} title="No credentials yet"><p>Programs sign in with them.</p><//>`}<//>
     ${open.what === "create" && html`<${CreateCredential} onClose=${close} onMade=${shown} />`}
     ${open.what === "rotate" && html`<${Rotate} credential=${open.each} onClose=${close} onMade=${shown} />`}
-    ${open.what === "delete" && html`<${Confirm} title="Delete 1 credential" consequence=${() => html`<code>${open.each.clientId}</code> and its tokens end at once.`} word=${() => "Delete 1 credential"} onClose=${close} act=${async () => { await request("DELETE", `/v1/credentials/${encodeURIComponent(open.each.clientId)}`); await list.reload(); tell("Deleted 1 credential."); }} />`}
+    ${open.what === "delete" && html`<${Confirm} title="Delete credential" consequence=${() => html`<code>${open.each.clientId}</code> and its tokens end at once.`} word=${() => "Delete credential"} onClose=${close} act=${async () => { await request("DELETE", `/v1/credentials/${encodeURIComponent(open.each.clientId)}`); await list.reload(); tell("Deleted the credential."); }} />`}
     ${made && html`<${Secret} title="The new secret" names=${[["Client id", made.clientId], ["Secret", made.secret]]} onClose=${() => setMade(null)} />`}`;
 }
 
@@ -49,11 +49,11 @@ function CreateCredential({ onClose, onMade }) {
       setProblem(thrown);
     }
   };
-  return html`<${Dialog} title="Create 1 credential" onClose=${onClose}>
+  return html`<${Dialog} title="Create credential" onClose=${onClose}>
     <${Field} label="Name" name="name" problem=${problem}><input value=${name} maxlength="128" onInput=${(event) => setName(event.target.value)} /><//>
     <fieldset><legend>Scopes</legend>${offered.map((scope) => html`<label class="check"><input type="checkbox" checked=${scopes.includes(scope)} onChange=${(event) => setScopes(event.target.checked ? [...scopes, scope] : scopes.filter((each) => each !== scope))} /> ${scope}</label>`)}</fieldset>
     <${ProblemNote} problem=${problem} />
-    <p class="actions"><${Action} kind="primary" disabled=${!scopes.length} act=${act}>Create 1 credential<//><button type="button" onClick=${onClose}>Cancel</button></p><//>`;
+    <p class="actions"><${Action} kind="primary" disabled=${!scopes.length} act=${act}>Create credential<//><button type="button" onClick=${onClose}>Cancel</button></p><//>`;
 }
 
 function Rotate({ credential, onClose, onMade }) {
@@ -62,10 +62,10 @@ function Rotate({ credential, onClose, onMade }) {
     const { body } = await request("POST", `/v1/credentials/${encodeURIComponent(credential.clientId)}/rotate`, { body: { overlapSeconds: Number(overlap) }, key: crypto.randomUUID() });
     onMade(body);
   };
-  return html`<${Dialog} title="Rotate 1 secret" onClose=${onClose}>
+  return html`<${Dialog} title="Rotate secret" onClose=${onClose}>
     <p><code>${credential.clientId}</code> gets a new secret. A secret that was former before ends with this.</p>
     <${Field} label="The present secret is accepted"><select value=${overlap} onChange=${(event) => setOverlap(event.target.value)}>${OVERLAPS.map(([value, title]) => html`<option value=${value}>${title}</option>`)}</select><//>
-    <p class="actions"><${Action} kind="primary" act=${act}>Rotate 1 secret<//><button type="button" onClick=${onClose}>Cancel</button></p><//>`;
+    <p class="actions"><${Action} kind="primary" act=${act}>Rotate secret<//><button type="button" onClick=${onClose}>Cancel</button></p><//>`;
 }
 
 // ---- Tenants --------------------------------------------------------------------------------------------------------
@@ -79,10 +79,10 @@ export function Tenants() {
     await request("POST", "/v1/tenants", { body: { tenant: name } });
     setName("");
     await list.reload();
-    tell("Created 1 tenant.");
+    tell("Created the tenant.");
   };
   return html`<${Head} title="Tenants" lead="Owners of jobs. Act for one to see its pages." />
-    <div class="filters"><input aria-label="Name of a new tenant" placeholder="Name of a new tenant" value=${name} onInput=${(event) => setName(event.target.value.trim())} /><${Action} disabled=${!name} act=${create}>Create 1 tenant<//></div>
+    <div class="filters"><input aria-label="Name of a new tenant" placeholder="Name of a new tenant" value=${name} onInput=${(event) => setName(event.target.value.trim())} /><${Action} disabled=${!name} act=${create}>Create tenant<//></div>
     <${Loaded} answer=${list} what="tenants">${list.items && html`<${Table} label="Tenants" keyOf=${(each) => each.tenant} rows=${list.items} href columns=${[
       ["Tenant", (each) => html`<a href=${at(`/tenants/${encodeURIComponent(each.tenant)}`)}><${Text} cut=${60}>${each.tenant}<//></a>`, "main"],
       ["State", (each) => html`<${State} state=${each.state} />`],
@@ -106,11 +106,11 @@ export function Tenant({ id }) {
   return html`<${Loaded} answer=${answer} what="the tenant">${tenant && html`
     <${Head} title=${html`<${Text} cut=${60}>${tenant.tenant}<//>`} plain=${tenant.tenant} back=${["Tenants", at("/tenants")]} lead=${html`<${State} state=${tenant.state} />`}>
       <a class="button primary" href=${actingFor(tenant.tenant)}>Act for it</a>
-      ${tenant.state === "ACTIVE" && html`<button type="button" onClick=${() => setOpen("disable")}>Disable 1 tenant</button>`}
-      ${tenant.state === "DISABLED" && html`<${Action} act=${post("enable")}>Enable 1 tenant<//>`}
-      <button type="button" class="danger" onClick=${() => setOpen("delete")}>Delete 1 tenant</button><//>
+      ${tenant.state === "ACTIVE" && html`<button type="button" onClick=${() => setOpen("disable")}>Disable tenant</button>`}
+      ${tenant.state === "DISABLED" && html`<${Action} act=${post("enable")}>Enable tenant<//>`}
+      <button type="button" class="danger" onClick=${() => setOpen("delete")}>Delete tenant</button><//>
     <${Facts} items=${[["Jobs", jobs], ["Schedules", tenant.usage?.schedules], ...Object.entries(tenant.quota ?? {}).map(([name, value]) => [`Quota: ${name}`, value ?? "no limit"]), ["Withheld scopes", (tenant.withheldScopes ?? []).join(", ")], ["Created", html`<${When} at=${tenant.createdAt} />`]]} />
     <h2>Subscriptions</h2><${Loaded} answer=${subscriptions} what="subscriptions">${subscriptions.items?.length ? html`<ul>${subscriptions.items.map((each) => html`<li><${Text}>${each.application}<//> <span class="faint">since</span> <${When} at=${each.createdAt} /></li>`)}</ul>` : html`<p class="faint">None.</p>`}<//>
-    ${open === "disable" && html`<${Confirm} title="Disable 1 tenant" consequence=${() => `Its ${count(jobs, "job")} stop, and its callers are refused.`} word=${() => "Disable 1 tenant"} onClose=${() => setOpen("")} act=${post("disable")} />`}
-    ${open === "delete" && html`<${Confirm} title="Delete 1 tenant" consequence=${() => `The tenant goes with its ${count(jobs, "job")}, runs, credentials and all that it has. This cannot be undone.`} word=${() => `Delete 1 tenant with ${count(jobs, "job")}`} onClose=${() => setOpen("")} act=${async () => { await request("DELETE", path); go(at("/operations")); tell("Began to delete 1 tenant."); }} />`}`}<//>`;
+    ${open === "disable" && html`<${Confirm} title="Disable tenant" consequence=${() => `Its ${count(jobs, "job")} stop, and its callers are refused.`} word=${() => "Disable tenant"} onClose=${() => setOpen("")} act=${post("disable")} />`}
+    ${open === "delete" && html`<${Confirm} title="Delete tenant" consequence=${() => `The tenant goes with its ${count(jobs, "job")}, runs, credentials and all that it has. This cannot be undone.`} word=${() => `Delete tenant with ${count(jobs, "job")}`} onClose=${() => setOpen("")} act=${async () => { await request("DELETE", path); go(at("/operations")); tell("Began to delete 1 tenant."); }} />`}`}<//>`;
 }

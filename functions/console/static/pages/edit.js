@@ -114,7 +114,7 @@ function Editor({ draft: first, job, etag }) {
       const body = bodyOf(draft, job);
       const path = job ? `/v1/jobs/${job.id}` : "/v1/jobs";
       const answer = await request(job ? "PUT" : "POST", path, job ? { body, ifMatch: match.current } : { body, key });
-      tell(job ? "Changed 1 job." : "Created 1 job.");
+      tell(job ? "Changed the job." : "Created the job.");
       go(at(`/jobs/${answer.body.id}`));
     } catch (thrown) {
       if (thrown.status === undefined) throw thrown;
@@ -140,9 +140,9 @@ function Editor({ draft: first, job, etag }) {
         <${Field} label="Payload (JSON)" name="action.payload" problem=${problem}><textarea class="code" rows="4" value=${draft.action.payload} onInput=${(event) => setAction({ payload: event.target.value })}></textarea><//>
         <details><summary>Other members as JSON</summary><${Field} label="Members of the job, such as action, policies or hooks" hint="They are merged into what the fields above say." name="more" problem=${problem}><textarea class="code" rows="6" placeholder=${'{"action": {"retry": {"type": "fixed", "maxRetries": 3, "delaySeconds": 10}}}'} value=${draft.more} onInput=${(event) => set({ more: event.target.value })}></textarea><//></details></section>
       ${draft.schedules.map((each, index) => html`<${ScheduleFields} key=${each.key} schedule=${each} index=${index} problem=${problem} collection=${draft.collection} set=${(members) => setSchedule(index, members)} remove=${() => set({ schedules: draft.schedules.filter((_, place) => place !== index) })} />`)}
-      <p><button type="button" onClick=${() => set({ schedules: [...draft.schedules, newSchedule()] })}>Add 1 schedule</button></p>
+      <p><button type="button" onClick=${() => set({ schedules: [...draft.schedules, newSchedule()] })}>Add schedule</button></p>
       <${ProblemNote} problem=${problem} />
-      <p class="actions"><button class="primary">${job ? "Change 1 job" : "Create 1 job"}</button><a class="button" href=${job ? at(`/jobs/${job.id}`) : at("/jobs")}>Cancel</a></p></form>
+      <p class="actions"><button class="primary">${job ? "Change job" : "Create job"}</button><a class="button" href=${job ? at(`/jobs/${job.id}`) : at("/jobs")}>Cancel</a></p></form>
     ${theirs && html`<${SideBySide} mine=${draft} theirs=${theirs.body} onClose=${() => setTheirs(null)} onMine=${() => { match.current = theirs.etag; setTheirs(null); save(); }} onTheirs=${() => { match.current = theirs.etag; setDraft(draftOf(theirs.body)); setTheirs(null); }} />`}`;
 }
 
@@ -171,7 +171,7 @@ function ScheduleFields({ schedule, index, problem, collection, set, remove }) {
       <div class="two"><${Field} label="A time that the clock jumps over" name=${`${at_}.dstGap`} problem=${own}><select value=${schedule.dstGap} onChange=${(event) => set({ dstGap: event.target.value })}>${CHOICES.dstGap.map(([name, title]) => html`<option value=${name}>${title}</option>`)}</select><//>
       <${Field} label="A time that it reads twice" name=${`${at_}.dstOverlap`} problem=${own}><select value=${schedule.dstOverlap} onChange=${(event) => set({ dstOverlap: event.target.value })}>${CHOICES.dstOverlap.map(([name, title]) => html`<option value=${name}>${title}</option>`)}</select><//></div>
       ${kept.length > 0 && html`<p class="hint">Kept as they are: ${kept.map(([name, value]) => html`<code>${name} ${visible(JSON.stringify(value))}</code> `)}</p>`}
-      <p><button type="button" class="danger" onClick=${remove}>Remove 1 schedule</button></p></div>
+      <p><button type="button" class="danger" onClick=${remove}>Remove schedule</button></p></div>
     <${Preview} preview=${preview} timezone=${schedule.timezone} /></div></section>`;
 }
 

@@ -65,7 +65,7 @@ function Shown({ group, path, reload }) {
   const archive = async () => {
     await request("POST", `${path}/archive`, { body: {} });
     await reload();
-    tell(`Archived 1 group of ${count(group.count, "run")}. The next failure opens it again.`, restore);
+    tell(`Archived the group of ${count(group.count, "run")}. The next failure opens it again.`, restore);
   };
   const addNote = async () => {
     await request("POST", `${path}/notes`, { body: { text: note } });
@@ -75,8 +75,8 @@ function Shown({ group, path, reload }) {
   const edit = may("errors:edit");
   return html`<${Head} title=${html`<${Text} cut=${80}>${group.jobName ?? group.jobId}<//> failed ${countOf(group)} times`} plain=${`Errors of ${(group.jobName ?? group.jobId).slice(0, 40)}`} back=${["Errors", at("/errors")]}
       lead=${html`<${State} state=${group.state} /> <span class="faint">last</span> <${When} at=${group.lastSeenAt} />`}>
-      ${edit && group.state === "OPEN" && html`<button type="button" class="primary" onClick=${() => setOpen(true)}>Run ${countOf(group)} ${group.count === 1 ? "run" : "runs"} again</button><${Action} act=${archive}>Archive 1 group<//>`}
-      ${edit && group.state === "ARCHIVED" && html`<${Action} kind="primary" act=${restore}>Restore 1 group<//>`}<//>
+      ${edit && group.state === "OPEN" && html`<button type="button" class="primary" onClick=${() => setOpen(true)}>Run ${countOf(group)} ${group.count === 1 ? "run" : "runs"} again</button><${Action} act=${archive}>Archive group<//>`}
+      ${edit && group.state === "ARCHIVED" && html`<${Action} kind="primary" act=${restore}>Restore group<//>`}<//>
     <p class="verdict failed"><strong>${sentence({ ...group, state: group.runState })}</strong> <${Text} cut=${300}>${group.message}<//></p>
     ${begun && html`<${OperationLine} id=${begun} onEnd=${() => { reload(); runs.reload(); }} />`}
     <${Facts} items=${[
@@ -89,7 +89,7 @@ function Shown({ group, path, reload }) {
     ]} />
     <h2>Notes</h2>
     ${group.notes.length > 0 && html`<ol class="log">${group.notes.map((each) => html`<li><p><strong><${Text}>${each.by ?? each.actor ?? ""}<//></strong> <${When} at=${each.at} /></p><p><${Text} cut=${300}>${each.text}<//></p></li>`)}</ol>`}
-    ${edit && html`<div class="filters"><input aria-label="Note" placeholder="Write a note" maxlength="1000" value=${note} onInput=${(event) => setNote(event.target.value)} /><${Action} disabled=${!note.trim()} act=${addNote}>Add 1 note<//></div>`}
+    ${edit && html`<div class="filters"><input aria-label="Note" placeholder="Write a note" maxlength="1000" value=${note} onInput=${(event) => setNote(event.target.value)} /><${Action} disabled=${!note.trim()} act=${addNote}>Add note<//></div>`}
     <h2>Failed runs</h2>
     <${Loaded} answer=${runs} what="the runs">${runs.items && html`<${Table} label="Failed runs" keyOf=${(run) => run.runId} rows=${runs.items} href columns=${[
         ["Run", (run) => html`<a href=${at(`/runs/${run.runId}`)}><code>${run.runId.slice(-12)}</code></a>`, "main"],

@@ -40,21 +40,21 @@ function Verbs({ job, path, reload }) {
   };
   const post = async (verb, body) => request("POST", `${path}/${verb}`, { body });
   return html`
-    ${may("runs:write") && html`<button type="button" class="primary" onClick=${() => setOpen("run")}>Run 1 job now</button>`}
+    ${may("runs:write") && html`<button type="button" class="primary" onClick=${() => setOpen("run")}>Run job now</button>`}
     ${may("jobs:write") && html`
       ${job.state === "PAUSED"
-        ? html`<${Action} act=${() => post("resume").then(done("Resumed 1 job."))}>Resume 1 job<//>`
-        : html`<button type="button" onClick=${() => setOpen("pause")}>Pause 1 job</button>`}
+        ? html`<${Action} act=${() => post("resume").then(done("Resumed the job."))}>Resume job<//>`
+        : html`<button type="button" onClick=${() => setOpen("pause")}>Pause job</button>`}
       ${job.active
-        ? html`<${Action} act=${() => post("deactivate").then(done("Deactivated 1 job."))}>Deactivate 1 job<//>`
-        : html`<${Action} act=${() => post("activate").then(done("Activated 1 job."))}>Activate 1 job<//>`}
-      <a class="button" href=${at(`/jobs/${job.id}/edit`)}>Edit 1 job</a>
-      <button type="button" class="danger" onClick=${() => setOpen("delete")}>Delete 1 job</button>`}
+        ? html`<${Action} act=${() => post("deactivate").then(done("Deactivated the job."))}>Deactivate job<//>`
+        : html`<${Action} act=${() => post("activate").then(done("Activated the job."))}>Activate job<//>`}
+      <a class="button" href=${at(`/jobs/${job.id}/edit`)}>Edit job</a>
+      <button type="button" class="danger" onClick=${() => setOpen("delete")}>Delete job</button>`}
     ${open === "run" && html`<${RunNow} job=${job} path=${path} onClose=${close} />`}
-    ${open === "pause" && html`<${Pause} post=${post} onClose=${close} onDone=${done("Paused 1 job.")} />`}
-    ${open === "delete" && html`<${Confirm} title="Delete 1 job" onClose=${close} word=${() => "Delete 1 job"}
+    ${open === "pause" && html`<${Pause} post=${post} onClose=${close} onDone=${done("Paused the job.")} />`}
+    ${open === "delete" && html`<${Confirm} title="Delete job" onClose=${close} word=${() => "Delete job"}
       consequence=${() => `The job, its ${count(job.schedules.length, "schedule")} and its open runs end. Its ended runs stay in the ledger until they expire.`}
-      act=${async () => { await request("DELETE", path); go(at("/jobs")); tell("Deleted 1 job."); }} />`}`;
+      act=${async () => { await request("DELETE", path); go(at("/jobs")); tell("Deleted the job."); }} />`}`;
 }
 
 function RunNow({ job, path, onClose }) {
@@ -62,14 +62,14 @@ function RunNow({ job, path, onClose }) {
   const [drop, setDrop] = useState(true);
   const act = async () => {
     const { body } = await request("POST", `${path}/run`, { body: { ...(schedule && { scheduleId: schedule }), ifActive: drop ? "drop" : "start" }, key: crypto.randomUUID() });
-    tell(body.started === false ? "A run is active already: nothing was started." : "Started 1 run.");
+    tell(body.started === false ? "A run is active already: nothing was started." : "Started the run.");
     go(at(`/runs/${body.runId}`));
   };
-  return html`<${Dialog} title="Run 1 job now" onClose=${onClose}>
+  return html`<${Dialog} title="Run job now" onClose=${onClose}>
     <p>The target is called once, outside of the schedules.</p>
     ${job.schedules.length > 0 && html`<${Field} label="Payload and ledger of"><select value=${schedule} onChange=${(event) => setSchedule(event.target.value)}><option value="">the job</option>${job.schedules.map((each) => html`<option value=${each.id}>${each.name ?? each.summary}</option>`)}</select><//>`}
     <label class="check"><input type="checkbox" checked=${drop} onChange=${(event) => setDrop(event.target.checked)} /> Start nothing while another run is active</label>
-    <p class="actions"><${Action} kind="primary" act=${act}>Run 1 job now<//><button type="button" onClick=${onClose}>Cancel</button></p><//>`;
+    <p class="actions"><${Action} kind="primary" act=${act}>Run job now<//><button type="button" onClick=${onClose}>Cancel</button></p><//>`;
 }
 
 function Pause({ post, onClose, onDone }) {
@@ -87,12 +87,12 @@ function Pause({ post, onClose, onDone }) {
     onClose();
     await onDone();
   };
-  return html`<${Dialog} title="Pause 1 job" onClose=${onClose}>
+  return html`<${Dialog} title="Pause job" onClose=${onClose}>
     <p>Its occurrences are skipped, each with a row in the ledger, until somebody resumes it.</p>
     <${Field} label="Note" name="note" problem=${problem}><input value=${note} maxlength="1000" onInput=${(event) => setNote(event.target.value)} /><//>
     <${Field} label=${`Resume at, in ${zoneName()} (optional)`} name="until" problem=${problem}><input type="datetime-local" value=${until} onInput=${(event) => setUntil(event.target.value)} /><//>
     <${ProblemNote} problem=${problem} />
-    <p class="actions"><${Action} kind="primary" act=${act}>Pause 1 job<//><button type="button" onClick=${onClose}>Cancel</button></p><//>`;
+    <p class="actions"><${Action} kind="primary" act=${act}>Pause job<//><button type="button" onClick=${onClose}>Cancel</button></p><//>`;
 }
 
 /** Returns the instant of a wall time of the shown zone, as text with Z. */

@@ -26,7 +26,7 @@ export function Jobs() {
   const total = list.data?.total;
   const rows = list.items && (query.due ? list.items : [...list.items].sort((one, other) => stars.includes(other.id) - stars.includes(one.id)));
   return html`<${Head} title="Jobs" lead=${total !== undefined && `${total.toLocaleString("en-GB")} ${total === 1 ? "job" : "jobs"}${filtered ? " match" : ""}`}>
-      ${may("jobs:write") && html`${total > 0 && !query.due && filtered && html`<${Many} filters=${asked} total=${total} reload=${list.reload} />`}<a class="button primary" href=${at("/jobs/new")}>Create 1 job</a>`}<//>
+      ${may("jobs:write") && html`${total > 0 && !query.due && filtered && html`<${Many} filters=${asked} total=${total} reload=${list.reload} />`}<a class="button primary" href=${at("/jobs/new")}>Create job</a>`}<//>
     <${Filters} query=${query} change=${change} />
     <${Loaded} answer=${list} what="jobs">${rows?.length ? html`<${Table} label="Jobs" keyOf=${(job) => job.id} rows=${rows} href columns=${columns(stars, star)} /><${More} list=${list} />` : rows && html`<${Nothing} filtered=${filtered} change=${change} />`}<//>`;
 }
@@ -66,7 +66,7 @@ function Many({ filters, total, reload }) {
 export function Tasks() {
   const list = useList("/v1/jobs?limit=200", EVERY_S);
   const rows = list.items?.filter((job) => job.action.type === "ecs");
-  return html`<${Head} title="Tasks on ECS" lead="Jobs that run a container as a task">${may("jobs:write") && html`<a class="button primary" href=${at("/jobs/new", { type: "ecs" })}>Create 1 task</a>`}<//>
+  return html`<${Head} title="Tasks on ECS" lead="Jobs that run a container as a task">${may("jobs:write") && html`<a class="button primary" href=${at("/jobs/new", { type: "ecs" })}>Create task</a>`}<//>
     <${Loaded} answer=${list} what="jobs">${rows?.length ? html`<${Table} label="Tasks" keyOf=${(job) => job.id} rows=${rows} href columns=${[
         ["Name", (job) => html`<a href=${at(`/jobs/${job.id}`)}><${Text} cut=${60}>${job.name}<//></a>`, "main"],
         ["State", (job) => html`<${JobState} job=${job} />`], ["Next run", (job) => html`<${Next} job=${job} />`],
@@ -133,5 +133,5 @@ function Filters({ query, change }) {
 
 function Nothing({ filtered, change }) {
   if (filtered) return html`<${Empty} title="No job matches"><p><button type="button" onClick=${() => change(Object.fromEntries(FILTERS.map((name) => [name, ""])))}>Clear the filters</button></p><//>`;
-  return html`<${Empty} title="No jobs yet"><p>A job says what to do; its schedules say when.</p>${may("jobs:write") && html`<p><a class="button primary" href=${at("/jobs/new")}>Create 1 job</a></p>`}<//>`;
+  return html`<${Empty} title="No jobs yet"><p>A job says what to do; its schedules say when.</p>${may("jobs:write") && html`<p><a class="button primary" href=${at("/jobs/new")}>Create job</a></p>`}<//>`;
 }

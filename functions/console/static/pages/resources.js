@@ -45,7 +45,7 @@ function ResourceList({ name }) {
   const kind = KINDS[name];
   const found = useList(`/v1/${name}?limit=100`, EVERY_S);
   const [open, setOpen] = useState(false);
-  const create = may("jobs:write") && html`<button type="button" class="primary" onClick=${() => setOpen(true)}>Create 1 ${kind.one}</button>`;
+  const create = may("jobs:write") && html`<button type="button" class="primary" onClick=${() => setOpen(true)}>Create ${kind.one}</button>`;
   return html`<${Head} title=${kind.title} lead=${kind.lead}>${create}<//>
     <${Loaded} answer=${found} what=${kind.title.toLowerCase()}>${found.items?.length ? html`<${Table} label=${kind.title} keyOf=${(each) => each.name} rows=${found.items} href columns=${[["Name", (each) => html`<a href=${at(`/${name}/${encodeURIComponent(each.name)}`)}><${Text} cut=${60}>${each.name}<//></a>`, "main"], ...kind.columns]} /><${More} list=${found} />`
       : found.items && html`<${Empty} title=${`No ${kind.title.toLowerCase()} yet`}><p>${kind.lead}.</p><//>`}<//>
@@ -63,13 +63,13 @@ function ResourcePage({ name, id }) {
   return html`<${Loaded} answer=${answer} what=${`the ${kind.one}`}>${each && html`
     <${Head} title=${html`<${Text} cut=${80}>${each.name}<//>`} plain=${each.name} back=${[kind.title, at(`/${name}`)]} lead=${each.description && html`<${Text} cut=${200}>${each.description}<//>`}>
       ${may("jobs:write") && html`${verb && html`<button type="button" onClick=${() => setOpen("verb")}>${verb[1]} 1 ${kind.one}</button>`}
-        <button type="button" class="primary" onClick=${() => setOpen("edit")}>Edit 1 ${kind.one}</button><button type="button" class="danger" onClick=${() => setOpen("delete")}>Delete 1 ${kind.one}</button>`}<//>
+        <button type="button" class="primary" onClick=${() => setOpen("edit")}>Edit ${kind.one}</button><button type="button" class="danger" onClick=${() => setOpen("delete")}>Delete ${kind.one}</button>`}<//>
     <${Facts} items=${[...kind.facts(each), ["Created", html`<${When} at=${each.createdAt} />`], ["Changed", html`<${When} at=${each.modifiedAt} />${each.modifiedBy && html` by <${Text}>${each.modifiedBy}<//>`}`]]} />
     ${kind.parts?.(each)}
     <h2>Definition</h2><${Source} value=${read(kind.members, each)} />
     ${open === "edit" && html`<${EditResource} name=${name} kind=${kind} resource=${each} etag=${answer.etag} onClose=${close} onDone=${answer.reload} />`}
     ${open === "verb" && html`<${Confirm} title=${`${verb[1]} 1 ${kind.one}`} consequence=${() => verb[2]} word=${() => `${verb[1]} 1 ${kind.one}`} onClose=${close} act=${async () => { await request("POST", `${path}/${verb[0]}`, { body: {} }); await answer.reload(); tell(`${verb[1]}d 1 ${kind.one}.`); }} />`}
-    ${open === "delete" && html`<${Confirm} title=${`Delete 1 ${kind.one}`} consequence=${() => "It is deleted only if nothing uses it; otherwise the API says what does."} word=${() => `Delete 1 ${kind.one}`} onClose=${close} act=${async () => { await request("DELETE", path); go(at(`/${name}`)); tell(`Deleted 1 ${kind.one}.`); }} />`}`}<//>`;
+    ${open === "delete" && html`<${Confirm} title=${`Delete ${kind.one}`} consequence=${() => "It is deleted only if nothing uses it; otherwise the API says what does."} word=${() => `Delete ${kind.one}`} onClose=${close} act=${async () => { await request("DELETE", path); go(at(`/${name}`)); tell(`Deleted the ${kind.one}.`); }} />`}`}<//>`;
 }
 
 function EditResource({ name, kind, resource, etag, onClose, onDone }) {
@@ -95,7 +95,7 @@ function EditResource({ name, kind, resource, etag, onClose, onDone }) {
     onClose();
     await onDone?.();
     if (!resource) go(at(`/${name}/${encodeURIComponent(called)}`));
-    tell(resource ? `Changed 1 ${kind.one}.` : `Created 1 ${kind.one}.`);
+    tell(resource ? `Changed the ${kind.one}.` : `Created the ${kind.one}.`);
   };
   return html`<${Dialog} title=${`${resource ? "Edit" : "Create"} 1 ${kind.one}`} onClose=${onClose}>
     ${!resource && html`<${Field} label="Name" name="name" problem=${problem}><input value=${called} maxlength="128" onInput=${(event) => setCalled(event.target.value)} /><//>`}
@@ -135,11 +135,11 @@ function SigningKeys({ collection }) {
   const remove = (id) => async () => {
     await request("DELETE", `${path}/${id}`);
     await keys.reload();
-    tell("Deleted 1 signing key.");
+    tell("Deleted the signing key.");
   };
-  return html`<h2>Signing keys</h2><${Loaded} answer=${keys} what="signing keys">${keys.items?.length > 0 && html`<${Table} label="Signing keys" keyOf=${(each) => each.id} rows=${keys.items} columns=${[["Key", (each) => html`<code>${each.id}</code>`, "main"], ["Age", (each) => html`<${When} at=${each.createdAt} />`], ["By", (each) => html`<${Text}>${each.createdBy ?? ""}<//>`], ["", (each) => may("admin") && html`<${Action} kind="danger" act=${remove(each.id)}>Delete 1 key<//>`]]} />`}
+  return html`<h2>Signing keys</h2><${Loaded} answer=${keys} what="signing keys">${keys.items?.length > 0 && html`<${Table} label="Signing keys" keyOf=${(each) => each.id} rows=${keys.items} columns=${[["Key", (each) => html`<code>${each.id}</code>`, "main"], ["Age", (each) => html`<${When} at=${each.createdAt} />`], ["By", (each) => html`<${Text}>${each.createdBy ?? ""}<//>`], ["", (each) => may("admin") && html`<${Action} kind="danger" act=${remove(each.id)}>Delete key<//>`]]} />`}
     ${keys.items?.length === 0 && html`<p class="faint">Calls of its jobs are not signed.</p>`}<//>
-    ${may("admin") && html`<p class="more-left"><${Action} act=${create}>Create 1 signing key<//></p>`}
+    ${may("admin") && html`<p class="more-left"><${Action} act=${create}>Create signing key<//></p>`}
     ${made && html`<${Secret} title="The new signing key" names=${[["Key", made.id], ["Secret", made.secret]]} onClose=${() => setMade(null)} />`}`;
 }
 
@@ -148,5 +148,5 @@ export function Secret({ title, names, onClose }) {
   return html`<${Dialog} title=${title} onClose=${() => {}}>
     <p>The secret is shown this once. Store it now.</p>
     <${Facts} items=${names.map(([name, value]) => [name, html`<code>${value}</code>`])} />
-    <p class="actions"><${Action} act=${() => navigator.clipboard.writeText(names.at(-1)[1]).then(() => tell("Copied 1 secret."))}>Copy 1 secret<//><button type="button" class="primary" onClick=${onClose}>I stored it</button></p><//>`;
+    <p class="actions"><${Action} act=${() => navigator.clipboard.writeText(names.at(-1)[1]).then(() => tell("Copied the secret."))}>Copy secret<//><button type="button" class="primary" onClick=${onClose}>I stored it</button></p><//>`;
 }

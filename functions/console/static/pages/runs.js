@@ -53,7 +53,7 @@ export function Run({ id }) {
 function Shown({ run, reload }) {
   return html`<${Head} title=${html`<${State} state=${run.state} reason=${run.reason} />`} plain=${`${stateWord(run.state)} run`} back=${[run.jobName ? "Job" : "Runs", run.jobName ? at(`/jobs/${run.jobId}`) + "#runs" : at("/runs")]}
       lead=${html`<a href=${at(`/jobs/${run.jobId}`)}><${Text} cut=${80}>${run.jobName ?? run.jobId}<//></a> <span class="faint">planned</span> <${When} at=${run.plannedAt} />`}><${Verbs} run=${run} reload=${reload} /><//>
-    <p class=${`verdict ${stateGroup(run.state)}`}><strong>${sentence(run)}</strong>${run.message && html`${" "}<${Text} cut=${300}>${run.message}<//>`}</p>
+    <p class=${`verdict ${stateGroup(run.state)}`}><strong>${sentence(run)}</strong>${run.message && run.reason !== "HTTP_STATUS" && html`${" "}<${Text} cut=${300}>${run.message}<//>`}</p>
     <${Waterfall} run=${run} />
     <${Attempts} run=${run} />
     <${Facts} items=${[
@@ -88,18 +88,18 @@ function Verbs({ run, reload }) {
   if (!may("runs:write") || run.range || run.status === "SCHEDULED") return null;
   const rerun = async () => {
     const { body } = await request("POST", `${path}/rerun`, { body: {}, key: crypto.randomUUID() });
-    tell("Started 1 run again.");
+    tell("Started the run again.");
     go(at(`/runs/${body.runId ?? body.id}`));
   };
   const cancel = async () => {
     await request("POST", `${path}/cancel`, { body: {} });
     await reload();
-    tell("Cancelled 1 run.");
+    tell("Cancelled the run.");
   };
-  return html`${ended && html`<${Action} kind="primary" act=${rerun}>Rerun 1 run<//><button type="button" onClick=${() => setOpen("edit")}>Edit and rerun 1 run</button>`}
-    ${!ended && html`<${Action} kind="danger" act=${cancel}>Cancel 1 run<//>`}
-    ${awaits && html`<button type="button" onClick=${() => setOpen("report")}>Report 1 result</button>`}
-    <${Action} act=${() => navigator.clipboard.writeText(`curl -H "Authorization: Bearer $TOKEN" ${location.origin}${path}`).then(() => tell("Copied 1 command."))}>Copy as curl<//>
+  return html`${ended && html`<${Action} kind="primary" act=${rerun}>Rerun run<//><button type="button" onClick=${() => setOpen("edit")}>Edit and rerun run</button>`}
+    ${!ended && html`<${Action} kind="danger" act=${cancel}>Cancel run<//>`}
+    ${awaits && html`<button type="button" onClick=${() => setOpen("report")}>Report result</button>`}
+    <${Action} act=${() => navigator.clipboard.writeText(`curl -H "Authorization: Bearer $TOKEN" ${location.origin}${path}`).then(() => tell("Copied the command."))}>Copy as curl<//>
     ${open === "edit" && html`<${EditAndRerun} path=${path} onClose=${() => setOpen("")} />`}
     ${open === "report" && html`<${Report} path=${path} reload=${reload} onClose=${() => setOpen("")} />`}`;
 }
@@ -119,16 +119,16 @@ function EditAndRerun({ path, onClose }) {
     try {
       const { body } = await request("POST", `${path}/rerun`, { body: { payload: read }, key: crypto.randomUUID() });
       go(at(`/runs/${body.runId ?? body.id}`));
-      tell("Started 1 run again, with this payload.");
+      tell("Started the run again, with this payload.");
     } catch (thrown) {
       setProblem(thrown);
     }
   };
-  return html`<${Dialog} title="Edit and rerun 1 run" onClose=${onClose}>
+  return html`<${Dialog} title="Edit and rerun run" onClose=${onClose}>
     <p>The new run sends this payload instead of the job's, this once.</p>
     <${Field} label="Payload (JSON)" name="payload" problem=${problem}><textarea rows="8" class="code" value=${payload} onInput=${(event) => setPayload(event.target.value)}></textarea><//>
     <${ProblemNote} problem=${problem} />
-    <p class="actions"><${Action} kind="primary" act=${act}>Rerun 1 run<//><button type="button" onClick=${onClose}>Cancel</button></p><//>`;
+    <p class="actions"><${Action} kind="primary" act=${act}>Rerun run<//><button type="button" onClick=${onClose}>Cancel</button></p><//>`;
 }
 
 function Report({ path, reload, onClose }) {
@@ -137,12 +137,12 @@ function Report({ path, reload, onClose }) {
     await request("PUT", `${path}/result`, { body: { success, ...(message && { message }) } });
     onClose();
     await reload();
-    tell("Reported 1 result.");
+    tell("Reported the result.");
   };
-  return html`<${Dialog} title="Report 1 result" onClose=${onClose}>
+  return html`<${Dialog} title="Report result" onClose=${onClose}>
     <p>The run ends with this result, as if its target had reported it.</p>
     <${Field} label="Message"><input value=${message} maxlength="1000" onInput=${(event) => setMessage(event.target.value)} /><//>
-    <p class="actions"><${Action} kind="primary" act=${report(true)}>Report 1 success<//><${Action} kind="danger" act=${report(false)}>Report 1 failure<//><button type="button" onClick=${onClose}>Cancel</button></p><//>`;
+    <p class="actions"><${Action} kind="primary" act=${report(true)}>Report success<//><${Action} kind="danger" act=${report(false)}>Report failure<//><button type="button" onClick=${onClose}>Cancel</button></p><//>`;
 }
 
 // ---- Waterfall ------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from sweephand.domain.collection import CollectionState
 from sweephand.domain.consumer import Phase
-from sweephand.domain.failure import Group
+from sweephand.domain.failure import Group, Signature
 from sweephand.domain.instants import stamp, text, text_ms
 from sweephand.domain.job import JobState
 from sweephand.domain.operation import OperationState
@@ -119,10 +119,9 @@ def _errors(ctx: Context) -> Iterator[Item]:
 def _group(group: Group, name: str, count: int, *, more: bool) -> Item:
     times = "once" if count == 1 else f"{count:,}{' or more' if more else ''} times"
     failed = group.signature
-    why = failed.text or (MEANINGS[Reason(failed.reason)] if failed.reason else "for an unknown reason")
     return Item(
         *("errors", group.id, name),
-        f"{name} failed {times}: {why.rstrip('.')}.",
+        f"{name} failed {times}: {_why(failed)}.",
         Step("redrive", "Look at the failed runs, then run them again or archive them", f"/v1/errors/{group.id}"),
         count=count,
         since=group.first_at,
@@ -130,6 +129,15 @@ def _group(group: Group, name: str, count: int, *, more: bool) -> Item:
         job_id=failed.job_id,
         reason=failed.reason,
     )
+
+
+def _why(failed: Signature) -> str:
+    """Returns why the runs of a group failed, without the marks that stand for what differs between them."""
+    if failed.http_status is not None:
+        return f"the target answered with status {failed.http_status}"
+    if failed.text.strip(" .#"):
+        return failed.text.replace("#", "...").rstrip(".")
+    return MEANINGS[Reason(failed.reason)].rstrip(".") if failed.reason else "for an unknown reason"
 
 
 def _flow_keys(ctx: Context) -> Iterator[Item]:
