@@ -165,8 +165,7 @@ def _comparable(operation: str, request: Mapping[str, Any], answer: Any) -> Any:
         return answer.response["Error"]["Code"], _plain(answer.response.get("Item")), reasons
     kept = {name: _plain(answer[name]) for name in KEPT if answer.get(name) not in (None, {}, [])}
     if operation == "BatchGetItem":
-        kept = {"Responses": sorted(map(_text, *answer.get("Responses", {}).values()))} if answer["Responses"] else {}
-        return {**kept, "Responses": kept.get("Responses", [])}
+        return {"Responses": sorted(_text(_plain(item)) for items in answer["Responses"].values() for item in items)}
     if operation == "BatchExecuteStatement":
         return [
             (each.get("Error", {}).get("Code"), _plain(each.get("Error", {}).get("Item")))
