@@ -38,3 +38,16 @@ def test_a_key_that_was_deleted_is_replaced_within_five_minutes(stage):
 
     assert kept == before
     assert process.current() != before
+
+
+def test_a_process_that_acts_while_the_key_is_read_does_not_wait_for_it(stage, monkeypatch):
+    process = another_process(stage)
+    read = process._read
+
+    def meanwhile():
+        monkeypatch.setattr(process, "_read", read)
+        return process.current()
+
+    monkeypatch.setattr(process, "_read", meanwhile)
+
+    assert process.current() == process.current()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 from datetime import datetime, timedelta
-from threading import Lock
 
 from sweephand.errors import Unavailable
 from sweephand.sources import Chance, Clock
@@ -33,15 +32,14 @@ class PointerKeys:
     def __init__(self, table: Table, clock: Clock, chance: Chance) -> None:
         self._table, self._clock, self._chance = table, clock, chance
         self._known: tuple[datetime, bytes] | None = None
-        self._lock = Lock()
 
     def current(self) -> bytes:
         """Returns the stack's key; creates it if there is none. Raises Unavailable."""
-        with self._lock:
-            now = self._clock.now()
-            if self._known is None or not now - KEPT < self._known[0] <= now:
-                self._known = now, self._read() or self._created()
-            return self._known[1]
+        now, known = self._clock.now(), self._known
+        if known is None or not now - KEPT < known[0] <= now:
+            # Without a lock: two threads that read at once find, or create, the same key.
+            self._known = known = now, self._read() or self._created()
+        return known[1]
 
     def _read(self) -> bytes | None:
         item = self._table.get(PointerKeyItem, keys.STACK_KEYS, keys.POINTER_KEY)
