@@ -62,13 +62,13 @@ function ResourcePage({ name, id }) {
   const close = () => setOpen("");
   return html`<${Loaded} answer=${answer} what=${`the ${kind.one}`}>${each && html`
     <${Head} title=${html`<${Text} cut=${80}>${each.name}<//>`} plain=${each.name} back=${[kind.title, at(`/${name}`)]} lead=${each.description && html`<${Text} cut=${200}>${each.description}<//>`}>
-      ${may("jobs:write") && html`${verb && html`<button type="button" onClick=${() => setOpen("verb")}>${verb[1]} 1 ${kind.one}</button>`}
+      ${may("jobs:write") && html`${verb && html`<button type="button" onClick=${() => setOpen("verb")}>${verb[1]} ${kind.one}</button>`}
         <button type="button" class="primary" onClick=${() => setOpen("edit")}>Edit ${kind.one}</button><button type="button" class="danger" onClick=${() => setOpen("delete")}>Delete ${kind.one}</button>`}<//>
     <${Facts} items=${[...kind.facts(each), ["Created", html`<${When} at=${each.createdAt} />`], ["Changed", html`<${When} at=${each.modifiedAt} />${each.modifiedBy && html` by <${Text}>${each.modifiedBy}<//>`}`]]} />
     ${kind.parts?.(each)}
     <h2>Definition</h2><${Source} value=${read(kind.members, each)} />
     ${open === "edit" && html`<${EditResource} name=${name} kind=${kind} resource=${each} etag=${answer.etag} onClose=${close} onDone=${answer.reload} />`}
-    ${open === "verb" && html`<${Confirm} title=${`${verb[1]} 1 ${kind.one}`} consequence=${() => verb[2]} word=${() => `${verb[1]} 1 ${kind.one}`} onClose=${close} act=${async () => { await request("POST", `${path}/${verb[0]}`, { body: {} }); await answer.reload(); tell(`${verb[1]}d 1 ${kind.one}.`); }} />`}
+    ${open === "verb" && html`<${Confirm} title=${`${verb[1]} ${kind.one}`} consequence=${() => verb[2]} word=${() => `${verb[1]} ${kind.one}`} onClose=${close} act=${async () => { await request("POST", `${path}/${verb[0]}`, { body: {} }); await answer.reload(); tell(`${verb[1]}d 1 ${kind.one}.`); }} />`}
     ${open === "delete" && html`<${Confirm} title=${`Delete ${kind.one}`} consequence=${() => "It is deleted only if nothing uses it; otherwise the API says what does."} word=${() => `Delete ${kind.one}`} onClose=${close} act=${async () => { await request("DELETE", path); go(at(`/${name}`)); tell(`Deleted the ${kind.one}.`); }} />`}`}<//>`;
 }
 
@@ -97,11 +97,11 @@ function EditResource({ name, kind, resource, etag, onClose, onDone }) {
     if (!resource) go(at(`/${name}/${encodeURIComponent(called)}`));
     tell(resource ? `Changed the ${kind.one}.` : `Created the ${kind.one}.`);
   };
-  return html`<${Dialog} title=${`${resource ? "Edit" : "Create"} 1 ${kind.one}`} onClose=${onClose}>
+  return html`<${Dialog} title=${`${resource ? "Edit" : "Create"} ${kind.one}`} onClose=${onClose}>
     ${!resource && html`<${Field} label="Name" name="name" problem=${problem}><input value=${called} maxlength="128" onInput=${(event) => setCalled(event.target.value)} /><//>`}
     <${Field} label="Members (JSON)"><textarea class="code" rows="14" spellcheck="false" value=${text} onInput=${(event) => setText(event.target.value)}></textarea><//>
     <${ProblemNote} problem=${problem} />
-    <p class="actions"><${Action} kind="primary" act=${act}>${resource ? "Change" : "Create"} 1 ${kind.one}<//><button type="button" onClick=${onClose}>Cancel</button></p><//>`;
+    <p class="actions"><${Action} kind="primary" act=${act}>${resource ? "Change" : "Create"} ${kind.one}<//><button type="button" onClick=${onClose}>Cancel</button></p><//>`;
 }
 
 /** Returns null for each member that was taken out of the text. */
