@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 
+from sweephand.domain.operation import Operation as Work
 from sweephand.errors import InvalidRequest, PreconditionFailed
 from sweephand.facades.http import Answer
 from sweephand.facades.native import shapes
@@ -69,8 +70,7 @@ def _switch(ctx: Context, switch: Switch) -> Answer:
     once = None if dry else key
     before = verbs.begun_before(ctx.world, ctx.tenant, once)
     if before is not None:
-        shown = {"count": before.total, "changed": 0, "refused": 0, "operation": operations.body(before)}
-        return operations.begun(before, shown)
+        return _begun(before, before.total)
     try:
         count = _counted(ctx, filters, expected)
         if dry:
@@ -79,10 +79,14 @@ def _switch(ctx: Context, switch: Switch) -> Answer:
     except views.TooMany as many:
         raise InvalidRequest(widest(ctx), TOO_MANY, code="INVALID_QUERY") from many
     if operation is not None:
-        shown = {"count": count, "changed": 0, "refused": 0, "operation": operations.body(operation)}
-        return operations.begun(operation, shown)
+        return _begun(operation, count)
     assert some is not None
     return Answer(200, {"count": count, "changed": some.done, "refused": some.refused, "operation": None})
+
+
+def _begun(operation: Work, count: int | None) -> Answer:
+    shown = {"count": count, "changed": 0, "refused": 0, "operation": operations.body(operation)}
+    return operations.begun(operation, shown)
 
 
 def _asked(ctx: Context, request: str, verb: str) -> tuple[Filters, bool, int | None]:
