@@ -81,6 +81,12 @@ class Picture:
         }
         self._parts.append(shape[what])
 
+    def legend(self, y: float, *entries: tuple[float, str, str]) -> None:
+        """Says what marks mean. entries: where each stands, the mark, and its meaning."""
+        for x, what, word in entries:
+            self.mark(x, y, what)
+            self.text(x + 14, y + 5, word, "sub")
+
     def svg(self, height: float) -> str:
         inner = "\n  ".join(self._parts)
         return (

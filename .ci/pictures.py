@@ -171,9 +171,7 @@ def outage() -> str:
                 picture.mark(at(instant), row, what)
                 instant = schedule.rule.next_after(instant)
         y += 34 + 36 * len(policies) + 20
-    for x, what, word in ((28, "runs", "runs late"), (150, "left-out", "left out"), (270, "planned", "not missed")):
-        picture.mark(x, y - 12, what)
-        picture.text(x + 14, y - 7, word, "sub")
+    picture.legend(y - 12, (28, "runs", "runs late"), (150, "left-out", "left out"), (270, "planned", "not missed"))
     return picture.svg(y + 8)
 
 
@@ -209,9 +207,7 @@ def changes() -> str:
         (2.6, "a row each: 150 s"),
         (5.4, "one line, with count"),
     )
-    for x, what, word in ((28, "runs", "runs"), (120, "left-out", "does not run"), (260, "planned", "taken back")):
-        picture.mark(x, begin + 318, what)
-        picture.text(x + 14, begin + 323, word, "sub")
+    picture.legend(begin + 318, (28, "runs", "runs"), (120, "left-out", "does not run"), (260, "planned", "taken back"))
     return picture.svg(begin + 340)
 
 
