@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+import httpx
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
@@ -124,10 +125,10 @@ def target() -> Iterator[str]:
 
 @dataclass
 class Demo:
-    """Jobs of the tenant acme by name, and a failed run."""
+    """Ids of the tenant acme: its jobs by name; others: the failed run, its group of errors, an operation."""
 
     jobs: dict[str, str] = field(default_factory=dict)
-    failed_run: str = ""
+    others: dict[str, str] = field(default_factory=dict)
 
 
 @pytest.fixture(scope="session")
@@ -155,8 +156,24 @@ def demo(stack: LocalStack, target: str) -> Demo:
     make(HOSTILE + "x" * 60, "/ok", [], description=HOSTILE * 20)
     for each in (run, again):
         until(lambda each=each: acme.get(f"/v1/runs/{each}").json(), lambda found: found["status"] == "COMPLETED")
-    demo.failed_run = run
+    groups = until(lambda: acme.get("/v1/errors", params={"jobId": failing}).json()["items"])
+    demo.others = {"run": run, "group": groups[0]["id"]} | _shelf(acme)
     return demo
+
+
+def _shelf(acme: httpx.Client) -> dict[str, str]:
+    """Makes one of each kind of resource that has a page, and returns the ids of those that no name leads to."""
+    for path, body in {
+        "collections": {"name": "reports", "quota": {"maxJobs": 40}},
+        "calendars": {"name": "holidays", "dates": ["12-25"], "weekly": [{"days": ["SAT", "SUN"]}]},
+        "flow-keys": {"name": "supplier", "rate": {"limit": 60, "periodSeconds": 60}, "parallelism": 3},
+        "collections/reports/signing-keys": {},
+    }.items():
+        made = acme.post(f"/v1/{path}", json=body)
+        assert made.status_code == 201, made.text
+    long_work = acme.post("/v1/jobs:resume?tag=finance&expectedCount=1", json={}, headers={"Idempotency-Key": "shelf"})
+    assert long_work.status_code == 202, long_work.text
+    return {"operation": long_work.json()["operation"]["id"]}
 
 
 @pytest.fixture(scope="session")

@@ -6,29 +6,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from tests.browser.conftest import picture
+from tests.browser.pages import of_somebody
 
-PAGES = {
-    "overview": "/overview",
-    "jobs": "/jobs",
-    "job": "/jobs/{nightly}",
-    "month": "/jobs/{nightly}#month",
-    "changes": "/jobs/{nightly}#changes",
-    "job-runs": "/jobs/{invoices}#runs",
-    "details": "/jobs/{nightly}#details",
-    "create": "/jobs/new",
-    "edit": "/jobs/{nightly}/edit",
-    "errors": "/errors",
-    "collections": "/collections",
-    "collection": "/collections/default",
-    "calendars": "/calendars",
-    "flow-keys": "/flow-keys",
-    "tasks": "/tasks",
-    "access": "/access",
-    "operations": "/operations",
-    "runs": "/runs",
-    "run": "/runs/{run}",
-    "not-there": "/nowhere",
-}
 LOOKS = {
     "light": {"color_scheme": "light"},
     "dark-narrow": {"color_scheme": "dark", "viewport": {"width": 390, "height": 844}},
@@ -37,18 +16,8 @@ LOOKS = {
 
 @pytest.mark.parametrize("look", LOOKS)
 def test_every_page_can_be_seen_heard_and_looked_at(opened, demo, look):
-    page = opened("/jobs", **LOOKS[look])
     found = {}
-    for name, path in PAGES.items():
-        where = path.format(nightly=demo.jobs["nightly"], invoices=demo.jobs["invoices"], run=demo.failed_run)
-        page.evaluate(
-            "to => { history.pushState(null, '', to); dispatchEvent(new PopStateEvent('popstate')); }",
-            f"/console{where}",
-        )
-        page.wait_for_function(
-            "path => !document.querySelector('.waiting') && document.querySelector('main h1')", arg=where
-        )
-        page.wait_for_timeout(100)
+    for name, page in of_somebody(opened, demo, **LOOKS[look]):
         picture(page, f"{name}-{look}")
         serious = [each for each in Axe().run(page).response["violations"] if each["impact"] in {"serious", "critical"}]
         found[name] = [(each["id"], [node["html"][:160] for node in each["nodes"]][:3]) for each in serious]

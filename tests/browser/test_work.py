@@ -15,7 +15,7 @@ def test_a_job_that_runs_by_hand_is_seen_to(opened, demo):
 
 
 def test_a_failed_run_says_why_in_words_first(opened, demo):
-    page = opened(f"/runs/{demo.failed_run}")
+    page = opened(f"/runs/{demo.others['run']}")
 
     page.locator(".verdict.failed", has_text="The target answered 503.").wait_for()
     page.get_by_role("row", name="Attempt 1").wait_for()

@@ -86,7 +86,7 @@ function Frame() {
         <input name="q" type="search" placeholder="Search jobs, or an id" aria-label="Search jobs, or jump to an id" /></form>
       <div class="chips small" role="group" aria-label="Time zone">${[...new Set([ownZone, "UTC"])].map((name) => html`<button type="button" aria-pressed=${shownZone === name} onClick=${() => setZone(name)}>${zoneName(name)}</button>`)}</div>
       <${Freshness} />
-      <button type="button" class="quiet" aria-label="Keys" title="Keys" onClick=${() => setHelp(true)}>?</button>
+      <button type="button" class="quiet" aria-label="Keys" title="Keys" aria-haspopup="dialog" onClick=${() => setHelp(true)}>?</button>
       <button type="button" class="quiet" title=${visible(mine.clientId)} onClick=${signOut}>Sign out</button>
     </header>
     <${ClockNote} />

@@ -306,15 +306,20 @@ export function Action({ children, act, kind = "", disabled, title }) {
     ${problem && html`<${ProblemNote} problem=${problem} />`}</span>`;
 }
 
-/** Shows a dialog over the page. Esc or a click on Cancel closes it. */
+/** Shows a dialog over the page. Esc or a click on Cancel closes it, and the focus goes back to where it was. */
 export function Dialog({ title, onClose, children }) {
   const ref = useRef(null);
   useLayoutEffect(() => {
+    const dialog = ref.current;
     const before = document.activeElement;
-    ref.current.showModal();
-    return () => before instanceof HTMLElement && before.focus();
+    dialog.showModal();
+    return () => {
+      // While it is open, nothing behind it takes the focus. What opened it may be gone by now.
+      dialog.close();
+      (before.isConnected ? before : document.querySelector("main h1"))?.focus();
+    };
   }, []);
-  return html`<dialog ref=${ref} aria-label=${title} onClose=${onClose} onCancel=${(event) => { event.preventDefault(); onClose(); }}>
+  return html`<dialog ref=${ref} aria-label=${title} onClose=${() => ref.current && onClose()} onCancel=${(event) => { event.preventDefault(); onClose(); }}>
     <h2>${title}</h2>${children}</dialog>`;
 }
 

@@ -20,14 +20,14 @@ export function Access() {
     setMade(issued);
     list.reload();
   };
-  return html`<${Head} title="Credentials" lead="Whoever has the id and the secret may do what its scopes say"><button type="button" class="primary" onClick=${() => setOpen({ what: "create" })}>Create credential</button><//>
+  return html`<${Head} title="Credentials" lead="Whoever has the id and the secret may do what its scopes say"><button type="button" class="primary" aria-haspopup="dialog" onClick=${() => setOpen({ what: "create" })}>Create credential</button><//>
     <${Loaded} answer=${list} what="credentials">${list.items?.length ? html`<${Table} label="Credentials" keyOf=${(each) => each.clientId} rows=${list.items} columns=${[
         ["Name", (each) => html`<strong><${Text} cut=${60}>${each.name ?? "–"}<//></strong><br /><code>${each.clientId}</code>`, "main"],
         ["Scopes", (each) => each.scopes.map((scope) => html`<span class="tag">${scope}</span> `)],
         ["Secret's age", (each) => html`<${When} at=${each.rotatedAt ?? each.createdAt} />`],
         ["Former secret", (each) => each.formerSecretUntil && Date.parse(each.formerSecretUntil) > Date.now() ? html`of <${When} at=${each.createdAt} far=${false} />, accepted until <${When} at=${each.formerSecretUntil} />` : html`<span class="faint">none</span>`],
         ["By", (each) => html`<${Text} cut=${40}>${each.rotatedBy ?? each.createdBy ?? ""}<//>`, "wide"],
-        ["", (each) => html`<span class="actions"><button type="button" onClick=${() => setOpen({ what: "rotate", each })}>Rotate secret</button><button type="button" class="danger" onClick=${() => setOpen({ what: "delete", each })}>Delete credential</button></span>`],
+        ["", (each) => html`<span class="actions"><button type="button" aria-haspopup="dialog" onClick=${() => setOpen({ what: "rotate", each })}>Rotate secret</button><button type="button" class="danger" aria-haspopup="dialog" onClick=${() => setOpen({ what: "delete", each })}>Delete credential</button></span>`],
       ]} /><${More} list=${list} />` : list.items && html`<${Empty} title="No credentials yet"><p>Programs sign in with them.</p><//>`}<//>
     ${open.what === "create" && html`<${CreateCredential} onClose=${close} onMade=${shown} />`}
     ${open.what === "rotate" && html`<${Rotate} credential=${open.each} onClose=${close} onMade=${shown} />`}
@@ -106,9 +106,9 @@ export function Tenant({ id }) {
   return html`<${Loaded} answer=${answer} what="the tenant">${tenant && html`
     <${Head} title=${html`<${Text} cut=${60}>${tenant.tenant}<//>`} plain=${tenant.tenant} back=${["Tenants", at("/tenants")]} lead=${html`<${State} state=${tenant.state} />`}>
       <a class="button primary" href=${actingFor(tenant.tenant)}>Act for it</a>
-      ${tenant.state === "ACTIVE" && html`<button type="button" onClick=${() => setOpen("disable")}>Disable tenant</button>`}
+      ${tenant.state === "ACTIVE" && html`<button type="button" aria-haspopup="dialog" onClick=${() => setOpen("disable")}>Disable tenant</button>`}
       ${tenant.state === "DISABLED" && html`<${Action} act=${post("enable")}>Enable tenant<//>`}
-      <button type="button" class="danger" onClick=${() => setOpen("delete")}>Delete tenant</button><//>
+      <button type="button" class="danger" aria-haspopup="dialog" onClick=${() => setOpen("delete")}>Delete tenant</button><//>
     <${Facts} items=${[["Jobs", jobs], ["Schedules", tenant.usage?.schedules], ...Object.entries(tenant.quota ?? {}).map(([name, value]) => [`Quota: ${name}`, value ?? "no limit"]), ["Withheld scopes", (tenant.withheldScopes ?? []).join(", ")], ["Created", html`<${When} at=${tenant.createdAt} />`]]} />
     <h2>Subscriptions</h2><${Loaded} answer=${subscriptions} what="subscriptions">${subscriptions.items?.length ? html`<ul>${subscriptions.items.map((each) => html`<li><${Text}>${each.application}<//> <span class="faint">since</span> <${When} at=${each.createdAt} /></li>`)}</ul>` : html`<p class="faint">None.</p>`}<//>
     ${open === "disable" && html`<${Confirm} title="Disable tenant" consequence=${() => `Its ${count(jobs, "job")} stop, and its callers are refused.`} word=${() => "Disable tenant"} onClose=${() => setOpen("")} act=${post("disable")} />`}

@@ -32,7 +32,7 @@ export function Errors() {
   const [open, setOpen] = useState(false);
   const [begun, setBegun] = useState(null);
   return html`<${Head} title="Errors" lead="Failed runs that nobody has seen to, in groups of one cause">
-      ${may("errors:edit") && !query.state && list.items?.length > 0 && html`<button type="button" class="primary" onClick=${() => setOpen(true)}>Run all open runs again</button>`}<//>
+      ${may("errors:edit") && !query.state && list.items?.length > 0 && html`<button type="button" class="primary" aria-haspopup="dialog" onClick=${() => setOpen(true)}>Run all open runs again</button>`}<//>
     <div class="filters"><${Chips} label="State" options=${STATES} value=${query.state} onChange=${(state) => change({ state })} />
       ${Object.keys(filters).map((name) => html`<button type="button" class="tag" title="Remove this filter" onClick=${() => change({ [name]: "" })}>${name}: <${Text} cut=${24}>${filters[name]}<//> ✕</button>`)}</div>
     ${begun && html`<${OperationLine} id=${begun} onEnd=${list.reload} />`}
@@ -75,7 +75,7 @@ function Shown({ group, path, reload }) {
   const edit = may("errors:edit");
   return html`<${Head} title=${html`<${Text} cut=${80}>${group.jobName ?? group.jobId}<//> failed ${countOf(group)} times`} plain=${`Errors of ${(group.jobName ?? group.jobId).slice(0, 40)}`} back=${["Errors", at("/errors")]}
       lead=${html`<${State} state=${group.state} /> <span class="faint">last</span> <${When} at=${group.lastSeenAt} />`}>
-      ${edit && group.state === "OPEN" && html`<button type="button" class="primary" onClick=${() => setOpen(true)}>Run ${countOf(group)} ${group.count === 1 ? "run" : "runs"} again</button><${Action} act=${archive}>Archive group<//>`}
+      ${edit && group.state === "OPEN" && html`<button type="button" class="primary" aria-haspopup="dialog" onClick=${() => setOpen(true)}>Run ${countOf(group)} ${group.count === 1 ? "run" : "runs"} again</button><${Action} act=${archive}>Archive group<//>`}
       ${edit && group.state === "ARCHIVED" && html`<${Action} kind="primary" act=${restore}>Restore group<//>`}<//>
     <p class="verdict failed"><strong>${sentence({ ...group, state: group.runState })}</strong> <${Text} cut=${300}>${group.message}<//></p>
     ${begun && html`<${OperationLine} id=${begun} onEnd=${() => { reload(); runs.reload(); }} />`}

@@ -45,7 +45,7 @@ function ResourceList({ name }) {
   const kind = KINDS[name];
   const found = useList(`/v1/${name}?limit=100`, EVERY_S);
   const [open, setOpen] = useState(false);
-  const create = may("jobs:write") && html`<button type="button" class="primary" onClick=${() => setOpen(true)}>Create ${kind.one}</button>`;
+  const create = may("jobs:write") && html`<button type="button" class="primary" aria-haspopup="dialog" onClick=${() => setOpen(true)}>Create ${kind.one}</button>`;
   return html`<${Head} title=${kind.title} lead=${kind.lead}>${create}<//>
     <${Loaded} answer=${found} what=${kind.title.toLowerCase()}>${found.items?.length ? html`<${Table} label=${kind.title} keyOf=${(each) => each.name} rows=${found.items} href columns=${[["Name", (each) => html`<a href=${at(`/${name}/${encodeURIComponent(each.name)}`)}><${Text} cut=${60}>${each.name}<//></a>`, "main"], ...kind.columns]} /><${More} list=${found} />`
       : found.items && html`<${Empty} title=${`No ${kind.title.toLowerCase()} yet`}><p>${kind.lead}.</p><//>`}<//>
@@ -62,8 +62,8 @@ function ResourcePage({ name, id }) {
   const close = () => setOpen("");
   return html`<${Loaded} answer=${answer} what=${`the ${kind.one}`}>${each && html`
     <${Head} title=${html`<${Text} cut=${80}>${each.name}<//>`} plain=${each.name} back=${[kind.title, at(`/${name}`)]} lead=${each.description && html`<${Text} cut=${200}>${each.description}<//>`}>
-      ${may("jobs:write") && html`${verb && html`<button type="button" onClick=${() => setOpen("verb")}>${verb[1]} ${kind.one}</button>`}
-        <button type="button" class="primary" onClick=${() => setOpen("edit")}>Edit ${kind.one}</button><button type="button" class="danger" onClick=${() => setOpen("delete")}>Delete ${kind.one}</button>`}<//>
+      ${may("jobs:write") && html`${verb && html`<button type="button" aria-haspopup="dialog" onClick=${() => setOpen("verb")}>${verb[1]} ${kind.one}</button>`}
+        <button type="button" class="primary" aria-haspopup="dialog" onClick=${() => setOpen("edit")}>Edit ${kind.one}</button><button type="button" class="danger" aria-haspopup="dialog" onClick=${() => setOpen("delete")}>Delete ${kind.one}</button>`}<//>
     <${Facts} items=${[...kind.facts(each), ["Created", html`<${When} at=${each.createdAt} />`], ["Changed", html`<${When} at=${each.modifiedAt} />${each.modifiedBy && html` by <${Text}>${each.modifiedBy}<//>`}`]]} />
     ${kind.parts?.(each)}
     <h2>Definition</h2><${Source} value=${read(kind.members, each)} />

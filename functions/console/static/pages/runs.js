@@ -96,9 +96,9 @@ function Verbs({ run, reload }) {
     await reload();
     tell("Cancelled the run.");
   };
-  return html`${ended && html`<${Action} kind="primary" act=${rerun}>Rerun run<//><button type="button" onClick=${() => setOpen("edit")}>Edit and rerun run</button>`}
+  return html`${ended && html`<${Action} kind="primary" act=${rerun}>Rerun run<//><button type="button" aria-haspopup="dialog" onClick=${() => setOpen("edit")}>Edit and rerun run</button>`}
     ${!ended && html`<${Action} kind="danger" act=${cancel}>Cancel run<//>`}
-    ${awaits && html`<button type="button" onClick=${() => setOpen("report")}>Report result</button>`}
+    ${awaits && html`<button type="button" aria-haspopup="dialog" onClick=${() => setOpen("report")}>Report result</button>`}
     <${Action} act=${() => navigator.clipboard.writeText(`curl -H "Authorization: Bearer $TOKEN" ${location.origin}${path}`).then(() => tell("Copied the command."))}>Copy as curl<//>
     ${open === "edit" && html`<${EditAndRerun} path=${path} onClose=${() => setOpen("")} />`}
     ${open === "report" && html`<${Report} path=${path} reload=${reload} onClose=${() => setOpen("")} />`}`;
