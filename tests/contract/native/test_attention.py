@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -11,7 +12,7 @@ from sweephand.facades.native.overview import attention
 from sweephand.flow.operations import verbs
 from sweephand.store.flow_keys import circuits
 from tests.contract.native.api import JOB, OTHER, TENANT, Api
-from tests.support.endpoint import WRONG
+from tests.support.endpoint import DOWN, WRONG
 
 MINUTES = {"name": "minutes", "cron": "* * * * *"}
 
@@ -47,6 +48,19 @@ def test_failed_runs_need_somebody_until_they_are_archived(api: Api) -> None:
     assert item["sentence"] == "nightly failed 2 times: the target answered with status 404."
     assert (item["reason"], item["nextStep"]["verb"], shown["id"]) == ("HTTP_STATUS", "redrive", item["id"])
     assert needs(api) == []
+
+
+def test_a_failure_without_an_answer_is_told_in_the_words_of_the_last_run(api: Api) -> None:
+    api.create(job(MINUTES, name="nightly"))
+    api.stage.endpoint.script = [replace(DOWN, message=f"no connection to 10.0.0.{n}:443: refused") for n in (1, 2)]
+    api.stage.run(150)
+
+    (item,) = needs(api)
+    group = api.get(item["nextStep"]["href"]).json
+
+    assert item["sentence"] == "nightly failed 2 times: no connection to 10.0.0.2:443: refused."
+    assert group["message"] == "no connection to #.#.#.#:#: refused"
+    assert group["lastMessage"] == "no connection to 10.0.0.2:443: refused"
 
 
 def test_errors_that_were_run_again_need_nobody(api: Api) -> None:

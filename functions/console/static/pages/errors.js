@@ -39,7 +39,7 @@ export function Errors() {
     <${Loaded} answer=${list} what="errors">${list.items?.length ? html`<${Table} label="Errors" keyOf=${(group) => group.id} rows=${list.items} href columns=${[
         ["Job", (group) => html`<a href=${at(`/errors/${group.id}`)}><${Text} cut=${60}>${group.jobName ?? group.jobId}<//></a>`, "main"],
         ["Failed", (group) => countOf(group), "number"],
-        ["Why", (group) => html`<${State} state=${group.runState} /> <${Text} cut=${90}>${group.message}<//>`],
+        ["Why", (group) => html`<${State} state=${group.runState} /> <${Text} cut=${90}>${group.lastMessage ?? group.message}<//>`],
         ["Last", (group) => html`<${When} at=${group.lastSeenAt} />`],
         ["First", (group) => html`<${When} at=${group.firstSeenAt} />`, "wide"],
         ["Notes", (group) => group.notes.length || "", "number wide"],
@@ -77,7 +77,7 @@ function Shown({ group, path, reload }) {
       lead=${html`<${State} state=${group.state} /> <span class="faint">last</span> <${When} at=${group.lastSeenAt} />`}>
       ${edit && group.state === "OPEN" && html`<button type="button" class="primary" aria-haspopup="dialog" onClick=${() => setOpen(true)}>Run ${countOf(group)} ${group.count === 1 ? "run" : "runs"} again</button><${Action} act=${archive}>Archive group<//>`}
       ${edit && group.state === "ARCHIVED" && html`<${Action} kind="primary" act=${restore}>Restore group<//>`}<//>
-    <p class="verdict failed"><strong>${sentence({ ...group, state: group.runState })}</strong> <${Text} cut=${300}>${group.message}<//></p>
+    <p class="verdict failed"><strong>${sentence({ ...group, state: group.runState })}</strong> <${Text} cut=${300}>${group.lastMessage ?? group.message}<//></p>
     ${begun && html`<${OperationLine} id=${begun} onEnd=${() => { reload(); runs.reload(); }} />`}
     <${Facts} items=${[
       ["Job", html`<a href=${at(`/jobs/${group.jobId}`)}><${Text} cut=${60}>${group.jobName ?? group.jobId}<//></a>`],

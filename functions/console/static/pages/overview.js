@@ -25,8 +25,8 @@ function Attention() {
   const found = answer.data;
   return html`<section class="attention" aria-label="Needs attention"><${Loaded} answer=${answer} what="what needs attention">${found && html`
       <h2>${found.items.length ? `${found.items.length + found.itemsLeftOut} ${found.items.length + found.itemsLeftOut === 1 ? "thing needs" : "things need"} you` : "Nothing needs you"}
-        <span class="faint">${found.oldestDueAt ? html`oldest due <${When} at=${found.oldestDueAt} />` : "nothing waits"}${health.data?.backlog && html`, backlog ${health.data.backlog.ready}, last audit <${When} at=${health.data.lastAudit?.at} />`}</span></h2>
-      <ul>${found.items.slice(0, all ? undefined : MOST_ITEMS).map((item) => html`<li key=${`${item.kind} ${item.id}`}><${Shape} group=${GROUP_OF[item.kind] ?? "paused"} /><span><${Text} cut=${200}>${item.sentence}<//> <span class="faint">${item.lastAt ? html`last <${When} at=${item.lastAt} />` : ""}</span></span>
+        <span class="faint">${found.oldestDueAt ? html`oldest due <${When} at=${found.oldestDueAt} />` : "no run is overdue"}${health.data?.backlog && html`, backlog ${health.data.backlog.ready}, last audit <${When} at=${health.data.lastAudit?.at} />`}</span></h2>
+      <ul>${found.items.slice(0, all ? undefined : MOST_ITEMS).map((item) => html`<li key=${`${item.kind} ${item.id}`}><${Shape} group=${GROUP_OF[item.kind] ?? "paused"} /><span><${Text} cut=${200}>${item.sentence}<//> <span class="faint">${item.lastAt ? html`last at <${When} at=${item.lastAt} />` : ""}</span></span>
         ${placeOf(item) && html`<a class="button" href=${placeOf(item)}>${WORD_OF[item.kind] ?? "Look"}</a>`}</li>`)}</ul>
       ${!all && found.items.length > MOST_ITEMS && html`<p><button type="button" class="quiet" onClick=${() => setAll(true)}>Show all ${found.items.length}</button></p>`}`}<//></section>`;
 }

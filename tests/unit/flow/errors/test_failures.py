@@ -97,6 +97,7 @@ def test_failures_of_one_kind_are_one_group(stage: Stage) -> None:
     assert (group.signature.job_id, group.signature.state) == (planned.job.id, State.REQUEST_ERROR)
     assert (group.signature.reason, group.signature.action) == ("HTTP_STATUS", "action")
     assert (group.last_run, group.first_at < group.last_at) == (failed[-1].id, True)
+    assert (group.signature.text, group.last_message) == ("#", failed[-1].message)
     assert count(stage) == 3
     assert [each.expires_at for each in rows(stage, group)] == [
         run.expires_at.replace(microsecond=0) for run in failed if run.expires_at is not None

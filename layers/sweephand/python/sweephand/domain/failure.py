@@ -57,6 +57,11 @@ def normalised(message: str) -> str:
     return _VARIES.sub("#", message)[:LONGEST_TEXT]
 
 
+def example_of(run: Run) -> str:
+    """Returns the message of a failed run as its group shows it, with what `text` of the signature leaves out."""
+    return (run.message or "")[:LONGEST_TEXT]
+
+
 @dataclass(frozen=True)
 class Note:
     """A remark on a group. by: the client id of its author."""
@@ -70,8 +75,8 @@ class Note:
 class Group:
     """All failures of one signature.
 
-    last_at: exact to half a minute. last_run: the whole id of a run that failed then. closed_through: failures up to
-    this instant are archived. closed_by, closed_reason: who archived them, and why. job_name: the
+    last_at: exact to half a minute. last_run: the whole id of a run that failed then. last_message: its message, cut;
+    None in groups that are older than this member. closed_through: failures up to this instant are archived. closed_by, closed_reason: who archived them, and why. job_name: the
     name at the first failure, kept in case the job is deleted; None in groups that are older than this member.
     """
 
@@ -87,6 +92,7 @@ class Group:
     closed_reason: str | None = None
     revision: int = 1
     job_name: str | None = None
+    last_message: str | None = None
 
     @property
     def id(self) -> str:

@@ -1019,6 +1019,7 @@ class ErrorGroup(Model):
     first_seen_at: datetime
     last_seen_at: datetime
     last_run_id: str
+    last_message: str | None
     expires_at: datetime | None
     notes: tuple[ErrorGroupNote, ...]
     archived: ErrorGroupArchived | None
@@ -1037,6 +1038,7 @@ class ErrorGroup(Model):
         "first_seen_at": ("firstSeenAt", instant),
         "last_seen_at": ("lastSeenAt", instant),
         "last_run_id": ("lastRunId", None),
+        "last_message": ("lastMessage", None),
         "expires_at": ("expiresAt", instant),
         "notes": ("notes", ErrorGroupNote.all_of),
         "archived": ("archived", ErrorGroupArchived.of),

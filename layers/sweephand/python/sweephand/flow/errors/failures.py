@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
 
-from sweephand.domain.failure import Archived, Failure, Group, Note, Redirect, signature_of
+from sweephand.domain.failure import Archived, Failure, Group, Note, Redirect, example_of, signature_of
 from sweephand.domain.job import DEFAULT_COLLECTION, Job
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import FAILED, Run
@@ -63,7 +63,8 @@ def _first(run: Run, job: Job | None, now: datetime) -> Group:
     """Returns the group as it is with its first failure."""
     collection = job.collection if job is not None else DEFAULT_COLLECTION
     name = job.name if job is not None else None
-    return Group(run.tenant, signature_of(run), collection, now, now, run.id, job_name=name)
+    signature, example = signature_of(run), example_of(run)
+    return Group(run.tenant, signature, collection, now, now, run.id, job_name=name, last_message=example)
 
 
 def _note_group(world: World, run: Run, fresh: Group) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sweephand.domain.failure import Archived, Failure, Group, Note, Redirect, Signature, signature_of
+from sweephand.domain.failure import Archived, Failure, Group, Note, Redirect, Signature, example_of, signature_of
 from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, from_ms_if_any, s_if_any
 from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.domain.run import Run, State
@@ -49,6 +49,7 @@ class ErrorGroupItem(WakeItem):
     http_status = Integer(null=True)
     text = UnicodeAttribute()
     job_name = UnicodeAttribute(null=True)
+    last_message = UnicodeAttribute(null=True)
     collection = UnicodeAttribute()
     first_at = Integer()
     last_at = Integer()
@@ -107,7 +108,11 @@ def begin_group(table: Table, group: Group, look_at: datetime, shards: int) -> W
 
 def seen_again(table: Table, group: Group, run: Run, now: datetime) -> Written | Refused:
     """Notes a later failure of a group, if the group exists."""
-    actions = [assign(ErrorGroupItem.last_at, epoch_ms(now)), assign(ErrorGroupItem.last_run, run.id)]
+    actions = [
+        assign(ErrorGroupItem.last_at, epoch_ms(now)),
+        assign(ErrorGroupItem.last_run, run.id),
+        assign(ErrorGroupItem.last_message, example_of(run)),
+    ]
     return table.update(*_key(group), actions, _THERE)
 
 

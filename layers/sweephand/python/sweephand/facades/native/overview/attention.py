@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from sweephand.domain.collection import CollectionState
 from sweephand.domain.consumer import Phase
-from sweephand.domain.failure import Group, Signature
+from sweephand.domain.failure import Group
 from sweephand.domain.instants import stamp, text, text_ms
 from sweephand.domain.job import JobState
 from sweephand.domain.operation import OperationState
@@ -121,7 +121,7 @@ def _group(group: Group, name: str, count: int, *, more: bool) -> Item:
     failed = group.signature
     return Item(
         *("errors", group.id, name),
-        f"{name} failed {times}: {_why(failed)}.",
+        f"{name} failed {times}: {_why(group)}.",
         Step("redrive", "Look at the failed runs, then run them again or archive them", f"/v1/errors/{group.id}"),
         count=count,
         since=group.first_at,
@@ -131,12 +131,13 @@ def _group(group: Group, name: str, count: int, *, more: bool) -> Item:
     )
 
 
-def _why(failed: Signature) -> str:
-    """Returns why the runs of a group failed, without the marks that stand for what differs between them."""
+def _why(group: Group) -> str:
+    """Returns why the last run of a group failed."""
+    failed = group.signature
     if failed.http_status is not None:
         return f"the target answered with status {failed.http_status}"
-    if failed.text.strip(" .#"):
-        return failed.text.replace("#", "...").rstrip(".")
+    if message := (group.last_message or "").strip(" ."):
+        return message
     return MEANINGS[Reason(failed.reason)].rstrip(".") if failed.reason else "for an unknown reason"
 
 

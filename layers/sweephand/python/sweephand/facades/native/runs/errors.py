@@ -104,6 +104,10 @@ GROUP = Resource(
         "firstSeenAt": answered(INSTANT_MS, "group.first_at"),
         "lastSeenAt": answered({**INSTANT_MS, "description": "To within half a minute."}, "group.last_at"),
         "lastRunId": answered(RUN_ID, "group.last_run"),
+        "lastMessage": answered(
+            or_null(text(description="The message of that run; null in groups from before this member existed.")),
+            "group.last_message",
+        ),
         "expiresAt": answered(
             or_null({**INSTANT, "description": "When the first of the open ones goes with its retention."}),
             "open_runs.expires_at",
