@@ -7,6 +7,7 @@ import signal
 import statistics
 import subprocess
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -112,6 +113,35 @@ def test_the_page_of_nservicebus_runs_as_a_program(stack: LocalStack, tmp_path: 
             keys = {each.key for each in sh.job_sets.get("worker.nservicebus").jobs}
             sh.job_sets.delete("worker.nservicebus", allow_deletes=5)
     assert keys == {"__main__.send_message", "MyTask", "Report", "LongTask", "Shaky"}
+
+
+def test_a_payment_of_the_example_happens_once_for_an_invoice(stack: LocalStack, tmp_path: Path) -> None:
+    example = CHECKOUT / "examples" / "once"
+    stack.boto("cloudformation").create_stack(StackName="effects", TemplateBody=(example / "table.yaml").read_text())
+    [table] = until(
+        lambda: stack.boto("cloudformation").describe_stacks(StackName="effects")["Stacks"][0].get("Outputs", []), bool
+    )
+    printed = tmp_path / "printed"
+    with printed.open("w") as out:
+        environ = {
+            **environment(stack),
+            "EFFECTS_TABLE": table["OutputValue"],
+            "AWS_DEFAULT_REGION": stack.file.region,
+        }
+        worker = subprocess.Popen([sys.executable, str(example / "payments.py")], env=environ, stdout=out)
+    try:
+        with Sweephand.local(stack.folder.root / "stack.json", tenant="acme") as sh:
+            until(lambda: [each.name for each in sh.job_sets.list()], lambda names: "worker.payments" in names)
+            [job] = sh.job_sets.get("worker.payments").jobs
+            begun = [sh.jobs.run(job.job_id, payload={"invoice": "4711"}) for _ in range(3)]
+            ended = [until(partial(sh.runs.get, run.run_id), lambda run: run.finished_at is not None) for run in begun]
+            sh.job_sets.delete("worker.payments", allow_deletes=1)
+    finally:
+        end(worker)
+
+    assert [run.state for run in ended] == ["SUCCESS"] * 3
+    assert printed.read_text().splitlines().count("paid 4711") == 1
+    assert printed.read_text().splitlines().count("receipt for 4711, attempt 2") == 3
 
 
 @pytest.mark.long

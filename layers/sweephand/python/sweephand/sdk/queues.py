@@ -1,4 +1,4 @@
-"""The queue of an application, by botocore: the one module of the SDK that knows it."""
+"""The queues of an application."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 from sweephand.records import dataclass
-from sweephand.sdk.errors import ConfigError, TransportError
+from sweephand.sdk import aws
+from sweephand.sdk.errors import TransportError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MOST_RECEIVED = 10
 LONGEST_HIDDEN_S = 43_200
-MISSING = 'a worker needs the extra "worker": pip install "sweephand[worker]"'
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class SqsQueue:
     """A queue of Amazon SQS. client: a botocore client; by default one with the credentials of this machine."""
 
     def __init__(self, region: str | None = None, client: Any = None) -> None:
-        self._client = client or _client(region)
+        self._client = client or aws.client_of("sqs", region)
 
     def receive(self, url: str, most: int, *, hidden_s: int, wait_s: int) -> list[Message]:
         answer = self._asked(
@@ -80,20 +80,4 @@ class SqsQueue:
         self._asked("send_message", QueueUrl=url, MessageBody=body)
 
     def _asked(self, operation: str, **arguments: Any) -> dict[str, Any]:
-        from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - an extra
-
-        try:
-            answer: dict[str, Any] = getattr(self._client, operation)(**arguments)
-        except (BotoCoreError, ClientError) as fault:
-            raise TransportError(f"{operation} of {arguments['QueueUrl']}: {fault}") from fault
-        return answer
-
-
-def _client(region: str | None) -> Any:
-    try:
-        from botocore.config import Config  # noqa: PLC0415 - an extra
-        from botocore.session import Session  # noqa: PLC0415
-    except ImportError as missing:
-        raise ConfigError(MISSING) from missing
-    config = Config(connect_timeout=5, read_timeout=30, retries={"mode": "standard"}, max_pool_connections=20)
-    return Session().create_client("sqs", region_name=region, config=config)
+        return aws.asked(self._client, operation, arguments["QueueUrl"], **arguments)

@@ -5,8 +5,23 @@ Needs the extra `sweephand[worker]`. See docs/guide/worker.md.
 
 from __future__ import annotations
 
+from sweephand.sdk.worker.dedupe import Dedupe, InProgress, Unsure
+from sweephand.sdk.worker.marks import DynamoMarks, MemoryMarks
 from sweephand.sdk.worker.tasks import BadPayload, TaskRun
 from sweephand.sdk.worker.verdicts import Delay, Discard, MoveTo, Retry
 from sweephand.sdk.worker.worker import Worker
 
-__all__ = ["BadPayload", "Delay", "Discard", "MoveTo", "Retry", "TaskRun", "Worker"]
+__all__ = [
+    "BadPayload",
+    "Dedupe",
+    "Delay",
+    "Discard",
+    "DynamoMarks",
+    "InProgress",
+    "MemoryMarks",
+    "MoveTo",
+    "Retry",
+    "TaskRun",
+    "Unsure",
+    "Worker",
+]

@@ -10,6 +10,7 @@ import logging
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from math import ceil
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from sweephand.sdk.bodies import Body
 from sweephand.sdk.errors import ApiError, TransportError
 from sweephand.sdk.queues import Message, Queue
 from sweephand.sdk.request import ABSENT
+from sweephand.sdk.worker.dedupe import InProgress, Unsure
 from sweephand.sdk.worker.tasks import BadPayload, Task, TaskRun, Tasks
 from sweephand.sdk.worker.verdicts import AS_USUAL, LONGEST_DELAY_S, Delay, Discard, Hook, MoveTo, Retry, Verdict
 
@@ -158,7 +160,7 @@ class Attempts:
         if isinstance(verdict, MoveTo):
             moved = self._moved(run, verdict, failed)
             return _final(failed, f"moved to {verdict.queue_url}: {said}" if moved else said)
-        if verdict is None or isinstance(error, task.never_on):
+        if verdict is None or isinstance(error, (*task.never_on, Unsure)):
             return _final(failed, said)
         if isinstance(verdict, Delay):
             return Outcome(*failed_members(failed), delay_s=max(0, min(LONGEST_DELAY_S, int(verdict.seconds))))
@@ -166,15 +168,16 @@ class Attempts:
 
     def _verdict(self, run: TaskRun, error: BaseException) -> Verdict | None:
         """Returns the hook's verdict; None for one that cannot be carried out: then the run is an error at once."""
+        usual = Delay(ceil(error.wait_s)) if isinstance(error, InProgress) else AS_USUAL
         if self._hook is None:
-            return AS_USUAL
+            return usual
         try:
             said = self._hook(error, run)
         except Exception:
             log.exception("the hook failed; the run %s becomes an error", run.id)
             return None
         if said is None:
-            return AS_USUAL
+            return usual
         if not isinstance(said, Retry | Delay | MoveTo | Discard):
             log.error("the hook returned %r, which is no verdict; the run %s becomes an error", said, run.id)
             return None

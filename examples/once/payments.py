@@ -1,0 +1,27 @@
+"""A payment that happens once for an invoice, whatever fails, and however often a job asks for it.
+
+The mark of each payment stands in a DynamoDB table of your own: table.yaml. The README says how to run this.
+"""
+
+from __future__ import annotations
+
+import os
+
+from sweephand.sdk.worker import Dedupe, DynamoMarks, TaskRun, Worker
+
+worker = Worker("payments", lease_s=10)
+dedupe = Dedupe(DynamoMarks(os.environ["EFFECTS_TABLE"]), lease_s=10)
+
+
+@worker.task(name="pay", overlap="allow")
+def pay(run: TaskRun, invoice: str) -> None:
+    with dedupe(f"pay/{invoice}") as first:
+        if first:
+            print(f"paid {invoice}", flush=True)
+    if run.attempt == 1:
+        raise ConnectionError("the receipt could not be sent")  # the next attempt pays nothing
+    print(f"receipt for {invoice}, attempt {run.attempt}", flush=True)
+
+
+if __name__ == "__main__":
+    worker.run()

@@ -1,0 +1,42 @@
+"""AWS as a user's process calls it, by botocore: the one module of the SDK that imports it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sweephand.sdk.errors import ConfigError, TransportError
+
+MISSING = 'a worker needs the extra "worker": pip install "sweephand[worker]"'
+
+
+class ConditionFailed(Exception):
+    """A conditional write that was not carried out. item: what stands there instead."""
+
+    def __init__(self, item: dict[str, Any]) -> None:
+        super().__init__("the condition of the write does not hold")
+        self.item = item
+
+
+def client_of(service: str, region: str | None = None) -> Any:
+    """Returns a botocore client with the credentials of this machine. Raises ConfigError without botocore."""
+    try:
+        from botocore.config import Config  # noqa: PLC0415 - an extra
+        from botocore.session import Session  # noqa: PLC0415
+    except ImportError as missing:
+        raise ConfigError(MISSING) from missing
+    config = Config(connect_timeout=5, read_timeout=30, retries={"mode": "standard"}, max_pool_connections=20)
+    return Session().create_client(service, region_name=region, config=config)
+
+
+def asked(client: Any, operation: str, place: str, **arguments: Any) -> dict[str, Any]:
+    """Calls AWS. place: for the error's text. Raises ConditionFailed, TransportError."""
+    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - an extra
+
+    try:
+        answer: dict[str, Any] = getattr(client, operation)(**arguments)
+    except (BotoCoreError, ClientError) as fault:
+        said = getattr(fault, "response", {})
+        if said.get("Error", {}).get("Code") == "ConditionalCheckFailedException":
+            raise ConditionFailed(said.get("Item", {})) from fault
+        raise TransportError(f"{operation} of {place}: {fault}") from fault
+    return answer
