@@ -76,8 +76,9 @@ class Group:
     """All failures of one signature.
 
     last_at: exact to half a minute. last_run: the whole id of a run that failed then. last_message: its message, cut;
-    None in groups that are older than this member. closed_through: failures up to this instant are archived. closed_by, closed_reason: who archived them, and why. job_name: the
-    name at the first failure, kept in case the job is deleted; None in groups that are older than this member.
+    None in groups that are older than this member. closed_through: failures up to this instant are archived.
+    closed_by, closed_reason: who archived them, and why. job_name: the name at the first failure, kept in case the job
+    is deleted; None in groups that are older than this member.
     """
 
     tenant: str
