@@ -122,6 +122,7 @@ METHODS: Mapping[str, Mapping[str, str]] = {
     "consumers": {
         "listConsumers": "list",
         "readConsumer": "get",
+        "deleteConsumer": "delete",
         "takeLease": "take_lease",
         "releaseLease": "release_lease",
         "startConsumer": "start",

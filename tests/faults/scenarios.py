@@ -32,6 +32,7 @@ from sweephand.errors import Conflict, NotFound
 from sweephand.flow.audit import repeat_effects
 from sweephand.flow.bulk.export_runs import begin as begin_export
 from sweephand.flow.calendars import calendars
+from sweephand.flow.consumers import deletion as consumer_deletion
 from sweephand.flow.consumers import leases
 from sweephand.flow.errors import failures
 from sweephand.flow.flow_keys import flow_key_changes
@@ -43,10 +44,12 @@ from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.manual import manual, rerun
 from sweephand.flow.operations import verbs as operations
 from sweephand.flow.runs import edits, results
+from sweephand.flow.runs.replay import DROPPED_TYPE
 from sweephand.flow.tenants import access, applications, signing, subscriptions, tenancy
 from sweephand.flow.tenants.integer_ids import Ordinals
 from sweephand.schedules.calendars import calendar_content
 from sweephand.security.caller import FIRST_ID, PROVIDER_ALL, Caller
+from sweephand.store.consumers import consumers as consumer_rows
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.table import JobItem
 from sweephand.store.flow_keys import circuits
@@ -871,6 +874,39 @@ class Consumer(Scenario):
         if there is not None and there.phase is Phase.AWAY:
             there = at.ask(lambda: leases.start(world, TENANT, "c", "me"))
         return Phase.AWAY if there is None else there.phase
+
+
+class ConsumerDeleted(Scenario):
+    """A consumer is deleted while events wait for it; its job goes on to name it, and the consumer comes back."""
+
+    name = "consumer-deleted"
+    constants = {"flow.runs.replay.DROPPED_TOGETHER": 1, "flow.runs.replay.DROPPED_AT_ONCE": 1}  # noqa: RUF012 - as declared
+
+    def history(self, at: Play) -> None:
+        world = at.scene.world
+        job = at.create(counted(3), action=draft({"type": "event", "consumer": "c"}, field="action", guard=GUARD))
+        either = frozenset({State.MISSED, State.SUCCESS})  # by when it was held, and when the request got through
+        at.expect(job, dict.fromkeys(minutes(1, 2, 3), either))
+        at.go_to(2.5)
+        at.go_until(lambda: self._there(at))
+        at.ask(lambda: consumer_deletion.delete(world, TENANT, "c", force=True))
+        at.go_to(3.5)
+        at.ask(lambda: leases.take(world, TENANT, "c", "me", 900))
+        at.ask(lambda: leases.start(world, TENANT, "c", "me"))
+        at.go_until(lambda: sum(run.finished for run in at.runs()) == 3)
+        at.ask(lambda: consumer_deletion.delete(world, TENANT, "c", force=True))
+        at.go_until(lambda: not self._there(at))
+
+    def check(self, at: Play) -> None:
+        """Compares the events with the rows that ended as MISSED; nothing is left of the consumer."""
+        told = [json.loads(entry["Detail"]) for entry in at.scene.bus.of_jobs if entry["DetailType"] == DROPPED_TYPE]
+        missed = [run for run in at.ledger if run.state is State.MISSED]
+        assert sum({each["id"]: each["count"] for each in told}.values()) == len(missed)
+        assert at.faults or len(missed) == 2
+        assert not any("#CONSUMER#" in item["pk"]["S"] for item in at.scene.items())
+
+    def _there(self, at: Play) -> bool:
+        return at.ask(lambda: consumer_rows.read(at.scene.world.table, TENANT, "c")) is not None
 
 
 class ManySchedules(Scenario):

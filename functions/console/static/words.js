@@ -45,7 +45,7 @@ export const REASONS = {
   "BY_HAND": "Somebody skipped this one occurrence.",
   "QUOTA": "A quota was used up.",
   "SERVICE_OUTAGE": "The service was out, and its policy left it out: nothing ticked, or an executor met it late (see message).",
-  "CONSUMER_AWAY": "The consumer of its event is away, or was away for too long.",
+  "CONSUMER_AWAY": "The consumer of its event is away, was away for too long, or was deleted (see message).",
   "MAX_LATENESS": "Later than the schedule's maxLatenessSeconds.",
   "MAX_AGE": "Its message had waited for more than 4 days, or the next attempt would be older than maxAgeSeconds.",
   "BY_USER": "Somebody cancelled it.",

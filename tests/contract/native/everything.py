@@ -168,6 +168,7 @@ QUERIES: Mapping[str, str] = {
     "DELETE /v1/jobs": "tag=nothing&dryRun=true",
     **{f"POST /v1/jobs:{verb}": "tag=nothing&dryRun=true" for verb in ("activate", "deactivate", "pause", "resume")},
     "DELETE /v1/consumers/{consumer}/lease": "holder=own",
+    "DELETE /v1/consumers/{consumer}": "force=true",
 }
 """Of routes that are refused without one."""
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from sweephand.domain.instants import text
+from sweephand.domain.schedule import Lane
+from sweephand.flow.consumers import deletion
+from tests.support import aws
 from tests.unit.flow.common import MINUTE, NOON
 
 PLACE = "/v1/consumers/billing"
@@ -191,3 +195,136 @@ def test_consumers_are_listed_by_name_and_only_to_their_tenant(api):
 
     assert [each["name"] for each in (*first["items"], *rest["items"])] == ["a", "b", "c"]
     assert (foreign.status, api("GET", "/v1/consumers", caller="globex").json["items"]) == (404, [])
+
+
+def delete(api, query="", caller="acme"):
+    return api("DELETE", PLACE, query=query, caller=caller)
+
+
+def test_a_consumer_that_nobody_needs_is_deleted_once_and_again(api):
+    take(api)
+    api("DELETE", LEASE, query="holder=a")
+    foreign = delete(api, caller="globex")
+
+    first, second = delete(api), delete(api)
+    gone = api.get(PLACE), api("POST", START, {"holder": "a"}), api("DELETE", LEASE, query="holder=a")
+    listed = api.get("/v1/consumers").json["items"]
+    api.stage.run(2_000)
+    later = delete(api)
+
+    assert (foreign.status, foreign.code) == (404, "NOT_FOUND")
+    assert [first.status, second.status] == [204, 204]
+    assert ([each.status for each in gone], listed) == ([404, 404, 404], [])
+    assert later.status == 404
+    assert api.stage.waiting() == {}
+
+
+def test_a_consumer_that_somebody_is_stays_unless_forced(api):
+    take(api)
+
+    with api.unchanged():
+        refused = delete(api)
+        unread = delete(api, "force=maybe")
+    forced = delete(api, "force=true")
+    api.stage.run(5)
+
+    assert (refused.status, refused.code) == (409, "CONSUMER_TAKEN")
+    assert (unread.status, unread.fields) == (400, ["force"])
+    assert (forced.status, api.get(PLACE).status, start(api).status) == (204, 404, 404)
+    assert (take(api, "b").status, api.get(PLACE).json["holder"]) == (200, "b")
+
+
+def test_a_consumer_that_jobs_name_stays_and_the_first_of_them_are_said(api):
+    ids = [api.create(job(), name=f"job-{n}")["id"] for n in range(7)]
+    api.create({"action": {"type": "event", "consumer": "other"}}, name="other")
+    api.stage.run(70)
+
+    with api.unchanged():
+        many = delete(api)
+    for each in ids[1:]:
+        api("DELETE", f"/v1/jobs/{each}")
+    one = delete(api)
+    api("DELETE", f"/v1/jobs/{ids[0]}")
+
+    assert (many.status, many.code) == (409, "STATE_CONFLICT")
+    assert f"7 jobs name the consumer billing: {', '.join(ids[:5])}, ..." in many.json["detail"]
+    assert "send force=true" in many.json["detail"]
+    assert f"1 job names the consumer billing: {ids[0]}. " in one.json["detail"]
+    assert delete(api).status == 204
+
+
+def test_more_jobs_than_one_request_looks_through_need_force(api, monkeypatch):
+    monkeypatch.setattr(deletion, "MOST_JOBS", 2)
+    take(api)
+    api("DELETE", LEASE, query="holder=a")
+    for n in range(3):
+        api.create(name=f"job-{n}", schedules=[])
+
+    refused, forced = delete(api), delete(api, "force=true")
+
+    assert (refused.status, "more than 2 jobs" in refused.json["detail"], forced.status) == (409, True, 204)
+
+
+def test_all_that_is_held_for_a_deleted_consumer_ends_in_the_ledger_and_is_told_once(api):
+    made = api.create(job())
+    api.stage.run(190)
+
+    first, second = delete(api, "force=true"), delete(api, "force=true")
+    api.stage.run(20)
+
+    ended = api.get("/v1/runs", query={"jobId": made["id"], "state": "MISSED"}).json["items"]
+    assert (first.status, second.status) == (204, 204)
+    assert {(each["reason"], each["message"]) for each in ended} == {
+        ("CONSUMER_AWAY", "the consumer billing was deleted")
+    }
+    (told,) = [json.loads(entry["Detail"]) for entry in api.stage.bus.of_jobs]
+    assert (len(ended), told["count"], told["consumer"], told["jobId"]) == (3, 3, "billing", made["id"])
+    assert (told["from"], told["until"]) == (text(NOON + MINUTE), text(NOON + 3 * MINUTE))
+
+
+def test_a_job_that_still_names_a_deleted_consumer_brings_it_back_with_what_falls_due_later(api):
+    made = api.create(job())
+    api.stage.run(130)
+    delete(api, "force=true")
+    api.stage.run(10)
+    between = api.get(PLACE).status
+
+    api.stage.run(60)
+    back = api.get(PLACE).json
+    take(api, seconds=900)
+    start(api)
+    api.stage.run(2_000)
+
+    runs = api.get("/v1/runs", query={"jobId": made["id"], "limit": 100}).json["items"]
+    assert (between, back["held"], back["oldestHeldAt"]) == (404, 1, text(NOON + 3 * MINUTE))
+    assert [each["state"] for each in runs[-3:]] == ["SUCCESS", "MISSED", "MISSED"]
+    assert [each["state"] for each in runs[:10]] == ["HELD"] * 10  # its lease is over, and nothing was lost
+    assert api.get(PLACE).json["state"] == "AWAY"
+
+
+def test_a_lease_that_is_taken_while_its_consumer_goes_gets_nothing_of_before(api):
+    made = api.create(job())
+    api.stage.run(130)
+
+    delete(api, "force=true")
+    take(api, seconds=900)
+    start(api)
+    api.stage.run(60)
+
+    states = [each["state"] for each in api.get("/v1/runs", query={"jobId": made["id"]}).json["items"]]
+    kinds = [entry["DetailType"] for entry in api.stage.bus.of_jobs]
+    assert states == ["SUCCESS", "MISSED", "MISSED"]
+    assert kinds == ["job.missed.dropped", "job"]
+
+
+def test_a_delete_whose_message_is_lost_goes_on_by_its_wake(api):
+    api.create({"action": {"type": "event", "consumer": "billing"}, "schedules": [{"at": text(NOON + MINUTE)}]})
+    api.stage.run(70)
+
+    delete(api, "force=true")
+    api.stage.sqs.purge(aws.URLS[Lane.FAST])
+    api.stage.run(4_000)
+
+    assert api.get("/v1/runs", query="state=HELD").json["items"] == []
+    assert len(api.stage.bus.of_jobs) == 1
+    assert (delete(api).status, api.stage.waiting()) == (404, {})

@@ -44,6 +44,8 @@ def scope_by_the_description(route):
         return {"jobs:read"}
     if path.startswith("/v1/error"):
         return {"errors:edit"}
+    if path.startswith("/v1/consumers/"):
+        return {"jobs:write"} if path.endswith("{consumer}") else {"runs:write"}
     if path.startswith("/v1/consumers"):
         return {"runs:write"}
     return {"runs:write"} if verb in {"run", "rerun", "cancel", "result", "nack", *BY_WORKERS} else {"jobs:write"}

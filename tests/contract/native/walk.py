@@ -175,6 +175,7 @@ def _consumers(step: Walk) -> None:
     step("GET", "/v1/consumers")
     step("GET", place, consumer="billing")
     step("DELETE", f"{place}/lease", consumer="billing", query="holder=host-1")
+    step("DELETE", place, consumer="billing", query="force=true")
 
 
 def _schedules(step: Walk, job: str) -> None:

@@ -203,3 +203,61 @@ def test_a_wake_goes_in_two_steps_and_not_if_it_was_put_again(table: Table) -> N
     assert isinstance(store.drop_wake(table, TENANT, NAME, SOON), Refused)
     assert store.drop_wake(table, TENANT, NAME, LATER) == Written()
     assert store.wake_of(table, TENANT, NAME) is None
+
+
+def test_a_delete_ends_a_lease_only_if_it_may(table: Table) -> None:
+    take(table)
+
+    assert isinstance(store.end(table, TENANT, NAME, NOON, even_if_held=False), Refused)
+    assert store.end(table, TENANT, NAME, SOON, even_if_held=False) == Written()
+    take(table, "b", LATER, SOON)
+    assert store.end(table, TENANT, NAME, SOON, even_if_held=True) == Written()
+    assert read(table) == Consumer(TENANT, NAME, ends_until=SOON)
+
+
+def deleted(table: Table) -> Consumer:
+    """Returns a consumer that was deleted, and whose wake is to go."""
+    take(table)
+    store.watch(table, TENANT, NAME, SOON, 2)
+    store.end(table, TENANT, NAME, NOON, even_if_held=True)
+    store.let_idle(table, TENANT, NAME, NOON)
+    return read(table)
+
+
+MEANWHILE: dict[str, Callable[[Table], object]] = {
+    "deleted again": lambda table: store.end(table, TENANT, NAME, SOON, even_if_held=True),
+    "its lease was taken": lambda table: take(table, "b"),
+}
+
+
+@pytest.mark.parametrize("meanwhile", MEANWHILE.values(), ids=MEANWHILE)
+def test_a_deleted_consumer_goes_or_stays_only_as_it_was_read(
+    table: Table, meanwhile: Callable[[Table], object]
+) -> None:
+    there = deleted(table)
+    meanwhile(table)
+
+    refused = store.remove(table, there, SOON)
+
+    assert isinstance(refused, Cancelled)
+    assert set(refused.refused) == {"consumer"}
+    assert isinstance(store.stay(table, there), Refused)
+
+
+def test_a_deleted_consumer_stays_if_a_run_is_held_for_it_again(table: Table) -> None:
+    there = deleted(table)
+    store.watch(table, TENANT, NAME, LATER, 2)
+
+    refused = store.remove(table, there, SOON)
+
+    assert isinstance(refused, Cancelled)
+    assert set(refused.refused) == {"consumer", "wake"}
+    assert store.stay(table, there) == Written()
+    assert read(table) == Consumer(TENANT, NAME, watched=True)
+
+
+def test_a_deleted_consumer_goes_with_its_wake(table: Table) -> None:
+    assert store.remove(table, deleted(table), SOON) == Written()
+
+    assert store.read(table, TENANT, NAME) is None
+    assert store.wake_of(table, TENANT, NAME) is None

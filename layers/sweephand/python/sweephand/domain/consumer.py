@@ -40,7 +40,8 @@ class Consumer:
 
     taken_at: when its holder took the lease, which identifies this time of holding it. decided: the start has chosen
     what the consumer gets of what it missed. current: the whole id of the run that was sent on last. watched: its wake
-    stands in the index of what waits. idle_at: since when nothing is held and its wake is to go.
+    stands in the index of what waits. idle_at: since when nothing is held and its wake is to go. ends_until: it was
+    deleted; runs planned until then are not sent any more.
     """
 
     tenant: str
@@ -53,6 +54,7 @@ class Consumer:
     current: str | None = None
     watched: bool = False
     idle_at: datetime | None = None
+    ends_until: datetime | None = None
 
     def is_held(self, now: datetime) -> bool:
         """Returns whether somebody holds its lease."""

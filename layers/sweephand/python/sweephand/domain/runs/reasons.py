@@ -36,7 +36,7 @@ MEANINGS: Mapping[Reason, str] = {
     Reason.SERVICE_OUTAGE: (
         "The service was out, and its policy left it out: nothing ticked, or an executor met it late (see `message`)."
     ),
-    Reason.CONSUMER_AWAY: "The consumer of its event is away, or was away for too long.",
+    Reason.CONSUMER_AWAY: "The consumer of its event is away, was away for too long, or was deleted (see `message`).",
     Reason.MAX_LATENESS: "Later than the schedule's `maxLatenessSeconds`.",
     Reason.MAX_AGE: (
         "Its message had waited for more than 4 days, or the next attempt would be older than `maxAgeSeconds`."

@@ -371,6 +371,9 @@ ROUTES = Routes(
         FLOW_KEYS.verb("/{flow_key}/resume", "resume", "Let calls begin again", "FlowKey"),
         CONSUMERS.get("", "list_all", "List consumers", "ConsumerPage", query=PAGE),
         CONSUMERS.get("/{consumer}", "read", "Read a consumer: who it is now, and what is held for it", "Consumer"),
+        CONSUMERS.delete(
+            *("/{consumer}", "delete", "Delete a consumer; what is held for it ends"), scope=WRITE, query=("force",)
+        ),
         CONSUMERS.put(
             "/{consumer}/lease", "take_lease", "Take or prolong the lease of a consumer", "LeaseRequest", "Consumer"
         ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from sweephand.domain.consumer import Consumer, Phase
 from sweephand.domain.instants import text_ms
@@ -17,12 +17,24 @@ from sweephand.store.dynamo.conditional import Refused
 CHANGES = "changes of this consumer"
 
 
-def find(world: World, tenant: str, name: str) -> Consumer:
-    """Returns a consumer. Raises NotFound for one that never had a lease and for which nothing was held."""
+def find(world: World, tenant: str, name: str, *, deleted_too: bool = False) -> Consumer:
+    """Returns a consumer. deleted_too: also one that was deleted in the last minutes.
+
+    Raises NotFound for one that never had a lease and for which nothing was held.
+    """
     there = store.read(world.table, tenant, name)
-    if there is None:
+    if there is None or (not deleted_too and is_gone(world, there)):
         raise NotFound("no such consumer")
     return there
+
+
+def is_gone(world: World, consumer: Consumer) -> bool:
+    """Returns whether it was deleted. It is there again once somebody takes its lease, or a run is held anew."""
+    until = consumer.ends_until
+    if until is None or consumer.is_held(world.clock.now()):
+        return False
+    held = store.held(world.table, consumer.tenant, consumer.name)
+    return not any(store.planned_at(key) > until for key in held)
 
 
 @until_unmoved(CHANGES)
@@ -41,7 +53,7 @@ def take(world: World, tenant: str, name: str, holder: str, seconds: int) -> Con
     if isinstance(done, Refused):
         raise Moved
     if after.phase is Phase.STARTING or (after.phase is Phase.LIVE and _any_held(world, after)):
-        _send_word(world, after)
+        send_on(world, after)
     return after
 
 
@@ -75,21 +87,32 @@ def start(world: World, tenant: str, name: str, holder: str) -> Consumer:
         if isinstance(store.start(world.table, tenant, name, holder, now), Refused):
             raise Moved
         there = replace(there, phase=Phase.STARTING)
-    _send_word(world, there)
+    send_on(world, there)
     return there
+
+
+def check_free(there: Consumer, now: datetime) -> None:
+    """Raises Conflict(CONSUMER_TAKEN) while somebody holds the lease."""
+    if there.is_held(now):
+        raise _taken(there)
 
 
 def _check_holder(there: Consumer, holder: str) -> None:
     if there.holder != holder:
-        assert there.lease_until is not None
-        until = text_ms(there.lease_until)
-        raise Conflict(f"{there.holder} holds the lease of this consumer until {until}", code="CONSUMER_TAKEN")
+        raise _taken(there)
+
+
+def _taken(there: Consumer) -> Conflict:
+    assert there.lease_until is not None
+    until = text_ms(there.lease_until)
+    return Conflict(f"{there.holder} holds the lease of this consumer until {until}", code="CONSUMER_TAKEN")
 
 
 def _any_held(world: World, consumer: Consumer) -> bool:
     return next(store.held(world.table, consumer.tenant, consumer.name, 1), None) is not None
 
 
-def _send_word(world: World, consumer: Consumer) -> None:
-    with tolerated(world, "the replay goes on with the next heartbeat", consumer=consumer.name):
+def send_on(world: World, consumer: Consumer) -> None:
+    """Sends the message that continues with what is held. A lost one is made up for by a heartbeat or a wake."""
+    with tolerated(world, "the replay goes on with the next heartbeat or wake", consumer=consumer.name):
         send_word(world, consumer, world.clock.now())

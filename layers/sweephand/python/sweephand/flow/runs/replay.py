@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sweephand.domain.consumer import Consumer, Dropped, MissedRule, Mode, Phase
-from sweephand.domain.instants import from_ms, text
+from sweephand.domain.instants import text
 from sweephand.domain.job import Job
 from sweephand.domain.members.json_text import dumps
 from sweephand.domain.message import Pointer, Subject
@@ -26,7 +26,6 @@ from sweephand.flow.retention import run_expiry
 from sweephand.flow.runs import settle
 from sweephand.flow.runs.perform import put_event
 from sweephand.flow.world import World
-from sweephand.ids import instant_ms_of
 from sweephand.messaging.run_queue import Delivery
 from sweephand.records import dataclass
 from sweephand.store.consumers import consumers as store
@@ -63,6 +62,8 @@ def wake_up(world: World, pointer: Pointer) -> None:
 def go_on(world: World, tenant: str, name: str) -> None:
     """Ends what the consumer will not get, then sends the next run on, or lets it become live."""
     consumer = store.read(world.table, tenant, name)
+    if consumer is not None and consumer.ends_until is not None:
+        consumer = _there_again(world, consumer)
     if consumer is None:
         return
     phase = consumer.phase_at(world.clock.now())
@@ -80,6 +81,25 @@ def go_on(world: World, tenant: str, name: str) -> None:
         consumer = replace(consumer, decided=True)
     _send_next(world, consumer)
     _see_to_wake(world, consumer)
+
+
+def _there_again(world: World, consumer: Consumer) -> Consumer | None:
+    """Ends what was held for a consumer that was deleted, and publishes it. Returns the consumer if it is there again.
+
+    It is once somebody has taken its lease, or a job that still names it has fallen due since.
+    """
+    assert consumer.ends_until is not None
+    if not _choose(world, consumer, starting=False):
+        send_word(world, consumer, world.clock.now())
+        return None
+    _announce(world, consumer)
+    until = consumer.ends_until
+    if consumer.is_held(world.clock.now()) or any(run.planned_at > until for run in _held(world, consumer)):
+        if isinstance(store.stay(world.table, consumer), Refused):
+            raise Moved
+        return replace(consumer, ends_until=None)
+    _see_to_wake(world, consumer)
+    return None
 
 
 def pass_on(world: World, run: Run) -> None:
@@ -163,8 +183,8 @@ def _choose(world: World, consumer: Consumer, *, starting: bool) -> bool:
     """Ends the runs that the consumer will not get. Returns False if more are left than one message ends."""
     now, left = world.clock.now(), DROPPED_AT_ONCE
     for backlog in _backlogs(world, consumer):
-        planned = [from_ms(instant_ms_of(keys.parts(sk)[1])) for _, sk in backlog.entries]
-        kept = backlog.rule.kept(planned, now, starting=starting)
+        planned = [store.planned_at(key) for key in backlog.entries]
+        kept = _kept(consumer, backlog.rule, planned, now, starting=starting)
         going = [*backlog.entries[: kept.start], *backlog.entries[kept.stop :]]
         for some in _by_schedule(going[:left]):
             _drop(world, consumer, backlog, some, now)
@@ -174,6 +194,13 @@ def _choose(world: World, consumer: Consumer, *, starting: bool) -> bool:
         if starting and backlog.rule.mode is Mode.COUNT:
             _stand_for_all(world, consumer, backlog, [backlog.entries[place] for place in kept])
     return True
+
+
+def _kept(consumer: Consumer, rule: MissedRule, planned: Sequence[datetime], now: datetime, *, starting: bool) -> range:
+    """Returns the places of those that are kept, as MissedRule.kept; after a delete, those planned since."""
+    if consumer.ends_until is None:
+        return rule.kept(planned, now, starting=starting)
+    return range(sum(instant <= consumer.ends_until for instant in planned), len(planned))
 
 
 def _backlogs(world: World, consumer: Consumer) -> Iterator[_Backlog]:
@@ -222,7 +249,7 @@ def _drop(
         replace(
             run,
             state=State.MISSED,
-            message=f"the consumer {consumer.name} was away",
+            message=f"the consumer {consumer.name} was {'away' if consumer.ends_until is None else 'deleted'}",
             finished_at=now,
             expires_at=run_expiry(world, run.tenant, backlog.collection, now),
             wake_at=now + WAKE,
@@ -294,7 +321,7 @@ def _detail(consumer: Consumer, dropped: Dropped, job: Job | None) -> Mapping[st
 
 
 def _see_to_wake(world: World, consumer: Consumer) -> None:
-    """Takes the consumer's wake out of the index in two steps once nothing is held.
+    """Takes the consumer's wake out of the index in two steps once nothing is held; a deleted consumer goes with it.
 
     Between the steps every executor learns of the first, so a run that is then held puts the wake again.
     """
@@ -305,5 +332,7 @@ def _see_to_wake(world: World, consumer: Consumer) -> None:
         store.let_idle(world.table, consumer.tenant, consumer.name, now)
     elif consumer.idle_at is not None and consumer.idle_at + IDLE_FOR < now:
         wake_at = store.wake_of(world.table, consumer.tenant, consumer.name)
-        if wake_at is not None:
+        if wake_at is not None and consumer.ends_until is not None:
+            store.remove(world.table, consumer, wake_at)
+        elif wake_at is not None:
             store.drop_wake(world.table, consumer.tenant, consumer.name, wake_at)

@@ -13,11 +13,11 @@ from typing import Any
 from pynamodb.attributes import Attribute
 
 from sweephand.domain.consumer import Consumer, Dropped, Phase
-from sweephand.domain.instants import epoch_ms, epoch_s, from_s
+from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, from_s
 from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.domain.run import Run, State
 from sweephand.domain.schedule import Lane
-from sweephand.ids import shard_of
+from sweephand.ids import instant_ms_of, shard_of
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Cancelled, Op, Refused, Table, Written, if_any
 from sweephand.store.dynamo.expressions import Condition, assign, every, removal
@@ -46,6 +46,7 @@ class ConsumerItem(Item):
     current = UnicodeAttribute(null=True)
     watched = BooleanAttribute(null=True)
     idle_at = Integer(null=True)
+    ends_until = Integer(null=True)
 
 
 class DroppedItem(Item):
@@ -76,12 +77,19 @@ def _key(tenant: str, name: str) -> tuple[str, str]:
 
 # The lease
 
+OF_LEASE = "holder lease_until taken_at phase decided current"
+
 
 def free_for(holder: str, now: datetime) -> Condition:
     """Requires that nobody else holds the lease."""
-    over: Condition = ConsumerItem.lease_until.does_not_exist() | (ConsumerItem.lease_until <= epoch_ms(now))
-    free: Condition = over | (ConsumerItem.holder == holder)
+    free: Condition = unheld(now) | (ConsumerItem.holder == holder)
     return free
+
+
+def unheld(now: datetime) -> Condition:
+    """Requires that nobody holds the lease."""
+    over: Condition = ConsumerItem.lease_until.does_not_exist() | (ConsumerItem.lease_until <= epoch_ms(now))
+    return over
 
 
 def held_by(holder: str, now: datetime) -> Condition:
@@ -123,8 +131,7 @@ def take(table: Table, tenant: str, name: str, holder: str, until: datetime, now
 
 def release(table: Table, tenant: str, name: str, holder: str, now: datetime) -> Written | Refused:
     """Ends the lease of this holder."""
-    actions = removal(ConsumerItem, "holder lease_until taken_at phase decided current")
-    return table.update(*_key(tenant, name), actions, held_by(holder, now))
+    return table.update(*_key(tenant, name), removal(ConsumerItem, OF_LEASE), held_by(holder, now))
 
 
 def start(table: Table, tenant: str, name: str, holder: str, now: datetime) -> Written | Refused:
@@ -145,6 +152,11 @@ def held(table: Table, tenant: str, name: str, limit: int | None = None) -> Iter
         keys.consumer_rows(tenant, name), index=ATTENTION, partition=AttentionItem.attention_day, limit=limit
     )
     yield from ((row["pk"]["S"], row["sk"]["S"]) for row in rows)
+
+
+def planned_at(found: tuple[str, str]) -> datetime:
+    """Returns the planned instant of a run by its key."""
+    return from_ms(instant_ms_of(keys.parts(found[1])[1]))
 
 
 def still_held(table: Table, name: str, found: Sequence[tuple[str, str]]) -> list[Run]:
@@ -301,5 +313,44 @@ def wake_of(table: Table, tenant: str, name: str) -> datetime | None:
 
 def drop_wake(table: Table, tenant: str, name: str, wake_at: datetime) -> Written | Refused:
     """Takes the wake out, if nobody has put it again since it was read."""
+    return table.delete(keys.consumer_rows(tenant, name), keys.consumer(name), same_wake(wake_at))
+
+
+def same_wake(wake_at: datetime) -> Condition:
+    """Requires the wake that was read."""
     same: Condition = WakeItem.next_run_at == epoch_s(wake_at)
-    return table.delete(keys.consumer_rows(tenant, name), keys.consumer(name), same)
+    return same
+
+
+# The delete
+
+
+def end(table: Table, tenant: str, name: str, now: datetime, *, even_if_held: bool) -> Written | Refused:
+    """Notes that the consumer was deleted, and ends its lease. Its wake must stand; the replay does the rest."""
+    actions = [assign(ConsumerItem.ends_until, epoch_ms(now)), *removal(ConsumerItem, OF_LEASE)]
+    return table.update(*_key(tenant, name), actions, None if even_if_held else unheld(now))
+
+
+def ended_as_read(consumer: Consumer) -> Condition:
+    """Requires the delete that was read, and that nobody has taken the lease since."""
+    row = _CONSUMERS.item(_key(consumer.tenant, consumer.name), consumer)
+    return every(_same(ConsumerItem.ends_until, row.ends_until), _same(ConsumerItem.taken_at, row.taken_at))
+
+
+def stay(table: Table, consumer: Consumer) -> Written | Refused:
+    """Notes that a consumer that was deleted is there again, and all that its delete ends has ended."""
+    actions = removal(ConsumerItem, "ends_until")
+    return table.update(*_key(consumer.tenant, consumer.name), actions, ended_as_read(consumer))
+
+
+def remove(table: Table, consumer: Consumer, wake_at: datetime) -> Written | Cancelled:
+    """Removes a deleted consumer with its wake, unless somebody holds a run for it again."""
+    row = _CONSUMERS.item(_key(consumer.tenant, consumer.name), consumer)
+    idle = every(ended_as_read(consumer), _same(ConsumerItem.idle_at, row.idle_at))
+    wake = keys.consumer_rows(consumer.tenant, consumer.name), keys.consumer(consumer.name)
+    return table.transact(
+        [
+            table.delete_op("consumer", *_key(consumer.tenant, consumer.name), idle),
+            table.delete_op("wake", *wake, same_wake(wake_at)),
+        ]
+    )

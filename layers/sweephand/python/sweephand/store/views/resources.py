@@ -7,8 +7,6 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from sweephand.domain.instants import from_ms
-from sweephand.ids import instant_ms_of
 from sweephand.lazy import lazy
 from sweephand.records import dataclass
 from sweephand.store.dynamo import keys
@@ -118,7 +116,7 @@ def consumers(table: Table, tenant: str, after: str | None, page: int) -> Iterat
 def held(table: Table, tenant: str, consumer: str, most: int) -> list[datetime]:
     """Returns the planned instants of runs that are held for a consumer, oldest first."""
     found = islice(consumer_rows.held(table, tenant, consumer, most), most)
-    return [from_ms(instant_ms_of(keys.parts(sk)[1])) for _, sk in found]
+    return [consumer_rows.planned_at(key) for key in found]
 
 
 def operations(table: Table, tenant: str | None, before: str | None, page: int) -> Iterator[Operation]:

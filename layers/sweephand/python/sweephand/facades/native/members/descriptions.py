@@ -425,6 +425,7 @@ OPERATIONS: Mapping[str, str] = {
     "deleteJobSet": "Deletes the set with all its jobs, as an empty list does, and takes it from the list of sets.",
     "listConsumers": "Lists consumers: who is there, and what is held for each.",
     "readConsumer": "Reads a consumer: its state, its lease and what is held for it.",
+    "deleteConsumer": "Deletes a consumer. Its held runs end as MISSED, and one event for each job has their number.",
     "takeLease": "Takes the lease, or prolongs it (the heartbeat). Refused while another process holds it.",
     "releaseLease": "Gives the lease back. From then on events are held.",
     "startConsumer": "Sends what was missed, oldest first. The consumer is LIVE once all of it was sent.",

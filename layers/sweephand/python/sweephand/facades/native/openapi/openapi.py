@@ -123,6 +123,11 @@ QUERY: Mapping[str, Schema] = {
     "expectedCount": whole(0, 10**9, description="Refused (412) if it were another number; needed but with `dryRun`."),
     "plan": one_of(("true", "false"), default="false", description="Only says what would be changed."),
     "token": text(1, 64, description="Of a plan: refused (412) if the plan is another one now."),
+    "force": one_of(
+        ("true", "false"),
+        default="false",
+        description="Deletes it although somebody holds its lease, or jobs name it.",
+    ),
     "allowDeletes": whole(
         0,
         9_999,

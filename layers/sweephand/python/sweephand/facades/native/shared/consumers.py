@@ -12,7 +12,7 @@ from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.facades.http import Answer
 from sweephand.facades.native import shapes
 from sweephand.facades.native.context import Context
-from sweephand.flow.consumers import leases
+from sweephand.flow.consumers import deletion, leases
 from sweephand.store.views import resources as views
 
 MOST_COUNTED = 1_000
@@ -21,13 +21,20 @@ LONGEST_HOLDER = 128
 
 def list_all(ctx: Context) -> Answer:
     def rows(last: str | None, limit: int) -> Any:
-        return views.consumers(ctx.world.table, ctx.tenant, last, limit)
+        found = views.consumers(ctx.world.table, ctx.tenant, last, limit)
+        return (each for each in found if not leases.is_gone(ctx.world, each))
 
     return ctx.page_of(rows, lambda each: _body(ctx, each), mark=lambda each: each.name, fits=shapes.is_plain)
 
 
 def read(ctx: Context) -> Answer:
     return Answer(200, _body(ctx, leases.find(ctx.world, ctx.tenant, ctx.plain("consumer"))))
+
+
+def delete(ctx: Context) -> Answer:
+    force = ctx.choice("force", frozenset({"true", "false"})) == "true"
+    deletion.delete(ctx.world, ctx.tenant, ctx.plain("consumer"), force=force)
+    return Answer(204)
 
 
 def take_lease(ctx: Context) -> Answer:

@@ -31,6 +31,12 @@ class AsyncConsumers:
         """Reads a consumer: its state, its lease and what is held for it."""
         return models.Consumer(await self._caller.json(Request("GET", f"/v1/consumers/{part(consumer)}", acting=True)))
 
+    async def delete(self, consumer: Named, *, force: bool | None = None) -> None:
+        """Deletes a consumer. Its held runs end as MISSED, and one event for each job has their number."""
+        await self._caller.json(
+            Request("DELETE", f"/v1/consumers/{part(consumer)}", query={"force": force}, acting=True)
+        )
+
     async def take_lease(
         self, consumer: Named, *, holder: str, seconds: int | Absent | None = ABSENT
     ) -> models.Consumer:

@@ -31,6 +31,10 @@ class Consumers:
         """Reads a consumer: its state, its lease and what is held for it."""
         return models.Consumer(self._caller.json(Request("GET", f"/v1/consumers/{part(consumer)}", acting=True)))
 
+    def delete(self, consumer: Named, *, force: bool | None = None) -> None:
+        """Deletes a consumer. Its held runs end as MISSED, and one event for each job has their number."""
+        self._caller.json(Request("DELETE", f"/v1/consumers/{part(consumer)}", query={"force": force}, acting=True))
+
     def take_lease(self, consumer: Named, *, holder: str, seconds: int | Absent | None = ABSENT) -> models.Consumer:
         """Takes the lease, or prolongs it (the heartbeat). Refused while another process holds it."""
         return models.Consumer(

@@ -1,0 +1,60 @@
+"""Deletes a consumer: what is held for it ends, and its jobs' listeners are told what they will not get."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from sweephand.domain.consumer import consumer_of
+from sweephand.domain.occurrences.index_row import WAKE_AGAIN
+from sweephand.errors import Conflict
+from sweephand.flow.concurrency import Moved, until_unmoved
+from sweephand.flow.consumers import leases
+from sweephand.flow.world import World
+from sweephand.store.consumers import consumers as store
+from sweephand.store.dynamo.conditional import Refused
+from sweephand.store.views import jobs as lists
+
+MOST_JOBS = 10_000
+"""Jobs that one request looks through, some 5,000 read units."""
+AT_ONCE = 500
+NAMED_FIRST = 5
+
+
+@until_unmoved(leases.CHANGES)
+def delete(world: World, tenant: str, name: str, *, force: bool) -> None:
+    """Deletes a consumer; executors end what is held for it. A repetition changes nothing.
+
+    The wake comes first, so that a delete whose message is lost goes on all the same. Raises NotFound. Unless force:
+    Conflict(CONSUMER_TAKEN) while somebody holds its lease, Conflict while jobs name it.
+    """
+    there = leases.find(world, tenant, name, deleted_too=True)
+    now = world.clock.now()
+    if not leases.is_gone(world, there):
+        if not force:
+            leases.check_free(there, now)
+            _check_unnamed(world, tenant, name)
+        store.watch(world.table, tenant, name, now + WAKE_AGAIN, world.settings.shards)
+        if isinstance(store.end(world.table, tenant, name, now, even_if_held=force), Refused):
+            raise Moved
+    leases.send_on(world, there)
+
+
+def _check_unnamed(world: World, tenant: str, name: str) -> None:
+    rows = lists.listed(world.table, tenant, lists.ALL, None, MOST_JOBS + 1)
+    ids = [row.job_id for row in islice(rows, MOST_JOBS + 1)]
+    if len(ids) > MOST_JOBS:
+        reason = f"the tenant has more than {MOST_JOBS:,} jobs, too many to see which of them name the consumer {name}"
+        raise Conflict(f"{reason}: send force=true to delete it all the same")
+    found = list(_naming(world, tenant, name, ids))
+    if found:
+        who = f"{len(found):,} jobs name" if len(found) > 1 else "1 job names"
+        first = ", ".join(found[:NAMED_FIRST]) + (", ..." if len(found) > NAMED_FIRST else "")
+        raise Conflict(f"{who} the consumer {name}: {first}. Change or delete them first, or send force=true")
+
+
+def _naming(world: World, tenant: str, name: str, ids: list[str]) -> Iterator[str]:
+    for begin in range(0, len(ids), AT_ONCE):
+        some = ids[begin : begin + AT_ONCE]
+        there = lists.named_jobs(world.table, tenant, some)
+        yield from (job_id for job_id in some if job_id in there and consumer_of(there[job_id]) == name)
