@@ -323,6 +323,41 @@ def test_a_set_is_listed_read_and_deleted(api):
     assert (api.get(SET).status, api.get("/v1/job-sets").json["items"]) == (404, [])
 
 
+def test_a_repeated_delete_is_answered_as_the_first_for_a_day(api):
+    never = api("DELETE", SET)
+    apply(api, job("a"))
+
+    first, second = api("DELETE", SET), api("DELETE", SET)
+    planned = api("DELETE", SET, query={"plan": "true"})
+    foreign, other = api("DELETE", SET, caller="globex"), api("DELETE", "/v1/job-sets/billin")
+    read = api.get(SET)
+    again = apply(api, job("a"))
+    third = api("DELETE", SET)
+    api.stage.pass_time(86_401)
+    late = api("DELETE", SET)
+
+    assert [each.status for each in (first, second, planned, again, third)] == [200] * 5
+    assert [keys_of(each.json["deleted"]) for each in (first, second, planned, third)] == [["a"], [], [], ["a"]]
+    assert {each.status for each in (never, foreign, other, read, late)} == {404}
+
+
+def test_a_delete_that_died_before_the_set_was_forgotten_is_answered_when_repeated(api, monkeypatch):
+    apply(api, job("a"))
+    delete_set = rows.delete_set
+
+    def die(*arguments):
+        delete_set(*arguments)
+        raise Unavailable("the answer was lost")
+
+    with monkeypatch.context() as dying:
+        dying.setattr(rows, "delete_set", die)
+        api.tolerated.add(503)
+        died = api("DELETE", SET)
+    repeated = api("DELETE", SET)
+
+    assert (died.status, repeated.status, api.get("/v1/job-sets").json["items"]) == (503, 200, [])
+
+
 def test_two_sets_with_the_same_keys_know_nothing_of_each_other(api):
     apply(api, job("a"))
 

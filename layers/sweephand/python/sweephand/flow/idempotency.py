@@ -84,6 +84,25 @@ def once_op(world: World, tenant: str | None, once: Once, answer: str) -> Op:
     return world.table.put_op("once", item, free)
 
 
+def note_deleted(world: World, tenant: str, what: str) -> None:
+    """Notes for 24 hours that something was deleted. Call it before the delete. what: its kind and name."""
+    expires_at = epoch_s(world.clock.now() + KEPT)
+    item = IdempotencyItem(
+        pk=keys.idempotency(tenant), sk=_deleted(what), digest="", answer=what, expires_at=expires_at
+    )
+    world.table.put(item)
+
+
+def was_deleted(world: World, tenant: str, what: str) -> bool:
+    """Returns whether it was deleted in the last 24 hours, so that a repeated delete is answered as the first."""
+    item = world.table.get(IdempotencyItem, keys.idempotency(tenant), _deleted(what))
+    return item is not None and item.expires_at > epoch_s(world.clock.now())
+
+
+def _deleted(what: str) -> str:
+    return f"DELETED#{keys.part(what)}"
+
+
 def earlier_answer(refused: Refused, once: Once) -> str:
     """Returns the id that the earlier request created. Raises InvalidRequest(KEY_REUSED) if its body was different."""
     item = refused.read(IdempotencyItem)

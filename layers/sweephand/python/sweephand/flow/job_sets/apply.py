@@ -16,7 +16,7 @@ from sweephand.domain.job import Job, JobDraft, Payload, ScheduleDraft
 from sweephand.domain.job_set import Change, Membership, Plan, Verb, Wanted
 from sweephand.domain.jobs.job_state import is_final
 from sweephand.errors import Conflict, InvalidRequest, Mistakes, NotFound, PreconditionFailed
-from sweephand.flow.idempotency import Once
+from sweephand.flow.idempotency import Once, note_deleted, was_deleted
 from sweephand.flow.job_parts import membership
 from sweephand.flow.job_parts.change_log import By
 from sweephand.flow.jobs import change, creation, deletion, lookup
@@ -194,8 +194,18 @@ def _in_order(changes: Sequence[Change], frees: Mapping[str, Change]) -> tuple[C
     return tuple(ordered.values())
 
 
+def may_delete(world: World, tenant: str, name: str) -> bool:
+    """Returns whether there is such a set, or it was deleted within the last 24 hours."""
+    return store.read_set(world.table, tenant, name) is not None or was_deleted(world, tenant, _mark(name))
+
+
+def _mark(name: str) -> str:
+    return f"job set {name}"
+
+
 def forget(world: World, tenant: str, name: str) -> None:
     """Takes an empty set from the list of sets; it returns if another apply has added jobs at the same time."""
+    note_deleted(world, tenant, _mark(name))
     there = store.read_set(world.table, tenant, name)
     store.delete_set(world.table, tenant, name)
     if there is not None and next(store.members(world.table, tenant, name), None) is not None:

@@ -69,6 +69,7 @@ LISTS: Mapping[str, Verb] = {
 }
 """The members of an answer, and the changes that they list."""
 MOST_ALLOWED = 9_999
+NO_SUCH_SET = "no such job set"
 
 
 @dataclass(frozen=True)
@@ -101,8 +102,10 @@ def put(ctx: Context) -> Answer:
 
 
 def delete(ctx: Context) -> Answer:
+    """Deletes a set with its jobs. A repeated request finds nothing to do for a day, and is answered as the first."""
     name = ctx.plain("job_set")
-    _find(ctx, name)
+    if not apply.may_delete(ctx.world, ctx.tenant, name):
+        raise NotFound(NO_SUCH_SET)
     return _apply(ctx, name, Listed((), {}), forget=True)
 
 
@@ -424,7 +427,7 @@ def _drifted_first(members: Sequence[Member]) -> list[Member]:
 def _find(ctx: Context, name: str) -> tuple[JobSet, list[Member]]:
     there = views.job_set(ctx.world.table, ctx.tenant, name)
     if there is None:
-        raise NotFound("no such job set")
+        raise NotFound(NO_SUCH_SET)
     return there, views.members(ctx.world.table, ctx.tenant, name)
 
 
