@@ -38,7 +38,7 @@ BODIES = [
         ['found 6 in "0 0 9 * * *"', 'write "cron": "0 9 * * *"'],
     ),
     ("half a second", schedule(every="PT0.5S"), "schedules[0].every", ["second"]),
-    ("five minutes in short", schedule(every="5m"), "schedules[0].every", ["minutes"]),
+    ("five minutes in short", schedule(every="5 min"), "schedules[0].every", ["minutes"]),
     (
         "an instant of the past",
         schedule(at="2020-01-01T00:00:00Z"),
@@ -567,7 +567,7 @@ def test_a_body_full_of_mistakes_gets_a_bounded_answer(shared):
 
 
 def test_every_mistake_of_a_body_gets_its_value_and_its_cure(shared):
-    body = {**JOB, "schedules": [{"every": f"{n}m", "align": f"clok{n}"} for n in range(1, 21)]}
+    body = {**JOB, "schedules": [{"every": f"{n} mins", "align": f"clok{n}"} for n in range(1, 21)]}
 
     reply = shared("POST", "/v1/jobs", body)
 

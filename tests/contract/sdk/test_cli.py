@@ -77,6 +77,27 @@ def test_a_job_is_made_changed_listed_run_and_deleted(client: Sweephand, capsys)
     assert ran(capsys, "jobs", "list") == (0, "", "")
 
 
+def test_a_job_is_named_by_its_name_where_only_one_has_it(client: Sweephand, capsys):
+    action = {"type": "http", "url": URL}
+    made = client.jobs.create("nightly report", action, schedules=[{"every": "5m", "name": "often"}])
+    client.collections.create(name="other")
+    for collection in ("default", "other"):
+        client.jobs.create("twice", action, collection=collection)
+
+    assert answered(capsys, "jobs", "get", "nightly report")["id"] == made.id
+    assert [each["name"] for each in answered(capsys, "schedules", "list", "nightly report")] == ["often"]
+    run = answered(capsys, "jobs", "run", "nightly report")["runId"]
+    assert [each["id"] for each in answered(capsys, "runs", "list", "--job-id", "nightly report")] == [run]
+    status, out, err = ran(capsys, "jobs", "delete", "nightly")
+    assert (status, out) == (1, "")
+    assert err.startswith('no job has the name "nightly": ')
+    status, out, err = ran(capsys, "jobs", "delete", "twice", "--json")
+    assert (status, out, json.loads(err)["code"]) == (2, "", "ERROR")
+    assert "in the collection default" in err
+    assert "in the collection other" in err
+    assert len(list(client.jobs.list())) == 3
+
+
 def test_options_come_before_the_members_of_a_file(client: Sweephand, tmp_path, capsys, monkeypatch):
     path = tmp_path / "job.toml"
     path.write_text(

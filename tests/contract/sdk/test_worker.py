@@ -58,7 +58,7 @@ def test_an_interval_may_be_given_in_any_form(api, interval):
     started(api, lambda worker: worker.every(interval, name="report")(lambda: None))
 
     [schedule] = api.get(f"/v1/jobs/{jobs(api)['report']['id']}/schedules").json["items"]
-    assert schedule["every"] in {"PT300S", "PT5M", "5 minutes"}
+    assert schedule["every"] in {"PT300S", "PT5M", "5m", "5 minutes"}
 
 
 def declared() -> None: ...

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import click
 
-from sweephand.cli import resources
+from sweephand.cli import job_names, resources
 from sweephand.cli.call import Call, command
 from sweephand.cli.show import columns_of, row
 from sweephand.sources import SystemClock
@@ -24,7 +24,7 @@ def made(name: str) -> click.Group:
 
 def _tailing() -> click.Command:
     options: list[click.Parameter] = [
-        click.Option(["--job-id"]),
+        click.Option(["--job-id"], help="An id, or a name."),
         click.Option(["--collection"]),
         click.Option(["--tag"]),
         click.Option(["--since", "since_s"], type=click.IntRange(1, 86_400), default=900, help="Seconds back; 900."),
@@ -41,6 +41,8 @@ def _tail(call: Call, since_s: int, every_s: int, **filters: str | None) -> int:
     clock = SystemClock()
     seen: dict[str, tuple[str, int | None]] = {}
     with call.client() as client:
+        if filters["job_id"] is not None:
+            filters["job_id"] = job_names.id_of(client, filters["job_id"])
         while True:
             begin = clock.now() - timedelta(seconds=since_s)
             found = list(client.runs.list(from_=begin, max_items=MOST_FOLLOWED, page_size=100, **filters))

@@ -24,7 +24,7 @@ from sweephand.sdk.model import Model, snake
 from sweephand.sdk.request import ABSENT
 
 with lazy():
-    from sweephand.cli import short_forms
+    from sweephand.cli import job_names, short_forms
     from sweephand.sdk import models
     from sweephand.sdk.sync.resources import schedules
 
@@ -104,7 +104,8 @@ class Parameter:
         if self.is_json:
             return click.Option([self.option, self.name], metavar="JSON", help="JSON, or @FILE.")
         kind = int if "int" in self.kinds else float if "float" in self.kinds else str
-        return click.Option([self.option, self.name], type=kind)
+        by_name = "An id, or a name." if self.name in job_names.PARAMETERS and not self.of_body else None
+        return click.Option([self.option, self.name], type=kind, help=by_name)
 
     def read(self, given: Any) -> Any:
         """Returns the value for the method. Raises UsageError."""
@@ -161,6 +162,9 @@ def _run(resource: str, method: str, known: Mapping[str, Parameter], waits: bool
     if given.get("max_items") is not None:
         arguments |= {"max_items": given["max_items"], "page_size": max(1, min(given["max_items"], LARGEST_PAGE))}
     with call.client() as client:
+        for name in job_names.PARAMETERS & arguments.keys():
+            if not known[name].of_body:
+                arguments[name] = job_names.id_of(client, arguments[name])
         answer = getattr(getattr(client, resource), method)(**arguments)
         if waits and given["wait"]:
             return wait(call, client, answer)

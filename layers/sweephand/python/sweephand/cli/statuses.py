@@ -24,7 +24,7 @@ class Unusable(Exception):
 
 
 def of_error(error: Exception, *, as_json: bool, err: TextIO | None = None) -> int:
-    """Writes a sentence, or with as_json the service's problem, to stderr. Returns the exit status.
+    """Writes a sentence, or with as_json one JSON object, to stderr. Returns the exit status.
 
     Raises any error that this package does not raise itself.
     """
@@ -37,7 +37,8 @@ def of_error(error: Exception, *, as_json: bool, err: TextIO | None = None) -> i
         return NOT_ASKED
     if not isinstance(error, Unusable | SweephandError):
         raise error
-    err.write(f"{error}\n")
+    told = {"code": getattr(error, "code", SweephandError.code), "detail": str(error)}
+    err.write(f"{json.dumps(told) if as_json else error}\n")
     return NOT_ASKED if isinstance(error, Unusable | ConfigError | InvalidArgument | TransportError) else REFUSED
 
 

@@ -19,7 +19,7 @@ def cron(expression: str, *, zone: str | None = None, **members: Any) -> Body:
 
 
 def every(interval: str | timedelta, *, zone: str | None = None, **members: Any) -> Body:
-    """Returns a schedule by an interval: `PT10S`, `10 seconds`, a timedelta."""
+    """Returns a schedule by an interval: `5m`, `PT10S`, `10 seconds`, a timedelta."""
     return _schedule({"every": duration_text(interval) if isinstance(interval, timedelta) else interval}, zone, members)
 
 

@@ -1,4 +1,4 @@
-"""Durations as callers write them: "10 seconds", "PT10S", "P1Y6M", "1.02:03:04". Linear time.
+"""Durations as callers write them: "5m", "10 seconds", "PT10S", "P1Y6M", "1.02:03:04". Linear time.
 
 Fractions of a second, where the form has them, round up; but less than a second is none at all.
 """
@@ -11,14 +11,16 @@ from typing import NamedTuple
 from sweephand.errors import InvalidRequest
 from sweephand.schedules.text import members
 
-EXPECTED = 'a duration such as "10 seconds" or "PT10S"'
+EXPECTED = 'a duration such as "5m", "10 seconds" or "PT10S"'
 INTERVAL = 'a number of seconds, minutes, hours, days, weeks, months or years, such as "2 hours"'
 LONGEST_WORDS = 100
 _ONE_SECOND: int = 10**LONGEST_WORDS  # so that every decimal is whole
 _WORDS = re.compile(r"([0-9]+) +([a-z]+)", re.ASCII | re.IGNORECASE)
 _PART = re.compile(r"([0-9]+)(?:\.([0-9]+))? +([a-z]+)", re.ASCII | re.IGNORECASE)
 _SUM = re.compile(rf"{_PART.pattern}(?:(?:, *| +and +){_PART.pattern})*", re.ASCII | re.IGNORECASE)
+_SHORT = re.compile(r"([0-9]+)([smhdw])", re.ASCII)
 _UNIT_S = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
+_SHORT_S = {unit[0]: seconds for unit, seconds in _UNIT_S.items()}
 _INTERVAL_S = {**_UNIT_S, "month": 2_592_000, "year": 31_536_000}
 _DATE_PART = {"Y": ("months", 12), "M": ("months", 1), "W": ("seconds", 604_800), "D": ("seconds", 86_400)}
 _TIME_PART = {"H": ("seconds", 3600), "M": ("seconds", 60), "S": ("seconds", 1)}
@@ -36,8 +38,8 @@ class Duration(NamedTuple):
 
 
 def read(value: object, field: str) -> Duration:
-    """Reads ISO 8601 (a day has 24 hours; months and years are calendar units), a number and a unit up to weeks, or
-    .NET's TimeSpan as it is printed.
+    """Reads ISO 8601 (a day has 24 hours; months and years are calendar units), a number and a unit up to weeks (`5m`
+    are minutes), or .NET's TimeSpan as it is printed.
 
     Raises InvalidRequest with the position of the first character that does not fit.
     """
@@ -93,6 +95,8 @@ def read_interval(value: object, field: str) -> int:
 
 
 def _words(text: str, field: str) -> Duration:
+    if short := _SHORT.fullmatch(text):
+        return Duration(int(short[1]) * _SHORT_S[short[2]], 0)
     found = _WORDS.fullmatch(text)
     if found is None:
         number = _NUMBER.match(text)

@@ -24,7 +24,6 @@ from sweephand.sdk.request import Answer
 TENANT = "fake"
 MOST_RUNS = 100_000
 PAGE = 50
-UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 STATUSES = {
     "NOT_FOUND": 404,
     "NAME_TAKEN": 409,
@@ -485,8 +484,7 @@ def until(now: datetime, by: timedelta | str | datetime) -> datetime:
         return now + by
     from sweephand.schedules.text import duration  # noqa: PLC0415 - for durations in words alone
 
-    short = re.fullmatch(r"([0-9]{1,9})([smhdw])", by)
-    found = duration.read(f"{short[1]} {UNITS[short[2]]}" if short else by, "by")
+    found = duration.read(by, "by")
     if found.months:
         raise InvalidArgument("by", f"must be a number of seconds, minutes, hours, days or weeks, not {by!r}")
     return now + timedelta(seconds=found.seconds)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from datetime import datetime, timedelta
@@ -12,17 +11,20 @@ from math import ceil
 from threading import Event
 from typing import Any
 
+from sweephand.errors import InvalidRequest
+from sweephand.lazy import lazy
 from sweephand.records import dataclass
 from sweephand.sdk.bodies import Body
 from sweephand.sdk.errors import ConfigError
 from sweephand.sdk.request import ABSENT, duration_text
 
+with lazy():
+    from sweephand.schedules.text import duration
+
 Function = Callable[..., Any]
 LONGEST_NAME = 128
 RUN = "run"
 """The name of the parameter that gets the run itself."""
-_SHORT = re.compile(r"([0-9]{1,9}) ?(s|m|h|d|w)", re.ASCII)
-_UNIT_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
 
 class BadPayload(Exception):
@@ -152,22 +154,22 @@ class Tasks:
 
 
 def seconds_of(interval: str | float | timedelta) -> int:
-    """Returns whole seconds, rounded up, of `5m`, a number or a timedelta. Raises ValueError for any other text."""
+    """Returns whole seconds, rounded up, of `5m`, `5 minutes`, a number or a timedelta. Raises ValueError."""
     if isinstance(interval, timedelta):
         interval = interval.total_seconds()
     if isinstance(interval, int | float):
         return ceil(interval)
-    short = _SHORT.fullmatch(interval.strip())
-    if short is None:
-        raise ValueError(f'an interval must be such as "30s", "5m", "2h" or "1d", not {interval!r}')
-    return int(short[1]) * _UNIT_S[short[2]]
+    try:
+        found = duration.read(interval.strip(), "interval")
+    except InvalidRequest as wrong:
+        raise ValueError(f'an interval must be such as "30s", "5m", "2h" or "1d", not {interval!r}') from wrong
+    if found.months:
+        raise ValueError(f"an interval of months has no fixed length: {interval!r}")
+    return found.seconds
 
 
 def interval_text(interval: str | float | timedelta) -> str:
-    """Returns an interval as the API reads it: from `5m`, seconds, a timedelta, or any text of the API itself."""
+    """Returns an interval as the API reads it: from seconds, a timedelta, or any text of the API itself."""
     if isinstance(interval, int | float):
         interval = timedelta(seconds=interval)
-    if isinstance(interval, timedelta):
-        return duration_text(interval)
-    short = _SHORT.fullmatch(interval.strip())
-    return interval if short is None else f"PT{int(short[1]) * _UNIT_S[short[2]]}S"
+    return duration_text(interval) if isinstance(interval, timedelta) else interval.strip()
