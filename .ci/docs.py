@@ -52,7 +52,7 @@ CLOSED_TABLES = {
 }
 PLACE = re.compile(r"(<!-- generated: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 SHOWN = re.compile(r"(<!-- file: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
-LANGUAGES = {".py": "python", ".toml": "toml", ".yaml": "yaml", ".json": "json", "": "text"}
+LANGUAGES = {".py": "python", ".ts": "typescript", ".toml": "toml", ".yaml": "yaml", ".json": "json", "": "text"}
 """The language of a block by the ending of its file."""
 
 # A state or reason without a line here is an error: whoever adds one says what it means.

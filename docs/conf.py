@@ -34,6 +34,7 @@ copybutton_exclude = ".linenos, .go"
 html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_search_scorer = str(DOCS / "_static" / "search.js")
 html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False

@@ -29,7 +29,7 @@ def verified(secret: str, headers: Mapping[str, str], body: bytes, now: float) -
         return False
     key = base64.b64decode(secret.removeprefix("whsec_"))
     expected = base64.b64encode(hmac.new(key, f"{message}.{stamp}.".encode() + body, hashlib.sha256).digest())
-    # During a rotation there are two signatures, parted by a blank; one of them has to fit.
+    # During a rotation there are two signatures, separated by a space; one of them must fit.
     given = headers.get("webhook-signature", "").split(" ")
     return any(
         version == "v1" and hmac.compare_digest(signature.encode(), expected)

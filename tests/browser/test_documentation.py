@@ -18,13 +18,40 @@ from tests.browser.conftest import picture
 PAGES = (
     "index",
     "guide/first-steps",
+    "guide/how-do-i",
     "guide/not-run",
+    "guide/signatures",
+    "recipes/alerts",
+    "operate/costs",
     "concepts/states",
     "concepts/clock-changes",
     "guide/schedules",
     "reference/api",
     "reference/operations/flow-keys",
 )
+TASKS = {
+    "send a report each first working day at 9 in New York": "guide/calendars.html#first-working-day-of-the-month",
+    "why was this run skipped?": "guide/not-run.html#why-was-this-run-skipped",
+    "rotate the signing key": "guide/signatures.html#rotate-the-signing-key",
+    "move 40 SAP jobs": "migrate/sap.html",
+    "what does a million cost?": "operate/costs.html",
+    "receive a webhook and check its signature": "guide/signatures.html#verify-a-call",
+    "be told when a job fails three times": "recipes/alerts.html",
+    "pause all jobs of one customer": "guide/tenants.html#disabled",
+    "run a job in a test without waiting": "recipes/moved-clock.html",
+    "what happens at 02:30 when the clocks change?": "concepts/clock-changes.html",
+    "delete customer GDPR": "guide/tenants.html#subscriptions-and-the-end-of-a-tenant",
+    "upgrade": "guide/operating.html#update-a-stack-and-go-back",
+    "rate limit": "guide/flow-keys.html",
+    "error code": "reference/api.html#problems",
+    "alarm": "operate/look-after.html#alarms",
+    "export CSV": "guide/ledger.html#as-a-file",
+    "Kubernetes": "guide/worker.html",
+    "Terraform": "recipes/jobs-as-code.html",
+    "API key": "guide/authentication.html",
+    "single sign-on SSO": "guide/identity.html",
+}
+"""Tasks in the words of people who do not know the project, with the page that answers them."""
 LOOKS = {"wide-dark": (1280, "dark", PAGES[:3]), "phone-light": (390, "light", PAGES)}
 
 
@@ -77,3 +104,27 @@ def test_a_search_finds_the_page_of_a_reason(browser: Browser, site: str):
     page.get_by_role("link", name="My job did not run").first.wait_for()
 
     page.close()
+
+
+def test_a_task_is_answered_three_clicks_from_the_search(browser: Browser, site: str):
+    """The search, one of its first three results, and at most one link of that page."""
+    page = browser.new_page()
+    unanswered = []
+
+    for task, answer in TASKS.items():
+        page.goto(f"{site}/index.html")
+        page.get_by_placeholder("Search").fill(task)
+        page.keyboard.press("Enter")
+        page.locator("#search-results ul.search > li").first.wait_for()
+        results = page.locator("#search-results ul.search > li > a")
+        first = [results.nth(i).evaluate("each => each.href") for i in range(min(3, results.count()))]
+        for address in first:
+            page.goto(address.partition("?")[0])
+            links = page.locator("article a").evaluate_all("all => all.map((each) => each.href)")
+            if f"{site}/{answer}" in [page.url, page.url.partition("#")[0], *links]:
+                break
+        else:
+            unanswered.append((task, first))
+    page.close()
+
+    assert unanswered == []

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 BLOCK = re.compile(r"^```sh( refused)?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 TAB = re.compile(r"^::::\{tab-item\} ([^\n]+)\n(.*?)^::::$", re.DOTALL | re.MULTILINE)
-PROGRAM = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+PROGRAM = re.compile(r"^```(\S+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FIRST = CHECKOUT / "docs" / "guide" / "first-steps.md"
 
 
@@ -42,9 +42,10 @@ def blocks_of(page: Path, tab: str = "curl") -> list[tuple[bool, str]]:
     return [(bool(refused), block) for refused, block in BLOCK.findall(text)]
 
 
-def program_of(page: Path) -> str:
-    """Returns the program that the Python tabs of a page make together."""
-    return "".join(PROGRAM.findall("".join(text for tab, text in TAB.findall(page.read_text()) if tab == "Python")))
+def program_of(page: Path, tab: str = "Python", language: str = "python") -> str:
+    """Returns the program that the tabs of a page in one language make together."""
+    text = "".join(text for name, text in TAB.findall(page.read_text()) if name == tab)
+    return "".join(block for written_in, block in PROGRAM.findall(text) if written_in == language)
 
 
 def script_of(blocks: Iterable[tuple[bool, str]]) -> str:
@@ -63,6 +64,7 @@ def moved(text: str, stack: LocalStack, port: int, closed_port: int) -> str:
         .replace("127.0.0.1:9004", f"127.0.0.1:{port}")
         .replace("endpoint.py --port 9000", f"endpoint.py --port {port}")
         .replace("endpoint.py 9000 &", f"endpoint.py {port} &")
+        .replace("alerts.py 9000 &", f"alerts.py {port} &")
         .replace("endpoint.py &", f"endpoint.py --port {port} &")
         .replace("receiver.py 9004 &", f"receiver.py {port} &")
     )

@@ -48,6 +48,11 @@ SAYS = {
         r'"key":"cat"',
     ),
     "from-celery": (r"\n[1-9]\d*\n", "often", '"key":"remind-each-workday"'),
+    "alerts": (
+        r"failed three times'}",
+        r"\n3\n",
+        r"recipe-in-a-row failed 3 times in a row, last with CONNECT\n",
+    ),
     "jobs-as-code": (
         r"recipe-billing: 2 create, 0 same\n.*\nstatus 3\n",
         r"recipe-billing: no change, 2 same\n",

@@ -1,0 +1,51 @@
+"""Alerts after three failures in a row: takes the calls of `onFailure` hooks and passes on one in three.
+
+python examples/alerts/alerts.py 9000      posts to SLACK_URL if it is set, else prints the message
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import dropwhile, takewhile
+from urllib.request import Request, urlopen
+
+from sweephand.sdk import Sweephand
+
+IN_A_ROW = 3
+FAILED = {"ERROR", "REQUEST_ERROR", "UNKNOWN", "TIMEOUT"}
+sh = Sweephand()
+
+
+def failures_in_a_row(job: str, run_id: str) -> int:
+    """Returns how many runs of the job failed in a row, of which this one is the latest."""
+    latest = sh.runs.list(job_id=job, kind="scheduled", max_items=20)
+    until_then = dropwhile(lambda run: run.id != run_id, latest)
+    return sum(1 for _ in takewhile(lambda run: run.state in FAILED, until_then))
+
+
+def alert(text: str) -> None:
+    """Sends one message to Slack. Teams, PagerDuty and others take a JSON body in the same way."""
+    print(text, flush=True)
+    if url := os.environ.get("SLACK_URL"):
+        urlopen(Request(url, json.dumps({"text": text}).encode(), {"Content-Type": "application/json"}), timeout=10)
+
+
+class Hooks(BaseHTTPRequestHandler):
+    """Receives the end of each failed run. Its members are those of the event `run.failed`."""
+
+    def do_POST(self) -> None:
+        end = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if failures_in_a_row(end["jobId"], end["runId"]) == IN_A_ROW:
+            alert(f"{end['jobName']} failed {IN_A_ROW} times in a row, last with {end['reason']}")
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Writes nothing."""
+
+
+if __name__ == "__main__":
+    ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Hooks).serve_forever()
