@@ -150,6 +150,7 @@ METHODS: Mapping[str, Mapping[str, str]] = {
         "createCredentials": "create",
         "listCredentials": "list",
         "rotateCredentials": "rotate",
+        "endFormerSecret": "end_former_secret",
         "deleteCredentials": "delete",
     },
     "tenants": {

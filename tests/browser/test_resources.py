@@ -40,7 +40,7 @@ def test_a_collection_says_how_many_jobs_stop_before_it_is_disabled(opened, stac
     assert stack.client().get("/v1/collections/switched").json()["state"] == "DISABLED"
 
 
-def test_a_secret_is_shown_once_until_somebody_stored_it_and_then_rotated(opened, demo):
+def test_a_secret_is_shown_once_until_somebody_stored_it_then_rotated_and_the_former_one_ended(opened, demo):
     page = opened("/access")
     page.get_by_role("button", name="Create credential").click()
     page.get_by_role("dialog").get_by_label("Name").fill("by hand")
@@ -59,6 +59,9 @@ def test_a_secret_is_shown_once_until_somebody_stored_it_and_then_rotated(opened
     page.get_by_role("button", name="I stored it").click()
 
     row.get_by_text("accepted until").wait_for()
+    row.get_by_role("button", name="End former secret").click()
+    page.get_by_role("dialog").get_by_role("button", name="End former secret").click()
+    row.get_by_text("none").wait_for()
 
 
 def test_a_provider_acts_for_a_tenant_that_is_named_on_the_page_and_in_its_address(opened, demo):

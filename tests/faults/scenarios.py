@@ -1313,6 +1313,7 @@ class Tenancy(Scenario):
         issued = at.ask(lambda: access.create_credential(world, TENANT, None, ["jobs:read"]))
         mine = issued.credential.id
         at.ask(lambda: access.rotate_credential(world, TENANT, mine, timedelta(hours=1), PROVIDER_CALLER))
+        at.ask(lambda: access.end_former_secret(world, TENANT, mine))
         at.ask(lambda: access.delete_credential(world, TENANT, mine))
         at.ask(lambda: tenancy.create_collection(world, tenancy.named(TENANT, "side")))
         job = at.create(counted(2), collection="side")

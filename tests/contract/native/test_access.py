@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sweephand.security.caller import TENANT_SCOPES
+from sweephand.store.tenants import credentials
 from tests.contract.native.api import JOB, basic
 from tests.contract.native.test_scopes import bearer
 from tests.contract.native.test_tenancy import issue, token
@@ -228,6 +229,58 @@ def test_while_two_secrets_hold_only_a_rotation_that_ends_both_is_possible(api):
     api.stage.clock.advance(60)
 
     assert [works(api, each) for each in (old, middle, newest)] == [False, False, True]
+
+
+def end_former(api, client_id, **more):
+    return api("DELETE", f"/v1/credentials/{client_id}/former-secret", **more)
+
+
+def test_a_former_secret_is_ended_before_its_overlap_is_over_and_the_present_one_stays(api):
+    old, made = issue(api, ["jobs:read"])
+    new = basic(made["clientId"], rotate(api, made["clientId"], 600).json["secret"])
+    old_token, new_token = by_token(api, old), by_token(api, new)
+
+    assert [end_former(api, made["clientId"]).status for _ in range(2)] == [204, 204]
+    api.stage.clock.advance(60)
+
+    assert [works(api, each) for each in (old, old_token)] == [False] * 2
+    assert [works(api, each) for each in (new, new_token)] == [True] * 2
+    listed = next(each for each in api.get("/v1/credentials").json["items"] if each["clientId"] == made["clientId"])
+    assert listed["formerSecretUntil"] is None
+    events = told(api, "credential.former-ended")
+    assert [(each["clientId"], each["formerSecretUntil"]) for each in events] == [(made["clientId"], None)]
+    assert rotate(api, made["clientId"], 600).status == 200
+
+
+def test_a_former_secret_ends_only_for_whoever_holds_the_credential_s_tenant(api):
+    old, made = issue(api, ["jobs:read"])
+    rotate(api, made["clientId"], 600)
+
+    for caller in ("globex", "provider"):
+        assert end_former(api, made["clientId"], caller=caller).status == 404
+    assert end_former(api, "acme.nobody").status == 404
+    assert end_former(api, made["clientId"], caller=None, headers={"authorization": old}).status == 403
+    assert works(api, old)
+
+
+def test_a_rotation_that_comes_between_has_ended_the_former_secret_and_keeps_its_own(api, monkeypatch):
+    old, made = issue(api, ["jobs:read"])
+    middle = basic(made["clientId"], rotate(api, made["clientId"], 600).json["secret"])
+    newest = []
+    end = credentials.end_former_op
+
+    def after_another(table, credential):
+        monkeypatch.setattr(credentials, "end_former_op", end)
+        newest.append(basic(made["clientId"], rotate(api, made["clientId"], 0).json["secret"]))
+        return end(table, credential)
+
+    monkeypatch.setattr(credentials, "end_former_op", after_another)
+
+    assert end_former(api, made["clientId"]).status == 204
+
+    api.stage.clock.advance(60)
+    assert [works(api, each) for each in (old, middle, *newest)] == [False, False, True]
+    assert told(api, "credential.former-ended") == []
 
 
 def test_after_an_overlap_the_next_rotation_has_one_of_its_own(api):

@@ -88,6 +88,7 @@ def _service(step: Walk) -> None:
     step("GET", "/v1/credentials")
     place = "/v1/credentials/{credential}"
     step.each("POST", f"{place}/rotate", "CredentialRotation", credential=made["clientId"])
+    step("DELETE", f"{place}/former-secret", credential=made["clientId"])
     step("DELETE", place, credential=made["clientId"])
 
 

@@ -25,12 +25,13 @@ export function Access() {
         ["Name", (each) => html`<strong><${Text} cut=${60}>${each.name ?? "–"}<//></strong><br /><code>${each.clientId}</code>`, "main"],
         ["Scopes", (each) => each.scopes.map((scope) => html`<span class="tag">${scope}</span> `)],
         ["Secret's age", (each) => html`<${When} at=${each.rotatedAt ?? each.createdAt} />`],
-        ["Former secret", (each) => each.formerSecretUntil && Date.parse(each.formerSecretUntil) > Date.now() ? html`of <${When} at=${each.createdAt} far=${false} />, accepted until <${When} at=${each.formerSecretUntil} />` : html`<span class="faint">none</span>`],
+        ["Former secret", (each) => each.formerSecretUntil ? html`made <${When} at=${each.createdAt} far=${false} /> or later, accepted until <${When} at=${each.formerSecretUntil} /><br /><button type="button" aria-haspopup="dialog" onClick=${() => setOpen({ what: "end", each })}>End former secret</button>` : html`<span class="faint">none</span>`],
         ["By", (each) => html`<${Text} cut=${40}>${each.rotatedBy ?? each.createdBy ?? ""}<//>`, "wide"],
         ["", (each) => html`<span class="actions"><button type="button" aria-haspopup="dialog" onClick=${() => setOpen({ what: "rotate", each })}>Rotate secret</button><button type="button" class="danger" aria-haspopup="dialog" onClick=${() => setOpen({ what: "delete", each })}>Delete credential</button></span>`],
       ]} /><${More} list=${list} />` : list.items && html`<${Empty} title="No credentials yet"><p>Programs sign in with them.</p><//>`}<//>
     ${open.what === "create" && html`<${CreateCredential} onClose=${close} onMade=${shown} />`}
     ${open.what === "rotate" && html`<${Rotate} credential=${open.each} onClose=${close} onMade=${shown} />`}
+    ${open.what === "end" && html`<${Confirm} title="End former secret" consequence=${() => html`The secret that <code>${open.each.clientId}</code> had before its last rotation, and its tokens, end within a minute. The present secret stays.`} word=${() => "End former secret"} onClose=${close} act=${async () => { await request("DELETE", `/v1/credentials/${encodeURIComponent(open.each.clientId)}/former-secret`); await list.reload(); tell("Ended the former secret."); }} />`}
     ${open.what === "delete" && html`<${Confirm} title="Delete credential" consequence=${() => html`<code>${open.each.clientId}</code> and its tokens end at once.`} word=${() => "Delete credential"} onClose=${close} act=${async () => { await request("DELETE", `/v1/credentials/${encodeURIComponent(open.each.clientId)}`); await list.reload(); tell("Deleted the credential."); }} />`}
     ${made && html`<${Secret} title="The new secret" names=${[["Client id", made.clientId], ["Secret", made.secret]]} onClose=${() => setMade(null)} />`}`;
 }
@@ -63,7 +64,7 @@ function Rotate({ credential, onClose, onMade }) {
     onMade(body);
   };
   return html`<${Dialog} title="Rotate secret" onClose=${onClose}>
-    <p><code>${credential.clientId}</code> gets a new secret. A secret that was former before ends with this.</p>
+    <p><code>${credential.clientId}</code> gets a new secret.</p>
     <${Field} label="The present secret is accepted"><select value=${overlap} onChange=${(event) => setOverlap(event.target.value)}>${OVERLAPS.map(([value, title]) => html`<option value=${value}>${title}</option>`)}</select><//>
     <p class="actions"><${Action} kind="primary" act=${act}>Rotate secret<//><button type="button" onClick=${onClose}>Cancel</button></p><//>`;
 }

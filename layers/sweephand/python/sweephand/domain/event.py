@@ -63,6 +63,7 @@ class EventType(StrEnum):
     OPERATION_FAILED = "operation.failed"
     CREDENTIAL_CREATED = "credential.created"
     CREDENTIAL_ROTATED = "credential.rotated"
+    CREDENTIAL_FORMER_ENDED = "credential.former-ended"
     CREDENTIAL_DELETED = "credential.deleted"
     SIGNING_KEY_CREATED = "signing-key.created"
     SIGNING_KEY_DELETED = "signing-key.deleted"
@@ -287,7 +288,7 @@ def of_operation(operation: Operation) -> Event:
 def of_credential(
     kind: EventType, credential: Mapping[str, Any], tenant: str | None, actor: str | None, at: datetime
 ) -> Event:
-    """Returns the event of a credential that was created, rotated or deleted.
+    """Returns the event of a credential that was created, rotated or deleted, or lost its former secret.
 
     credential: client_id, scopes, generation and former_until (until when its former secret is accepted).
     """

@@ -395,6 +395,9 @@ ROUTES = Routes(
             headers=(*ACTING, *ONCE),
         ),
         CREDENTIALS.delete("/{credential}", "delete", "Delete a credential and end its tokens"),
+        CREDENTIALS.delete(
+            "/{credential}/former-secret", "end_former_secret", "End the secret before the last rotation"
+        ),
         TENANTS.post("", "create", "Create a tenant", "TenantDraft", "Tenant", headers=ONCE),
         TENANTS.get("", "list_all", "List tenants", "TenantPage", query=PAGE),
         TENANTS.get("/{tenant}", "read", "Read a tenant", "Tenant"),

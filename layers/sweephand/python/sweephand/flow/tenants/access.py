@@ -1,4 +1,4 @@
-"""Credentials: create, rotate and delete them. None grants more than its maker holds (decision 0073)."""
+"""Credentials: create, rotate, end and delete them. None grants more than its maker holds (decision 0073)."""
 
 from __future__ import annotations
 
@@ -115,8 +115,8 @@ def rotate_credential(
     now = world.clock.now()
     if overlap and before.former_until is not None and before.has_former(now):
         raise Conflict(
-            "two secrets of this credential are accepted until its formerSecretUntil: wait for that, "
-            "or end both now by overlapSeconds 0"
+            "two secrets of this credential are accepted until its formerSecretUntil: wait for that, end the former "
+            f"one by DELETE /v1/credentials/{before.client_id}/former-secret, or both now by overlapSeconds 0"
         )
     after, secret = caller.new_secret(before, now + overlap if overlap else None, world.chance)
     remembered = once_ops(world, tenant, once, after.client_id)
@@ -131,6 +131,24 @@ def rotate_credential(
     events.credential_changed(world, EventType.CREDENTIAL_ROTATED, after, by, now)
     listed = replace(listed, rotated_at=now, rotated_by=by.client_id, former_until=after.former_until)
     return Issued(after, secret, listed)
+
+
+def end_former_secret(world: World, tenant: str | None, credential_id: str, by: Caller | None = None) -> None:
+    """Ends the secret before the last rotation, and its tokens, within a minute; the present one stays.
+
+    Does nothing if the overlap is over, or if a rotation comes first: none begins an overlap while two secrets hold, so
+    that former secret has ended. Raises NotFound.
+    """
+    before = credentials.find_credential(world.table, tenant, credential_id)
+    if before is None:
+        raise NotFound("no such credential")
+    now = world.clock.now()
+    if not before.has_former(now):
+        return
+    if isinstance(world.table.transact([credentials.end_former_op(world.table, before)]), Cancelled):
+        return
+    after = replace(before, former_hash=None, former_until=None)
+    events.credential_changed(world, EventType.CREDENTIAL_FORMER_ENDED, after, by, now)
 
 
 def delete_credential(world: World, tenant: str | None, credential_id: str, by: Caller | None = None) -> None:

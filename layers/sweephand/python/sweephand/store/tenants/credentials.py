@@ -9,7 +9,7 @@ from sweephand.domain.instants import epoch_ms
 from sweephand.security.caller import Credential
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Op, Table, if_any
-from sweephand.store.dynamo.expressions import changes
+from sweephand.store.dynamo.expressions import changes, removal
 from sweephand.store.dynamo.flat_models import MILLISECONDS, Codec, Column, named
 from sweephand.store.dynamo.table import CredentialItem
 
@@ -49,3 +49,10 @@ def rotate_op(table: Table, after: Credential, now: datetime, actor: str | None)
     item = _CREDENTIALS.item(key, after, rotated_at=epoch_ms(now), rotated_by=actor)
     actions = changes(item, "secret_hash generation former_hash former_until rotated_at rotated_by")
     return table.update_op("credential", *key, actions, CredentialItem.generation == after.generation - 1)
+
+
+def end_former_op(table: Table, credential: Credential) -> Op:
+    """Removes the secret before the last rotation, if none has come since."""
+    key = credential_key(credential.tenant, credential.id)
+    actions = removal(CredentialItem, "former_hash former_until")
+    return table.update_op("credential", *key, actions, CredentialItem.generation == credential.generation)

@@ -445,6 +445,7 @@ OPERATIONS: Mapping[str, str] = {
     "createCredentials": "Creates a client id with a secret, shown once. It grants only scopes that its maker holds.",
     "listCredentials": "Lists the credentials without their secrets.",
     "rotateCredentials": "Gives the credential another secret. The former one holds until the overlap is over.",
+    "endFormerSecret": "Ends the secret before the last rotation, and its tokens, before the overlap is over.",
     "deleteCredentials": "Deletes the credential. Tokens that it got end too.",
     "createTenant": "Creates a tenant: an owner of data, apart from all others. For providers.",
     "listTenants": "Lists the tenants. For providers.",

@@ -85,6 +85,12 @@ def list_all(ctx: Context) -> Answer:
     return ctx.page_of(rows, partial(_body, ctx.now), mark=attrgetter("id"), fits=is_credential_id)
 
 
+def end_former_secret(ctx: Context) -> Answer:
+    """Ends the secret before the last rotation. It and its tokens are refused within a minute everywhere."""
+    access.end_former_secret(ctx.world, *_credential(ctx), ctx.caller)
+    return Answer(204)
+
+
 def delete(ctx: Context) -> Answer:
     """Deletes a credential. It and its tokens are refused within a minute everywhere."""
     access.delete_credential(ctx.world, *_credential(ctx), ctx.caller)

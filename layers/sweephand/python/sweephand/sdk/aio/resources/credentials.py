@@ -67,6 +67,10 @@ class AsyncCredentials:
             )
         )
 
+    async def end_former_secret(self, credential: Named) -> None:
+        """Ends the secret before the last rotation, and its tokens, before the overlap is over."""
+        await self._caller.json(Request("DELETE", f"/v1/credentials/{part(credential)}/former-secret", acting=True))
+
     async def delete(self, credential: Named) -> None:
         """Deletes the credential. Tokens that it got end too."""
         await self._caller.json(Request("DELETE", f"/v1/credentials/{part(credential)}", acting=True))

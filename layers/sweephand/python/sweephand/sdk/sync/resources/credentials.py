@@ -67,6 +67,10 @@ class Credentials:
             )
         )
 
+    def end_former_secret(self, credential: Named) -> None:
+        """Ends the secret before the last rotation, and its tokens, before the overlap is over."""
+        self._caller.json(Request("DELETE", f"/v1/credentials/{part(credential)}/former-secret", acting=True))
+
     def delete(self, credential: Named) -> None:
         """Deletes the credential. Tokens that it got end too."""
         self._caller.json(Request("DELETE", f"/v1/credentials/{part(credential)}", acting=True))
