@@ -16,6 +16,7 @@ FUNCTION ?=
 FOLLOW ?=
 PARTS ?=
 ALL ?=
+ANSWERS ?=
 PLAN ?=
 
 .PHONY: help
@@ -95,6 +96,10 @@ quick: setup ## The checks and tests nearest to your change, in under a minute
 .PHONY: test-browser
 test-browser: setup ## The console in a real browser (Chromium) on the local stack; writes pictures into .cache/pictures
 	@$(PY) -m pytest tests/browser --durations=5
+
+.PHONY: accept-pictures
+accept-pictures: setup ## Accept the pictures of the console as they are now; ANSWERS=1: record what they show anew first
+	@ACCEPT=$(if $(ANSWERS),answers,pictures) $(PY) -m pytest tests/browser/test_pages.py
 
 .PHONY: test-long
 test-long: setup ## More than 20,000 random schedules (20 times the examples), then every test that is marked long

@@ -14,7 +14,6 @@ PAGES = {
     "job-runs": "/jobs/{invoices}#runs",
     "details": "/jobs/{nightly}#details",
     "create": "/jobs/new",
-    "create-task": "/jobs/new?type=ecs",
     "edit": "/jobs/{nightly}/edit",
     "runs": "/runs",
     "run": "/runs/{run}",
@@ -29,6 +28,7 @@ PAGES = {
     "flow-keys": "/flow-keys",
     "flow-key": "/flow-keys/supplier",
     "tasks": "/tasks",
+    "create-task": "/jobs/new?type=ecs",
     "access": "/access",
     "not-there": "/nowhere",
 }
@@ -36,6 +36,13 @@ OF_THE_PROVIDER = {
     "tenants": "/tenants",
     "tenant": "/tenants/acme",
 }
+
+GO = """to => {
+    const heading = document.querySelector("main h1");
+    if (new URL(to, location).pathname !== location.pathname) heading.dataset.left = "";
+    history.pushState(null, "", to);
+    dispatchEvent(new PopStateEvent("popstate"));
+}"""
 
 
 def of_somebody(opened: Opened, demo: Demo, **look):
@@ -49,8 +56,6 @@ def of_somebody(opened: Opened, demo: Demo, **look):
 
 def visit(page, path):
     """Goes to a page of the console as a link does, and waits until it has read what it shows."""
-    page.evaluate(
-        "to => { history.pushState(null, '', to); dispatchEvent(new PopStateEvent('popstate')); }", f"/console{path}"
-    )
-    page.wait_for_function("path => !document.querySelector('.waiting') && document.querySelector('main h1')", arg=path)
+    page.evaluate(GO, f"/console{path}")
+    page.wait_for_function("!document.querySelector('.waiting') && document.querySelector('main h1:not([data-left])')")
     page.wait_for_timeout(100)
