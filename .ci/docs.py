@@ -27,6 +27,7 @@ import action_table
 import costs
 import event_schemas
 import promise_tables
+import telemetry_tables
 
 from sweephand import errors, store
 from sweephand.domain import event
@@ -35,6 +36,7 @@ from sweephand.domain.run import TERMINAL, Reason, State
 from sweephand.domain.runs.reasons import MEANINGS
 from sweephand.facades.native.problems import STATUS
 from sweephand.facades.native.routes import ROUTES
+from sweephand.facades.native.service.problem_pages import CAUSES
 from sweephand.local.aws.template import load
 from sweephand.schedules.explain.explain_instant import REASON_CODES
 from sweephand.schedules.explain.preview_warnings import CAUTIONS
@@ -49,6 +51,7 @@ CLOSED_TABLES = {
     PACKAGE / "domain" / "runs" / "reasons.py",
     PACKAGE / "errors.py",
     PACKAGE / "facades" / "native" / "problems.py",
+    PACKAGE / "facades" / "native" / "service" / "problem_pages.py",
 }
 PLACE = re.compile(r"(<!-- generated: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 SHOWN = re.compile(r"(<!-- file: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -131,6 +134,15 @@ def routes() -> str:
 def problems() -> str:
     lines = [(str(status), f"`{code}`", f"{title}.{_later(_raised(code))}") for code, (status, title) in STATUS.items()]
     return rows(("Status", "Code", "Title"), sorted(lines))
+
+
+def problem_sections() -> str:
+    """Returns a section for each code, in alphabetical order: whoever has one looks it up by its name."""
+    parts = []
+    for code, (status, title) in sorted(STATUS.items()):
+        cause, cure = CAUSES[code]
+        parts.append(f"### {code}\n\n{status}: {title}.{_later(_raised(code))}\n\n{cause} **Cure:** {cure}\n")
+    return "\n".join(parts)
 
 
 def preview_warnings() -> str:
@@ -276,6 +288,14 @@ def _bounds(facts: Mapping[str, Any]) -> str:
     return str(facts.get("ConstraintDescription", ""))
 
 
+def metrics() -> str:
+    return rows(("Metric", "Unit", "Meaning", "Written"), telemetry_tables.metrics())
+
+
+def alarms() -> str:
+    return rows(("Alarm", "Meaning", "Begins when", "What to do"), telemetry_tables.alarms(_template()))
+
+
 def outputs() -> str:
     return rows(
         ("Output", "What it is"),
@@ -328,6 +348,7 @@ def _costs(name: str) -> Callable[[], str]:
 
 TABLES: Mapping[str, Callable[[], str]] = {
     "actions": action_table.action_table,
+    "alarms": alarms,
     "attributes": attributes,
     **{name: _costs(name) for name in costs.TABLES},
     "event-members": event_members,
@@ -337,10 +358,12 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "fault-plans": promised("plans"),
     "indexes": indexes,
     "kept": promised("kept"),
+    "metrics": metrics,
     "outputs": outputs,
     "own-doing": own_doing,
     "parameters": parameters,
     "preview-warnings": preview_warnings,
+    "problem-sections": problem_sections,
     "problems": problems,
     "reasons": reasons,
     "routes": routes,

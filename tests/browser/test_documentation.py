@@ -43,7 +43,7 @@ TASKS = {
     "delete customer GDPR": "guide/tenants.html#subscriptions-and-the-end-of-a-tenant",
     "upgrade": "guide/operating.html#update-a-stack-and-go-back",
     "rate limit": "guide/flow-keys.html",
-    "error code": "reference/api.html#problems",
+    "QUOTA_EXCEEDED": "reference/error-codes.html#quota-exceeded",
     "alarm": "operate/look-after.html#alarms",
     "export CSV": "guide/ledger.html#as-a-file",
     "Kubernetes": "guide/worker.html",

@@ -105,6 +105,21 @@ def test_a_fault_of_which_nothing_is_said_or_shown_fails_the_build(empty: str, m
         promises.tables.cache_clear()
 
 
+@pytest.mark.parametrize("table", ["metrics", "alarms", "problem-sections"])
+def test_a_table_that_lacks_a_line_fails_the_build(table: str, monkeypatch: pytest.MonkeyPatch):
+    generator = _generator()
+    a_page_too_few = {"Resources": {"NewAlarm": {"Type": "AWS::CloudWatch::Alarm", "Properties": ALARM_WITHOUT_PAGE}}}
+    monkeypatch.setitem(generator.telemetry_tables.METRICS, "Unheard", "Count")
+    monkeypatch.setattr(generator, "load", lambda _: a_page_too_few)
+    monkeypatch.setitem(generator.STATUS, "UNHEARD", (418, "New"))
+
+    with pytest.raises((KeyError, AssertionError), match=r"Unheard|NewAlarm|UNHEARD"):
+        generator.TABLES[table]()
+
+
+ALARM_WITHOUT_PAGE = {"AlarmDescription": {"Fn::Sub": "${AWS::StackName}: something is wrong"}}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=_named)
 def test_relative_links_lead_to_a_file_and_a_heading(page: Path):
     for link in LINK.findall(FENCE.sub("", page.read_text())):
