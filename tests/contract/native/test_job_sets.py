@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from sweephand.errors import Unavailable
-from sweephand.facades.native.jobs import job_sets
+from sweephand.facades.native.jobs import job_sets, set_plans
 from sweephand.flow.job_sets import apply as sets
 from sweephand.store.job_sets import job_sets as rows
 from tests.contract.native.api import JOB
@@ -887,3 +887,99 @@ def test_a_parameter_of_figures_that_is_wrong_is_refused(api, query, field):
     reply = api.get(SET, query=query)
 
     assert (reply.status, reply.fields) == (400, [field])
+
+
+# Plans as they are shown
+
+
+DAILY = {"name": "daily", "cron": "0 3 * * *", "timezone": "Europe/Berlin"}
+HOURLY = {"name": "hourly", "cron": "0 * * * *"}
+BEFORE = {"name": "a", "description": "old", "tags": ["x"], "schedules": [DAILY, HOURLY]}
+CALL = {"type": "http", "url": "https://example.org/"}
+CHANGED = {
+    "a member": {"description": "new"},
+    "members of its action": {"action": {**CALL, "method": "PUT", "headers": {"x-one": "1"}}},
+    "its payload": {"action": {**CALL, "payload": {"n": 1}}},
+    "a reaction": {"errorAction": CALL},
+    "a hook": {"hooks": {"onSuccess": CALL}},
+    "a rule": {"schedules": [{**DAILY, "cron": "0 4 * * *"}, HOURLY]},
+    "the rule that comes next": {"schedules": [DAILY, {**HOURLY, "cron": "30 * * * *"}]},
+    "a schedule less": {"schedules": [DAILY]},
+    "a schedule more": {"schedules": [DAILY, HOURLY, {"name": "once", "at": "2027-03-01T12:10:00Z"}]},
+    "a payload of a schedule": {"schedules": [{**DAILY, "payload": {"n": 2}}, HOURLY]},
+    "a hook of a schedule": {"schedules": [{**DAILY, "hooks": {"onFailure": CALL}}, HOURLY]},
+    "switched off": {"active": False},
+    "its end": {"endTime": "2027-03-01T12:30:00Z"},
+    "its tags and its policies": {"tags": ["y"], "policies": {"overlap": "skip"}},
+}
+
+
+def lines_of_the_log(api, job_id, schedules):
+    """Returns the lines of the last entry of the change log, as a plan shows them."""
+    names = {each["id"]: each["name"] for each in schedules}
+    for line in api.get(f"/v1/jobs/{job_id}/changes").json["items"][0]["changes"]:
+        path, old, new = line["path"], line["old"], line["new"]
+        if path is None:
+            gone_or_new = old or new
+            names[gone_or_new.pop("id")] = gone_or_new["name"]
+        yield {**line, "scheduleId": names.get(line["scheduleId"])}
+
+
+@pytest.mark.parametrize("members", CHANGED.values(), ids=CHANGED)
+def test_a_plan_says_which_members_change_and_when_the_job_runs_next_as_it_then_comes_about(api, members):
+    apply(api, job("a", **BEFORE))
+    there = read_job(api, "a")
+
+    with api.unchanged():
+        (planned,) = apply(api, job("a", **{**BEFORE, **members}), plan="true").json["updated"]
+    apply(api, job("a", **{**BEFORE, **members}))
+
+    logged = [
+        {"schedule" if name == "scheduleId" else name: value for name, value in line.items()}
+        for line in lines_of_the_log(api, there["id"], there["schedules"])
+    ]
+    assert planned["changes"] == logged != []
+    assert planned["nextRunAtBefore"] == there["nextRunAt"]
+    assert planned["nextRunAt"] == read_job(api, "a")["nextRunAt"]
+
+
+def test_a_plan_says_when_new_and_deleted_jobs_run(api):
+    apply(api, job("old", schedules=[DAILY]))
+
+    planned = apply(api, job("new", schedules=[HOURLY]), job("never", schedules=[]), plan="true").json
+
+    (deleted,) = planned["deleted"]
+    times = {each["key"]: (each["nextRunAtBefore"], each["nextRunAt"]) for each in (*planned["created"], deleted)}
+    assert times == {
+        "new": (None, "2027-03-01T13:00:00Z"),
+        "never": (None, None),
+        "old": ("2027-03-02T02:00:00Z", None),
+    }
+    assert [each["changes"] for each in (*planned["created"], deleted)] == [[], [], []]
+
+
+def test_a_plan_shows_a_limited_number_of_members_and_what_it_did_shows_none(api, monkeypatch):
+    monkeypatch.setattr(set_plans, "MOST_LINES", 3)
+    jobs = [job(key, schedules=[HOURLY]) for key in "abc"]
+    apply(api, *jobs)
+    changed = [{**each, "description": "new", "tags": ["x"]} for each in jobs]
+
+    planned = apply(api, *changed, plan="true").json["updated"]
+    done = apply(api, *changed).json["updated"]
+
+    assert [each["changes"] and len(each["changes"]) for each in planned] == [2, None, None]
+    assert {each["nextRunAt"] for each in planned} == {"2027-03-01T13:00:00Z"}
+    assert {*done[0]} == {"key", "jobId", "name"}
+
+
+def test_a_plan_compares_no_secrets_and_cuts_long_values(api):
+    signed = {**CALL, "authentication": {"type": "basic", "username": "me", "password": "one"}}
+    apply(api, job("a", action=signed))
+    other = {**signed, "authentication": {**signed["authentication"], "password": "two"}}
+
+    (same,) = apply(api, job("a", action=other), plan="true").json["updated"]
+    (long,) = apply(api, job("a", action=signed, description="x" * 500), plan="true").json["updated"]
+
+    assert same["changes"] == []
+    (line,) = long["changes"]
+    assert (line["path"], len(line["new"]), line["cut"]) == ("description", 400, True)

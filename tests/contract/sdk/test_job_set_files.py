@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from sweephand import cli
+from sweephand.cli import job_sets, show
 from sweephand.sdk import ConfigError, Sweephand, TransportError
 from tests.contract.native.api import Api
 from tests.contract.sdk.stack import connected
@@ -66,7 +67,11 @@ def test_a_plan_is_shown_and_applied_exactly(client: Sweephand, write, capsys):
     *lines, last = out.splitlines()
 
     assert (status, err) == (0, "")
-    assert lines == ["billing: 2 create, 0 same", "+ nightly", "+ weekly"]
+    assert lines == [
+        "billing: 2 create, 0 same",
+        "+ nightly  first Tue 2027-03-02 01:30:00Z",
+        "+ weekly  first Mon 2027-03-08 07:00:00Z",
+    ]
     assert last.startswith(f"apply with: sweephand apply {file} --plan p_")
     assert list(client.job_sets.list()) == []
     assert ran(capsys, *last.removeprefix("apply with: sweephand ").split()) == (
@@ -102,7 +107,12 @@ def test_a_plan_that_is_out_of_date_is_a_conflict_and_the_new_one_is_shown(clien
 
     assert (status, out) == (4, "")
     assert "look at the new plan" in err
-    assert err.endswith("billing: 1 repair, 0 same\n! nightly\n")
+    assert err.endswith(
+        "billing: 1 repair, 0 same\n"
+        "! nightly  next Tue 2027-03-02 01:30:00Z -> Tue 2027-03-02 02:00:00Z\n"
+        '\tdescription\t"by somebody else"\t->\tnull\n'
+        '\tschedule-1: cron\t"30 2 * * *"\t->\t"0 3 * * *"\n'
+    )
 
 
 def test_many_deletes_need_their_number(client: Sweephand, write, capsys):
@@ -123,7 +133,21 @@ def test_a_deleted_job_is_shown_with_what_is_lost(client: Sweephand, api: Api, w
 
     assert ran(capsys, "plan", write(weekly="0 8 * * 1"))[1].splitlines()[:2] == [
         "billing: 1 delete, 1 same",
-        "- nightly  5 runs, 2 open will end",
+        "- nightly  5 runs, 2 open will end  next Mon 2027-03-01 12:04:00Z -> never",
+    ]
+
+
+def test_a_terminal_gets_the_members_of_a_plan_in_columns_of_its_width(client: Sweephand, write, capsys):
+    ran(capsys, "apply", write(nightly="30 2 * * *"))
+    wanted = job_sets.read(Path(write(nightly="0 3 * * *")), {"BASE_URL": f"https://example.org/{'x' * 90}"})
+    planned = client.job_sets.put("billing", jobs=wanted.jobs, plan=True)
+
+    job_sets._show(show.Output(width=80), planned, job_sets.TO_DO)
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2:] == [
+        '    action.url        "https://example.org/run"  ->  "https://example.org/xxxxx…',
+        '    schedule-1: cron  "30 2 * * *"               ->  "0 3 * * *"',
     ]
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from sweephand.cli.call import Call, command
-from sweephand.cli.show import Output
+from sweephand.cli.show import Output, cell
 from sweephand.cli.statuses import CONFLICT, DIFFERENT, DONE, REFUSED, Unusable, tell
 from sweephand.sdk.api_errors import NotFound, PlanStale, TooManyDeletes
 from sweephand.sdk.models import JobSet, JobSetChange, JobSetPlan
@@ -118,7 +118,7 @@ def _plan(call: Call, file: str, exit_code: bool) -> int:
     if call.as_json:
         call.out.json(found)
     else:
-        call.out.lines(_lines(found, TO_DO))
+        _show(call.out, found, TO_DO)
         if different:
             call.out.line(f"apply with: sweephand apply {file} --plan {found.token}")
     return DIFFERENT if different and exit_code else DONE
@@ -135,7 +135,7 @@ def _apply(call: Call, file: str, token: str | None, allow_deletes: int | None, 
                 if call.as_json:
                     call.out.json(done)
                 else:
-                    call.out.lines(_lines(done, MADE))
+                    _show(call.out, done, MADE)
                 sys.stderr.writelines(f"{each.key}: {each.code} {each.reason}\n" for each in done.failed)
                 if done.failed or not done.remaining:
                     return REFUSED if done.failed else DONE
@@ -144,7 +144,7 @@ def _apply(call: Call, file: str, token: str | None, allow_deletes: int | None, 
             tell(refused, as_json=call.as_json, err=sys.stderr)
             if not call.as_json:
                 present = client.job_sets.put(wanted.name, jobs=wanted.jobs, plan=True)
-                Output(sys.stderr).lines(_lines(present, TO_DO))
+                _show(Output(sys.stderr), present, TO_DO)
             return CONFLICT
 
 
@@ -163,24 +163,39 @@ def _diff(call: Call, file: str) -> int:
     return DONE
 
 
-def _lines(found: JobSetPlan, verbs: tuple[str, ...]) -> Iterator[str]:
-    """Yields a line that counts, and one for each job that is not the same."""
+def _show(out: Output, found: JobSetPlan, verbs: tuple[str, ...]) -> None:
+    """Writes a line that counts, and one for each job that is not the same, with the members that change."""
     lists = {name: getattr(found, name) for name in SIGNS}
     counts = [f"{len(some)} {verb}" for some, verb in zip(lists.values(), verbs, strict=True) if some] or ["no change"]
-    yield f"{found.set}: {', '.join([*counts, f'{found.unchanged} same'])}"
+    out.line(f"{found.set}: {', '.join([*counts, f'{found.unchanged} same'])}")
     for name, changes in lists.items():
         for each in changes:
-            yield f"{SIGNS[name]} {each.key}{_of_a_change(each)}"
+            facts = each.to_json()
+            out.line("  ".join([f"{SIGNS[name]} {each.key}", *_facts(each, facts)]))
+            out.below([_member(line) for line in facts.get("changes") or ()])
+            if "changes" in facts and facts["changes"] is None:
+                out.below([("its members are not shown: the plan has too many",)])
 
 
-def _of_a_change(each: JobSetChange) -> str:
-    facts = each.to_json()
+def _facts(each: JobSetChange, facts: Mapping[str, Any]) -> Iterator[str]:
     if facts.get("was"):
-        return f"  was {facts['was']}"
-    if facts.get("runs") is None:
-        return ""
-    open_runs = f", {facts['openRuns']} open will end" if facts.get("openRuns") else ""
-    return f"  {facts['runs']} runs{open_runs}"
+        yield f"was {facts['was']}"
+    if facts.get("runs") is not None:
+        yield f"{facts['runs']} runs" + (f", {facts['openRuns']} open will end" if facts["openRuns"] else "")
+    if "nextRunAt" in facts:
+        old, new = (at and f"{at:%a %Y-%m-%d %H:%M:%S}Z" for at in (each.next_run_at_before, each.next_run_at))
+        if facts["jobId"] is None:
+            yield f"first {new or 'never'}"
+        elif old == new:
+            yield f"next {new or 'never'} as before"
+        else:
+            yield f"next {old or 'never'} -> {new or 'never'}"
+
+
+def _member(line: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    """Returns a changed member as cells: its path, old and new value."""
+    path = ": ".join(part for part in (line["schedule"], line["path"]) if part)
+    return cell(path), json.dumps(line["old"], ensure_ascii=False), "->", json.dumps(line["new"], ensure_ascii=False)
 
 
 def _drift(there: JobSet) -> Iterator[str]:

@@ -14,6 +14,7 @@ from sweephand.sdk.model import Model
 SHOWN_FIRST = 200
 """Rows that are read before the first is written: the columns of a table get their widths from them."""
 GAP = "  "
+INDENT = "    "
 NARROWEST = 8
 COLUMNS: Mapping[str, Sequence[str]] = {
     "ListedJob": ("id", "name", "state", "nextRunAt", "collection", "tags"),
@@ -62,6 +63,16 @@ class Output:
         longest = max(map(len, facts), default=0)
         for name, value in facts.items():
             self.line(f"{name}\t{value}" if self._width is None else f"{name:{longest}}{GAP}{value}")
+
+    def below(self, rows: Sequence[Sequence[str]]) -> None:
+        """Writes rows that belong to the line above: in columns, or without a terminal with tabs and nothing cut."""
+        if self._width is None or not rows:
+            for each in rows:
+                self.line("\t".join(["", *each]))
+            return
+        widths = _widths(rows, self._width - len(INDENT))
+        for each in rows:
+            self.line(f"{INDENT}{_cut(each, widths)}")
 
     def table(self, items: Iterable[Model]) -> None:
         """Writes a line for each item, as they come. Without a terminal: no head, tabs, nothing cut."""

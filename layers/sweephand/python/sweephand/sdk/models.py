@@ -1637,6 +1637,22 @@ class JobSet(Model):
     }
 
 
+class PlannedMember(Model):
+    __slots__ = ()
+    schedule: str | None
+    path: str | None
+    old: Any
+    new: Any
+    cut: bool
+    members = {
+        "schedule": ("schedule", None),
+        "path": ("path", None),
+        "old": ("old", None),
+        "new": ("new", None),
+        "cut": ("cut", None),
+    }
+
+
 class JobSetChange(Model):
     __slots__ = ()
     key: str
@@ -1645,6 +1661,9 @@ class JobSetChange(Model):
     was: str | None
     runs: int | None
     open_runs: int | None
+    changes: tuple[PlannedMember, ...] | None
+    next_run_at_before: datetime | None
+    next_run_at: datetime | None
     members = {
         "key": ("key", None),
         "job_id": ("jobId", None),
@@ -1652,6 +1671,9 @@ class JobSetChange(Model):
         "was": ("was", None),
         "runs": ("runs", None),
         "open_runs": ("openRuns", None),
+        "changes": ("changes", PlannedMember.all_of),
+        "next_run_at_before": ("nextRunAtBefore", instant),
+        "next_run_at": ("nextRunAt", instant),
     }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 
 from sweephand.domain import job_set as rules
 from sweephand.domain.collection import Collection, Usage
@@ -21,6 +21,7 @@ from sweephand.flow.job_parts import membership
 from sweephand.flow.job_parts.change_log import By
 from sweephand.flow.jobs import change, creation, deletion, lookup
 from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.jobs.steps import Foreseen
 from sweephand.flow.manual import manual
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
@@ -32,10 +33,11 @@ from sweephand.store.views import jobs as lists
 
 @dataclass(frozen=True)
 class Prospect:
-    """A plan, and the jobs that it changes, by their ids."""
+    """A plan, and the jobs that it changes, by their ids. opened: the collections of the list, by name, with quotas."""
 
     plan: Plan
     jobs: Mapping[str, Planned]
+    opened: Mapping[str, tuple[Collection, Usage]] = field(default_factory=dict)
 
     def job_of(self, each: Change) -> Planned | None:
         """Returns the stored job that a change is about; None for a new one."""
@@ -74,7 +76,7 @@ def check(
     checked = {key: draft for key, draft in found.items() if draft is not None}
     plan = prospect.plan.settled(found.keys() - checked.keys())
     changes = _by_names(world, tenant, plan, checked)
-    return replace(prospect, plan=replace(plan, changes=changes)), checked
+    return replace(prospect, plan=replace(plan, changes=changes), opened=opened), checked
 
 
 def _checked(
@@ -116,6 +118,16 @@ def _check(world: World, tenant: str, there: Planned | None, draft: JobDraft, se
     else:
         lookup.check(there.job, there.schedules)
         change.check(world, there, draft, seen)
+
+
+def foresee(
+    world: World, tenant: str, prospect: Prospect, each: Change, draft: JobDraft, stored: Mapping[str, Payload]
+) -> Foreseen:
+    """Returns the job as a checked change would leave it. stored: its current payloads."""
+    there, opened = prospect.job_of(each), prospect.opened[draft.collection]
+    if there is None:
+        return creation.foresee(world, tenant, draft, opened)
+    return change.foresee(world, there, draft, opened, stored)
 
 
 def _is_over(

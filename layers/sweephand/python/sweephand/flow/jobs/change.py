@@ -23,6 +23,7 @@ from sweephand.flow.job_parts.change_log import BY_SERVICE, By, Operation, Step,
 from sweephand.flow.jobs import completion, creation, drafts, large_changes, lookup, requested, steps
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.jobs.requested import Scene, ScheduleRequest
+from sweephand.flow.jobs.steps import Foreseen
 from sweephand.flow.series import replan
 from sweephand.flow.series.replan import LOOK_FURTHER_S, Effect
 from sweephand.flow.tenants import tenancy
@@ -104,6 +105,15 @@ def check(world: World, planned: Planned, draft: JobDraft, opened: tuple[Collect
     """Raises InvalidRequest for a draft that the job cannot become. opened: its collection and the quotas."""
     asked = _asked(world, planned, draft, {}, BY_SERVICE)
     _steps(world, planned, asked, *opened)
+
+
+def foresee(
+    world: World, planned: Planned, draft: JobDraft, opened: tuple[Collection, Usage], stored: Mapping[str, Payload]
+) -> Foreseen:
+    """Returns the job as the draft would leave it, as `check`. stored: the current payloads."""
+    asked = _asked(world, planned, draft, stored, BY_SERVICE)
+    _, scene, todo = _steps(world, planned, asked, *opened)
+    return steps.foresee(world, asked.job, asked.parts.payloads, todo, scene.effect)
 
 
 def change_schedules(

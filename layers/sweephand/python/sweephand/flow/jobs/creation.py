@@ -100,6 +100,13 @@ def check(world: World, tenant: str, draft: JobDraft, opened: tuple[Collection, 
     _begun(world, tenant, draft, world.chance.new_id(now), now, opened)
 
 
+def foresee(world: World, tenant: str, draft: JobDraft, opened: tuple[Collection, Usage]) -> steps.Foreseen:
+    """Returns the job that the draft would make, as `check`."""
+    now = world.clock.now()
+    begun = _begun(world, tenant, draft, world.chance.new_id(now), now, opened)
+    return steps.foresee(world, begun.job, begun.parts.payloads, begun.todo, begun.scene.effect)
+
+
 @until_unmoved("changes to a calendar or to the quota")
 def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, by: By) -> Planned:
     now = world.clock.now()

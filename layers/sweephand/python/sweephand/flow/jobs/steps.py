@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from datetime import datetime
 
-from sweephand.domain.job import SCHEDULES_AT_ONCE, Job
+from sweephand.domain.job import SCHEDULES_AT_ONCE, Job, Payload
 from sweephand.domain.jobs.job_state import wanted_state
 from sweephand.domain.schedule import LIVE, OVER, Schedule, ScheduleState
 from sweephand.flow.job_parts import expiry
@@ -59,6 +59,22 @@ class Carried:
     def ahead(self) -> list[Schedule]:
         """Returns the rows with a new plan: their occurrences due before the next sweep are sent at once."""
         return [*self.started, *(each.schedule for each in self.plans)]
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """A job as a change would leave it, of which nothing is written. payloads: those that it would write, by owner."""
+
+    job: Job
+    steps: Sequence[Step]
+    schedules: Sequence[Schedule]
+    payloads: Mapping[str, Payload]
+
+
+def foresee(world: World, job: Job, payloads: Mapping[str, Payload], steps: Sequence[Step], effect: Effect) -> Foreseen:
+    """Returns what the steps would come to. job: as it will be. payloads: of its actions, by owner."""
+    own = {step.after.id: step.payload for step in steps if step.after is not None and step.payload is not None}
+    return Foreseen(job, steps, carry_out(world, steps, job, effect).schedules, {**payloads, **own})
 
 
 def carry_out(world: World, steps: Sequence[Step], job: Job, effect: Effect) -> Carried:

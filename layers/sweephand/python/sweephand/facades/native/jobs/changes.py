@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sweephand.domain.instants import text_ms
 from sweephand.domain.job import SCHEDULES_AT_ONCE, ActionSpec, Job, Payload
@@ -16,13 +16,13 @@ from sweephand.facades.http import Answer
 from sweephand.facades.native.context import Context
 from sweephand.facades.native.members import job_members, schedule_members
 from sweephand.facades.native.members.defaults import waits_of
+from sweephand.facades.native.members.stored_hooks import StoredHooks
+from sweephand.flow.job_parts.change_log import Pair
 from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.lazy import lazy
+from sweephand.records import dataclass
 from sweephand.store.views import resources as views
-
-if TYPE_CHECKING:
-    from sweephand.facades.native.members.stored_hooks import StoredHooks
 
 with lazy():
     from sweephand.facades.native.jobs import own_hooks
@@ -48,11 +48,7 @@ def list_all(ctx: Context) -> Answer:
 
 def entry_body(ctx: Context, entry: Entry, *, with_before: bool = False) -> dict[str, Any]:
     """Returns an entry of the change log as JSON."""
-    lines = []
-    for schedule_id, found in _differences(ctx, entry):
-        (old, old_cut), (new, new_cut) = _shown(found.old), _shown(found.new)
-        cut = old_cut or new_cut
-        lines.append({"scheduleId": schedule_id, "path": found.path or None, "old": old, "new": new, "cut": cut})
+    lines = [{"scheduleId": schedule_id, **member_body(found)} for schedule_id, found in _differences(ctx, entry)]
     body = {
         "revision": entry.revision,
         "at": text_ms(entry.at),
@@ -66,35 +62,68 @@ def entry_body(ctx: Context, entry: Entry, *, with_before: bool = False) -> dict
     return body
 
 
-def _shown(value: Any) -> tuple[Any, bool]:
+def member_body(found: Difference, longest: int = LONGEST_VALUE) -> dict[str, Any]:
+    """Returns a difference as JSON. longest: characters of the JSON of a value that is shown whole."""
+    (old, old_cut), (new, new_cut) = _shown(found.old, longest), _shown(found.new, longest)
+    return {"path": found.path or None, "old": old, "new": new, "cut": old_cut or new_cut}
+
+
+def _shown(value: Any, longest: int) -> tuple[Any, bool]:
     text = dumps(value)
-    return (text[:LONGEST_VALUE], True) if len(text) > LONGEST_VALUE else (value, False)
+    return (text[:longest], True) if len(text) > longest else (value, False)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A job with what is stored next to it: payloads by owner, and the hooks that its schedules bring."""
+
+    job: Job
+    payloads: Mapping[str, Payload]
+    hooks: StoredHooks | None
 
 
 def _differences(ctx: Context, entry: Entry) -> Iterator[tuple[str | None, Difference]]:
-    """Yields the differences of the job (None), then of its schedules by id: whole bodies of new and deleted ones."""
+    """Yields the differences of the job (None), then of its schedules by id."""
     if entry.before is None:
         return
-    old = _payloads(ctx, entry.before, [before for before, _ in entry.schedules])
-    new = _payloads(ctx, entry.after, [after for _, after in entry.schedules])
-    had = _hooks_of(ctx, entry.before, [before for before, _ in entry.schedules])
-    has = _hooks_of(ctx, entry.after, [after for _, after in entry.schedules])
-    for each in differences(_job(entry.before, old), _job(entry.after, new), AS_ONE):
+    befores, afters = [before for before, _ in entry.schedules], [after for _, after in entry.schedules]
+    was, is_ = shown_as_stored(ctx, entry.before, befores), shown_as_stored(ctx, entry.after, afters)
+    for schedule, each in differences_between(was, is_, entry.schedules):
+        yield None if schedule is None else schedule.id, each
+
+
+def shown_as_stored(ctx: Context, job: Job, schedules: Sequence[Schedule | None]) -> Shown:
+    return Shown(job, _payloads(ctx, job, schedules), _hooks_of(ctx, job, schedules))
+
+
+def differences_between(was: Shown, is_: Shown, pairs: Iterable[Pair]) -> Iterator[tuple[Schedule | None, Difference]]:
+    """Yields the differences of the job (None), then of its schedules: whole bodies of new and deleted ones."""
+    old, new, had, has = was.payloads, is_.payloads, was.hooks, is_.hooks
+    for each in differences(_job(was.job, old), _job(is_.job, new), AS_ONE):
         yield None, each
-    if None not in {entry.before.secret_version, entry.after.secret_version} and (
-        entry.before.secret_version != entry.after.secret_version
+    if None not in {was.job.secret_version, is_.job.secret_version} and (
+        was.job.secret_version != is_.job.secret_version
     ):
         yield None, Difference("secrets", MASK, MASK)
-    for before, after in entry.schedules:
+    yield from _of_schedules(pairs, old, new, had, has)
+
+
+def _of_schedules(
+    pairs: Iterable[Pair],
+    old: Mapping[str, Payload],
+    new: Mapping[str, Payload],
+    had: StoredHooks | None,
+    has: StoredHooks | None,
+) -> Iterator[tuple[Schedule | None, Difference]]:
+    for before, after in pairs:
         was, is_ = (_schedule(before, old, had), _schedule(after, new, has))
         if before is None or after is None:
-            gone_or_new = before or after
-            yield gone_or_new.id if gone_or_new else None, Difference("", was, is_)
+            yield before or after, Difference("", was, is_)
             continue
         for each in differences(was or {}, is_ or {}, AS_ONE):
-            yield after.id, each
+            yield after, each
         if had is not None and has is not None and _new_secrets(before, had, has):
-            yield after.id, Difference("hooks.secrets", MASK, MASK)
+            yield after, Difference("hooks.secrets", MASK, MASK)
 
 
 def _new_secrets(schedule: Schedule, had: StoredHooks, has: StoredHooks) -> bool:

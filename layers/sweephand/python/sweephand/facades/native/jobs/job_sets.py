@@ -27,7 +27,7 @@ from sweephand.errors import (
 from sweephand.facades.http import Answer
 from sweephand.facades.native import problems
 from sweephand.facades.native.context import Context, canonical
-from sweephand.facades.native.jobs import changes, jobs
+from sweephand.facades.native.jobs import changes, jobs, set_plans
 from sweephand.facades.native.members import job_members
 from sweephand.facades.native.query_instants import exact_instant, instant
 from sweephand.facades.native.query_numbers import number
@@ -39,7 +39,6 @@ from sweephand.flow.jobs import lookup
 from sweephand.flow.runs import run_lists
 from sweephand.records import dataclass
 from sweephand.store.views import resources as views
-from sweephand.store.views import totals as counts
 from sweephand.store.views.runs import Span
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ LARGEST_LIST = 4_194_304
 """Bytes of a desired list; Lambda takes 6 MB."""
 LARGEST_JOB = 262_144
 DETAILED = 50
-"""Changes of a plan that are shown with their members; the others by key only."""
+"""Jobs that others have changed which a set shows with what they changed."""
 RUN = "runs:write"
 APPLIED_S = 7.0
 """No further change begins after this long: a request has 14 s, cold start included. The next request goes on."""
@@ -61,13 +60,6 @@ FIGURES_BACK = timedelta(days=1)
 MOST_RUNS = 1_000
 """Runs that the figures of a set count, the latest planned ones."""
 LARGEST_LIMIT_S = 86_400
-LISTS: Mapping[str, Verb] = {
-    "created": Verb.CREATE,
-    "updated": Verb.UPDATE,
-    "repaired": Verb.REPAIR,
-    "deleted": Verb.DELETE,
-}
-"""The members of an answer, and the changes that they list."""
 MOST_ALLOWED = 9_999
 NO_SUCH_SET = "no such job set"
 
@@ -122,10 +114,10 @@ def _apply(ctx: Context, name: str, listed: Listed, *, forget: bool = False, aga
     prospect, drafts = _prospect(ctx, name, listed)
     plan, until = prospect.plan, ctx.world.clock.monotonic() + APPLIED_S
     if only_plan:
-        return Answer(200, _plan_body(ctx, prospect))
+        return Answer(200, set_plans.plan_body(ctx, prospect, drafts))
     wrong = _forbidden(plan, token, allowed or 0)
     if wrong is not None:
-        return _refusal(ctx, wrong, prospect)
+        return _refusal(ctx, wrong, prospect, drafts)
     try:
         done = _carry_out(ctx, prospect, drafts, until, at_drift=at_drift)
     except PreconditionFailed as refused:
@@ -133,11 +125,11 @@ def _apply(ctx: Context, name: str, listed: Listed, *, forget: bool = False, aga
             raise
         if token is None and again:
             return _apply(ctx, name, listed, forget=forget, again=False)
-        return _refusal(ctx, refused, _prospect(ctx, name, listed)[0])
+        return _refusal(ctx, refused, *_prospect(ctx, name, listed))
     left = plan.without(done.tried)
     if forget and not done.failed and not left.changes:
         apply.forget(ctx.world, ctx.tenant, name)
-    body = _body(plan, [(each, done.shown[each.key]) for each in plan.changes if each.key in done.tried], done)
+    body = _result(plan, done)
     if left.changes:
         token = plan.without(done.tried - (done.failed.keys() - done.jobs.keys())).token
         return Answer(202, {**body, "remaining": len(left.changes), "token": token})
@@ -164,10 +156,10 @@ def _forbidden(plan: Plan, token: str | None, allowed: int) -> SweephandError | 
     return None
 
 
-def _refusal(ctx: Context, refused: SweephandError, prospect: Prospect) -> Answer:
+def _refusal(ctx: Context, refused: SweephandError, prospect: Prospect, drafts: Mapping[str, JobDraft]) -> Answer:
     """Answers with a problem that shows the present plan."""
     answer = problems.of_error(refused, ctx.request.request_id)
-    plan = _plan_body(ctx, prospect)
+    plan = set_plans.plan_body(ctx, prospect, drafts)
     return Answer(answer.status, {**answer.body, "plan": plan}, answer.headers, answer.media_type)
 
 
@@ -280,7 +272,7 @@ def _carry_out(
         if done.made and ctx.world.clock.monotonic() > until:
             break
         before = prospect.job_of(each)
-        done.shown[each.key] = _entry(ctx, prospect, each, detailed=n < DETAILED)
+        done.shown[each.key] = set_plans.entry(ctx, prospect, each, detailed=n < set_plans.DETAILED)
         done.tried.add(each.key)
         try:
             job = apply.apply_change(ctx.world, ctx.tenant, plan.job_set, each, drafts.get(each.key), by)
@@ -326,46 +318,17 @@ def _within(each: Change, refused: SweephandError) -> SweephandError:
 # Showing
 
 
-def _plan_body(ctx: Context, prospect: Prospect) -> dict[str, Any]:
-    changes = enumerate(prospect.plan.changes)
-    shown = [(each, _entry(ctx, prospect, each, detailed=n < DETAILED)) for n, each in changes]
-    return {**_body(prospect.plan, shown, Done()), "token": prospect.plan.token}
-
-
-def _body(plan: Plan, shown: Sequence[tuple[Change, dict[str, Any]]], done: Done) -> dict[str, Any]:
-    """Returns a plan, or what became of it, as JSON. A job that was already as it is wanted counts as unchanged."""
+def _result(plan: Plan, done: Done) -> dict[str, Any]:
+    """Returns the changes that were tried as JSON. A job that was already as it is wanted counts as unchanged."""
     left = {*(done.failed.keys() - done.jobs.keys()), *done.unchanged}
-    changed = [(each, body) for each, body in shown if each.key not in left]
-    lists = {
-        name: [{**body, "jobId": done.jobs.get(each.key, body["jobId"])} for each, body in changed if each.verb is verb]
-        for name, verb in LISTS.items()
-    }
+    shown = [(each, body) for each in plan.changes if each.key not in left and (body := done.shown.get(each.key))]
+    made = [(each, {**body, "jobId": done.jobs.get(each.key, body["jobId"])}) for each, body in shown]
+    failed = [{"key": key, "code": refused.code, "reason": refused.reason} for key, refused in done.failed.items()]
     return {
-        "set": plan.job_set,
-        **lists,
+        **set_plans.lists_body(plan, made),
         "unchanged": plan.unchanged + len(done.unchanged),
-        "failed": [
-            {"key": key, "code": refused.code, "reason": refused.reason} for key, refused in done.failed.items()
-        ],
-        "remaining": 0,
-        "token": None,
+        "failed": failed,
     }
-
-
-def _entry(ctx: Context, prospect: Prospect, each: Change, *, detailed: bool) -> dict[str, Any]:
-    """Returns a change as JSON. detailed: counts the runs of a job that is deleted."""
-    there = prospect.job_of(each)
-    body: dict[str, Any] = {"key": each.key, "jobId": there and there.job.id, "name": there and there.job.name}
-    if each.member is not None and each.member.key != each.key:
-        body["was"] = each.member.key
-    if each.verb is not Verb.DELETE:
-        return body
-    runs = open_runs = None
-    if there is not None and detailed:
-        stats = counts.stats_of(ctx.world.table, there.schedules)
-        totals = [counts.totals_of(ctx.world.table, one, stats.get(one.id)) for one in there.schedules]
-        runs, open_runs = sum(one.planned for one in totals), sum(one.open for one in totals)
-    return {**body, "runs": runs, "openRuns": open_runs}
 
 
 # Lists

@@ -315,8 +315,20 @@ SCHEMAS: dict[str, Schema] = {
             "was": TEXT,
             "runs": or_null(whole()),
             "openRuns": or_null(whole()),
+            "changes": or_null(items(ref("PlannedMember"))),
+            "nextRunAtBefore": or_null(INSTANT),
+            "nextRunAt": or_null(INSTANT),
         },
-        ("was", "runs", "openRuns"),
+        ("was", "runs", "openRuns", "changes", "nextRunAtBefore", "nextRunAt"),
+    ),
+    "PlannedMember": answer(
+        {
+            "schedule": or_null(text(description="The name of the schedule; null: a member of the job.")),
+            "path": or_null(text(description="As `action.url`; null: the schedule as a whole is new or gone.")),
+            "old": {"description": "Null: it is not there."},
+            "new": {"description": "Null: it will not be there any more."},
+            "cut": {**FLAG, "description": "A value of over 400 characters is shown by the beginning of its JSON."},
+        }
     ),
     "JobSetPlan": answer(
         {

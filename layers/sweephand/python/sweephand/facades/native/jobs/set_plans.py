@@ -1,0 +1,132 @@
+"""Plans of job sets as JSON: each change with its members, old and new, and with the next times before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from sweephand.domain.instants import text
+from sweephand.domain.job import JobDraft, Payload, by_owner
+from sweephand.domain.job_set import Change, Plan, Verb
+from sweephand.facades.native.context import Context
+from sweephand.facades.native.jobs import changes
+from sweephand.facades.native.jobs.changes import Shown
+from sweephand.facades.native.members import job_members
+from sweephand.facades.native.members.defaults import waits_of
+from sweephand.facades.native.members.stored_hooks import StoredHooks
+from sweephand.flow.job_sets import apply
+from sweephand.flow.job_sets.apply import Prospect
+from sweephand.flow.jobs import lookup
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.jobs.steps import Foreseen
+from sweephand.store.views import totals as counts
+
+DETAILED = 50
+"""Deleted jobs of a plan whose runs are counted."""
+MOST_LINES = 500
+"""Changed members that a plan shows; the jobs after them by their key and next times only."""
+LONGEST_VALUE = 400
+LISTS: Mapping[str, Verb] = {
+    "created": Verb.CREATE,
+    "updated": Verb.UPDATE,
+    "repaired": Verb.REPAIR,
+    "deleted": Verb.DELETE,
+}
+"""The members of an answer, and the changes that they list."""
+
+
+def plan_body(ctx: Context, prospect: Prospect, drafts: Mapping[str, JobDraft]) -> dict[str, Any]:
+    """Returns a checked plan as JSON. drafts: by key."""
+    lines = MOST_LINES
+    shown = []
+    for n, each in enumerate(prospect.plan.changes):
+        body = {**entry(ctx, prospect, each, detailed=n < DETAILED), **_foreseen(ctx, prospect, each, drafts, lines)}
+        lines -= len(body["changes"] or ())
+        shown.append((each, body))
+    return {**lists_body(prospect.plan, shown), "token": prospect.plan.token}
+
+
+def lists_body(plan: Plan, shown: Sequence[tuple[Change, dict[str, Any]]]) -> dict[str, Any]:
+    """Returns changes by what they do, with the other members of an answer."""
+    lists = {name: [body for each, body in shown if each.verb is verb] for name, verb in LISTS.items()}
+    return {"set": plan.job_set, **lists, "unchanged": plan.unchanged, "failed": [], "remaining": 0, "token": None}
+
+
+def entry(ctx: Context, prospect: Prospect, each: Change, *, detailed: bool) -> dict[str, Any]:
+    """Returns a change as JSON. detailed: counts the runs of a job that is deleted."""
+    there = prospect.job_of(each)
+    body: dict[str, Any] = {"key": each.key, "jobId": there and there.job.id, "name": there and there.job.name}
+    if each.member is not None and each.member.key != each.key:
+        body["was"] = each.member.key
+    if each.verb is not Verb.DELETE:
+        return body
+    runs = open_runs = None
+    if there is not None and detailed:
+        stats = counts.stats_of(ctx.world.table, there.schedules)
+        totals = [counts.totals_of(ctx.world.table, one, stats.get(one.id)) for one in there.schedules]
+        runs, open_runs = sum(one.planned for one in totals), sum(one.open for one in totals)
+    return {**body, "runs": runs, "openRuns": open_runs}
+
+
+def _foreseen(
+    ctx: Context, prospect: Prospect, each: Change, drafts: Mapping[str, JobDraft], most: int
+) -> dict[str, Any]:
+    """Returns the members that a change shows in a plan only. most: lines that are left."""
+    there, draft = prospect.job_of(each), drafts.get(each.key)
+    nothing: dict[str, Any] = {"changes": [], "nextRunAt": None}
+    before = _next(there.schedules, ctx.now) if there is not None else None
+    if draft is None:
+        return {**nothing, "nextRunAtBefore": before}
+    stored = lookup.payloads_of(ctx.world, there) if there is not None else {}
+    after = apply.foresee(ctx.world, ctx.tenant, prospect, each, draft, stored)
+    found = [] if there is None else list(islice(_lines(ctx, there, after, stored), most + 1))
+    return {
+        "changes": found if len(found) <= most else None,
+        "nextRunAtBefore": before,
+        "nextRunAt": _next(after.schedules, ctx.now),
+    }
+
+
+def _next(schedules: Sequence[Any], now: datetime) -> str | None:
+    found = job_members.next_run_of(schedules, now)
+    return None if found is None else text(found)
+
+
+def _lines(ctx: Context, there: Planned, after: Foreseen, stored: Mapping[str, Payload]) -> Iterator[dict[str, Any]]:
+    """Yields the changed members. Secrets are not compared: the stored ones are not read for a plan."""
+    pairs = [(step.before, step.after) for step in after.steps if step.before != step.after]
+    was = replace(changes.shown_as_stored(ctx, there.job, [before for before, _ in pairs]), payloads=stored)
+    job = replace(after.job, secret_version=there.job.secret_version)
+    is_ = Shown(job, _payloads_after(after, stored), _hooks_after(ctx, after, was.hooks))
+    for schedule, found in changes.differences_between(was, is_, pairs):
+        if found.path:
+            old, new = found.old, found.new
+        else:
+            old, new = (_without_id(side) for side in (found.old, found.new))
+        name = None if schedule is None else schedule.name
+        yield {"schedule": name, **changes.member_body(found._replace(old=old, new=new), LONGEST_VALUE)}
+
+
+def _without_id(body: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Leaves out the id: that of a new schedule is made when it is written."""
+    return None if body is None else {name: value for name, value in body.items() if name != "id"}
+
+
+def _payloads_after(after: Foreseen, stored: Mapping[str, Payload]) -> dict[str, Payload]:
+    """Returns the payloads that the job will have: those that change, and those that stay."""
+    job = after.job
+    versions = {name: spec.payload_version for name, spec in by_owner(job.action, job.error_action, job.hooks).items()}
+    versions |= {each.id: each.payload_version for each in after.schedules}
+    there = {**stored, **after.payloads}
+    return {owner: there[owner] for owner, version in versions.items() if version is not None and owner in there}
+
+
+def _hooks_after(ctx: Context, after: Foreseen, had: StoredHooks | None) -> StoredHooks | None:
+    new = {step.after.id: step.hooks for step in after.steps if step.after is not None and step.hooks is not None}
+    if had is None and not new:
+        return None
+    there = {} if had is None else had.hooks
+    return StoredHooks(after.job, after.schedules, {**there, **new}, waits_s=waits_of(ctx, after.job))
