@@ -93,7 +93,9 @@ def test_an_effect_happens_once_for_its_key(marks, clock):
 
 def test_an_effect_is_remembered_for_seven_days_after_it(marks, clock):
     effects: list[str] = []
-    attempt(made(marks, clock), effects)
+    with made(marks, clock)("pay/1"):
+        effects.append("pay/1")
+        clock.advance(50)  # a long effect
 
     clock.advance(WEEK_S - 1)
     attempt(made(marks, clock), effects)

@@ -21,6 +21,7 @@ from sweephand.sdk.errors import ApiError, TransportError
 from sweephand.sdk.queues import Message, Queue
 from sweephand.sdk.request import ABSENT
 from sweephand.sdk.worker.dedupe import InProgress, Unsure
+from sweephand.sdk.worker.loop import Loop
 from sweephand.sdk.worker.tasks import BadPayload, Task, TaskRun, Tasks
 from sweephand.sdk.worker.verdicts import AS_USUAL, LONGEST_DELAY_S, Delay, Discard, Hook, MoveTo, Retry, Verdict
 
@@ -63,7 +64,7 @@ class Held:
 class Attempts:
     """Takes messages of an application, each in the thread that calls it. tasks: those that this process knows.
 
-    worker: names this process. now: returns the owner of a claim, different for each received message.
+    owner: returns the owner of a claim, different for each received message. loop: of async tasks.
     """
 
     def __init__(
@@ -75,10 +76,12 @@ class Attempts:
         application: str,
         owner: Callable[[], str],
         lease_s: int,
+        loop: Loop,
         hook: Hook | None = None,
     ) -> None:
         self._client, self._queue, self._tasks = client, queue, tasks
-        self._application, self._owner, self._lease_s, self._hook = application, owner, lease_s, hook
+        self._application, self._owner, self._lease_s = application, owner, lease_s
+        self._loop, self._hook = loop, hook
         self._held: dict[str, Held] = {}
         self._lock = Lock()
         self.stopping = Event()
@@ -139,7 +142,7 @@ class Attempts:
         """Calls the task. Whatever it raises is an outcome, so that no task ends its worker."""
         try:
             run = _with_payload(run, task.read(run.payload))
-            task.carry_out(run)
+            task.carry_out(run, self._loop)
         except BadPayload as wrong:
             log.warning('the payload of the run %s does not fit the task "%s": %s', run.id, task.name, wrong)
             return Outcome("bad_payload", _cut(str(wrong), LONGEST_MESSAGE))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import field
@@ -17,6 +16,7 @@ from sweephand.records import dataclass
 from sweephand.sdk.bodies import Body
 from sweephand.sdk.errors import ConfigError
 from sweephand.sdk.request import ABSENT, duration_text
+from sweephand.sdk.worker.loop import Loop
 
 with lazy():
     from sweephand.schedules.text import duration
@@ -97,11 +97,11 @@ class Task:
         where = f"{code.co_filename}:{code.co_firstlineno}" if code else repr(self.function)
         return f"{self.function.__module__}.{self.function.__qualname__} ({where})"
 
-    def carry_out(self, run: TaskRun) -> Any:
-        """Calls the function, an async one in an event loop of its own. Raises BadPayload, and what it raises."""
+    def carry_out(self, run: TaskRun, loop: Loop) -> Any:
+        """Calls the function, an async one on the loop. Raises BadPayload, and what it raises."""
         arguments = self._arguments(run)
         done = self.function(**arguments)
-        return asyncio.run(done) if inspect.iscoroutine(done) else done
+        return loop.run(done) if inspect.iscoroutine(done) else done
 
     def _arguments(self, run: TaskRun) -> dict[str, Any]:
         """Binds parameters: `run` by its name, all others to the payload's members of their names."""

@@ -23,6 +23,7 @@ from sweephand.sdk.bodies import Body
 from sweephand.sdk.errors import ConfigError, TransportError
 from sweephand.sdk.queues import Message, Queue, SqsQueue
 from sweephand.sdk.worker.attempts import Attempts
+from sweephand.sdk.worker.loop import Loop
 from sweephand.sdk.worker.tasks import Function, Task, TaskRun, Tasks, interval_text
 from sweephand.sdk.worker.verdicts import Hook
 from sweephand.sources import SystemChance, SystemClock
@@ -74,6 +75,7 @@ class Worker:
         self._threads, self._lease_s = threads, lease_s
         self._retry, self._hook = dict(USUAL_RETRY if retry is None else retry), hook
         self._tasks = Tasks()
+        self._loop = Loop(self._thread)
         self._numbers = count(1)
         self._me = f"{socket.gethostname()[:60]}/{os.getpid()}/{SystemChance().token(4).hex()}"
         self._ended = threading.Event()
@@ -147,7 +149,7 @@ class Worker:
         if task is None:
             raise KeyError(f'no task has the name "{name}"')
         run = TaskRun("test", name, planned_at or SystemClock().now(), 1, 1, task.read(payload))
-        return task.carry_out(run)
+        return task.carry_out(run, self._loop)
 
     # The service
 
@@ -201,6 +203,7 @@ class Worker:
             application=self.application,
             owner=lambda: f"{self._me}/{next(self._numbers)}",
             lease_s=self._lease_s,
+            loop=self._loop,
             hook=self._hook,
         )
 
@@ -235,6 +238,7 @@ class Worker:
             while self._dead is None and not (slots.all_free and not any(each.is_alive() for each in receivers)):
                 slots.wait(LOOK_S)
         self._beating = False
+        self._loop.close()
         beat.join(timeout=1)
         if self._dead is not None:
             raise self._dead
@@ -252,7 +256,7 @@ class Worker:
                 self._dead = error
                 self._ended.set()
 
-        thread = threading.Thread(target=guarded, name=f"sweephand-{work.__name__}", daemon=True)
+        thread = threading.Thread(target=guarded, name="sweephand-worker", daemon=True)
         thread.start()
         return thread
 
