@@ -33,7 +33,7 @@ class Loop:
         return done
 
     def close(self) -> None:
-        """Cancels what tasks have left behind on the loop, and ends its thread. A later `run` begins another."""
+        """Cancels what tasks have left on the loop, and ends its thread. A later `run` begins another."""
         with self._lock:
             thread, loop = self._thread, self._loop
             self._thread = self._loop = None
