@@ -352,16 +352,21 @@ def test_a_message_that_is_no_event_is_left_to_the_dead_letters(api, body):
 
 @dataclass
 class Shelf:
-    """A queue in memory, for threads. taken: whether its one message was received, deleted: and acknowledged."""
+    """A queue in memory, for threads. taken: whether its one message was received, deleted: and acknowledged.
+
+    hidden_s: how long the last receive hides it.
+    """
 
     taken: bool = False
     failed: bool = False
+    hidden_s: int = 0
     deleted: Event = field(default_factory=Event)
 
     def receive(self, url: str, most: int, *, hidden_s: int, wait_s: int) -> list[Message]:
         if not self.failed:
             self.failed = True
             raise TransportError("the queue does not answer")
+        self.hidden_s = hidden_s
         if self.taken:
             return []
         self.taken = True
@@ -388,6 +393,7 @@ def test_events_come_in_the_background_after_the_start_until_the_close(api):
         scheduler.close()
 
     assert got == ["r"]
+    assert shelf.hidden_s == LEASE_S + 30
 
 
 def test_events_come_in_the_background_of_an_event_loop_too(api):

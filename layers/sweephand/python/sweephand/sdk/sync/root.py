@@ -49,8 +49,9 @@ Handler = Callable[[E], None]
 LEASE_S, BEATS, START_S, LOOK_S = 90, 3, 600.0, 1.0
 """How long the lease holds, how many heartbeats that is, how long a start may take, how often it looks."""
 AWAY, LIVE = "AWAY", "LIVE"
-HIDDEN_S, WAIT_S, PAUSE_S = 120, 5, 5
-"""How long an event stays hidden without a heartbeat, how long a receive waits, the pause after a failed one."""
+MARGIN_S, AGAIN_S, WAIT_S, PAUSE_S = 30, 120, 5, 5
+"""How much longer than the lease an event stays hidden; how long one does whose function failed; how long a receive
+waits; the pause after a failed one."""
 MOST_RECEIVED = 10
 TRIES = 5
 """How often jobs are counted and deleted while others make and delete such jobs."""
@@ -90,7 +91,7 @@ class JobScheduler:
         self._in_hand: list[Message] = []
         self._closing = False
         self._receiver: heartbeats.Heartbeat | None = None
-        self._lease_s = 0
+        self._lease_s = LEASE_S
         self._heartbeat: heartbeats.Heartbeat | None = None
         self._on_job: Handler[JobData] | None = None
         self._on_missed: Handler[JobData] | None = None
@@ -179,7 +180,7 @@ class JobScheduler:
         if there.state == AWAY:
             self._client.consumers.start(self._consumer, holder=self._holder)
         for message in list(self._in_hand):
-            heartbeats.Blocking.call(self._sqs().hide, message, HIDDEN_S)
+            heartbeats.Blocking.call(self._sqs().hide, message, self._lease_s + MARGIN_S)
 
     # The queue
 
@@ -203,7 +204,9 @@ class JobScheduler:
         """
         call = heartbeats.Blocking.call
         self._register()
-        self._in_hand = list(call(self._sqs().receive, self._url, MOST_RECEIVED, hidden_s=HIDDEN_S, wait_s=wait_s))
+        self._in_hand = list(
+            call(self._sqs().receive, self._url, MOST_RECEIVED, hidden_s=self._lease_s + MARGIN_S, wait_s=wait_s)
+        )
         took = len(self._in_hand)
         while self._in_hand:
             message = self._in_hand[0]
@@ -211,6 +214,8 @@ class JobScheduler:
                 call(self._sqs().hide, message, 0)
             elif self._handled(message):
                 call(self._sqs().delete, message)
+            else:
+                call(self._sqs().hide, message, AGAIN_S)
             self._in_hand.pop(0)
         return took
 

@@ -1,0 +1,106 @@
+"""The page "Root Job scheduler", retold: a bot of a gaming community that reminds of raids and reads feeds.
+
+Each part has the page's own heading. Run it against the local stack; the README says how. It takes commands, a line
+each: `remind RAID SECONDS`, `call off RAID`, `list`, `quit`.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from sweephand.sdk import Dropped, JobData, JobInterval, JobScheduler, Sweephand, event, every
+
+ROWS = Path(sys.argv[1])
+"""The bot's own database: how often each feed is read, `{"news": "PT5S"}`."""
+BOT, LEASE_S = "raids", 10
+
+client = Sweephand()
+scheduler = JobScheduler(client, collection="raids", consumer=BOT, holder=f"{BOT}-1", receive=True)
+
+
+# Subscribe. Both events come to functions of this process, as on the page.
+@scheduler.on_job
+def due(data: JobData) -> None:
+    execute(data, "")
+
+
+# Missed jobs. They come once each, oldest first, before `start` returns. Nothing is lost without a word: what an outage
+# longer than the job's `missed` allows has cost is counted.
+@scheduler.on_missed
+def missed(data: JobData) -> None:
+    execute(data, "missed: ")
+
+
+@scheduler.on_dropped
+def dropped(what: Dropped) -> None:
+    print(f"dropped {what.count} of {what.resource_id}", flush=True)
+
+
+# Execute. Tag and resource id come back, and say what to do. An event may come twice, under the same `data.id`.
+def execute(data: JobData, note: str) -> None:
+    what = "remind the raiders of" if data.tag == "raid-start" else "read the feed"
+    print(f"{note}{what} {data.resource_id}, {data.job_time:%H:%M:%S}", flush=True)
+
+
+# Create. One job before each raid; none is early, and none is a minute late.
+def remind(raid: str, seconds: float) -> None:
+    at = datetime.now(UTC) + timedelta(seconds=seconds)
+    scheduler.create(resource_id=raid, tag="raid-start", start=at, job_interval=JobInterval.ONE_TIME)
+    print(f"will remind of {raid}", flush=True)
+
+
+# Delete. By resource id, by tag or by id; it says how many.
+def call_off(raid: str) -> None:
+    print(f"{scheduler.delete_by_resource_id(raid)} called off", flush=True)
+
+
+# How to identify a job. By the two strings of yours, or the id that `create` returned.
+def show() -> None:
+    planned = sorted(job.resource_id for job in scheduler.list_by_tag("raid-start"))
+    print(f"raids: {', '.join(planned) or 'none'}", flush=True)
+
+
+# Reconcile on startup. The page walks the bot's rows, compares, creates and removes; here the rows are the list of jobs
+# that the service compares itself. A feed whose row was written just before a crash gets its job now, and one whose row
+# is gone loses it. A chain of one-time jobs is not needed for an interval below a day, so none can break.
+def wanted() -> list[dict[str, object]]:
+    action = event(consumer=BOT, application=BOT)
+    return [
+        {"key": feed, "resourceId": feed, "action": action, "schedules": [every(interval)]}
+        for feed, interval in json.loads(ROWS.read_text()).items()
+    ]
+
+
+# Error notification. A method raises nothing by its twin `try_...`, whose result has Root's number of the error.
+def start() -> None:
+    tried = scheduler.try_start(job_set="feeds", jobs=wanted(), lease_s=LEASE_S)
+    if tried.error is not None:
+        sys.exit(f"error {getattr(tried.error, 'root_code', 0)}: {tried.error}")
+    assert tried.value is not None
+    print(f"feeds: {len(tried.value.created)} created, {tried.value.unchanged} unchanged", flush=True)
+
+
+def obey(line: str) -> None:
+    match line.split():
+        case ["remind", raid, seconds]:
+            remind(raid, float(seconds))
+        case ["call", "off", raid]:
+            call_off(raid)
+        case ["list"]:
+            show()
+        case ["quit"]:
+            raise SystemExit
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    start()
+    try:
+        for line in sys.stdin:
+            obey(line)
+    finally:
+        scheduler.close()
