@@ -139,7 +139,7 @@ def members_of(
 
 
 def resource_of(given: Any) -> str:
-    """Returns the filter by a resource. Raises InvalidArgument for what would let through all jobs."""
+    """Returns the filter by a resource. Raises InvalidArgument for what would match all jobs."""
     if not isinstance(given, str) or not given:
         raise InvalidArgument("resource_id", f"must be a string that is not empty, not {given!r}")
     return given

@@ -130,7 +130,7 @@ ROUTES = Routes(
         ),
         JOBS.post("", jobs.create, "Create a job with its schedules", "JobDraft", "Job", headers=ONCE),
         JOBS.delete(
-            *("", "delete_jobs", "Delete the jobs that filters let through; more than 100 as an operation"),
+            *("", "delete_jobs", "Delete the jobs that match the filters; more than 100 as an operation"),
             headers=(),
             query=(*FILTERS, "dryRun", "expectedCount"),
             gives="BulkDelete",
@@ -139,7 +139,7 @@ ROUTES = Routes(
         ),
         *(
             Below(f"/v1/jobs:{verb}", "jobs.bulk").verb(
-                *("", f"{verb}_jobs", f"{words} the jobs that filters let through; more than 100 as an operation"),
+                *("", f"{verb}_jobs", f"{words} the jobs that match the filters; more than 100 as an operation"),
                 *("BulkSwitch", takes),
                 headers=ONCE,
                 query=(*FILTERS, "dryRun", "expectedCount"),

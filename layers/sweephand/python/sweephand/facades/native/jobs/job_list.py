@@ -39,7 +39,7 @@ _NUMBER = re.compile(r"[1-9][0-9]{0,11}", re.ASCII)
 def list_all(ctx: Context) -> Answer:
     """Lists jobs by creation; with `collection` (and without tag and resourceId) by name. Payloads are left out.
 
-    With `include`: schedules, and then totals too; total, how many jobs the filters let through; lastRuns, the last ten
+    With `include`: schedules, and then totals too; total, how many jobs match the filters; lastRuns, the last ten
     runs of each. A job that changes
     while the page is read may leave it one short.
     """

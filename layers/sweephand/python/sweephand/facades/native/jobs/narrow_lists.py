@@ -1,6 +1,6 @@
 """Lists of jobs by what only the jobs themselves say: set, kind of action, creation and next run.
 
-No index has these, so the jobs that the other filters let through are read, up to MOST of them: more are refused.
+No index has these, so the jobs that match the other filters are read, up to MOST of them: more are refused.
 """
 
 from __future__ import annotations

@@ -248,7 +248,7 @@ def operation(route: Route, example: Any = None) -> dict[str, Any]:
     described: dict[str, Any] = {
         "operationId": operation_id(route),
         "summary": route.summary,
-        "description": descriptions.of_operation(operation_id(route), route.method),
+        "description": descriptions.OPERATIONS[operation_id(route)],
         "tags": [tag_of(route)],
         "security": _security(route),
     }

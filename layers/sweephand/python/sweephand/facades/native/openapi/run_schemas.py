@@ -325,14 +325,14 @@ OPERATIONS: dict[str, Schema] = {
     "OperationPage": page("Operation"),
     "BulkDelete": answer(
         {
-            "count": whole(description="Jobs that the filters let through."),
+            "count": whole(description="Jobs that match the filters."),
             "deleted": whole(description="Of these, gone with this answer."),
             "operation": or_null(ref("Operation")),
         }
     ),
     "BulkSwitch": answer(
         {
-            "count": whole(description="Jobs that the filters let through."),
+            "count": whole(description="Jobs that match the filters."),
             "changed": whole(description="Of these, as asked with this answer, also those that were so before."),
             "refused": whole(description="Of these, those that cannot be switched so; they are as they were."),
             "operation": or_null(ref("Operation")),

@@ -96,7 +96,7 @@ class Since(NamedTuple):
 
 
 def read_timeline(ctx: Context) -> Answer:
-    """Shows the lanes of the jobs that the filters let through, or of those that `jobIds` names."""
+    """Shows the lanes of the jobs that match the filters, or that `jobIds` names."""
     return pace.priced(ctx, pace.CHANGES, _timeline)
 
 

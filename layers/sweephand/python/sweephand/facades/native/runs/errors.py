@@ -167,7 +167,7 @@ def _groups(ctx: Context, after: tuple[int, str] | None) -> Iterator[tuple[Group
 
 
 def matching(ctx: Context) -> Iterator[Group]:
-    """Yields the groups that the query lets through, the last failure first, whatever their state."""
+    """Yields the groups that match the query, the last failure first, whatever their state."""
     wanted = wanted_of(ctx)
     chosen = _chosen(ctx, wanted)
     began = tenancy.began_at(ctx.world, ctx.tenant)

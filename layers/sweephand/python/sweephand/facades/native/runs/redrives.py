@@ -36,7 +36,7 @@ def rerun_run(ctx: Context) -> Answer:
 
 
 def redrive_errors(ctx: Context) -> Answer:
-    """Runs the named failed runs again, or the open ones of a group, or of all groups that a filter lets through.
+    """Runs the named failed runs again, or the open ones of a group, or of all groups that match a filter.
 
     dryRun: counts them, and begins nothing.
 
@@ -85,7 +85,7 @@ def _of_group(ctx: Context, value: object) -> tuple[dict[str, Any], int]:
 
 
 def _of_filter(ctx: Context, value: object) -> tuple[dict[str, Any], int]:
-    """Returns the request for the open failures up to now of all groups that a filter lets through."""
+    """Returns the request for the open failures up to now of all groups that match a filter."""
     given = fields.members(value, "filter", (*TEXTS, *INSTANTS, "jobId"))
     try:
         query = {name: _member(ctx, name, each) for name, each in given.items()}

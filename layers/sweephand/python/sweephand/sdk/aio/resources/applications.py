@@ -14,7 +14,7 @@ class AsyncApplications:
         self._caller = caller
 
     async def register(self, application: Named, *, version: str | Absent | None = ABSENT) -> models.Application:
-        """Creates the queue of an application if it is not there. Workers repeat it at each start."""
+        """Creates the queue of an application unless it exists. Workers call this at each start."""
         return models.Application(
             await self._caller.json(
                 Request("PUT", f"/v1/applications/{part(application)}", body={"version": version}, acting=True)

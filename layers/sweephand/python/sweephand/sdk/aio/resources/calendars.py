@@ -53,7 +53,7 @@ class AsyncCalendars:
     def list(
         self, *, page_size: int | None = None, max_items: int | None = None, cursor: str | None = None
     ) -> AsyncPages[models.ListedCalendar]:
-        """Lists the calendars of the tenant."""
+        """Lists the tenant's calendars."""
         return AsyncPages(
             self._caller,
             Request("GET", "/v1/calendars", acting=True),
@@ -64,7 +64,7 @@ class AsyncCalendars:
         )
 
     async def get(self, calendar: Named) -> models.Calendar:
-        """Reads a calendar as it is now."""
+        """Returns the current version of a calendar."""
         return models.Calendar(await self._caller.json(Request("GET", f"/v1/calendars/{part(calendar)}", acting=True)))
 
     async def put(
@@ -80,7 +80,7 @@ class AsyncCalendars:
         i_calendar: str | Absent | None = ABSENT,
         if_match: Revision | None = None,
     ) -> models.Calendar:
-        """Writes a new version. The schedules that name the calendar are planned anew."""
+        """Writes a new version of a calendar, and replans the schedules that name it."""
         return models.Calendar(
             await self._caller.json(
                 Request(
@@ -108,7 +108,7 @@ class AsyncCalendars:
     def versions(
         self, calendar: Named, *, page_size: int | None = None, max_items: int | None = None, cursor: str | None = None
     ) -> AsyncPages[models.ListedCalendarVersion]:
-        """Lists the versions of the calendar, newest first."""
+        """Lists the versions of a calendar, newest first."""
         return AsyncPages(
             self._caller,
             Request("GET", f"/v1/calendars/{part(calendar)}/versions", acting=True),
@@ -119,7 +119,7 @@ class AsyncCalendars:
         )
 
     async def get_version(self, calendar: Named, version: Named) -> models.CalendarVersion:
-        """Reads a version of the calendar as it was."""
+        """Returns one version of a calendar."""
         return models.CalendarVersion(
             await self._caller.json(
                 Request("GET", f"/v1/calendars/{part(calendar)}/versions/{part(version)}", acting=True)

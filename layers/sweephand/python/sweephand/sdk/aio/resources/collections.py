@@ -27,7 +27,7 @@ class AsyncCollections:
         flow_key: str | Absent | None = ABSENT,
         idempotency_key: str | None = None,
     ) -> models.Collection:
-        """Creates a collection: a group of jobs with quotas, defaults and keys."""
+        """Creates a collection: a group of jobs with quotas, defaults and signing keys."""
         return models.Collection(
             await self._caller.json(
                 Request(
@@ -53,7 +53,7 @@ class AsyncCollections:
     def list(
         self, *, page_size: int | None = None, max_items: int | None = None, cursor: str | None = None
     ) -> AsyncPages[models.Collection]:
-        """Lists the collections of the tenant."""
+        """Lists the tenant's collections."""
         return AsyncPages(
             self._caller,
             Request("GET", "/v1/collections", acting=True),
@@ -64,7 +64,7 @@ class AsyncCollections:
         )
 
     async def get(self, collection: Named) -> models.Collection:
-        """Reads a collection with its quotas and its number of jobs."""
+        """Returns a collection with its quotas and its number of jobs."""
         return models.Collection(
             await self._caller.json(Request("GET", f"/v1/collections/{part(collection)}", acting=True))
         )
@@ -83,7 +83,7 @@ class AsyncCollections:
         flow_key: str | Absent | None = ABSENT,
         if_match: Revision | None = None,
     ) -> models.Collection:
-        """Replaces all of it. Members that are left out get their defaults."""
+        """Replaces a collection. Members that are left out get their defaults."""
         return models.Collection(
             await self._caller.json(
                 Request(
@@ -119,7 +119,7 @@ class AsyncCollections:
         flow_key: str | Absent | None = ABSENT,
         if_match: Revision | None = None,
     ) -> models.Collection:
-        """Changes by a merge patch (RFC 7396): members that are left out stay, null removes."""
+        """Changes the given members of a collection (merge patch, RFC 7396); null removes a member."""
         return models.Collection(
             await self._caller.json(
                 Request(
@@ -142,13 +142,13 @@ class AsyncCollections:
         )
 
     async def delete(self, collection: Named, *, if_match: Revision | None = None) -> None:
-        """Deletes a collection that holds no job."""
+        """Deletes a collection that contains no jobs."""
         await self._caller.json(
             Request("DELETE", f"/v1/collections/{part(collection)}", if_match=if_match, acting=True)
         )
 
     async def enable(self, collection: Named, *, if_match: Revision | None = None) -> models.Collection:
-        """Lets the jobs of the collection run again."""
+        """Enables a collection: its jobs run again."""
         return models.Collection(
             await self._caller.json(
                 Request("POST", f"/v1/collections/{part(collection)}/enable", if_match=if_match, acting=True)
@@ -156,7 +156,7 @@ class AsyncCollections:
         )
 
     async def disable(self, collection: Named, *, if_match: Revision | None = None) -> models.Collection:
-        """Holds all jobs of the collection. Occurrences due in the meantime are left out."""
+        """Disables a collection. Its occurrences that fall due in the meantime do not run."""
         return models.Collection(
             await self._caller.json(
                 Request("POST", f"/v1/collections/{part(collection)}/disable", if_match=if_match, acting=True)

@@ -17,7 +17,7 @@ class AsyncConsumers:
     def list(
         self, *, page_size: int | None = None, max_items: int | None = None, cursor: str | None = None
     ) -> AsyncPages[models.Consumer]:
-        """Lists consumers: who is there, and what is held for each."""
+        """Lists consumers, each with its state and the number of runs held for it."""
         return AsyncPages(
             self._caller,
             Request("GET", "/v1/consumers", acting=True),
@@ -28,7 +28,7 @@ class AsyncConsumers:
         )
 
     async def get(self, consumer: Named) -> models.Consumer:
-        """Reads a consumer: its state, its lease and what is held for it."""
+        """Returns a consumer with its state, its lease and the runs held for it."""
         return models.Consumer(await self._caller.json(Request("GET", f"/v1/consumers/{part(consumer)}", acting=True)))
 
     async def delete(self, consumer: Named, *, force: bool | None = None) -> None:
@@ -40,7 +40,7 @@ class AsyncConsumers:
     async def take_lease(
         self, consumer: Named, *, holder: str, seconds: int | Absent | None = ABSENT
     ) -> models.Consumer:
-        """Takes the lease, or prolongs it (the heartbeat). Refused while another process holds it."""
+        """Takes the lease of a consumer, or extends it (heartbeat). Refused while another process holds it."""
         return models.Consumer(
             await self._caller.json(
                 Request(
@@ -53,13 +53,13 @@ class AsyncConsumers:
         )
 
     async def release_lease(self, consumer: Named, *, holder: str | None = None) -> None:
-        """Gives the lease back. From then on events are held."""
+        """Releases the lease of a consumer. From then on its events are held."""
         await self._caller.json(
             Request("DELETE", f"/v1/consumers/{part(consumer)}/lease", query={"holder": holder}, acting=True)
         )
 
     async def start(self, consumer: Named, *, holder: str) -> models.Consumer:
-        """Sends what was missed, oldest first. The consumer is LIVE once all of it was sent."""
+        """Starts a consumer: sends what it missed, oldest first, then live events."""
         return models.Consumer(
             await self._caller.json(
                 Request("POST", f"/v1/consumers/{part(consumer)}/start", body={"holder": holder}, acting=True)

@@ -17,7 +17,7 @@ class AsyncErrorRedirects:
     def list(
         self, *, page_size: int | None = None, max_items: int | None = None, cursor: str | None = None
     ) -> AsyncPages[models.Redirect]:
-        """Lists the jobs whose failed runs another job runs again."""
+        """Lists the redirects: the jobs whose failed runs are run again by another job."""
         return AsyncPages(
             self._caller,
             Request("GET", "/v1/error-redirects", acting=True),
@@ -28,11 +28,11 @@ class AsyncErrorRedirects:
         )
 
     async def put(self, job: Named, to: str) -> models.Redirect:
-        """Lets another job run the failed runs of this one again, when they are redriven."""
+        """Redirects a job: when its failed runs are run again, another job runs them."""
         return models.Redirect(
             await self._caller.json(Request("PUT", f"/v1/error-redirects/{part(job)}", body={"to": to}, acting=True))
         )
 
     async def delete(self, job: Named) -> None:
-        """Ends the redirect. Runs that were redirected stay as they are."""
+        """Deletes a redirect. Runs that were already redirected stay as they are."""
         await self._caller.json(Request("DELETE", f"/v1/error-redirects/{part(job)}", acting=True))

@@ -47,7 +47,7 @@ class AsyncFlowKeys:
     def list(
         self, *, page_size: int | None = None, max_items: int | None = None, cursor: str | None = None
     ) -> AsyncPages[models.ListedFlowKey]:
-        """Lists the flow keys of the tenant."""
+        """Lists the tenant's flow keys."""
         return AsyncPages(
             self._caller,
             Request("GET", "/v1/flow-keys", acting=True),
@@ -58,7 +58,7 @@ class AsyncFlowKeys:
         )
 
     async def get(self, flow_key: Named) -> models.FlowKey:
-        """Reads a flow key, and what waits under it."""
+        """Returns a flow key, and what waits for it."""
         return models.FlowKey(await self._caller.json(Request("GET", f"/v1/flow-keys/{part(flow_key)}", acting=True)))
 
     async def put(
@@ -72,7 +72,7 @@ class AsyncFlowKeys:
         circuit: Json | Absent | None = ABSENT,
         if_match: Revision | None = None,
     ) -> models.FlowKey:
-        """Replaces all of it. Members that are left out get their defaults."""
+        """Replaces a flow key. Members that are left out get their defaults."""
         return models.FlowKey(
             await self._caller.json(
                 Request(
@@ -102,7 +102,7 @@ class AsyncFlowKeys:
         circuit: Json | Absent | None = ABSENT,
         if_match: Revision | None = None,
     ) -> models.FlowKey:
-        """Changes by a merge patch (RFC 7396): members that are left out stay, null removes."""
+        """Changes the given members of a flow key (merge patch, RFC 7396); null removes a member."""
         return models.FlowKey(
             await self._caller.json(
                 Request(
@@ -122,13 +122,13 @@ class AsyncFlowKeys:
         )
 
     async def delete(self, flow_key: Named, *, if_match: Revision | None = None) -> None:
-        """Deletes a flow key that nothing names."""
+        """Deletes a flow key that no job names."""
         await self._caller.json(Request("DELETE", f"/v1/flow-keys/{part(flow_key)}", if_match=if_match, acting=True))
 
     async def pause(
         self, flow_key: Named, *, note: str | Absent | None = ABSENT, if_match: Revision | None = None
     ) -> models.FlowKey:
-        """Lets no call under the key begin until it is resumed."""
+        """Pauses a flow key: calls under it wait until it is resumed."""
         return models.FlowKey(
             await self._caller.json(
                 Request(
@@ -138,7 +138,7 @@ class AsyncFlowKeys:
         )
 
     async def resume(self, flow_key: Named, *, if_match: Revision | None = None) -> models.FlowKey:
-        """Lets calls under the key begin again."""
+        """Resumes a flow key."""
         return models.FlowKey(
             await self._caller.json(
                 Request("POST", f"/v1/flow-keys/{part(flow_key)}/resume", if_match=if_match, acting=True)

@@ -20,7 +20,7 @@ class AsyncJobSets:
     def list(
         self, *, page_size: int | None = None, max_items: int | None = None, cursor: str | None = None
     ) -> AsyncPages[models.ListedJobSet]:
-        """Lists the job sets of the tenant, page by page."""
+        """Lists the tenant's job sets."""
         return AsyncPages(
             self._caller,
             Request("GET", "/v1/job-sets", acting=True),
@@ -38,7 +38,7 @@ class AsyncJobSets:
         from_: datetime | str | None = None,
         limit_seconds: int | None = None,
     ) -> models.JobSet:
-        """Reads a set with its jobs by key, and the changes that others have made since it was applied."""
+        """Returns a job set with its jobs by key, and what others have changed since it was applied."""
         return models.JobSet(
             await self._caller.json(
                 Request(
@@ -60,7 +60,7 @@ class AsyncJobSets:
         allow_deletes: int | None = None,
         on_drift: str | None = None,
     ) -> models.JobSetPlan:
-        """Makes the jobs of the set what the list says. Equal ones stay; a refused list changes nothing."""
+        """Applies a job set: creates, updates and deletes jobs until they match the list."""
         return models.JobSetPlan(
             await self._caller.json(
                 Request(
@@ -76,7 +76,7 @@ class AsyncJobSets:
     async def delete(
         self, job_set: Named, *, plan: bool | None = None, token: str | None = None, allow_deletes: int | None = None
     ) -> models.JobSetPlan:
-        """Deletes the set with all its jobs, as an empty list does, and takes it from the list of sets."""
+        """Deletes a job set with all its jobs."""
         return models.JobSetPlan(
             await self._caller.json(
                 Request(

@@ -36,7 +36,7 @@ class AsyncJobs:
         policies: Json | Absent | None = ABSENT,
         idempotency_key: str | None = None,
     ) -> models.Job:
-        """Creates a job with its action and schedules in one write. `Idempotency-Key` makes it repeatable."""
+        """Creates a job with its action and schedules. `Idempotency-Key` makes the request repeatable."""
         return models.Job(
             await self._caller.json(
                 Request(
@@ -86,7 +86,7 @@ class AsyncJobs:
         max_items: int | None = None,
         cursor: str | None = None,
     ) -> AsyncPages[models.ListedJob]:
-        """Lists the jobs of the tenant, page by page. Filters can be combined."""
+        """Lists the tenant's jobs. Filters can be combined."""
         return AsyncPages(
             self._caller,
             Request(
@@ -118,7 +118,7 @@ class AsyncJobs:
         )
 
     async def get(self, job: Named, *, include: str | Sequence[str] | None = None) -> models.Job:
-        """Reads a job with its action, schedules and totals. The ETag is its revision."""
+        """Returns a job with its action, schedules and totals. The ETag is its revision."""
         return models.Job(
             await self._caller.json(Request("GET", f"/v1/jobs/{part(job)}", query={"include": include}, acting=True))
         )
@@ -142,7 +142,7 @@ class AsyncJobs:
         schedules: Json | Sequence[Json] | Absent | None = ABSENT,
         if_match: Revision | None = None,
     ) -> models.Job:
-        """Replaces all of it. Members that are left out get their defaults."""
+        """Replaces a job. Members that are left out get their defaults."""
         return models.Job(
             await self._caller.json(
                 Request(
@@ -188,7 +188,7 @@ class AsyncJobs:
         schedules: Json | Sequence[Json] | Absent | None = ABSENT,
         if_match: Revision | None = None,
     ) -> models.Job:
-        """Changes by a merge patch (RFC 7396): members that are left out stay, null removes."""
+        """Changes the given members of a job (merge patch, RFC 7396); null removes a member."""
         return models.Job(
             await self._caller.json(
                 Request(
@@ -216,7 +216,7 @@ class AsyncJobs:
         )
 
     async def delete(self, job: Named, *, if_match: Revision | None = None) -> None:
-        """Deletes the job with its schedules, and ends its open runs. Its ledger stays for its retention."""
+        """Deletes a job with its schedules, and ends its open runs. Its runs stay in the ledger."""
         await self._caller.json(Request("DELETE", f"/v1/jobs/{part(job)}", if_match=if_match, acting=True))
 
     async def delete_matching(
@@ -231,7 +231,7 @@ class AsyncJobs:
         dry_run: bool | None = None,
         expected_count: int | None = None,
     ) -> models.BulkDelete:
-        """Deletes the jobs that the filters let through. `dryRun` counts; else `expectedCount` is needed."""
+        """Deletes the jobs that match the filters. Give `expectedCount`, or `dryRun` to count them only."""
         return models.BulkDelete(
             await self._caller.json(
                 Request(
@@ -265,7 +265,7 @@ class AsyncJobs:
         headers: Json | Absent | None = ABSENT,
         idempotency_key: str | None = None,
     ) -> models.RunStarted:
-        """Starts a manual run at once, besides what is scheduled. The body may bring a payload and headers."""
+        """Starts a manual run now, in addition to the schedules. The body may contain a payload and headers."""
         return models.RunStarted(
             await self._caller.json(
                 Request(
@@ -294,7 +294,7 @@ class AsyncJobs:
         until: datetime | str | Absent | None = ABSENT,
         if_match: Revision | None = None,
     ) -> models.Job:
-        """Stops all schedules of the job until it is resumed, or until the given instant."""
+        """Pauses a job until it is resumed, or until a given instant."""
         return models.Job(
             await self._caller.json(
                 Request(
@@ -308,19 +308,19 @@ class AsyncJobs:
         )
 
     async def resume(self, job: Named, *, if_match: Revision | None = None) -> models.Job:
-        """Ends the pause. Occurrences due in the meantime are one row of the ledger and do not run."""
+        """Resumes a job. Occurrences that fell due during the pause do not run; the ledger has a row for them."""
         return models.Job(
             await self._caller.json(Request("POST", f"/v1/jobs/{part(job)}/resume", if_match=if_match, acting=True))
         )
 
     async def activate(self, job: Named, *, if_match: Revision | None = None) -> models.Job:
-        """Switches the job on. A second request changes nothing."""
+        """Activates a job. Repeating the request changes nothing."""
         return models.Job(
             await self._caller.json(Request("POST", f"/v1/jobs/{part(job)}/activate", if_match=if_match, acting=True))
         )
 
     async def deactivate(self, job: Named, *, if_match: Revision | None = None) -> models.Job:
-        """Switches the job off until it is activated. A second request changes nothing."""
+        """Deactivates a job until it is activated again. Repeating the request changes nothing."""
         return models.Job(
             await self._caller.json(Request("POST", f"/v1/jobs/{part(job)}/deactivate", if_match=if_match, acting=True))
         )
@@ -338,7 +338,7 @@ class AsyncJobs:
         expected_count: int | None = None,
         idempotency_key: str | None = None,
     ) -> models.BulkSwitch:
-        """Activates the jobs that the filters let through. `dryRun` counts; else `expectedCount` is needed."""
+        """Activates the jobs that match the filters. Give `expectedCount`, or `dryRun` to count them only."""
         return models.BulkSwitch(
             await self._caller.json(
                 Request(
@@ -374,7 +374,7 @@ class AsyncJobs:
         expected_count: int | None = None,
         idempotency_key: str | None = None,
     ) -> models.BulkSwitch:
-        """Deactivates the jobs that the filters let through, as `activateJobs` activates them."""
+        """Deactivates the jobs that match the filters. Give `expectedCount`, or `dryRun` to count them."""
         return models.BulkSwitch(
             await self._caller.json(
                 Request(
@@ -412,7 +412,7 @@ class AsyncJobs:
         expected_count: int | None = None,
         idempotency_key: str | None = None,
     ) -> models.BulkSwitch:
-        """Pauses the jobs that the filters let through, with a note and an end if wanted."""
+        """Pauses the jobs that match the filters. Give `expectedCount`, or `dryRun` to count them only."""
         return models.BulkSwitch(
             await self._caller.json(
                 Request(
@@ -449,7 +449,7 @@ class AsyncJobs:
         expected_count: int | None = None,
         idempotency_key: str | None = None,
     ) -> models.BulkSwitch:
-        """Resumes the jobs that the filters let through. With a key, all four are always long work."""
+        """Resumes the jobs that match the filters. Give `expectedCount`, or `dryRun` to count them only."""
         return models.BulkSwitch(
             await self._caller.json(
                 Request(
@@ -473,7 +473,7 @@ class AsyncJobs:
         )
 
     async def next(self, job: Named) -> models.NextRun:
-        """Tells the next instant at which any schedule of the job runs."""
+        """Returns the next instant at which any schedule of the job runs."""
         return models.NextRun(await self._caller.json(Request("GET", f"/v1/jobs/{part(job)}/next", acting=True)))
 
     def occurrences(
@@ -487,7 +487,7 @@ class AsyncJobs:
         max_items: int | None = None,
         cursor: str | None = None,
     ) -> AsyncPages[models.Occurrence]:
-        """Merges what the ledger has of the past with what the schedules plan for the future."""
+        """Lists a job's past runs and planned occurrences in one list."""
         return AsyncPages(
             self._caller,
             Request(
@@ -511,7 +511,7 @@ class AsyncJobs:
         max_items: int | None = None,
         cursor: str | None = None,
     ) -> AsyncPages[models.Change]:
-        """Lists who changed the job, when, and which members, newest first."""
+        """Lists the changes of a job, newest first: who changed which members, and when."""
         return AsyncPages(
             self._caller,
             Request("GET", f"/v1/jobs/{part(job)}/changes", query={"include": include}, acting=True),

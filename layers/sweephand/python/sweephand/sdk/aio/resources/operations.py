@@ -20,7 +20,7 @@ class AsyncOperations(AsyncWaiting):
         max_items: int | None = None,
         cursor: str | None = None,
     ) -> AsyncPages[models.Operation]:
-        """Lists long work, newest first."""
+        """Lists operations (long-running work), newest first."""
         return AsyncPages(
             self._caller,
             Request("GET", "/v1/operations", query={"state": state, "kind": kind}, acting=True),
@@ -31,25 +31,25 @@ class AsyncOperations(AsyncWaiting):
         )
 
     async def get(self, operation: Named) -> models.Operation:
-        """Reads how far long work has come, and what it waits for."""
+        """Returns an operation with its progress, and what it waits for."""
         return models.Operation(
             await self._caller.json(Request("GET", f"/v1/operations/{part(operation)}", acting=True))
         )
 
     async def pause(self, operation: Named) -> models.Operation:
-        """Stops long work before its next page."""
+        """Pauses an operation before its next page."""
         return models.Operation(
             await self._caller.json(Request("POST", f"/v1/operations/{part(operation)}/pause", acting=True))
         )
 
     async def resume(self, operation: Named) -> models.Operation:
-        """Lets long work go on where it stopped, also after a failure."""
+        """Resumes an operation where it stopped, including one that failed."""
         return models.Operation(
             await self._caller.json(Request("POST", f"/v1/operations/{part(operation)}/resume", acting=True))
         )
 
     async def cancel(self, operation: Named) -> models.Operation:
-        """Ends long work. The part that it has done stays done."""
+        """Cancels an operation. Work that is already done stays done."""
         return models.Operation(
             await self._caller.json(Request("POST", f"/v1/operations/{part(operation)}/cancel", acting=True))
         )

@@ -33,7 +33,7 @@ class AsyncOverview:
         max_items: int | None = None,
         cursor: str | None = None,
     ) -> AsyncPages[models.Lane]:
-        """Shows a lane for each job: what did not succeed or waits, and instants by its rules around now."""
+        """Returns the timeline of the last and next 24 hours, with a lane for each job."""
         return AsyncPages(
             self._caller,
             Request(
@@ -59,15 +59,15 @@ class AsyncOverview:
         )
 
     async def changes(self, *, since: str | None = None) -> models.TimelineChanges:
-        """Shows the marks that may have changed since the timeline was read, and which jobs have."""
+        """Returns the changes of the timeline since it was last read."""
         return models.TimelineChanges(
             await self._caller.json(Request("GET", "/v1/timeline:changes", query={"since": since}, acting=True))
         )
 
     async def load(self) -> models.Load:
-        """Counts the runs that the rules of all jobs plan for each quarter of an hour of the next 24 hours."""
+        """Returns the number of planned runs for each quarter of an hour of the next 24 hours."""
         return models.Load(await self._caller.json(Request("GET", "/v1/load", acting=True)))
 
     async def attention(self) -> models.Attention:
-        """Shows what needs somebody, gravest first, each with its reason and the next step."""
+        """Lists what needs attention, most serious first, each with its reason and the next step."""
         return models.Attention(await self._caller.json(Request("GET", "/v1/attention", acting=True)))

@@ -33,7 +33,7 @@ class AsyncRuns:
         max_items: int | None = None,
         cursor: str | None = None,
     ) -> AsyncPages[models.Run]:
-        """Lists runs by job, schedule, state, kind or instant, latest planned first."""
+        """Lists runs by job, schedule, state, kind or time, latest planned first."""
         return AsyncPages(
             self._caller,
             Request(
@@ -59,7 +59,7 @@ class AsyncRuns:
         )
 
     async def get(self, run: Named) -> models.Run:
-        """Reads a run with its attempts and the reason for its state."""
+        """Returns a run with its attempts and the reason for its state."""
         return models.Run(await self._caller.json(Request("GET", f"/v1/runs/{part(run)}", acting=True)))
 
     async def report(
@@ -70,7 +70,7 @@ class AsyncRuns:
         message: str | Absent | None = ABSENT,
         reschedule: Json | Absent | None = ABSENT,
     ) -> models.Run:
-        """Ends a run that waits for its result. The run's own token is enough."""
+        """Reports the result of a run that waits for one. The run's own token is enough."""
         return models.Run(
             await self._caller.json(
                 Request(
@@ -83,7 +83,7 @@ class AsyncRuns:
         )
 
     async def nack(self, run: Named, *, attempt: int) -> models.Run:
-        """Stops the wait for the result of an attempt: the next one follows by the job's retry policy."""
+        """Rejects an attempt whose result is awaited. The job's retry policy decides when the next one follows."""
         return models.Run(
             await self._caller.json(
                 Request("POST", f"/v1/runs/{part(run)}/nack", body={"attempt": attempt}, acting=True)
@@ -91,7 +91,7 @@ class AsyncRuns:
         )
 
     async def cancel(self, run: Named) -> models.Run:
-        """Ends a run that has not ended. A call that has begun is not taken back."""
+        """Cancels a run that has not ended. A call that has already begun is not interrupted."""
         return models.Run(await self._caller.json(Request("POST", f"/v1/runs/{part(run)}/cancel", acting=True)))
 
     async def rerun(
@@ -103,7 +103,7 @@ class AsyncRuns:
         headers: Json | Absent | None = ABSENT,
         idempotency_key: str | None = None,
     ) -> models.RunStarted:
-        """Starts a manual run with the payload of one that has ended, or with another payload."""
+        """Runs a finished run again, with its own payload or another one."""
         return models.RunStarted(
             await self._caller.json(
                 Request(
@@ -133,7 +133,7 @@ class AsyncRuns:
         cursor: str | Absent | None = ABSENT,
         idempotency_key: str | None = None,
     ) -> models.Operation:
-        """Begins to write the runs into one file. The operation in the answer has a link to the file."""
+        """Exports runs to a file. The operation in the answer has the link to the file."""
         return models.Operation(
             await self._caller.json(
                 Request(
@@ -170,7 +170,7 @@ class AsyncRuns:
         lease_seconds: int | Absent | None = ABSENT,
         sent_at: datetime | str | Absent | None = ABSENT,
     ) -> models.ClaimVerdict:
-        """Claims a run for the worker that received its message. Repeated, it answers the same task."""
+        """Claims a run for the worker that received its message. Repeating the request returns the same task."""
         return models.ClaimVerdict(
             await self._caller.json(
                 Request(
@@ -218,7 +218,7 @@ class AsyncRuns:
         delay_seconds: int | Absent | None = ABSENT,
         reschedule: Json | Absent | None = ABSENT,
     ) -> models.Run:
-        """Settles the attempt that a worker has claimed. Repeated, it changes nothing."""
+        """Reports the outcome of an attempt that a worker has claimed. Repeating the request changes nothing."""
         return models.Run(
             await self._caller.json(
                 Request(

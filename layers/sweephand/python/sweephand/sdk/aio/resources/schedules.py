@@ -49,7 +49,7 @@ class AsyncSchedules:
         if_match: Revision | None = None,
         idempotency_key: str | None = None,
     ) -> models.Schedule:
-        """Adds a schedule to the job. It holds exactly one notation, such as `cron` or `every`."""
+        """Adds a schedule to a job. It contains exactly one notation, such as `cron` or `every`."""
         return models.Schedule(
             await self._caller.json(
                 Request(
@@ -92,7 +92,7 @@ class AsyncSchedules:
     def list(
         self, job: Named, *, page_size: int | None = None, max_items: int | None = None, cursor: str | None = None
     ) -> AsyncPages[models.Schedule]:
-        """Lists the schedules of the job, page by page."""
+        """Lists the schedules of a job."""
         return AsyncPages(
             self._caller,
             Request("GET", f"/v1/jobs/{part(job)}/schedules", acting=True),
@@ -103,7 +103,7 @@ class AsyncSchedules:
         )
 
     async def get(self, job: Named, schedule: Named) -> models.Schedule:
-        """Reads a schedule with its next instants and totals."""
+        """Returns a schedule with its next instants and totals."""
         return models.Schedule(
             await self._caller.json(Request("GET", f"/v1/jobs/{part(job)}/schedules/{part(schedule)}", acting=True))
         )
@@ -140,7 +140,7 @@ class AsyncSchedules:
         calendars: Sequence[Json] | Absent | None = ABSENT,
         if_match: Revision | None = None,
     ) -> models.Schedule:
-        """Replaces all of it. Members that are left out get their defaults."""
+        """Replaces a schedule. Members that are left out get their defaults."""
         return models.Schedule(
             await self._caller.json(
                 Request(
@@ -211,7 +211,7 @@ class AsyncSchedules:
         calendars: Sequence[Json] | Absent | None = ABSENT,
         if_match: Revision | None = None,
     ) -> models.Schedule:
-        """Changes by a merge patch (RFC 7396): members that are left out stay, null removes."""
+        """Changes the given members of a schedule (merge patch, RFC 7396); null removes a member."""
         return models.Schedule(
             await self._caller.json(
                 Request(
@@ -251,13 +251,13 @@ class AsyncSchedules:
         )
 
     async def delete(self, job: Named, schedule: Named, *, if_match: Revision | None = None) -> None:
-        """Deletes the schedule. Occurrences that it has sent and that are not due yet do not run."""
+        """Deletes a schedule. Its occurrences that are already sent but not yet due do not run."""
         await self._caller.json(
             Request("DELETE", f"/v1/jobs/{part(job)}/schedules/{part(schedule)}", if_match=if_match, acting=True)
         )
 
     async def activate(self, job: Named, schedule: Named, *, if_match: Revision | None = None) -> models.Schedule:
-        """Switches the schedule on. A second request changes nothing."""
+        """Activates a schedule. Repeating the request changes nothing."""
         return models.Schedule(
             await self._caller.json(
                 Request(
@@ -267,7 +267,7 @@ class AsyncSchedules:
         )
 
     async def deactivate(self, job: Named, schedule: Named, *, if_match: Revision | None = None) -> models.Schedule:
-        """Switches the schedule off until it is activated. A second request changes nothing."""
+        """Deactivates a schedule until it is activated again. Repeating the request changes nothing."""
         return models.Schedule(
             await self._caller.json(
                 Request(
@@ -280,7 +280,7 @@ class AsyncSchedules:
         )
 
     async def explain(self, job: Named, schedule: Named, *, at: datetime | str | None = None) -> models.Explanation:
-        """Says why an instant is an occurrence of the schedule or none, and which run it is."""
+        """Explains why a schedule runs at an instant or does not, and names the run."""
         return models.Explanation(
             await self._caller.json(
                 Request(
@@ -316,7 +316,7 @@ class AsyncSchedules:
         limit: int | Absent | None = ABSENT,
         explain: datetime | str | Absent | None = ABSENT,
     ) -> models.Preview:
-        """Computes the next instants of a schedule and what is odd about it. Nothing is stored."""
+        """Computes the next instants of a schedule, with warnings. Nothing is stored."""
         return models.Preview(
             await self._caller.json(
                 Request(

@@ -15,7 +15,7 @@ class AsyncSigningKeys:
         self._caller = caller
 
     async def create(self, collection: Named, *, idempotency_key: str | None = None) -> models.IssuedSigningKey:
-        """Creates a key that signs the calls of the collection's jobs. Its secret is shown once."""
+        """Creates a key that signs the calls of a collection's jobs. Its secret is shown once."""
         return models.IssuedSigningKey(
             await self._caller.json(
                 Request(
@@ -36,7 +36,7 @@ class AsyncSigningKeys:
         max_items: int | None = None,
         cursor: str | None = None,
     ) -> AsyncPages[models.SigningKey]:
-        """Lists the keys of the collection without their secrets."""
+        """Lists the signing keys of a collection, without their secrets."""
         return AsyncPages(
             self._caller,
             Request("GET", f"/v1/collections/{part(collection)}/signing-keys", acting=True),
@@ -47,7 +47,7 @@ class AsyncSigningKeys:
         )
 
     async def delete(self, collection: Named, key: Named) -> None:
-        """Deletes a key. Calls are signed by the others."""
+        """Deletes a signing key. Calls are signed with the remaining keys."""
         await self._caller.json(
             Request("DELETE", f"/v1/collections/{part(collection)}/signing-keys/{part(key)}", acting=True)
         )

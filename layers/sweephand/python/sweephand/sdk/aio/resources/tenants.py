@@ -26,7 +26,7 @@ class AsyncTenants:
         withheld_scopes: Sequence[str] | Absent | None = ABSENT,
         idempotency_key: str | None = None,
     ) -> models.Tenant:
-        """Creates a tenant: an owner of data, apart from all others. For providers."""
+        """Creates a tenant, whose data no other tenant can see. For providers."""
         return models.Tenant(
             await self._caller.json(
                 Request(
@@ -59,7 +59,7 @@ class AsyncTenants:
         )
 
     async def get(self, tenant: Named) -> models.Tenant:
-        """Reads a tenant with its quota and what it uses."""
+        """Returns a tenant with its quotas and usage."""
         return models.Tenant(await self._caller.json(Request("GET", f"/v1/tenants/{part(tenant)}")))
 
     async def patch(
@@ -70,7 +70,7 @@ class AsyncTenants:
         quota: Json | Absent | None = ABSENT,
         withheld_scopes: Sequence[str] | Absent | None = ABSENT,
     ) -> models.Tenant:
-        """Changes by a merge patch (RFC 7396): members that are left out stay, null removes."""
+        """Changes the given members of a tenant (merge patch, RFC 7396); null removes a member."""
         return models.Tenant(
             await self._caller.json(
                 Request(
@@ -82,13 +82,13 @@ class AsyncTenants:
         )
 
     async def delete(self, tenant: Named) -> models.Operation:
-        """Deletes the tenant with all that it has, as long work."""
+        """Deletes a tenant with all its data, as an operation."""
         return models.Operation(await self._caller.json(Request("DELETE", f"/v1/tenants/{part(tenant)}")))
 
     async def enable(self, tenant: Named) -> models.Tenant:
-        """Lets the tenant's jobs run and its credentials work again."""
+        """Enables a tenant: its jobs run and its credentials work again."""
         return models.Tenant(await self._caller.json(Request("POST", f"/v1/tenants/{part(tenant)}/enable")))
 
     async def disable(self, tenant: Named) -> models.Tenant:
-        """Holds all jobs of the tenant and refuses its credentials."""
+        """Disables a tenant: its jobs do not run and its credentials are refused."""
         return models.Tenant(await self._caller.json(Request("POST", f"/v1/tenants/{part(tenant)}/disable")))

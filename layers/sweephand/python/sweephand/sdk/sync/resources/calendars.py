@@ -53,7 +53,7 @@ class Calendars:
     def list(
         self, *, page_size: int | None = None, max_items: int | None = None, cursor: str | None = None
     ) -> Pages[models.ListedCalendar]:
-        """Lists the calendars of the tenant."""
+        """Lists the tenant's calendars."""
         return Pages(
             self._caller,
             Request("GET", "/v1/calendars", acting=True),
@@ -64,7 +64,7 @@ class Calendars:
         )
 
     def get(self, calendar: Named) -> models.Calendar:
-        """Reads a calendar as it is now."""
+        """Returns the current version of a calendar."""
         return models.Calendar(self._caller.json(Request("GET", f"/v1/calendars/{part(calendar)}", acting=True)))
 
     def put(
@@ -80,7 +80,7 @@ class Calendars:
         i_calendar: str | Absent | None = ABSENT,
         if_match: Revision | None = None,
     ) -> models.Calendar:
-        """Writes a new version. The schedules that name the calendar are planned anew."""
+        """Writes a new version of a calendar, and replans the schedules that name it."""
         return models.Calendar(
             self._caller.json(
                 Request(
@@ -108,7 +108,7 @@ class Calendars:
     def versions(
         self, calendar: Named, *, page_size: int | None = None, max_items: int | None = None, cursor: str | None = None
     ) -> Pages[models.ListedCalendarVersion]:
-        """Lists the versions of the calendar, newest first."""
+        """Lists the versions of a calendar, newest first."""
         return Pages(
             self._caller,
             Request("GET", f"/v1/calendars/{part(calendar)}/versions", acting=True),
@@ -119,7 +119,7 @@ class Calendars:
         )
 
     def get_version(self, calendar: Named, version: Named) -> models.CalendarVersion:
-        """Reads a version of the calendar as it was."""
+        """Returns one version of a calendar."""
         return models.CalendarVersion(
             self._caller.json(Request("GET", f"/v1/calendars/{part(calendar)}/versions/{part(version)}", acting=True))
         )

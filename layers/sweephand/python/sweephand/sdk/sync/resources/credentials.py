@@ -23,7 +23,7 @@ class Credentials:
         scopes: Sequence[str] | Absent | None = ABSENT,
         idempotency_key: str | None = None,
     ) -> models.IssuedCredential:
-        """Creates a client id with a secret, shown once. It grants only scopes that its maker holds."""
+        """Creates a credential with scopes that its creator has. Its secret is shown once."""
         return models.IssuedCredential(
             self._caller.json(
                 Request(
@@ -40,7 +40,7 @@ class Credentials:
     def list(
         self, *, page_size: int | None = None, max_items: int | None = None, cursor: str | None = None
     ) -> Pages[models.Credential]:
-        """Lists the credentials without their secrets."""
+        """Lists the credentials, without their secrets."""
         return Pages(
             self._caller,
             Request("GET", "/v1/credentials", acting=True),
@@ -53,7 +53,7 @@ class Credentials:
     def rotate(
         self, credential: Named, *, overlap_seconds: int | Absent | None = ABSENT, idempotency_key: str | None = None
     ) -> models.IssuedCredential:
-        """Gives the credential another secret. The former one holds until the overlap is over."""
+        """Gives a credential a new secret. The former one remains valid until the overlap ends."""
         return models.IssuedCredential(
             self._caller.json(
                 Request(
@@ -72,5 +72,5 @@ class Credentials:
         self._caller.json(Request("DELETE", f"/v1/credentials/{part(credential)}/former-secret", acting=True))
 
     def delete(self, credential: Named) -> None:
-        """Deletes the credential. Tokens that it got end too."""
+        """Deletes a credential. Its tokens end with it."""
         self._caller.json(Request("DELETE", f"/v1/credentials/{part(credential)}", acting=True))

@@ -31,7 +31,7 @@ class Errors:
         max_items: int | None = None,
         cursor: str | None = None,
     ) -> Pages[models.ErrorGroup]:
-        """Lists failed runs in groups of one job and one error, latest first."""
+        """Lists failed runs in groups by job and error, latest first."""
         return Pages(
             self._caller,
             Request(
@@ -55,13 +55,13 @@ class Errors:
         )
 
     def get(self, error: Named) -> models.ErrorGroup:
-        """Reads a group of errors with its notes."""
+        """Returns a group of errors with its notes."""
         return models.ErrorGroup(self._caller.json(Request("GET", f"/v1/errors/{part(error)}", acting=True)))
 
     def runs(
         self, error: Named, *, page_size: int | None = None, max_items: int | None = None, cursor: str | None = None
     ) -> Pages[models.ErrorRun]:
-        """Lists the failed runs of a group, and what became of each."""
+        """Lists the failed runs of a group, each with what was done about it."""
         return Pages(
             self._caller,
             Request("GET", f"/v1/errors/{part(error)}/runs", acting=True),
@@ -72,7 +72,7 @@ class Errors:
         )
 
     def add_note(self, error: Named, text: str, *, idempotency_key: str | None = None) -> models.ErrorGroup:
-        """Adds a note to the group, for people."""
+        """Adds a note to a group of errors."""
         return models.ErrorGroup(
             self._caller.json(
                 Request(
@@ -87,7 +87,7 @@ class Errors:
         )
 
     def archive(self, error: Named, *, reason: str | Absent | None = ABSENT) -> models.ErrorGroup:
-        """Marks the group as dealt with. It opens again when the job fails in the same way."""
+        """Archives a group of errors. It opens again when the job fails in the same way."""
         return models.ErrorGroup(
             self._caller.json(
                 Request("POST", f"/v1/errors/{part(error)}/archive", body={"reason": reason}, acting=True)
@@ -95,11 +95,11 @@ class Errors:
         )
 
     def restore(self, error: Named) -> models.ErrorGroup:
-        """Opens an archived group again."""
+        """Reopens an archived group of errors."""
         return models.ErrorGroup(self._caller.json(Request("POST", f"/v1/errors/{part(error)}/restore", acting=True)))
 
     def archive_run(self, error: Named, failed_run: Named, *, reason: str | Absent | None = ABSENT) -> models.ErrorRun:
-        """Marks one failed run as dealt with."""
+        """Archives one failed run."""
         return models.ErrorRun(
             self._caller.json(
                 Request(
@@ -112,7 +112,7 @@ class Errors:
         )
 
     def restore_run(self, error: Named, failed_run: Named) -> models.ErrorRun:
-        """Lets a failed run stand as its group does."""
+        """Reopens an archived failed run, if its group is open."""
         return models.ErrorRun(
             self._caller.json(Request("POST", f"/v1/errors/{part(error)}/runs/{part(failed_run)}/restore", acting=True))
         )
@@ -128,7 +128,7 @@ class Errors:
         expected_count: int | Absent | None = ABSENT,
         idempotency_key: str | None = None,
     ) -> models.Redrive:
-        """Runs the failed runs of a group again, as long work, so many a minute."""
+        """Runs failed runs again as an operation, at a given rate."""
         return models.Redrive(
             self._caller.json(
                 Request(

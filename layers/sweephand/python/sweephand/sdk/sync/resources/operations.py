@@ -20,7 +20,7 @@ class Operations(Waiting):
         max_items: int | None = None,
         cursor: str | None = None,
     ) -> Pages[models.Operation]:
-        """Lists long work, newest first."""
+        """Lists operations (long-running work), newest first."""
         return Pages(
             self._caller,
             Request("GET", "/v1/operations", query={"state": state, "kind": kind}, acting=True),
@@ -31,23 +31,23 @@ class Operations(Waiting):
         )
 
     def get(self, operation: Named) -> models.Operation:
-        """Reads how far long work has come, and what it waits for."""
+        """Returns an operation with its progress, and what it waits for."""
         return models.Operation(self._caller.json(Request("GET", f"/v1/operations/{part(operation)}", acting=True)))
 
     def pause(self, operation: Named) -> models.Operation:
-        """Stops long work before its next page."""
+        """Pauses an operation before its next page."""
         return models.Operation(
             self._caller.json(Request("POST", f"/v1/operations/{part(operation)}/pause", acting=True))
         )
 
     def resume(self, operation: Named) -> models.Operation:
-        """Lets long work go on where it stopped, also after a failure."""
+        """Resumes an operation where it stopped, including one that failed."""
         return models.Operation(
             self._caller.json(Request("POST", f"/v1/operations/{part(operation)}/resume", acting=True))
         )
 
     def cancel(self, operation: Named) -> models.Operation:
-        """Ends long work. The part that it has done stays done."""
+        """Cancels an operation. Work that is already done stays done."""
         return models.Operation(
             self._caller.json(Request("POST", f"/v1/operations/{part(operation)}/cancel", acting=True))
         )

@@ -33,7 +33,7 @@ class Overview:
         max_items: int | None = None,
         cursor: str | None = None,
     ) -> Pages[models.Lane]:
-        """Shows a lane for each job: what did not succeed or waits, and instants by its rules around now."""
+        """Returns the timeline of the last and next 24 hours, with a lane for each job."""
         return Pages(
             self._caller,
             Request(
@@ -59,15 +59,15 @@ class Overview:
         )
 
     def changes(self, *, since: str | None = None) -> models.TimelineChanges:
-        """Shows the marks that may have changed since the timeline was read, and which jobs have."""
+        """Returns the changes of the timeline since it was last read."""
         return models.TimelineChanges(
             self._caller.json(Request("GET", "/v1/timeline:changes", query={"since": since}, acting=True))
         )
 
     def load(self) -> models.Load:
-        """Counts the runs that the rules of all jobs plan for each quarter of an hour of the next 24 hours."""
+        """Returns the number of planned runs for each quarter of an hour of the next 24 hours."""
         return models.Load(self._caller.json(Request("GET", "/v1/load", acting=True)))
 
     def attention(self) -> models.Attention:
-        """Shows what needs somebody, gravest first, each with its reason and the next step."""
+        """Lists what needs attention, most serious first, each with its reason and the next step."""
         return models.Attention(self._caller.json(Request("GET", "/v1/attention", acting=True)))

@@ -33,7 +33,7 @@ class Runs:
         max_items: int | None = None,
         cursor: str | None = None,
     ) -> Pages[models.Run]:
-        """Lists runs by job, schedule, state, kind or instant, latest planned first."""
+        """Lists runs by job, schedule, state, kind or time, latest planned first."""
         return Pages(
             self._caller,
             Request(
@@ -59,7 +59,7 @@ class Runs:
         )
 
     def get(self, run: Named) -> models.Run:
-        """Reads a run with its attempts and the reason for its state."""
+        """Returns a run with its attempts and the reason for its state."""
         return models.Run(self._caller.json(Request("GET", f"/v1/runs/{part(run)}", acting=True)))
 
     def report(
@@ -70,7 +70,7 @@ class Runs:
         message: str | Absent | None = ABSENT,
         reschedule: Json | Absent | None = ABSENT,
     ) -> models.Run:
-        """Ends a run that waits for its result. The run's own token is enough."""
+        """Reports the result of a run that waits for one. The run's own token is enough."""
         return models.Run(
             self._caller.json(
                 Request(
@@ -83,13 +83,13 @@ class Runs:
         )
 
     def nack(self, run: Named, *, attempt: int) -> models.Run:
-        """Stops the wait for the result of an attempt: the next one follows by the job's retry policy."""
+        """Rejects an attempt whose result is awaited. The job's retry policy decides when the next one follows."""
         return models.Run(
             self._caller.json(Request("POST", f"/v1/runs/{part(run)}/nack", body={"attempt": attempt}, acting=True))
         )
 
     def cancel(self, run: Named) -> models.Run:
-        """Ends a run that has not ended. A call that has begun is not taken back."""
+        """Cancels a run that has not ended. A call that has already begun is not interrupted."""
         return models.Run(self._caller.json(Request("POST", f"/v1/runs/{part(run)}/cancel", acting=True)))
 
     def rerun(
@@ -101,7 +101,7 @@ class Runs:
         headers: Json | Absent | None = ABSENT,
         idempotency_key: str | None = None,
     ) -> models.RunStarted:
-        """Starts a manual run with the payload of one that has ended, or with another payload."""
+        """Runs a finished run again, with its own payload or another one."""
         return models.RunStarted(
             self._caller.json(
                 Request(
@@ -131,7 +131,7 @@ class Runs:
         cursor: str | Absent | None = ABSENT,
         idempotency_key: str | None = None,
     ) -> models.Operation:
-        """Begins to write the runs into one file. The operation in the answer has a link to the file."""
+        """Exports runs to a file. The operation in the answer has the link to the file."""
         return models.Operation(
             self._caller.json(
                 Request(
@@ -168,7 +168,7 @@ class Runs:
         lease_seconds: int | Absent | None = ABSENT,
         sent_at: datetime | str | Absent | None = ABSENT,
     ) -> models.ClaimVerdict:
-        """Claims a run for the worker that received its message. Repeated, it answers the same task."""
+        """Claims a run for the worker that received its message. Repeating the request returns the same task."""
         return models.ClaimVerdict(
             self._caller.json(
                 Request(
@@ -214,7 +214,7 @@ class Runs:
         delay_seconds: int | Absent | None = ABSENT,
         reschedule: Json | Absent | None = ABSENT,
     ) -> models.Run:
-        """Settles the attempt that a worker has claimed. Repeated, it changes nothing."""
+        """Reports the outcome of an attempt that a worker has claimed. Repeating the request changes nothing."""
         return models.Run(
             self._caller.json(
                 Request(

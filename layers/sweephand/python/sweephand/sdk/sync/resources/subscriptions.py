@@ -17,7 +17,7 @@ class Subscriptions:
     def list(
         self, tenant: Named, *, page_size: int | None = None, max_items: int | None = None, cursor: str | None = None
     ) -> Pages[models.Subscription]:
-        """Lists the applications that the tenant is subscribed to."""
+        """Lists the applications to which a tenant is subscribed."""
         return Pages(
             self._caller,
             Request("GET", f"/v1/tenants/{part(tenant)}/subscriptions"),
@@ -28,13 +28,13 @@ class Subscriptions:
         )
 
     def subscribe(self, tenant: Named, application: Named) -> models.Subscription:
-        """Subscribes the tenant to an application, and creates it if it is new."""
+        """Subscribes a tenant to an application, and creates the tenant if it is new."""
         return models.Subscription(
             self._caller.json(Request("PUT", f"/v1/tenants/{part(tenant)}/subscriptions/{part(application)}"))
         )
 
     def unsubscribe(self, tenant: Named, application: Named) -> models.Operation | None:
-        """Ends a subscription. With the last one the tenant is deleted, as long work."""
+        """Ends a subscription. Ending the last one deletes the tenant, as an operation."""
         return models.Operation.of(
             self._caller.json(Request("DELETE", f"/v1/tenants/{part(tenant)}/subscriptions/{part(application)}"))
         )
