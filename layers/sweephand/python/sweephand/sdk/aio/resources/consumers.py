@@ -32,7 +32,7 @@ class AsyncConsumers:
         return models.Consumer(await self._caller.json(Request("GET", f"/v1/consumers/{part(consumer)}", acting=True)))
 
     async def delete(self, consumer: Named, *, force: bool | None = None) -> None:
-        """Deletes a consumer. Its held runs end as MISSED, and one event for each job has their number."""
+        """Deletes a consumer. The runs held for it end as MISSED, with one event for each job."""
         await self._caller.json(
             Request("DELETE", f"/v1/consumers/{part(consumer)}", query={"force": force}, acting=True)
         )

@@ -68,7 +68,7 @@ class AsyncCredentials:
         )
 
     async def end_former_secret(self, credential: Named) -> None:
-        """Ends the secret before the last rotation, and its tokens, before the overlap is over."""
+        """Ends the former secret of a credential, and its tokens, before the overlap ends."""
         await self._caller.json(Request("DELETE", f"/v1/credentials/{part(credential)}/former-secret", acting=True))
 
     async def delete(self, credential: Named) -> None:
