@@ -53,12 +53,12 @@ def remind(raid: str, seconds: float) -> None:
     print(f"will remind of {raid}", flush=True)
 
 
-# Delete. By resource id, by tag or by id; it says how many.
+# Delete. A resource id, a tag or the id names what goes; the answer is how many went.
 def call_off(raid: str) -> None:
     print(f"{scheduler.delete_by_resource_id(raid)} called off", flush=True)
 
 
-# How to identify a job. By the two strings of yours, or the id that `create` returned.
+# How to identify a job. Use the two strings of yours, or the id that `create` returned.
 def show() -> None:
     planned = sorted(job.resource_id for job in scheduler.list_by_tag("raid-start"))
     print(f"raids: {', '.join(planned) or 'none'}", flush=True)

@@ -40,7 +40,7 @@ def rights(service, operation, request, names):
     if service == "dynamodb":
         yield from _rights_on_items(operation, request, names)
     elif service == "sqs":
-        yield f"sqs:{ONE_BY_ONE.get(operation, operation)}", names[request["QueueUrl"].rpartition("/")[2]]
+        yield from _rights_on_queues(operation, request, names)
     elif service == "kms":
         yield f"kms:{operation}", names[request["KeyId"]]
     elif service == "secretsmanager":
@@ -57,6 +57,13 @@ def rights(service, operation, request, names):
         yield f"ecs:{operation}", request["taskDefinition" if operation == "RunTask" else "cluster"]
     else:
         yield f"{service}:{operation}", "?"
+
+
+def _rights_on_queues(operation, request, names):
+    name = request["QueueName"] if operation == "CreateQueue" else request["QueueUrl"].rpartition("/")[2]
+    yield f"sqs:{ONE_BY_ONE.get(operation, operation)}", names[name]
+    if request.get("tags"):
+        yield "sqs:TagQueue", names[name]
 
 
 def _rights_on_items(operation, request, names):

@@ -75,24 +75,34 @@ TASKS = {(TASK_FAMILY, "ecs:RunTask"), (TASK_CLUSTER, "ecs:StopTask")}
 BY_PARAMETER = {
     name: {(TARGET_ROLE, "sts:AssumeRole"), *TASKS} for name in ("ExecutorFunction", "ExecutorSlowFunction")
 }
+APPLICATIONS_OF = "sweephand-{}-app-"
+"""The beginning of names as the template writes it, with the part of the stack's id."""
 ORDERS = "arn:aws:sqs:us-east-1:000000000000:orders"
 KEPT_FOR_FAILURES = {("TickDeadLetterQueue", "sqs:SendMessage")}
 # Used by whoever follows a link that the function has signed.
 BY_LINK = {"ApiFunction": {("${FilesBucket.Arn}/*", "s3:GetObject")}}
 # What this day does not call. The own key signs calls over https alone (tests/local_stack/test_who_calls.py); the last
 # run of a series writes its end by PartiQL, here in the fast lane only
-# (tests/unit/flow/lifecycle/test_endings_soon.py). No application is registered here (tests/local_stack/test_worker.py,
-# tests/contract/native/test_workers.py).
-SENDS_TO_WORKERS = {(APPLICATIONS, "sqs:SendMessage")}
+# (tests/unit/flow/lifecycle/test_endings_soon.py).
 NOT_CALLED_HERE = {
-    "ApiFunction": {("IdentityKey", "kms:GetPublicKey"), *SENDS_TO_WORKERS}
-    | {(APPLICATIONS, f"sqs:{name}") for name in ("CreateQueue", "SetQueueAttributes", "TagQueue")},
-    "SweeperFunction": SENDS_TO_WORKERS,
-    "ExecutorFunction": {("IdentityKey", "kms:Sign"), *SENDS_TO_WORKERS},
-    "ExecutorSlowFunction": {("IdentityKey", "kms:Sign"), ("Table", "dynamodb:PartiQLUpdate"), *SENDS_TO_WORKERS},
-    "AuditorFunction": SENDS_TO_WORKERS,
-    "OperationsFunction": {*SENDS_TO_WORKERS, (APPLICATIONS, "sqs:DeleteQueue")},
+    "ApiFunction": {("IdentityKey", "kms:GetPublicKey")},
+    "ExecutorFunction": {("IdentityKey", "kms:Sign")},
+    "ExecutorSlowFunction": {("IdentityKey", "kms:Sign"), ("Table", "dynamodb:PartiQLUpdate")},
 }
+
+
+class _Names(dict):
+    """The template's resources by physical name. The queues of applications have a pattern of names in their place."""
+
+    def __init__(self, names, aws):
+        super().__init__(names)
+        (stack,) = aws.client("cloudformation").describe_stacks()["Stacks"]
+        self._applications = APPLICATIONS_OF.format(stack["StackId"].split("/")[2])
+
+    def __missing__(self, name):
+        if not name.startswith(self._applications):
+            raise KeyError(name)
+        return APPLICATIONS
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +111,7 @@ def used(tmp_path_factory):
     with quiet.stack(tmp_path_factory.mktemp("emulator")) as (aws, stack), _endpoint() as endpoint:
         put_secret(aws, stack.outputs["StackSecretArn"], "provider.admin", "first-secret")
         names = {stack.physical[name].rpartition("/")[2]: name for name in NAMED}
-        with aws_calls.recorded(names) as recorder, _functions(aws, stack) as handlers:
+        with aws_calls.recorded(_Names(names, aws)) as recorder, _functions(aws, stack) as handlers:
             day = _Day(aws, stack, endpoint, handlers, recorder)
             with day.time():
                 day.whole()
@@ -157,6 +167,7 @@ class _Day:
         self.as_sap_s_client()
         self.as_microsoft_s_client()
         self.flow_keys()
+        self.workers()
         self.deletes()
         self.the_end_of_a_tenant()
 
@@ -414,6 +425,52 @@ class _Day:
         self.write(row, "SET sweep = :s, next_run_at = :n", {":s": {"S": spec}, ":n": {"N": str(yesterday)}})
         self.tick()
         self.audit()
+
+    def workers(self):
+        """Queues of applications: registered, mended, sent to by every function, and in the end deleted."""
+        url = self.api("PUT", "/v1/applications/billing", {})["queueUrl"]
+        self.sqs.set_queue_attributes(QueueUrl=url, Attributes={"VisibilityTimeout": "1"})
+        self.api("PUT", "/v1/applications/billing", {})  # in another form by hand: it is brought back
+        task = {"type": "queue", "application": "billing", "task": "report"}
+        body = {"action": task, "schedules": [{"every": "PT5M"}]}
+        job = self.api("POST", "/v1/jobs", body, expect=201)["id"]
+        self.later += timedelta(minutes=6)
+        self.tick()  # the sweeper
+        assert self.emptied(url)
+        self.later += timedelta(minutes=20)
+        self.audit()  # the auditor, for what was sent and is lost
+        assert self.emptied(url)
+        self.api("POST", f"/v1/jobs/{job}/run", {}, expect=202)  # the API
+        (message,) = self.emptied(url)
+        failed = self.failed_by_a_worker(message)
+        self.api("POST", "/v1/errors:redrive", {"runs": [failed]}, expect=202)
+        self.work_off()  # the function of operations
+        assert self.emptied(url)
+        for seconds in (15, 30):  # both executors
+            told = {"type": "event", "application": "billing", "outcome": {"answerTimeoutSeconds": seconds}}
+            job = self.api("POST", "/v1/jobs", {"action": told}, expect=201)["id"]
+            self.api("POST", f"/v1/jobs/{job}/run", {}, expect=202)
+            self.work_off()
+            assert self.emptied(url)
+
+    def failed_by_a_worker(self, message):
+        """Returns the id of a run that its worker has claimed and reported as failed for good."""
+        pointer = json.loads(message)
+        path = f"/v1/runs/{pointer['schedule'] or pointer['job']}_{pointer['run']}"
+        owner = {"owner": "day/1"}
+        claim = owner | {"message": message, "application": "billing", "sentAt": self.ago(0)}
+        assert self.api("POST", f"{path}/claim", claim)["verdict"] == "run"
+        self.api("POST", f"{path}/settle", owner | {"attempt": 1, "outcome": "failure", "retry": False})
+        return path.rpartition("/")[2]
+
+    def emptied(self, url):
+        """Returns the bodies of all that waits in a queue, and deletes it."""
+        bodies = []
+        while got := self.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", []):
+            for message in got:
+                self.sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+                bodies.append(message["Body"])
+        return bodies
 
     def reading(self):
         path = f"/v1/jobs/{self.job}"
