@@ -28,6 +28,10 @@ PAGES = (
     "guide/schedules",
     "reference/api",
     "reference/operations/flow-keys",
+    "reference/azure",
+    "reference/error-codes",
+    "reference/sap",
+    "security",
 )
 TASKS = {
     "send a report each first working day at 9 in New York": "guide/calendars.html#first-working-day-of-the-month",
