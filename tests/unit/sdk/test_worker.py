@@ -5,11 +5,15 @@ from __future__ import annotations
 import threading
 
 import pytest
+from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError
 
 from sweephand.sdk import ConfigError, TransportError
+from sweephand.sdk.errors import NoAccess
+from sweephand.sdk.queues import SqsQueue
 from sweephand.sdk.worker import Worker
 from sweephand.sdk.worker import worker as threads
-from sweephand.sdk.worker.worker import Slots
+from sweephand.sdk.worker.worker import Signals, Slots
+from sweephand.sources import SystemClock
 from tests.unit.sdk.scripted import client, reply
 
 REGISTERED = {"name": "billing", "version": None, "queueUrl": "https://queue/a", "region": "eu-central-1"}
@@ -24,6 +28,15 @@ class Queue:
 
     def receive(self, url, most, *, hidden_s, wait_s):
         return self._receive(most)
+
+
+class Watch(SystemClock):
+    """A clock that stands still. at: seconds."""
+
+    at = 0.0
+
+    def monotonic(self) -> float:
+        return self.at
 
 
 def made_of(receive, **more) -> Worker:
@@ -75,6 +88,84 @@ def test_a_dead_thread_ends_the_process():
 
     with pytest.raises(ZeroDivisionError, match="a defect"):
         made_of(receive).run()
+
+
+def test_a_worker_without_a_right_at_its_queue_ends_with_one_sentence(capsys):
+    def receive(_most):
+        raise NoAccess("there are no AWS credentials")
+
+    with pytest.raises(SystemExit) as ended:
+        made_of(receive).run()
+
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == "the worker cannot begin: there are no AWS credentials\n"
+
+
+@pytest.mark.parametrize(
+    ("fault", "raised", "says"),
+    [
+        (NoCredentialsError(), NoAccess, "set AWS_PROFILE"),
+        (ClientError({"Error": {"Code": "AccessDenied", "Message": "not you"}}, "ReceiveMessage"), NoAccess, "not you"),
+        (ClientError({"Error": {"Code": "QueueDoesNotExist"}}, "ReceiveMessage"), NoAccess, "https://queue/a"),
+        (ClientError({"Error": {"Code": "ServiceUnavailable"}}, "ReceiveMessage"), TransportError, "https://queue/a"),
+        (EndpointConnectionError(endpoint_url="https://queue"), TransportError, "https://queue"),
+    ],
+)
+def test_what_repeating_a_call_does_not_change_is_told_apart(fault, raised, says):
+    class Sqs:
+        def receive_message(self, **_: object) -> None:
+            raise fault
+
+    with pytest.raises(TransportError, match=says) as told:
+        SqsQueue(client=Sqs()).receive("https://queue/a", 1, hidden_s=60, wait_s=0)
+
+    assert type(told.value) is raised
+
+
+def test_a_worker_that_has_begun_outlives_credentials_that_end(monkeypatch):
+    monkeypatch.setattr(threads, "PAUSE_S", 0)
+    made: list[Worker] = []
+    asked = []
+
+    def receive(most):
+        asked.append(most)
+        if len(asked) == 2:
+            raise NoAccess("ExpiredToken")
+        if len(asked) == 3:
+            made[0].stop()
+        return []
+
+    made.append(made_of(receive))
+    made[0].run()
+
+    assert len(asked) == 3
+
+
+def test_a_refused_credential_is_one_sentence_and_status_2(capsys):
+    refusal = {"code": "UNAUTHENTICATED", "detail": "the credential is wrong", "status": 401}
+    connected, _ = client(reply(refusal, status=401))
+
+    with pytest.raises(SystemExit) as ended:
+        Worker("billing", client=connected, queue=Queue(lambda _: [])).run()
+
+    said = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert said.startswith("the worker cannot begin: ")
+    assert (said.count("\n"), "the credential is wrong" in said) == (1, True)
+
+
+def test_a_second_signal_ends_the_process_unless_it_comes_with_the_first():
+    told, ended, clock = [], [], Watch()
+    signals = Signals(lambda: told.append("stop"), clock, ended.append)
+
+    signals._hear(15, None)
+    clock.at += 0.2
+    signals._hear(15, None)
+    assert (told, ended) == (["stop"], [])
+    clock.at += 1.0
+    signals._hear(2, None)
+
+    assert (told, ended) == (["stop"], [130])
 
 
 def test_it_may_run_outside_of_the_main_thread():

@@ -4,8 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from sweephand.sdk.errors import ConfigError, TransportError
+from sweephand.sdk.errors import ConfigError, NoAccess, TransportError
 
+NO_CREDENTIALS = (
+    "there are no AWS credentials, and messages come from SQS: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and"
+    " AWS_SECRET_ACCESS_KEY; for the local stack set AWS_ENDPOINT_URL to its awsEndpointUrl as well"
+)
+REFUSALS = frozenset(
+    {
+        *("AccessDenied", "AccessDeniedException", "ExpiredToken", "ExpiredTokenException", "InvalidAccessKeyId"),
+        *("InvalidClientTokenId", "SignatureDoesNotMatch", "UnrecognizedClientException"),
+        *("AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"),
+    }
+)
+"""Codes of AWS that repeating the call does not change."""
 MISSING = 'a worker needs the extra "worker": pip install "sweephand[worker]"'
 
 
@@ -29,14 +41,19 @@ def client_of(service: str, region: str | None = None) -> Any:
 
 
 def asked(client: Any, operation: str, place: str, **arguments: Any) -> dict[str, Any]:
-    """Calls AWS. place: for the error's text. Raises ConditionFailed, TransportError."""
-    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - an extra
+    """Calls AWS. place: for the error's text. Raises ConditionFailed, NoAccess, TransportError."""
+    from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError  # noqa: PLC0415 - an extra
 
     try:
         answer: dict[str, Any] = getattr(client, operation)(**arguments)
+    except NoCredentialsError as fault:
+        raise NoAccess(NO_CREDENTIALS) from fault
     except (BotoCoreError, ClientError) as fault:
         said = getattr(fault, "response", {})
-        if said.get("Error", {}).get("Code") == "ConditionalCheckFailedException":
+        code = said.get("Error", {}).get("Code")
+        if code == "ConditionalCheckFailedException":
             raise ConditionFailed(said.get("Item", {})) from fault
+        if code in REFUSALS:
+            raise NoAccess(f"{operation} of {place}: {fault}") from fault
         raise TransportError(f"{operation} of {place}: {fault}") from fault
     return answer

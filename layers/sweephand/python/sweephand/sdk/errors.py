@@ -67,6 +67,10 @@ class TransportError(SweephandError):
         return ROOT_TIMEOUT if self.timed_out else ROOT_SERVER_ERROR
 
 
+class NoAccess(TransportError):
+    """A call to AWS without credentials, without the right to make it, or to a queue that does not exist."""
+
+
 class OperationFailed(SweephandError):
     """Long work that failed or was cancelled, or was not done in the time given. operation: as it was seen last."""
 

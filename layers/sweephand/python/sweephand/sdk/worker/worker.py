@@ -10,6 +10,7 @@ import logging
 import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -20,13 +21,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sweephand.lazy import lazy
 from sweephand.sdk import bodies
 from sweephand.sdk.bodies import Body
-from sweephand.sdk.errors import ConfigError, TransportError
+from sweephand.sdk.errors import ApiError, ConfigError, NoAccess, TransportError
 from sweephand.sdk.queues import Message, Queue, SqsQueue
 from sweephand.sdk.worker.attempts import Attempts
 from sweephand.sdk.worker.loop import Loop
 from sweephand.sdk.worker.tasks import Function, Task, TaskRun, Tasks, interval_text
 from sweephand.sdk.worker.verdicts import Hook
-from sweephand.sources import SystemChance, SystemClock
+from sweephand.sources import Clock, SystemChance, SystemClock
 
 if TYPE_CHECKING:
     from sweephand.sdk.sync.client import Sweephand
@@ -46,6 +47,10 @@ PAUSE_S = 5.0
 LOOK_S = 0.5
 """How often a worker that stops looks whether all has ended, or one of its threads has died."""
 MOST_THREADS = 100
+CANNOT_BEGIN = 2
+"""The exit status of a worker that cannot begin."""
+SAME_SIGNAL_S = 1.0
+"""Signals closer together are one: `timeout`, make and terminals signal a process and its group."""
 
 
 class Worker:
@@ -221,17 +226,27 @@ class Worker:
         return self.client.applications.register(self.application, **given)
 
     def run(self) -> None:
-        """Carries out tasks until SIGTERM or SIGINT. Then what runs is finished; a second signal ends it at once.
+        """Carries out tasks until SIGTERM or SIGINT. Then what runs is finished; a later signal ends it at once.
 
-        Raises what ended one of its threads, so that a process whose worker is dead does not seem to live.
+        If it cannot begin, for an address, a credential, a right or a refused task, it writes one sentence to stderr
+        and exits with status 2; outside the main thread it raises the error. Raises what ended one of its threads, so
+        that a process whose worker is dead does not seem to live.
         """
-        queues = self.start()
+        try:
+            self._run(self.start())
+        except (ApiError, ConfigError, TransportError) as error:
+            if threading.current_thread() is not threading.main_thread():
+                raise
+            sys.stderr.write(f"the worker cannot begin: {error}\n")
+            raise SystemExit(CANNOT_BEGIN) from error
+
+    def _run(self, queues: Sequence[tuple[str, str | None]]) -> None:
         assert self._queue is not None
         attempts = self.attempts(self._queue)
         slots = Slots(self._threads)
         receivers = [self._thread(self._receive, attempts, slots, url, version, len(queues)) for url, version in queues]
         beat = self._thread(self._beat, attempts)
-        with Signals(self.stop):
+        with Signals(self.stop, SystemClock()):
             log.info("the worker %s of %s takes runs", self._me, self.application)
             self._ended.wait()
             attempts.stop()
@@ -253,15 +268,19 @@ class Worker:
                 work(*arguments)
             except BaseException as error:
                 log.critical("a thread of the worker died", exc_info=error)
-                self._dead = error
-                self._ended.set()
+                self._die(error)
 
         thread = threading.Thread(target=guarded, name="sweephand-worker", daemon=True)
         thread.start()
         return thread
 
+    def _die(self, error: BaseException) -> None:
+        self._dead = error
+        self._ended.set()
+
     def _receive(self, attempts: Attempts, slots: Slots, url: str, version: str | None, queues: int) -> None:
         wait_s = WAIT_S if queues == 1 else SHORT_WAIT_S
+        answered = False
         while not self._ended.is_set():
             free = slots.take(queues)
             if not free:
@@ -269,7 +288,12 @@ class Worker:
                 continue
             try:
                 messages = attempts.receive(url, free, wait_s=wait_s)
+                answered = True
             except TransportError as fault:
+                if isinstance(fault, NoAccess) and not answered:
+                    slots.give_back(free)
+                    self._die(fault)
+                    return
                 log.warning("no message was received: %s", fault)
                 messages = []
                 self._ended.wait(PAUSE_S)
@@ -324,18 +348,20 @@ class Slots:
 
 
 class Signals:
-    """Stops the worker at SIGTERM and SIGINT, and the process at the second one; only in the main thread."""
+    """Stops the worker at SIGTERM and SIGINT, and the process at a later one; only in the main thread."""
 
-    def __init__(self, stop: Callable[[], None]) -> None:
-        self._stop = stop
+    def __init__(self, stop: Callable[[], None], clock: Clock, end: Callable[[int], None] = os._exit) -> None:
+        self._stop, self._clock, self._end = stop, clock, end
         self._before: dict[int, Any] = {}
-        self._told = False
+        self._told_at: float | None = None
 
     def _hear(self, number: int, _frame: object) -> None:
-        if self._told:
-            log.warning("a second signal: the worker ends now, and its runs go to others after their lease")
-            os._exit(128 + number)
-        self._told = True
+        if self._told_at is not None:
+            if self._clock.monotonic() - self._told_at >= SAME_SIGNAL_S:
+                log.warning("a second signal: the worker ends now, and its runs go to others after their lease")
+                self._end(128 + number)
+            return
+        self._told_at = self._clock.monotonic()
         log.info("the worker finishes what runs, and takes no more")
         self._stop()
 
