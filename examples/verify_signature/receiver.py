@@ -2,7 +2,7 @@
 
     SECRET=whsec_... python3 receiver.py 9000
 
-In a program of your own, a library of Standard Webhooks (there is one for most languages) does what `verified` does.
+In a program of your own, `sweephand.sdk.verify` does what `verified` does, or a library of Standard Webhooks.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def verified(secret: str, headers: Mapping[str, str], body: bytes, now: float) -
     headers: with their names in lower case. Verify the bytes as they came, before anything parses them.
     """
     message, stamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
-    if not stamp.isdigit() or abs(now - int(stamp)) > TOLERANCE_S:
+    if not (stamp.isdecimal() and len(stamp) < 13) or abs(now - int(stamp)) > TOLERANCE_S:
         return False
     key = base64.b64decode(secret.removeprefix("whsec_"))
     expected = base64.b64encode(hmac.new(key, f"{message}.{stamp}.".encode() + body, hashlib.sha256).digest())

@@ -71,6 +71,8 @@ def test_nothing_else_is_taken(receiver: ModuleType) -> None:
     assert not accepts(receiver, {**good, "webhook-timestamp": str(int(good["webhook-timestamp"]) + 1)})
     assert not accepts(receiver, good, later_s=302)
     assert not accepts(receiver, signed())
+    assert not accepts(receiver, {**good, "webhook-timestamp": "\u00b2"})
+    assert not accepts(receiver, {**good, "webhook-timestamp": "9" * 5_000})
 
 
 def test_a_secret_has_the_form_that_receivers_know() -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sweephand.sdk.fake.client import AsyncFakeSweephand, FakeSweephand
     from sweephand.sdk.records import Dropped, JobData, JobInterval, JobRecord, Result
     from sweephand.sdk.retries import Retries
+    from sweephand.sdk.signatures import NotSigned, verify
     from sweephand.sdk.sync.client import Sweephand
     from sweephand.sdk.sync.root import JobScheduler
 
@@ -30,12 +31,14 @@ _PLACES = {
     "JobInterval": "sweephand.sdk.records",
     "JobRecord": "sweephand.sdk.records",
     "JobScheduler": "sweephand.sdk.sync.root",
+    "NotSigned": "sweephand.sdk.signatures",
     "OperationFailed": "sweephand.sdk.errors",
     "Result": "sweephand.sdk.records",
     "Retries": "sweephand.sdk.retries",
     "Sweephand": "sweephand.sdk.sync.client",
     "SweephandError": "sweephand.errors",
     "TransportError": "sweephand.sdk.errors",
+    "verify": "sweephand.sdk.signatures",
     **dict.fromkeys(("at", "cron", "event", "every", "http", "rrule"), "sweephand.sdk.bodies"),
 }
 """The public names, each imported with its first use. Errors by code are in `sweephand.sdk.api_errors`."""
@@ -53,6 +56,7 @@ __all__ = [
     "JobInterval",
     "JobRecord",
     "JobScheduler",
+    "NotSigned",
     "OperationFailed",
     "Result",
     "Retries",
@@ -65,6 +69,7 @@ __all__ = [
     "every",
     "http",
     "rrule",
+    "verify",
 ]
 
 
