@@ -1,7 +1,7 @@
 """Runs the real `sam deploy` of what `sam build` made, for `make sam-deploy-local`, to the emulator of the local stack.
 
-It becomes a stack of its own next to the launcher's, so neither changes the other. What the emulator
-leaves out is repaired afterwards, as the launcher does.
+It becomes a stack of its own next to the launcher's, so neither changes the other. Afterwards it repairs what the
+emulator leaves out, as the launcher does.
 """
 
 from __future__ import annotations

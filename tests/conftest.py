@@ -31,7 +31,7 @@ _SWITCH = pytest.StashKey[Callable[[bool], None]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """With TABLE_ENGINE=1 every call to the table in memory is held against an engine: `make test PARTS=engine`."""
+    """Compares every call to the table in memory with an engine, with TABLE_ENGINE=1: `make test PARTS=engine`."""
     if os.environ.get("TABLE_ENGINE"):
         from tests.engine.plugin import hold_against_engine  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""The documentation's site beside the demo: built in the background by `make site`, and served on loopback."""
+"""The documentation's site for the demo: built in the background by `make site`, and served on loopback."""
 
 from __future__ import annotations
 

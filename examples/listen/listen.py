@@ -39,7 +39,7 @@ def heard_by_queue(events: Any, sqs: Any, bus: str, pattern: str) -> Iterator[st
 
 
 def new_events(sqs: Any, url: str) -> Iterator[dict[str, Any]]:
-    """Each fact once: it may be told more than once, always under the same id."""
+    """Yields each fact once: it may be told more than once, always under the same id."""
     seen: dict[str, None] = {}
     while True:
         answer = sqs.receive_message(QueueUrl=url, WaitTimeSeconds=1, MaxNumberOfMessages=10)

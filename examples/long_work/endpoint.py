@@ -19,7 +19,7 @@ WAITS_S = (0, 1, 2, 4, 8, 16, 32, 64)
 
 
 def work(payload: dict[str, Any]) -> dict[str, Any]:
-    """Does what takes long. Returns the result as Sweephand takes it."""
+    """Pretends to do the work that takes long. Returns the result as Sweephand takes it."""
     time.sleep(payload["seconds"])
     if payload["rows"] < 0:
         raise ValueError("rows cannot be negative")

@@ -39,7 +39,7 @@ def make_job(api: httpx.Client, url: str) -> str:
 
 
 def first_run(api: httpx.Client, job_id: str) -> dict[str, Any]:
-    """The job's first run, once it is over."""
+    """Returns the job's first run, once it is over."""
     deadline = time.monotonic() + RUN_WITHIN_S
     while time.monotonic() < deadline:
         runs = api.get("/v1/runs", params={"jobId": job_id}).raise_for_status().json()["items"]

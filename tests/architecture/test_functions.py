@@ -26,7 +26,7 @@ by_folder = pytest.mark.parametrize("handler", HANDLERS, ids=lambda path: path.p
 
 # The standard library that a handler may need to take an event apart; every other thought belongs into the package.
 PLAIN = {"__future__", "typing", "collections.abc"}
-# What each folder may reach for beside flow, wiring and telemetry: nouns, and for the API its facades.
+# The packages that each folder may use in addition to flow, wiring and telemetry: nouns, and for the API its facades.
 REACHES = {
     "api": {"cold_start", "facades", "flow", "security", "settings", "sources", "telemetry", "wiring"},
     "sweeper": {"cold_start", "domain", "flow", "telemetry", "wiring"},
@@ -36,8 +36,8 @@ REACHES = {
 }
 MOST_LINES_OF_CODE = 60
 
-# Dear at a cold start, and needed by some events only: an HTTP client, a token library, an SDK of AWS beside botocore's
-# clients, anything asynchronous, validation libraries, tracing.
+# Dear at a cold start, and needed by some events only: an HTTP client, a token library, an SDK of AWS other than
+# botocore's clients, anything asynchronous, validation libraries, tracing.
 LOADED_LATER = {
     "anyio",
     "asyncio",
@@ -191,7 +191,7 @@ def test_a_handler_collects_garbage_again_once_it_has_started(handler):
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system knows no such wish")
 @by_folder
 def test_the_executor_alone_stays_on_one_processor(handler):
-    """What it saves is the executor's (decision 0049): the others gain nothing, and share with nobody."""
+    """It saves the executor's own start-up (decision 0049): the others gain nothing, and share with nobody."""
     found = _answer_of(
         handler,
         "import os; before = os.sched_getaffinity(0); import app; print(len(before), len(os.sched_getaffinity(0)))",
@@ -266,7 +266,7 @@ def _loaded_by(handler, **variables):
 
 
 def _answer_of(handler, code, **variables):
-    """What the code prints in a process of its own, where `app` is the handler, without any AWS."""
+    """Returns what the code prints in a separate process, where `app` is the handler, without any AWS."""
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={
@@ -300,5 +300,5 @@ def _variables(function):
 
 
 def _plain(value, defaults):
-    """A reference to a parameter is its default, one to a resource some name."""
+    """Replaces a reference to a parameter by its default, and one to a resource by some name."""
     return defaults.get(value.get("Ref"), "name") if isinstance(value, dict) else value

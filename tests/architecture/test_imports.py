@@ -1,4 +1,4 @@
-"""What may import what, and who holds the clock."""
+"""Which package may import which, and where the clock is read."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_what_a_function_loads_makes_its_classes_by_records(module):
 
 
 def _imported(source):
-    """(module, name) for each `from module import name`, (module, "") for each `import module`."""
+    """Yields (module, name) for each `from module import name`, and (module, "") for each `import module`."""
     for node in ast.walk(ast.parse(source.read_text())):
         if isinstance(node, ast.ImportFrom):
             yield from ((node.module or "", alias.name) for alias in node.names)

@@ -19,7 +19,7 @@ BUILDERS = {
     "line": "a row that stands for many occurrences without a run",
     "take_out": "an occurrence of a schedule that cannot be read, by the sweeper, which reads no jobs",
 }
-"""By name: what the functions build that call `Run` itself."""
+"""For each name: what the functions build that call `Run` itself."""
 
 
 def _builders(tree: ast.AST) -> Iterator[str]:

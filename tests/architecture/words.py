@@ -1,8 +1,7 @@
-"""The mechanical part of the rules for plain English (CONTRIBUTING.md), and how many breaches of them a file may keep.
+"""The mechanical part of the rules for plain English (CONTRIBUTING.md), for the whole repository.
 
 python -m tests.architecture.words          lists every breach
 python -m tests.architecture.words FILE...  those of these files
-python -m tests.architecture.words write    writes words.txt anew; it must never grow
 """
 
 from __future__ import annotations
@@ -12,15 +11,13 @@ import io
 import re
 import sys
 import tokenize
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
-KEPT = Path(__file__).with_name("words.txt")
-CODE = ("layers/sweephand/python/sweephand", "functions", ".ci", "tests")
-PROSE = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs")
+CODE = ("layers/sweephand/python/sweephand", "functions", ".ci", "tests", "examples")
+PROSE = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "examples")
 
 FRAGMENT = re.compile(r"(?:^|[.!?:] |\n\n)(What|Of|As|By|Those|Who)\b")
 AVOIDED = re.compile(
@@ -90,19 +87,7 @@ def files() -> Iterator[Path]:
         yield from sorted(found.rglob("*.md")) if found.is_dir() else [found]
 
 
-def counted() -> Counter[str]:
-    return Counter(breach.path for path in files() if path.is_file() for breach in breaches(path))
-
-
-def kept() -> dict[str, int]:
-    pairs = (line.rsplit(" ", 1) for line in KEPT.read_text().splitlines())
-    return {path: int(number) for path, number in pairs}
-
-
 def main(arguments: list[str]) -> int:
-    if arguments == ["write"]:
-        KEPT.write_text("".join(f"{path} {number}\n" for path, number in sorted(counted().items())))
-        return 0
     chosen = [Path(argument).resolve() for argument in arguments] or [path for path in files() if path.is_file()]
     for path in chosen:
         for breach in breaches(path):

@@ -1,7 +1,7 @@
-"""What the routes of the Azure facade cost in a collection of 1,000 jobs, measured as those of `lists`.
+"""The cost of the routes of the Azure facade in a collection of 1,000 jobs, measured as in `lists`.
 
-Every job has run three times. One of them has 1,000 executions of two attempts each. What writes is measured on jobs of
-its own, each request on another one.
+Every job has run three times. One of them has 1,000 executions of two attempts each. Requests that write are measured
+on separate jobs, each request on another one.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _fill(world: World, send: Callable[[Asked, Iterator[int]], None]) -> None:
 
 
 def _rows(world: World, first: Job, plan: Schedule) -> Iterator[Item]:
-    """The count of the collection stays at one, so that jobs can be added to it."""
+    """Keeps the count of the collection at one, so that jobs can be added to it."""
     now = world.clock.now().replace(minute=0, second=0, microsecond=0)
     payloads = [row for row in world.table.query_all(keys.job(TENANT, first.id)) if "is_json" in row]
     for n in range(1, JOBS + 1):
@@ -135,7 +135,7 @@ def _rows(world: World, first: Job, plan: Schedule) -> Iterator[Item]:
 
 
 def _numbered(first: Job, plan: Schedule, n: int) -> tuple[Job, Schedule]:
-    """The first job and others like it, each with its own name."""
+    """Yields the first job and others like it, each with its own name."""
     if n == 1:
         return first, plan
     at = epoch_ms(first.created_at)
@@ -147,7 +147,7 @@ def _numbered(first: Job, plan: Schedule, n: int) -> tuple[Job, Schedule]:
 
 
 def _run(world: World, schedule: Schedule, at: datetime) -> Iterator[Item]:
-    """A run that succeeded at its second attempt."""
+    """Builds a run that succeeded at its second attempt."""
     uuid = run_uuid(TENANT, schedule.id, epoch_ms(at), Kind.SCHEDULED.value)
     run = Run(TENANT, schedule.job_id, schedule.id, uuid, Kind.SCHEDULED, State.ERROR, at, started_at=at)
     failed = replace(run, finished_at=at + timedelta(seconds=1), http_status=503)
@@ -159,7 +159,7 @@ def _run(world: World, schedule: Schedule, at: datetime) -> Iterator[Item]:
 
 
 def _settled(schedule: Schedule, until: datetime, total: int) -> Item:
-    """The statistics as the daily audit leaves them."""
+    """Sets the statistics as the daily audit leaves them."""
     counts = {"settled_total": total, "settled_planned": total, "failed_attempts": total}
     pk, sk = keys.job(TENANT, schedule.job_id), keys.stats(schedule.id)
     return StatsItem(pk=pk, sk=sk, settled_to=epoch_ms(until), **counts)

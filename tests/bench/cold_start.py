@@ -56,7 +56,9 @@ class ColdStart:
 
 
 def build(target: Path, python: Python) -> list[Path]:
-    """The layers' `python` folders as SAM would ship them, byte code by the measuring Python. In order of the path."""
+    """Builds the layers' `python` folders as SAM would ship them, with byte code of the measuring Python. In order of
+    the path.
+    """
     folders = []
     for layer, goal in (("sweephand", "build-CodeLayer"), ("dependencies", "build-DependenciesLayer")):
         artifacts = target / layer
@@ -75,7 +77,7 @@ def build(target: Path, python: Python) -> list[Path]:
 
 
 def unpacked_mib(folders: list[Path], python: Python) -> float:
-    """Size of what the layers unpack to, with the byte code of one Python."""
+    """Returns the size of the unpacked layers, with the byte code of one Python."""
     files = (path for folder in folders for path in folder.rglob("*") if path.is_file())
     return (
         sum(path.stat().st_size for path in files if path.suffix != ".pyc" or path.name.endswith(f".{python.tag}.pyc"))

@@ -63,7 +63,9 @@ def schedule_of(n: int, timing: dict[str, Any]) -> Schedule:
 
 
 def timed(name: str, work: Callable[[], int], stub: Stub) -> Cpu:
-    """The first round makes clients and fills caches: it is not counted. Its calls are those that botocore repeats."""
+    """Times the work after one round that makes clients and fills caches: it is not counted. Its calls are those that
+    botocore repeats.
+    """
     calls: list[Callable[[], Any]] = []
     make = BaseClient._make_api_call
 

@@ -57,7 +57,9 @@ def measure() -> list[Cpu]:
 
 
 def _sweep(world: World, name: str, timing: dict[str, Any], due_in_s: int, count: int) -> Cpu:
-    """As the tick meets them each minute: due behind the horizon of the tick before, two and a half minutes ahead."""
+    """Makes rows as the tick meets them each minute: due after the horizon of the tick before, two and a half minutes
+    ahead.
+    """
     rows: list[list[dict[str, Any]]] = [[] for _ in range(world.settings.shards)]
     for n in range(count):
         schedule = schedule_of(n, {**timing, "timezone": ZONES[n % len(ZONES)]} if "cron" in timing else timing)

@@ -21,7 +21,7 @@ ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\nC
 
 @contextmanager
 def answering(certificate: Path | None = None) -> Iterator[int]:
-    """The port. certificate: PEM of key and certificate, for TLS."""
+    """Yields the port. certificate: PEM of key and certificate, for TLS."""
     command = [sys.executable, "-m", "tests.bench.endpoint", *([str(certificate)] if certificate else [])]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -1,7 +1,7 @@
-"""What lists cost at 10,000 jobs: time of each page beside an empty route, and read units; units also at 100,000.
+"""The cost of lists at 10,000 jobs: time of each page next to an empty route, and read units; units also at 100,000.
 
 The native API in this process, its table on the embedded AWS; every request from its event to its answer. This machine
-is not quiet, and the embedded AWS looks at each row of a partition, so the CPU of both processes is told beside the
+is not quiet, and the embedded AWS looks at each row of a partition, so the CPU of both processes is shown next to the
 time: what a quiet machine would need.
 """
 
@@ -54,7 +54,7 @@ BUDGETS = {
     **dict.fromkeys(("first page", "last page", "runs of a schedule", "runs of a job", "attention"), "100"),
     "timeline, 500 lanes": "300",
 }
-"""Of pages, in ms; of filters and searches it is 400."""
+"""The budget of pages in ms; for filters and searches it is 400."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def _a_quarter_ago() -> str:
 
 
 def measure() -> tuple[list[Listed], list[tuple[str, float]]]:
-    """Each list at 10,000 jobs; the units of some at 100,000, by what is asked."""
+    """Measures each list at 10,000 jobs, and the units of some at 100,000, by what is asked."""
     with (
         tempfile.TemporaryDirectory() as folder,
         quiet.with_process(Path(folder)) as (aws, stack, process),
@@ -150,7 +150,7 @@ def _api(world: World) -> Callable[[str, str], None]:
 
 
 def measured(send: Callable[[], None], process: int, name: str, rounds: int = ROUNDS, warm: int = 3) -> Listed:
-    """warm: how often it is asked before."""
+    """Measures one request. warm: how often it is asked before."""
     for _ in range(warm):
         send()
     taken = []
@@ -165,7 +165,7 @@ def measured(send: Callable[[], None], process: int, name: str, rounds: int = RO
 
 
 def _cpu_s(process: int) -> float:
-    """CPU seconds of another process so far, in user and system mode."""
+    """Returns the CPU seconds of another process so far, in user and system mode."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -177,7 +177,7 @@ def _units(meter: Meter, send: Callable[[str, str], None], name: str, job: str, 
 
 
 def runs(world: World, tenant: str, schedule: Schedule, count: int) -> Iterator[Any]:
-    """Of each minute before now, the latest first. Half of them failed."""
+    """Yields runs, one for each minute before now, the latest first. Half of them failed."""
     for n in range(count):
         at = world.clock.now().replace(microsecond=0) - timedelta(minutes=n)
         uuid = run_uuid(tenant, schedule.id, epoch_ms(at), Kind.SCHEDULED.value)
@@ -187,7 +187,7 @@ def runs(world: World, tenant: str, schedule: Schedule, count: int) -> Iterator[
 
 
 def _lean_rows(count: int) -> Iterator[Any]:
-    """The directory alone of a larger tenant."""
+    """Writes only the directory of a larger tenant."""
     for job, schedule in many_jobs.some_jobs(LARGE, count):
         yield directory.row_item(job, [schedule])
     for block in range(count // directory.BLOCK + 1):

@@ -28,7 +28,7 @@ INDEXES: Mapping[str, tuple[str, str, frozenset[str]]] = {
     "catalogue": ("shard", "schedule_id", frozenset()),
     "attention": ("attention_day", "attention_at", frozenset()),
 }
-"""Hash and range attribute, and what is projected beside the keys: as template.yaml has them."""
+"""Hash and range attribute, and what is projected in addition to the keys: as template.yaml has them."""
 
 SINGLE_WRITES = {"PutItem": "Item", "UpdateItem": "Key", "DeleteItem": "Key"}
 
@@ -50,7 +50,7 @@ class Meter:
 
 @contextmanager
 def metered() -> Iterator[Meter]:
-    """Every AWS call of this process goes through the meter, and on to whoever was to answer it before."""
+    """Sends every AWS call of this process through the meter, and on to the client that answered it before."""
     meter, counting = Meter(), Lock()
     call = BaseClient._make_api_call
 
@@ -95,7 +95,7 @@ def billed() -> Iterator[None]:
 
 
 def write_units(old: Item | None, new: Item | None, factor: int = 1) -> int:
-    """Of the table (times the factor) and of the three indexes."""
+    """Returns the write units of the table (times the factor) and of the three indexes."""
     table = max(_kb(old), _kb(new), 1) * factor
     return table + sum(_index_units(old, new, *index) for index in INDEXES.values())
 
@@ -122,7 +122,9 @@ def _kb(item: Item | None) -> int:
 
 
 def size(item: Item) -> int:
-    """Bytes: UTF-8 of names and texts, about a byte for each two digits of a number, one for a boolean."""
+    """Returns the size in bytes: UTF-8 of names and texts, about a byte for each two digits of a number, one for a
+    boolean.
+    """
     return sum(len(name.encode()) + _value_size(*next(iter(value.items()))) for name, value in item.items())
 
 
@@ -169,7 +171,7 @@ def _read_units(operation: str, arguments: Mapping[str, Any], answer: Mapping[st
 
 
 def _whole(operation: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The request without projections, which save no units."""
+    """Returns the request without projections, which save no units."""
     if operation == "BatchGetItem":
         asked = arguments["RequestItems"].items()
         return {**arguments, "RequestItems": {table: _unprojected(each) for table, each in asked}}

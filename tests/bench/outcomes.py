@@ -1,7 +1,7 @@
 """Write units of one occurrence by how it ends, from the tick that sends it to its last effect.
 
-By the meter, with the whole service in this process on its in-memory table; the schedule is in the middle of its life.
-Exact, and the same on every machine: tests/unit/flow/test_units.py holds them.
+Counted by the meter, with the whole service in this process on its in-memory table; the schedule is in the middle of
+its life. Exact, and the same on every machine: tests/unit/flow/test_units.py holds them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WAITING: Mapping[str, Any] = {"outcome": {"on202": "wait", "callbackTimeoutSecon
 LONG_WAITING: Mapping[str, Any] = {"outcome": {"on202": "wait", "callbackTimeoutSeconds": 9_000}}
 FOUR_TIMES = {"type": "fixed", "delaySeconds": 30, "maxRetries": 4, "retryOn": "any"}
 LONG = Outcome(Verdict.SUCCEEDED, http_status=200, answer="x" * 3_000, answer_headers="x" * 452)
-"""Of an answer like this the history of a job of Azure has the first 2,048 bytes."""
+"""The history of a job of Azure has the first 2,048 bytes of an answer like this."""
 KEYED: Mapping[str, Any] = {"flowKey": "k"}
 HOUR_S = 3_600
 
@@ -52,7 +52,7 @@ def _pause(there: Stage, planned: Any) -> None:
 
 
 def _bury(there: Stage, _planned: Any) -> None:
-    """Its message was received too often: SQS moves it to the dead letters."""
+    """Turns the message into a dead letter, because it was received too often: SQS moves it to the dead letters."""
     queue = there.sqs._queues[aws.URLS[Lane.FAST]]
     for message in queue.messages:
         message.receive_count = queue.most_receives or 0
@@ -63,13 +63,13 @@ def _flow_key(there: Stage) -> None:
 
 
 def _take_the_place(there: Stage, _planned: Any) -> None:
-    """Another call is under way."""
+    """Lets another call be under way."""
     until = there.clock.now() + timedelta(seconds=25)
     turnstiles.ask(there.world, TENANT, "k", Enter("another", until))
 
 
 def _give_it_back(there: Stage, _planned: Any) -> None:
-    """With the other's write that does so, and calls who waits."""
+    """Ends the other call by the write that does so, and calls the next one that waits."""
     there.pass_time(2)
     turnstiles.ask(there.world, TENANT, "k", Leave("another", own=True))
     waiting_line.call_next(there.world, TENANT, "k")
@@ -137,7 +137,7 @@ WAYS: dict[str, Way] = {
 
 
 def measure(name: str) -> tuple[int, State]:
-    """The write units of that way, and how the occurrence ended."""
+    """Returns the write units of that way, and how the occurrence ended."""
     way = WAYS[name]
     with stage() as there, metered() as meter:
         fields: dict[str, Any] = {"action": there.action(**way.action), "policies": dict(way.policies)}

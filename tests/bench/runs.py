@@ -2,10 +2,10 @@
 
 The target answers only when all ten are connected (endpoint.py).
 
-Counted is the process time of all threads from the batch's receipt to its answer: decoding, gate, claim, look-up of
-the name, signature by the collection's key, request and answer over a socket, terminal write, log. Not counted:
-waiting; the target, which is another process; AWS and the sockets to it, which stub.py stands in for. As in the
-function, the threads of the batch stay on one processor.
+Counted is the process time of all threads from the batch's receipt to its answer: decoding, gate, claim, look-up of the
+name, signature by the collection's key, request and answer over a socket, terminal write, log. Not counted: waiting;
+the target, which is another process; AWS and the sockets to it, which stub.py stands in for. The threads of the batch
+stay on one processor, as in the function.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ SEALED, SECRET = "c2VhbGVk", b"whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY
 
 
 def measure() -> list[Cpu]:
-    """The environment is that of a function (cold_start.ENVIRONMENT)."""
+    """Measures in the environment of a function (cold_start.ENVIRONMENT)."""
     with tempfile.TemporaryDirectory() as folder, mock.patch.dict("os.environ", ENVIRONMENT), _logging() as world:
         authority = Authority(Path(folder))
         authority.server("localhost")
@@ -68,7 +68,7 @@ def measure() -> list[Cpu]:
 
 @contextmanager
 def _logging() -> Iterator[World]:
-    """A world whose log lines are made and written to nowhere, whatever main() has switched off."""
+    """Makes a world whose log lines are made and written to nowhere, whatever main() has switched off."""
     off = logging.root.manager.disable
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
         world = build(from_environment(), clock=StillClock(), chance=SystemChance())
@@ -126,7 +126,9 @@ def _execute(world: World, name: str, url: str, *, payload: bool = False) -> Cpu
 
 @contextmanager
 def _on_one_processor() -> Iterator[None]:
-    """As the function begins; afterwards this process is free again, and what it starts: targets, an emulator."""
+    """Binds the process to one processor, as the function does; afterwards this process is free again, and what it
+    starts: targets, an emulator.
+    """
     free = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
     one_processor.stay()
     try:
@@ -137,7 +139,7 @@ def _on_one_processor() -> Iterator[None]:
 
 
 def _found(*items: Item) -> str:
-    """As BatchGetItem answers."""
+    """Answers like BatchGetItem."""
     return json.dumps({"Responses": {"bench": [item.serialize() for item in items]}, "UnprocessedKeys": {}})
 
 

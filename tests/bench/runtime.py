@@ -25,13 +25,15 @@ class Python:
 
     @property
     def tag(self) -> str:
-        """What its byte code is named after."""
+        """The tag after which its byte code is named."""
         major, minor, *_ = self.version.split(".")
         return f"cpython-{major}{minor}"
 
 
 def measuring_python() -> Python:
-    """One of the runtime's version, in an environment of its own under .cache with the boto3 that is installed here."""
+    """Returns a Python of the runtime's version, in a separate environment under .cache with the boto3 that is
+    installed here.
+    """
     wanted = runtime_version()
     found = next((path for path in _candidates(wanted) if _version(path).startswith(f"{wanted}.")), None)
     path = _with_boto3(found, ROOT / ".cache" / f"bench-{wanted}") if found else None
@@ -41,28 +43,28 @@ def measuring_python() -> Python:
 
 
 def runtime_version() -> str:
-    """3.13, as the template has it."""
+    """Returns 3.13, as the template has it."""
     found = re.search(r"^\s+Runtime: python([0-9.]+)$", (ROOT / "template.yaml").read_text(), re.MULTILINE)
     assert found is not None
     return found[1]
 
 
 def _candidates(wanted: str) -> Iterator[str]:
-    """Where a Python may be: on the PATH, under pyenv. A shim of pyenv may exist without working."""
+    """Yields where a Python may be: on the PATH, under pyenv. A shim of pyenv may exist without working."""
     yield from (path for name in (f"python{wanted}", "python3") if (path := shutil.which(name)))
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     yield from map(str, sorted(pyenv.glob(f"versions/{wanted}*/bin/python3")))
 
 
 def _version(python: str) -> str:
-    """Empty if it does not run."""
+    """Returns the version, or an empty string if it does not run."""
     code = "import platform; print(platform.python_version())"
     done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
     return done.stdout.strip()
 
 
 def _with_boto3(python: str, folder: Path) -> str | None:
-    """Its path in an environment that has boto3; None if that cannot be made: no pip, or no network."""
+    """Returns its path in an environment that has boto3; None if that cannot be made: no pip, or no network."""
     inside = folder / "bin" / "python"
     wanted = importlib.metadata.version("boto3")
     if not inside.exists():

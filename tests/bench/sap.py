@@ -1,6 +1,6 @@
-"""What the routes of the SAP facade cost at 10,000 jobs, measured as those of `lists`.
+"""The cost of the routes of the SAP facade at 10,000 jobs, measured as in `lists`.
 
-One schedule of them has 10,000 runs. What writes is measured on jobs of its own, each request on another one.
+One schedule of them has 10,000 runs. Requests that write are measured on separate jobs, each request on another one.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Asked:
 
 
 def requests(ordinal: int, schedule: str, run: str) -> dict[str, Asked]:
-    """schedule, run: of the last job."""
+    """Lists the requests. schedule, run: of the last job."""
 
     def job(n: int) -> str:
         return f"/jobs/{integer_id(ordinal, n)}"
@@ -114,7 +114,7 @@ def requests(ordinal: int, schedule: str, run: str) -> dict[str, Asked]:
 
 
 def budget(name: str) -> str:
-    """In ms, beyond an empty route. By offset, a page of the run log is looked for line by line."""
+    """Returns milliseconds beyond an empty route. With an offset, a page of the run log is looked for line by line."""
     return "400" if any(word in name for word in ("search", "filter", "ordered", "runs, page at")) else "100"
 
 
@@ -144,7 +144,9 @@ def measured_all(
 
 
 def _filled(world: World) -> tuple[int, str, str]:
-    """The jobs, and 10,000 runs of the last one. Returns the tenant's ordinal, that schedule, and one of its runs."""
+    """Makes the jobs, and 10,000 runs of the last one. Returns the tenant's ordinal, that schedule, and one of its
+    runs.
+    """
     table = world.table
     tenancy.create_tenant(world, TENANT, None)
     tenancy.create_collection(world, Collection(TENANT, COLLECTION))

@@ -43,14 +43,14 @@ class Stub:
 
 @contextmanager
 def stubbed(answers: dict[str, Answer]) -> Iterator[Stub]:
-    """Every botocore client of this process meets the stub."""
+    """Answers every botocore client of this process by the stub."""
     stub = Stub(answers)
     with mock.patch.object(URLLib3Session, "send", stub.send):
         yield stub
 
 
 def sent(body: bytes) -> str:
-    """SendMessageBatch: all went out."""
+    """Answers SendMessageBatch: all went out."""
     return json.dumps(
         {
             "Successful": [
@@ -62,12 +62,12 @@ def sent(body: bytes) -> str:
 
 
 def advanced(body: bytes) -> str:
-    """BatchExecuteStatement: each condition held."""
+    """Answers BatchExecuteStatement: each condition held."""
     return json.dumps({"Responses": [{"TableName": "bench"}] * body.count(b'"Statement"')})
 
 
 def pages(rows: Sequence[dict[str, Any]], size: int) -> list[str]:
-    """Query: the answers, page by page, each but the last with where to go on."""
+    """Answers Query: the answers, page by page, each but the last with where to go on."""
     found = []
     for begin in range(0, max(1, len(rows)), size):
         page = rows[begin : begin + size]

@@ -1,6 +1,6 @@
-"""What a run costs the table: read and write units by outcome, and the calls of an idle tick.
+"""The write and read units of a run: read and write units by outcome, and the calls of an idle tick.
 
-On the embedded AWS with the real template, where nothing ticks by itself; messages are handed over directly. Units are
+Measured on the embedded AWS with the real template, where nothing ticks; messages are handed over directly. Units are
 counted by AWS's rules from the items themselves (meter.py).
 """
 
@@ -109,7 +109,7 @@ def _run(
     retry: dict[str, Any] | None = None,
     overlap: str = "allow",
 ) -> Units:
-    """One occurrence of a recurring job in the middle of its life, from the sweep to its last effect."""
+    """Runs one occurrence of a recurring job in the middle of its life, from the sweep to its last effect."""
     left = list(outcomes)
     world = replace(world, perform=lambda *_: left.pop(0))
     text = Payload('{"x":"' + "x" * payload + '"}', is_json=True) if payload else None

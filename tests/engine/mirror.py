@@ -26,7 +26,7 @@ from tests.support import statements
 
 BINARY = Path(__file__).parents[2] / ".cache/table-engine/node_modules/@dynoxide/linux-x64/dynoxide"
 OURS_ALONE = frozenset({"Scan"})
-"""What only tests ask for, to look at the whole table."""
+"""Operations that only tests request, to look at the whole table."""
 KEPT = ("Item", "Items", "Responses", "Attributes", "Count")
 # UPDATE "table" SET "a"=? SET "b"=? WHERE "c"=? AND "d"=?: each assignment has a SET of its own.
 _NAME = r'"[A-Za-z_][A-Za-z0-9_]*"'
@@ -133,7 +133,7 @@ class Mirror:
         return self._engine(operation, self._named(request))
 
     def _named(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The request with the name of this test's table on the engine."""
+        """Returns the request with the name of this test's table on the engine."""
         named = dict(request)
         if "TableName" in named:
             named["TableName"] = self._table
@@ -158,7 +158,9 @@ def _answer(ask: Callable[[str, Mapping[str, Any]], Any], operation: str, reques
 
 
 def _comparable(operation: str, request: Mapping[str, Any], answer: Any) -> Any:
-    """What a caller can rely on: no texts of errors, no order within a batch or among equal places of an index."""
+    """Returns the members that a caller can rely on: no texts of errors, no order within a batch or among equal places
+    of an index.
+    """
     if isinstance(answer, ClientError):
         cancelled = answer.response.get("CancellationReasons", [])
         reasons = [(each.get("Code"), _plain(each.get("Item"))) for each in cancelled]

@@ -10,7 +10,7 @@ from tests.faults import memory
 
 
 def hold_against_engine() -> Callable[[bool], None]:
-    """From now on every table in memory of this process has a twin on the engine. Returns the switch."""
+    """Gives every table in memory of this process a twin on the engine from now on. Returns the switch."""
     engine, on = Engine(), True
     make = memory.Memory.__call__
 

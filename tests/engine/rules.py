@@ -1,6 +1,6 @@
-"""What DynamoDB refuses in the form of a request, and emulators let pass. Source: its guide and API reference.
+"""Forms of requests that DynamoDB refuses and emulators let pass. Source: its guide and API reference.
 
-Beside tests/support/limits.py, which has sizes: here expressions, names, values, keys of indexes and start keys.
+Complements tests/support/limits.py, which has sizes: here expressions, names, values, keys of indexes and start keys.
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ READS = {"Query", "GetItem", "BatchGetItem"}
 
 
 def fits(kind: str, passing: Passing) -> bool:
-    """Whether a call can meet this fault, and whether it makes a difference: a read leaves nothing behind, so to die
-    after it, or to be refused, is to die before it. What the target answers is not the SDK's to repeat.
+    """Tells whether a call can meet this fault, and whether it makes a difference: a read changes nothing, so to die
+    after it, or to be refused, is the same as to die before it. The SDK does not repeat what the target answers.
     """
     match kind:
         case "failed-entries":
@@ -56,7 +56,7 @@ class Faults:
 
 
 def surviving(step: Callable[[], object]) -> bool:
-    """One call of a function: False if it died or gave up. What called it goes on."""
+    """Runs one call of a function: False if it died or gave up. The caller continues."""
     try:
         step()
     except (Crash, SweephandError):

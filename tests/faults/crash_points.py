@@ -20,14 +20,14 @@ SAME_CALLS = 2
 
 
 def plans(scenario: Scenario, after: Plan = ()) -> list[Plan]:
-    """All plans with one fault more than `after`."""
+    """Yields all plans with one fault more than `after`."""
     played = play(scenario, after)
     return [(*after, (number, kind)) for number, kinds in enumerate(kinds_for(scenario, played)) for kind in kinds]
 
 
 def sample(scenario: Scenario) -> list[Plan]:
-    """Of its plans those that an ordinary run of the tests plays: what no scenario before it has (this fault at this
-    place of the code), and of each call that has nothing new one fault, another kind from call to call.
+    """Returns those of its plans that an ordinary run of the tests plays: what no scenario before it has (this fault at
+    this place of the code), and of each call that has nothing new one fault, another kind from call to call.
     """
     return [plan for plan, chosen in _chosen()[scenario.name] if chosen]
 
@@ -51,7 +51,9 @@ def _chosen() -> dict[str, list[tuple[Plan, bool]]]:
 
 
 def kinds_for(scenario: Scenario, played: Play) -> list[list[str]]:
-    """What can befall each call. Nothing where the same read has met it all on the same state of table and queues."""
+    """Returns the kinds of faults that each call can meet. Nothing where the same read has met it all on the same state
+    of table and queues.
+    """
     asked: Counter[tuple[object, ...]] = Counter()
     found = []
     before: object = None
@@ -71,7 +73,7 @@ def _place(met: Met) -> tuple[object, ...]:
 
 
 def counts() -> dict[str, Counter[str]]:
-    """By scenario: how many plans of each kind."""
+    """Returns the counts by scenario: how many plans of each kind."""
     return {
         name: Counter(kind for kinds in kinds_for(scenario, play(scenario)) for kind in kinds)
         for name, scenario in SCENARIOS.items()

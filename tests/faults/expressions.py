@@ -1,7 +1,7 @@
 """DynamoDB's expressions: conditions, keys, filters and updates, read once a text and carried out on plain items.
 
 Items and values are in DynamoDB's JSON ({"S": "a"}, {"N": "1"}). Attributes are whole: there is no path into maps or
-lists, because the service stores none. What is not known here is refused, so that no test passes by a guess.
+lists, because the service stores none. Unknown expressions are refused, so that no test passes by a guess.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def plain(value: Value) -> Any:
-    """What a value is compared by: numbers by their size, texts by their bytes, sets without order."""
+    """Returns the value that comparisons use: numbers by their size, texts by their bytes, sets without order."""
     ((kind, raw),) = value.items()
     match kind:
         case "N":
@@ -232,7 +232,7 @@ def update(text: str) -> tuple[Step, ...]:
 
 
 def apply(steps: tuple[Step, ...], item: Item, names: Names, values: Values) -> Item:
-    """A new item: every value is computed from the old one."""
+    """Returns a new item: every value is computed from the old one."""
     changed = dict(item)
     for step in steps:
         name, value = step.name(names), step.value(item, names, values)

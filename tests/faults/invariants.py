@@ -1,4 +1,6 @@
-"""What must be true of every history in the end: 0 lost, 0 doubled, nothing open, counts equal to the ledger's."""
+"""The invariants that hold at the end of every history: 0 lost, 0 doubled, nothing open, counts equal to the
+ledger's.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def check(at: Play) -> None:
-    """0 lost, 0 doubled, nothing open, counts equal a fold over the ledger."""
+    """Checks that nothing is lost, doubled or open, and that counts equal a fold over the ledger."""
     runs = at.runs()
     for run in runs:
         _run(at, run)
@@ -66,7 +68,7 @@ def _schedule(at: Play, schedule: Schedule, expected: Expected) -> None:
 
 
 def _calls(at: Play, runs: list[Run]) -> None:
-    """Every call belongs to a run, none comes early, and none twice but where its executor was lost."""
+    """Checks that every call belongs to a run, none comes early, and none comes twice unless its executor was lost."""
     by_id = {run.id: run for run in runs}
     calls = Counter(received.run_id for received in at.scene.endpoint.received)
     assert at.scenario.forgets or calls.keys() <= by_id.keys(), "a call without a row"
@@ -78,7 +80,7 @@ def _calls(at: Play, runs: list[Run]) -> None:
 
 
 def _rows(at: Play) -> None:
-    """Each lean row belongs to a job that is there, collections count their jobs, nobody holds a slot."""
+    """Checks that each lean row belongs to an existing job, collections count their jobs, and nobody holds a slot."""
     items = at.scene.items()
     assert not [item["sk"]["S"] for item in items if item["sk"]["S"].startswith("SLOT#")]
     jobs = {item["job_id"]["S"]: item for item in items if item["sk"]["S"] == keys.JOB}

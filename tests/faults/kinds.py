@@ -1,4 +1,4 @@
-"""What can befall a call, and what can come between it and the one before."""
+"""The faults that a call can meet, and the events that can come between it and the one before."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.taps import Act, Fault
 READS = {"Query", "GetItem", "BatchGetItem", "GetObject", "ListObjectsV2"}
 WRITES = {"PutItem", "UpdateItem", "DeleteItem"}
 OWN_RETRIES = {"endpoint"}
-"""What the target answers is not the SDK's to repeat, nor its own to throttle."""
+"""The SDK does not repeat what the target answers, and does not throttle it."""
 API = "api"
 """Requests of a worker: the SDK repeats them."""
 
@@ -39,7 +39,7 @@ def _plain(fault: Fault) -> Callable[[Play, Met, Act], Any]:
 
 
 def _before(somebody_else: Callable[[Play], object]) -> Callable[[Play, Met, Act], Any]:
-    """Somebody else comes between: all that he does happens before the call."""
+    """Lets somebody else act first: all that he does happens before the call."""
 
     def act_then(play: Play, _met: Met, act: Act) -> Any:
         play.aside(lambda: somebody_else(play))
@@ -53,15 +53,15 @@ def _calls(*operations: str) -> Callable[[Met], bool]:
 
 
 def _leaves_a_trace(met: Met) -> bool:
-    """A read leaves nothing behind: to die after it is to die before what follows."""
+    """Tells whether the call changes anything. A read does not: to die after it is to die before what follows."""
     return met.passing.operation not in READS
 
 
-# What the services do
+# Faults of the services
 
 
 def _row_refused(code: str) -> Fault:
-    """BatchExecuteStatement: the first statement is not carried out, the others are."""
+    """Refuses a row. BatchExecuteStatement: the first statement is not carried out, the others are."""
 
     def fault(passing: taps.Passing, act: Act) -> Any:
         first, *others = passing.request["Statements"]
@@ -75,7 +75,7 @@ def _row_refused(code: str) -> Fault:
 
 
 def _event_refused(passing: taps.Passing, act: Act) -> Any:
-    """PutEvents: the first is not taken, the others are."""
+    """Refuses an event. PutEvents: the first is not taken, the others are."""
     first, *others = passing.request["Entries"]
     passing.request["Entries"] = others
     answer = act() if others else {"Entries": []}
@@ -85,7 +85,7 @@ def _event_refused(passing: taps.Passing, act: Act) -> Any:
 
 
 def _keys_left(passing: taps.Passing, act: Act) -> Any:
-    """BatchGetItem: the first key is left for another call."""
+    """Leaves keys undone. BatchGetItem: the first key is left for another call."""
     ((table, wanted),) = passing.request["RequestItems"].items()
     first, *others = wanted["Keys"]
     left = {table: {**wanted, "Keys": [first]}}
@@ -96,13 +96,13 @@ def _keys_left(passing: taps.Passing, act: Act) -> Any:
 
 
 def _server_fault(passing: taps.Passing, _act: Act) -> Any:
-    """After all the SDK's tries."""
+    """Fails after all the SDK's tries."""
     error = {"Code": "InternalServerError", "Message": "sorry"}
     raise ClientError({"Error": error, "ResponseMetadata": {"HTTPStatusCode": 500}}, passing.operation)
 
 
 def _stale(since: Callable[[Play, Met], int]) -> Callable[[Play, Met, Act], Any]:
-    """The index answers from an older state of the table. since: the number of that state."""
+    """Answers from an older state of the table. since: the number of that state."""
 
     def act_stale(play: Play, met: Met, act: Act) -> Any:
         dynamo = play.memory.dynamo
@@ -137,7 +137,7 @@ def _throttled(play: Play, met: Met, act: Act) -> Any:
     return Answer(429, {}, b"") if met.passing.service == API else taps.refused(met.passing, act)
 
 
-# Who else is at work
+# Other actors
 
 
 def _sweeper(play: Play) -> None:
@@ -149,7 +149,7 @@ def _auditor(play: Play) -> None:
 
 
 def _executor(play: Play) -> None:
-    """A second copy of each message that an executor or a worker holds comes to another one."""
+    """Gives a second copy of each message that an executor or a worker holds to another one."""
     for url in play.queues():
         queue = play.scene.sqs._queues[url]
         for message in [each for each in queue.messages if each.receive_count]:
@@ -162,13 +162,13 @@ def _executor(play: Play) -> None:
 
 
 def _caller(play: Play) -> None:
-    """The same request a second time, at once."""
+    """Sends the same request a second time, at once."""
     assert play.asking is not None
     play.asking()
 
 
 def _callback(play: Play) -> None:
-    """The target reports success for whatever is open."""
+    """Reports success by the target for every open run."""
     for run in play.runs():
         if not run.finished:
             owner = run.schedule_id or run.job_id

@@ -210,7 +210,7 @@ class Dynamo:
             self.states.append(dict(self.items))
 
     def _file(self, key: Key, item: Item | None, *, there: bool) -> None:
-        """Into its partition of the table and of each index, or out of them."""
+        """Files an item into its partition of the table and of each index, or removes it from them."""
         for name, index in self._indexes.items():
             if item is None or index.hash_name not in item or index.range_name not in item:
                 continue
@@ -225,7 +225,7 @@ _EQUAL = re.compile(r"(#?\w+) = (:\w+)")
 
 
 def _compared(text: str, name: str, request: Request) -> Mapping[str, Any]:
-    """The value that a key condition wants of this attribute."""
+    """Returns the value that a key condition requires of this attribute."""
     names, values = _places(request)
     return next(values[value] for placed, value in _EQUAL.findall(text) if names.get(placed, placed) == name)
 
@@ -269,7 +269,9 @@ def _shown(request: Request, old: Item | None) -> dict[str, Any]:
 
 
 def _place(item: Item, range_name: str) -> tuple[Any, str, str]:
-    """Where an item stands in its partition. Within an index, equal places are told apart by the table's key."""
+    """Returns the place of an item in its partition. Within an index, equal places are told apart by the table's
+    key.
+    """
     return expressions.plain(item[range_name]), item["pk"]["S"], item["sk"]["S"]
 
 
@@ -333,7 +335,7 @@ class Memory:
 
 @contextmanager
 def in_memory(tap: Taps, *, remembers: bool = False) -> Iterator[Memory]:
-    """A backend for tests.support.stage.stage."""
+    """Makes a backend for tests.support.stage.stage."""
     memory = Memory(remembers)
     with taps.on_botocore(tap, memory):
         yield memory

@@ -1,8 +1,8 @@
 """A history of the service in which single calls meet their faults, and what must be true of it in the end.
 
 One caller, one sweeper, one executor, a message at a time, so that the calls come in the same order each time and a
-plan names them by number. A scenario (scenarios.py) says what is asked for and what shall come of it; the kinds of
-faults (kinds.py) say what can befall a call.
+plan names them by number. A scenario (scenarios.py) says what is requested and what the result must be; the kinds of
+faults (kinds.py) say what a call can meet.
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ class Met:
 
 
 class Scenario:
-    """What is asked of the service, and what shall come of it. Add one: a class with `history`, and its name below.
+    """The requests to the service, and the result that they must have. Add one: a class with `history`, and its name
+    below.
 
     callbacks: the target may report a result at any time; then the kind `callback` fits.
     constants: of a module, such as "flow.jobs.change.IN_JOBS_TRANSACTION", smaller than they are, so that few rows do.
@@ -91,7 +92,7 @@ class Scenario:
         raise NotImplementedError
 
     def check(self, at: Play) -> None:
-        """What is true in the end beside the invariants of every history."""
+        """Checks what holds in the end, in addition to the invariants of every history."""
 
 
 Ends = Mapping[datetime, State | frozenset[State]]
@@ -99,7 +100,7 @@ Ends = Mapping[datetime, State | frozenset[State]]
 
 @dataclass
 class Expected:
-    """Of one schedule: how each of its occurrences ends.
+    """The expected ends of one schedule: how each of its occurrences ends.
 
     optional: occurrences that may have a row, or none (what is due as its schedule goes). in_lines: those that have a
     row or are counted in a line that stands for many. state None: the schedule was deleted.
@@ -112,7 +113,7 @@ class Expected:
 
 
 def surviving(step: Callable[[], object]) -> bool:
-    """One call of a function: False if it died or gave up. What called it goes on."""
+    """Runs one call of a function: False if it died or gave up. The caller continues."""
     try:
         step()
     except (Crash, SweephandError):
@@ -155,10 +156,10 @@ class Play:
     def met(self) -> bool:
         return not self.plan
 
-    # What a scenario says
+    # The words of a scenario
 
     def ask(self, request: Callable[[], T]) -> T:
-        """A caller who asks again, a second later, until there is an answer.
+        """Sends a request again a second later, until there is an answer, as a caller would.
 
         To be told then that it is gone, or there, is an answer too.
         """
@@ -181,7 +182,7 @@ class Play:
         return self.ask(lambda: self.scene.create(*timings, once=once, **members))
 
     def key(self) -> Once:
-        """The caller's Idempotency-Key."""
+        """Returns the caller's Idempotency-Key."""
         self._keys += 1
         return Once(f"key {self._keys}", "the body")
 
@@ -210,11 +211,11 @@ class Play:
             self._work()
 
     def go_to(self, minute: float) -> None:
-        """To that minute after noon."""
+        """Moves the clock to that minute after noon."""
         self.go((NOON + minute * TICK - self.scene.clock.now()).total_seconds())
 
     def go_until(self, condition: Callable[[], object]) -> None:
-        """As long as it takes: under a fault it may be longer."""
+        """Moves the clock for as long as it takes: under a fault it may be longer."""
         for _ in range(4 * MOST_MINUTES):
             if condition():
                 return
@@ -222,7 +223,7 @@ class Play:
         raise AssertionError("it never came to that")
 
     def outage(self, seconds: float) -> None:
-        """Time goes by and nothing works."""
+        """Lets time go by while nothing works."""
         self.scene.clock.advance(seconds)
         self._next_tick = max(self._next_tick, self.scene.clock.now())
 
@@ -234,13 +235,13 @@ class Play:
         return [*(aws.URLS[lane] for lane in Lane), *self.scene.sqs.created]
 
     def purge(self) -> None:
-        """An operator empties the run queues: from here on, audits are among what makes it good."""
+        """Empties the run queues, as an operator would: from here on, audits are among what makes it good."""
         for url in self.queues():
             self.scene.sqs.purge(url)
         self.purged = True
 
     def bury(self) -> None:
-        """The messages that are due were received too often: SQS moves them to the dead letters."""
+        """Makes the due messages dead letters, as if received too often: SQS moves them to the dead letters."""
         for lane in Lane:
             queue = self.scene.sqs._queues[aws.URLS[lane]]
             for message in queue.messages:
@@ -248,7 +249,7 @@ class Play:
                     message.receive_count = queue.most_receives or 0
 
     def bury_held(self) -> None:
-        """The same for messages whose executor has died with them."""
+        """Repeats this for messages whose executor has died with them."""
         for lane in Lane:
             queue = self.scene.sqs._queues[aws.URLS[lane]]
             for message in queue.messages:
@@ -256,14 +257,16 @@ class Play:
                     message.receive_count = queue.most_receives or 0
 
     def expect(self, owner: Planned | Schedule, ends: Ends | list[datetime], **more: Any) -> None:
-        """The end of each occurrence of the schedule (the first of a job); of a list: all succeed. See Expected."""
+        """Expects these ends of the occurrences of the schedule (the first of a job); of a list: all succeed. See
+        Expected.
+        """
         schedule = owner.schedules[0] if isinstance(owner, Planned) else owner
         ends = ends if isinstance(ends, Mapping) else dict.fromkeys(ends, State.SUCCESS)
         sets = {name: frozenset(more.pop(name, ())) for name in ("optional", "in_lines")}
         self.expected[schedule.id] = schedule, Expected(ends, **sets, **more)
 
     def runs(self, kind: Kind | None = None) -> list[Run]:
-        """All rows of the ledger, of whatever schedule."""
+        """Returns all rows of the ledger, of whatever schedule."""
         rows = [row for row in self.scene.items() if "state" in row and "attempt" in row and "kind" in row]
         found = [run_rows.run_of(RunItem.from_raw_data(row)) for row in rows if row["sk"]["S"].startswith("RUN#")]
         return sorted((run for run in found if kind in (None, run.kind)), key=lambda run: (run.uuid, run.id))
@@ -271,7 +274,7 @@ class Play:
     # How it goes on
 
     def aside(self, step: Callable[[], object]) -> None:
-        """Somebody else at this very moment: not part of the numbered calls."""
+        """Lets somebody else act at this very moment: not part of the numbered calls."""
         self._aside = True
         try:
             surviving(step)
@@ -279,7 +282,7 @@ class Play:
             self._aside = False
 
     def _work(self) -> None:
-        """All that is visible now, each message by an executor of its own."""
+        """Works off all that is visible now, each message by a separate executor."""
         while self.scene.sqs.next_visible_at([*self.queues(), aws.DEAD]) is not None:
             worked = [self._one(lambda lane=lane: self.scene.deliver(lane, most=1)) for lane in Lane]
             worked += [worker.work() for worker in self.workers]
@@ -294,7 +297,7 @@ class Play:
             return True
 
     def __call__(self, passing: Passing, act: Act) -> Any:
-        """The tap: counts the calls, and lets the numbered ones meet their faults."""
+        """Passes a call on: counts the calls, and lets the numbered ones meet their faults."""
         if self._aside:
             return act()
         origin = sites.of_this_call()
@@ -326,7 +329,9 @@ class Play:
         return any(message.receive_count for queue in self.scene.sqs._queues.values() for message in queue.messages)
 
     def recover(self) -> None:
-        """Nothing special: the minute rule and the queue; after a purge also the audit, twice at least."""
+        """Recovers without special measures: the minute rule and the queue; after a purge also the audit, twice at
+        least.
+        """
         ticks = self._ticks
         for _ in range(MOST_MINUTES):
             self.go(60)
@@ -341,7 +346,7 @@ class Play:
 
 @contextmanager
 def in_one_thread() -> Iterator[None]:
-    """Sweeper and executor without their threads: the same calls in the same order each time."""
+    """Runs sweeper and executor without their threads: the same calls in the same order each time."""
     real = dispatch._at_once, sweep.at_once
     dispatch._at_once = sweep.at_once = in_turn
     try:
@@ -365,8 +370,8 @@ def _constants(wanted: Mapping[str, object]) -> Iterator[None]:
 
 @contextmanager
 def playing(scenario: Scenario, plan: Plan = ()) -> Iterator[Play]:
-    """A history under way, in which calls meet their faults; behind it recovery by ordinary ticks and redelivery, then
-    the invariants.
+    """Plays a history, in which calls meet their faults; then recovery by ordinary ticks and redelivery, then the
+    invariants.
     """
     memories: list[Memory] = []
     calendars._kept.clear()  # in a process that has read nothing yet
@@ -389,7 +394,7 @@ def playing(scenario: Scenario, plan: Plan = ()) -> Iterator[Play]:
 
 
 def play(scenario: Scenario, plan: Plan = ()) -> Play:
-    """The scenario's history under these faults. calls: those of the history after the last fault."""
+    """Plays the scenario's history under these faults. calls: those of the history after the last fault."""
     with playing(scenario, plan) as at:
         scenario.history(at)
         calls = list(at.calls)

@@ -1,4 +1,4 @@
-"""What the models under tests/faults have in common, and how they are played."""
+"""The common parts of the models under tests/faults, and the way they are played."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ QUEUE = URLS[Lane.FAST]
 
 @dataclass(frozen=True)
 class Trouble:
-    """What befalls the call of this number. kind: of at_calls.KINDS, or one that the model has beside them."""
+    """The fault that the call of this number meets. kind: of at_calls.KINDS, or one that the model adds to them."""
 
     call: int
     kind: str
 
 
 class Days(RuleBasedStateMachine):
-    """What goes on around runs whatever the model is of: time, batches, messages that come twice or never."""
+    """The events around runs in every model: time, batches, messages that come twice or never."""
 
     scene: Stage
 
@@ -51,7 +51,7 @@ class Days(RuleBasedStateMachine):
 
 
 def play(machine: type[RuleBasedStateMachine], *, examples: int, steps: int, derandomize: bool) -> None:
-    """steps: of an example at most. derandomize: the same histories each time."""
+    """Plays the machine. steps: of an example at most. derandomize: the same histories each time."""
     run_state_machine_as_test(
         machine,
         settings=settings(

@@ -1,6 +1,6 @@
 """The histories whose every call meets every fault: small ones, which together make every call that the code can make.
 
-To add one: a class with its history (what is asked, how time goes by, what shall come of it). Being here is enough;
+To add one: a class with its history (the requests, the passing of time, the expected result). Being here is enough;
 `python -m tests.faults write` counts its plans.
 """
 
@@ -81,12 +81,12 @@ def fixed(delay_s: int, retries: int = 3) -> dict[str, Any]:
 
 
 def failing(*minute: float, answer: Outcome = BUSY, attempts: int = 1) -> Any:
-    """How the target answers: thus to the first attempts at these occurrences, else with success."""
+    """Returns how the target answers: thus to the first attempts at these occurrences, else with success."""
     return lambda call: answer if call.planned_at in minutes(*minute) and call.attempt <= attempts else OK
 
 
 def run_at(schedule: Schedule, minute: float) -> str:
-    """The id of an occurrence's run can be computed."""
+    """Returns the id of an occurrence's run, which can be computed."""
     instant = epoch_ms(NOON + minute * TICK)
     return ids.run_uuid(TENANT, schedule.id, instant, Kind.SCHEDULED.value)
 
@@ -140,8 +140,8 @@ class ErrorAction(Scenario):
 
 
 class Hooks(Scenario):
-    """A run that fails and one that succeeds each start their hook, which is told of the end. One hook is the job's,
-    the other its schedule's.
+    """A run that fails and one that succeeds each start their hook, which receives the end. One hook is the job's, the
+    other its schedule's.
     """
 
     name = "hooks"
@@ -220,7 +220,7 @@ class OutOfReach(Scenario):
         at.go_to(14)
 
     def check(self, at: Play) -> None:
-        """A fault may leave one failure, or one contact, without its note: the next one makes it."""
+        """Allows that a fault leaves one failure, or one contact, without its note: the next one makes it."""
         ((schedule, _),) = at.expected.values()
         there = at.scene.stored(schedule)
         off = (there.state, there.state_reason) == (ScheduleState.INACTIVE, StateReason.UNREACHABLE)
@@ -389,14 +389,14 @@ class ByHandUnlessActive(Scenario):
             at.go(90)
 
     def check(self, at: Play) -> None:
-        """A fault may leave the scheduled run ended, or not begun, when the first one is asked for."""
+        """Allows that a fault leaves the scheduled run ended, or not begun, when the first one is requested."""
         runs = at.runs(Kind.MANUAL)
         assert {run.state for run in runs} == {State.SUCCESS}
         assert len(runs) == 1 or at.faults
 
 
 class OverBeforeItBegan(Scenario):
-    """A job whose one schedule has nothing left is created completed, beside one of which one occurrence is to come."""
+    """A job whose one schedule has nothing left is created completed, next to one that has one occurrence ahead."""
 
     name = "over-before-it-began"
 
@@ -524,7 +524,7 @@ class ExportedRuns(Scenario):
             assert operation.done == len(found) == len(set(found))
             if "jobId" in operation.params:
                 assert found == failed[::-1]
-            else:  # of an index, which may be a moment behind
+            else:  # the index, which may lag by a moment
                 assert set(found) <= set(failed)
 
 
@@ -553,7 +553,7 @@ class CancelledExport(Scenario):
 
 
 def all_fail(at: Play, count: int, **members: Any) -> Planned:
-    """A job of so many occurrences, all of which have failed; from now on its target answers well."""
+    """Makes a job of so many occurrences, all of which have failed; from now on its target succeeds."""
     at.scene.endpoint.answer = lambda _: WRONG
     members.setdefault("action", at.scene.action(payload={"n": 1}))
     job = at.create(counted(count), **members)
@@ -629,7 +629,7 @@ class EditOfWhatIsOwed(Scenario):
 
 
 class OnceMore(Scenario):
-    """A one-time schedule whose run goes on is asked for once more: at once, beside the first, which then reports."""
+    """A one-time schedule whose run goes on is asked for once more: at once, next to the first, which then reports."""
 
     name = "once-more"
     callbacks = True
@@ -704,13 +704,13 @@ class PauseAndResume(Scenario):
         at.go_to(8)
 
     def check(self, at: Play) -> None:
-        """What a purge took before the pause comes after it, by the audit."""
+        """Checks that runs which a purge took before the pause come after it, by the audit."""
         first = next(run for run in at.runs(Kind.SCHEDULED) if run.planned_at in minutes(1))
         assert at.purged or first.state is State.SKIPPED
 
 
 class PauseUntil(Scenario):
-    """A pause that ends by itself: what is due from its end on runs on its second."""
+    """A pause with an end: what is due from its end on runs on its second."""
 
     name = "pause-until"
 
@@ -932,7 +932,9 @@ class ManySchedules(Scenario):
 
 
 class CatchUpAll(Scenario):
-    """Nothing is swept for ten minutes: what was missed runs, paced, and fresh occurrences go on beside it."""
+    """Nothing is swept for ten minutes: missed occurrences run at a limited rate, and fresh ones go on at the same
+    time.
+    """
 
     name = "catch-up-all"
 
@@ -1022,7 +1024,7 @@ class SettledUp(Scenario):
 
 
 class EffectsRepeated(Scenario):
-    """By command, the effects of what has ended are done once more: nothing changes."""
+    """On command, the effects of the ended runs are repeated: nothing changes."""
 
     name = "effects-repeated"
 
@@ -1061,7 +1063,7 @@ class StoppedSeries(Scenario):
 
 
 class QueueOne(Scenario):
-    """The first run waits for its retry as others are due: one waits behind it and is cancelled, so that the next one
+    """The first run waits for its retry as others are due: one waits for it and is cancelled, so that the next one
     waits, and the next is skipped.
     """
 
@@ -1128,9 +1130,7 @@ class Replace(Scenario):
 
 
 class WaitingBehind(Scenario):
-    """The first run waits for its result; one asked for by hand waits behind it, and has its turn when the result is
-    there.
-    """
+    """The first run waits for its result; a manual one waits for it, and has its turn when the result is there."""
 
     name = "waiting-behind"
     callbacks = True
@@ -1180,7 +1180,7 @@ def flow_key(at: Play, **terms: Any) -> None:
 
 
 def passed_in_order(at: Play) -> None:
-    """Nobody waits in the end, and no place is taken; what is left lapses by itself."""
+    """Checks that nobody waits in the end, and no place is taken; the rest lapses."""
     stile = flow_key_rows.read_stile(at.scene.world.table, TENANT, "k")
     assert stile is not None
     assert stile.running(at.scene.clock.now()) == 0
@@ -1291,7 +1291,7 @@ def waited_for(at: Play) -> bool:
 
 
 def gone(delete: Callable[[], None]) -> None:
-    """Of a caller who asks again, because the first answer was lost."""
+    """Deletes as a caller who repeats the request, because the first answer was lost."""
     with suppress(NotFound):
         delete()
 
@@ -1555,7 +1555,7 @@ class Unused(Scenario):
         at.go_to(12)
 
     def check(self, at: Play) -> None:
-        """All schedules but the one are gone, and so are the rows that asked."""
+        """Checks that all schedules but the one are gone, and so are the rows that asked."""
         rows = [item["sk"]["S"] for item in at.scene.items() if "#JOB#" in item["pk"]["S"]]
         assert sum(row.startswith("SCH#") for row in rows) == 1
         assert not any(row.startswith("UNUSED#") for row in rows)
@@ -1587,7 +1587,9 @@ class Told(Scenario):
         at.go_to(4)
 
     def check(self, at: Play) -> None:
-        """Each end is told at least once, whatever befell the service; only a bus that refuses thrice is not told."""
+        """Checks that each end is published at least once, whatever happened to the service, unless the bus refuses
+        three times.
+        """
         told = {event.detail.get("runId") for event in at.scene.bus.told}
         assert {run.id for run in at.runs()} <= told
 

@@ -85,7 +85,7 @@ class _Function:
 
 @cache
 def _module(path: str) -> dict[str, _Function]:
-    """By qualified name."""
+    """Returns functions by qualified name."""
     tree = ast.parse((PACKAGE / path).read_text())
     module = path.removesuffix(".py")
     imported = _imported(tree)
@@ -93,7 +93,7 @@ def _module(path: str) -> dict[str, _Function]:
 
 
 def _imported(tree: ast.Module) -> dict[str, str]:
-    """Of our own package: the name here -> where it comes from."""
+    """Returns the imports from our own package: the name here -> where it comes from."""
     found = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sweephand"):
@@ -143,7 +143,8 @@ def _paths(folder: str) -> list[str]:
 
 
 def of_the_code(*facades: str) -> frozenset[Site]:
-    """Every site within reach of a verb: all of flow/, and of store/ what flow/ calls. Lists for the API stay out.
+    """Returns every site within reach of a verb: all of flow/, and of store/ what flow/ calls. Lists for the API stay
+    out.
 
     facades: folders whose reads count as well.
     """
@@ -171,7 +172,7 @@ class Origin:
 
 
 def of_this_call() -> Origin:
-    """Who calls out right now, by the stack."""
+    """Returns the caller of this call, by the stack."""
     frame: FrameType | None = sys._getframe(1)
     method, verb, site = "", "", None
     while frame is not None:
@@ -198,7 +199,9 @@ def _path(frame: FrameType) -> str | None:
 
 
 def _site(path: str, frame: FrameType, method: str) -> Site | None:
-    """A generator's call is made where it is consumed: then the function's only call of this method is meant."""
+    """Returns the site. A generator's call is made where it is consumed: then the function's only call of this method
+    is meant.
+    """
     function = _module(path).get(frame.f_code.co_qualname.split(".<locals>")[0])
     if function is None:
         return None

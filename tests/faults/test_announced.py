@@ -1,4 +1,4 @@
-"""What is announced happens: changes next to due instants, through both facades, with executors away and deaths.
+"""Announced occurrences happen: changes next to due instants, through both facades, with executors away and deaths.
 
 A history makes a job and changes it at random moments, 0 to 10 s before an instant, on the second and between two.
 After each change the list of occurrences says what will come in the next seconds. In the end the announcements, the
@@ -111,7 +111,7 @@ class History:
         return self.api.stage.clock.now()
 
     def go(self, seconds: float) -> None:
-        """With executors, or without."""
+        """Moves the clock, with executors or without."""
         stage = self.api.stage
         if not self.away:
             stage.run(seconds)
@@ -124,7 +124,7 @@ class History:
         stage.clock.move_to(end)
 
     def go_near(self) -> None:
-        """To a moment next to an instant that is ahead: on the second as often as between two."""
+        """Moves the clock to a moment next to an instant that is ahead: on the second as often as between two."""
         ahead = [each for look in self.looks[-1:] for each in look.named if each > self.now]
         whole = self.now.replace(microsecond=0) + SECOND * self.chance.choice([1, 3, 12, 30, 75])
         target = self.chance.choice(ahead) if ahead and self.chance.random() < 0.5 else whole
@@ -134,7 +134,7 @@ class History:
         seconds = (target - timedelta(seconds=distance) - self.now).total_seconds()
         self.go(max(0.0, round(seconds, 3)))
 
-    # What is asked
+    # Requests
 
     def begin(self) -> None:
         self.sap = self.chance.random() < 0.35
@@ -172,7 +172,7 @@ class History:
         return chosen
 
     def requests(self) -> list[tuple[str, Callable[[], Reply]]]:
-        """Each with a name: off-X and on-X are a pair."""
+        """Returns each request with a name: off-X and on-X are a pair."""
         job, schedule = f"/v1/jobs/{self.job}", f"/v1/jobs/{self.job}/schedules/{self.schedule}"
         collection = f"/v1/collections/{self.collection}"
         found: list[tuple[str, Callable[[], Reply]]] = [
@@ -222,7 +222,7 @@ class History:
         return self.native("POST", f"/v1/jobs/{self.job}/pause", {"until": f"{until:%Y-%m-%dT%H:%M:%SZ}"})
 
     def another_calendar(self) -> Reply:
-        """Its jobs follow by a message, at some moment."""
+        """Changes the calendar. Its jobs follow by a message, at some moment."""
         dates = self.chance.choice([[], ["12-24"], ["03-01"]])
         return self.native("PUT", "/v1/calendars/odd", {"dates": dates})
 
@@ -244,7 +244,7 @@ class History:
         self.looked()
 
     def dying(self, request: Callable[[], Reply], faults: Faults | None) -> Reply | None:
-        """The answer; None where the function died first."""
+        """Returns the answer, or None if the function died first."""
         taps = self.api.stage.taps
         usual = taps.fault
         taps.fault = faults or usual
@@ -256,7 +256,7 @@ class History:
             taps.fault = usual
 
     def note(self, name: str, began: datetime, *, answered: bool, worked: bool) -> None:
-        """When it is known to be off. Of a request that died nothing is known: no interval holds any more."""
+        """Notes when it is known to be off. After a request that died nothing is known: no interval holds any more."""
         kind, _, what = name.partition("-")
         if kind == "off" and worked and what != "job-pause-until":
             self.off_since.setdefault(what, self.now)
@@ -273,7 +273,7 @@ class History:
                     self.looks.append(Look(self.now, len(self.asked), frozenset({instant_of(each)})))
 
     def looked(self) -> None:
-        """All that says what will come, and that it says the same."""
+        """Collects all answers about what will come, and checks that they agree."""
         more: dict[str, Any] = {"caller": "provider", "headers": {"Sweephand-Tenant": TENANT}}
         until = (self.now + WINDOW).replace(microsecond=0)
         span = {"from": f"{self.now:%Y-%m-%dT%H:%M:%S.%fZ}"[:-4] + "Z", "until": f"{until:%Y-%m-%dT%H:%M:%SZ}"}
@@ -302,7 +302,9 @@ class History:
 
     @property
     def follows(self) -> bool:
-        """Has its schedule perhaps still to follow a change of the calendar? What it runs until then is not named."""
+        """Has its schedule perhaps still to follow a change of the calendar? Follows the calendar. Runs until then are
+        not named.
+        """
         calendar = self.native("GET", "/v1/calendars/odd", caller="provider", headers={"Sweephand-Tenant": TENANT})
         return bool(calendar.json["replanning"])
 
@@ -372,7 +374,7 @@ def every_object(found: object) -> Iterator[Mapping[str, Any]]:
 
 
 def instant_of(text: str) -> datetime:
-    """As the native API or SAP's shows it."""
+    """Returns an instant as the native API or SAP's shows it."""
     return datetime.fromisoformat(text.replace(" ", "T").removesuffix("Z")).replace(tzinfo=UTC)
 
 
@@ -384,7 +386,7 @@ def place(seed: int) -> Iterator[Sap]:
 
 
 def histories(first: int, count: int, kind: type[History] = History) -> None:
-    """A failure names its history: `histories(seed, 1)` plays it alone, on a stage of its own."""
+    """Plays the histories. A failure names its history: `histories(seed, 1)` plays it alone, on a stage of its own."""
     for seed in range(first, first + count, HISTORIES_OF_A_STAGE):
         with place(seed) as api:
             for number in range(seed, min(seed + HISTORIES_OF_A_STAGE, first + count)):

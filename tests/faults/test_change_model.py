@@ -43,7 +43,7 @@ cuts = st.none() | st.tuples(st.integers(0, 9), st.sampled_from(["crash-before",
 
 @dataclass(frozen=True)
 class Generation:
-    """Of a schedule's row. on: was it active? asked_at: when the change was asked for that began it."""
+    """A generation of a schedule's row. on: was it active? asked_at: when the change was asked for that began it."""
 
     packed: str
     on: bool
@@ -79,10 +79,10 @@ class Changes(RuleBasedStateMachine):
         finally:
             self._stage.__exit__(None, None, None)
 
-    # What there is
+    # State
 
     def job_ids(self) -> set[str]:
-        """Of all jobs that are there; a create that died may have made one."""
+        """Returns the ids of all existing jobs; a create that died may have made one."""
         return {item["job_id"]["S"] for item in self.scene.items() if item["sk"]["S"] == "JOB"}
 
     @property
@@ -96,7 +96,7 @@ class Changes(RuleBasedStateMachine):
             return jobs.read_schedule(self.scene.world.table, TENANT, schedule.job_id, schedule.id)
 
     def note(self) -> None:
-        """A step makes one generation at most: so each of them is seen."""
+        """Notes the state. A step makes one generation at most: so each of them is seen."""
         life = self.life
         there = self.row(life) if life else None
         if life is None or there is None:
@@ -114,7 +114,7 @@ class Changes(RuleBasedStateMachine):
             life.announced.add((instant, there.generation))
 
     def off_since(self, life: Life) -> datetime:
-        """When the first of the newest generations that are off was asked for."""
+        """Returns when the first of the newest generations that are off was requested."""
         since = life.generations[max(life.generations)].asked_at
         for number in sorted(life.generations, reverse=True):
             if life.generations[number].on:
@@ -173,7 +173,9 @@ class Changes(RuleBasedStateMachine):
     @precondition(lambda self: self.life is not None)
     @rule()
     def delete_behind_the_gate(self) -> None:
-        """An executor has looked, the job goes, the executor claims; a second copy of the message looks again."""
+        """Deletes the job after an executor has looked and before it claims; a second copy of the message looks
+        again.
+        """
         planned = self.lives[-1].planned
 
         def gone(passing: Any, act: Callable[[], Any]) -> Any:
@@ -202,7 +204,9 @@ class Changes(RuleBasedStateMachine):
     @precondition(lambda self: self.life is not None)
     @rule(offset_s=st.sampled_from([-7, -6, -5, -1, 0, 1]))
     def go_to_an_instant(self, offset_s: int) -> None:
-        """Right before or after one that the schedule has ahead: the next change falls into its last seconds."""
+        """Moves the clock to right before or after an instant that the schedule has ahead: the next change falls into
+        its last seconds.
+        """
         life = self.life
         there = self.row(life) if life else None
         if there is not None:
@@ -267,7 +271,7 @@ class Changes(RuleBasedStateMachine):
         assert told == {at for at in told if at in rows or any(within(line, at) for line in lines)}, "named, and silent"
 
     def taken_back(self, life: Life, instant: datetime, generation: int) -> bool:
-        """A later request came before it."""
+        """Tells whether a later request came before it."""
         later = life.generations.get(generation + 1)
         return later is not None and later.asked_at <= instant
 

@@ -57,7 +57,7 @@ class History:
             found = next_runs(each, load(each.packed), now, ANNOUNCED)
             self.announced.setdefault(each.id, set()).update(found)
 
-    # What happens
+    # Steps
 
     def executors_work(self) -> None:
         self.scene.run(self.chance.choice([1, 3, 10, 25]))
@@ -99,7 +99,7 @@ class History:
         return lookup.find(self.scene.world, TENANT, self.planned.job.id)
 
     def _change(self, change: Any) -> None:
-        """What was announced before may be taken back from now on; what is due by now stands."""
+        """Changes the job. Announced occurrences may be taken back from now on; those that are due by now stay."""
         self.changed = True
         now = self.scene.clock.now()
         for found in self.announced.values():
@@ -203,7 +203,7 @@ def _check(history: History) -> None:
 
 
 def _owed(schedule: Schedule, until: datetime) -> int:
-    """How many occurrences its rule had up to the delete, within its count."""
+    """Returns how many occurrences its rule had up to the delete, within its count."""
     timing = load(schedule.packed)
     found = list(between(timing.rule, series.before_first(schedule.created_at), until, 10_000))
     return len(found) if timing.count is None else min(len(found), timing.count)

@@ -51,13 +51,13 @@ TERMS: dict[str, dict[str, Any]] = {
 NONE = {"rate": None, "parallelism": None, "circuit": None}
 OCCURRENCES = 3
 LATE = {"misfire": {"type": "all", "maxLatenessSeconds": 90}}
-"""Of one of the jobs: its occurrences that wait for longer end without a call."""
+"""Policies of one of the jobs: its occurrences that wait for longer end without a call."""
 ACT_S = 15
 """How long an executor that died may have left its call under way."""
 
 
 WITHIN = ("second executor", "result", "cancel")
-"""What happens between a caller and its call, which is carried out afterwards."""
+"""Events between a caller and its call, which is carried out afterwards."""
 TROUBLE = st.none() | st.builds(Trouble, st.integers(0, 14), st.sampled_from([*KINDS, *WITHIN]))
 
 
@@ -105,7 +105,7 @@ class FlowKeys(Days):
         retry = {"type": "fixed", "delaySeconds": 20, "maxRetries": 1}
         return self.scene.action(url=url, outcome=outcome, retry=retry)
 
-    # What happens
+    # Steps
 
     @rule(trouble=TROUBLE)
     def deliver(self, trouble: Trouble | None) -> None:
@@ -120,7 +120,9 @@ class FlowKeys(Days):
 
     @rule(cancelled=st.booleans())
     def deliver_within_a_call(self, cancelled: bool) -> None:
-        """cancelled: the run is ended while its call is under way, and others learn of it before that is over."""
+        """Delivers while a call is under way. cancelled: the run is ended while its call is under way, and others learn
+        of it before that is over.
+        """
         self.inside, self.ends = True, cancelled
         self.under(None, lambda: self.scene.deliver(most=1))
         self.inside = False
@@ -159,7 +161,7 @@ class FlowKeys(Days):
     # How it happens
 
     def under(self, trouble: Trouble | None, step: Callable[[], object]) -> None:
-        """One call of a function, which may die of it: then the next one is another process."""
+        """Runs one call of a function, which may die of it: then the next one is another process."""
         seen = 0
 
         def fault(passing: Passing, act: Act) -> Any:
@@ -211,7 +213,7 @@ class FlowKeys(Days):
             self.calls.placeless |= {uuid for uuid in begun if holder(uuid) not in self.stile().places}
         self.key = there
 
-    # What a call of the target must find
+    # State that a call of the target must find
 
     def called(self, call: Call) -> Outcome:
         uuid = call.run_id.partition("_")[2]
@@ -253,7 +255,7 @@ class FlowKeys(Days):
         assert len(others) < self.key.parallelism or len(stile.places) > self.key.parallelism, "too many at once"
 
     def holds_for_its_result(self, run: Run, now: datetime) -> bool:
-        """A place is kept until the deadline; who ends the run then may come later, if its message was lost."""
+        """Keeps the place until the deadline; the run may be ended later, if the message of the deadline was lost."""
         return run.state in AWAITING_RESULT and run.deadline_at is not None and now < run.deadline_at
 
     def check_rate(self, now: datetime) -> None:
@@ -277,7 +279,7 @@ class FlowKeys(Days):
             assert (target, circuit.probe_at) not in self.calls.probes, "two tried an open circuit at once"
             self.calls.probes.add((target, circuit.probe_at))
 
-    # What must be true
+    # Invariants
 
     def stile(self) -> Turnstile:
         found = store.read_stile(self.scene.world.table, TENANT, "k")
@@ -295,7 +297,9 @@ class FlowKeys(Days):
 
     @invariant()
     def whoever_waits_is_waited_for(self) -> None:
-        """A run in the line has its entry, and while there is one the key wakes."""
+        """Checks that each waiting run is waited for: a run in the line has its entry, and while there is one the key
+        wakes.
+        """
         if not hasattr(self, "planned"):
             return
         with self.scene.untapped():
@@ -316,7 +320,7 @@ class FlowKeys(Days):
                 self.context.close()
 
     def come_to_rest(self) -> None:
-        """Nothing special: the minute rule, the queue, and the audit for what a purge took."""
+        """Comes to rest without special measures: the minute rule, the queue, and the audit for what a purge took."""
         self.outcome = OK
         self.change(flow_key_changes.resumed, None)
         self.stuck = {run.uuid for run in self.rows() if run.in_line and run.state is State.QUEUED}

@@ -119,12 +119,14 @@ class HeldSchedules(RuleBasedStateMachine):
         self.stage.run(400, most=1)
         there = self.stage.stored(self.planned)
         if there.held_from is not None and there.next_run_at is not None:
-            # By a sweep that had read a list older than any tick is: its row finds out by itself.
+            # A sweep that has read a list older than any tick releases it: the row finds out without it.
             self.stage.pass_time((there.next_run_at - self.stage.clock.now()).total_seconds())
             self.stage.run(400, most=1)
 
     def _check(self) -> None:
-        """Every minute has one row or lies in one line; nothing was early; the totals are what the rows say."""
+        """Checks that every minute has one row or lies in one line, nothing was early, and the totals match the
+        rows.
+        """
         there = self.stage.stored(self.planned)
         now = self.stage.clock.now()
         assert there.held_from is None

@@ -29,7 +29,7 @@ Verb = Callable[[Stage, Planned], object]
 
 
 def replaced(scene: Stage, planned: Planned) -> Planned:
-    """The first third goes, the second gets another timing, the third stays, and as many are new as went."""
+    """Deletes the first third, changes the timing of the second, keeps the third, and adds as many as it deletes."""
     third = len(planned.schedules) // 3
     changed = [
         ScheduleDraft(each.name, EACH_TWO if n < third else each.timing, id=each.id)
@@ -38,7 +38,7 @@ def replaced(scene: Stage, planned: Planned) -> Planned:
     new = [scene.schedule(planned.schedules[0].timing, name=f"new{n}") for n in range(third)]
 
     def edit(there: Planned, _stored: Any) -> JobDraft:
-        # As a PUT by name: a repetition of it finds its own schedules.
+        # Like a PUT by name: a repetition of it finds its own schedules.
         return JobDraft(there.job.name, scene.action(), schedules=(*changed, *new))
 
     return change.change_job(scene.world, TENANT, planned.job.id, edit, None)
@@ -56,7 +56,7 @@ STARTS_OFF = {"activate"}
 
 
 def many(scene: Stage, size: int, *, active: bool = True) -> Planned:
-    """A job of so many schedules, 40 at a time. Those of the largest are due in an hour only."""
+    """Makes a job of so many schedules, 40 at a time. The schedules of the largest job are due in an hour only."""
     timing = EACH_MINUTE if size < 40 else HOURLY
     planned = scene.create(active=active, name="many")
     for begin in range(0, size, 40):
@@ -74,7 +74,9 @@ def many(scene: Stage, size: int, *, active: bool = True) -> Planned:
 
 @contextmanager
 def cut_off(verb: str, size: int, faults: Faults) -> Iterator[tuple[Stage, Planned, Planned | None]]:
-    """The verb under these faults, then two minutes of ordinary service. Gives what there was, and what there is."""
+    """Calls the verb under these faults, then two minutes of ordinary service. Gives what there was, and what there
+    is.
+    """
     with stage(shards=1) as scene:
         before = many(scene, size, active=verb not in STARTS_OFF)
         with scene.taps.faulty(faults):
@@ -85,7 +87,9 @@ def cut_off(verb: str, size: int, faults: Faults) -> Iterator[tuple[Stage, Plann
 
 
 def whole(scene: Stage, before: Planned, after: Planned | None) -> None:
-    """Nothing is half: rows agree with their job, nothing of the change is left, the ledger says what was planned."""
+    """Checks that nothing is half done: rows agree with their job, nothing of the change is left, the ledger says what
+    was planned.
+    """
     kinds = {item["sk"]["S"].partition("#")[0] for item in scene.items() if item["pk"]["S"].endswith(before.job.id)}
     assert not kinds & {"PART", "CHANGE"}, "something still has to follow"
     if after is None:
@@ -113,7 +117,7 @@ def whole(scene: Stage, before: Planned, after: Planned | None) -> None:
 
 
 def settled(scene: Stage, after: Planned | None) -> None:
-    """Some schedules of it, once nothing is planned any more: planned is what the ledger has."""
+    """Returns some of its schedules, once nothing is planned any more: planned is what the ledger has."""
     if after is None:
         return
     scene.set_state(after, active=False, pause=None)

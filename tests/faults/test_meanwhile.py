@@ -36,7 +36,7 @@ LATEST = {"misfire": {"type": "latest"}}
 
 @contextmanager
 def meanwhile(stage: Stage, site: str, edit: Callable[[], object]) -> Iterator[None]:
-    """As the call at `site` is about to be made for the first time."""
+    """Edits as the call at `site` is about to be made for the first time."""
     met = False
 
     def fault(_passing: Passing, act: Act) -> Any:
@@ -56,7 +56,7 @@ def number(value: int) -> dict[str, str]:
 
 
 def raw(stage: Stage, planned: Planned) -> dict[str, Any]:
-    """The row of the job's first schedule."""
+    """Returns the row of the job's first schedule."""
     sk = keys.schedule(planned.schedules[0].id)
     return next(item for item in stage.items() if item["sk"]["S"] == sk)
 
@@ -66,7 +66,7 @@ def item(stage: Stage, pk: str, sk: str) -> dict[str, Any] | None:
 
 
 def due(stage: Stage) -> list[WaitingRow]:
-    """What a sweep would find, however far ahead."""
+    """Returns the rows that a sweep would find, however far ahead."""
     with stage.untapped():
         pages = [
             page
@@ -77,7 +77,7 @@ def due(stage: Stage) -> list[WaitingRow]:
 
 
 def moved(stage: Stage, planned: Planned, attribute: str) -> Callable[[], None]:
-    """That attribute, one more than it is when asked for."""
+    """Raises that attribute by one when asked for it."""
 
     def edit() -> None:
         value = int(raw(stage, planned)[attribute]["N"])

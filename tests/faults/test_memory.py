@@ -24,7 +24,7 @@ PLANS: dict[str, list[Plan]] = {
     "catch-up-all": [((number, "second-sweeper"),) for number in (20, 30, 40)],
     "delete": [((number, "second-executor"),) for number in (12, 20)],
 }
-"""Beside the plain histories: what makes conditions fail."""
+"""In addition to the plain histories: what makes conditions fail."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Asked:
 
 @contextmanager
 def recording(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Asked]]:
-    """What the table in memory is asked, and what it answers."""
+    """Records the requests to the table in memory, and its answers."""
     asked: list[Asked] = []
     real = Memory.__call__
 
@@ -81,7 +81,7 @@ def _plain(value: Any) -> Any:
 
 
 def answered(client: Any, asked: list[Asked]) -> Iterator[tuple[Asked, Any]]:
-    """The same requests to another table: what it was, and what is answered here."""
+    """Sends the same requests to another table: what it was, and what is answered here."""
     for each in asked:
         try:
             answer = _answer(each.operation, client._make_api_call(each.operation, copy.deepcopy(each.request)))
@@ -91,7 +91,7 @@ def answered(client: Any, asked: list[Asked]) -> Iterator[tuple[Asked, Any]]:
 
 
 def idle(before: Asked | None, now: Asked) -> bool:
-    """A look into an index that had nothing, as the look before it."""
+    """Tells whether this is a look into an index that had nothing, like the look before it."""
     return before is not None and (now.operation, now.answer) == (before.operation, before.answer) == ("Query", NOTHING)
 
 
@@ -109,8 +109,9 @@ def test_each_answer_of_a_history_is_motos(name: str, monkeypatch: pytest.Monkey
 
 
 def comparable(request: dict[str, Any], answer: Any) -> Any:
-    """Without what DynamoDB leaves open: the order of a scan and of equal places in an index, and whether a full page
-    is told to be the last. And without the keys that moto adds to what an update gives back (tests/engine holds that).
+    """Leaves out what DynamoDB leaves open: the order of a scan and of equal places in an index, and whether a full
+    page says that it is the last. And without the keys that moto adds to what an update gives back (tests/engine holds
+    that).
     """
     if request.get("ReturnValues") == "UPDATED_NEW" and "Attributes" in answer:
         return {name: value for name, value in answer["Attributes"].items() if name not in request["Key"]}
@@ -129,7 +130,7 @@ def asked_in(scenario: Scenario, plan: Plan, monkeypatch: pytest.MonkeyPatch) ->
     return [now for before, now in zip([None, *asked], asked, strict=False) if not idle(before, now)]
 
 
-# What the histories do not ask
+# Requests that the histories do not make
 
 
 @pytest.mark.parametrize(

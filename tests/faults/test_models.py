@@ -1,6 +1,6 @@
 """Any history: what is swept, missed and caught up; what runs, fails, waits, is called back, cancelled, lost and found.
 
-Each example is a list of moves with at most one fault in each. In the end the service recovers by itself, and the
+Each example is a list of moves with at most one fault in each. In the end the service recovers without help, and the
 invariants of every history hold (play.py). test_change_model.py and test_overlap_model.py do the same for changes and
 for runs that exclude each other.
 """
@@ -45,17 +45,19 @@ def moves(what: list[str], kinds: list[str], most: int) -> st.SearchStrategy[lis
 
 
 def faulty(at: Play, move: Move) -> None:
-    """The move's fault, counted from its first call. One that it is too short for does not take place."""
+    """Applies the move's fault, counted from its first call. One that it is too short for does not take place."""
     at.calls, at.plan = [], [move.fault] if move.fault else []
 
 
-# What is swept, missed and caught up
+# Sweeps, missed occurrences and catching up
 
 UNTIL = 45
 
 
 def swept(history: list[Move], policy: dict[str, Any]) -> None:
-    """Every instant ends in a row of its own or in a line, exactly once, whoever was out and for how long."""
+    """Checks that every instant ends in a row of its own or in a line, exactly once, whatever was out and for how
+    long.
+    """
     with playing(Scenario()) as at:
         timing = {"cron": "* * * * *", "endTime": text(NOON + UNTIL * TICK)}
         job = at.create(timing, policies={"misfire": policy})
@@ -93,7 +95,7 @@ def test_whoever_was_out_each_instant_has_one_end_at_length(history: list[Move],
     swept(history, policy)
 
 
-# What runs, fails, waits and ends
+# Runs that fail, wait and end
 
 
 class Target:
@@ -132,7 +134,7 @@ ENDS = frozenset(State)
 
 
 def executed(history: list[Move], answers: list[str], retry: dict[str, Any], *, error_action: bool) -> None:
-    """Three occurrences: each has one end, the series is COMPLETED, the counts are those of the rows."""
+    """Runs three occurrences: each has one end, the series is COMPLETED, the counts are those of the rows."""
     with playing(Scenario()) as at:
         at.scene.endpoint.answer = Target(at, answers)
         action = at.scene.action(retry=retry, outcome={"on202": "wait", "callbackTimeoutSeconds": 300})

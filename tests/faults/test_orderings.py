@@ -1,4 +1,4 @@
-"""Who writes before who sends: each ordering that a crash may cut, seen in a history that has it.
+"""Writes before sends: each ordering that a crash may cut, seen in a history that has it.
 
 tests/mutants breaks each of them, and expects this test to fail.
 """

@@ -41,7 +41,7 @@ EXCLUDING = ("skip", "queue_one", "replace")
 
 
 WITHIN = ("second executor", "frozen", "frozen, second executor", "callback", "cancel")
-"""What happens between a caller and its call: the call is carried out afterwards."""
+"""Events between a caller and its call: the call is carried out afterwards."""
 TROUBLE = st.none() | st.builds(Trouble, st.integers(0, 9), st.sampled_from([*KINDS, *WITHIN]))
 
 
@@ -61,7 +61,7 @@ class Overlaps(Days):
         outcome = {"on202": "wait", "callbackTimeoutSeconds": 150}
         return self.scene.action(outcome=outcome, retry={"type": "fixed", "delaySeconds": 20, "maxRetries": 2})
 
-    # What happens
+    # Steps
 
     @rule(trouble=TROUBLE)
     def deliver(self, trouble: Trouble | None) -> None:
@@ -71,7 +71,7 @@ class Overlaps(Days):
         kind=st.sampled_from(["crash-before", "crash-after"]), lost=st.booleans(), seconds=st.sampled_from([1, 26, 61])
     )
     def die_at_work(self, kind: str, lost: bool, seconds: int) -> None:
-        """An executor dies in its call. lost: and its message with it, so that others must look after the run."""
+        """Lets an executor die in its call. lost: and its message with it, so that others must look after the run."""
         died = self.under(Trouble(0, kind), lambda: self.scene.deliver(most=1), only="endpoint")
         if died and lost:
             held = [run.uuid for run in self.open_runs() if run.state is State.TRIGGERED]
@@ -113,7 +113,7 @@ class Overlaps(Days):
     # How it happens
 
     def under(self, trouble: Trouble | None, step: Callable[[], object], only: str | None = None) -> bool:
-        """One call of a function, which may die of it. only: a service whose calls count. False: no trouble."""
+        """Runs one call of a function, which may die of it. only: a service whose calls count. False: no trouble."""
         seen = 0
 
         def fault(passing: Passing, act: Act) -> Any:
@@ -152,10 +152,10 @@ class Overlaps(Days):
     def cancel_run(self, run: Run) -> None:
         results.cancel(self.scene.world, TENANT, self.planned.schedules[0].id, run.uuid)
 
-    # What must be true
+    # Invariants
 
     def look(self) -> tuple[list[Run], dict[str, str]]:
-        """All rows of the schedule, and its slot: {} where there is none."""
+        """Reads all rows of the schedule, and its slot: {} where there is none."""
         items = self.scene.items()
         own = keys.runs(TENANT, self.planned.schedules[0].id)
         runs = [
@@ -194,7 +194,7 @@ class Overlaps(Days):
                 self.context.close()
 
     def come_to_rest(self) -> None:
-        """Nothing special: the minute rule, the queue, and the audit for what a purge took."""
+        """Comes to rest without special measures: the minute rule, the queue, and the audit for what a purge took."""
         self.scene.endpoint.answer = OK
         self.scene.set_state(self.planned, pause=None)
         for _ in range(8):

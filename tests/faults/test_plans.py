@@ -1,4 +1,4 @@
-"""The fault plans that each decision of the service needs, each as one test. Those of single calls are crash points."""
+"""The fault plans that each decision of the service needs, each as one test. Plans of single calls are crash points."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def surviving(step: Any) -> None:
 
 
 def error_action_job(stage: Stage) -> Any:
-    """The action fails, the error action succeeds."""
+    """Makes a job whose action fails and whose error action succeeds."""
     stage.endpoint.script = [WRONG]
     return stage.create(one(), action=stage.action(), error_action=stage.action(url="https://example.org/alarm"))
 
@@ -370,7 +370,7 @@ def test_a_refused_create_of_41_schedules_leaves_nothing_and_a_crashed_one_nothi
 
 
 def all_but_numbers(stage: Stage) -> list[dict[str, Any]]:
-    """A job's number that was given and not used leaves a gap, and nothing else."""
+    """Returns everything but numbers. A number that was given to a job and not used leaves a gap, and nothing else."""
     return [item for item in stage.items() if item["sk"]["S"] != "LAST"]
 
 
@@ -392,7 +392,7 @@ def test_a_schedule_deleted_while_its_message_is_under_way_runs_no_more(stage: S
 
 
 def test_a_page_at_9_900_reads_at_most_three_pages_of_the_directory(stage: Stage) -> None:
-    """Of 10,000 jobs: the counts of the blocks, then its own block, whatever the offset."""
+    """A page of 10,000 jobs: the counts of the blocks, then its own block, whatever the offset."""
     for row in many_jobs.rows(TENANT, 10_000, 1):
         if isinstance(row, DirectoryItem | BlockItem):
             stage.world.table.put(row)

@@ -36,7 +36,7 @@ ONE_BY_ONE = {
 
 
 def rights(service, operation, request, names):
-    """(action, resource) for each right that the call needs. names: the template's resource by physical name."""
+    """Yields (action, resource) for each right that the call needs. names: the template's resource by physical name."""
     if service == "dynamodb":
         yield from _rights_on_items(operation, request, names)
     elif service == "sqs":
@@ -99,7 +99,7 @@ def recorded(names):
 
 
 def _by_a_role_of_a_job_s(client):
-    """What a job's own role may do is its owner's affair. Only assumed roles have a token here."""
+    """Tells whether a job's own role acts. Its rights are its owner's affair. Only assumed roles have a token here."""
     return client._request_signer._credentials.token is not None
 
 
@@ -111,7 +111,7 @@ class Recorder:
 
     @contextmanager
     def acting_as(self, actor):
-        """One actor at a time; its threads count as it."""
+        """Makes one actor act at a time; its threads count as it."""
         self._actor = actor
         try:
             yield

@@ -45,12 +45,12 @@ class LocalStack:
     _clients: list[httpx.Client] = field(default_factory=list)
 
     def client(self, tenant: str = "acme", **more: Any) -> httpx.Client:
-        """An HTTP client with the tenant's credential (Basic). more: further arguments of httpx.Client."""
+        """Returns an HTTP client with the tenant's credential (Basic). more: further arguments of httpx.Client."""
         credential = self.file.tenants[tenant]
         return self._client(credential.client_id, credential.secret, **more)
 
     def provider(self, for_tenant: str | None = None) -> httpx.Client:
-        """An HTTP client with the provider's credential, acting for a tenant if it is given."""
+        """Returns an HTTP client with the provider's credential, acting for a tenant if it is given."""
         headers = {} if for_tenant is None else {"Sweephand-Tenant": for_tenant}
         return self._client(self.file.provider.client_id, self.file.provider.secret, headers=headers)
 
@@ -72,7 +72,7 @@ class LocalStack:
         return Aws(endpoint_url=self.file.aws_endpoint_url, region=self.file.region)
 
     def boto(self, service: str) -> Any:
-        """A boto3 client of the embedded AWS."""
+        """Returns a boto3 client of the embedded AWS."""
         return self.aws.client(service)
 
     def invoke(self, role: str, event: Any) -> Any:
@@ -85,7 +85,9 @@ class LocalStack:
 
 
 def patiently(send: Callable[[], httpx.Response]) -> httpx.Response:
-    """As a client that comes again when it is told so: many at once may take a busy machine longer than one waits."""
+    """Repeats a request as a client does that is asked to come again: many at once may take a busy machine longer than
+    one waits.
+    """
     return until(send, lambda answer: answer.status_code != 503)
 
 
@@ -125,7 +127,7 @@ def folder(tmp_path: Path, stack: LocalStack) -> Path:
 
 @dataclass
 class Sample:
-    """A copy of the sample project with its state folder, started and stopped at will."""
+    """A copy of the sample project with its state folder, which tests start and stop."""
 
     project: Path
     place: Settings

@@ -1,4 +1,4 @@
-"""The template on an embedded AWS where nothing happens by itself: no tick, no message taken from a queue."""
+"""The template on an embedded AWS where nothing happens unasked: no tick, no message taken from a queue."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def with_process(folder):
 
 
 def hush(aws):
-    """No rule ticks and no queue is polled any more."""
+    """Stops all rules and all polling of queues."""
     events, functions = aws.client("events"), aws.client("lambda")
     for rule in events.list_rules()["Rules"]:
         events.disable_rule(Name=rule["Name"])
@@ -42,7 +42,9 @@ def hush(aws):
 
 
 def variables(aws, stack, function):
-    """The environment that the template gives the function, as it stands on the emulator, and where its AWS is."""
+    """Returns the environment that the template gives the function, as the emulator has it, and the address of its
+    AWS.
+    """
     config = aws.client("lambda").get_function_configuration(FunctionName=stack.physical[function])
     return config["Environment"]["Variables"] | {
         "AWS_ENDPOINT_URL": aws.endpoint_url,

@@ -23,7 +23,7 @@ READY_WITHIN_S = 120.0
 
 
 def binary(folder):
-    """A copy of the emulator for this machine that can be run. Fails with what to do where it is not installed."""
+    """Returns a copy of the emulator that this machine can run. Fails with what to do where it is not installed."""
     name = f"aws-lambda-rie-{MACHINES[platform.machine()]}"
     found = list(ROOT.glob(f".venv-sam/lib/python*/site-packages/samcli/local/rapid/{name}"))
     assert found, "the SAM CLI is not installed: make setup-sam"
@@ -46,7 +46,9 @@ class Runtime:
 
 @contextmanager
 def running(emulator, folder, handler, variables, log):
-    """folder: of the function. variables: its environment, on top of nothing but PATH. log: file for what it prints."""
+    """Runs the emulator. folder: of the function. variables: its environment, on top of nothing but PATH. log: file for
+    what it prints.
+    """
     address, internal = (f"127.0.0.1:{free_port()}" for _ in range(2))
     command = [
         *(str(emulator), "--log-level", "error"),

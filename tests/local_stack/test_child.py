@@ -1,4 +1,4 @@
-"""What we add to the emulator's process: its state is saved often, and does not grow for ever."""
+"""Our additions to the emulator's process: its state is saved often, and does not grow for ever."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sweephand.local.failures import LocalFailure
 
 
 class Store:
-    """As MiniStack's: values under scoped keys."""
+    """A store like MiniStack's: values under scoped keys."""
 
     def __init__(self, **values):
         self.values = values
@@ -99,7 +99,7 @@ def test_the_emulator_listens_on_loopback_and_sees_nothing_of_the_users_secrets(
 
 
 class Server:
-    """As hypercorn's Config. taken: an address that another process has."""
+    """A server like hypercorn's Config. taken: an address that another process has."""
 
     taken = None
 

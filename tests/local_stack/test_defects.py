@@ -1,6 +1,6 @@
-"""What MiniStack 1.5.33 leaves out or does in its own way. A failing test says: repaired upstream, drop the workaround.
+"""Defects and peculiarities of MiniStack 1.5.33. A failing test says: repaired upstream, drop the workaround.
 
-Each defect is seen on a stack that is put up without our repairs; beside it stands the proof that the repair works.
+Each defect is seen on a stack that runs without our repairs, next to the proof that the repair works.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ def enough(shown, wanted):
 
 
 def successes(shown):
-    """How many lines of each kind: job, schedule, HTTP status and attempt. A busy machine may be late with any."""
+    """Counts the lines of each kind: job, schedule, HTTP status and attempt. A busy machine may be late with any."""
     cells = (line.split() for line in shown.splitlines())
     good = [each for each in cells if len(each) == 8 and each[3] == "SUCCESS" and each[4] in {"ON_TIME", "LATE"}]
     return Counter(" ".join((*each[1:3], *each[5:7])) for each in good)

@@ -77,7 +77,7 @@ def test_a_user_hears_of_a_job_and_its_failure(stack: LocalStack, listening: sub
 
 
 def _until(listening: subprocess.Popen[str], *kinds: str) -> dict[str, Any]:
-    """By detail-type: all that is heard until each of these kinds was."""
+    """Collects events by detail-type: all that is heard until each of these kinds was."""
     assert listening.stdout is not None
     told: dict[str, Any] = {}
     while not told.keys() >= set(kinds):

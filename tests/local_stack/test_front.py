@@ -65,7 +65,7 @@ class Recorder:
                 http = h11.Connection(h11.SERVER)
 
     def hold(self) -> None:
-        """From now on each answer waits until it is let go."""
+        """Holds each answer from now on until it is let go."""
         self._held = threading.Semaphore(0)
 
     def let_one_go(self) -> None:
@@ -102,7 +102,7 @@ def front(recorder):
 
 
 def exchange(front: Front, raw: bytes, *, close: bool = True) -> bytes:
-    """All that the front answers to these bytes until it, or we, close."""
+    """Returns all that the front answers to these bytes until it, or we, close."""
     with socket.create_connection(("127.0.0.1", front.port), timeout=60) as connection:
         connection.sendall(raw)
         if close:

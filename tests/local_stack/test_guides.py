@@ -1,4 +1,4 @@
-"""What the README and the guides show is run here, block by block, and the examples with it."""
+"""The blocks of the README and the guides are run here, one after the other, and the examples with them."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_the_own_job_of_the_readme_calls_the_own_endpoint(folder: Path, stack: L
 
 
 def _line(process: subprocess.Popen[str]) -> str:
-    """The first line that speaks of a planned instant; the server's own log stands between."""
+    """Returns the first line that speaks of a planned instant; the server's own log is in between."""
     end = CLOCK.monotonic() + WITHIN_S
     while CLOCK.monotonic() < end:
         ready, _, _ = select.select([process.stdout], [], [], 1.0)

@@ -14,7 +14,7 @@ from sweephand.local.aws.journal import MARK, Journal
 
 
 class Tables:
-    """Rows by name. What it holds is gone when the process is: another one begins with nothing."""
+    """Rows by name. Tables that are lost with the process: another one begins with nothing."""
 
     def __init__(self):
         self.rows = {}

@@ -29,7 +29,7 @@ def children_of(process):
 
 
 def lives(process):
-    """Whether it runs; one that is dead and only waits for its parent's notice does not."""
+    """Tells whether it runs; one that is dead and only waits for its parent's notice does not."""
     listed = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False)
     return listed.stdout.strip()[:1] not in {"", "Z"}
 

@@ -1,4 +1,4 @@
-"""What the demo says of itself: lateness, early and lost runs."""
+"""The demo's report: lateness, early and lost runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WINDOW = Window(BEGIN, BEGIN + timedelta(seconds=300))
 
 
 def run(second, state="SUCCESS", **more):
-    """A run planned so many seconds after the demo began."""
+    """Makes a run planned so many seconds after the demo began."""
     at = (BEGIN + timedelta(seconds=second)).strftime("%Y-%m-%dT%H:%M:%S.000Z")
     return {"plannedAt": at, "state": state, **more}
 

@@ -69,8 +69,8 @@ FOLDERS = {
 BY_LAMBDA_ITSELF = {"logs:CreateLogStream", "logs:PutLogEvents", "sqs:ReceiveMessage", "sqs:DeleteMessage"} | {
     "sqs:GetQueueAttributes"
 }
-# Of the parameters TargetRoleArns and Task*, as the local stack sets them; tests/template says that no other role has
-# them.
+# Roles of the parameters TargetRoleArns and Task*, as the local stack sets them; tests/template says that no other role
+# has them.
 TASKS = {(TASK_FAMILY, "ecs:RunTask"), (TASK_CLUSTER, "ecs:StopTask")}
 BY_PARAMETER = {
     name: {(TARGET_ROLE, "sts:AssumeRole"), *TASKS} for name in ("ExecutorFunction", "ExecutorSlowFunction")
@@ -81,8 +81,8 @@ ORDERS = "arn:aws:sqs:us-east-1:000000000000:orders"
 KEPT_FOR_FAILURES = {("TickDeadLetterQueue", "sqs:SendMessage")}
 # Used by whoever follows a link that the function has signed.
 BY_LINK = {"ApiFunction": {("${FilesBucket.Arn}/*", "s3:GetObject")}}
-# What this day does not call. The own key signs calls over https alone (tests/local_stack/test_who_calls.py); the last
-# run of a series writes its end by PartiQL, here in the fast lane only
+# Rights that this day does not need. The own key signs calls over https alone (tests/local_stack/test_who_calls.py);
+# the last run of a series writes its end by PartiQL, here in the fast lane only
 # (tests/unit/flow/lifecycle/test_endings_soon.py).
 NOT_CALLED_HERE = {
     "ApiFunction": {("IdentityKey", "kms:GetPublicKey")},
@@ -135,7 +135,7 @@ def test_a_function_s_role_gives_it_nothing_that_it_never_calls(used, function):
 
 
 class _Day:
-    """What users do, what is due, what fails: each line is there for a call that no other line makes."""
+    """A day: requests of users, due runs, failures: each line is there for a call that no other line makes."""
 
     def __init__(self, aws, stack, endpoint, handlers, recorder):
         self.aws, self.stack, self.endpoint, self.handlers, self.recorder = aws, stack, endpoint, handlers, recorder
@@ -146,7 +146,7 @@ class _Day:
 
     @contextmanager
     def time(self):
-        """The functions' clock, which `later` moves on; the queues' delays stay as they are."""
+        """Returns the functions' clock, which `later` moves on; the queues' delays stay as they are."""
         real = SystemClock.now
         with mock.patch.object(SystemClock, "now", lambda clock: real(clock) + self.later):
             yield
@@ -250,7 +250,9 @@ class _Day:
         self.work_off()
 
     def the_key_of_callbacks(self):
-        """The fast executor has made it. A target reports; the key is lost, and the slow executor makes another."""
+        """Checks the key that the fast executor has made. A target reports; the key is lost, and the slow executor
+        makes another.
+        """
         reporting = {"sweephand-callback-token": "acme." + "x" * 43}
         (run, *_) = self.api("GET", "/v1/runs")["items"]
         result = f"/v1/runs/{run['id']}/result"
@@ -263,7 +265,9 @@ class _Day:
         self.work_off()
 
     def targets(self):
-        """Beside HTTP: by a role of the job's in each lane, on the stack's own bus, and another job."""
+        """Calls targets other than HTTP: by a role of the job's in each lane, on the stack's own bus, and another
+        job.
+        """
         url = self.sqs.create_queue(QueueName="orders")["QueueUrl"]
         queue = {"type": "sqs", "targetArn": ORDERS, "roleArn": TARGET_ROLE}
         for seconds in (15, 30):
@@ -277,7 +281,7 @@ class _Day:
         assert len(self.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]) == 2
 
     def flow_keys(self):
-        """A key that is changed, paused and deleted; in each lane runs that wait under it, and a circuit that opens."""
+        """Deletes a key after a change and a pause; in each lane runs wait under it, and a circuit opens."""
         key = "/v1/flow-keys/shared"
         self.api("POST", "/v1/flow-keys", {"name": "shared", "parallelism": 1, "circuit": {"failures": 1}}, expect=201)
         self.api("PATCH", key, {"rate": {"limit": 10, "periodSeconds": 1}})
@@ -297,7 +301,7 @@ class _Day:
             self.work_off()
 
     def tasks(self):
-        """On ECS, in each lane: begun, and stopped as its run is cancelled."""
+        """Runs tasks on ECS, in each lane: begun, and stopped as its run is cancelled."""
         family = {"family": TASK_FAMILY, "containerDefinitions": [{"name": "main", "image": "busybox"}]}
         self.aws.client("ecs").register_task_definition(**family)
         task = {"type": "ecs", "taskDefinition": TASK_FAMILY, "container": "main"}
@@ -311,7 +315,7 @@ class _Day:
             self.work_off()
 
     def long_work(self):
-        """What failed is run again in both lanes, one run a page; a message that is lost, and one that nobody reads."""
+        """Runs failed runs again in both lanes, one run a page; a message that is lost, and one that nobody reads."""
         failed = [run["id"] for run in self.api("GET", "/v1/runs", query="state=ERROR")["items"]]
         many = {"runs": failed, "ratePerMinute": 6}
         begun = self.api("POST", "/v1/errors:redrive", many, expect=202)["operation"]
@@ -330,7 +334,7 @@ class _Day:
         assert self.api("GET", f"/v1/operations/{begun['id']}")["progress"]["done"] > 0
 
     def files(self):
-        """Of several pieces, one of which is gone on with; once they cannot be joined."""
+        """Writes files of several pieces, one of which is continued; once they cannot be joined."""
         wanted = {"jobId": self.job, "format": "jsonl"}
         with mock.patch.object(export_runs, "PAGE_S", -1.0), mock.patch.object(export_runs, "LEAST_PIECE", 700):
             begun = self.api("POST", "/v1/runs:export", wanted, expect=202)
@@ -343,7 +347,7 @@ class _Day:
         self.api("POST", f"/v1/operations/{begun['id']}/cancel")
 
     def errors(self):
-        """A group that is seen to, and one that its runs' retention takes."""
+        """Resolves one group, and lets another expire with its runs."""
         (group, *_) = self.api("GET", "/v1/errors")["items"]
         path = f"/v1/errors/{group['id']}"
         self.api("GET", path)
@@ -372,7 +376,9 @@ class _Day:
         self.api("GET", f"/v1/errors/{other['id']}", expect=404)
 
     def dead_letters(self):
-        """Of the slow lane too: both end in one queue, and an errorAction goes where its job's runs go."""
+        """Makes dead letters, in the slow lane too: both end in one queue, and an errorAction goes where its job's runs
+        go.
+        """
         alarm = {"type": "http", "url": f"{self.endpoint}/alarm"}
         for queue, more in (("RunQueue", {}), ("SlowQueue", {"answerTimeoutSeconds": 30})):
             at = self.ago(20)
@@ -406,14 +412,16 @@ class _Day:
         self.work_off()
 
     def an_outage(self):
-        """No tick for a quarter of an hour: all of it is sent, paced. For an hour: the last, the rest is a line."""
+        """Leaves out the ticks of a quarter of an hour: all of it is sent, paced. For an hour: the last, the rest is a
+        line.
+        """
         for minutes in (1, 15, 2, 60):
             self.later += timedelta(minutes=minutes)
             self.tick()
         self.work_off()
 
     def rows_that_went_wrong(self):
-        """A spec that no version of the code wrote, and a series without its next time: never silent."""
+        """Writes a spec that no version of the code wrote, and a series without its next time: never silent."""
         self.write(self.row_of(self.job), "REMOVE next_run_at")
         self.audit()
         self.work_off()
@@ -507,7 +515,7 @@ class _Day:
         self.audit()
 
     def the_end_of_a_tenant(self):
-        """Its last jobs go with it, and tell so where their collection tells everything."""
+        """Ends a tenant. Its last jobs go with it, and are published where their collection publishes everything."""
         self.api("PATCH", "/v1/collections/default", {"events": "all"})
         self.create("left", "/ok", schedules=[{"every": "PT1H"}])
         self.basic = "provider.admin:first-secret"
@@ -537,7 +545,7 @@ class _Day:
         return self.api("POST", "/v1/jobs", {k: v for k, v in body.items() if v is not None}, expect=201)["id"]
 
     def as_sap_s_client(self):
-        """The job's last schedule goes by the slow queue, which a native change has sent it to."""
+        """Acts as SAP's client. The job's last schedule uses the slow queue, to which a native change has sent it."""
         job = {"name": "sap", "action": self.endpoint + "/ok", "active": True, "user": "joe", "password": "secret"}
         made = self.sap("POST", "/jobs", {**job, "schedules": [{"active": True, "time": "now"}]}, expect=201)
         where = f"/jobs/{made['_id']}"
@@ -617,7 +625,7 @@ class _Day:
         return self.call("AuditorFunction", json.loads((ROOT / "events" / "auditor" / "everything.json").read_text()))
 
     def work_off(self):
-        """All lanes until none has a message that is due."""
+        """Works off all lanes until none has a message that is due."""
         worked = True
         while worked:
             worked = False
@@ -636,7 +644,7 @@ class _Day:
         return [message["Body"] for message in got]
 
     def row_of(self, job):
-        """The row of its (first) schedule."""
+        """Returns the row of its (first) schedule."""
         rows = self.aws.client("dynamodb").scan(TableName=self.table)["Items"]
         return next(row for row in rows if row["pk"]["S"].endswith(job) and row["sk"]["S"].startswith("SCH#"))
 
@@ -673,7 +681,7 @@ def _records(bodies, queue_url):
 
 @contextmanager
 def _functions(aws, stack):
-    """The real handlers in this process, each made with its own environment."""
+    """Runs the real handlers in this process, each made with its own environment."""
     handlers: dict[str, Callable] = {}
     for function, folder in FOLDERS.items():
         environment = {"PATH": os.environ["PATH"]} | quiet.variables(aws, stack, function)

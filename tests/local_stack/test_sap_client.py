@@ -43,7 +43,7 @@ class Client:
     environment: dict[str, str] = field(default_factory=dict)
 
     def __call__(self, method: str, **argument: Any) -> Any:
-        """The result. Raises Refused with what the client shows its user."""
+        """Returns the result. Raises Refused with what the client shows its user."""
         node = (INSTALLED / "node").read_text().strip()
         package = INSTALLED / "node_modules" / "@sap" / "jobs-client"
         done = subprocess.run(
@@ -288,7 +288,7 @@ def _ended(client: Client, where: dict[str, Any]) -> Any:
     return next((line for line in lines if line["runStatus"] == "COMPLETED"), None)
 
 
-# Who calls
+# Callers
 
 
 def test_wrong_credentials_are_401(client):

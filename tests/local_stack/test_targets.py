@@ -1,4 +1,6 @@
-"""Targets beside HTTP through the whole local stack: real functions act by a role on queues, topics and the rest."""
+"""Targets other than HTTP through the whole local stack: real functions act by a role on queues, topics and the
+rest.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ PASS = json.dumps({"StartAt": "A", "States": {"A": {"Type": "Pass", "End": True}
 
 
 class Targets:
-    """What a user has in their account, made on the embedded AWS."""
+    """The targets that a user has in their account, made on the embedded AWS."""
 
     def __init__(self, stack: LocalStack) -> None:
         self.stack = stack
@@ -64,7 +66,7 @@ class Targets:
         )
 
     def received(self, url: str | None = None) -> list[str]:
-        """The messages that are there, taken away."""
+        """Returns the messages that are there, and removes them."""
         sqs, found = self.stack.boto("sqs"), []
         while got := sqs.receive_message(QueueUrl=url or self.queue, MaxNumberOfMessages=10).get("Messages", []):
             for message in got:
@@ -73,7 +75,7 @@ class Targets:
         return found
 
     def ran(self, action: dict[str, Any]) -> dict[str, Any]:
-        """The finished run of a job with this action."""
+        """Returns the finished run of a job with this action."""
         client = self.stack.client()
         if "targetArn" in action:
             action["roleArn"] = TARGET_ROLE
@@ -88,7 +90,9 @@ class Targets:
         return there
 
     def until(self, run: str, state: str, *, said: bool = False) -> dict[str, Any]:
-        """said: also until there is a message; one from outside is shown once it has been read over for secrets."""
+        """Waits until the run has this state. said: also until there is a message; one from outside is shown once it
+        has been read over for secrets.
+        """
         return until(lambda: self.run(run), lambda there: there["state"] == state and (there["message"] or not said))
 
     def succeeds(self, action: dict[str, Any]) -> dict[str, Any]:
@@ -150,7 +154,7 @@ def test_a_state_machine_starts_under_the_run_s_id(targets: Targets) -> None:
 
 
 def _twins(events: Any) -> list[str]:
-    """Of the rules for tasks, as they are deployed, but for the source that they listen to."""
+    """Copies the rules for tasks as they are deployed, except the source that they listen to."""
     names = []
     for rule in events.list_rules()["Rules"]:
         if "aws.ecs" not in rule.get("EventPattern", ""):

@@ -125,7 +125,7 @@ def test_the_routes_of_a_body_lead_to_their_functions():
 
 
 def test_a_route_under_a_condition_leads_to_its_function():
-    """As SAM writes those of a function with a condition: path, method and address, each under it."""
+    """SAM writes the resources of a function with a condition in this way: path, method and address, each under it."""
 
     def under(node):
         return {"Fn::If": ["HasIt", node, {"Ref": "AWS::NoValue"}]}

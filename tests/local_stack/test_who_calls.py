@@ -1,4 +1,6 @@
-"""What shows a target who calls, through the whole local stack: KMS signs, the API publishes, the target reports."""
+"""The proofs that show a target who calls, through the whole local stack: KMS signs, the API publishes, the target
+reports.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ ACCEPTED = b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n"
 
 
 def received(requests: list[bytes]) -> tuple[dict[str, str], bytes]:
-    """The first request: its headers, with names in lower case, and its body."""
+    """Returns the first request: its headers, with names in lower case, and its body."""
     head, _, body = until(lambda: requests)[0].partition(b"\r\n\r\n")
     pairs = (line.split(": ", 1) for line in head.decode().split("\r\n")[1:])
     return {name.lower(): value for name, value in pairs}, body

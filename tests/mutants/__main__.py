@@ -68,7 +68,7 @@ def _judge(chosen: list[str]) -> int:
 
 
 def _broken(tests: Iterable[str]) -> list[str]:
-    """Those that fail as it is."""
+    """Returns the tests that fail on unchanged code."""
     ((_, status, said),) = all_of([(NONE, sorted(tests))], 1)
     if status not in {SURVIVED, KILLED}:
         sys.exit(f"the tests do not run:\n{said}")
@@ -80,7 +80,7 @@ def _all_candidates(name: str) -> list[str]:
 
 
 def _find(chosen: list[str]) -> int:
-    """Each stage of candidates for those that the ones before did not notice."""
+    """Runs each stage of candidates for the mutants that the ones before did not notice."""
     known = names.killers()
     useless = [f"--deselect={test}" for test in _broken({test for name in chosen for test in _all_candidates(name)})]
     _say(f"left out, because they fail as it is: {useless}")

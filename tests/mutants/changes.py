@@ -241,7 +241,7 @@ CHANGES = {
     ),
     "loops-over-http-have-no-end": Change("facades/native/context.py", "", "MOST_HOPS = 3", "MOST_HOPS = 30"),
     "answers-are-kept-whole": Change("flow/runs/settle.py", "", "ANSWER_BYTES = 16_384", "ANSWER_BYTES = 10**9"),
-    # What is kept
+    # Exceptions
     "what-is-over-its-time-is-shown": Change(
         "domain/run.py",
         "Run.is_gone",
@@ -294,7 +294,9 @@ def path_of(name: str) -> Path:
 
 
 def changed(name: str, text: str) -> str:
-    """The file with that change. Raises LookupError if its place is no longer there, or no longer the only one."""
+    """Returns the file with that change. Raises LookupError if its place is no longer there, or no longer the only
+    one.
+    """
     change = CHANGES[name]
     place = _source_of(change.function, text) if change.function else text
     if place.count(change.old) != 1 or text.count(place) != 1:

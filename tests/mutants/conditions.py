@@ -14,7 +14,7 @@ CHECKS = {"exists", "does_not_exist", "is_in"}
 
 
 def names() -> list[str]:
-    """Of all clauses: `store/runs/ledger.claimable: attempt ==`."""
+    """Returns the names of all clauses: `store/runs/ledger.claimable: attempt ==`."""
     return [name for path in _paths() for name, _ in _clauses(path, ast.parse((PACKAGE / path).read_text()))]
 
 
@@ -24,7 +24,7 @@ def module_of(name: str) -> str:
 
 
 def without(name: str, source: str) -> ast.Module:
-    """The module's source with that clause always true. Raises LookupError if it has no such clause."""
+    """Returns the module's source with that clause always true. Raises LookupError if it has no such clause."""
     tree = ast.parse(source)
     for found, clause in _clauses(name.split(".", maxsplit=1)[0] + ".py", tree):
         if found == name:
@@ -50,7 +50,7 @@ def strange() -> set[str]:
 
 
 def _inner(node: ast.AST) -> ast.AST:
-    """Of a method its object."""
+    """Returns the object of a method."""
     return node.value if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute) else node
 
 
@@ -94,7 +94,7 @@ def _places(tree: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
 
 
 def _within(node: ast.AST) -> Iterator[ast.expr]:
-    """The outermost clauses: of an alternative, the whole. Key conditions of queries are none."""
+    """Yields the outermost clauses: of an alternative, the whole. Key conditions of queries are none."""
     for child in ast.iter_child_nodes(node):
         if (isinstance(child, ast.expr) and _is_clause(child)) or (
             isinstance(child, ast.Tuple) and _is_part_of_statement(node, child)
@@ -120,12 +120,14 @@ def _is_clause(node: ast.expr) -> bool:
 
 
 def _is_attribute(node: ast.AST) -> bool:
-    """Of a model: RunItem.state."""
+    """Tells whether it is an attribute of a model: RunItem.state."""
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id.endswith("Item")
 
 
 def _is_part_of_statement(parent: ast.AST, node: ast.Tuple) -> bool:
-    """("generation", value) among the conditions of a PartiQL statement; the key is no condition."""
+    """Tells whether it is ("generation", value) among the conditions of a PartiQL statement; the key is no
+    condition.
+    """
     match node.elts:
         case [ast.Constant(value=str(name)), _]:
             wanted = name in {"next_run_at", "generation"}

@@ -1,7 +1,7 @@
 """Every guard of the template taken away: properties that a deploy would do without, and a user would miss.
 
-A guard is a property by its name, on every resource that has it. What is none is listed too, so that a new property
-must be called the one or the other.
+A guard is a property by its name, on every resource that has it. Properties that are no guards are listed too, so that
+a new property must be called one or the other.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MISSED_BY = {
         "RedrivePolicy": "test_a_message_that_ten_receives_could_not_settle_goes_to_the_dead_letters",
         "SqsManagedSseEnabled": "test_every_queue_is_encrypted",
         "VisibilityTimeout": "test_a_message_stays_hidden_six_times_as_long_as_its_reader_may_run",
-        "FunctionResponseTypes": "test_one_failed_message_does_not_bring_back_the_nine_beside_it",
+        "FunctionResponseTypes": "test_one_failed_message_does_not_bring_back_the_nine_others",
         "BatchSize": "test_ten_messages_a_batch_and_no_waiting_for_them",
         "MaximumBatchingWindowInSeconds": "test_ten_messages_a_batch_and_no_waiting_for_them",
         "ScalingConfig": "test_no_queue_takes_more_executions_than_its_parameter_says",
@@ -60,7 +60,7 @@ MISSED_BY = {
         "AccessLogSettings": "test_the_gateway_logs_every_request_with_its_source_also_what_it_refuses_itself",
     },
 }
-"""By file of tests/template: the name of a property, and the test that misses it."""
+"""Guards by file of tests/template: the name of a property, and the test that misses it."""
 
 GUARDS = {guard: f"{file}::{test}" for file, tests in MISSED_BY.items() for guard, test in tests.items()}
 
@@ -88,7 +88,7 @@ Place = tuple[str | int, ...]
 
 @cache
 def places() -> dict[str, Place]:
-    """Of all guards: `RunQueue.RedrivePolicy` -> where it stands in the template."""
+    """Returns the places of all guards: `RunQueue.RedrivePolicy` -> where it stands in the template."""
     return {_name(place): place for place in _properties() if place[-1] in GUARDS}
 
 
@@ -102,7 +102,7 @@ def unknown() -> set[str]:
 
 
 def without(name: str, template: dict[str, Any]) -> dict[str, Any]:
-    """The parsed template without that guard."""
+    """Returns the parsed template without that guard."""
     *way, last = places()[name]
     node: Any = template
     for step in way:

@@ -22,7 +22,7 @@ def every() -> list[str]:
 
 
 def sample() -> list[str]:
-    """Of guards with many places the first."""
+    """Chooses a sample; of guards with many places, the first."""
     seen: set[str] = set()
     chosen = []
     for name in every():
@@ -34,7 +34,7 @@ def sample() -> list[str]:
 
 
 def killers() -> dict[str, list[str]]:
-    """Name -> the tests that must fail: of conditions written down, of the others by their own name."""
+    """Returns name -> the tests that must fail: of conditions written down, of the others by their own name."""
     lines = KILLERS.read_text().splitlines() if KILLERS.exists() else []
     found = {name: [test.strip()] for name, test in zip(lines[::2], lines[1::2], strict=True)}
     for name in every():
@@ -47,7 +47,9 @@ def killers() -> dict[str, list[str]]:
 
 
 def work(chosen: list[str]) -> list[tuple[str, list[str]]]:
-    """Each mutant with the tests that must notice it; once more with each further test that a promise names for it."""
+    """Yields each mutant with the tests that must notice it; once more with each further test that a promise names for
+    it.
+    """
     known = killers()
     found = [(name, known.get(name, [])) for name in chosen if not name.startswith("change: ")]
     for shown in promises.all_shown():
@@ -90,14 +92,14 @@ NEAR = {
     "flow/audit/reconcile": ("flow/audit/test_audit.py",),
     "flow/jobs/steps": ("flow/jobs/test_changes.py", "flow/deletes/test_deletes.py"),
 }
-"""By module of a condition: the files of tests/unit that may notice, the nearest first."""
+"""Tests by module of a condition: the files of tests/unit that may notice, the nearest first."""
 CLAUSES = ["tests/unit/store/test_clauses.py", "tests/faults/test_meanwhile.py"]
 """Made for them."""
 FARTHER = ["tests/unit/store", "tests/unit/flow", "tests/faults/test_plans.py", "tests/faults/test_held_model.py"]
 
 
 def candidates(name: str) -> list[list[str]]:
-    """Who may notice, the nearest first."""
+    """Lists the tests that may notice it, the nearest first."""
     own = killers()
     if name in own and not name.startswith("condition: "):
         return [own[name]]

@@ -1,4 +1,4 @@
-"""Every ordering of tests/faults/test_orderings.py broken: what shall come later is done once before it may be."""
+"""Every ordering of tests/faults/test_orderings.py broken: the later step is done once before it may be."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def path_of(name: str) -> Path:
 
 
 def broken(name: str, source: str) -> ast.Module:
-    """The module with that ordering broken. Raises LookupError if the code no longer has the place."""
+    """Returns the module with that ordering broken. Raises LookupError if the code no longer has the place."""
     wanted = BROKEN[name]
     tree = ast.parse(source)
     for node in ast.walk(tree):

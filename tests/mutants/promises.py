@@ -1,4 +1,4 @@
-"""What may go wrong, what a user then sees, and the tests that show it: each with a mutant that it alone must notice.
+"""Failures, what a user then sees, and the tests that show it: each with a mutant that it alone must notice.
 
 The tables are in promises.toml; `make docs` writes them into docs/reference/faults.md and data.md.
 """
@@ -56,7 +56,7 @@ def all_shown() -> Iterator[Shown]:
 
 
 def is_there(test: str) -> bool:
-    """Is there such a test?"""
+    """Tells whether there is such a test."""
     file, _, name = test.partition("::")
     path = ROOT / file
     if not path.exists():

@@ -44,7 +44,7 @@ class Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def put_in_place(name: str) -> None:
-    """name: as tests.mutants.names gives it. Before anything of the service is imported."""
+    """Puts the mutant in place. name: as tests.mutants.names gives it. Before anything of the service is imported."""
     kind, _, rest = name.partition(": ")
     match kind:
         case "condition":
@@ -73,7 +73,7 @@ def _module_at(path: Path) -> str:
 
 
 def _read_template(as_text: Callable[[str], str], parsed: Callable[[Any], Any]) -> None:
-    """Whoever reads the template from now on reads it changed."""
+    """Makes every reader of the template read it changed from now on."""
     from samtranslator import yaml_helper  # noqa: PLC0415 - beside its only use
 
     real = yaml_helper.yaml_parse
@@ -85,7 +85,9 @@ def _read_template(as_text: Callable[[str], str], parsed: Callable[[Any], Any]) 
 
 
 def judged(name: str, tests: Sequence[str]) -> tuple[int, str]:
-    """SURVIVED, KILLED or UNFIT, and what the tests said: up to the first that fails, or without a mutant all."""
+    """Returns SURVIVED, KILLED or UNFIT, and what the tests said: up to the first that fails, or without a mutant
+    all.
+    """
     written = io.StringIO()
     with redirect_stdout(written), redirect_stderr(written):
         put_in_place(name)
@@ -121,7 +123,7 @@ MOST_SAID = 4_000
 
 
 def begin(name: str, tests: Sequence[str]) -> Child:
-    """A child of this process, which has the heavy modules loaded already."""
+    """Starts a child of this process, which has the heavy modules loaded already."""
     read_end, write_end = os.pipe()
     pid = os.fork()
     if pid:
@@ -138,13 +140,13 @@ def begin(name: str, tests: Sequence[str]) -> Child:
 
 
 def ended(child: Child, status: int) -> tuple[int, str]:
-    """SURVIVED, KILLED or UNFIT, and what it said. status: as os.wait gives it."""
+    """Returns SURVIVED, KILLED or UNFIT, and what it said. status: as os.wait gives it."""
     with os.fdopen(child.says, errors="replace") as said:
         return os.waitstatus_to_exitcode(status), said.read()
 
 
 def all_of(work: Iterable[tuple[str, Sequence[str]]], at_once: int) -> Iterator[tuple[str, int, str]]:
-    """Each mutant with its tests, some at a time: name, status and what it said, as they end."""
+    """Runs each mutant with its tests, some at a time: name, status and what it said, as they end."""
     running: dict[int, Child] = {}
     for name, tests in work:
         if len(running) == at_once:

@@ -1,6 +1,6 @@
 """The real SAM CLI on the real template, its functions in containers, the AWS they see on the embedded emulator.
 
-Nothing happens by itself on this stack: the minute rule is off, and no queue is polled.
+Nothing happens unasked on this stack: the minute rule is off, and no queue is polled.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def bridge(_engine: None) -> str | None:
 
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory: pytest.TempPathFactory, bridge: str | None) -> Iterator[LocalStack]:
-    """As `SWEEPHAND_AWS_ALSO_ON=<bridge> make stack` starts it, on free ports; then made quiet."""
+    """Starts a stack as `SWEEPHAND_AWS_ALSO_ON=<bridge> make stack` does, on free ports; then makes it quiet."""
     folder = StateFolder(tmp_path_factory.mktemp("stack"))
     template = CHECKOUT / "template.yaml"
     place = Settings(folder=folder, template=template, port=0, aws_port="0", aws_also_on=bridge)
@@ -67,7 +67,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory, bridge: str | None) -> Itera
 
 @pytest.fixture(scope="session")
 def environment_file(tmp_path_factory: pytest.TempPathFactory, stack: LocalStack) -> Path:
-    """As `make sam-env` writes it."""
+    """Writes the file as `make sam-env` does."""
     path = tmp_path_factory.mktemp("env") / "env.json"
     subprocess.run(
         [sys.executable, ".ci/sam_env.py", "--to", str(path)],
@@ -87,7 +87,7 @@ class Sam:
     logs: Path
 
     def invoke(self, function: str, event: str) -> tuple[Any, str]:
-        """The answer of one call, and what the function and the SAM CLI logged. event: a file of events/."""
+        """Returns the answer of one call, and what the function and the SAM CLI logged. event: a file of events/."""
         command = self._command("invoke", function, "-e", f"events/{event}.json")
         done = subprocess.run(command, **_SURROUNDINGS, capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 0, done.stderr
@@ -95,7 +95,9 @@ class Sam:
 
     @contextmanager
     def running(self, what: str) -> Iterator[str]:
-        """`start-api` or `start-lambda` on a free port, once it listens. Gives its URL. Its containers end with it."""
+        """Runs `start-api` or `start-lambda` on a free port, and waits until it listens. Gives its URL. Its containers
+        end with it.
+        """
         port = free_port()
         log = self.logs / f"{what}.log"
         with log.open("wb") as output:

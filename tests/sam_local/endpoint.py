@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-# What containers call this machine; see samconfig.toml.
+# The name of this machine in containers; see samconfig.toml.
 HOST = "host.docker.internal"
 
 
@@ -32,7 +32,7 @@ class Endpoint:
                 self.end_headers()
 
             def log_message(self, *_):
-                """The test looks at `received`."""
+                """Writes nothing. The test looks at `received`."""
 
         self._server = ThreadingHTTPServer((address, 0), Handler)
         self.url = f"http://{HOST}:{self._server.server_address[1]}"

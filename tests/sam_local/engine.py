@@ -1,4 +1,4 @@
-"""The container engine behind `sam local`: the one that answers here, else, in CI, one of our own.
+"""The container engine that `sam local` uses: the one that answers here, else, in CI, one of our own.
 
 An engine that is found is used as it is, and nothing of it is changed. Our own has its data and its socket in a folder
 of its own; with `stop` it is gone, and so is everything it ran.
@@ -49,7 +49,7 @@ class Engine:
         return self.process is not None
 
     def docker(self, *arguments: str, check: bool = True, timeout: float = 300) -> subprocess.CompletedProcess[str]:
-        """One call of the docker client."""
+        """Calls the docker client once."""
         return subprocess.run(
             ["docker", *arguments],
             env=os.environ | self.environment,
@@ -61,8 +61,9 @@ class Engine:
         )
 
     def gateway(self) -> str | None:
-        """The address under which a container reaches this machine itself; None where the engine runs in a machine of
-        its own (Docker Desktop), whose name for us reaches our loopback."""
+        """Returns the address under which a container reaches this machine itself; None where the engine runs in its
+        own machine (Docker Desktop), whose name for us reaches our loopback.
+        """
         wanted = "{{(index .IPAM.Config 0).Gateway}}"
         answer = self.docker("network", "inspect", "bridge", "--format", wanted, check=False)
         address = answer.stdout.strip()
@@ -87,7 +88,7 @@ class Engine:
 
 
 def _is_here(address: str) -> bool:
-    """Whether the address is one of this machine's."""
+    """Tells whether the address is one of this machine's."""
     with socket.socket() as probe:
         try:
             probe.bind((address, 0))
@@ -97,7 +98,7 @@ def _is_here(address: str) -> bool:
 
 
 def find_or_start(*, install: bool) -> Engine:
-    """The engine that answers, else one of our own if `install` is set.
+    """Returns the engine that answers, or starts one if `install` is set.
 
     Raises NoEngine without that leave, NotPrepared if it cannot be done.
     """
@@ -171,5 +172,5 @@ def _start(folder: Path) -> Engine:
 
 
 def machine() -> str:
-    """The processor, in the words of the template's parameter Architecture."""
+    """Returns the processor, in the words of the template's parameter Architecture."""
     return {"aarch64": "arm64", "arm64": "arm64"}.get(platform.machine(), "x86_64")

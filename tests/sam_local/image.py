@@ -37,7 +37,7 @@ SETTINGS = (
 
 
 def ensure(engine: Engine, *, build: bool) -> str:
-    """How the image came here, as a word. build: whether one may be made if AWS's cannot be had.
+    """Returns how the image came here, as a word. build: whether one may be made if AWS's cannot be had.
 
     Raises NotPrepared.
     """
@@ -69,7 +69,7 @@ def forget(engine: Engine) -> None:
 
 @functools.cache
 def wanted() -> str:
-    """The name under which the SAM CLI looks for it."""
+    """Returns the name under which the SAM CLI looks for it."""
     prefix = "from samcli.local.docker.lambda_image import LambdaImage; print(LambdaImage._INVOKE_REPO_PREFIX)"
     python = str(CHECKOUT / ".venv-sam" / "bin" / "python")
     done = subprocess.run([python, "-c", prefix], capture_output=True, text=True, check=True)
@@ -77,7 +77,7 @@ def wanted() -> str:
 
 
 def _pull(engine: Engine, name: str) -> str | None:
-    """None if it worked, else why it did not."""
+    """Returns None if it worked, else why it did not."""
     try:
         answer = engine.docker("pull", "--quiet", name, check=False, timeout=PULL_WITHIN_S)
     except subprocess.TimeoutExpired:

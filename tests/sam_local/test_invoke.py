@@ -64,7 +64,7 @@ def test_the_auditor_gives_a_series_that_lost_its_next_time_another_one(sam, sta
 
 
 def _row(stack, job):
-    """The schedule's item, as it stands in the table."""
+    """Returns the schedule's item, as the table has it."""
     key = {"pk": keys.job("acme", job["id"]), "sk": keys.schedule(job["schedules"][0]["id"])}
     return stack.boto("dynamodb").get_item(
         TableName=stack.file.table_name,

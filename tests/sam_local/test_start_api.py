@@ -1,4 +1,6 @@
-"""`sam local start-api`: the door and the store behind a real HTTP server, the function in its container."""
+"""`sam local start-api`: authentication and store, reached over a real HTTP server, with the function in its
+container.
+"""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def test_a_function_that_raises_is_told_from_one_that_answers(invoke):
 
 
 def _create(invoke, event, stack, endpoint):
-    """A job that is due now, made by the API function from the sample event with a credential that exists."""
+    """Creates a job that is due now, by the API function from the sample event with a credential that exists."""
     request = event("api/post_jobs")
     credential = stack.file.tenants["acme"]
     basic = base64.b64encode(f"{credential.client_id}:{credential.secret}".encode()).decode()
@@ -79,7 +79,7 @@ def _create(invoke, event, stack, endpoint):
 
 
 def _received(stack, job):
-    """The event that Lambda would make of the job's message in the run queue."""
+    """Returns the event that Lambda would make of the job's message in the run queue."""
     sqs = stack.boto("sqs")
     end = CLOCK.monotonic() + ARRIVES_WITHIN_S
     while CLOCK.monotonic() < end:

@@ -28,7 +28,7 @@ def resources() -> dict[str, Any]:
 
 
 def table_request(name: str) -> dict[str, Any]:
-    """CreateTable's arguments for the template's table."""
+    """Returns CreateTable's arguments for the template's table."""
     table = resources()["Table"]["Properties"]
     indexes = [
         {member: index[member] for member in ("IndexName", "KeySchema", "Projection")}
@@ -44,7 +44,7 @@ def table_request(name: str) -> dict[str, Any]:
 
 
 def queues() -> dict[str, Queue]:
-    """By URL."""
+    """Returns the queues by URL."""
     dead = Queue(resources()["DeadLetterQueue"]["Properties"]["VisibilityTimeout"])
     found = {DEAD: dead, ARCHIVE: Queue(visibility_s=30)}
     for lane, name in ((Lane.FAST, "RunQueue"), (Lane.SLOW, "SlowQueue"), (Lane.OPERATIONS, "OperationsQueue")):

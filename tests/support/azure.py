@@ -1,4 +1,4 @@
-"""Azure's storage queues and Service Bus as a small server that believes nobody: it checks each signature by itself."""
+"""Azure's storage queues and Service Bus as a small server that believes nobody: it checks each signature."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class AzureServer:
         return Outbound(self.guard, lookup=lookup)
 
     def take(self, host: str, target: str, headers: Mapping[str, str], body: bytes) -> int:
-        """The status of the answer."""
+        """Returns the status of the answer."""
         self.hangs.wait(10)
         if self.answers != 201:
             return self.answers
@@ -71,7 +71,7 @@ class AzureServer:
         return self._to_bus(f"http://{host}/{entity}", headers, body)
 
     def quoted(self, authorization: str | None, target: str, body: bytes) -> bytes:
-        """All that it was told, as it came and taken apart."""
+        """Returns everything that it received, as it came and taken apart."""
         self.heard = urlsplit(target).query or str(authorization).partition(" ")[2]
         parts = json.dumps(parse_qs(self.heard))
         text = base64.b64decode(ET.fromstring(body)[0].text or "") if body.startswith(b"<QueueMessage>") else body

@@ -45,7 +45,7 @@ class Told:
 
 @dataclass
 class VirtualBus:
-    """What the service uses of botocore's EventBridge client. told: all that was taken, repeats too.
+    """The methods of botocore's EventBridge client that the service uses. told: all that was taken, repeats too.
 
     of_jobs: the entries that jobs put there themselves, with a source of their tenant's.
     """
@@ -78,7 +78,7 @@ class VirtualBus:
         assert detail["occurredAt"].startswith(text(entry["Time"])[:-1])
         return Told(EventType(entry["DetailType"]), detail)
 
-    # As a test sees it
+    # For tests
 
     def kinds(self) -> list[str]:
         return [told.kind.value for told in self.told]
@@ -102,13 +102,13 @@ def _of_job(entry: dict[str, Any]) -> Mapping[str, Any]:
 
 
 def refused_by_bus(passing: Passing, _act: Callable[[], Any]) -> Any:
-    """The bus answers, and takes none of the entries."""
+    """Makes the bus answer and take none of the entries."""
     entries = [{"ErrorCode": "ThrottlingException", "ErrorMessage": "slow down"} for _ in passing.request["Entries"]]
     return {"FailedEntryCount": len(entries), "Entries": entries}
 
 
 def first_entry_fails(passing: Passing, act: Callable[[], Any]) -> Any:
-    """The bus takes all but the first."""
+    """Makes the bus take all entries but the first."""
     first, *others = passing.request["Entries"]
     failed = {"ErrorCode": "InternalFailure", "ErrorMessage": ""}
     if not others:

@@ -64,7 +64,7 @@ class VirtualEcs:
     limits: list[float] = field(default_factory=list)
 
     def __call__(self, limit_s: float) -> VirtualEcs:
-        """As the wiring's factory of clients."""
+        """Returns the client, as the wiring's factory of clients does."""
         self.limits.append(limit_s)
         return self
 
@@ -92,10 +92,12 @@ class VirtualEcs:
         self.stopped.setdefault(request["task"], request["reason"])
         return {"task": {"taskArn": request["task"]}}
 
-    # What happens in the cluster, and is told
+    # Events of the cluster, as they are published
 
     def tells(self, status: str, task: str | None = None, **more: Any) -> None:
-        """A change of the last task's state (or of `task`), through the rules of the template into the run queue."""
+        """Publishes a change of the last task's state (or of `task`), through the rules of the template into the run
+        queue.
+        """
         assert self.sqs is not None
         task = task or [*self.begun][-1]
         for body in passed_on(self.event(task, status, **more)):
@@ -108,7 +110,7 @@ class VirtualEcs:
         self.tells("STOPPED", task, containers=containers, stoppedReason=reason or "Essential container in task exited")
 
     def event(self, task: str, status: str, **more: Any) -> dict[str, Any]:
-        """As ECS sends it, with what only it knows."""
+        """Builds the event as ECS sends it, with what only it knows."""
         request = self.begun[task]
         detail = {
             "clusterArn": arn("cluster", CLUSTER),
@@ -131,7 +133,7 @@ class Cluster(VirtualEcs):
 
     @classmethod
     def of(cls, stage: Stage) -> Cluster:
-        """Beside a stage: its jobs' tasks run here; all else its endpoint does, which hears of every call."""
+        """Makes ECS for a stage: its jobs' tasks run here; all else its endpoint does, which hears of every call."""
         made = cls(stage.taps, stage.sqs)
 
         def perform(kind: str, params: Any, call: Call, there: Outbound) -> Outcome:
@@ -150,12 +152,12 @@ class Cluster(VirtualEcs):
         return answer
 
     def at(self, planned: str) -> str:
-        """The task of the run planned then; empty where none has begun."""
+        """Returns the task of the run planned then; empty where none has begun."""
         return next((task for task, request in self.begun.items() if planned_at(request) == planned), "")
 
 
 def planned_at(request: Mapping[str, Any]) -> str:
-    """As a task is told it."""
+    """Returns the planned instant as a task receives it."""
     (container,) = request["overrides"]["containerOverrides"]
     return next(str(each["value"]) for each in container["environment"] if each["name"] == "SWEEPHAND_PLANNED_AT")
 
@@ -165,7 +167,7 @@ def outbound(ecs: VirtualEcs | None) -> Outbound:
 
 
 def passed_on(event: Mapping[str, Any]) -> list[str]:
-    """What the rules of the template make of an event: one message for each that it matches."""
+    """Returns what the rules of the template make of an event: one message for each that it matches."""
     return [
         _transformed(target["InputTransformer"], event)
         for rule in (aws.resources()[name]["Properties"] for name in RULES)
@@ -193,7 +195,9 @@ def _fits(wanted: Any, value: Any) -> bool:
 
 
 def _transformed(transformer: Mapping[str, Any], event: Mapping[str, Any]) -> str:
-    """A variable in the place of a value becomes JSON. One that is not there is a mistake of the template."""
+    """Transforms the event. A variable in the place of a value becomes JSON. One that is not there is a mistake of the
+    template.
+    """
 
     def value(found: re.Match[str]) -> str:
         there: Any = event

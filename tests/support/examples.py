@@ -10,8 +10,8 @@ TIMES = int(os.environ.get("EXAMPLES_TIMES", "1"))
 
 
 def by_steps() -> None:
-    """What holds where a test says nothing else, for all tests of the process. Tests bound steps, not milliseconds: a
-    busy machine is no failure.
+    """Sets the defaults for all tests of the process that say nothing else. Tests bound steps, not milliseconds: a busy
+    machine is no failure.
     """
     settings.register_profile(
         "by steps",
@@ -24,5 +24,5 @@ def by_steps() -> None:
 
 
 def examples(count: int) -> settings:
-    """A decorator: `count` examples in the ordinary run, EXAMPLES_TIMES as many in a long one."""
+    """Returns a decorator: `count` examples in the ordinary run, EXAMPLES_TIMES as many in a long one."""
     return settings(max_examples=count * TIMES)

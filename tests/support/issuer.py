@@ -23,7 +23,9 @@ DISCOVERY = "/.well-known/openid-configuration"
 
 @cache
 def private_key(algorithm: str, number: int = 1, bits: int = 2_048) -> Any:
-    """Made once a process: an RSA key takes a tenth of a second. number: tells keys of one kind apart."""
+    """Returns a key, which is made once a process: an RSA key takes a tenth of a second. number: tells keys of one kind
+    apart.
+    """
     curve = CURVES.get(algorithm)
     return ec.generate_private_key(curve) if curve else rsa.generate_private_key(65_537, bits)
 
@@ -64,7 +66,7 @@ class Issuer:
         return self.url + KEYS
 
     def publish(self, keys: Mapping[str, Any]) -> None:
-        """These keys, by kid, in the place of those before."""
+        """Publishes these keys, by kid, in the place of those before."""
         self.publish_raw([public_jwk(key, kid) for kid, key in keys.items()])
 
     def publish_raw(self, jwks: list[Any]) -> None:
@@ -76,7 +78,7 @@ class Issuer:
         self.answers[path] = lambda _: self.over.wait(30) and None
 
     def fail(self) -> None:
-        """An outage."""
+        """Makes the issuer fail, as in an outage."""
         self.answers[DISCOVERY] = self.answers[KEYS] = raw(b"{}", 503)
 
     def token(
@@ -89,7 +91,7 @@ class Issuer:
         head: Mapping[str, Any] | None = None,
         **claims: Any,
     ) -> str:
-        """A token of the tenant acme that holds at `now`. claims: in its place; None leaves one out."""
+        """Returns a token of the tenant acme that is valid at `now`. claims: in its place; None leaves one out."""
         at = int(now.timestamp())
         members = {
             "iss": self.url,

@@ -1,4 +1,4 @@
-"""What DynamoDB refuses and moto takes: sizes of keys and items, the parts of a transaction, empty ranges."""
+"""Requests that DynamoDB refuses and moto takes: sizes of keys and items, the parts of a transaction, empty ranges."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Request = Mapping[str, Any]
 
 
 def as_dynamodb(passing: Passing, act: Callable[[], Any]) -> Any:
-    """A fault of tests.support.taps: ValidationException where the real service has one."""
+    """Refuses as a fault of tests.support.taps: ValidationException where the real service has one."""
     if passing.service == "dynamodb":
         for problem in _problems(passing.operation, passing.request):
             error = {"Code": "ValidationException", "Message": problem}

@@ -28,7 +28,9 @@ RARE, COMMON = "rare", "common"
 
 
 def some_jobs(tenant: str, count: int) -> Iterator[tuple[Job, Schedule]]:
-    """By number from 1, a second apart. Of each ten one is switched off, one paused, one over; one in 100 is odd."""
+    """Yields jobs by number from 1, a second apart. In each ten one is switched off, one paused, one over; one in 100
+    is odd.
+    """
     packed = parse({"every": "PT1H"}, now=BEGAN).packed
     for n in range(1, count + 1):
         created_at = BEGAN + timedelta(seconds=n)
@@ -70,7 +72,7 @@ def _sap_action() -> ActionSpec:
 
 
 def of_sap(job: Job, schedule: Schedule, ordinal: int) -> tuple[Job, Schedule]:
-    """The same job as the SAP facade makes it: with an integer id, descriptions and windows to search for."""
+    """Returns the same job as the SAP facade makes it: with an integer id, descriptions and windows to search for."""
     shown = {"repeatInterval": "1 hour", "description": f"beat of {job.name}"}
     window = {"startTime": "2026-01-01T00:00:00Z", "endTime": "2190-01-01T00:00:00Z"} if job.number % 2 else {}
     made = replace(
@@ -87,7 +89,7 @@ def of_sap(job: Job, schedule: Schedule, ordinal: int) -> tuple[Job, Schedule]:
 
 
 def rows(tenant: str, count: int, shards: int, *, ordinal: int | None = None) -> Iterator[Item]:
-    """ordinal: of the tenant, where its jobs are those of the SAP facade."""
+    """Yields rows. ordinal: of the tenant, where its jobs are those of the SAP facade."""
     live: Counter[int] = Counter()
     active: Counter[int] = Counter()
     made = some_jobs(tenant, count)
@@ -106,7 +108,7 @@ def rows(tenant: str, count: int, shards: int, *, ordinal: int | None = None) ->
 
 
 def put(client: Any, table: str, items: Iterator[Item]) -> None:
-    """By BatchWriteItem, 25 at a time."""
+    """Writes by BatchWriteItem, 25 at a time."""
     batch: list[Mapping[str, Any]] = []
     for item in items:
         batch.append({"PutRequest": {"Item": item.serialize()}})

@@ -19,7 +19,7 @@ from tests.support.taps import Passing, Taps
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,80}", re.ASCII)
 _GROUP = re.compile(r"[!-~]{1,128}", re.ASCII)
-"""What SQS takes as MessageGroupId."""
+"""The characters that SQS takes as MessageGroupId."""
 NOISY_FROM, NOISY_SHARE = 30, 0.1
 
 
@@ -47,13 +47,13 @@ class Queue:
 
 
 class VirtualSqs:
-    """What the service uses of botocore's SQS client, and the receiving side for tests.
+    """The methods of botocore's SQS client that the service uses, and the receiving side for tests.
 
-    A standard queue at its least friendly: an old receipt deletes nothing. As AWS says it of fair queues, a group with
-    30 messages in flight and over a tenth of all is noisy: who receives gets those of quiet groups first, then those
-    of the noisy group that has the fewest in flight, and each message without a group is quiet. The other measure, a
-    tenth of the time that all readers spent of late, is left out. The real thresholds are no more exact than that.
-    Source: "How Amazon SQS fair queues work" in the developer guide of SQS.
+    A standard queue at its least friendly: an old receipt deletes nothing. AWS calls a group of a fair queue noisy if
+    it has 30 messages in flight and over a tenth of all: who receives gets those of quiet groups first, then those of
+    the noisy group that has the fewest in flight, and each message without a group is quiet. The other measure, a tenth
+    of the time that all readers spent of late, is left out. The real thresholds are no more exact than that. Source:
+    "How Amazon SQS fair queues work" in the developer guide of SQS.
     """
 
     def __init__(self, clock: VirtualClock, taps: Taps, queues: dict[str, Queue]) -> None:
@@ -65,7 +65,7 @@ class VirtualSqs:
         self.created: dict[str, dict[str, str]] = {}
         self._numbers = count(1)
 
-    # As the service calls it
+    # For the service
 
     def send_message_batch(self, **request: Any) -> dict[str, Any]:
         return self._tapped("SendMessageBatch", request, self._send_batch)
@@ -211,11 +211,11 @@ class VirtualSqs:
         message = Message(f"m{next(self._numbers)}", sent["MessageBody"], now, visible_at, group)
         self._queues[url].messages.append(message)
 
-    # As a test sees it
+    # For tests
 
     def receive(self, url: str, most: int = 10, hidden_s: int | None = None) -> list[Message]:
-        """Those that are visible now, the longest visible first but for what is fair; one received too often goes to
-        the dead letters. hidden_s: in the place of the queue's own time.
+        """Returns the messages that are visible now, the longest visible first except for fairness; one received too
+        often goes to the dead letters. hidden_s: in the place of the queue's own time.
         """
         now, queue = self._clock.now(), self._queues[url]
         noisy = _noisy(queue.messages, now)
@@ -240,7 +240,7 @@ class VirtualSqs:
         queue.messages[:] = [message for message in queue.messages if message.receipt != receipt]
 
     def duplicate(self, url: str) -> None:
-        """Each message comes twice."""
+        """Makes each message come twice."""
         queue = self._queues[url]
         for message in list(queue.messages):
             copy = Message(f"m{next(self._numbers)}", message.body, message.sent_at, message.visible_at, message.group)
@@ -256,12 +256,12 @@ class VirtualSqs:
         return [message.group for message in self._queues[url].messages]
 
     def next_visible_at(self, urls: Iterable[str]) -> datetime | None:
-        """When the next message of these queues can be received."""
+        """Returns when the next message of these queues can be received."""
         return min((message.visible_at for url in urls for message in self._queues[url].messages), default=None)
 
 
 def _noisy(messages: Iterable[Message], now: datetime) -> dict[str | None, int]:
-    """Noisy group -> how many of its messages are in flight."""
+    """Returns noisy group -> how many of its messages are in flight."""
     in_flight = Counter(each.group for each in messages if each.receive_count and each.visible_at > now)
     least = max(NOISY_FROM, NOISY_SHARE * in_flight.total())
     return {group: count for group, count in in_flight.items() if group is not None and count >= least}

@@ -13,7 +13,7 @@ START = datetime(2027, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
 
 
 class VirtualClock:
-    """Moves when it is told to, and when somebody sleeps. Whole milliseconds, as sources.Clock gives them."""
+    """Moves when a test moves it, and when somebody sleeps. Whole milliseconds, as sources.Clock gives them."""
 
     def __init__(self, now: datetime = START) -> None:
         self._began = self._now = now
@@ -36,7 +36,7 @@ class VirtualClock:
             self._now += timedelta(seconds=seconds)
 
     def move_to(self, instant: datetime) -> None:
-        """To `instant`, or not at all if that is past."""
+        """Moves to `instant`, or not at all if that is past."""
         with self._lock:
             self._now = max(self._now, instant)
 

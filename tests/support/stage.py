@@ -155,8 +155,8 @@ class Stage:
         world: World | None = None,
         **members: Any,
     ) -> Planned:
-        """A job of one schedule a timing. members: of its JobDraft; `action`, `error_action`: see `action`.
-        own_hooks: what each schedule brings.
+        """Creates a job with one schedule for each timing. members: of its JobDraft; `action`, `error_action`: see
+        `action`. own_hooks: what each schedule brings.
         """
         draft = self.draft(*timings, name=name, **members)
         return creation.create_job(world or self.world, TENANT, draft, once)
@@ -170,12 +170,12 @@ class Stage:
         return ScheduleDraft(name, dict(timing), **members)
 
     def action(self, **fields: Any) -> ActionDraft:
-        """An HTTP action as the API would make it from these fields."""
+        """Builds an HTTP action as the API would make it from these fields."""
         fields = {"type": "http", "url": "https://example.org/run", **fields}
         return actions.draft(fields, field="action", guard=guard.GuardSettings())
 
     def act_for_real(self, outbound: guard.Outbound | None = None) -> None:
-        """From now on jobs do what they say, in the place of `endpoint`."""
+        """Makes jobs really act from now on, instead of calling `endpoint`."""
 
         def perform(kind: str, params: Any, call: Call, there: guard.Outbound) -> Outcome:
             return self.taps(
@@ -185,7 +185,7 @@ class Stage:
         self.world = replace(self.world, perform=perform, outbound=outbound or self.world.outbound)
 
     def change(self, planned: Planned, **members: Any) -> Planned:
-        """PUT of the job with other members; `timings`: one for each of its schedules, in their order."""
+        """Replaces the job by PUT with other members; `timings`: one for each of its schedules, in their order."""
         timings = members.pop("timings", None)
 
         def edit(there: Planned, stored: Mapping[str, Payload]) -> JobDraft:
@@ -205,17 +205,17 @@ class Stage:
         return change.change_schedules(self.world, TENANT, planned.job.id, request, None)
 
     def set_state(self, planned: Planned, **members: Any) -> Planned:
-        """active=..., pause=...: of the job."""
+        """Switches it. active=..., pause=...: of the job."""
         return change.set_state(self.world, TENANT, planned.job.id, lambda job: replace(job, **members), None)
 
     def tell(self, choice: Events, collection: str = DEFAULT_COLLECTION) -> None:
-        """Which events of the collection go out."""
+        """Chooses which events of the collection are published."""
         tenancy.change_collection(self.world, TENANT, collection, lambda there: replace(there, events=choice), None)
 
     def delete(self, planned: Planned) -> None:
         deletion.delete_job(self.world, TENANT, planned.job.id, None)
 
-    # Who drives the service
+    # Driving the service
 
     def tick(self, world: World | None = None) -> sweep.Tally:
         world = world or self.world
@@ -226,7 +226,7 @@ class Stage:
         return audit.audit(self.world, everything=everything, rest=rest)
 
     def deliver(self, lane: Lane = Lane.FAST, most: int = 10) -> int:
-        """One batch of what is visible now, as Lambda's poller does it. Returns how many messages there were."""
+        """Delivers one batch of the visible messages, as Lambda's poller does. Returns how many messages there were."""
         if lane is Lane.OPERATIONS:
             return self._batch(aws.URLS[lane], 1, lambda request, batch: carry_on.batch(self.world, request, batch))
         return self._batch(aws.URLS[lane], most, lambda request, batch: self._execute(lane, request, batch))
@@ -262,7 +262,7 @@ class Stage:
         )
 
     def deliver_all(self, most: int = 10) -> int:
-        """All that is visible now, in all lanes and among the dead letters."""
+        """Delivers all that is visible now, in all lanes and among the dead letters."""
         total = 0
         while True:
             done = sum(self.deliver(lane, most) for lane in Lane) + self.deliver_dead()
@@ -292,12 +292,12 @@ class Stage:
         self.deliver_all(most)
 
     def pass_time(self, seconds: float) -> None:
-        """Time goes by and nothing works."""
+        """Lets time go by while nothing works."""
         self.clock.advance(seconds)
         if self._next_tick is not None:
             self._next_tick = max(self._next_tick, self.clock.now())
 
-    # What there is
+    # Reading the state
 
     def job(self, planned: Planned) -> Job:
         job = jobs.read_job(self.world.table, TENANT, planned.job.id)
@@ -305,7 +305,7 @@ class Stage:
         return job
 
     def stored(self, planned: Planned | Schedule) -> Schedule:
-        """The schedule (the first one of a job) as the table has it."""
+        """Returns the schedule (the first one of a job) as the table has it."""
         schedule = planned.schedules[0] if isinstance(planned, Planned) else planned
         there = jobs.read_schedule(self.world.table, TENANT, schedule.job_id, schedule.id)
         assert there is not None
@@ -316,7 +316,7 @@ class Stage:
         return totals.totals_of(table, schedule, totals.stats_of(table, [schedule]).get(schedule.id))
 
     def runs(self, owner: Planned | Schedule | str, kind: Kind | None = None) -> list[Run]:
-        """The ledger rows of a schedule (the first one of a job), by planned instant."""
+        """Returns the ledger rows of a schedule (the first one of a job), by planned instant."""
         if isinstance(owner, Planned):
             owner = owner.schedules[0]
         owner_id = owner if isinstance(owner, str) else owner.id
@@ -341,13 +341,13 @@ class Stage:
         )
 
     def items(self) -> list[dict[str, Any]]:
-        """Every item of the table."""
+        """Returns every item of the table."""
         with self.untapped():
             answer = self.world.table.client.get_paginator("scan").paginate(TableName=TABLE)
             return [item for page in answer for item in page["Items"]]
 
     def edit_item(self, pk: str, sk: str, **attributes: Any) -> None:
-        """An operator's hand in the table, or a defect's. attributes: in DynamoDB's JSON; None removes one."""
+        """Edits an item, as an operator or a defect would. attributes: in DynamoDB's JSON; None removes one."""
         actions = []
         for verb, gone in (("SET", False), ("REMOVE", True)):
             chosen = [name for name, value in attributes.items() if (value is None) is gone]
@@ -369,7 +369,7 @@ class Stage:
 
     @contextmanager
     def untapped(self) -> Iterator[None]:
-        """The test's own look: neither counted nor faulty."""
+        """Lets the test read without the tap: neither counted nor faulty."""
         fault, self.taps.fault = self.taps.fault, None
         passed = len(self.taps.passed)
         try:
@@ -379,7 +379,7 @@ class Stage:
             del self.taps.passed[passed:]
 
     def waiting(self) -> dict[tuple[str, str], int]:
-        """What stands in the next-run index, jobs that have ended and errors left out: key -> epoch seconds."""
+        """Returns the content of the next-run index, without jobs that have ended and errors: key -> epoch seconds."""
         return {
             (item["pk"]["S"], item["sk"]["S"]): int(item["next_run_at"]["N"])
             for item in self.items()
@@ -400,7 +400,7 @@ def _redraft(schedule: Schedule, stored: Mapping[str, Payload]) -> ScheduleDraft
 
 @cache
 def _clients() -> tuple[Any, Any]:
-    """A table with its client and session, and a KMS client: making one takes longer than a whole test."""
+    """Makes a table with its client and session, and a KMS client: making one takes longer than a whole test."""
     with mock_aws():  # gives them credentials
         table = Table(TABLE, VirtualClock(), SeededChance(), region=REGION)
         table.open()
@@ -409,7 +409,7 @@ def _clients() -> tuple[Any, Any]:
 
 @contextmanager
 def on_moto(tap: taps.Taps) -> Iterator[None]:
-    """What answers below boto3."""
+    """Makes moto answer below boto3."""
     with mock_aws(), taps.on_botocore(tap):
         yield
 
@@ -418,7 +418,9 @@ def on_moto(tap: taps.Taps) -> Iterator[None]:
 def stage(
     *, shards: int = 2, seed: int = 0, backend: Callable[[taps.Taps], AbstractContextManager[Any]] | None = None
 ) -> Iterator[Stage]:
-    """A fresh service with the tenant acme and nothing else. backend: what answers below boto3; moto without it."""
+    """Makes a fresh service with the tenant acme and nothing else. backend: what answers below boto3; moto without
+    it.
+    """
     calendars._kept.clear()  # a process that has read none yet, so that each history makes the same calls
     clock, chance, tap, journal = VirtualClock(), SeededChance(seed), taps.Taps(), Journal()
     clients = _clients()

@@ -18,7 +18,7 @@ CONDITION = re.compile(r'"(\w+)"=\?')
 
 
 def carry_out(request: dict[str, Any], update_item: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
-    """The answer to a batch of UPDATE statements. update_item: carries out one UpdateItem request."""
+    """Returns the answer to a batch of UPDATE statements. update_item: carries out one UpdateItem request."""
     statements = request["Statements"]
     if not 1 <= len(statements) <= 25:
         raise ClientError(

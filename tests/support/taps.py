@@ -62,7 +62,7 @@ class Taps:
 
     @contextmanager
     def faulty(self, fault: Fault) -> Iterator[None]:
-        """While it lasts, `fault` answers. Not to be nested."""
+        """Makes `fault` answer for as long as it lasts. Not to be nested."""
         assert self.fault is None
         self.fault = fault
         try:
@@ -72,7 +72,7 @@ class Taps:
 
     @contextmanager
     def once(self, name: str, fault: Fault, *, skip: int = 0) -> Iterator[None]:
-        """The first call of this name (after `skip` others) meets the fault, the rest goes through.
+        """Lets the first call of this name (after `skip` others) meet the fault, and lets the rest through.
 
         The test fails if there was no such call.
         """
@@ -92,7 +92,8 @@ class Taps:
 
 @contextmanager
 def on_botocore(taps: Taps, instead: Callable[[str, str, dict[str, Any]], Any] | None = None) -> Iterator[None]:
-    """Every botocore client of this process passes through the taps. What moto answers wrongly is answered here.
+    """Sends every call of a botocore client of this process through the taps. It also answers the calls that moto
+    answers wrongly.
 
     instead: answers (service, operation, request) in the place of moto.
     """
@@ -126,18 +127,18 @@ def crash_after(_passing: Passing, act: Act) -> Any:
 
 
 def answer_lost(_passing: Passing, act: Act) -> Any:
-    """The call is carried out, its answer is lost, and the SDK repeats it."""
+    """Carries the call out and loses its answer, so that the SDK repeats it."""
     act()
     return act()
 
 
 def refused(passing: Passing, _act: Act) -> Any:
-    """The service has no time."""
+    """Refuses the call because the service has no time."""
     raise ClientError({"Error": {"Code": "ThrottlingException", "Message": "slow down"}}, passing.operation)
 
 
 def conflict(passing: Passing, _act: Act) -> Any:
-    """Another transaction is at work on one of the items."""
+    """Refuses the call because another transaction is at work on one of the items."""
     if passing.operation != "TransactWriteItems":
         error = {"Code": "TransactionConflictException", "Message": "another transaction is at work"}
         raise ClientError({"Error": error}, passing.operation)
@@ -148,7 +149,7 @@ def conflict(passing: Passing, _act: Act) -> Any:
 
 
 def some_failed(passing: Passing, act: Act) -> Any:
-    """SQS takes all of the batch but its first entry."""
+    """Makes SQS take all of the batch but its first entry."""
     first, *others = passing.request["Entries"]
     passing.request["Entries"][:] = others
     answer = act() if others else {"Successful": []}

@@ -30,7 +30,7 @@ class Turns:
         mine.acquire()
 
     def run(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
-        """All of them at once; what each returned or raised."""
+        """Runs all of them at once. Returns what each returned or raised."""
         found: list[Any] = [None] * len(works)
 
         def turn(n: int, begin: Semaphore) -> None:

@@ -1,4 +1,4 @@
-"""What CloudFormation would make of the template: SAM's transform, then parameters, conditions and intrinsics."""
+"""The template as CloudFormation would resolve it: SAM's transform, then parameters, conditions and intrinsics."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ NO_VALUE = object()
 
 
 def raw_template() -> dict[str, Any]:
-    """The template as it is written, short forms such as !Ref as {"Ref": ...}."""
+    """Returns the template as it is written, short forms such as !Ref as {"Ref": ...}."""
     return yaml_parse((ROOT / "template.yaml").read_text())
 
 
 def translated(template: dict[str, Any]) -> dict[str, Any]:
-    """The template after SAM's transform, which needs no AWS."""
+    """Returns the template after SAM's transform, which needs no AWS."""
     source = copy.deepcopy(template)
     for resource in source["Resources"].values():
         for member in ("CodeUri", "ContentUri"):
@@ -39,7 +39,7 @@ def translated(template: dict[str, Any]) -> dict[str, Any]:
 
 
 def resolved(template: dict[str, Any], **parameters: Any) -> dict[str, Any]:
-    """The translated template under these parameters, the others at their defaults.
+    """Returns the translated template under these parameters, the others at their defaults.
 
     References to resources stay: {"Ref": "Table"}, {"Fn::GetAtt": [...]}, and ${Table} within a Fn::Sub.
     """
@@ -108,7 +108,7 @@ def _filled(text: str, values: dict[str, Any]) -> str:
 
 
 def of_type(stack: dict[str, Any], kind: str) -> dict[str, dict[str, Any]]:
-    """Logical id -> properties of all resources of that type."""
+    """Returns logical id -> properties of all resources of that type."""
     return {
         name: resource.get("Properties", {})
         for name, resource in stack["Resources"].items()

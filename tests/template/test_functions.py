@@ -288,7 +288,7 @@ def test_functions_have_names_of_cloudformation_s_own_so_that_two_stacks_fit_int
 
 
 def _layers(stack, function):
-    """Their names in the template: SAM adds a hash of what is in them."""
+    """Returns their names in the template: SAM adds a hash of what is in them."""
     found = [layer["Ref"] for layer in stack["Resources"][function]["Properties"]["Layers"]]
     assert [stack["Resources"][layer]["Type"] for layer in found] == ["AWS::Lambda::LayerVersion"] * len(found)
     return [next(name for name in LAYERS if layer.startswith(name)) for layer in found]
@@ -299,7 +299,7 @@ def _environment(stack, function):
 
 
 def _sample(value):
-    """What the function sees at run time: text; a reference has become some name."""
+    """Returns what the function sees at run time: text; a reference has become some name."""
     return str(value) if not isinstance(value, dict) else "name"
 
 

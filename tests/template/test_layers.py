@@ -179,7 +179,7 @@ def test_without_the_runtime_s_python_the_build_succeeds_and_says_in_one_line_wh
 
 
 def _build(layer, out, **environment):
-    """Outside any make that may be running this test, whose flags would be inherited."""
+    """Builds outside of any make that may be running this test, whose flags would be inherited."""
     inherited = {name: value for name, value in os.environ.items() if name not in {"MAKEFLAGS", "MAKELEVEL", "MFLAGS"}}
     done = subprocess.run(
         ["make", "-s", f"build-{layer}", f"ARTIFACTS_DIR={out}"],

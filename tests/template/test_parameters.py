@@ -180,7 +180,7 @@ def test_the_console_s_sign_in_needs_an_issuer_whose_tokens_the_api_accepts(raw)
 
 LAMBDA_S_ENVIRONMENT = 4_096
 PHYSICAL_NAME = "x" * 110
-"""As long as the URL of a queue may get."""
+"""A name as long as the URL of a queue may get."""
 
 
 @pytest.mark.parametrize("name", [name for name, facts in PARAMETERS.items() if facts.get("MaxLength", 0) > 500])

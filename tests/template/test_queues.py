@@ -87,7 +87,7 @@ def test_a_call_ends_before_its_lease_the_lease_before_the_function_and_that_bef
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_one_failed_message_does_not_bring_back_the_nine_beside_it(stack, reader):
+def test_one_failed_message_does_not_bring_back_the_nine_others(stack, reader):
     assert stack["Resources"][reader]["Properties"]["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
 
 

@@ -27,7 +27,7 @@ def tasks(deployed):
 
 
 def _of(stack, action):
-    """Role -> its statement of this action."""
+    """Returns role -> its statement of this action."""
     return {
         role: statement
         for role in GRANTED

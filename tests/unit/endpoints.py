@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 Script = Callable[[socket.socket, threading.Event], None]
-"""What the endpoint does with one connection; the event is set when the test is over."""
+"""The behaviour of the endpoint with one connection; the event is set when the test is over."""
 
 
 @dataclass
@@ -32,7 +32,7 @@ class Endpoint:
 
 
 def read_request(connection: socket.socket) -> bytes:
-    """One request: head, and a body as long as its Content-Length says."""
+    """Reads one request: head, and a body as long as its Content-Length says."""
     received = b""
     while b"\r\n\r\n" not in received:
         piece = connection.recv(65_536)
@@ -53,7 +53,7 @@ def read_request(connection: socket.socket) -> bytes:
 
 @contextlib.contextmanager
 def listening(script: Script, *, tls: ssl.SSLContext | None = None, family: int = socket.AF_INET) -> Iterator[Endpoint]:
-    """An endpoint on a free port of loopback; each connection gets the script, in a thread of its own."""
+    """Makes an endpoint on a free port of loopback; each connection gets the script, in a separate thread."""
     over = threading.Event()
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.bind(("127.0.0.1" if family == socket.AF_INET else "::1", 0))
@@ -124,7 +124,7 @@ def silent(connection: socket.socket, over: threading.Event) -> None:
 
 
 def unused_port() -> int:
-    """A port of loopback where nobody listens."""
+    """Returns a port of loopback where nobody listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -149,7 +149,7 @@ class Authority:
         self.pem = certificate.public_bytes(serialization.Encoding.PEM).decode()
 
     def server(self, *names: str, days: int = 1, clients_of: Authority | None = None) -> ssl.SSLContext:
-        """A server's context with a certificate for these names and addresses, for so many days from yesterday.
+        """Makes a server's context with a certificate for these names and addresses, for so many days from yesterday.
 
         clients_of: only who shows a certificate of this authority may speak.
         """
@@ -175,7 +175,7 @@ class Authority:
         return context
 
     def client(self, name: str, days: int = 1, key: Any = None) -> tuple[Any, x509.Certificate]:
-        """A key and its certificate for a client of this name."""
+        """Makes a key and its certificate for a client of this name."""
         key = key or ec.generate_private_key(ec.SECP256R1())
         certificate = (
             self._builder(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]), key.public_key(), days=days)

@@ -36,7 +36,9 @@ def _named(page: Path) -> str:
 
 
 def _anchor(heading: str) -> str:
-    """As code hosts make it: lower case, blanks to hyphens, all else but letters, digits and hyphens away."""
+    """Makes the anchor as code hosts do: lower case, blanks to hyphens, all else but letters, digits and hyphens
+    away.
+    """
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
 

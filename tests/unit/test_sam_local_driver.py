@@ -10,7 +10,7 @@ from sweephand.local.settings import CHECKOUT
 
 
 def _driven(folder, **environment):
-    """The driver on a machine that has none of the tools. folder: empty, for PATH."""
+    """Runs the driver on a machine that has none of the tools. folder: empty, for PATH."""
     return subprocess.run(
         [sys.executable, "-m", "tests.sam_local"],
         cwd=CHECKOUT,

@@ -22,7 +22,7 @@ MOST_METRICS = 8
 
 
 def check(document: dict[str, Any]) -> None:
-    """What CloudWatch's specification of the embedded metric format asks of a line."""
+    """Checks what CloudWatch's specification of the embedded metric format requires of a line."""
     meta = document["_aws"]
     assert meta.keys() == {"Timestamp", "CloudWatchMetrics"}
     assert isinstance(meta["Timestamp"], int)

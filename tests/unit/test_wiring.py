@@ -1,4 +1,4 @@
-"""What the real collaborators remember; what they do is tested where they stand."""
+"""The memory of the real collaborators; their behaviour is tested in their own tests."""
 
 from __future__ import annotations
 

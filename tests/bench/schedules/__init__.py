@@ -1,1 +1,1 @@
-"""`make bench-schedules`: the time that a next instant costs, beside other engines in one process."""
+"""`make bench-schedules`: the time that a next instant costs, measured next to other engines in one process."""

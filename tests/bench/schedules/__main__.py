@@ -63,7 +63,7 @@ def _engines(measured: list[Measured]) -> Iterator[str]:
 
 
 def _ages(measured: list[Measured]) -> Iterator[str]:
-    """A rule's cost by the age of its anchor."""
+    """Writes a rule's cost by the age of its anchor."""
     rules = {each.case.text: each.case.zone for each in measured if each.case.notation == "rrule"}
     if not rules:
         return
@@ -95,7 +95,7 @@ def _others(measured: list[Measured]) -> Iterator[str]:
 
 
 def _cases(measured: list[Measured]) -> Iterator[str]:
-    """Microseconds; an engine whose answers differ is in brackets."""
+    """Writes microseconds; an engine whose answers differ is in brackets."""
     yield "| us, text to instant | Sweephand | read before | " + " | ".join(list(ENGINES)[1:]) + " |"
     yield "| --- | --: | --: |" + " --: |" * (len(ENGINES) - 1)
     for each in measured:

@@ -1,4 +1,4 @@
-"""What calendars add: one next, a refusal of what they leave nothing, and all of a preview but its JSON."""
+"""The cost that calendars add: one next, a refusal of what they leave nothing, and all of a preview but its JSON."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ PREVIEWS = [
 
 
 def tables() -> list[str]:
-    """The lines of three tables."""
+    """Returns the lines of three tables."""
     return [
         "| next with calendars (- excludes, + includes, > and < roll) | us, median | slowest hundredth | goal |",
         "| --- | --: | --: | --: |",
@@ -115,7 +115,7 @@ def _timing(case: Case) -> Timing:
 
 
 def _next_us(case: Case) -> tuple[float, float]:
-    """By the thread's own clock. Instants nine days apart, for eight years."""
+    """Measures by the thread's own clock. Instants nine days apart, for eight years."""
     rule, begin = _timing(case).rule, to_second(NOW)
     taken = []
     for number in range(QUESTIONS):

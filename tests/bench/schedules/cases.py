@@ -1,4 +1,6 @@
-"""What is measured: dense and sparse expressions, with zones, and rules with anchors of 1, 5 and 50 years."""
+"""The cases that are measured: dense and sparse expressions, with zones, and rules with anchors of 1, 5 and 50
+years.
+"""
 
 from __future__ import annotations
 

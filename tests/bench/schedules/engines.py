@@ -44,7 +44,9 @@ def without_caches() -> Iterator[None]:
 
 
 def sweephand(case: Case) -> Engine | None:
-    """As the tick does, from the text that is stored. Of `rrule` from the caller's, which is refused if it is wrong."""
+    """Asks as the tick does, from the stored text. An `rrule` is read from the caller's text, which is refused if it is
+    wrong.
+    """
     if case.notation not in NOTATIONS:
         return None
     notation, rules = NOTATIONS[case.notation], Rules(zone(case.zone))
@@ -116,7 +118,9 @@ def apscheduler(case: Case) -> Engine | None:
 
 
 def dateutil(case: Case) -> Engine | None:
-    """Its rrule, begun anew close before the instant by arithmetic, because it counts from the beginning else."""
+    """Asks dateutil's rrule, begun anew shortly before the instant by arithmetic, because otherwise it counts from the
+    beginning.
+    """
     if case.notation != "rrule":
         return None
     from dateutil.rrule import rrule, rrulestr  # noqa: PLC0415
@@ -126,7 +130,7 @@ def dateutil(case: Case) -> Engine | None:
     parts = read._original_rule | {"freq": read._freq, "interval": read._interval}
 
     def begun_near(after: datetime) -> datetime:
-        """A beginning of the same grid at most two steps before `after`."""
+        """Returns a beginning of the same grid at most two steps before `after`."""
         start, step = case.start, parts["interval"]
         if read._freq == 0:
             return start.replace(year=start.year + (after.year - start.year - 1) // step * step)

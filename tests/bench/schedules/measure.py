@@ -1,4 +1,4 @@
-"""Times of questions, engine beside engine in one process, so that a busy machine is as busy for all of them."""
+"""Times of questions, with all engines in one process, so that a busy machine is as busy for each of them."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _asked(engine: Engine, after: datetime) -> datetime | None:
 
 
 def _mean_us(ask: Callable[[datetime], object]) -> float:
-    """The best of a few passes: the first finds the processor full of the engine before."""
+    """Returns the best of a few passes: the first finds the processor full of the engine before."""
     gc.disable()
     taken = []
     for _ in range(PASSES):
@@ -82,7 +82,7 @@ def _mean_us(ask: Callable[[datetime], object]) -> float:
 
 
 def _p99_us(ask: Callable[[datetime], object]) -> float:
-    """By the thread's own clock: what other processes take is not counted."""
+    """Measures by the thread's own clock: what other processes take is not counted."""
     taken = []
     for number in range(SINGLE):
         after = AFTERS[number % len(AFTERS)]
@@ -93,7 +93,7 @@ def _p99_us(ask: Callable[[datetime], object]) -> float:
 
 
 def refusals() -> list[tuple[str, str, float]]:
-    """(notation, text, milliseconds until it is refused as one that never fires), caches empty."""
+    """Yields (notation, text, milliseconds until it is refused as one that never fires), with empty caches."""
     found = []
     for notation, text in NEVER:
         if notation not in NOTATIONS:
@@ -118,7 +118,7 @@ def _refused_ms(notation: str, text: str, number: int) -> float:
 def import_ms(*programs: str) -> list[float]:
     """Milliseconds of process time that each adds to what stands before it, the least of several processes.
 
-    With byte code beside the package, as it is shipped.
+    Measures with byte code next to the package, as it is shipped.
     """
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(
@@ -136,7 +136,9 @@ def _import_ms(folder: str, program: str) -> float:
 
 
 def mix(measured: Iterable[Measured], engine: str, *, read: bool) -> tuple[float, float, int]:
-    """(one question of each case: the engine's time over Sweephand's; the worst case; how many cases both answer)."""
+    """Returns (one question of each case: the engine's time over Sweephand's; the worst case; how many cases both
+    answer).
+    """
     pairs = []
     for each in measured:
         us = each.read_us if read else each.text_us

@@ -96,7 +96,7 @@ class Api:
         headers: Mapping[str, str] | None = None,
         raw: str | bytes | None = None,
     ) -> Reply:
-        """caller None: without the header. raw: the body's text as it is."""
+        """Sends a request. caller None: without the header. raw: the body's text as it is."""
         if body is not None:
             raw = dumps(body)
         sent = {"content-type": "application/json"} if raw is not None else {}
@@ -124,7 +124,7 @@ class Api:
         return self("GET", path, **more)
 
     def create(self, body: Mapping[str, Any] | None = None, *, caller: str = TENANT, **members: Any) -> dict[str, Any]:
-        """A job that must come into being; its answer."""
+        """Creates a job, which must succeed, and returns its answer."""
         reply = self("POST", "/v1/jobs", {**(body or JOB), **members}, caller=caller)
         assert reply.status == 201, reply.text
         return reply.json
@@ -150,7 +150,7 @@ class Api:
             assert reply.status < 400 or reply.json.keys() == oauth, "only OAuth's errors have another form"
 
     def _check_nothing_written(self, reply: Reply, passed: list[Passing]) -> None:
-        """A refusal has written nothing and sent nothing; one by the table's own conditions has tried to.
+        """Checks that a refusal has written nothing and sent nothing; one by the table's own conditions has tried to.
 
         A job that tried may have taken a number, which then stays a gap.
         """
@@ -163,10 +163,10 @@ class Api:
         written = [each.name for each in passed if each.operation in WRITES - tried and each not in numbers]
         assert reply.status >= 500 or not written, (reply.text, written)
 
-    # What is there
+    # State before and after
 
     def picture(self) -> list[str]:
-        """The whole table but the number given out last, and all messages, to be compared before and after."""
+        """Returns the whole table except the last number given out, and all messages, to compare before and after."""
         messages = [body for queue in self.stage.sqs._queues.values() for body in map(str, queue.messages)]
         items = [item for item in self.stage.items() if item["sk"]["S"] != keys.LAST_NUMBER]
         return sorted(json.dumps(item, sort_keys=True) for item in items) + messages
@@ -183,7 +183,7 @@ class Api:
 
 
 def _as_gateway(path: str) -> str:
-    """An HTTP API hands a path over decoded, but for `%25`: `a%2Fb` arrives as `a/b`, `a%252Fb` as it is.
+    """Decodes a path as an HTTP API does, except `%25`: `a%2Fb` arrives as `a/b`, `a%252Fb` as it is.
 
     So what is read once more is decoded once, and no name can hold a slash. Source: captures of live gateways, which
     the embedded emulator follows too (its `decode_http_api_path`).
@@ -196,7 +196,7 @@ def _as_gateway(path: str) -> str:
 def event(
     method: str, path: str, query: str = "", headers: Mapping[str, str] | None = None, body: str | bytes | None = None
 ) -> dict[str, Any]:
-    """API Gateway's payload 2.0; bytes as a body come base64-encoded. path: as the caller writes it."""
+    """Builds API Gateway's payload 2.0; a body of bytes is base64-encoded. path: as the caller writes it."""
     path = _as_gateway(path)
     built: dict[str, Any] = {
         "version": "2.0",
@@ -217,7 +217,7 @@ def event(
 
 
 def check_problem(reply: Reply, request_id: str) -> None:
-    """RFC 9457, and what this API adds to it."""
+    """Checks a problem by RFC 9457, and what this API adds to it."""
     body = reply.json
     assert body.keys() - {"errors", "plan"} == {"type", "title", "status", "code", "detail", "requestId"}
     assert ("plan" in body) == (body["code"] in {"PLAN_STALE", "TOO_MANY_DELETES"})
@@ -251,7 +251,7 @@ def check_field_problem(error: dict[str, Any]) -> None:
 
 @contextmanager
 def api(*, guarded: guard.GuardSettings | None = None, **settings: Any) -> Iterator[Api]:
-    """The stage with the tenants acme and globex, each with a credential of every scope.
+    """Makes the stage with the tenants acme and globex, each with a credential of every scope.
 
     guarded: what jobs may call; without it, public addresses, and targets on AWS by one role.
     """

@@ -39,6 +39,6 @@ def api() -> Iterator[Api]:
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Api]:
-    """One API for the tests of a module that leave nothing behind."""
+    """Makes one API for the tests of a module that leave nothing to clean up."""
     with made() as there:
         yield there

@@ -1,4 +1,4 @@
-"""What openapi.json says of an exchange, held against the exchange itself."""
+"""Compares what openapi.json says of an exchange with the exchange itself."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def check(event: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
 
 
 def _plain(answer: Mapping[str, Any]) -> str:
-    """The body as text, whatever way it travels."""
+    """Returns the body as text, however it was encoded."""
     if not answer["isBase64Encoded"]:
         return str(answer["body"])
     raw = base64.b64decode(answer["body"])
@@ -82,7 +82,7 @@ def _check_request(where: str, described: Mapping[str, Any], event: Mapping[str,
 
 
 def operation(method: str, path: str) -> tuple[str, dict[str, Any]] | None:
-    """The pointer of the operation that a request meets, and what stands there. HEAD meets GET's."""
+    """Returns the pointer of the operation that a request meets, and the operation. HEAD meets GET's."""
     method = "get" if method == "HEAD" else method.lower()
     for template, operations in DOCUMENT["paths"].items():
         if method in operations and _pattern(template).fullmatch(unquote(path, errors="replace")):
@@ -114,7 +114,7 @@ def at(pointer: str) -> Any:
 
 
 def validate(pointer: str, value: Any, method: str) -> None:
-    """The value by the schema at a pointer into the document."""
+    """Validates the value by the schema at a pointer into the document."""
     if method == "HEAD":
         return
     error = jsonschema.exceptions.best_match(_validator(pointer).iter_errors(value))

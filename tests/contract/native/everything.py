@@ -21,7 +21,7 @@ from tests.contract.native.api import CANARY, JOB, Api, Reply, example
 UNKNOWN = "01a400f6-36fa-71e9-9550-323b38da5e82"
 QUOTA = {"maxSchedules": 500, "maxJobs": 400, "minIntervalSeconds": 60, "runsPerMinute": 300, "maxDescendants": 20}
 OTHER = "00000000-0000-7000-8000-000000000001"
-"""Of a body: the tenant's other job."""
+"""The members of a body: the tenant's other job."""
 NO_RUN = "00000000-0000-7000-8000-000000000000_00000000-0000-8000-8000-000000000000"
 MESSAGE = "its message"
 """Stands in a body for the message of the run that a worker holds."""
@@ -63,7 +63,7 @@ OAUTH = {
 
 
 def job() -> dict[str, Any]:
-    """The example with a secret and every member that this version carries out."""
+    """Returns the example with a secret and every member that this version carries out."""
     body = example()
     body["description"] = "text"
     body["startTime"], body["endTime"] = "2027-03-01T00:00:00Z", "2027-12-01T00:00:00Z"
@@ -159,7 +159,7 @@ BODIES: Mapping[str, Any] = {
     "POST /v1/tenants": {"name": "initech", "description": "text", "quota": QUOTA} | WITHHELD,
     "PATCH /v1/tenants/{tenant}": {"description": "text", "quota": QUOTA} | WITHHELD,
 }
-"""By route; one that takes a body and is not here takes {}."""
+"""Bodies by route; one that takes a body and is not here takes {}."""
 OF_WORKERS = ("/claim", "/heartbeat", "/settle")
 
 
@@ -170,7 +170,7 @@ QUERIES: Mapping[str, str] = {
     "DELETE /v1/consumers/{consumer}/lease": "holder=own",
     "DELETE /v1/consumers/{consumer}": "force=true",
 }
-"""Of routes that are refused without one."""
+"""Routes that are refused without one."""
 
 
 def title(route: Route) -> str:
@@ -178,7 +178,7 @@ def title(route: Route) -> str:
 
 
 def body_of(route: Route) -> Any:
-    """A fresh copy of a body that the route takes; None where it reads none."""
+    """Returns a fresh copy of a body that the route takes, or None where it reads none."""
     return None if route.body in {"none", "form"} else copy.deepcopy(BODIES.get(title(route), {}))
 
 
@@ -193,8 +193,8 @@ class Things:
 
 
 def furnish(api: Api, tenant: str) -> Things:
-    """A job with its schedules and secrets, an open run, one that failed, long work, a redirect to another job; a spare
-    collection, calendar, flow key and credential.
+    """Makes a job with its schedules and secrets, an open run, one that failed, long work, a redirect to another job; a
+    spare collection, calendar, flow key and credential.
     """
     made = api.create(job(), caller=tenant)
     run = api("POST", f"/v1/jobs/{made['id']}/run", caller=tenant).json["runId"]
@@ -253,7 +253,7 @@ def waiting(api: Api, tenant: str) -> str:
 
 
 def failed(api: Api, tenant: str, job_id: str) -> tuple[str, str]:
-    """A run that failed, as its executor would have noted it: its group, and its id."""
+    """Makes a run that failed, as its executor would have recorded it: its group, and its id."""
     run_id = api("POST", f"/v1/jobs/{job_id}/run", caller=tenant).json["runId"]
     assert api("PUT", f"/v1/runs/{run_id}/result", {"success": False}, caller=tenant).status == 200
     run = ledger.read(api.stage.world.table, tenant, *run_id.split("_"))
@@ -263,7 +263,7 @@ def failed(api: Api, tenant: str, job_id: str) -> tuple[str, str]:
 
 
 def send(api: Api, route: Route, things: Things, *, caller: str | None = "", **more: Any) -> Reply:
-    """The route's request; caller "": the one who may."""
+    """Sends the route's request. caller "": the one who may."""
     if caller == "":
         caller = "provider" if route.scope == "provider:admin" else "acme"
     headers = dict(more.pop("headers", {}))
@@ -290,7 +290,7 @@ def with_body() -> list[Route]:
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Where something stands in a body: the body itself, each member, each item, at every level."""
+    """Yields the places of values in a body: the body itself, each member, each item, at every level."""
     yield path
     if isinstance(value, dict):
         for name, member in value.items():
@@ -301,7 +301,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def replaced(body: Any, path: tuple[Any, ...], value: Any) -> Any:
-    """A copy with `value` at `path`."""
+    """Returns a copy with `value` at `path`."""
     if not path:
         return value
     body = copy.deepcopy(body)

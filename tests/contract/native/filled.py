@@ -95,7 +95,7 @@ VALUES: Mapping[str, Any] = {
     "withheldScopes": ["tasks:write"],
     "hooks[]": ["onFailure"],
 }
-"""By name, or by the schema and the name: what its schema cannot say, or what must be there."""
+"""Values by name, or by the schema and the name: what its schema cannot say, or what must be there."""
 RECURRING_ONLY = {"count", "align", "dstGap", "dstOverlap", "monthOverflow", "onCreate", "ratePerMinute"}
 CLOCK_RULES = {"dstGap", "dstOverlap"}
 """Rules that act only where the notation has a default for them."""
@@ -159,7 +159,8 @@ class Filling:
     def _named(self, name: str, path: str) -> Any:
         schema = SCHEMAS[name]
         if name == "Action":
-            # A job's own action takes each kind in turn. What follows from its runs is HTTP, with each proof in turn.
+            # A job's own action takes each kind in turn. The runs that follow from it call HTTP, with each proof in
+            # turn.
             return self._named(KINDS[self.turn % len(KINDS)] if path == "action" else "HttpAction", path)
         if "oneOf" in schema and "properties" not in schema:
             n = self.turn % len(schema["oneOf"])
@@ -185,7 +186,7 @@ class Filling:
         raise AssertionError(f"{owner}.{member}: say in VALUES what it may be")
 
     def _apart(self, name: str, schema: Mapping[str, Any]) -> set[str]:
-        """The members that stay away in this turn."""
+        """Lists the members that are left out in this turn."""
         members = schema["properties"].keys()
         if {"payload", "body"} <= members:
             json_only = schema["properties"]["body"].get("type") == "null"
@@ -195,7 +196,7 @@ class Filling:
         return {"name"} if name == "TenantDraft" else set()
 
     def _sense(self, name: str, made: dict[str, Any]) -> Any:
-        """The members that act in each other's company."""
+        """Chooses members that act in each other's company."""
         if name == "Retry":
             made["type"] = ("exponential", "two_level", "fixed")[self.turn % 3]
             away = {
@@ -222,7 +223,7 @@ class Filling:
         return {**job, "schedules": [self.schedule(notation) for notation in NOTATIONS]}
 
     def schedule(self, notation: str) -> dict[str, Any]:
-        """One schedule of the job, with what acts in this notation; one in each turn brings hooks."""
+        """Makes one schedule of the job, with members that act in this notation; one in each turn brings hooks."""
         away = {*NOTATIONS} - {notation}
         if notation != NOTATIONS[self.turn % len(NOTATIONS)]:
             away |= {"hooks"}
@@ -247,7 +248,7 @@ class Filling:
 
 
 def _plain(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A schema without its null."""
+    """Returns a schema without its null."""
     forms = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
     if forms:
         return forms[0]
@@ -268,7 +269,7 @@ def _string(schema: Mapping[str, Any], where: str) -> str:
 
 @cache
 def certificates() -> Mapping[str, str]:
-    """One client certificate in both of its forms, with the password of the first."""
+    """Makes one client certificate in both of its forms, with the password of the first."""
     with TemporaryDirectory() as folder:
         key, certificate = Authority(Path(folder)).client("me", days=3_650)
     lock = BestAvailableEncryption(b"of the file")
@@ -285,7 +286,7 @@ UNREAD = {"pfx": "certificate", "password": "certificate"}
 
 
 def differences(sent: Any, shown: Any, path: str = "") -> Iterator[str]:
-    """The places where an answer does not show what was sent; a secret is shown as `***`."""
+    """Lists the places where an answer does not show what was sent; a secret is shown as `***`."""
     if isinstance(sent, Mapping) and isinstance(shown, Mapping):
         for name, value in sent.items():
             if name in UNREAD and name not in shown and UNREAD[name] in shown:
@@ -299,7 +300,7 @@ def differences(sent: Any, shown: Any, path: str = "") -> Iterator[str]:
 
 
 def settable(shown: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of a job that a caller may send, of its schedules by name."""
+    """Returns the part of a job that a caller may send, with its schedules by name."""
 
     def of(schema: str, body: Mapping[str, Any]) -> dict[str, Any]:
         members = SCHEMAS[schema]["properties"]
@@ -310,7 +311,7 @@ def settable(shown: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def places(name: str) -> set[str]:
-    """The members of a request that `Filling` must have set at least once, each by its schema."""
+    """Lists the members of a request that `Filling` must have set at least once, each by its schema."""
     found: set[str] = set()
     todo = [(name, SCHEMAS[name])]
     while todo:

@@ -10,7 +10,7 @@ from sweephand.facades.native.routes import ROUTES
 
 
 def all_members() -> set[str]:
-    """By the name of the schema in which they stand. Members that only answers have are passed over."""
+    """Returns all members by the name of their schema. Members that only answers have are passed over."""
     found: set[str] = set()
     seen: set[str] = set()
     for route in ROUTES.all:
@@ -42,6 +42,6 @@ def _inside(place: str, schema: Mapping[str, Any], seen: set[str]) -> Iterator[s
 
 
 def _kind(schema: Mapping[str, Any]) -> str:
-    """Of one of several forms: its type."""
+    """Returns the kind; for a member of several forms: its type."""
     kind = schema.get("properties", {}).get("type", {}).get("const")
     return f"[{kind}]" if kind else ""

@@ -1,4 +1,4 @@
-"""What a credential may grant, what the provider withholds, how a secret is rotated, and who it was."""
+"""Which scopes a credential may grant, which the provider withholds, how a secret is rotated, and who did it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_token_of_the_provider_s_that_was_narrowed_stays_narrow(api):
     ]
 
 
-# What the provider withholds
+# Scopes that the provider withholds
 
 
 def withhold(api, *scopes, tenant="acme"):
@@ -350,7 +350,7 @@ def test_of_two_rotations_at_once_one_is_told_that_the_other_came_first(api, mon
     assert works(api, basic(made["clientId"], first[0]))
 
 
-# Who it was
+# Authors of changes
 
 
 def told(api, *kinds):

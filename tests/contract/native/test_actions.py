@@ -93,7 +93,7 @@ KINDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         BUS_ADDED,
     ),
 }
-"""By kind: the least that makes one, and what answers add beside what all have."""
+"""For each kind: the least that makes one, and what answers add to the members that all have."""
 of_each = pytest.mark.parametrize("kind", KINDS)
 
 

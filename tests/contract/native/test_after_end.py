@@ -1,4 +1,4 @@
-"""What a job that has ended still takes, and which policies about its end and its results act."""
+"""Requests that a job that has ended still takes, and policies about its end and its results."""
 
 import pytest
 

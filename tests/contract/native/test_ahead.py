@@ -1,4 +1,4 @@
-"""What answers say of the time ahead between the sweeps, and of a body that a gateway has spoiled."""
+"""How answers describe the time ahead between the sweeps, and a body that a gateway has spoiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""As test_canary, of the kinds of actions beside HTTP that are told something in confidence: each says it back.
+"""The same as test_canary, for the kinds of actions other than HTTP that receive secrets: each says it back.
 
 `sqs` and the others by a role have no secret of the job's; what STS gives for the role is of no concern to the target.
 """
@@ -73,7 +73,7 @@ def everywhere(api: Api, answers: list[str], job: str) -> dict[str, str]:
 
 
 def made_and_changed(api: Api, kind: str) -> tuple[str, list[str]]:
-    """The job, which keeps its secret through a change, and the answers so far."""
+    """Returns the job, which keeps its secret through a change, and the answers so far."""
     api.stage.tell(Events.ALL)
     action = {"type": kind, **KINDS[kind], "retry": {"type": "fixed", "maxRetries": 1, "delaySeconds": 1}}
     job = api.create(
@@ -128,6 +128,6 @@ def test_what_a_task_is_told_in_confidence_is_nowhere_else(there: tuple[Api, Tel
 
 
 def _callback_token(asked: dict[str, Any]) -> str:
-    """By which the task may report its result."""
+    """Returns the token by which the task may report its result."""
     (container,) = asked["overrides"]["containerOverrides"]
     return next(str(each["value"]) for each in container["environment"] if each["name"] == "SWEEPHAND_CALLBACK_TOKEN")

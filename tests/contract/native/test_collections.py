@@ -122,7 +122,7 @@ EVENT = {"type": "event"}
 
 @pytest.mark.parametrize("of_collection", [True, False], ids=["collection", "stack"])
 def test_where_a_job_does_not_say_how_long_it_waits_its_collection_does_or_else_the_stack(api, of_collection):
-    """Of each of its actions: whatever may wait for a result."""
+    """For each of its actions: whatever may wait for a result."""
     if of_collection:
         api("PATCH", "/v1/collections/default", {"callbackTimeoutSeconds": 60})
     else:

@@ -1,6 +1,6 @@
 """The description of the API, held against the service: what it offers, refuses and promises, and how it is served.
 
-Every exchange of these tests, and of all others beside, is checked by the fixture of conftest.py.
+The fixture of conftest.py checks every exchange of these tests, and of all others.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ OWN_TESTS = {"Authentication", "ScheduleDraft", "Recurrence", "Time", "CalendarU
 
 
 def _leaves(name: str, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Any]]:
-    """Of a request's schema, (path, value) for all its choices and all ends of its ranges."""
+    """Yields (path, value) for all choices of a request's schema and all ends of its ranges."""
     found: list[tuple[tuple[str, ...], Any]] = []
     if "properties" not in SCHEMAS[name]:  # the kinds of actions: HTTP stands first, the others have tests of their own
         return _leaves(SCHEMAS[name]["oneOf"][0]["$ref"].rpartition("/")[2], path)
@@ -50,7 +50,7 @@ def _leaves(name: str, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...]
 
 
 def _with(body: Any, path: tuple[Any, ...], value: Any) -> Any:
-    """A copy in which `value` stands at `path`."""
+    """Returns a copy in which `value` is at `path`."""
     body = copy.deepcopy(body)
     there = body
     for name in path[:-1]:
@@ -77,7 +77,7 @@ COMPANY: dict[tuple[str, ...], Any] = {
     ("schedules", 0, "dstOverlap"): NIGHTLY,
     ("policies", "onNoResult"): RETRIED,
 }
-"""What stands next to a member so that it acts."""
+"""Companions of a member that make it act."""
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def _consumer(api, name: str) -> str:
 
 
 def _names(api) -> dict[str, str]:
-    """Something of each kind that a path can name; a run that is open."""
+    """Makes something of each kind that a path can name; a run that is open."""
     job = api.create()
     collection = f"c{api.answers}"
     assert api("POST", "/v1/collections", {"name": collection}).status == 201
@@ -262,7 +262,7 @@ def test_the_errors_of_oauth_are_described(shared, form, status, error):
 
 
 def test_the_refusals_of_providers_are_described(shared):
-    """What no tenant meets: a name that is taken, and tenants that are not there."""
+    """Refusals that no tenant meets: a name that is taken, and tenants that are not there."""
     taken = shared("POST", "/v1/tenants", {"tenant": "acme", "description": "another"}, caller="provider")
     stranger = {"caller": "provider", "headers": {"sweephand-tenant": "nobody"}}
 

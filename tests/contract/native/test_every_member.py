@@ -34,7 +34,7 @@ def furnish(api: Api) -> None:
 
 
 def filling(api: Api, turn: int) -> Filling:
-    """One whose values differ from what a job shows that says nothing."""
+    """Makes one whose values differ from what a job shows by default."""
     least = api.create(
         {
             "action": {"type": "http", "url": "https://example.org/"},
@@ -52,7 +52,7 @@ def read(api: Api, job: str) -> dict[str, Any]:
 
 
 def paths(body: Any, path: str = "") -> dict[str, Any]:
-    """Each value by its path; schedules by name."""
+    """Yields each value by its path; schedules by name."""
     found = {path: body}
     for name, value in body.items() if isinstance(body, Mapping) else ():
         if name == "schedules" and isinstance(value, list):
@@ -64,7 +64,7 @@ def paths(body: Any, path: str = "") -> dict[str, Any]:
 
 
 def verbs(place: str, shown: Mapping[str, Any]) -> list[tuple[str, str, Any, Change]]:
-    """Every change of a job that says nothing of most of its members: (method, path, body, what it changes)."""
+    """Yields every change of a job that does not name most of its members: (method, path, body, what it changes)."""
     one = shown["schedules"][0]
     where = f"{place}/schedules/{one['id']}"
     without = {name: value for name, value in shown.items() if name != "schedules"}
@@ -140,7 +140,7 @@ OTHERS: Mapping[str, tuple[str, str, str]] = {
     "Calendar": ("/v1/calendars", "acme", "description"),
     "Tenant": ("/v1/tenants", "provider", "description"),
 }
-"""By noun: where it is made, by whom, and a member that a change may take away."""
+"""For each noun: where it is made, by whom, and a member that a change may take away."""
 
 
 @pytest.mark.parametrize("noun", OTHERS)

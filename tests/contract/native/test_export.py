@@ -19,7 +19,7 @@ EVERY_MINUTE = [{"every": "PT1M", "align": "clock"}]
 
 @pytest.fixture
 def job(api: Api) -> str:
-    """Of 10 runs: the first fails, the others succeed."""
+    """Makes a job with 10 runs: the first fails, the others succeed."""
     made: str = api.create(schedules=EVERY_MINUTE)["id"]
     failed = Outcome(Verdict.FAILED, Reason.HTTP_STATUS, http_status=404, answer='=1+1, "quoted"\nline', message="-2")
     api.stage.endpoint.script.append(failed)

@@ -16,7 +16,7 @@ PATH = "/v1/runs:export"
 
 @pytest.fixture
 def job(api: Api) -> str:
-    """Of 10 runs."""
+    """Makes a job with 10 runs."""
     made: str = api.create(schedules=EVERY_MINUTE)["id"]
     api.stage.run(630)
     return made
@@ -29,7 +29,7 @@ def begun(api: Api, **members: str) -> Reply:
 
 
 def ended(api: Api, reply: Reply, **more: Any) -> dict[str, Any]:
-    """The operation, once its pages are done."""
+    """Returns the operation, once its pages are done."""
     while api.stage.deliver_all():
         pass
     found: dict[str, Any] = api.get(reply.headers["location"], **more).json

@@ -14,7 +14,7 @@ def made(api):
 
 
 def look(api, path, **more):
-    """By the provider, as a disabled tenant reads nothing."""
+    """Reads as the provider, because a disabled tenant reads nothing."""
     return api.get(path, caller="provider", headers={"sweephand-tenant": "acme"}, **more)
 
 
@@ -23,7 +23,7 @@ def job(api, made):
 
 
 def everywhere(api, made):
-    """The same job and schedule, in every answer that shows them."""
+    """Yields the same job and schedule, in every answer that shows them."""
     whole = job(api, made)
     listed = look(api, "/v1/jobs", query="collection=customer&include=schedules").json["items"][0]
     path = f"/v1/jobs/{made['id']}/schedules"

@@ -21,7 +21,7 @@ HTTP = {"type": "http", "url": "https://example.com/"}
 
 
 def listed(api: Api, place: str = RUNS, **query: Any) -> list[dict[str, Any]]:
-    """All items, page by page. No page may come twice, and each page is bounded."""
+    """Lists all items, page by page. No page may come twice, and each page is bounded."""
     found: list[dict[str, Any]] = []
     cursor: dict[str, str] = {}
     for _ in range(1_000):

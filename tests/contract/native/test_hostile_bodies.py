@@ -189,7 +189,7 @@ def test_a_body_that_is_no_object_is_refused(shared, things, route):
             assert (reply.status, reply.fields) == (422, ["body"]), raw
 
 
-# What only looks right
+# Bodies that only look right
 
 JOBS = {
     "no action": ({"action": None}, "action"),

@@ -140,7 +140,7 @@ IDLE: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"action": {"type": "sqs", "targetArn": ARN, "roleArn": ROLE, "messageGroupId": "g"}}, "action.messageGroupId")
     ],
 }
-"""By member: bodies of `POST /v1/jobs` in which something does not act, and the field that is blamed."""
+"""For each member: bodies of `POST /v1/jobs` in which something does not act, and the field that is blamed."""
 
 ACTS: dict[str, list[str]] = {
     "it is required, or says what the thing is": [
@@ -332,7 +332,7 @@ ACTS: dict[str, list[str]] = {
         *(f"PreviewRequest.{name}" for name in ("after", "limit", "explain", "collection", "at", "every")),
     ],
 }
-"""By the reason: members that act in any company."""
+"""For each reason: members that act in any company."""
 OF_PREVIEWS = {f"PreviewRequest.{name}" for name in ("align", "count", "startTime", "monthOverflow")}
 """Refused as of a schedule: see the test of previews."""
 KINDS = ("Azure", "Brokered", "Ecs", "EventAction", "Events", "Lambda", "QueueAction", "Sns", "Sqs", "States")
@@ -356,7 +356,7 @@ OF_TARGETS = {
     *("contentType", "correlationId", "forcePersistence", "label", "messageId", "partitionKey", "replyTo"),
     *("replyToSessionId", "scheduledEnqueueTimeUtc", "sessionId", "timeToLiveSeconds", "to", "viaPartitionKey"),
 }
-"""Members of those kinds of actions: each goes to its target. Those that act only in some company stand in IDLE."""
+"""Members of those kinds of actions: each goes to its target. Members that act only in some company stand in IDLE."""
 
 
 def _known() -> set[str]:
@@ -407,7 +407,7 @@ def test_the_defaults_of_a_collection_are_judged_alike(shared, member):
     assert reply.fields[0].startswith(f"defaults.{member}.")
 
 
-# What was read can be sent back, and a patch speaks of what it names
+# A body that was read can be sent back, and a patch changes only the members that it names
 
 
 @pytest.mark.parametrize(

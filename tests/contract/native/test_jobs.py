@@ -27,7 +27,7 @@ def job(**members):
 
 
 def without_extras(shown, asked):
-    """The part of an answer that the caller had asked for."""
+    """Returns the part of an answer that the caller had asked for."""
     if isinstance(asked, dict):
         return {name: without_extras(shown.get(name), value) for name, value in asked.items()}
     if isinstance(asked, list):
@@ -354,7 +354,7 @@ def test_no_message_goes_out_for_a_change_that_plans_nothing(api):
 
 
 def secrets_of(api, job_id):
-    """What the executor would decrypt: field -> text."""
+    """Returns what the executor would decrypt: field -> text."""
     job = jobs.read_job(api.stage.world.table, "acme", job_id)
     if job.secret_version is None:
         return {}

@@ -17,7 +17,7 @@ ACTION = {"action": JOB["action"]}
 
 
 def pages(api, path, limit, query="", **more):
-    """The items of each page, walked by its cursors."""
+    """Yields the items of each page, walked by its cursors."""
     found, cursor = [], None
     while True:
         asked = "&".join(filter(None, [query, f"limit={limit}", cursor and f"cursor={cursor}"]))

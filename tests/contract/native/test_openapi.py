@@ -49,7 +49,7 @@ def walked():
     return walk()
 
 
-# What it is
+# The document itself
 
 
 def test_the_file_is_what_routes_and_schemas_make():
@@ -111,7 +111,7 @@ def test_answers_have_no_member_that_their_schema_does_not_name():
 
 
 def _objects(there: Any, seen: set[str], name: str = "") -> list[tuple[str, Any]]:
-    """Every schema of an object below, with the name under which it stands."""
+    """Yields every schema of an object below, with its name."""
     if isinstance(there, list):
         return [found for each in there for found in _objects(each, seen, name)]
     if not isinstance(there, dict):
@@ -154,7 +154,7 @@ def test_a_cold_start_loads_neither_the_schemas_nor_the_builder():
 
 
 def _members(place: str, schema: Any) -> Iterator[tuple[str, Any]]:
-    """(where, schema) of every member of a schema, however deep."""
+    """Yields (where, schema) of every member of a schema, however deep."""
     if isinstance(schema, list):
         for each in schema:
             yield from _members(place, each)

@@ -252,7 +252,7 @@ def test_a_preview_tells_the_gaps_of_a_year_the_oddities_and_the_version_of_the_
 
 
 def test_a_preview_tells_the_gaps_of_a_whole_year_of_minutes(preview):
-    """Those of one January are more than one answer walks through."""
+    """A single January has more gaps than one answer walks through."""
     begin = "2027-01-01T00:00:00Z"
     body = preview({"rrule": "FREQ=MINUTELY;INTERVAL=11;BYMONTH=1", "startTime": begin, "after": begin}).json
 

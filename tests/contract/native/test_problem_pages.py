@@ -96,7 +96,7 @@ def test_every_code_that_the_package_raises_is_in_the_table():
 
 
 def assert_balanced(html: str) -> None:
-    """Every element that begins ends, in its order."""
+    """Checks that every element that begins also ends, in its order."""
     open_: list[str] = []
 
     class Reader(HTMLParser):

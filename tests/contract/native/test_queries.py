@@ -1,4 +1,4 @@
-"""What a list is asked: filters, limits and cursors, right and wrong."""
+"""Parameters of lists: filters, limits and cursors, right and wrong."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_filtered_list_is_walked_too(seven, query, limit):
     assert found == whole
 
 
-# What is no limit and no cursor
+# Wrong limits and cursors
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +152,7 @@ def forge(*members):
 
 
 def forged(cursor):
-    """What a caller may make of a cursor who knows how it is built."""
+    """Builds a cursor as a caller could who knows its form."""
     text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
     digest, *mark = json.loads(text)
     for value in ("", "~", "~" * 512, "x" * 600, "\x00", "#", "\ud800", "\U0010ffff" * 250, 7, None, [], {"a": 1}):

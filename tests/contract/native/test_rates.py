@@ -18,7 +18,7 @@ DOCUMENT = "/v1/openapi.json"
 
 
 def limited(api: Api, most: int) -> Api:
-    """The same API, whose tenants may send so many requests a minute."""
+    """Makes the same API, whose tenants may send so many requests a minute."""
     settings = replace(api.stage.world.settings, client_rate_most=most)
     api.facade = NativeApi(replace(api.stage.world, settings=settings), api.facade.guard, api.facade.door)
     return api

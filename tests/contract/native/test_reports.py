@@ -1,4 +1,4 @@
-"""What a target reports of its run may repeat what it was told in confidence: nobody is shown that, now or later.
+"""A target's report of its run may repeat secrets that it received: nobody is shown that, now or later.
 
 Each answer is looked through for the canary (see api.py).
 """
@@ -26,7 +26,7 @@ WAITS = {"type": "http", "url": "https://e.org/x", "outcome": {"on202": "wait"}}
 
 
 def waiting(api, action=WAITS, **members):
-    """A run that waits for its report."""
+    """Makes a run that waits for its report."""
     api.stage.endpoint.answer = ACCEPTED
     job = api.create(action=action, schedules=[], **members)
     run = api("POST", f"/v1/jobs/{job['id']}/run").json["runId"]
@@ -35,7 +35,7 @@ def waiting(api, action=WAITS, **members):
 
 
 def told_of(api, job, run):
-    """Everything that shows a run."""
+    """Returns everything that shows a run."""
     return "\n".join(
         [
             api.get(f"/v1/runs/{run}").text,

@@ -1,4 +1,4 @@
-"""What the log says of each request: who, from where, and whom a refused one claimed to be; never a secret."""
+"""The log line of each request: who, from where, and whom a refused one claimed to be; never a secret."""
 
 from __future__ import annotations
 

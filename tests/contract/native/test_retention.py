@@ -1,4 +1,4 @@
-"""What a collection no longer keeps is in no answer, though DynamoDB takes days to delete it."""
+"""Runs that a collection no longer keeps are in no answer, though DynamoDB takes days to delete them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ SECOND = timedelta(seconds=1)
 
 
 def failed_run(api: Api) -> dict[str, str]:
-    """A schedule whose one run of long ago failed, and whose next one is far ahead. Its ids, and when the run goes."""
+    """Makes a schedule whose one run of long ago failed, and whose next one is far ahead. Its ids, and when the run
+    goes.
+    """
     api.stage.endpoint.script = [WRONG]
     made = api.create({"action": JOB["action"], "schedules": [{"cron": "1 12 1 3 *"}]})
     api.stage.run(120)
@@ -25,7 +27,7 @@ def failed_run(api: Api) -> dict[str, str]:
 
 
 def shown(api: Api, there: dict[str, str]) -> dict[str, object]:
-    """Whether each answer that could has the run."""
+    """Tells whether each answer that could show the run does so."""
     lists = {
         "of the schedule": f"scheduleId={there['schedule']}",
         "of the job": f"jobId={there['job']}",
@@ -72,7 +74,7 @@ def test_what_is_gone_is_not_run_again(api: Api) -> None:
 
 @pytest.mark.parametrize("limit", [1, 2])
 def test_pages_go_on_behind_what_is_gone(api: Api, limit: int) -> None:
-    """What is gone may lie between runs that are kept: a retry ends weeks after runs that were planned later."""
+    """Expired runs may lie between runs that are kept: a retry ends weeks after runs that were planned later."""
     api.stage.endpoint.script = [WRONG]
     there = failed_run(api)
     api.stage.clock.move_to(datetime.fromisoformat(there["goes"]))

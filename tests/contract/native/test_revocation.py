@@ -1,4 +1,4 @@
-"""What was revoked ends, and makes nothing that outlives it: secrets, credentials, tenants."""
+"""Revoked credentials end, and create nothing that outlives them: secrets, credentials, tenants."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def rotate(api, manager):
 
 
 def forged(api, secret=STACK_SECRET, *, dated_back_s=0, lives_s=3_600, **claims):
-    """A provider's token, made from the stack's secret alone, as somebody makes it who has stolen it."""
+    """Makes a token of the provider from the stack's secret alone, as a thief of it would."""
 
     def expand(purpose):
         extracted = hmac.digest(STACK.encode(), secret.encode(), hashlib.sha256)

@@ -23,7 +23,7 @@ def run(api: Api, job: dict[str, Any], body: dict[str, Any], **more: Any) -> Any
 
 
 def sent(api: Api) -> list[tuple[Any, dict[str, str]]]:
-    """The payload and headers of each call, in order."""
+    """Returns the payload and headers of each call, in order."""
     calls = api.stage.endpoint.received
     return [(call.call.payload and json.loads(call.call.payload), call.params.get("headers", {})) for call in calls]
 

@@ -253,7 +253,7 @@ def test_a_run_that_waits_for_its_callback_shows_the_deadline(api):
 
 
 def reporting(api):
-    """A run that waits for its report: its id, and the token that its target was sent."""
+    """Makes a run that waits for its report: its id, and the token that its target was sent."""
     made = api.create(job_with({"at": "2027-03-01T12:00:10Z"}), policies={"callbackToken": True})
     assert made["policies"]["callbackToken"] is True
     assert made["action"]["outcome"]["on202"] == "wait"
@@ -371,7 +371,7 @@ def test_an_unknown_run_is_not_found(api, run):
 
 @pytest.fixture
 def history(api):
-    """A job with two schedules, one of which fails at times, and a manual run; another job beside it."""
+    """Makes a job with two schedules, one of which fails at times, and a manual run; and a second job."""
     other = api.create(job_with({"every": "PT20S"}))
     made = api.create(job_with({"name": "a", "every": "PT20S"}, {"name": "b", "every": "PT40S"}))
     broken = made["schedules"][0]["id"]

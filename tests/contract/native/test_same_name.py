@@ -36,7 +36,7 @@ def history(api: Api) -> list[dict[str, object]]:
 
 
 def end_and_begin_again(api: Api) -> None:
-    """The tenant is deleted, and made again as soon as its name is free."""
+    """Deletes the tenant, and creates it again as soon as its name is free."""
     api("DELETE", "/v1/tenants/acme", caller="provider")
     while api.get("/v1/tenants/acme", caller="provider").status != 404:
         api.stage.clock.advance(1)
@@ -47,7 +47,7 @@ def end_and_begin_again(api: Api) -> None:
 
 
 def answers(api: Api, run: dict[str, object]) -> dict[str, int]:
-    """By what is asked of the run: the status, of the tenant and of the provider for it."""
+    """Returns the answers by what is asked about the run: the status, of the tenant and of the provider for it."""
     path = f"/v1/runs/{run['id']}"
     asked = {
         "read": ("GET", path, None),

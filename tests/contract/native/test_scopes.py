@@ -1,4 +1,4 @@
-"""What each scope opens, and what nobody can give to himself."""
+"""Which requests each scope opens, and which scopes nobody can grant to himself."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tests.contract.native.test_walk import CLOSED
 from tests.support.ecs import ACTION
 
 OPERATIONS = {"jobs:read", *(kind.scope for kind in KINDS.values())}
-"""Who may begin long work of some kind finds it again, and may switch it."""
+"""A caller who may begin long work of some kind can find it again and switch it."""
 BY_WORKERS = {"claim", "heartbeat", "settle"}
 RERUN = "POST /v1/runs/{run}/rerun"
 
 
 def renamed(route, name):
-    """The route's body under a name that is free, where it may have one; a rerun without an edit."""
+    """Returns the route's body under a name that is free, where it may have one; a rerun without an edit."""
     body = body_of(route)
     if title(route) == RERUN:
         return {}
@@ -28,7 +28,7 @@ def renamed(route, name):
 
 
 def scope_by_the_description(route):
-    """As the description of the API says it."""
+    """Returns the scope that the description of the API names."""
     path, verb = route.path, route.path.rpartition("/")[2]
     if path.startswith("/v1/tenants"):
         return {"provider:admin"}
@@ -52,7 +52,7 @@ def scope_by_the_description(route):
 
 
 def bearer(api, credential, scopes):
-    """A token of some of the credential's scopes."""
+    """Returns a token of some of the credential's scopes."""
     door = api.facade.door()
     now = api.stage.world.clock.now()
     token, _ = door.issue(door.identify(api.credentials[credential], now), now, scopes)
@@ -225,7 +225,7 @@ def test_what_is_not_the_task_is_changed_without_that_scope(api, task):
 
 
 def hooked(owner, **hooks):
-    """The members of a job of which it, or its schedule, has these hooks."""
+    """Returns the members of a job of which it, or its schedule, has these hooks."""
     return {"hooks": hooks} if owner == "job" else {"schedules": [{"name": "a", "every": "PT1H", "hooks": hooks}]}
 
 

@@ -21,7 +21,7 @@ def shown(action: dict[str, object]) -> tuple[object, object]:
 
 
 def opened(api: Api) -> dict[str, str]:
-    """The secrets that the last call was given."""
+    """Returns the secrets that the last call was given."""
     return dict(api.stage.endpoint.received[-1].call.secrets)
 
 

@@ -136,7 +136,7 @@ def bearer_of(api, tenant):
 
 
 def every_identity(api, bearer, method="GET", body=None):
-    """The answers to the old credential, as it is and for a token, and to the old token."""
+    """Yields the answers to the old credential, as it is and for a token, and to the old token."""
     form = {"content-type": "application/x-www-form-urlencoded", "authorization": api.credentials["acme"]}
     return [
         api(method, "/v1/jobs", body).status,

@@ -1,4 +1,4 @@
-"""What a task is told needs the scope `tasks:write`: by a schedule, a run, a rerun or a redirect."""
+"""Changing a task's payload needs the scope `tasks:write`: by a schedule, a run, a rerun or a redirect."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def without(api: Api, method: str, path: str, body: object) -> tuple[int, str | 
 
 
 def asked(api: Api, job: dict[str, object]) -> dict[str, tuple[str, str, object]]:
-    """Every way to tell the job's task something else."""
+    """Yields every way to send the job's task something else."""
     place = f"/v1/jobs/{job['id']}"
     schedule = job["schedules"][0]["id"]
     return {

@@ -38,7 +38,7 @@ def token(api, form=None, *, caller="acme", headers=None, raw=None):
 
 
 def issue(api, scopes=None, **more):
-    """A credential that must come into being: its header Authorization, and its answer."""
+    """Issues a credential, which must succeed: its header Authorization, and its answer."""
     made = api("POST", "/v1/credentials", {} if scopes is None else {"scopes": scopes}, **more)
     assert made.status == 201, made.text
     return basic(made.json["clientId"], made.json["secret"]), made.json

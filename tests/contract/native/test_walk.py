@@ -143,7 +143,7 @@ def test_routes_of_the_template_lead_to_this_facade(shared):
         assert shared("OPTIONS", path).status == 405
 
 
-# What a route is asked beside its body
+# Queries and headers of a route
 
 
 @pytest.mark.parametrize("route", CLOSED, ids=title)

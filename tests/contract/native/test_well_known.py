@@ -27,7 +27,7 @@ def api():
 
 
 def sent(api, tenant="acme"):
-    """What a target received: (its own origin, the token)."""
+    """Returns what a target received: (its own origin, the token)."""
     requests: list[bytes] = []
     with listening(answering(OK, requests)) as endpoint:
         made = Http(endpoint.url("/run"), authentication=Authentication("sweephand"))

@@ -1,4 +1,4 @@
-"""One walk through all routes with the documented requests. What it is answered are the examples of openapi.json."""
+"""One walk through all routes with the documented requests. Its answers are the examples of openapi.json."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FORM = {"content-type": "application/x-www-form-urlencoded"}
 class Walk:
     """answers: (method, path of the route) -> the body that the last request was answered with.
 
-    Of the list of problems only the beginning.
+    Only the beginning of the list of problems.
     """
 
     api: Api
@@ -118,7 +118,7 @@ def _collections(step: Walk) -> None:
 
 
 def _calendars(step: Walk) -> None:
-    """The last one stays: a schedule of the examples names it."""
+    """Makes calendars. The last one is kept: a schedule of the examples names it."""
     place = "/v1/calendars/{calendar}"
     name = step.each("POST", "/v1/calendars", "CalendarDraft")["name"]
     step("GET", "/v1/calendars")
@@ -142,7 +142,7 @@ def _flow_keys(step: Walk) -> None:
 
 
 def _jobs(step: Walk) -> str:
-    """The id of a job that is active and has the schedules of the last example."""
+    """Returns the id of a job that is active and has the schedules of the last example."""
     place = "/v1/jobs/{job}"
     job: str = step.each("POST", "/v1/jobs", "JobDraft")["id"]
     step("GET", "/v1/jobs", query="limit=1&include=total")
@@ -206,7 +206,7 @@ def _waiting_run(step: Walk) -> str:
 
 
 def _runs(step: Walk, job: str) -> None:
-    """The first run succeeds by its target's answer, the second by a report, the third is cancelled."""
+    """Makes runs: the first succeeds by its target's answer, the second by a report, the third is cancelled."""
     start = "/v1/jobs/{job}/run"
     run = step.each("POST", start, "RunRequest", job=job)["runId"]
     step.api.stage.run(1)
@@ -241,7 +241,7 @@ def _workers(step: Walk) -> None:
 
 
 def _errors(step: Walk, job: str) -> None:
-    """A run that failed, by its target's own report."""
+    """Makes a run that failed, by its target's own report."""
     run = step("POST", "/v1/jobs/{job}/run", job=job)["runId"]
     step("PUT", "/v1/runs/{run}/result", body={"success": False, "message": "no rows"}, run=run)
     step.api.stage.run(1)
@@ -264,7 +264,7 @@ def _errors(step: Walk, job: str) -> None:
 
 
 def _operations(step: Walk, job: str) -> None:
-    """The redrive of the examples names no run that is there, so nothing begins by it."""
+    """Shows operations. The redrive of the examples names no run that exists, so it begins nothing."""
     step.each("POST", "/v1/errors:redrive", "RedriveRequest")
     operation = _redrive(step, job)
     place = "/v1/operations/{operation}"
@@ -278,7 +278,7 @@ def _operations(step: Walk, job: str) -> None:
 
 
 def _redrive(step: Walk, job: str) -> str:
-    """Of a run that failed."""
+    """Redrives a run that failed."""
     run = step("POST", "/v1/jobs/{job}/run", job=job)["runId"]
     step("PUT", "/v1/runs/{run}/result", body={"success": False, "message": "no rows"}, run=run)
     step.api.stage.run(1)

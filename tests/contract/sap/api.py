@@ -47,7 +47,7 @@ class Sap:
         headers: Mapping[str, str] | None = None,
         raw: str | bytes | None = None,
     ) -> Reply:
-        """path: below /scheduler. caller None: without the header."""
+        """Sends a request. path: below /scheduler. caller None: without the header."""
         if body is not None:
             raw = json.dumps(body)
         sent = {"content-type": "application/json"} if raw is not None else {}
@@ -70,8 +70,8 @@ class Sap:
         return reply
 
     def _check_nothing_written(self, reply: Reply, passed: list[Passing]) -> None:
-        """Nothing of a job. Numbers, ordinals and the collection may have been made for one that was then refused, and
-        a turn may have been taken for it.
+        """Checks that nothing of a job was written. Numbers, ordinals and the collection may have been made for one
+        that was then refused, and a turn may have been taken for it.
         """
         jobs = [
             each
@@ -86,14 +86,14 @@ class Sap:
         return self("GET", path, **more)
 
     def create(self, *schedules: Mapping[str, Any], caller: str = TENANT, **members: Any) -> dict[str, Any]:
-        """A job that must come into being; its answer."""
+        """Creates a job, which must succeed, and returns its answer."""
         body = {**JOB, **members, "schedules": [{"active": True, **each} for each in schedules]}
         reply = self("POST", "/jobs", body, caller=caller)
         assert reply.status == 201, reply.text
         return reply.json
 
     def now(self, seconds: float = 0) -> str:
-        """The virtual clock's time, as the service shows times."""
+        """Returns the virtual clock's time, as the service shows times."""
         return f"{self.stage.clock.now() + timedelta(seconds=seconds):{FORM}}"
 
 

@@ -24,7 +24,7 @@ def told(api, kind):
 
 
 def run(api, *outcomes, **members):
-    """A job of one occurrence that comes to this, and that has ended."""
+    """Makes a job of one occurrence that ends in this way."""
     api.stage.endpoint.script.extend(outcomes)
     made = api.create(SOON, **members)
     api.stage.run(400)

@@ -86,7 +86,7 @@ EACH = settings(max_examples=250, deadline=None, suppress_health_check=list(Heal
 
 @pytest.fixture
 def there(api):
-    """What may stand in a path and is there: a job with two schedules, and a run of the first; made anew once gone."""
+    """Returns existing values for a path: a job with two schedules, and a run of the first; made anew once gone."""
     found: dict[str, str] = {}
 
     def look():
@@ -103,7 +103,7 @@ def there(api):
 
 
 def below(path, paths, other):
-    """The route's path with what is there, or with other texts in their place."""
+    """Returns the route's path with existing values, or with other strings in their place."""
     for name, right in paths.items():
         text = other.get(name, right)
         path = path.replace(name, text.replace("%", "%25").replace(" ", "%20"))

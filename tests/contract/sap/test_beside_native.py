@@ -51,7 +51,7 @@ def test_the_native_filters_by_job_take_the_integer_id_too(api, failed):
     (native,) = api.native.get("/v1/jobs", query={"collection": "sap", "name": "one"}).json["items"]
 
     def both(path):
-        """What the integer and the native id give."""
+        """Returns the answers to the integer and to the native id."""
         query = [{"jobId": made["_id"]}, {"jobId": native["id"]}]
         replies = [api.native.get(path, query=each) for each in query]
         assert [reply.status for reply in replies] == [200, 200], replies[0].text

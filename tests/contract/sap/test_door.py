@@ -1,4 +1,4 @@
-"""Who may come in, and what happens to many at once."""
+"""Authentication, and what happens to many callers at once."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ MODES = {
     "every": {"repeatInterval": "1 month"},
     "repeatAt": {"repeatAt": "4.40pm"},
 }
-"""By the native notation: what makes such a schedule here."""
+"""Members by the native notation: what makes such a schedule here."""
 OF_CALENDAR_DAYS = {"dstGap", "dstOverlap", "monthOverflow", "calendars"}
 """Members that do not act on steps of elapsed time."""
 OWN = {"name", "collection", "startTime", "endTime", "align", *MODES}
@@ -25,7 +25,7 @@ OWN = {"name", "collection", "startTime", "endTime", "align", *MODES}
 
 
 def made(sap: Sap, turn: int, kind: str = "http") -> tuple[dict[str, Any], str]:
-    """A job of this facade that has every member, as it is answered here, and its native id."""
+    """Makes a job of this facade that has every member. Returns its answer and its native id."""
     job = sap.create(*({**mode, "active": False} for mode in MODES.values()))
     (row,) = sap.native.get("/v1/jobs", query="collection=sap").json["items"]
     place = f"/v1/jobs/{row['id']}"
@@ -51,7 +51,7 @@ def made(sap: Sap, turn: int, kind: str = "http") -> tuple[dict[str, Any], str]:
 
 
 def _in_place_of(there: Mapping[str, Any], members: Mapping[str, Any]) -> dict[str, Any]:
-    """A merge patch that leaves nothing of the stored action."""
+    """Returns a merge patch that leaves nothing of the stored action."""
     return {**members, "action": {**dict.fromkeys(there["action"]), **members["action"]}}
 
 

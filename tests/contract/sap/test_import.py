@@ -22,7 +22,7 @@ NIGHTLY = {"cron": "* * * * 2 30 0", "startTime": "2027-03-05 10:00:00"}
 
 
 def service(api: Sap, url: str, caller: str) -> SapService:
-    """One side, its requests answered by a facade in this process."""
+    """Makes one side, whose requests a facade in this process answers."""
 
     def answer(request: httpx2.Request) -> httpx2.Response:
         headers = dict(request.headers) | {"authorization": api.credentials[caller]}
@@ -36,7 +36,7 @@ def service(api: Sap, url: str, caller: str) -> SapService:
 
 
 def imported(api: Sap, source: str = TENANT, target: str = OTHER, **options: Any) -> tuple[int, list[str]]:
-    """The status and the lines. source, target: who asks."""
+    """Returns the status and the lines. source, target: who asks."""
     out, err = io.StringIO(), io.StringIO()
     sides = service(api, "https://sap.example", source), service(api, "https://here.example", target)
     status = Copying(*sides, **options).run(out, err)
@@ -44,7 +44,7 @@ def imported(api: Sap, source: str = TENANT, target: str = OTHER, **options: Any
 
 
 def shown(api: Sap, caller: str) -> list[object]:
-    """All jobs without what every stack gives by itself."""
+    """Returns all jobs without the members that each stack sets."""
     jobs = []
     for listed in api.get("/jobs", caller=caller, query={"page_size": 100, "sort_by": "name"}).json["results"]:
         job = api.get(f"/jobs/{listed['_id']}", caller=caller, query={"displaySchedules": "true"}).json
@@ -146,7 +146,7 @@ def test_a_copy_is_not_renamed_into_the_place_of_another_job(api):
 
 
 def both_tenants(api: Sap) -> None:
-    """A job of one name in each tenant."""
+    """Makes a job of the same name in each tenant."""
     for caller in (TENANT, OTHER):
         api.create(HOURLY, name="nightly", caller=caller, action=f"https://{caller}.example.org/run")
 
@@ -214,7 +214,7 @@ def test_a_tenant_s_credential_goes_nowhere_else(api):
     assert lines[-1] == "ended early: --to-tenant needs --to-credentials of provider level"
 
 
-# What is over, and words
+# Schedules that are over, and words
 
 
 def test_words_are_told_as_the_instant_that_they_meant_there(api):
@@ -360,7 +360,7 @@ def test_what_has_been_switched_is_left_alone_by_a_second_run(api, option):
 
 
 def test_a_single_time_is_kept_where_the_old_job_went_off_before_the_switch(api):
-    """What its words meant, only the copy knows now."""
+    """Only the copy still knows the instant that its words meant."""
     words = {"time": "in 2 hours", "description": "once", "data": {"n": 1}}
     made = api.create(words, {**words, "data": {"n": 2}}, HOURLY)
     imported(api, inactive=True)
@@ -430,7 +430,7 @@ SOON, TOMORROW = {"time": "in 2 hours"}, {"time": "tomorrow at 4pm", "active": F
 
 
 def words(api, caller=OTHER):
-    """The times of the copies of one-time schedules."""
+    """Returns the times of the copies of one-time schedules."""
     return sorted(each["time"] for job in shown(api, caller) for each in job["schedules"] if each["time"])
 
 
@@ -473,7 +473,7 @@ def test_two_in_words_that_were_copied_while_they_were_planned_keep_their_own_in
     assert words(api) == before == ["2027-03-01 14:00:01", "2027-03-01 15:00:01"]
 
 
-# What has gone
+# Deleted jobs
 
 
 @pytest.mark.parametrize("option", [{}, {"inactive": True}, {"switch": True}, {"dry_run": True}])
@@ -506,7 +506,7 @@ def test_a_job_that_could_not_be_copied_anew_has_not_gone(api):
     assert not [line for line in lines if line.startswith("gone")]
 
 
-# Who gets no Authorization header
+# Jobs without an Authorization header
 
 
 @pytest.mark.parametrize("dry_run", [True, False])

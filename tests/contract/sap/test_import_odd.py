@@ -20,14 +20,14 @@ MANY = 45
 
 
 def old_job(*schedules: dict[str, Any], **members: Any) -> dict[str, Any]:
-    """As the old service shows it."""
+    """Returns a job as the old service shows it."""
     job = {"_id": 7, "name": "odd", "description": "", "action": "https://example.org/run", "active": True}
     kept = [{"scheduleId": f"s{n}", "active": True, **each} for n, each in enumerate(schedules)]
     return {**job, "httpMethod": "POST", "schedules": kept, **members}
 
 
 def copied(api: Sap, *jobs: dict[str, Any], **options: Any) -> list[str]:
-    """The lines. jobs: all that the old service has."""
+    """Returns the lines. jobs: all that the old service has."""
 
     def answer(request: httpx2.Request) -> httpx2.Response:
         if request.url.path == "/scheduler/jobs":
@@ -59,7 +59,7 @@ def test_a_job_of_more_schedules_than_a_request_takes_is_copied(api):
 
 
 def losing(api: Sap, monkeypatch: Any, path: str, nth: int, *, for_good: bool = False) -> None:
-    """The nth answer to POST of a path's end is lost, or the service is out of order from then on."""
+    """Loses the nth answer to POST of a path's end, or puts the service out of order from then on."""
     handle, seen = api.facade.handle, []
 
     def lossy(request: Any, name: str) -> Any:
@@ -155,7 +155,7 @@ def test_what_a_schedule_no_longer_says_goes(api):
     assert (schedule["data"], schedule["description"], schedule["endTime"]) == (None, "", None)
 
 
-# What is not taken
+# Rejected jobs
 
 
 GOOD = {"repeatInterval": "2 hours"}

@@ -563,7 +563,7 @@ def test_jobs_can_be_ordered(api):
 
 
 def test_options_without_a_value_are_none(api):
-    """As SAP's client sends them."""
+    """SAP's client sends them in this form."""
     api.create()
 
     assert api.get("/jobs", query="page_size=undefined&offset=undefined&tenantId=undefined").json["total"] == 1

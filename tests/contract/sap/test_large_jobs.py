@@ -1,4 +1,4 @@
-"""What only the 100 KB of a body bounds: the data of a schedule, and the schedules of a job."""
+"""Jobs that are limited only by the 100 KB of a body: the data of a schedule, and the schedules of a job."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_many_with_data_of_their_own_that_are_due_at_once_all_run_once(api):
 
 
 def data_of(size):
-    """An object whose JSON has so many bytes."""
+    """Returns an object whose JSON has so many bytes."""
     return {"p": "x" * (size - len('{"p":""}'))}
 
 

@@ -21,7 +21,7 @@ def path(made, n=0):
 
 
 def precise(api, seconds):
-    """An instant as `new Date()` is sent: with milliseconds."""
+    """Returns an instant as `new Date()` is sent: with milliseconds."""
     return f"{api.stage.clock.now() + timedelta(seconds=seconds):%Y-%m-%dT%H:%M:%S.%f}"[:-3] + "Z"
 
 

@@ -106,7 +106,7 @@ def path_of(made, n=0):
 
 
 def stands(api, how):
-    """A job whose schedule has come to stand so."""
+    """Makes a job whose schedule has reached this state."""
     schedule, members = MADE[how]
     made = api.create(schedule, startTime="2027-01-01T00:00:00Z", **members)
     api.stage.run(299.5)
@@ -205,7 +205,7 @@ def test_a_job_is_replaced_by_what_was_read_of_it(api, how):
 
 
 def test_by_its_id_a_job_is_switched_with_its_end_and_its_schedules_in_one_request(api):
-    """Judged by the end that the job shall have."""
+    """The job is judged by the end that the request sets."""
     made = stands(api, "ended, job")
     schedule = {"scheduleId": made["schedules"][0]["scheduleId"], "active": True}
 

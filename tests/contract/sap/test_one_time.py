@@ -75,7 +75,7 @@ def path_of(made):
 
 
 def stands(api, how):
-    """A schedule that has come to stand so, and how often it has run by then."""
+    """Makes a schedule that has reached this state, and returns how often it has run by then."""
     made = api.create(MADE[how])
     api.stage.run(300)
     if how == "ran, then off":

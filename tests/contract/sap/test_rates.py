@@ -12,7 +12,7 @@ from tests.support.taps import refused
 
 
 def limited(api: Sap, **limits: int) -> Sap:
-    """The facade with other limits."""
+    """Makes the facade with other limits."""
     world = replace(api.stage.world, settings=replace(api.stage.world.settings, **limits))
     api.facade = SapApi(world, api.native.facade.guard, api.native.facade.door)
     return api

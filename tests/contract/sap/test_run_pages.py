@@ -53,7 +53,7 @@ class Log:
         assert len(self.planned) == active
 
     def fill(self, stands: Sequence[Stand], every: timedelta) -> list[str]:
-        """Instead of what there was. Returns the ids of the lines that the log has then, newest first."""
+        """Replaces the existing runs. Returns the ids of the lines that the log has then, newest first."""
         there = self._table
         for row in list(there.query_all(keys.runs(TENANT, self.schedule), consistent=True)):
             there.delete(row["pk"]["S"], row["sk"]["S"])
@@ -91,13 +91,13 @@ class Log:
                 yield attempt_item(run, reason=Reason.HTTP_STATUS, answer=None)
 
     def page(self, size: int, offset: int = 0) -> tuple[list[str], int, bool]:
-        """The ids of its lines, the total, and whether it leads on."""
+        """Returns the ids of its lines, the total, and whether there is a next page."""
         found = self.api.get(self.where, query={"page_size": size, "offset": offset}).json
         return [line["runId"] for line in found["results"]], found["total"], found["next_url"] is not None
 
 
 def behind(api: Sap, by: timedelta) -> Fault:
-    """Copies of the table do not know yet of runs planned within `by`: only a consistent read is told of them."""
+    """Copies of the table do not know yet of runs planned within `by`: only a consistent read sees them."""
     usual, since = api.stage.taps.fault, f"RUN#{epoch_ms(api.stage.clock.now() - by):012x}"
     assert usual is not None
 

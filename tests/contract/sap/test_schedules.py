@@ -295,7 +295,7 @@ def test_a_one_time_schedule_that_is_switched_on_late_runs_at_once(api):
 
 
 def states(api, schedule):
-    """The run log of a schedule: planned instant and state."""
+    """Returns the run log of a schedule: planned instant and state."""
     return [(line["scheduleTimestamp"], line["runState"]) for line in api.get(f"{schedule}/runs").json["results"]]
 
 
@@ -331,7 +331,7 @@ SOON = [
 def test_what_is_due_before_the_next_tick_runs_on_its_second_and_goes_on_from_there(
     api, when, switched_on_by, tick_in_s
 ):
-    """Nothing twice, nothing beside the rhythm, and each run counted."""
+    """Nothing runs twice or outside of the rhythm, and each run is counted."""
     on = switched_on_by is None
     made = api.create({**when, "active": on or switched_on_by == "job"}, active=on or switched_on_by != "job")
     if switched_on_by == "schedule":

@@ -148,7 +148,7 @@ def test_wrong_global_parameters_are_refused_with_the_documented_text(api, body,
     assert (reply.status, reply.json["message"]) == (400, f"Error in Job Scheduler action: {message}")
 
 
-# By lean rows
+# Searches in lean rows
 
 
 def names(api, query, **more):

@@ -23,7 +23,7 @@ SOON = {"time": "in 10 minutes"}
 
 
 def pass_days(api, days):
-    """Nothing works until then; and then all that is due is looked at."""
+    """Moves the clock while nothing works, and then does all that is due."""
     api.stage.pass_time(days * DAY)
     api.stage.run(300)
 
@@ -192,7 +192,7 @@ def test_a_crash_on_the_way_leaves_it_to_the_next_look(api, crash, call, off):
 
 
 def off_for_good(api):
-    """The job and the schedule as the service reads them, of one that is off."""
+    """Returns the job and the schedule as the service reads them, of one that is off."""
     api.create({"time": "in 5 days", "active": False})
     (listed,) = api.native.get("/v1/jobs").json["items"]
     found = lookup.find(api.stage.world, TENANT, listed["id"])
@@ -200,7 +200,7 @@ def off_for_good(api):
 
 
 def test_a_row_that_a_change_has_put_meanwhile_stays(api):
-    """Who found the schedule switched on had read it before it went off again."""
+    """The reader that found the schedule switched on had read it before it went off again."""
     job, schedule = off_for_good(api)
 
     ended_jobs.check_unused(

@@ -41,7 +41,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 ANSWERING_OK = answering(OK)
 SHORT_S = 0.2
 HEAD_COMES_S = 1.5
-"""What has been sent when the deadline passes is there, on a busy machine too."""
+"""Everything that has been sent when the deadline passes is there, on a busy machine too."""
 BEFORE_THE_ENDPOINT_S = 9
 """The endpoints give up after 10 s: what ends before was ended by the deadline, on a busy machine too."""
 PLANNED = datetime(2027, 3, 1, 12, 0, tzinfo=UTC)
@@ -96,7 +96,7 @@ def outcome_of(
 
 
 def sent(made: Http, call: Call = CALL) -> tuple[str, dict[str, str], bytes]:
-    """The request line, the headers and the body of what is sent. `made.url` is a path."""
+    """Returns the request line, the headers and the body that are sent. `made.url` is a path."""
     requests: list[bytes] = []
     with listening(answering(OK, requests)) as endpoint:
         outcome = perform(replace(made, url=endpoint.url(made.url)), call, Outbound(LOCAL))
@@ -724,7 +724,7 @@ CRUMBS = "the answer comes in too many small pieces"
 
 
 def whole(size: int, count: int) -> bytes:
-    """A chunked answer of so many chunks of this size."""
+    """Returns a chunked answer of so many chunks of this size."""
     return CHUNKED + (b"%x\r\n" % size + b"x" * size + b"\r\n") * count + b"0\r\n\r\n"
 
 

@@ -1,4 +1,4 @@
-"""What is kept of an answer holds nothing that the target was told in confidence, however it says it back."""
+"""A kept answer has no secret that the target received, however it repeats it."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def test_a_secret_that_is_gone_is_a_reason_of_the_guard() -> None:
 
 
 def test_a_job_that_was_stored_with_such_a_header_in_clear_runs_on() -> None:
-    """As versions before this rule have written it."""
+    """Versions before this rule have written it in this way."""
     requests: list[bytes] = []
     with listening(answering(OK, requests)) as endpoint:
         stored = {**to_json(made()), "url": endpoint.url("/x?sig=clear"), "headers": {"X-Api-Key": SECRET}}

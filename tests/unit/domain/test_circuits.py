@@ -1,4 +1,4 @@
-"""What an attempt says of its target."""
+"""How an attempt counts for its target's circuit."""
 
 from __future__ import annotations
 

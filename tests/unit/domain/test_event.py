@@ -74,7 +74,7 @@ def test_every_end_of_a_run_is_an_event() -> None:
     assert {OF_STATE[state] for state in FAILED} == {EventType.RUN_FAILED}
 
 
-# What a choice means
+# Choices of events
 
 LOUD_REASON = {
     State.ERROR: Reason.HTTP_STATUS,

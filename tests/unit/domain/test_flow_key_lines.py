@@ -1,4 +1,4 @@
-"""Who is called out of the line of a flow key: pure rules."""
+"""The order in which runs are called out of the line of a flow key: pure rules."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_who_is_called_before_it_says_that_it_has_joined_has_one_turn():
 
 
 def test_who_comes_before_its_turn_takes_no_other_s_and_keeps_its_own():
-    """By a copy of the message that it had before it joined."""
+    """It comes by a copy of the message that it had before it joined."""
     there = replace(stile(rate=Rate(1, 10)), wake_at=NOON, next_at=NOON + 10 * SECOND)
     there = call(there, Line(fresh=waiting("1", "2")), {}, NOON).stile
     soon = NOON + 9 * SECOND
@@ -169,11 +169,11 @@ def test_a_call_never_gives_more_places_or_turns_than_there_are(places, rate, or
         assert len(calls.called) <= AHEAD / rate.interval + 1
 
 
-# Who waits no longer than so long
+# Runs that wait no longer
 
 
 def patient(order: str, until: float | None = None, tries_until: float | None = None, target: str = "t") -> Waiting:
-    """until, tries_until: seconds past noon."""
+    """Returns patient runs. until, tries_until: seconds past noon."""
     ends = [None if end is None else NOON + end * SECOND for end in (until, tries_until)]
     return Waiting(order, f"who-{order}", target, Patience(*ends))
 
@@ -214,7 +214,7 @@ def test_who_would_come_too_late_does_not_try_a_circuit(ends):
 
     assert [each.order for each in due.called] == ["1", "2", "3"]
     assert [each.order for each in not_yet.called] == ["1", "2"]
-    assert not_yet.look == NOON + COMES_LATE  # whoever stands behind them may not have been read
+    assert not_yet.look == NOON + COMES_LATE  # the runs after them may not have been read
 
 
 def test_the_time_for_a_circuit_counts_only_while_it_is_open():

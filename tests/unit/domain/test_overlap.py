@@ -1,4 +1,4 @@
-"""Who has the turn: every answer of the contest for a slot."""
+"""Turns: every answer of the contest for a slot."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_holder_is_unattended_when_what_it_waits_for_is_past() -> None:
     assert unattended(run(State.QUEUED), NOW)
 
 
-# Who has to ask
+# Runs that need a turn
 
 
 SKIPS = job(policies={"overlap": "skip"})

@@ -36,7 +36,7 @@ def highest(low: float, high: float) -> float:
 
 
 def delays_s(policy: RetryPolicy, outcome: Outcome = TRANSIENT) -> list[float]:
-    """The waits of a run that never succeeds."""
+    """Returns the waits of a run that never succeeds."""
     waits = []
     for attempt in range(1, 100):
         decided = next_attempt(policy, attempt, outcome, NOW, highest, NOW)

@@ -10,7 +10,7 @@ from tests.unit.domain.nouns import run
 
 
 def cell(message: str) -> str:
-    """How a message stands in the CSV."""
+    """Returns a message as the CSV has it."""
     text = lines(Format.CSV, [run(message=message)], {"job-1": None})
     (row,) = csv.reader(io.StringIO(text, newline=""))
     return row[COLUMNS.index("message")]

@@ -1,4 +1,4 @@
-"""What is disabled, and what that means for a row of the next-run index."""
+"""Disabled owners, and their meaning for a row of the next-run index."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MINUTE = timedelta(minutes=1)
 
 
 def suspensions(**found: Suspension) -> Suspensions:
-    """tenant=..., reports=...: of the tenant acme as a whole, and of its collection."""
+    """Returns suspensions. tenant=..., reports=...: of the tenant acme as a whole, and of its collection."""
     return Suspensions({("acme", None if name == "tenant" else name): each for name, each in found.items()})
 
 

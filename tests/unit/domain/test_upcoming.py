@@ -1,4 +1,4 @@
-"""What a schedule will do: by its rule, or by its row where it follows its actual starts."""
+"""The future of a schedule: by its rule, or by its row where it follows its actual starts."""
 
 from __future__ import annotations
 

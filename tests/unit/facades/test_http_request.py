@@ -1,4 +1,4 @@
-"""What of a request cannot be read."""
+"""Unreadable parts of a request."""
 
 from __future__ import annotations
 

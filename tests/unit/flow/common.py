@@ -1,4 +1,4 @@
-"""What the tests of the flow share."""
+"""Common parts of the tests of the flow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def minutes(*numbers: float) -> list[datetime]:
 
 
 def once(after: timedelta = MINUTE) -> dict[str, object]:
-    """A one-time timing."""
+    """Returns a one-time timing."""
     return {"at": text(NOON + after)}
 
 
@@ -27,7 +27,7 @@ def fixed(delay_s: int, retries: int = 3, **more: Any) -> dict[str, Any]:
 
 
 def exact(stage: Stage, planned: Any) -> None:
-    """The totals say what a fold over the ledger says, and nothing that was planned is without its end."""
+    """Checks that the totals equal a fold over the ledger, and that every planned occurrence has its end."""
     totals, fold = stage.totals(planned), stage.fold(planned)
     assert (totals.planned, totals.ended, totals.failed, totals.skipped) == (
         fold.rows,

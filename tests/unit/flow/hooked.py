@@ -1,4 +1,4 @@
-"""What the tests of hooks share, whoever brings them."""
+"""Common parts of the tests of hooks, of jobs and of schedules."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def hook_runs(stage: Stage, planned: Planned) -> list[Run]:
 
 
 def runs_once(stage: Stage, planned: Planned, name: str, operation: str, fault: Fault) -> None:
-    """The call that begins the hook of the first run, or sends for it, meets a fault; executors may die of it."""
+    """Lets the call that begins the hook of the first run, or sends for it, meet a fault; executors may die of it."""
     stage.run(50)
     skip = 1 if operation == "dynamodb.PutItem" else 0
 

@@ -1,4 +1,4 @@
-"""What goes out on the bus: which fact, once asked for, under which id, and what a crash or a deaf bus does to it.
+"""The events on the bus: which fact, once asked for, under which id, and what a crash or a deaf bus does to it.
 
 The bus of the stage holds every event against its schema (tests/support/bus.py).
 """
@@ -46,14 +46,14 @@ def loud(stage: Stage) -> Stage:
 
 
 def run_once(stage: Stage, **members: object) -> Planned:
-    """A job of one occurrence, far enough ahead that the sweep alone sends it: no message comes twice."""
+    """Runs a job of one occurrence, far enough ahead that the sweep alone sends it: no message comes twice."""
     planned = stage.create(once(5 * MINUTE), **members)
     stage.run(330)
     return planned
 
 
 def due_now(stage: Stage, **members: object) -> Planned:
-    """The same, with its message just visible."""
+    """Makes the same job, with its message just visible."""
     planned = stage.create(once(5 * MINUTE), **members)
     stage.pass_time(200)
     stage.tick()
@@ -424,7 +424,7 @@ def test_a_sweeper_that_dies_while_it_takes_a_schedule_out_is_made_good(stage: S
     assert stage.stored(planned).state is ScheduleState.BROKEN
 
 
-# What somebody did
+# Events about users' actions
 
 
 def test_what_is_done_with_a_job_is_told_with_its_revision(loud: Stage) -> None:
@@ -533,7 +533,7 @@ def test_a_collection_that_is_switched_is_told_once(loud: Stage) -> None:
     assert second["revision"] == first["revision"] + 1
 
 
-# What the audit mends
+# Repairs of the audit
 
 
 def test_a_series_that_had_stopped_is_told_when_the_audit_mends_it(stage: Stage) -> None:
@@ -565,7 +565,7 @@ def test_lost_messages_are_told_when_the_audit_sends_them_again(stage: Stage) ->
 
 
 def assert_repeats_are_equal(stage: Stage) -> None:
-    """The same id has the same content, however often it was sent."""
+    """Checks that the same id has the same content, however often it was sent."""
     for told in stage.bus.told:
         assert [each.detail for each in stage.bus.told if each.id == told.id].count(told.detail) == sum(
             each.id == told.id for each in stage.bus.told
@@ -648,7 +648,7 @@ def test_every_put_of_a_loud_history_may_die_on_either_side(loud: Stage) -> None
 
 
 def _history(loud: Stage, number: int, fault: Fault, among: str | None = None) -> bool:
-    """The call of this number (among those of one name) meets the fault. False where there was no such call."""
+    """Lets the call of this number (among those of one name) meet the fault. False where there was no such call."""
     loud.bus.told.clear()
     planned = loud.create({"every": "PT10S", "count": 2})
     failing = planned.schedules[0].next_run_at

@@ -1,4 +1,4 @@
-"""What the sweeper and the executor write for alarms and dashboard."""
+"""The metrics that the sweeper and the executor write for alarms and dashboard."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.taps import Act, Crash, Passing, crash_after, refused
 from tests.unit.flow.common import HOUR, fixed, once
 
 LATE = [250]
-"""Milliseconds: the virtual clock stands a quarter of a second behind the full one."""
+"""Milliseconds: the virtual clock is a quarter of a second after the full one."""
 
 
 def written(stage: Stage, name: str) -> list[float | Sequence[float]]:
@@ -172,7 +172,7 @@ def test_a_run_that_waits_for_its_result_ends_when_that_came(stage: Stage) -> No
 
 
 def test_a_copy_of_a_message_counts_nothing_again(stage: Stage) -> None:
-    """A new schedule sends a pointer by itself, and the tick after it another."""
+    """A new schedule sends a pointer at once, and the tick after it another."""
     planned = stage.create(once())
 
     stage.run(200)

@@ -1,4 +1,4 @@
-"""What an occurrence costs the table, by how it ends: least writes, held to the unit."""
+"""The units that an occurrence costs the table, depending on how it ends: least writes, held to the unit."""
 
 from __future__ import annotations
 

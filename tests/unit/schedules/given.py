@@ -32,7 +32,9 @@ NOW = datetime(2026, 3, 7, 12, 0, 0, tzinfo=UTC)
 
 
 def parse_acting(fields: Mapping[str, object], now: datetime = NOW, salt: str = "") -> Timing:
-    """As `parse`; rules for clock changes that do not act on the schedule, and so are refused, are left out."""
+    """Parses as `parse` does; rules for clock changes that do not act on the schedule, and so are refused, are left
+    out.
+    """
     try:
         return parse(fields, now=now, salt=salt)
     except InvalidRequest as refused:
@@ -43,7 +45,7 @@ def parse_acting(fields: Mapping[str, object], now: datetime = NOW, salt: str = 
 
 @st.composite
 def seconds(draw: st.DrawFn, name: str, first: int = 0, last: int = LAST_SECOND) -> int:
-    """Unix seconds, half of them within two days of a change of that zone."""
+    """Draws Unix seconds, half of them within two days of a change of that zone."""
     starts = [start for start in zone(name).starts if first + 400_000 < start < last - 400_000]
     if starts and draw(st.booleans()):
         return draw(st.sampled_from(starts)) + draw(st.integers(-172_800, 172_800))
@@ -162,7 +164,7 @@ daily_times = st.sampled_from(["4.40pm", "18.40", "17.20:30", "0:00", "noon", "2
 
 
 def _some(values: st.SearchStrategy[object], most: int) -> st.SearchStrategy[list[object]]:
-    """Often none at all."""
+    """Draws some of the values, often none at all."""
     return st.one_of(st.just([]), st.lists(values, min_size=1, max_size=most))
 
 
@@ -174,7 +176,7 @@ _longest = {"minute": 1_000, "hour": 1_000, "day": 548, "week": 78, "month": 18,
 
 @st.composite
 def recurrences(draw: st.DrawFn) -> dict[str, object]:
-    """As Azure Scheduler wrote them, most with a short interval."""
+    """Draws recurrences as Azure Scheduler wrote them, most with a short interval."""
     unit = draw(st.sampled_from(list(_longest)))
     interval = draw(st.integers(1, min(4, _longest[unit])) | st.integers(1, _longest[unit]))
     schedule = {
@@ -256,7 +258,7 @@ BY_NOTATION: dict[str, st.SearchStrategy[dict[str, object]]] = {
 
 @st.composite
 def fields(draw: st.DrawFn) -> dict[str, object]:
-    """The timing members of a schedule, with or without a window, jitter and rules of its own."""
+    """Draws the timing members of a schedule, with or without a window, jitter and its own rules."""
     name = draw(zones)
     kind = draw(st.sampled_from(list(BY_NOTATION)))
     made = {"timezone": name, "dstGap": draw(gaps), "dstOverlap": draw(overlaps), **draw(BY_NOTATION[kind])}

@@ -26,7 +26,9 @@ ordinal_lists = st.lists(ordinals, min_size=1, max_size=3, unique=True).map(",".
 
 @st.composite
 def rules(draw: st.DrawFn, frequency: str, start: datetime) -> str:  # noqa: C901 - a line for each part
-    """A rule that RFC 5545 allows. Of hours and shorter, each list has the value of its beginning: it fires soon."""
+    """Draws a rule that RFC 5545 allows. With hours and shorter steps, each list has the value of its beginning: it
+    fires soon.
+    """
     parts = {"FREQ": frequency}
     often = st.sampled_from([True, False, False])
     short = frequency in SHORT
@@ -68,7 +70,7 @@ def rules(draw: st.DrawFn, frequency: str, start: datetime) -> str:  # noqa: C90
 
 @st.composite
 def rrules(draw: st.DrawFn) -> str:
-    """A text with its own beginning, some with an end, some of dates alone."""
+    """Draws a text with its own beginning, some with an end, some with dates alone."""
     start = draw(starts)
     if draw(st.integers(0, 5)) == 0:
         named = ",".join(f"{each:%Y%m%dT%H%M%S}" for each in draw(st.lists(starts, min_size=1, max_size=5)))

@@ -21,14 +21,14 @@ MONTHS = ["", "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oc
 
 @cache
 def zone_info(name: str) -> ZoneInfo:
-    """From the tzdata package, whatever the host has."""
+    """Returns the zone from the tzdata package, whatever the host has."""
     path = importlib.resources.files("tzdata") / "zoneinfo" / name
     with path.open("rb") as file:
         return ZoneInfo.from_file(file, key=name)
 
 
 def walk(text: str, zone: str, gap: str, overlap: str, begin: datetime, end: datetime) -> list[datetime]:
-    """The occurrences from begin to end, both included and on whole minutes (UTC)."""
+    """Yields the occurrences from begin to end, both included and on whole minutes (UTC)."""
     hours = text.split()[1]
     spelled = numbers(hours, 0, 23, [])
     if spelled == set(range(24)):
@@ -41,7 +41,7 @@ def walk(text: str, zone: str, gap: str, overlap: str, begin: datetime, end: dat
 def walk_clock(
     reads: Callable[[datetime], bool], zone: str, gap: str, overlap: str, begin: datetime, end: datetime
 ) -> list[datetime]:
-    """As `walk`, of whatever says which whole minutes of the clock on the wall it admits."""
+    """Walks like `walk`, for any function that tells which whole minutes of the clock on the wall it admits."""
     info = zone_info(zone)
     found = set()
     instant = begin - timedelta(days=2)
@@ -64,7 +64,7 @@ def walk_clock(
 
 
 def reader(text: str) -> Callable[[datetime], bool]:
-    """Whether a cron text admits what a clock reads."""
+    """Tells whether a cron text admits what a clock reads."""
     minutes, hours, days, months, weekdays = text.split()
     wanted_minutes, wanted_hours = numbers(minutes, 0, 59, []), numbers(hours, 0, 23, [])
     wanted_months, wanted_days = numbers(months, 1, 12, MONTHS), numbers(days, 1, 31, [])
@@ -82,7 +82,7 @@ def reader(text: str) -> Callable[[datetime], bool]:
 
 
 def numbers(text: str, low: int, high: int, names: list[str]) -> set[int]:
-    """What one field admits, item by item."""
+    """Returns what one field admits, item after item."""
     admitted = set()
     for item in text.lower().split(","):
         span, _, step = item.partition("/")

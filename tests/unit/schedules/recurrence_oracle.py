@@ -11,7 +11,9 @@ MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 
 def admits(given: dict[str, Any], anchor: datetime, wall: datetime, overflow: str | None) -> bool:
-    """given: the recurrence, with a schedule if its frequency is minute or hour. anchor, wall: naive whole minutes."""
+    """Tells whether the recurrence admits the wall time. given: the recurrence, with a schedule if its frequency is
+    minute or hour. anchor, wall: naive whole minutes.
+    """
     unit, interval, schedule = given["frequency"].lower(), given["interval"], given.get("schedule", {})
     minutes, hours = schedule.get("minutes"), schedule.get("hours")
     if unit == "minute":
@@ -66,7 +68,9 @@ def is_nth(each: dict[str, Any], wall: datetime, length: int) -> bool:
 
 
 def clock_rules(given: dict[str, Any], gap: str, overlap: str) -> tuple[str, str]:
-    """(gap, overlap) that act: the caller's where the hour is fixed; what is a grid loses and doubles nothing."""
+    """Returns (gap, overlap) that act: the caller's where the hour is fixed; what is a grid loses and doubles
+    nothing.
+    """
     unit, schedule = given["frequency"].lower(), given.get("schedule", {})
     hours = set(schedule.get("hours") or range(24)) if schedule.get("hours") or schedule.get("minutes") else set()
     every_hour = hours == set(range(24)) or (not hours and unit in ("minute", "hour"))

@@ -17,7 +17,7 @@ WEEKDAYS = ["", "mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 
 
 def walk(text: str, zone: str, gap: str, overlap: str, begin: datetime, end: datetime) -> list[datetime]:
-    """The occurrences from begin to end, both included and on whole minutes (UTC)."""
+    """Yields the occurrences from begin to end, both included and on whole minutes (UTC)."""
     seconds = [second for second in range(60) if admits(text.split()[6], second)]
     hours = text.split()[4]
     admitted = [hour for hour in range(24) if admits(hours, hour)]
@@ -48,7 +48,7 @@ def walk(text: str, zone: str, gap: str, overlap: str, begin: datetime, end: dat
 
 
 def reads_minute(text: str, wall: datetime) -> bool:
-    """Whether a clock that shows this minute is within the first six fields."""
+    """Tells whether a clock that shows this minute is within the first six fields."""
     years, months, days, weekdays, hours, minutes, _ = text.split()
     asked = [(minutes, wall.minute), (hours, wall.hour), (months, wall.month), (years, wall.year)]
     return all(admits(field, value) for field, value in asked) and reads_day(days, weekdays, wall)

@@ -26,7 +26,7 @@ LOADED = [NOTATIONS[name] for name in NOTATIONS]
 
 
 def refused(fields: dict[str, Any], *, steps: int = FEW) -> InvalidRequest:
-    """The refusal, which came within so many calls."""
+    """Returns the refusal, which came within so many calls."""
     found: list[InvalidRequest] = []
 
     def ask() -> None:
@@ -39,7 +39,7 @@ def refused(fields: dict[str, Any], *, steps: int = FEW) -> InvalidRequest:
 
 
 def calls(action: Callable[[], object]) -> int:
-    """How many functions an action calls."""
+    """Returns how many functions an action calls."""
     counted = 0
 
     def count(_frame: object, event: str, _argument: object) -> None:

@@ -1,4 +1,4 @@
-"""What holds for every schedule in every notation. A new notation joins by its line in given.BY_NOTATION."""
+"""Properties of every schedule in every notation. A new notation joins by its line in given.BY_NOTATION."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def timings(draw: st.DrawFn) -> Timing:
 
 
 def parsed(fields: dict[str, object], salt: str = "") -> Timing | None:
-    """None for a schedule that never fires; any other refusal fails the test. A rule for clock changes that does not
-    act is left out.
+    """Returns None for a schedule that never fires; any other refusal fails the test. A rule for clock changes that
+    does not act is left out.
     """
     try:
         return some.parse_acting(fields, salt=salt)
@@ -45,7 +45,7 @@ def parsed(fields: dict[str, object], salt: str = "") -> Timing | None:
 
 @st.composite
 def timings_and_instants(draw: st.DrawFn) -> tuple[Timing, datetime]:
-    """An instant close to a change of the schedule's own zone, or close to one of its own occurrences."""
+    """Draws an instant close to a change of the schedule's own zone, or close to one of its own occurrences."""
     timing = draw(timings())
     zone = json.loads(timing.packed).get("zone", "UTC")
     instant = draw(some.instants(zone))

@@ -24,7 +24,7 @@ LONG = "0 " * 50_000
 
 
 def member_of(refused: InvalidRequest) -> str:
-    """The member that the path of a refusal begins with."""
+    """Returns the member that the path of a refusal begins with."""
     return (refused.field or "").partition("[")[0].partition(".")[0]
 
 

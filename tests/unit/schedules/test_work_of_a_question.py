@@ -173,7 +173,7 @@ def test_where_no_occurrence_is_stopped_by_calendars_that_roll_nothing_is_search
 
 
 def hostile() -> tuple[dict[str, Any], dict[str, str]]:
-    """Each date lies a day beside what the next calendar lets through, so that only a search can tell."""
+    """Makes dates that each lie a day away from what the next calendar lets through, so that only a search can tell."""
     odd = [f"{NOW + n * timedelta(days=28):%Y-%m-%d}" for n in range(900)]
     even = [f"{NOW + timedelta(days=1) + n * timedelta(days=28):%Y-%m-%d}" for n in range(900)]
     night = {"weekly": [{"days": DAYS, "from": "18:00", "to": "08:00"}]}
@@ -187,7 +187,7 @@ def hostile() -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def questions(timing: Timing, at: datetime) -> list[Callable[[], object]]:
-    """Each is what one request may ask."""
+    """Yields questions that one request may ask."""
     return [
         lambda: timing.rule.next_after(at),
         lambda: timing.rule.last_until(at),

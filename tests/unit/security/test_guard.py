@@ -46,7 +46,7 @@ def refused(url: str, settings: GuardSettings = STRICT) -> str:
 
 
 def outbound(*addresses: str, settings: GuardSettings = STRICT) -> Outbound:
-    """A resolver that knows these addresses for every name."""
+    """Makes a resolver that knows these addresses for every name."""
 
     def lookup(_host: str, port: int, **_: Any) -> list[tuple[Any, ...]]:
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in addresses]
@@ -323,7 +323,7 @@ def test_whatever_text_comes_only_invalid_request_goes_out(url: str) -> None:
 
 @given(st.sampled_from("https://example.org/\u00e4?x={}[]|^`<>\"'"), st.text(max_size=10))
 def test_checking_is_stable(url: str, tail: str) -> None:
-    """What was accepted once is accepted in its checked form, and means the same."""
+    """A URL that was accepted once is accepted in its checked form, and means the same."""
     try:
         first = check_url(f"https://example.org/{url}{tail}", STRICT)
     except InvalidRequest:

@@ -30,7 +30,7 @@ ALL_ALGORITHMS = sorted(jwks.ALGORITHMS)
 
 @dataclass
 class Service:
-    """What stands behind the door. said: why keys could not be had. asked: tenants that were looked up."""
+    """The service that the issuer protects. said: why keys could not be had. asked: tenants that were looked up."""
 
     issuer: Issuer
     tokens: oidc.ForeignTokens
@@ -41,7 +41,7 @@ class Service:
         return self.tokens.identify(token, now)
 
     def refuses(self, token: str, now: datetime = NOW) -> bool:
-        """Refused, in the one sentence that every refusal has."""
+        """Checks that it is refused, in the one sentence that every refusal has."""
         with pytest.raises(Unauthenticated, match=f"^{Unauthenticated().reason}$"):
             self.tokens.identify(token, now)
         return True
@@ -80,7 +80,7 @@ def serve(issuer: Issuer, listed: str = "", **parameters: str) -> Service:
     return service
 
 
-# Who it is
+# Identity
 
 
 def test_a_token_of_a_trusted_issuer_names_a_tenant_and_its_scopes(service: Service) -> None:
@@ -202,7 +202,7 @@ def test_a_tenant_is_looked_up_once_a_minute_and_only_for_a_token_that_holds(ser
     assert service.asked == ["acme", "acme"]
 
 
-# What is no token of ours to take
+# Tokens of other kinds
 
 
 def spoiled(token: str, part: int, change: Callable[[Any], Any]) -> str:

@@ -1,6 +1,6 @@
 """Conditions clause by clause: each item departs in one thing from what its write expects, and the write is refused.
 
-Those of the ledger's rows: test_ledger.py; of a schedule as it was read: test_jobs.py; of the sweep: test_waiting.py.
+Clauses of the ledger's rows: test_ledger.py; of a schedule as it was read: test_jobs.py; of the sweep: test_waiting.py.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def table(stage: Stage) -> Table:
 
 
 def before_the(stage: Stage, operation: str, edit: Callable[[], object]) -> Any:
-    """As the first such call is about to be made, somebody else has written."""
+    """Lets somebody else write as the first such call is about to be made."""
 
     def fault(_passing: Passing, act: Act) -> Any:
         stage.taps.fault = None
@@ -200,7 +200,7 @@ def test_a_collection_that_is_not_there_gets_no_keys(stage: Stage, table: Table)
 
 
 def release(table: Table) -> ReleaseItem:
-    """Under way in its second round, behind one job."""
+    """Makes a release under way in its second round, after one job."""
     table.transact(suspended.end_ops(table, TENANT, "side", NOW, 2))
     first = suspended.read_release(table, TENANT, "side")
     assert first is not None
@@ -405,7 +405,7 @@ def test_what_others_counted_meanwhile_is_not_settled_over(table: Table, counted
 def test_a_late_end_is_counted_against_what_is_settled_as_it_is_written(
     stage: Stage, table: Table, settled_to: datetime | None
 ) -> None:
-    """The audit settles between the read and the write: the run lies behind that, and is counted with it."""
+    """The audit settles between the read and the write: the run lies after that, and is counted with it."""
     read = stats.read(table, schedule())
     if settled_to is not None:
         stats.settle(table, read, settled_to, ended=0, planned=0)

@@ -35,7 +35,7 @@ OTHERS: dict[str, Any] = {
     "str": "another",
     "int": 7,
 }
-"""By the annotation of a field: a value that none of these records has."""
+"""Values by the annotation of a field: a value that none of these records has."""
 COMPANY: dict[str, dict[str, Any]] = {
     "schedule_ids": {"schedule_count": 2},
     "schedule_count": {"many_schedules": True},

@@ -25,7 +25,7 @@ OVER_AS = {JobState.COMPLETED: COMPLETED, JobState.FAULTED: FAULTED}
 
 
 def lean(stage: Stage, number: int = 1) -> dict[str, Any]:
-    """The directory's row of a number, as the table has it."""
+    """Returns the directory's row of a number, as the table has it."""
     (row,) = stage.world.table.batch_get([directory.row_key(TENANT, number)]).values()
     return row
 

@@ -58,7 +58,9 @@ def test_a_job_comes_back_from_its_row_as_it_was(one: Job) -> None:
 
 
 def _possible(one: Schedule) -> Schedule:
-    """Only what waits for its occurrence can be held; what is completed waits for no occurrence."""
+    """Tells whether the row is possible. Only one that waits for its occurrence can be held; a completed one waits for
+    none.
+    """
     if one.state is not ScheduleState.ACTIVE:
         one = replace(one, held_from=None)
     if one.state in OVER:
@@ -126,7 +128,7 @@ def test_a_row_of_an_old_version_is_read_with_its_defaults() -> None:
 
 
 def changed(stage: Stage, read: Schedule, there: Schedule) -> Written | Refused:
-    """A change on the condition of what was read, where `there` is what there is."""
+    """Changes the row on the condition of what was read, where `there` is the stored row."""
     table = stage.world.table
     item = jobs.schedule_item(there, 2)
     table.put(item)

@@ -31,7 +31,7 @@ def table(stage: Stage) -> Table:
 
 
 def put(table: Table, **members: Any) -> Schedule:
-    """A schedule in shard 0."""
+    """Writes a schedule in shard 0."""
     one = schedule(**{"next_run_at": NOW, **members})
     item = jobs.schedule_item(one, 1)
     table.put(item)

@@ -281,7 +281,7 @@ def test_a_certificate_that_the_target_does_not_know_is_a_tls_failure(authority:
 def test_a_failure_under_a_certificate_out_of_time_says_so(
     authority: Authority, other: Authority, moved: timedelta, words: str | None, refusal: str
 ) -> None:
-    """By the clock of who calls: that of the test is moved, because OpenSSL's cannot be."""
+    """The caller's clock decides: that of the test is moved, because OpenSSL's cannot be."""
     key, certificate = authority.client("me")
     made = parsed(http(pem=pem(key, certificate)))
     begins = certificate.not_valid_before_utc

@@ -63,7 +63,7 @@ def silence(_: socket.socket, over: threading.Event) -> None:
 
 @dataclass
 class Place:
-    """A target behind TLS that asks every client for a certificate, and the token endpoint beside it."""
+    """A target with TLS that asks every client for a certificate, and the token endpoint next to it."""
 
     authority: Authority
     pem: str

@@ -51,7 +51,7 @@ def called(
 
 
 def expected(request: bytes, service: str) -> str:
-    """The signature by AWS's description, over the headers that the request says it signed.
+    """Computes the signature by AWS's description, over the headers that the request says it signed.
 
     Names and values of the query, and the path of an object of S3, are read as the service reads them, then encoded.
     """
@@ -88,7 +88,7 @@ def encoded(query: str) -> list[tuple[str, str]]:
 
 
 def signed_right(outcome: Outcome, request: bytes, service: str = "execute-api") -> str:
-    """The address that was sent, and that a service of AWS finds signed."""
+    """Returns the address that was sent, and that a service of AWS finds signed."""
     assert outcome.verdict is Verdict.SUCCEEDED
     assert f"Signature={expected(request, service)}" in request.decode()
     return request.decode().split(" ")[1]

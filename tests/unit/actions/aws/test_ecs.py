@@ -171,7 +171,7 @@ def test_an_attempt_that_is_made_again_after_its_job_was_changed_waits_for_the_t
 
 @pytest.fixture
 def cluster() -> Iterator[Any]:
-    """moto's ECS behind a client that checks requests against botocore's own model of it."""
+    """Makes moto's ECS, with a client that checks requests against botocore's own model of it."""
     with mock_aws():
         session = get_session()
         keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test", "region_name": "eu-central-1"}

@@ -1,4 +1,4 @@
-"""The actions on Azure's queues and topics, against a server that checks signature and message by itself."""
+"""The actions on Azure's queues and topics, against a server that checks signature and message."""
 
 from __future__ import annotations
 
@@ -438,7 +438,7 @@ class Sqs:
 def redirected(
     fields: dict[str, Any], place: str, redirect: dict[str, str], call: Call = CALL
 ) -> tuple[Outcome, list[dict[str, Any]]]:
-    """What becomes of a job's message where its collection has this one redirect."""
+    """Returns what becomes of a job's message where its collection has this one redirect."""
     sqs = Sqs()
     draft = drafted(fields)
     call = replace(call, redirects=redirects.parse({place: redirect}, "redirects", SETTINGS), secrets=draft.secrets)
@@ -484,7 +484,7 @@ def test_a_redirect_that_was_stored_in_its_own_spelling_still_leads_on() -> None
 
 
 def told(sent: dict[str, Any]) -> dict[str, str]:
-    """The attributes of a message but those that tell of the run."""
+    """Returns the attributes of a message without those that describe the run."""
     given = {name: each["StringValue"] for name, each in sent["MessageAttributes"].items()}
     assert len(given) <= 10, "SQS takes no more"
     return {name: value for name, value in given.items() if not name.startswith("Sweephand-")}

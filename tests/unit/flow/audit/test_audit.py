@@ -1,4 +1,4 @@
-"""What should have run against the ledger: repaired, reported, and the totals stay exact."""
+"""The plan compared with the ledger: repaired, reported, and the totals stay exact."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def stats(stage: Stage, planned: Planned) -> StatsItem | None:
 
 
 def purged_after(stage: Stage, seconds: float, **members: Any) -> Planned:
-    """The queue is purged with two occurrences of a minute job in it; then it runs on."""
+    """Purges the queue with two occurrences of a minute job in it, and lets the job run on."""
     planned = stage.create(EACH_MINUTE, **members)
     stage.run(seconds)
     purge(stage)
@@ -532,11 +532,11 @@ def test_an_interval_from_the_actual_start_is_not_recomputed(stage: Stage) -> No
     assert (findings.lost, findings.stopped) == (0, 0)
 
 
-# Plans that were left behind
+# Plans that were left over
 
 
 def edited_after_a_purge(stage: Stage, **change: Any) -> tuple[Planned, list[Any]]:
-    """Two occurrences were due and lost with the queue; then the plan was changed."""
+    """Loses two due occurrences with the queue, and then changes the plan."""
     planned = purged_after(stage, 61)
     lost = [at for at in minutes(2, 3) if at not in stage.endpoint.planned]
     assert lost
@@ -633,7 +633,7 @@ def test_plans_that_were_left_go_with_their_schedule(stage: Stage) -> None:
 
 
 def test_a_run_at_once_that_was_lost_comes_back(stage: Stage) -> None:
-    """Its instant is none of the rule's."""
+    """Its instant does not follow from the rule."""
     planned = stage.create({"cron": "0 0 * * *"}, policies={"onCreate": "run_now"})
     purge(stage)
     stage.tick()
@@ -732,7 +732,7 @@ def test_a_completion_cut_off_while_it_settles_ends_exact(stage: Stage, fault: A
 
 
 def waits_for_days(stage: Stage) -> Planned:
-    """Each minute; the first run is tried again after sixteen days."""
+    """Makes a job for each minute, whose first run is tried again after sixteen days."""
     planned = stage.create(EACH_FIVE, action=stage.action(retry=fixed(16 * 86_400, retries=1)))
     stage.endpoint.script = [BUSY]
     stage.run(1_800)
@@ -744,7 +744,7 @@ def waits_for_days(stage: Stage) -> Planned:
 
 
 def test_a_run_that_waits_for_days_does_not_hold_up_the_settling(stage: Stage) -> None:
-    """Else rows behind it would expire uncounted, and be taken for lost."""
+    """Otherwise rows after it would expire uncounted, and be taken for lost."""
     planned = waits_for_days(stage)
     stage.pass_time(3_600)
     first = stage.runs(planned)[0]
@@ -894,7 +894,7 @@ def test_a_few_rows_are_settled_long_before_they_expire(stage: Stage) -> None:
 
 
 def slow_audit(stage: Stage) -> None:
-    """Each look takes four minutes."""
+    """Makes each look take four minutes."""
 
     def slow(passing: Any, act: Any) -> Any:
         if passing.name == "dynamodb.GetItem" and "SCH#" in str(passing.request["Key"]):

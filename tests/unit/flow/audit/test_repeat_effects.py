@@ -1,4 +1,4 @@
-"""By command: what a purge took between the end of a run and its effects is done after all."""
+"""On command: what a purge took between the end of a run and its effects is done after all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ALARM = "https://example.org/alarm"
 
 
 def lost_effects(stage: Stage, name: str = "job") -> Planned:
-    """The run failed; its executor died before the error action, and the queue was purged."""
+    """Makes a run that failed and whose executor died before the error action; the queue was purged."""
     planned = stage.create(once(), name=name, error_action=stage.action(url=ALARM))
     stage.endpoint.script = [WRONG]
     stage.tick()

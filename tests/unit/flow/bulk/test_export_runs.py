@@ -36,7 +36,7 @@ SMALL = 700
 
 @pytest.fixture
 def job(stage: Stage) -> Planned:
-    """Of 12 runs, the third of which failed."""
+    """Makes a job with 12 runs, the third of which failed."""
     wrong = Outcome(Verdict.FAILED, Reason.HTTP_STATUS, http_status=404, message="=1+1")
     stage.endpoint.script += [Outcome(Verdict.SUCCEEDED), Outcome(Verdict.SUCCEEDED), wrong]
     planned = stage.create({**EACH_MINUTE, "count": RUNS})
@@ -77,7 +77,7 @@ def file_of(stage: Stage, operation: Operation) -> str:
 
 
 def expected(runs: list[Run], form: Format = Format.CSV) -> str:
-    """All in one, without a page's or a piece's end: latest planned first."""
+    """Returns all in one, without the end of a page or a piece: latest planned first."""
     return run_file.head(form) + run_file.lines(form, list(reversed(runs)), {run.job_id: run.job_id for run in runs})
 
 
@@ -249,7 +249,7 @@ def test_of_two_that_read_one_page_at_different_times_one_counts(stage: Stage, j
 
 @pytest.mark.usefixtures("small")
 def test_what_was_written_and_is_gone_is_said(stage: Stage, job: Planned, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of one that rested longer than the bucket keeps files."""
+    """The operation rested longer than the bucket keeps files."""
     monkeypatch.setattr("sweephand.flow.bulk.carry_on.STRETCH_S", -1.0)
     operation = begin(stage, job)
     stage.deliver(Lane.OPERATIONS)
@@ -359,7 +359,7 @@ def test_a_cancelled_one_is_not_failed_by_a_dead_letter(stage: Stage, job: Plann
 
 
 def half_written(stage: Stage, job: Planned) -> Operation:
-    """With pieces, and nobody at work on it: whoever was has died."""
+    """Makes one with pieces, on which nobody works: whoever was has died."""
     operation = begin(stage, job)
     with stage.taps.once("s3.PutObject", crash_after, skip=2), suppress(Crash):
         stage.deliver(Lane.OPERATIONS)
@@ -424,7 +424,7 @@ def test_so_many_are_under_way_and_no_more(stage: Stage, job: Planned) -> None:
 
 
 def _begun_before_it(stage: Stage, job: Planned) -> int:
-    """How many begin between what a request has read and what it writes, if the request itself is refused."""
+    """Returns how many begin between the read and the write of a request, if the request itself is refused."""
     other: list[Operation] = []
 
     def first(passing: Passing, act: Act) -> Any:

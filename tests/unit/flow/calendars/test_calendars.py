@@ -46,7 +46,7 @@ def _cold(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def forget() -> None:
-    """As another process would begin."""
+    """Begins as another process would."""
     mathematics._kept.clear()
     load.cache_clear()
 
@@ -70,13 +70,13 @@ def change(stage: Stage, name: str = "holidays", **content: Any) -> Calendar:
 
 
 def minutes(first: int, last: int) -> dict[str, Any]:
-    """A range from one minute after noon to another, in which nothing runs."""
+    """Returns a range from one minute after noon to another, in which nothing runs."""
     begin, end = (NOON + timedelta(minutes=n) for n in (first, last + 1))
     return {"ranges": [{"from": begin.isoformat(), "to": end.isoformat()}]}
 
 
 def ran(stage: Stage, planned: Planned) -> list[int]:
-    """The minutes after noon at which it ran."""
+    """Returns the minutes after noon at which it ran."""
     runs = [run for run in stage.runs(planned) if run.state is State.SUCCESS]
     return [int((run.planned_at - NOON).total_seconds() // 60) for run in runs]
 
@@ -88,7 +88,7 @@ def head(stage: Stage, name: str = "holidays") -> Calendar:
 
 
 def row(stage: Stage, planned: Planned) -> dict[str, Any]:
-    """Of its first schedule, in DynamoDB's JSON."""
+    """Returns the row of its first schedule, in DynamoDB's JSON."""
     (found,) = (item for item in stage.items() if item["sk"]["S"] == keys.schedule(planned.schedules[0].id))
     return found
 
@@ -98,7 +98,7 @@ def replan_rows(stage: Stage) -> list[str]:
 
 
 def check_settled(stage: Stage, *planned: Planned) -> None:
-    """All users go by the version that holds, and nothing is left of the work."""
+    """Checks that all users follow the current version, and that nothing is left of the work."""
     assert replan_rows(stage) == []
     there = head(stage)
     assert not there.replanning
@@ -106,7 +106,7 @@ def check_settled(stage: Stage, *planned: Planned) -> None:
         assert mathematics.references(stage.stored(each).packed) == [there.reference]
 
 
-# What a schedule does by its calendars
+# Effects of calendars on a schedule
 
 
 def test_what_a_calendar_excludes_does_not_run_and_does_not_count(stage: Stage) -> None:
@@ -276,7 +276,7 @@ def test_a_change_that_leaves_a_user_nothing_ends_it(stage: Stage) -> None:
 
 
 def hard_to_compute(stage: Stage, **state: Any) -> Planned:
-    """A schedule whose calendars are then changed so that no search within bounds tells whether it ever fires."""
+    """Makes a schedule whose calendars are then changed so that no search within bounds tells whether it ever fires."""
     make(stage, "away", weekly=[{"days": ["SUN"]}])
     make(stage, "apia", timezone="Pacific/Apia", weekly=[{"days": ["TUE", "THU", "SAT", "SUN", "MON"]}])
     named = [{"name": name, "mode": "exclude", "roll": "next"} for name in ("away", "apia")]
@@ -512,7 +512,7 @@ def test_a_create_whose_calendar_changes_meanwhile_is_planned_by_the_new_version
     assert head(stage).users == 1
 
 
-# Who uses it
+# Users of a calendar
 
 
 def test_a_calendar_in_use_is_not_deleted(stage: Stage) -> None:

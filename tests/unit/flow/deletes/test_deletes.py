@@ -24,7 +24,7 @@ EACH_MINUTE = {"cron": "* * * * *"}
 
 
 def rest(stage: Stage, planned: Planned) -> list[str]:
-    """What is left of the job outside the ledger."""
+    """Returns what is left of the job outside the ledger."""
     return [
         item["sk"]["S"]
         for item in stage.items()

@@ -34,7 +34,7 @@ GONE = (State.CANCELLED, Reason.OWNER_GONE)
 
 
 def backlog(stage: Stage, seconds: float, *timings: dict[str, Any], **members: Any) -> Planned:
-    """A job whose occurrences of this long were sent, and no executor was there."""
+    """Makes a job whose occurrences of this long were sent while no executor was there."""
     planned = stage.create(*(timings or (EACH_SECOND,)), **members)
     stage.tick()
     stage.clock.advance(seconds)
@@ -53,7 +53,7 @@ def told(runs: list[Run]) -> list[tuple[datetime, State, Reason | None]]:
 
 
 def cancelled(first: int, last: int) -> list[tuple[datetime, State, Reason | None]]:
-    """An occurrence each second, in seconds after noon."""
+    """Returns an occurrence for each second, in seconds after noon."""
     return [(NOON + n * SECOND, *GONE) for n in range(first, last + 1)]
 
 

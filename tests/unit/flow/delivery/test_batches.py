@@ -26,7 +26,7 @@ TEN = 10
 
 
 def batch_of(stage: Stage) -> list[Delivered]:
-    """All messages that are visible now, as one batch."""
+    """Returns all messages that are visible now, as one batch."""
     stage.run(58)
     stage.pass_time(3)
     messages = [stage._delivered(message) for message in stage.sqs.receive(aws.URLS[Lane.FAST], TEN)]

@@ -21,7 +21,7 @@ from tests.unit.flow.common import exact, fixed, once
 
 
 def dead(stage: Stage) -> None:
-    """Every message of the run queue has been received too often."""
+    """Makes every message of the run queue a dead letter."""
     run_queue, dead_queue = stage.sqs._queues[aws.URLS[Lane.FAST]], stage.sqs._queues[aws.DEAD]
     for message in run_queue.messages:
         message.visible_at = stage.clock.now()
@@ -272,7 +272,7 @@ def test_the_letter_of_an_ending_series_is_left_to_its_wake_row(stage: Stage) ->
 
 
 def buried(stage: Stage, count: int) -> None:
-    """So many letters that nobody can read."""
+    """Makes so many letters that nobody can read."""
     for n in range(count):
         stage.sqs._put(aws.DEAD, {"MessageBody": f"unreadable {n}"})
 

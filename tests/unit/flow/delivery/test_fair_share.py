@@ -34,7 +34,7 @@ def create(stage: Stage, tenant: str, *timings: dict[str, object], **action: obj
 
 
 def whose(stage: Stage, lane: Lane = Lane.FAST) -> list[tuple[str, str | None]]:
-    """Of each message that waits: the tenant in it, and the group that SQS sees."""
+    """Returns for each message that waits: the tenant in it, and the group that SQS sees."""
     bodies, groups = stage.sqs.bodies(aws.URLS[lane]), stage.sqs.groups(aws.URLS[lane])
     return [(decode(body).tenant, group) for body, group in zip(bodies, groups, strict=True)]
 

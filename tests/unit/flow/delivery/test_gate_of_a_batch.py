@@ -14,7 +14,7 @@ from tests.unit.flow.common import MINUTE, NOON, SECOND, once
 
 
 def ten(stage: Stage, **members: Any) -> list[Planned]:
-    """Ten jobs whose messages are visible now."""
+    """Makes ten jobs whose messages are visible now."""
     planned = [stage.create(once(2 * MINUTE), name=f"job {n}", **members) for n in range(10)]
     stage.tick()
     stage.pass_time(121)
@@ -22,7 +22,7 @@ def ten(stage: Stage, **members: Any) -> list[Planned]:
 
 
 def reads(stage: Stage, of: str) -> list[int]:
-    """From now on, of each read with such a row: for how many keys it asks."""
+    """Records from now on, for each read with such a row: for how many keys it asks."""
     asked: list[int] = []
 
     def count(passing: Passing, act: Act) -> Any:
@@ -88,7 +88,7 @@ def test_a_read_that_fails_for_all_is_made_by_each(stage: Stage) -> None:
 
 
 def test_a_message_before_its_instant_is_judged_by_what_is_there_at_its_instant(stage: Stage) -> None:
-    """The executor's clock is behind the queue's: a change may come while the message waits for its second."""
+    """The executor's clock is later than the queue's: a change may come while the message waits for its second."""
     early = stage.create(once(2 * MINUTE), name="early")
     due = [stage.create(once(2 * MINUTE - SECOND), name=f"due {n}") for n in range(2)]
     stage.tick()

@@ -56,7 +56,7 @@ def raise_limit(stage: Stage, planned: Planned, **fields: Any) -> None:
 
 
 def on_its_way(stage: Stage) -> Planned:
-    """A job with a run by hand whose message lies in the fast queue, and whose limit was raised since."""
+    """Makes a job with a manual run whose message lies in the fast queue, and whose limit was raised since."""
     planned = stage.create()
     manual.run_now(stage.world, TENANT, planned.job.id, None, None)
     raise_limit(stage, planned)

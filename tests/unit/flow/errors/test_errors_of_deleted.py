@@ -22,7 +22,7 @@ def groups(stage: Stage) -> list[Group]:
 
 
 def failing(stage: Stage) -> Planned:
-    """A job with two kinds of errors."""
+    """Makes a job with two kinds of errors."""
     stage.endpoint.script = [BUSY, DOWN, BUSY]
     planned = stage.create(EACH_MINUTE)
     stage.run(190)

@@ -1,4 +1,6 @@
-"""Errors: what failed is in a group, counted once, until it is run again, archived, or told of before it goes."""
+"""Errors: each failed run is in a group, counted once, until it is run again, archived, or announced before it
+expires.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,7 @@ def redrive(stage: Stage, group: Group) -> str:
 
 
 def pass_days(stage: Stage, days: float) -> None:
-    """With a look around each six hours: a tick a minute would take a test minutes."""
+    """Moves the clock, with a look around each six hours: a tick a minute would take a test minutes."""
     for _ in range(int(days * 4)):
         stage.pass_time(6 * 3_600 - 61)
         stage.run(61)
@@ -387,7 +389,9 @@ def test_a_whole_group_is_run_again_and_nothing_that_failed_later(stage: Stage) 
 
 
 def test_whoever_was_faster_than_a_group_s_redrive_is_counted_and_named(stage: Stage) -> None:
-    """By hand, by another redrive, archived alone: none is left out in silence, and the numbers add up."""
+    """They ran manually, by another redrive, or were archived alone: none is left out in silence, and the numbers add
+    up.
+    """
     planned, failed = failed_runs(stage, 30)
     first, second = redrive(stage, only(stage)), redrive(stage, only(stage))
     owner = failed[0].schedule_id or ""
@@ -610,7 +614,7 @@ def test_what_goes_on_failing_is_told_of_too(stage: Stage) -> None:
     ("name", "days"), [("dynamodb.UpdateItem", 16), ("dynamodb.DeleteItem", failures.FORGOTTEN.days + 15)]
 )
 def test_a_look_that_is_cut_off_is_made_again(stage: Stage, name: str, days: float, fault: Any) -> None:
-    """What a group says may come twice; no group falls silent, and none stays for ever."""
+    """An announcement of a group may come twice; no group falls silent, and none stays for ever."""
     failed_runs(stage, 1)
     fault_at_its_row = OnRowsOfErrors(name, fault)
 

@@ -31,7 +31,7 @@ every_policy = pytest.mark.parametrize("policy", ["skip", "queue_one", "replace"
 
 
 def failed_runs(stage: Stage, count: int, policy: str = "skip", **members: Any) -> tuple[Planned, list[Run]]:
-    """A schedule whose runs failed; from now on its target takes them on and reports later."""
+    """Makes a schedule whose runs failed; from now on its target takes them on and reports later."""
     stage.endpoint.answer = lambda _: WRONG
     timing = {"every": "PT1M", "count": count}
     planned = stage.create(timing, action=stage.action(**ASYNC), policies={"overlap": policy}, **members)
@@ -54,7 +54,7 @@ def again(stage: Stage, run: Run) -> None:
 
 
 def reruns(stage: Stage, planned: Planned) -> list[Run]:
-    """In the order in which they were asked for."""
+    """Returns the reruns in the order in which they were requested."""
     found = [run for run in stage.runs(planned) if run.rerun_of is not None]
     return sorted(found, key=lambda run: (run.enqueued_at or run.planned_at, run.uuid))
 
@@ -173,7 +173,7 @@ def test_what_is_run_again_beside_an_active_run_waits_its_turn(stage: Stage, pol
     assert open_errors(stage) == 0
 
 
-# What did not run
+# Reruns that did not run
 
 
 def test_what_finds_no_place_to_wait_stays_an_error(stage: Stage) -> None:

@@ -1,4 +1,4 @@
-"""What is told of circuits: that one opened, that it closed, each once; and what that may not cost."""
+"""Events of circuits: that one opened, that it closed, each once; and what that may not cost."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_who_closes_it_is_told_though_nobody_can_be_called_just_now(stage: Stage
     lost = 0
 
     def fault(passing: Passing, act: Act) -> Any:
-        """The move that calls all who wait anew."""
+        """Fails in the move that calls all waiting runs anew."""
         nonlocal lost
         if passing.operation == "UpdateItem" and "TURN#" in str(passing.request) and failures_are_gone():
             lost += 1

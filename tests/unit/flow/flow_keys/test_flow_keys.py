@@ -264,7 +264,7 @@ def test_a_cancelled_run_s_call_holds_its_place_while_it_may_be_under_way(stage)
     del first
 
 
-# Who waits
+# Waiting runs
 
 
 def test_a_run_that_waits_says_so_and_asks_for_nothing(stage):
@@ -564,7 +564,7 @@ def test_ten_failures_in_a_row_open_the_circuit_and_one_call_each_five_seconds_t
 
 
 def open_circuit(stage: Stage, waiting: int) -> list[Planned]:
-    """A circuit that has opened, and so many runs that wait for it."""
+    """Makes a circuit that has opened, and so many runs that wait for it."""
     stage.endpoint.answer = BUSY
     key(stage, circuit=CircuitRule(failures=2, probe_s=30))
     jobs(stage, 2)
@@ -683,7 +683,7 @@ def test_what_is_known_of_targets_goes_with_the_key(stage):
     assert [item for item in stage.items() if "KEY#" in item["pk"]["S"] + item["sk"]["S"]] == []
 
 
-# Who names a key
+# Jobs that name a key
 
 
 def test_a_job_can_only_name_a_key_that_is_there_and_holds_it(stage):
@@ -734,7 +734,7 @@ def test_a_deleted_job_names_no_key_any_more(stage):
     assert flow_key_changes.find(stage.world, TENANT, "k").users == 0
 
 
-# What it costs
+# Costs
 
 
 def test_a_job_without_a_key_makes_the_calls_that_it_always_made(stage):

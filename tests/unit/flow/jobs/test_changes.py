@@ -45,7 +45,7 @@ def ended_by(stage: Stage, planned: Planned) -> None:
 
 
 def counted(timing: dict[str, Any]) -> dict[str, Any]:
-    """With an end, so that the whole history settles and can be counted."""
+    """Returns a timing with an end, so that the whole history settles and can be counted."""
     return {**timing, "endTime": text(NOON + 10 * MINUTE)}
 
 
@@ -218,7 +218,7 @@ def test_an_interval_from_the_actual_start_is_taken_back_by_its_own_steps(stage:
     ended_by(stage, planned)
 
 
-# What does not change the plan
+# Changes that keep the plan
 
 
 def test_a_change_equal_to_what_is_stored_changes_nothing(stage: Stage) -> None:
@@ -444,7 +444,7 @@ def test_two_changes_at_once_both_happen_one_after_the_other(stage: Stage) -> No
 
 
 def others_first(stage: Stage, planned: Planned, times: int) -> Callable[[Passing, Act], Any]:
-    """Before each of that many transactions somebody else changes the job."""
+    """Lets somebody else change the job before each of that many transactions."""
     left = iter(range(times))
 
     def fault(passing: Passing, act: Act) -> Any:
@@ -580,7 +580,7 @@ def test_a_broken_schedule_is_mended_by_a_new_timing(stage: Stage) -> None:
 
 
 def test_a_broken_schedule_is_mended_by_the_timing_that_it_had(stage: Stage) -> None:
-    """What cannot be read is our own text, not the caller's: the same request, packed anew."""
+    """The string that cannot be read is our own, not the caller's: the same request, packed anew."""
     planned = broken(stage)
 
     stage.change(planned, timings=[counted(A), counted(B)])

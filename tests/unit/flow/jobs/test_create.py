@@ -33,7 +33,7 @@ TRANSACTION = "dynamodb.TransactWriteItems"
 
 
 def items_of_jobs(stage: Stage) -> list[dict[str, Any]]:
-    """But for the last number that was given out, which may be one that no job has."""
+    """Returns the items of jobs, without the last number that was given out, which may be one that no job has."""
     found = [item for item in stage.items() if item["pk"]["S"].startswith(f"{keys.tenant(TENANT)}#")]
     return [item for item in found if item["sk"]["S"] != keys.LAST_NUMBER]
 
@@ -135,7 +135,7 @@ def test_forty_schedules_with_payloads_of_their_own_fit_too(stage: Stage) -> Non
 
 
 def largest(stage: Stage) -> JobDraft:
-    """All that one request may bring: 40 schedules with payloads, 10 tags, payloads of both actions, secrets."""
+    """Returns the largest request: 40 schedules with payloads, 10 tags, payloads of both actions, secrets."""
     payload = Payload('{"n":1}', is_json=True)
     action = stage.action(payload={"n": 1}, authentication={"type": "bearer", "token": "hush"})
     schedules = tuple(stage.schedule({"cron": f"{n} * * * *"}, payload=payload) for n in range(40))
@@ -288,7 +288,7 @@ def test_a_key_of_another_tenant_is_another_key(stage: Stage) -> None:
 
 
 def at_once(stage: Stage, make: Callable[[int], Planned], times: int = 20) -> list[Planned | SweephandError]:
-    """All of them have read before the first one writes."""
+    """Makes all of them read before the first one writes."""
     together = Barrier(times)
 
     def wait_for_all(passing: Passing, act: Act) -> Any:

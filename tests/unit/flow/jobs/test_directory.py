@@ -32,14 +32,14 @@ TRANSACTION = "dynamodb.TransactWriteItems"
 
 
 def entries(stage: Stage) -> dict[str, Entry]:
-    """The directory by job."""
+    """Returns the directory by job."""
     found = [directory.entry_of(row) for row in stage.items() if "entry" in row]
     assert len({each.job_id for each in found}) == len(found)
     return {each.job_id: each for each in found}
 
 
 def true(stage: Stage) -> None:
-    """The directory says of every job what the job and its schedules say, and the counts what it says."""
+    """Checks that the directory says of every job what the job and its schedules say, and that the counts match."""
     items = stage.items()
     there = {job.id: job for row in items if row["sk"]["S"] == keys.JOB for job in [jobs.job_of(_job(row))]}
     found = entries(stage)
@@ -219,7 +219,7 @@ def test_a_job_that_ends_is_marked_whatever_befalls_any_call(fault: Any) -> None
 
 
 def _ends_with_a_fault(stage: Stage, fault: Any, nth: int) -> bool:
-    """From the sweep of a one-time job to its end; is there an nth call to meet the fault?"""
+    """Runs from the sweep of a one-time job to its end, and tells whether there is an nth call to meet the fault."""
     stage.create(once(MINUTE))
     count = 0
 
@@ -249,7 +249,7 @@ def test_two_last_schedules_that_end_at_once_mark_their_job(stage: Stage, seed: 
 
 @pytest.mark.parametrize("delay", [0, 0.004, 0.008, 0.012, 0.016, 0.02, 0.03])
 def test_a_delete_and_an_end_that_meet_leave_the_job_marked(stage: Stage, delay: float) -> None:
-    """Who ends the last schedule still sees the one that is being deleted, whose delete still sees the ending one."""
+    """The end of the last schedule still sees the one that is being deleted, whose delete still sees the ending one."""
     planned = _two_that_are_over(stage)
     first, second = planned.schedules
 
@@ -270,7 +270,7 @@ def test_a_delete_and_an_end_that_meet_leave_the_job_marked(stage: Stage, delay:
 
 
 def _two_that_are_over(stage: Stage) -> Planned:
-    """A job of two schedules that are ENDING with nothing open: nobody has looked yet."""
+    """Makes a job of two schedules that are ENDING with nothing open: nobody has looked yet."""
     made = stage.create(once(MINUTE), once(MINUTE))
     stage.tick()
     for schedule in made.schedules:

@@ -26,7 +26,7 @@ from tests.unit.flow.hooked import FAULTS, MINUTELY, OPERATIONS, called, hook_ru
 
 
 def job(stage: Stage, own: dict[str, ActionDraft], *timings: dict[str, Any], **members: Any) -> Planned:
-    """The first of its schedules brings hooks, the others do not."""
+    """Makes a job whose first schedule brings hooks; the others do not."""
     first, *others = timings or (once(),)
     schedules = stage.schedule(first, "first", hooks=own), *(stage.schedule(other) for other in others)
     draft = JobDraft(None, members.pop("action", None) or stage.action(), schedules=schedules, **members)
@@ -34,7 +34,7 @@ def job(stage: Stage, own: dict[str, ActionDraft], *timings: dict[str, Any], **m
 
 
 def bring(stage: Stage, planned: Planned, **hooks: ActionDraft) -> Planned:
-    """PUT of the first schedule with these hooks."""
+    """Replaces the first schedule by PUT with these hooks."""
 
     def request(there: Planned) -> list[ScheduleRequest]:
         first = there.schedules[0]

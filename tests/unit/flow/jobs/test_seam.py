@@ -28,7 +28,7 @@ BEFORE = pytest.mark.parametrize("before_s", [0.5, 1.5, 2.6, 4.5, 5, 6, 8])
 
 
 def go_to(stage: Stage, before_s: float) -> None:
-    """So long before three minutes past noon."""
+    """Moves the clock to so long before three minutes past noon."""
     stage.run((NOON + 3 * MINUTE - stage.clock.now()).total_seconds() - before_s)
 
 
@@ -121,7 +121,7 @@ def test_a_count_holds_what_the_old_plan_still_runs(stage: Stage) -> None:
     exact(stage, planned)
 
 
-# What fell due while it was off
+# Occurrences that fell due while it was off
 
 
 @pytest.mark.parametrize(

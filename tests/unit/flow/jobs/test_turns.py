@@ -28,7 +28,7 @@ def add_schedule(stage: Stage, planned: Planned, n: int = 0) -> Planned:
 
 
 def about_turns(passing: Passing) -> str | None:
-    """The operation, of a call that is about a turn."""
+    """Returns the operation of a call that is about a turn."""
     key = passing.request.get("Item") or passing.request.get("Key") or {}
     return passing.operation if key.get("sk", {}).get("S") == keys.TURN else None
 
@@ -38,7 +38,7 @@ def calls_about_turns(stage: Stage) -> list[str]:
 
 
 def disturbed(stage: Stage, planned: Planned, fault: Any = None, of: str = "") -> Any:
-    """Somebody else changes the job before the first transaction. fault: of the first such call about turns."""
+    """Lets somebody else change the job before the first transaction. fault: of the first such call about turns."""
     met: set[str] = set()
 
     def once(passing: Passing, act: Act) -> Any:

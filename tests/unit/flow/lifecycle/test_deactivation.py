@@ -1,4 +1,4 @@
-"""What begins, ends and completes a streak of attempts that got no connection."""
+"""The beginning and the end of a streak of attempts that got no connection."""
 
 from __future__ import annotations
 

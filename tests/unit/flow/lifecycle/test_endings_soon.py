@@ -22,7 +22,7 @@ AT_5_S = {"at": text(NOON + 5 * SECOND)}
 
 
 def over_after(stage: Stage, planned: Any, most_s: int = 400) -> timedelta:
-    """How long after its last run's end the schedule was over."""
+    """Returns how long after its last run's end the schedule was over."""
     for _ in range(most_s):
         stage.run(1)
         if stage.stored(planned).state in OVER:
@@ -131,7 +131,7 @@ def test_an_end_that_is_cut_off_is_written_by_who_comes_next(stage: Stage, call:
 
 
 def test_what_was_not_sent_yet_is_not_taken_for_the_end(stage: Stage) -> None:
-    """Of three occurrences the queue took only the last at first: the tick sends the others, then the series ends."""
+    """The queue took only the last of three occurrences at first: the tick sends the others, then the series ends."""
     planned = stage.create({"every": "PT2S", "count": 3})
     queue = stage.world.settings.queue_urls
     for url in queue.values():

@@ -53,7 +53,7 @@ def every_eight_minutes(scene: Stage, policy: str) -> Planned:
 
 
 def time_goes_by(scene: Stage, until: datetime, *, sweeping: bool = True, executing: bool = True) -> None:
-    """With a tick a minute and what is visible delivered then, but for those who are away."""
+    """Moves the clock, with a tick a minute and delivery of what is visible, except for what is away."""
     while scene.clock.now() < until:
         scene.clock.move_to(min(scene.clock.now() + MINUTE, until))
         if sweeping:
@@ -71,7 +71,9 @@ def instants(first: datetime, last: datetime) -> list[datetime]:
 
 
 def nothing_else_happened(scene: Stage, planned: Planned, missed: list[datetime]) -> None:
-    """One row for each instant at most, one call for each success, fresh ones on time; the audit has nothing to say."""
+    """Checks for one row for each instant at most, one call for each success, and fresh ones on time; the audit has
+    nothing to say.
+    """
     runs = single(scene, planned)
     called = [received.call.planned_at for received in scene.endpoint.received]
     assert sorted(called) == [at for at, run in runs.items() if run.state is State.SUCCESS]
@@ -85,13 +87,15 @@ def nothing_else_happened(scene: Stage, planned: Planned, missed: list[datetime]
 
 
 def whole(left_out: list[datetime]) -> list[object]:
-    """First, last and number, of the one line that stands for all; no line for none."""
+    """Returns first, last and number of the one line that stands for all; no line for none."""
     return [(left_out[0], left_out[-1], len(left_out))] if left_out else []
 
 
 @pytest.mark.parametrize(("policy", "seconds", "run"), rows(OF_THE_TICK))
 def test_after_an_outage_of_the_tick_the_policy_judges_all_at_once(policy: str, seconds: int, run: slice) -> None:
-    """seconds: the age of the oldest occurrence that was not sent, at the first tick. What is left out is one line."""
+    """seconds: the age of the oldest occurrence that was not sent, at the first tick. Occurrences that are left out are
+    one line.
+    """
     with stage(shards=1) as scene:
         planned = every_eight_minutes(scene, policy)
         time_goes_by(scene, scene.clock.now() + 3 * MINUTE)

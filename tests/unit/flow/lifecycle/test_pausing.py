@@ -1,4 +1,4 @@
-"""A pause that ends by itself: on the second, with nothing left out, and harmless once something else came first."""
+"""A pause with an end: on the second, with nothing left out, and harmless once something else came first."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def at(stage: Stage, moment: datetime) -> None:
 
 
 def rows(stage: Stage, planned: Planned) -> list[str]:
-    """The job's own rows in the index."""
+    """Returns the job's own rows in the index."""
     return sorted(sk.partition("#")[0] for pk, sk in stage.waiting() if pk.endswith(planned.job.id))
 
 
@@ -112,7 +112,7 @@ def test_a_large_job_resumes_by_itself_too(stage: Stage, monkeypatch: pytest.Mon
 
 
 def away(stage: Stage, minutes: int, *, executors_only: bool) -> None:
-    """The service is out, or ticks while nothing takes its messages."""
+    """Takes the service out, or lets it tick while nothing takes its messages."""
     if not executors_only:
         stage.pass_time(60 * minutes)
         return
@@ -180,7 +180,7 @@ def test_an_outage_at_its_end_runs_no_more_than_a_count(stage: Stage, count: int
     assert stage.totals(planned).planned == count
 
 
-# What comes first
+# Precedence
 
 
 def test_a_resume_before_its_end_makes_the_row_go(stage: Stage) -> None:

@@ -30,14 +30,14 @@ FIRST = NOON + 5 * MINUTE
 
 
 def job(stage: Stage, **members: Any) -> Planned:
-    """One schedule, daily at five past twelve. It stands four minutes before its first occurrence."""
+    """Makes one schedule, daily at five past twelve. It stands four minutes before its first occurrence."""
     planned = stage.create(DAILY, **members)
     stage.run(60)
     return planned
 
 
 def days(stage: Stage, *answers: Outcome) -> None:
-    """One day for each answer: time goes to the next occurrence and a little beyond."""
+    """Lets one day pass for each answer: time goes to the next occurrence and a little beyond."""
     for answer in answers:
         stage.endpoint.answer = answer
         stage.run(360)
@@ -59,7 +59,7 @@ OFF = (ScheduleState.INACTIVE, StateReason.UNREACHABLE)
 
 
 def told(stage: Stage) -> list[str]:
-    """The ids of the events."""
+    """Returns the ids of the events."""
     return [each["id"] for each in stage.bus.of(EventType.SCHEDULE_DEACTIVATED)]
 
 
@@ -103,7 +103,7 @@ def at(stage: Stage, instant: datetime) -> Outcome:
 
 
 def begins(stage: Stage, planned: Planned, since: datetime) -> str:
-    """As if the streak had begun then."""
+    """Sets the beginning of the streak to then."""
     streak = str(Streak(since, target_of(stage.job(planned).action)))
     stage.edit_schedule(planned, unreachable={"S": streak})
     return streak
@@ -168,7 +168,7 @@ def test_an_error_action_has_another_target(stage: Stage) -> None:
     assert since(stage, planned) == stage.runs(planned, Kind.SCHEDULED)[0].finished_at
 
 
-# What a user does about it
+# Reactions of a user
 
 
 def test_another_target_begins_the_count_anew(stage: Stage) -> None:
@@ -431,7 +431,7 @@ def test_a_job_that_goes_meanwhile_is_no_error(stage: Stage) -> None:
     assert told(stage) == []
 
 
-# What it costs
+# Costs
 
 
 def test_a_success_writes_and_reads_nothing_for_it(stage: Stage) -> None:

@@ -30,7 +30,7 @@ SIGNED = {"type": "sigv4", "service": "execute-api", "region": "eu-west-1", "rol
 
 
 def failed_runs(stage: Stage, count: int, **members: Any) -> tuple[Planned, list[Run]]:
-    """A schedule whose runs failed, each for good; from now on its target answers well."""
+    """Makes a schedule whose runs failed, each for good; from now on its target succeeds."""
     stage.endpoint.answer = lambda _: WRONG
     planned = stage.create(MINUTELY | {"count": count}, **members)
     stage.run(60 * count + 10)

@@ -22,7 +22,7 @@ NEVER = {"at": "2199-01-01T00:00:00Z"}
 
 
 def ask(stage: Stage, planned: Planned, schedule: int | None = None, key: Once | None = None) -> Answered:
-    """schedule: its place among the job's; None: a run of the job itself."""
+    """Asks for a run unless one is active. schedule: its place among the job's; None: a run of the job itself."""
     owner = None if schedule is None else planned.schedules[schedule].id
     return manual.run_now(stage.world, TENANT, planned.job.id, owner, key, unless_active=True)
 

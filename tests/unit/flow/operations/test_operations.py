@@ -49,7 +49,7 @@ def pages(monkeypatch: pytest.MonkeyPatch) -> Callable[[Work], list[dict[str, An
 
 
 def counting(to: int, *, wait_s: float = 0) -> Work:
-    """So many pages of two things each, one of which fails; a page every `wait_s`."""
+    """Makes so many pages of two things each, one of which fails; a page every `wait_s`."""
 
     def page(world: World, operation: Operation) -> Page:
         at = int(operation.cursor.get("at", 0)) + 1

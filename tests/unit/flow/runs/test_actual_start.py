@@ -21,7 +21,7 @@ FIVE = {"every": "PT5M", "align": "actual_start"}
 
 
 def late_start(stage: Stage, planned: Planned, by_s: int) -> datetime:
-    """The first run starts that late; its tick was in time. Returns when it started, in whole seconds."""
+    """Starts the first run that late; its tick was in time. Returns when it started, in whole seconds."""
     first = planned.schedules[0].next_run_at
     assert first is not None
     stage.clock.move_to(first - 2 * MINUTE)

@@ -49,7 +49,7 @@ def pace(stage: Stage, **members: int) -> None:
 
 
 def everything(stage: Stage) -> list[Run]:
-    """All runs in the table."""
+    """Returns all runs in the table."""
     return [
         run_rows.run_of(RunItem.from_raw_data(row)) for row in stage.items() if "planned_at" in row and "kind" in row
     ]
@@ -288,7 +288,7 @@ def reports(stage: Stage) -> list[dict[str, object]]:
     return [row for row in stage.items() if row["sk"]["S"].startswith("RATE#runs#")]
 
 
-# What the provider allows to have
+# Limits that the provider sets
 
 
 def test_the_provider_s_most_jobs_holds_with_and_without_schedules(there: Stage) -> None:

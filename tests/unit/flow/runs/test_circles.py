@@ -33,7 +33,7 @@ def runs(planned: Planned) -> ActionDraft:
 
 
 def everything(stage: Stage, *jobs: Planned) -> list[Run]:
-    """Of the jobs, with and without their schedules."""
+    """Returns the runs of the jobs, with and without their schedules."""
     found = [run for each in jobs for run in stage.runs(each.job.id)]
     return found + [run for each in jobs if each.schedules for run in stage.runs(each)]
 

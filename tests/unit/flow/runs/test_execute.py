@@ -27,7 +27,7 @@ FAST = Lane.FAST
 
 
 def ready(stage: Stage, **members: Any) -> Planned:
-    """A daily job whose message of today is visible now."""
+    """Makes a daily job whose message of today is visible now."""
     planned = stage.create({"cron": "5 12 * * *"}, **members)
     stage.run(240)
     stage.pass_time(61)
@@ -187,7 +187,7 @@ def test_each_attempt_may_lose_its_own_executor(stage: Stage) -> None:
 
 
 def takes_longer_than_the_lease(stage: Stage, planned: Planned, outcome: Outcome, then: Outcome) -> None:
-    """The holder is slow; its lease ends, another takes over and ends the run; then the first one comes back."""
+    """Lets the holder be slow: its lease ends, another takes over and ends the run; then the first one comes back."""
 
     def slow(_call: Call) -> Outcome:
         stage.endpoint.answer = then
@@ -289,7 +289,7 @@ def test_a_lease_that_is_over_before_the_call_means_no_call(stage: Stage) -> Non
 
 
 def test_nothing_is_claimed_that_others_can_see_already(stage: Stage) -> None:
-    """The message is visible again, or about to be: whoever has it next shall claim it."""
+    """The message is visible again, or about to be: the next holder must claim it."""
     planned = ready(stage)
 
     def slow_gate(passing: Passing, act: Act) -> Any:
@@ -549,7 +549,7 @@ def test_a_claim_shortens_the_visibility_of_its_batch_to_the_lease(stage: Stage)
 
 
 def test_a_run_that_somebody_else_ended_meanwhile_keeps_that_end_and_gets_its_effects(stage: Stage) -> None:
-    """As a callback or a cancel will: the first end wins, the executor does its effects."""
+    """A callback or a cancel has the same effect: the first end wins, the executor does its effects."""
     planned = ready(stage, error_action=stage.action(url="https://example.org/alarm"))
 
     def cancelled_meanwhile(call: Call) -> Outcome:

@@ -24,7 +24,7 @@ from tests.unit.flow.hooked import FAULTS, MINUTELY, OPERATIONS, called, hook_ru
 
 
 def job(stage: Stage, timing: dict[str, Any] | None = None, **members: Any) -> Planned:
-    """With all three hooks, each with a target of its own."""
+    """Makes a job with all three hooks, each with its own target."""
     hooks = {name: target(stage, name) for name in ("onSuccess", "onFailure", "onMissed")}
     return stage.create(timing or once(), **{"hooks": hooks, **members})
 

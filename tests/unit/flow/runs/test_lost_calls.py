@@ -1,4 +1,6 @@
-"""What the ledger says of a call whose executor ended without a word: it was made, and nobody knows what came of it."""
+"""The ledger's record of a call whose executor stopped before it reported a result: it was made, and nobody knows what
+came of it.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ LOST = ("UNKNOWN", "EXECUTOR_LOST")
 
 
 def kill(stage: Stage, *calls: int) -> None:
-    """From now on the calls of these numbers, from 1, take their executor along."""
+    """Makes the calls of these numbers, from 1, take their executor along."""
     made = 0
 
     def answer(_call: object) -> Any:
@@ -248,7 +250,7 @@ def test_a_holder_that_comes_back_while_the_next_attempt_waits_ends_the_run(stag
 
 
 def go_on_without(stage: Stage, seconds: int) -> None:
-    """The holder is frozen while others work."""
+    """Freezes the holder while others work."""
     stage.endpoint.answer = OK
     for _ in range(seconds):
         stage.clock.advance(1)

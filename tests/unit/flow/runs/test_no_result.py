@@ -21,7 +21,7 @@ AT_ONE = {"at": "2027-03-01T12:01:00Z"}
 
 
 def waiting(stage: Stage, *, limit_s: int = 100, policies: dict[str, Any] | None = None, **retry: Any) -> Planned:
-    """A job whose target takes the work and never reports."""
+    """Makes a job whose target takes the work and never reports."""
     stage.endpoint.answer = ACCEPTED
     outcome = {"on202": "wait", "callbackTimeoutSeconds": limit_s}
     action = stage.action(outcome=outcome, retry=fixed(20, **retry) if retry.get("retries", 1) else None)

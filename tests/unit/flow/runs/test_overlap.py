@@ -33,13 +33,13 @@ every_policy = pytest.mark.parametrize("policy", POLICIES)
 
 
 def create(stage: Stage, policy: str, *, timing: dict[str, Any] | None = None, **members: Any) -> Planned:
-    """A job whose target answers 202 and reports later, unless the test says otherwise."""
+    """Creates a job whose target answers 202 and reports later, unless the test says otherwise."""
     members.setdefault("action", stage.action(**ASYNC))
     return stage.create(timing or EACH_MINUTE, policies={"overlap": policy}, **members)
 
 
 def held(stage: Stage, policy: str, **members: Any) -> tuple[Planned, Run]:
-    """The occurrence of 12:01 has been accepted by its target, which has not reported."""
+    """Makes the target accept the occurrence of 12:01 without a report."""
     stage.endpoint.answer = ACCEPTED
     planned = create(stage, policy, **members)
     stage.run(65)
@@ -50,7 +50,7 @@ def held(stage: Stage, policy: str, **members: Any) -> tuple[Planned, Run]:
 
 
 def slot(stage: Stage) -> tuple[str | None, str | None] | None:
-    """(active, queued) of the one slot; None where there is none."""
+    """Returns (active, queued) of the one slot, or None where there is none."""
     found = [item for item in stage.items() if item["sk"]["S"].startswith("SLOT#")]
     assert len(found) <= 1
     return tuple(found[0].get(name, {}).get("S") for name in ("active", "queued")) if found else None
@@ -84,7 +84,7 @@ def set_policy(stage: Stage, planned: Planned, policy: str) -> None:
 
 
 def finish(stage: Stage, planned: Planned) -> None:
-    """The job is switched off, all that waits is reported, and everything comes to rest."""
+    """Switches the job off, reports all that waits, and lets everything come to rest."""
     stage.set_state(planned, active=False)
     stage.endpoint.answer = OK
     for _ in range(5):
@@ -109,7 +109,7 @@ WAITS = (State.ACK_RECVD, None)
 QUEUED = (State.QUEUED, None)
 
 
-# What each policy does
+# Policies
 
 
 def test_allow_lets_runs_overlap_and_pays_nothing_for_a_slot(stage: Stage) -> None:
@@ -516,7 +516,7 @@ def report_open(stage: Stage, planned: Planned) -> None:
 
 
 def contended(stage: Stage, policy: str) -> tuple[Planned, Run]:
-    """A holder waits for its report, and the message of the next occurrence is visible."""
+    """Makes a holder that waits for its report, with the message of the next occurrence visible."""
     planned, holder = held(stage, policy)
     stage.run(30)
     stage.pass_time(31)
@@ -707,7 +707,7 @@ def test_replace_takes_the_turn_of_the_queued_run_too(stage: Stage) -> None:
 
 
 def test_a_pause_lets_the_queued_run_have_its_turn(stage: Stage) -> None:
-    """As a retry goes on: what has its row runs."""
+    """A retry goes on in the same way: what has its row runs."""
     planned, holder = held(stage, "queue_one")
     stage.run(60)
     stage.set_state(planned, pause=Pause(stage.clock.now()))

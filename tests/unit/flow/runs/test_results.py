@@ -17,7 +17,7 @@ ASYNC = {"outcome": {"on202": "wait", "callbackTimeoutSeconds": 600}}
 
 
 def accepted(stage: Stage) -> tuple[object, Run]:
-    """A run whose target took the work and will report later."""
+    """Makes a run whose target took the work and will report later."""
     stage.endpoint.answer = ACCEPTED
     planned = stage.create({"every": "PT1H"}, action=stage.action(**ASYNC))
     stage.run(3_605)

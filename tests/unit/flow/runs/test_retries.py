@@ -167,7 +167,7 @@ def at(shown: str) -> datetime:
 
 
 def shown_attempts(stage: Stage, run: Run) -> list[dict[str, Any]]:
-    """As the API shows them."""
+    """Returns the attempts as the API shows them."""
     return attempt_bodies(run, views.attempts_of(stage.world.table, run))
 
 

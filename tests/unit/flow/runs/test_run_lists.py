@@ -1,4 +1,4 @@
-"""What lists of runs read: bounded whatever a job has grown to."""
+"""Reads of lists of runs: bounded whatever a job has grown to."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ QUERY = "dynamodb.Query"
 
 
 def walked(stage: Stage, owners: list[str], limit: int) -> list[str]:
-    """Run ids, page by page."""
+    """Returns run ids, page by page."""
     seen: list[str] = []
     mark: RunMark | None = None
     while page := list(islice(views.merged_runs(stage.world.table, TENANT, owners, mark, limit + 1), limit)):

@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[4]
 
 
 class Jobs:
-    """A stage with ECS beside it, and a job that runs a task at noon and one minute."""
+    """A stage with ECS, and a job that runs a task at noon and one minute."""
 
     def __init__(self, made: Stage) -> None:
         self.stage = made
@@ -41,7 +41,7 @@ class Jobs:
         return self.planned
 
     def begun(self, **members: Any) -> Run:
-        """Its run, whose task has begun."""
+        """Returns its run, whose task has begun."""
         self.job(**members)
         self.stage.run(70)
         return self.run
@@ -67,7 +67,7 @@ def cluster() -> Iterator[Jobs]:
 
 
 def lost(passing: Passing, act: Act) -> Any:
-    """The task begins, and no answer comes, neither to the first call nor to its repeat."""
+    """Begins the task, and gives no answer, neither to the first call nor to its repeat."""
     act()
     raise ReadTimeoutError(endpoint_url=passing.operation)
 
@@ -292,7 +292,7 @@ def test_what_the_environment_of_a_task_holds_does_not_go_through_the_queue(clus
 
 
 def told_by_ecs(cluster: Jobs) -> list[str]:
-    """What waits in the queue, without copies of the run's own pointer that wait for the lease of the first."""
+    """Returns what waits in the queue, without copies of the run's own pointer that wait for the lease of the first."""
     bodies = cluster.stage.sqs.bodies(next(iter(aws.URLS.values())))
     return [body for body in bodies if json.loads(body).get("kind") != "scheduled"]
 

@@ -1,4 +1,6 @@
-"""What was found late: what runs, how fast, and how the rest stands. test_outages.py has a row for each policy."""
+"""Occurrences that were found late: what runs, how fast, and how the rest stands. test_outages.py has a row for each
+policy.
+"""
 
 from __future__ import annotations
 
@@ -28,21 +30,21 @@ def ranges(scene: Stage, planned) -> list[Run]:
 
 
 def settled(scene: Stage, planned) -> None:
-    """Nothing is open but what lies ahead, and the totals say what a count of the rows says."""
+    """Checks that nothing is open but what lies ahead, and that the totals equal a count of the rows."""
     assert scene.totals(planned).ended == scene.fold(planned).ended
     ahead = [run for run in planned_runs(scene, planned) if not run.finished]
     assert not ahead
 
 
 def unsent_at(scene: Stage, planned) -> timedelta:
-    """How long ago the oldest unsent occurrence was due."""
+    """Returns how long ago the oldest unsent occurrence was due."""
     at = scene.stored(planned).next_run_at
     assert at is not None
     return scene.clock.now() - at
 
 
 def until_oldest_is(scene: Stage, planned, age_s: int) -> None:
-    """Time goes by without a tick until the oldest unsent occurrence is exactly this old."""
+    """Lets time go by without a tick until the oldest unsent occurrence is exactly this old."""
     scene.pass_time((timedelta(seconds=age_s) - unsent_at(scene, planned)).total_seconds())
 
 
@@ -171,7 +173,7 @@ def test_what_was_due_while_a_schedule_was_off_is_one_line_when_it_goes_on(off: 
 
 
 def outage(scene: Stage, policy: dict[str, object], age_s: int) -> tuple[object, list, list]:
-    """The tick is away until the oldest unsent occurrence is `age_s` old. Returns those older than two minutes."""
+    """Takes the tick away until the oldest unsent occurrence is `age_s` old. Returns those older than two minutes."""
     planned = scene.create(EVERY_MINUTE, policies={"misfire": {"ratePerMinute": 6_000, **policy}})
     scene.run(3 * MINUTE)
     first = scene.stored(planned).next_run_at
@@ -374,7 +376,7 @@ def test_a_run_that_exists_in_the_range_is_counted_by_the_split() -> None:
 
 
 def test_what_was_sent_before_an_outage_of_all_is_judged_and_not_dropped_by_the_split() -> None:
-    """It was advanced over, so it is none of the missed ones: without a row it would be lost until the audit."""
+    """It was advanced over, so it does not count as missed: without a row it would be lost until the audit."""
     with stage() as scene:
         planned = scene.create(EVERY_MINUTE, policies={"misfire": {"type": "all", "ratePerMinute": 6_000}})
         scene.tick()

@@ -21,7 +21,7 @@ from tests.unit.flow.common import MINUTE, NOON, SECOND, exact, minutes
 from tests.unit.flow.lifecycle.test_outages import time_goes_by
 
 ENDINGS = {"sap": 30, "latest": 10}
-"""Of an outage in minutes after which the policy runs the last one only."""
+"""Minutes of an outage after which the policy runs the last occurrence only."""
 
 
 def made(stage: Stage, timing: dict[str, object], policy: str, **more: object) -> Planned:
@@ -29,7 +29,7 @@ def made(stage: Stage, timing: dict[str, object], policy: str, **more: object) -
 
 
 def lived_on(stage: Stage, *plans: Planned) -> None:
-    """Some minutes more, after which counts and ledger agree and nothing is open."""
+    """Lets some more minutes pass, after which counts and ledger agree and nothing is open."""
     time_goes_by(stage, stage.clock.now() + 5 * MINUTE)
     for planned in plans:
         stage.set_state(planned, active=False)
@@ -38,7 +38,7 @@ def lived_on(stage: Stage, *plans: Planned) -> None:
 
 
 def told(stage: Stage, planned: Planned) -> int:
-    """How many occurrences the ledger tells of, by a row each or by lines."""
+    """Returns how many occurrences the ledger records, by a row each or by lines."""
     return sum(run.range_count or 1 for run in stage.runs(planned))
 
 
@@ -193,7 +193,7 @@ def test_late_messages_of_an_old_plan_are_judged_by_that_plan(stage, policy):
     lived_on(stage, planned)
 
 
-# One that was missed, beside one that is fresh
+# A missed occurrence next to a fresh one
 
 
 @pytest.mark.parametrize("policy", ["sap", "latest"])

@@ -48,7 +48,7 @@ def switch(stage: Stage, *, on: bool, collection: str = DEFAULT) -> None:
 
 
 def disabled(stage: Stage, *timings: dict[str, object], minutes: float = 10) -> Planned:
-    """A job whose collection was disabled before it was made, held for so long."""
+    """Makes a job whose collection was disabled before it was made, held for so long."""
     switch(stage, on=False)
     planned = stage.create(*(timings or (MINUTELY,)))
     stage.run(minutes * 60)
@@ -64,7 +64,7 @@ def list_of_disabled(stage: Stage) -> set[str]:
 
 
 def check_whole(stage: Stage, planned: Planned, since: datetime, until: datetime) -> None:
-    """Every minute is in one row or in one line, never in both; and the totals are what the rows say."""
+    """Checks that every minute is in one row or in one line, never in both, and that the totals match the rows."""
     runs = [run for run in stage.runs(planned) if run.range_count is None]
     told = [run.planned_at for run in runs]
     for line in lines(stage, planned):
@@ -502,7 +502,7 @@ def test_what_runs_once_enabled_survives_a_fault_at_each_call(fault: Fault, *, s
 
 
 def _enabled_with(stage: Stage, fault: Fault, at: int, *before: Callable[[], object]) -> int:
-    """Enables, with both rounds and the ticks between; the call of this number meets the fault. Returns how many.
+    """Enables it, with both rounds and the ticks between; the call of this number meets the fault. Returns how many.
     before: steps while it is still disabled.
 
     The user asks until it is done; everything else goes its ordinary way.

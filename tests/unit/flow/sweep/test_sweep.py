@@ -24,12 +24,12 @@ SEND = "sqs.SendMessageBatch"
 
 
 def sent(stage: Stage, lane: Lane = Lane.FAST) -> list[str]:
-    """The run ids of the messages in the queue."""
+    """Returns the run ids of the messages in the queue."""
     return [decode(body).run for body in stage.sqs.bodies(stage.world.settings.queue_urls[lane])]
 
 
 def unsent(stage: Stage) -> None:
-    """Forget what the API itself sent ahead."""
+    """Forgets what the API itself sent ahead."""
     stage.sqs.purge(stage.world.settings.queue_urls[Lane.FAST])
 
 
@@ -232,7 +232,7 @@ def test_a_sweeper_with_an_old_row_leaves_what_another_moved_further(stage: Stag
     assert stage.stored(planned).planned_total == 4
 
 
-def test_an_index_that_lags_behind_costs_a_few_messages_and_no_run(stage: Stage) -> None:
+def test_an_index_that_lags_costs_a_few_messages_and_no_run(stage: Stage) -> None:
     planned = stage.create({"cron": "* * * * *", "count": 4})
     seen: list[Any] = []
 
@@ -268,7 +268,7 @@ def test_fresh_rows_come_before_overdue_ones(stage: Stage) -> None:
 
 
 def in_one_shard(stage: Stage, *planned: Any) -> Any:
-    """All rows in one shard, whatever their ids say: their order within a shard is what counts."""
+    """Puts all rows in one shard, whatever their ids say: their order within a shard is what counts."""
     for each in planned:
         stage.edit_schedule(each, shard={"N": "0"})
     return replace(stage.world, settings=replace(stage.world.settings, shards=1))
@@ -349,7 +349,9 @@ def test_each_worker_sweeps_its_share_of_the_shards(stage: Stage) -> None:
 
 
 def test_an_occurrence_every_second_is_swept_whole(stage: Stage) -> None:
-    """From the first second behind the anchor to the last of the fourth look-ahead, none left out, none twice."""
+    """Its occurrences go from the first second after the anchor to the last of the fourth look-ahead, none left out,
+    none twice.
+    """
     planned = stage.create({"every": "PT1S"})
     unsent(stage)
 

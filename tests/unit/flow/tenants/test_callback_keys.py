@@ -17,7 +17,7 @@ from tests.support.stage import STACK_SECRET, Stage
 
 
 def another(stage: Stage) -> CallbackKeys:
-    """Another process of the same stack."""
+    """Makes another process of the same stack."""
     world = stage.world
     return CallbackKeys(world.table, world.secrets, world.clock, world.chance)
 

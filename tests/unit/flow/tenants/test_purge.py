@@ -34,7 +34,7 @@ NUMBERS = {keys.ORDINAL, keys.LAST_NUMBER}
 
 
 def end(stage: Stage) -> Operation:
-    """The tenant's last subscription ends."""
+    """Ends the tenant's last subscription."""
     begun = subscriptions.unsubscribe(stage.world, TENANT, "app", "provider.admin")
     assert begun is not None
     return begun
@@ -52,7 +52,7 @@ def operation(stage: Stage, begun: Operation) -> Operation:
 
 
 def left(stage: Stage) -> list[tuple[str, str]]:
-    """Whatever still names the tenant, but for what goes by itself soon, and its numbers."""
+    """Returns everything that still names the tenant, except what expires soon, and its numbers."""
     found = []
     for item in stage.items():
         pk, sk = item["pk"]["S"], item["sk"]["S"]
@@ -64,7 +64,7 @@ def left(stage: Stage) -> list[tuple[str, str]]:
 
 
 def furnish(stage: Stage) -> None:
-    """Something of every kind that a tenant can have."""
+    """Makes something of every kind that a tenant can have."""
     world = stage.world
     subscribed(stage)
     tenancy.change_tenant(world, TENANT, "here", Usage(most_schedules=500))

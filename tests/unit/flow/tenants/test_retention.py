@@ -1,4 +1,4 @@
-"""What is kept how long: runs, and jobs that have ended."""
+"""Retention: runs, and jobs that have ended."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def is_there(stage: Stage, planned: Planned) -> bool:
 
 
 def pass_days(stage: Stage, days: float) -> None:
-    """Time goes by, and then a tick finds what is due."""
+    """Lets time go by, and then a tick finds what is due."""
     stage.pass_time(days * 86_400)
     stage.run(300)
 

@@ -1,4 +1,4 @@
-"""What a calendar holds, as a caller writes it."""
+"""The content of a calendar, as a caller writes it."""
 
 from __future__ import annotations
 

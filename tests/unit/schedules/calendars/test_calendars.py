@@ -40,7 +40,7 @@ _numbers = count()
 
 
 def named(facts: dict[str, Any]) -> str:
-    """The reference of a calendar with this content."""
+    """Returns the reference of a calendar with this content."""
     reference = f"test{next(_numbers):012d}"
     calendars.keep(reference, facts)
     return reference
@@ -74,7 +74,7 @@ def texts(series: Series, after: str, number: int) -> list[str]:
 
 
 def covers(facts: dict[str, Any], at: int, by: str) -> bool:
-    """Whether the content holds a second, as the words of its members say it."""
+    """Tells whether the content holds a second, as the words of its members say it."""
     wall = to_instant(at).astimezone(zone_info(facts.get("zone") or by)).replace(tzinfo=UTC)
     on = wall.date().toordinal() - date(1970, 1, 1).toordinal()
     reads = int(wall.timestamp())
@@ -93,7 +93,8 @@ def free(uses: list[tuple[dict[str, Any], str, str]], at: int, by: str) -> bool:
 
 
 def comes(uses: list[tuple[dict[str, Any], str, str]], at: int, by: str, written: datetime | None = None) -> int | None:
-    """Where an occurrence of the rule comes to: itself, the first day that is free at its time, or nowhere.
+    """Returns the instant to which an occurrence of the rule comes: itself, the first day that is free at its time, or
+    nowhere.
 
     written: the wall time that the rule says, where the clock jumps over it.
     """
@@ -285,7 +286,9 @@ def test_a_quarter_s_tenth_rolls_back_and_none_is_passed_over() -> None:
 
 
 def as_ruled(wall: datetime, by: str, gap: str, overlap: str) -> list[tuple[int, datetime | None]]:
-    """(an instant of a wall time, the time itself if no clock reads it) by zoneinfo and by the words of the rules."""
+    """Returns (an instant of a wall time, the time itself if no clock reads it) by zoneinfo and by the words of the
+    rules.
+    """
     copies = [wall.replace(tzinfo=zone_info(by), fold=fold) for fold in (0, 1)]
     instants = sorted({copy.timestamp() for copy in copies})
     there = [at for at in instants if to_instant(int(at)).astimezone(zone_info(by)).replace(tzinfo=None) == wall]
@@ -374,7 +377,7 @@ def test_the_nearest_second_is_the_nearest(
         assert covers(facts, found - step, by) is not covered
 
 
-# By hand
+# Examples
 
 WEEKENDS = {"week": [(5 * DAY_S, WEEK_S)]}
 EASTER = {"days": [(day("2026-04-03"), day("2026-04-06"))]}

@@ -24,7 +24,7 @@ def text(*events: str, head: str = "BEGIN:VCALENDAR\nVERSION:2.0\n") -> str:
 
 
 def read(*events: str) -> dict[str, Any]:
-    """The members that events come to, the empty ones left out; they must be a calendar's."""
+    """Returns the members that events become, without the empty ones; they must be a calendar's."""
     found = icalendar.read(text(*events), TODAY)
     calendar_content.read(found)
     return {name: each for name, each in found.items() if each}
@@ -104,7 +104,7 @@ IN_NEW_YORK = "DTSTART;TZID=America/New_York:20261123T200000\nDURATION:PT1H\nRRU
 
 
 def begins(*given: str) -> list[str]:
-    """Where the ranges of events begin: day and time."""
+    """Returns where the ranges of events begin: day and time."""
     return [each["from"][5:] for each in read(*given).get("ranges", [])]
 
 

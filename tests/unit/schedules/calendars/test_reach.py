@@ -163,12 +163,12 @@ def test_what_is_proven_is_what_a_search_finds(
                     searched_for = search(begin)
             except Undecided:
                 searched_for = None
-            # What the search did not reach must be an occurrence all the same.
+            # An instant that the search did not reach must be an occurrence all the same.
             assert found == searched_for or (searched_for is None and proven.filter.free(found or 0, 1) == found)
 
 
 def fields_of(rule: dict[str, Any], names: list[str], zone_name: str = "UTC") -> tuple[dict[str, Any], dict[str, str]]:
-    """names: "+office" includes, "-office" excludes, "-office>" rolls to the next day."""
+    """Returns the fields of a rule. names: "+office" includes, "-office" excludes, "-office>" rolls to the next day."""
     uses, book = [], {}
     for each in names:
         name = each[1:].rstrip("<>")

@@ -1,4 +1,4 @@
-"""What is odd about a schedule, and its description."""
+"""Warnings about a schedule, and its description."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ YEAR_S = 366 * 86_400
 
 
 def walked(series: Series, after: int, until: int) -> tuple[int, int, int | None, int | None] | None:
-    """Obvious: all of them, and the distances between neighbours."""
+    """Walks in the obvious way: all of them, and the distances between neighbours."""
     found = list(series.seconds(after, until))
     gaps = [later - earlier for earlier, later in pairwise(found)]
     return (found[0], found[-1], min(gaps, default=None), max(gaps, default=None)) if found else None

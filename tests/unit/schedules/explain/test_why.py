@@ -237,7 +237,7 @@ def test_each_code_can_be_met() -> None:
 
 
 def of_calendar(roll: str, at: str) -> Explanation:
-    """A weekday's schedule and a calendar with one holiday, Tuesday 9 June."""
+    """Makes a schedule of a weekday and a calendar with one holiday, Tuesday 9 June."""
     holiday = (date(2026, 6, 9) - date(1970, 1, 1)).days
     calendars.keep(f"why-{roll}", {"days": [[holiday, holiday]]})
     fields = {"cron": "0 9 * * 1-5", "calendars": [{"name": "holidays", "roll": roll}]}

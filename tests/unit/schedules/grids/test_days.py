@@ -33,7 +33,7 @@ def number(day: date) -> int:
 
 
 def agrees(days, has, begin: date) -> None:
-    """next, previous and count on each day of a span after `begin` are what looking at each day gives."""
+    """Checks that next, previous and count on each day of a span after `begin` are what looking at each day gives."""
     span = [begin + timedelta(days=n) for n in range(SPAN)]
     wanted = [number(day) for day in span if has(day)]
     at, walked = days.next(number(begin)), []
@@ -54,7 +54,7 @@ def agrees(days, has, begin: date) -> None:
 
 
 def walked_gap(days) -> int:
-    """The smallest distance of two days of the whole horizon, one after the other."""
+    """Returns the smallest distance of two days of the whole horizon, one after the other."""
     shortest, at = LAST_DAY - FIRST_DAY, days.next(FIRST_DAY)
     while at is not None and shortest > 1:
         upcoming = days.next(at + 1)

@@ -25,7 +25,7 @@ def slots(draw: st.DrawFn) -> Slots:
 
 
 def wanted(series: Slots, first: int, days: int) -> list[int]:
-    """The occurrences of so many days from day `first` on, by looking at each minute."""
+    """Returns the occurrences of so many days from day `first` on, by looking at each minute."""
     a_day = DAY_S // series.size_s
     found = []
     for second in range(first * DAY_S, (first + days) * DAY_S, 60):

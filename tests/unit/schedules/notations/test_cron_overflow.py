@@ -21,7 +21,7 @@ SUNDAY_FIRST = [6, 0, 1, 2, 3, 4, 5]
 
 
 def days_of(dates: set[int], months: set[int], weekdays: set[int], overflow: str) -> list[date]:
-    """Of 2027 and 2028. weekdays: as of cron, 0 is Sunday; none: any. With both, either is enough."""
+    """Returns the days of 2027 and 2028. weekdays: as of cron, 0 is Sunday; none: any. With both, either is enough."""
     found = set()
     for month in [(year, month) for year in (2026, 2027, 2028) for month in range(1, 13) if month in months]:
         length = monthrange(*month)[1]

@@ -27,7 +27,7 @@ def instants(expression: str, count: int = 3, zone: str = "UTC", after: datetime
 
 
 def reads(text: str, wall: datetime) -> bool:
-    """Whether the six fields admit what a clock reads; each rule spelled out."""
+    """Tells whether the six fields admit what a clock reads; each rule spelled out."""
     minutes, hours, day, months, weekday, years = text.split()
     if wall.minute not in numbers(minutes, 0, 59, []) or wall.hour not in numbers(hours, 0, 23, []):
         return False
@@ -75,7 +75,7 @@ def test_the_next_wall_times_are_those_that_the_fields_admit(text, day):
 
 
 def found(text: str, begin: datetime, end: datetime) -> list[datetime]:
-    """Nothing for a rule that is refused because it never fires."""
+    """Returns nothing for a rule that is refused because it never fires."""
     try:
         timing = parse({"eventBridge": f"cron({text})"}, now=NOW)
     except InvalidRequest as refused:

@@ -50,7 +50,7 @@ def test_an_answer_shows_the_rules_that_a_notation_has_defaults_for(notation: st
 @SLOW
 def test_a_default_that_is_stated_changes_nothing(notation: str, data: st.DataObject) -> None:
     own, before = drawn(notation, data)
-    # What runs through clock changes shows the rules of those that fix an hour, and takes none of them by itself.
+    # A schedule that runs through clock changes shows the rules of those that fix an hour, and takes none of them.
     assume("marked=False" not in repr(before.rule))
 
     for member, usual in defaults_of(notation, own[notation]).items():

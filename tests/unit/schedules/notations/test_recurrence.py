@@ -34,7 +34,7 @@ def timing(recurrence: object, now: datetime = some.NOW, **fields: object) -> Ti
 
 
 def instants(recurrence: Given, start: str, first: int, now: str | None = None, **fields: object) -> list[str]:
-    """The first so many, as year-month-day hour:minute:second; without the second if it is 0."""
+    """Returns the first so many, as year-month-day hour:minute:second; without the second if it is 0."""
     at = datetime.fromisoformat(now or start)
     found = timing(recurrence, at, startTime=start, **fields).rule.seconds(int(at.timestamp()) - 1, LAST_SECOND)
     return [f"{to_instant(second):%Y-%m-%d %H:%M:%S}".removesuffix(":00") for second in islice(found, first)]
@@ -68,7 +68,7 @@ def test_a_walk_over_every_minute_finds_the_same_instants(
 
 
 def firing(recurrence: Given, begin: datetime, end: datetime, most: int = 100_000, **fields: object) -> list[datetime]:
-    """The first occurrences from begin to end; of a rule that is refused because it never fires, none."""
+    """Returns the first occurrences from begin to end, or none for a rule that is refused because it never fires."""
     try:
         rule = some.parse_acting({"recurrence": recurrence, **fields}).rule
     except InvalidRequest as refused:
@@ -79,7 +79,7 @@ def firing(recurrence: Given, begin: datetime, end: datetime, most: int = 100_00
 
 
 _UNITS = {"minute": 5, "hour": 4, "day": 3, "week": 2, "month": 1}
-"""As dateutil numbers them; years are its months."""
+"""The units as dateutil numbers them; years are its months."""
 
 
 @examples(200)

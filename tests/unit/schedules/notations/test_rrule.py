@@ -33,7 +33,7 @@ SECOND = timedelta(seconds=1)
 
 
 def parsed(text: str, zone: str = "UTC", **more: object) -> Timing | None:
-    """None for a rule that is refused because it never fires."""
+    """Returns None for a rule that is refused because it never fires."""
     try:
         return parse({"rrule": text, "timezone": zone, **more}, now=NOW)
     except InvalidRequest as refused:
@@ -52,7 +52,7 @@ class CountsWeeks(dateutil.rrule._iterinfo):
             self.wnomask = [self._is_in_weeks(first + timedelta(days=n)) for n in range(self.yearlen)] + [0] * 7
 
     def _is_in_weeks(self, day: date) -> bool:
-        """A week belongs to the year of its fourth day."""
+        """Tells the year of a week, which is that of its fourth day."""
         fourth = day + timedelta(days=3 - (day.weekday() - self.rrule._wkst) % 7)
         day_of_year = fourth.timetuple().tm_yday
         number = -(-day_of_year // 7)
@@ -61,7 +61,7 @@ class CountsWeeks(dateutil.rrule._iterinfo):
 
 
 def by_dateutil(rule: str, start: datetime, zone: str, until: datetime, most: int) -> list[datetime]:
-    """The instants of a rule: shifted out of gaps, the first of those that come twice."""
+    """Returns the instants of a rule: shifted out of gaps, the first of those that come twice."""
     info = zone_info(zone)
     bounded = SimpleNamespace(**{**vars(dt), "MAXYEAR": until.year + 1})  # it looks no further than this
     with patch.object(dateutil.rrule, "datetime", bounded), patch.object(dateutil.rrule, "_iterinfo", CountsWeeks):

@@ -1,4 +1,4 @@
-"""What a question costs, in Python calls: a few, however old the anchor, however sparse or dense the series."""
+"""The cost of a question, in Python calls: a few, however old the anchor, however sparse or dense the series."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_calendars_take_calls_by_the_days_that_they_stop_together(
 def test_what_calendars_leave_nothing_is_refused_in_few_calls(
     rule: dict[str, Any], names: list[str], name: str
 ) -> None:
-    """By the week: neither the dates nor the occurrences before the horizon are looked at."""
+    """A search by weeks finds it: neither the dates nor the occurrences before the horizon are looked at."""
     fields, book = fields_of(rule, names, name)
 
     def refused() -> None:
@@ -162,7 +162,7 @@ def test_behind_the_last_date_what_is_left_out_takes_few_calls(names: list[str])
     ],
 )
 def test_the_gaps_of_what_rolls_are_measured_in_few_calls(text: str, names: list[str], whole: bool) -> None:
-    """By what is looked at for each; the answer says how far."""
+    """The calls per occurrence are counted; the answer says how far."""
     fields, book = fields_of({"cron": text}, names, NEW_YORK)
     rule = parse(fields, now=NOW, book=book).rule
     begin = int(NOW.timestamp())
@@ -228,7 +228,7 @@ def test_steps_of_almost_a_day_meet_their_hour_in_few_calls(text: str) -> None:
     ],
 )
 def test_millions_of_instants_are_counted_in_few_calls(text: str) -> None:
-    """By arithmetic, whatever COUNT, dates and hours do to them."""
+    """Arithmetic counts them, whatever COUNT, dates and hours do to them."""
     assert calls(lambda: parse({"rrule": text}, now=NOW)) <= 20_000
     rule = parse({"rrule": text}, now=NOW).rule
 

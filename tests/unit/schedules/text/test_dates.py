@@ -35,7 +35,7 @@ def refusal(value: object) -> InvalidRequest:
 
 
 def whole(instant: str) -> int:
-    """Rounded up: never early."""
+    """Rounds up: never early."""
     return ceil(datetime.fromisoformat(instant).timestamp())
 
 
@@ -103,7 +103,7 @@ def test_without_an_offset_the_clock_of_the_zone_counts():
     ],
 )
 def test_in_the_last_days_of_2026_the_sunday_week_is_of_2027_already(format_, text, day):
-    """As moment.js has it."""
+    """Weeks are numbered like in moment.js."""
     now = int(datetime(2026, 12, 30, 12, tzinfo=UTC).timestamp())
 
     assert read_second({"date": text, "format": format_}, "time", now, zone("UTC")) == whole(f"{day}T00:00:00+00:00")

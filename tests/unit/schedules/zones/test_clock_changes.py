@@ -17,7 +17,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def local(name: str, fields: dict[str, object], begin: str, end: str) -> list[str]:
-    """The occurrences from begin to end (UTC), as day, local time and offset."""
+    """Returns the occurrences from begin to end (UTC), as day, local time and offset."""
     timing = parse({**fields, "timezone": name}, now=NOW)
     found = between(timing.rule, at(begin) - timedelta(seconds=1), at(end), 1_000)
     return [f"{instant.astimezone(zone_info(name)):%d %H:%M%z}" for instant in found]

@@ -1,4 +1,4 @@
-"""What other schedulers answer for one day of daylight saving, golden: each answer can be had by choosing rules.
+"""The answers of other schedulers for one day of daylight saving, golden: each answer can be had by choosing rules.
 
 New York, 2026: on 8 March the clock jumps from 02:00 to 03:00, on 1 November it reads 01:00 to 02:00 twice. The answers
 were seen by driving the engines themselves; two of them are installed here and asked again.
@@ -48,7 +48,7 @@ ROWS = pytest.mark.parametrize("row", TABLE, ids=[row.engine for row in TABLE])
 
 
 def of_the_day(fields: dict[str, object], change: datetime) -> list[str]:
-    """The occurrences of the local day, as local time and offset."""
+    """Returns the occurrences of the local day, as local time and offset."""
     midnight = change.astimezone(zone_info(ZONE)).replace(hour=0)
     rule = parse({**fields, "timezone": ZONE}, now=NOW).rule
     found = between(rule, midnight.astimezone(UTC) - timedelta(seconds=1), change + DAY - timedelta(hours=3), 100)
@@ -98,7 +98,7 @@ def test_the_engines_at_hand_still_answer_so(engine: str) -> None:
 
 
 def theirs(engine: str, text: str, change: datetime) -> list[str]:
-    """What the engine answers for the local day, midnight included."""
+    """Returns what the engine answers for the local day, midnight included."""
     midnight = change.astimezone(zone_info(ZONE)).replace(hour=0, minute=0) - timedelta(minutes=1)
     series = CronSim(text, midnight) if engine == "cronsim" else iter(croniter(text, midnight, ret_type=datetime))
     found: list[datetime] = []

@@ -1,4 +1,6 @@
-"""Stands in for every function. As the API: tenants, credentials, a note a tenant; as the others: what came."""
+"""Stands in for every function. Answers like the API: tenants, credentials, a note a tenant; as the others: what
+came.
+"""
 
 import base64
 import json

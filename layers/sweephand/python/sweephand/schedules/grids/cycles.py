@@ -66,7 +66,7 @@ class Cycle(Series):
 def meeting(step: int, anchor: int, day: int, times: Iterable[int]) -> tuple[int, tuple[int, ...]]:
     """Returns (period, residues) of the numbers anchor + k * step at one of `times` of a day, `day` numbers long.
 
-    By the Chinese remainder theorem each time is met on one day of step / gcd(step, day), or never.
+    The Chinese remainder theorem gives the days: each time is met on one day of step / gcd(step, day), or never.
     """
     common = gcd(step, day)
     turns = step // common

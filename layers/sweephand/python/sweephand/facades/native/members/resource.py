@@ -124,7 +124,8 @@ class Resource:
     def named(self, body: object, before: str | None, against: Any = None, **usual: Any) -> dict[str, Any]:
         """Returns the attributes of what has a name in its path, from a POST or (before: its name) a PUT.
 
-        What the body leaves out has its default. usual: the values, as JSON, of members without one in the record.
+        Members that the body leaves out have their defaults. usual: the values, as JSON, of members without one in the
+        record.
         """
         wrong = Mistakes()
         given = reading.members(body, "", self.names(change=before is not None), wrong)
