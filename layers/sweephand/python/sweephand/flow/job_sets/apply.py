@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import field, replace
 
 from sweephand.domain import job_set as rules
@@ -204,6 +205,16 @@ def _in_order(changes: Sequence[Change], frees: Mapping[str, Change]) -> tuple[C
             first = frees.get(first.key)
         ordered |= dict(reversed(chain.items()))
     return tuple(ordered.values())
+
+
+def is_overtaken(world: World, tenant: str, name: str, wanted: Sequence[Wanted], refused: AbstractSet[str]) -> bool:
+    """Returns whether another list was applied meanwhile, so that the set is not as this one, by one query.
+
+    So of two lists at once, whoever is told that all is done was the last one at that moment. refused: keys of changes
+    that were refused. Changes by hand do not count: they are drift.
+    """
+    left = rules.plan(name, wanted, list(store.members(world.table, tenant, name))).changes
+    return any(each.verb is not Verb.REPAIR and each.key not in refused for each in left)
 
 
 def may_delete(world: World, tenant: str, name: str) -> bool:

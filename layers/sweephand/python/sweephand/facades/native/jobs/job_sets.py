@@ -87,6 +87,11 @@ class Done:
     unchanged: set[str] = field(default_factory=set)
     failed: dict[str, SweephandError] = field(default_factory=dict)
 
+    @property
+    def refused(self) -> set[str]:
+        """Returns the keys of changes that were refused for another reason than that their job had changed."""
+        return {key for key, refused in self.failed.items() if refused.code != PLAN_STALE}
+
 
 def put(ctx: Context) -> Answer:
     listed = _listed(ctx.body(LARGEST_LIST))
@@ -126,14 +131,21 @@ def _apply(ctx: Context, name: str, listed: Listed, *, forget: bool = False, aga
         if token is None and again:
             return _apply(ctx, name, listed, forget=forget, again=False)
         return _refusal(ctx, refused, *_prospect(ctx, name, listed))
-    left = plan.without(done.tried)
-    if forget and not done.failed and not left.changes:
+    remaining, token = _left(ctx, name, listed, plan, done)
+    if forget and not done.failed and not remaining:
         apply.forget(ctx.world, ctx.tenant, name)
-    body = _result(plan, done)
+    return Answer(202 if remaining else 200, {**_result(plan, done), "remaining": remaining, "token": token})
+
+
+def _left(ctx: Context, name: str, listed: Listed, plan: Plan, done: Done) -> tuple[int, str | None]:
+    """Returns how many changes are left, and their token: by lack of time, or by another list at the same time."""
+    left = plan.without(done.tried)
     if left.changes:
-        token = plan.without(done.tried - (done.failed.keys() - done.jobs.keys())).token
-        return Answer(202, {**body, "remaining": len(left.changes), "token": token})
-    return Answer(200, body)
+        return len(left.changes), plan.without(done.tried - (done.failed.keys() - done.jobs.keys())).token
+    if not done.made or not apply.is_overtaken(ctx.world, ctx.tenant, name, listed.wanted, done.refused):
+        return 0, None
+    plan = _prospect(ctx, name, listed)[0].plan
+    return len(plan.changes), plan.token if plan.changes else None
 
 
 def _prospect(ctx: Context, name: str, listed: Listed) -> tuple[Prospect, Mapping[str, JobDraft]]:

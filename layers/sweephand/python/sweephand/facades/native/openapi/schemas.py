@@ -342,7 +342,10 @@ SCHEMAS: dict[str, Schema] = {
                 answer({"key": TEXT, "code": TEXT, "reason": TEXT}),
                 description="Changes that were refused after others had been made.",
             ),
-            "remaining": whole(description="Changes that the time of one request did not reach: send it again."),
+            "remaining": whole(
+                description="Changes that the time of one request did not reach, or that another list made necessary at"
+                " the same time: send it again."
+            ),
             "token": or_null(
                 text(description="Of a plan, or of the changes that remain: sent as `token`, it applies exactly these.")
             ),
