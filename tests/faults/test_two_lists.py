@@ -17,7 +17,7 @@ from tests.support.taps import Act, Fault, Passing
 
 SET = "/v1/job-sets/billing"
 CALLS = 5
-"""Of each apply: the query that plans, three transactions, the query that looks whether it was overtaken."""
+"""Calls of each apply: the query that plans, three transactions, the query that looks whether it was overtaken."""
 
 
 class Orders:
