@@ -335,7 +335,19 @@ ACTS: dict[str, list[str]] = {
 """For each reason: members that act in any company."""
 OF_PREVIEWS = {f"PreviewRequest.{name}" for name in ("align", "count", "startTime", "monthOverflow")}
 """Refused as of a schedule: see the test of previews."""
-KINDS = ("Azure", "Brokered", "Ecs", "EventAction", "Events", "Lambda", "QueueAction", "Sns", "Sqs", "States")
+KINDS = (
+    "Azure",
+    "Brokered",
+    "Ecs",
+    "EventAction",
+    "Events",
+    "JobByKey",
+    "Lambda",
+    "QueueAction",
+    "Sns",
+    "Sqs",
+    "States",
+)
 OF_TARGETS = {
     *("type", "payload", "body", "outcome", "retry", "targetArn", "roleArn", "authentication"),
     *("brokeredMessageProperties", "customMessageProperties", "namespace", "queueName", "topicPath", "transportType"),
@@ -351,6 +363,7 @@ OF_TARGETS = {
         "cpuUnits",
         "diskGiB",
         "environment",
+        "jobKey",
     ),
     *("memoryMiB", "taskDefinition", "detailType", "source", "envelope", "invocation", "subject", "messageGroupId"),
     *("contentType", "correlationId", "forcePersistence", "label", "messageId", "partitionKey", "replyTo"),

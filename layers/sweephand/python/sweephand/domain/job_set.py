@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
@@ -51,12 +51,23 @@ class Membership:
 
 @dataclass(frozen=True)
 class Wanted:
-    """An entry of a desired list. place: its position. was: the key that it had before."""
+    """An entry of a desired list. place: its position. was: the key that it had before.
+
+    digest: of its text. refers: keys of the entries that its actions name by `jobKey`, in their order in the text.
+    """
 
     key: str
     digest: str
     place: int
     was: str | None = None
+    refers: tuple[str, ...] = ()
+
+    def digest_with(self, ids: Mapping[str, str]) -> str:
+        """Returns the digest of the entry with the jobs that it refers to. ids: by key; a new job has none yet."""
+        if not self.refers:
+            return self.digest
+        facts = json.dumps([self.digest, [ids.get(key) for key in self.refers]])
+        return hashlib.sha256(facts.encode()).hexdigest()[:32]
 
 
 class Verb(StrEnum):
@@ -133,7 +144,12 @@ def _seen(member: Member) -> list[str | int | None]:
 
 
 def plan(job_set: str, wanted: Sequence[Wanted], stored: Sequence[Member]) -> Plan:
-    """Compares a desired list, whose keys are unique, with the members of the set."""
+    """Compares a desired list, whose keys are unique, with the members of the set.
+
+    A job changes too if one to which it refers is new, because its id will be another one. Jobs come after those to
+    which they refer, as far as these do not refer back.
+    """
+    ids = ids_of(wanted, stored)
     left = {member.key: member for member in stored}
     changes: list[Change] = []
     unchanged = 0
@@ -141,22 +157,47 @@ def plan(job_set: str, wanted: Sequence[Wanted], stored: Sequence[Member]) -> Pl
         there = left.pop(entry.key, None)
         if there is None and entry.was is not None:
             there = left.pop(entry.was, None)
-        verb = _verb(entry, there)
+        verb = _verb(entry, there, ids)
         if verb is None:
             unchanged += 1
         else:
             changes.append(Change(verb, entry, there))
     changes += [Change(Verb.DELETE, None, member) for member in left.values()]
     changes.sort(key=lambda each: ORDER.index(each.verb))
-    return Plan(job_set, tuple(changes), sum(not member.gone for member in stored), unchanged)
+    return Plan(job_set, _referred_first(changes), sum(not member.gone for member in stored), unchanged)
 
 
-def _verb(entry: Wanted, there: Member | None) -> Verb | None:
+def ids_of(wanted: Sequence[Wanted], stored: Sequence[Member]) -> dict[str, str]:
+    """Returns the ids of the jobs of a desired list that are there, by the keys of the list."""
+    there = {member.key: member.job_id for member in stored if not member.gone}
+    keys = {entry.key: entry.key if entry.key in there or entry.was is None else entry.was for entry in wanted}
+    return {key: there[stored_as] for key, stored_as in keys.items() if stored_as in there}
+
+
+def _referred_first(changes: Sequence[Change]) -> tuple[Change, ...]:
+    """Returns the changes in their order, but each after those to which it refers; a circle begins anywhere."""
+    by_key = {each.key: each for each in changes if each.wanted is not None}
+    ordered: dict[str, Change] = {}
+    for each in changes:
+        path = {each.key: each}
+        while path:
+            last = next(reversed(path.values()))
+            refers = last.wanted.refers if last.wanted is not None else ()
+            ahead = next((key for key in refers if key in by_key and key not in ordered and key not in path), None)
+            if ahead is None:
+                ordered.setdefault(last.key, last)
+                del path[last.key]
+            else:
+                path[ahead] = by_key[ahead]
+    return tuple(ordered.values())
+
+
+def _verb(entry: Wanted, there: Member | None, ids: Mapping[str, str]) -> Verb | None:
     if there is None:
         return Verb.CREATE
     if there.digest is None:
         return Verb.REPAIR
-    if there.digest != entry.digest or there.key != entry.key:
+    if there.digest != entry.digest_with(ids) or there.key != entry.key:
         return Verb.CREATE if there.gone else Verb.UPDATE
     return None
 

@@ -14,7 +14,7 @@ from dataclasses import field, replace
 from sweephand.domain import job_set as rules
 from sweephand.domain.collection import Collection, Usage
 from sweephand.domain.job import Job, JobDraft, Payload, ScheduleDraft
-from sweephand.domain.job_set import Change, Membership, Plan, Verb, Wanted
+from sweephand.domain.job_set import Change, Member, Membership, Plan, Verb, Wanted
 from sweephand.domain.jobs.job_state import is_final
 from sweephand.errors import Conflict, InvalidRequest, Mistakes, NotFound, PreconditionFailed
 from sweephand.flow.idempotency import Once, note_deleted, was_deleted
@@ -34,10 +34,14 @@ from sweephand.store.views import jobs as lists
 
 @dataclass(frozen=True)
 class Prospect:
-    """A plan, and the jobs that it changes, by their ids. opened: the collections of the list, by name, with quotas."""
+    """A plan, and the jobs that it changes, by their ids. opened: the collections of the list, by name, with quotas.
+
+    ids: of the jobs of the list, by key: of those that are there, and of new ones to which others refer.
+    """
 
     plan: Plan
     jobs: Mapping[str, Planned]
+    ids: Mapping[str, str]
     opened: Mapping[str, tuple[Collection, Usage]] = field(default_factory=dict)
 
     def job_of(self, each: Change) -> Planned | None:
@@ -48,14 +52,27 @@ class Prospect:
 def plan(world: World, tenant: str, name: str, wanted: Sequence[Wanted]) -> Prospect:
     """Plans without a write. A set of unchanged jobs costs one query."""
     stored = list(store.members(world.table, tenant, name))
-    first = rules.plan(name, wanted, stored)
-    ids = [each.member.job_id for each in first.changes if each.member is not None and each.member.revision is not None]
-    found = lists.jobs_with_schedules(world.table, tenant, ids, consistent=True) if ids else []
-    there = {job.id: Planned(job, tuple(schedules)) for job, schedules in found}
-    missing = set(ids) - set(there)
-    if not missing:
-        return Prospect(first, there)
-    return Prospect(rules.plan(name, wanted, rules.with_missing(stored, missing)), there)
+    there: dict[str, Planned] = {}
+    missing: set[str] = set()
+    while True:
+        members = rules.with_missing(stored, missing)
+        planned = rules.plan(name, wanted, members)
+        owned = {each.member.job_id for each in planned.changes if each.member is not None and not each.member.gone}
+        unread = owned - there.keys()
+        if not unread:
+            return Prospect(planned, there, _ids(world, planned, wanted, members))
+        found = lists.jobs_with_schedules(world.table, tenant, sorted(unread), consistent=True)
+        read = {job.id: Planned(job, tuple(schedules)) for job, schedules in found}
+        there |= read
+        missing |= unread - read.keys()
+
+
+def _ids(world: World, planned: Plan, wanted: Sequence[Wanted], members: Sequence[Member]) -> dict[str, str]:
+    """Returns the ids of the jobs of the list. A job to which another refers gets its id before it is made."""
+    ids = rules.ids_of(wanted, members)
+    refers = {key for each in planned.changes if each.wanted is not None for key in each.wanted.refers}
+    now = world.clock.now()
+    return ids | {key: world.chance.new_id(now) for key in sorted(refers - ids.keys())}
 
 
 def check(
@@ -235,16 +252,19 @@ def forget(world: World, tenant: str, name: str) -> None:
         world.table.carry_out(store.line_op(world.table, tenant, there))
 
 
-def apply_change(world: World, tenant: str, name: str, each: Change, draft: JobDraft | None, by: By) -> Job | None:
-    """Makes one change. Returns the job; None for a deleted one, and for one that is as wanted already.
+def apply_change(
+    world: World, tenant: str, prospect: Prospect, each: Change, draft: JobDraft | None, by: By
+) -> Job | None:
+    """Makes one change of a plan. Returns the job; None for a deleted one, and for one that is as wanted already.
 
     Harmless to repeat. Raises PreconditionFailed(PLAN_STALE) if a caller has changed the job since it was planned.
     """
+    name = prospect.plan.job_set
     try:
-        return _apply(world, tenant, name, each, draft, by)
+        return _apply(world, tenant, prospect, each, draft, by)
     except (PreconditionFailed, NotFound) as refused:
         there = store.read_member(world.table, tenant, name, each.key)
-        wanted = None if each.wanted is None else each.wanted.digest
+        wanted = None if each.wanted is None else each.wanted.digest_with(prospect.ids)
         if (None if there is None else there.digest) == wanted and (there is None) == (wanted is None):
             return None
         if each.wanted is None and each.member is not None and there is not None and there.gone:
@@ -255,8 +275,8 @@ def apply_change(world: World, tenant: str, name: str, each: Change, draft: JobD
         raise
 
 
-def _apply(world: World, tenant: str, name: str, each: Change, draft: JobDraft | None, by: By) -> Job | None:
-    member = each.member
+def _apply(world: World, tenant: str, prospect: Prospect, each: Change, draft: JobDraft | None, by: By) -> Job | None:
+    member, name = each.member, prospect.plan.job_set
     if each.wanted is None:
         assert member is not None
         if member.gone:
@@ -266,8 +286,9 @@ def _apply(world: World, tenant: str, name: str, each: Change, draft: JobDraft |
         return None
     assert draft is not None
     seen = None if member is None else replace(member, missing=False)
-    seat = Membership(name, each.key, each.wanted.digest, seen)
+    seat = Membership(name, each.key, each.wanted.digest_with(prospect.ids), seen)
     if member is None or member.gone:
+        seat = replace(seat, job_id=prospect.ids.get(each.key))
         return creation.create_job(world, tenant, replace(draft, membership=seat), None, by).job
 
     def edit(_planned: Planned, _stored: Mapping[str, Payload]) -> JobDraft:

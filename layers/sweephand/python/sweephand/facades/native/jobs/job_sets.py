@@ -27,7 +27,7 @@ from sweephand.errors import (
 from sweephand.facades.http import Answer
 from sweephand.facades.native import problems
 from sweephand.facades.native.context import Context, canonical
-from sweephand.facades.native.jobs import changes, jobs, set_plans
+from sweephand.facades.native.jobs import changes, job_keys, jobs, set_plans
 from sweephand.facades.native.members import job_members
 from sweephand.facades.native.query_instants import exact_instant, instant
 from sweephand.facades.native.query_numbers import number
@@ -190,22 +190,33 @@ def _listed(body: object) -> Listed:
         raise InvalidRequest("jobs", f"has {len(value):,} members; the most is {MOST_JOBS:,}")
     read = [wrong.of(_job, each, n) for n, each in enumerate(value)]
     wrong.check()
+    _check_keys([entry for entry, _ in read], wrong)
+    wrong.check()
+    bodies = {entry.key: entry_body for entry, entry_body in read}
+    for entry, entry_body in read:
+        for path, key in job_keys.references(entry_body, f"jobs[{entry.place}]", wrong).items():
+            if key not in bodies:
+                wrong.add(InvalidRequest(path, f'no job of this list has the key "{key}"'))
+    wrong.check()
+    return Listed([entry for entry, _ in read], bodies)
+
+
+def _check_keys(wanted: Sequence[Wanted], wrong: Mistakes) -> None:
+    """Finds keys that stand twice. wrong: gets the mistakes."""
     places: dict[str, int] = {}
-    for entry, _ in read:
+    for entry in wanted:
         if entry.key in places:
             reason = f'stands twice: jobs[{places[entry.key]}] has the key "{entry.key}" too'
             wrong.add(InvalidRequest(f"jobs[{entry.place}].key", reason))
         places.setdefault(entry.key, entry.place)
     taken: set[str] = set()
-    for entry, _ in read:
+    for entry in wanted:
         if entry.was in places:
             wrong.add(InvalidRequest(f"jobs[{entry.place}].was", f'another job of this list has the key "{entry.was}"'))
         elif entry.was in taken:
             wrong.add(InvalidRequest(f"jobs[{entry.place}].was", f'another job of this list was "{entry.was}"'))
         if entry.was is not None:
             taken.add(entry.was)
-    wrong.check()
-    return Listed([entry for entry, _ in read], {entry.key: body for entry, body in read})
 
 
 def _job(value: object, place: int) -> tuple[Wanted, Mapping[str, Any]]:
@@ -217,13 +228,14 @@ def _job(value: object, place: int) -> tuple[Wanted, Mapping[str, Any]]:
     wrong = Mistakes()
     key = wrong.of(lambda: fields.line(fields.required(given, "key", path), f"{path}.key", 128))
     was = wrong.of(fields.line, given["was"], f"{path}.was", 128) if "was" in given else None
-    wrong.check()
     body = {name: member for name, member in given.items() if name not in {"key", "was"}}
+    refers = job_keys.references(body, path, wrong)
+    wrong.check()
     text = dumps(canonical(body))
     if len(text) > LARGEST_JOB:
         raise InvalidRequest(path, f"has {len(text):,} characters; the most is {LARGEST_JOB:,}")
     digest = hashlib.sha256(text.encode()).hexdigest()[:32]
-    return Wanted(key, digest, place, was), _with_names(body)
+    return Wanted(key, digest, place, was, tuple(refers.values())), _with_names(body)
 
 
 def _with_names(body: dict[str, Any]) -> dict[str, Any]:
@@ -258,7 +270,7 @@ def _draft(
 ) -> JobDraft:
     there = prospect.job_of(each)
     try:
-        body = jobs.filled(ctx, body, known)
+        body = jobs.filled(ctx, job_keys.with_ids(body, prospect.ids), known)
         if there is None:
             return jobs.new_draft(ctx, body)
         job_members.check_settable(body)
@@ -276,18 +288,20 @@ def _carry_out(
 ) -> Done:
     """Makes the changes until the time is over (monotonic); a refusal does not hold up the others.
 
-    Raises the first refusal if no change could be made.
+    Jobs that a changed one refers to are made in the same request: nobody would know their ids later. Raises the first
+    refusal if no change could be made.
     """
     done, plan = Done(), prospect.plan
     by = ctx.by(Operation.APPLY)
     for n, each in enumerate(plan.changes):
-        if done.made and ctx.world.clock.monotonic() > until:
+        if done.made and ctx.world.clock.monotonic() > until and not _awaited(prospect, done):
             break
         before = prospect.job_of(each)
         done.shown[each.key] = set_plans.entry(ctx, prospect, each, detailed=n < set_plans.DETAILED)
         done.tried.add(each.key)
         try:
-            job = apply.apply_change(ctx.world, ctx.tenant, plan.job_set, each, drafts.get(each.key), by)
+            _check_references(each, done)
+            job = apply.apply_change(ctx.world, ctx.tenant, prospect, each, drafts.get(each.key), by)
         except Unavailable:
             raise
         except SweephandError as refused:
@@ -305,6 +319,20 @@ def _carry_out(
     if done.failed and not done.made:
         raise next(iter(done.failed.values()))
     return done
+
+
+def _awaited(prospect: Prospect, done: Done) -> bool:
+    """Returns whether a job that was changed refers to one that is yet to be made: they refer to each other."""
+    new = {each.key for each in prospect.plan.changes if each.wanted is not None and prospect.job_of(each) is None}
+    made = [each.wanted for each in prospect.plan.changes if each.key in done.jobs and each.wanted is not None]
+    return any(key in new and key not in done.tried for wanted in made for key in wanted.refers)
+
+
+def _check_references(each: Change, done: Done) -> None:
+    """Raises Conflict if a new job to which this one refers was refused: its id stands for no job."""
+    for key in each.wanted.refers if each.wanted is not None else ():
+        if key in done.failed and done.shown[key]["jobId"] is None:
+            raise Conflict(f'it refers to the job "{key}", which was refused: {done.failed[key].reason}')
 
 
 def _is_on(job: Job) -> bool:

@@ -30,6 +30,14 @@ def names(prefix: str = "") -> list[Schema]:
     return [ref(f"{prefix}{_name(kind)}Action") for kind in KINDS]
 
 
+def job_by_key() -> Schema:
+    """Returns the schema of the action `job` in a list of jobs, which names the other one by its key."""
+    key = text(1, 128, description="The key of a job of the same list, also of a new one.")
+    by_id = given(KINDS["job"])
+    members = {name: each for name, each in by_id["properties"].items() if name != "jobId"}
+    return {**by_id, "properties": {**members, "jobKey": key}, "required": ["type", "jobKey"]}
+
+
 def schemas() -> dict[str, Schema]:
     """Returns the schemas of all kinds but `http`, and those that they refer to."""
     kinds = {name: kind for name, kind in KINDS.items() if name != "http"}

@@ -101,6 +101,9 @@ _OF_SET = {
     "key": text(1, 128, description="The job's key in the set; a job keeps its runs and its rhythm under it."),
     "was": text(1, 128, description="The key that it had before."),
 }
+_ACTIONS_OF_SET = {"action": ref("ActionOfSet"), "errorAction": or_null(ref("ActionOfSet"))} | {
+    "hooks": request(dict.fromkeys(HOOK_KINDS, ref("ActionOfSet")))
+}
 _LIST_OF_SET: Schema = items(ref("JobSetChange"))
 _JOB_SET: Members = {
     "name": TEXT,
@@ -251,13 +254,15 @@ SCHEMAS: dict[str, Schema] = {
     "JobSetDraft": request(
         {
             "jobs": items(
-                request({**_OF_SET, **_JOB_DRAFT}, ("key", "action")),
+                request({**_OF_SET, **_JOB_DRAFT, **_ACTIONS_OF_SET}, ("key", "action")),
                 maxItems=MOST_JOBS,
                 description="All jobs of the set: those that the list no longer names are deleted.",
             )
         },
         ("jobs",),
     ),
+    "ActionOfSet": {"oneOf": [*action_schemas.names(), ref("JobByKeyAction")]},
+    "JobByKeyAction": action_schemas.job_by_key(),
     "JobSet": answer(
         {
             **_JOB_SET,

@@ -1,0 +1,56 @@
+"""References between the jobs of one list: an action `job` of an entry may say `jobKey` in the place of `jobId`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from sweephand.domain.members import fields
+from sweephand.domain.members.fields import below
+from sweephand.errors import InvalidRequest, Mistakes
+
+JOB_KEY, JOB_ID = "jobKey", "jobId"
+LONGEST_KEY = 128
+
+
+def references(body: Mapping[str, Any], path: str, wrong: Mistakes) -> dict[str, str]:
+    """Returns the keys to which the actions of an entry refer, by the path of the member. wrong: gets the mistakes."""
+    found: dict[str, str] = {}
+    for place, action in _actions(body):
+        if action.get(JOB_KEY) is None or action.get("type") != "job":
+            continue  # an action of another kind refuses the member
+        where = below(path, f"{place}.{JOB_KEY}")
+        if action.get(JOB_ID) is not None:
+            wrong.add(InvalidRequest(where, f"cannot stand next to {JOB_ID}: name the job by one of them"))
+        key = wrong.of(fields.line, action[JOB_KEY], where, LONGEST_KEY)
+        if key is not None:
+            found[where] = key
+    return found
+
+
+def with_ids(body: Mapping[str, Any], ids: Mapping[str, str]) -> dict[str, Any]:
+    """Returns the body of an entry with the ids of the jobs in the place of their keys."""
+
+    def resolved(action: Mapping[str, Any]) -> dict[str, Any]:
+        if action.get(JOB_KEY) is None or action.get("type") != "job":
+            return dict(action)
+        return {**{name: value for name, value in action.items() if name != JOB_KEY}, JOB_ID: ids[action[JOB_KEY]]}
+
+    return _changed(body, resolved)
+
+
+def _actions(body: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yields the actions of an entry with their paths: its own, its error action, and its hooks."""
+    hooks = body.get("hooks")
+    named = {f"hooks.{name}": each for name, each in hooks.items()} if isinstance(hooks, Mapping) else {}
+    for place, action in {"action": body.get("action"), "errorAction": body.get("errorAction"), **named}.items():
+        if isinstance(action, Mapping):
+            yield place, action
+
+
+def _changed(body: Mapping[str, Any], change: Callable[[Mapping[str, Any]], dict[str, Any]]) -> dict[str, Any]:
+    made = dict(body)
+    for place, action in _actions(body):
+        first, _, hook = place.partition(".")
+        made[first] = {**made[first], hook: change(action)} if hook else change(action)
+    return made
