@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -157,11 +157,13 @@ def demo(stack: LocalStack, target: str) -> Demo:
     for each in (run, again):
         until(lambda each=each: acme.get(f"/v1/runs/{each}").json(), lambda found: found["status"] == "COMPLETED")
     groups = until(lambda: acme.get("/v1/errors", params={"jobId": failing}).json()["items"])
-    demo.others = {"run": run, "group": groups[0]["id"]} | _shelf(acme)
+    demo.others = {"run": run, "group": groups[0]["id"]} | _shelf(
+        acme, demo.jobs, {"type": "http", "url": f"{target}/ok"}
+    )
     return demo
 
 
-def _shelf(acme: httpx.Client) -> dict[str, str]:
+def _shelf(acme: httpx.Client, jobs: Mapping[str, str], action: Mapping[str, Any]) -> dict[str, str]:
     """Makes one of each kind of resource that has a page, and returns the ids of those that no name leads to."""
     for path, body in {
         "collections": {"name": "reports", "quota": {"maxJobs": 40}},
@@ -171,6 +173,13 @@ def _shelf(acme: httpx.Client) -> dict[str, str]:
     }.items():
         made = acme.post(f"/v1/{path}", json=body)
         assert made.status_code == 201, made.text
+    for path, body in {
+        "consumers/ledger/lease": {"holder": "ledger-1"},
+        "job-sets/crm": {"jobs": [{"key": "sync", "name": "crm-sync", "action": action}]},
+        f"error-redirects/{jobs['payments']}": {"to": jobs["orders"]},
+    }.items():
+        put = acme.put(f"/v1/{path}", json=body)
+        assert put.status_code in {200, 201}, put.text
     long_work = acme.post("/v1/jobs:resume?tag=finance&expectedCount=1", json={}, headers={"Idempotency-Key": "shelf"})
     assert long_work.status_code == 202, long_work.text
     return {"operation": long_work.json()["operation"]["id"]}

@@ -27,6 +27,11 @@ PAGES = {
     "calendar": "/calendars/holidays",
     "flow-keys": "/flow-keys",
     "flow-key": "/flow-keys/supplier",
+    "job-sets": "/job-sets",
+    "job-set": "/job-sets/crm",
+    "consumers": "/consumers",
+    "consumer": "/consumers/ledger",
+    "redirects": "/redirects",
     "tasks": "/tasks",
     "create-task": "/jobs/new?type=ecs",
     "access": "/access",
@@ -44,6 +49,8 @@ GO = """to => {
     dispatchEvent(new PopStateEvent("popstate"));
 }"""
 
+THERE = "() => !document.querySelector('.waiting') && document.querySelector('main h1:not([data-left])')"
+
 
 def of_somebody(opened: Opened, demo: Demo, **look):
     """Yields the name of each page with a browser that shows it: first those of a tenant, then the provider's."""
@@ -57,5 +64,5 @@ def of_somebody(opened: Opened, demo: Demo, **look):
 def visit(page, path):
     """Goes to a page of the console as a link does, and waits until it has read what it shows."""
     page.evaluate(GO, f"/console{path}")
-    page.wait_for_function("!document.querySelector('.waiting') && document.querySelector('main h1:not([data-left])')")
+    page.wait_for_function(THERE)
     page.wait_for_timeout(100)

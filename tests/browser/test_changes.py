@@ -70,7 +70,7 @@ def test_what_somebody_else_changed_meanwhile_is_shown_side_by_side_and_nothing_
     both.get_by_text('"description": "theirs"').wait_for()
     both.get_by_role("button", name="Save my version").click()
 
-    page.get_by_role("heading", name="orders").wait_for()
+    page.get_by_role("heading", name="orders", exact=True).wait_for()
     kept = stack.client().get(f"/v1/jobs/{job}", params={"include": "schedules"}).json()
     assert kept["description"] == "mine"
     assert [each["every"] for each in kept["schedules"]] == ["PT20M"]
@@ -93,6 +93,23 @@ def test_failed_runs_are_run_again_in_three_clicks_with_their_number_first(opene
         lambda: stack.client().get("/v1/operations").json()["items"],
         lambda items: items and items[0]["state"] == "DONE",
     )
+
+
+def test_a_group_says_how_many_failed_again_since_it_was_run_again(opened, demo, stack, target):
+    acme = stack.client()
+    job = acme.post("/v1/jobs", json={"name": "stubborn", "action": {"type": "http", "url": f"{target}/fail"}}).json()
+    acme.post(f"/v1/jobs/{job['id']}/run")
+    group = until(lambda: acme.get("/v1/errors", params={"jobId": job["id"]}).json()["items"])[0]["id"]
+    begun = acme.post("/v1/errors:redrive", json={"group": group, "expectedCount": 1})
+    assert begun.status_code == 202, begun.text
+    until(lambda: acme.get(f"/v1/errors/{group}/runs").json()["items"], lambda runs: len(runs) == 2)
+
+    page = opened(f"/errors/{group}")
+    page.get_by_text("1 failed again since").wait_for()
+    page.get_by_role("link", name="Run failed runs again").click()
+
+    page.get_by_text("1 failed again since").wait_for()
+    page.get_by_role("link", name="Look at the group").wait_for()
 
 
 def test_an_archived_group_comes_back_by_undo_or_by_its_page(opened, demo, stack):

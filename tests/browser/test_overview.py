@@ -71,7 +71,7 @@ def test_the_time_line_is_walked_by_the_keyboard(opened, demo):
     page.keyboard.press("End")
 
     page.get_by_role("link", name=f"job-{LANES - 1}").wait_for()
-    page.wait_for_function(f"document.activeElement.textContent === 'job-{LANES - 1}'")
+    page.wait_for_function(f"() => document.activeElement.textContent === 'job-{LANES - 1}'")
 
 
 def _scrolled(page):

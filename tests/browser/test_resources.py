@@ -1,32 +1,132 @@
-"""Collections, calendars, flow keys, credentials, tenants, and changes of many jobs at once."""
+"""Resources with a page of their own, credentials, tenants, and changes of many jobs at once."""
 
 from __future__ import annotations
 
-import pytest
 
-
-@pytest.mark.parametrize(
-    ("page_of", "one", "members", "says"),
-    [
-        ("collections", "collection", '{"quota": {"maxJobs": 7}}', '"maxJobs": 7'),
-        ("calendars", "calendar", '{"dates": ["12-25"]}', '"12-25"'),
-        ("flow-keys", "flow key", '{"parallelism": 3}', '"parallelism": 3'),
-    ],
-)
-def test_each_is_created_and_its_mistakes_are_the_api_s_own_sentence(opened, demo, page_of, one, members, says):
-    page = opened(f"/{page_of}")
-    page.get_by_role("button", name=f"Create {one}").click()
+def test_a_collection_is_made_and_changed_by_fields_with_the_api_s_sentence_at_each(opened, demo, stack):
+    page = opened("/collections")
+    page.get_by_role("button", name="Create collection").click()
     dialog = page.get_by_role("dialog")
-    dialog.get_by_label("Name").fill("no blank allowed")
-    dialog.get_by_label("Members").fill(members)
-    dialog.get_by_role("button", name=f"Create {one}").click()
-    dialog.get_by_role("alert").first.wait_for()
+    dialog.get_by_label("Name", exact=True).fill("by-hand")
+    dialog.get_by_label("Most jobs").fill("many")
+    dialog.get_by_label("Days to keep runs").fill("3")
+    dialog.get_by_role("button", name="Create collection").click()
+    for label in ("Most jobs", "Days to keep runs"):
+        dialog.locator(".field.wrong", has_text=label).get_by_role("alert").wait_for()
 
-    dialog.get_by_label("Name").fill(f"by-hand-{page_of}")
-    dialog.get_by_role("button", name=f"Create {one}").click()
+    dialog.get_by_label("Most jobs").fill("7")
+    dialog.get_by_label("Days to keep runs").fill("30")
+    dialog.get_by_label("Events to publish").select_option("all")
+    dialog.get_by_role("button", name="Create collection").click()
+    page.get_by_role("heading", name="by-hand").wait_for()
+    page.get_by_role("button", name="Edit collection").click()
+    dialog.get_by_label("Most jobs").fill("")
+    dialog.get_by_label("Smallest distance").fill("60")
+    dialog.get_by_role("button", name="Change collection").click()
+    page.get_by_text('"minIntervalSeconds": 60').wait_for()
 
-    page.get_by_role("heading", name=f"by-hand-{page_of}").wait_for()
-    page.get_by_text(says).wait_for()
+    there = stack.client().get("/v1/collections/by-hand").json()
+    assert {name: value for name, value in there["quota"].items() if value is not None} == {"minIntervalSeconds": 60}
+    assert (there["retention"]["runDays"], there["events"]) == (30, "all")
+
+
+def test_a_calendar_is_made_by_days_weekdays_and_stretches(opened, demo, stack):
+    page = opened("/calendars")
+    page.get_by_role("button", name="Create calendar").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Name", exact=True).fill("feasts")
+    dialog.get_by_label("Days, one a line").fill("12-25\n2027-13-01\n")
+    dialog.get_by_role("group", name="Days 1").get_by_role("button", name="Sat").click()
+    dialog.get_by_label("From, days 1").fill("12:00")
+    dialog.get_by_role("button", name="Add stretch").click()
+    dialog.get_by_label("From, stretch 1").fill("2027-08-01")
+    dialog.get_by_label("To, stretch 1").fill("2027-08-15")
+    dialog.get_by_role("button", name="Create calendar").click()
+    dialog.locator(".field.wrong", has_text="Days, one a line").get_by_role("alert").wait_for()
+
+    dialog.get_by_label("Days, one a line").fill("12-25\n2027-12-01\n")
+    dialog.get_by_role("button", name="Create calendar").click()
+    page.get_by_role("heading", name="feasts").wait_for()
+
+    there = stack.client().get("/v1/calendars/feasts").json()
+    assert there["dates"] == ["12-25", "2027-12-01"]
+    assert [(each["days"], each["from"]) for each in there["weekly"]] == [(["SUN"], "12:00")]
+    assert there["ranges"] == [{"from": "2027-08-01", "to": "2027-08-15"}]
+
+
+def test_a_flow_key_is_changed_by_fields_or_as_json(opened, demo, stack):
+    assert stack.client().post("/v1/flow-keys", json={"name": "narrow", "parallelism": 3}).status_code == 201
+    page = opened("/flow-keys/narrow")
+    page.get_by_role("button", name="Edit flow key").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Calls at most").fill("60")
+    dialog.get_by_label("in so many seconds").fill("30")
+    dialog.get_by_role("button", name="Edit all members as JSON").click()
+    text = dialog.get_by_label("Members (JSON)")
+    text.fill(text.input_value().replace('"limit": 60', '"limit": 61'))
+    dialog.get_by_role("button", name="Edit by fields").click()
+    assert dialog.get_by_label("Calls at most").input_value() == "61"
+    dialog.get_by_label("Calls at once").fill("")
+    dialog.get_by_role("button", name="Change flow key").click()
+    page.get_by_text('"limit": 61').wait_for()
+
+    there = stack.client().get("/v1/flow-keys/narrow").json()
+    assert (there["rate"], there["parallelism"]) == ({"limit": 61, "periodSeconds": 30}, None)
+
+
+def test_a_redirect_is_made_between_jobs_by_their_names_and_ended(opened, demo, stack, target):
+    for name in ("broken", "repaired"):
+        body = {"name": name, "action": {"type": "http", "url": f"{target}/ok"}}
+        assert stack.client().post("/v1/jobs", json=body).status_code == 201
+    page = opened("/redirects")
+    page.get_by_role("button", name="Create redirect").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Job whose runs failed").fill("broken")
+    dialog.get_by_label("Job that runs them again").fill("repaired")
+    dialog.get_by_role("button", name="Create redirect").click()
+
+    row = page.get_by_role("row").filter(has_text="broken").filter(has_text="repaired")
+    row.get_by_role("button", name="End redirect").click()
+    page.get_by_role("dialog").get_by_role("button", name="End redirect").click()
+    row.wait_for(state="detached")
+
+
+def test_a_consumer_shows_its_lease_which_can_be_ended(opened, demo, stack):
+    assert stack.client().put("/v1/consumers/cellar/lease", json={"holder": "cellar-7"}).status_code == 200
+    page = opened("/consumers")
+    page.get_by_role("link", name="cellar").click()
+    page.get_by_text("cellar-7").wait_for()
+
+    page.get_by_role("button", name="End lease").click()
+    page.get_by_role("dialog").get_by_role("button", name="End lease").click()
+    page.get_by_text("Nobody holds its lease").wait_for()
+    page.get_by_role("button", name="Delete consumer").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete consumer").click()
+
+    page.get_by_role("heading", name="Consumers").wait_for()
+    page.get_by_role("link", name="cellar").wait_for(state="detached")
+
+
+def test_a_job_set_says_what_others_changed_and_its_number_before_it_is_deleted(opened, demo, stack, target):
+    action = {"type": "http", "url": f"{target}/ok"}
+    acme = stack.client()
+    jobs = [{"key": key, "name": f"shop-{key}", "action": action} for key in ("one", "two")]
+    assert acme.put("/v1/job-sets/shop", json={"jobs": jobs}).status_code == 200
+    changed = next(each for each in acme.get("/v1/job-sets/shop").json()["jobs"] if each["key"] == "two")
+    assert acme.patch(f"/v1/jobs/{changed['jobId']}", json={"description": "by hand"}).status_code == 200
+    page = opened("/job-sets")
+    page.get_by_role("link", name="shop").click()
+    page.get_by_text("1 job is not as the set has it any more").wait_for()
+    row = page.get_by_role("row").filter(has_text="two")
+    row.get_by_text("changed by others").wait_for()
+    row.get_by_text(stack.file.tenants["acme"].client_id).wait_for()
+
+    page.get_by_role("button", name="Delete job set").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete 2 jobs").click()
+
+    page.get_by_role("heading", name="Job sets").wait_for()
+    page.get_by_role("link", name="shop").wait_for(state="detached")
+    assert acme.get("/v1/job-sets/shop").status_code == 404
 
 
 def test_a_collection_says_how_many_jobs_stop_before_it_is_disabled(opened, stack, demo):

@@ -64,3 +64,11 @@ def test_the_libraries_are_those_that_their_lock_makes():
     done = subprocess.run([build, "--check"], capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_types_that_stand_in_the_modules_fit():
+    check = CHECKOUT / ".ci" / "console_types" / "check"
+
+    done = subprocess.run([check], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stdout + done.stderr

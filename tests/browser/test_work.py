@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.browser.conftest import HOSTILE, sign_in
+from tests.local_stack.waiting import until
 
 
 def test_a_job_that_runs_by_hand_is_seen_to(opened, demo):
@@ -106,6 +107,24 @@ def test_a_clock_that_is_hours_off_is_said_and_times_are_by_the_service(visitor,
     sign_in(page, stack.file.tenants["acme"])
 
     page.get_by_text("The clock of this browser is 3 h slow.").wait_for()
+
+
+def test_new_rows_wait_until_the_reader_lets_them_in(opened, demo, stack, target):
+    body = {"name": "later", "action": {"type": "http", "url": f"{target}/fail"}}
+    job = stack.client().post("/v1/jobs", json=body).json()["id"]
+    page = opened("/runs")
+    page.locator("tbody tr").first.wait_for()
+    before = page.locator("tbody tr").all_text_contents()
+    run = stack.client().post(f"/v1/jobs/{job}/run").json()["runId"]
+    until(lambda: stack.client().get(f"/v1/runs/{run}").json()["status"] == "COMPLETED")
+
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    page.get_by_role("status").get_by_role("button", name="Show 1 new run").wait_for()
+
+    assert len(page.locator("tbody tr").all()) == len(before)
+    page.get_by_role("button", name="Show 1 new run").click()
+    page.locator("tbody tr").nth(len(before)).wait_for()
+    assert page.get_by_role("button", name="Show 1 new run").count() == 0
 
 
 def test_a_hidden_tab_reads_nothing(opened, demo):

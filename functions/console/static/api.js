@@ -143,7 +143,9 @@ const SLOW_MS = 20000;
 /** When the API answered last, and how often it has not since. */
 export const freshness = new Watched({ at: 0, failures: 0 });
 
-async function sent(method, path, { body, headers, signal }) {
+/** @param {{body?: any, headers: Record<string, string>, signal?: AbortSignal}} more */
+async function sent(method, path, more) {
+  const { body, headers, signal } = more;
   const limit = AbortSignal.timeout(SLOW_MS);
   try {
     // Without credentials of its own the browser never asks for a password in a window of its own.
@@ -263,12 +265,21 @@ export function useAnswer(path, everyS = 0) {
   return { ...current, reload: () => load.current() };
 }
 
-/** Keeps a list that grows by its cursor: {items, more, next, problem, ...} of the first page, kept fresh. */
-export function useList(path, everyS = 0) {
+/** Keeps a list that grows by its cursor: {items, more, next, problem, ...} of the first page, kept fresh.
+ * @param {((row: any) => string) | null} [keyOf] given: rows keep their places when the list is read again, and new ones
+ * wait: `news` counts them, `show` lets them in. */
+export function useList(path, everyS = 0, keyOf = null) {
   const first = useAnswer(path, everyS);
   const [rest, setRest] = useState({ path, items: [], cursor: undefined, problem: null });
+  const [, draw] = useState(0);
+  const held = useRef({ path: null, data: null, items: null, news: 0, letIn: true });
   const mine = rest.path === path ? rest : { items: [], cursor: undefined, problem: null };
   const cursor = mine.cursor === undefined ? first.data?.nextCursor : mine.cursor;
+  if (first.data && first.data !== held.current.data) held.current = read(held.current, path, first.data, keyOf);
+  const show = () => {
+    held.current = { ...held.current, items: first.data.items, news: 0 };
+    draw((count) => count + 1);
+  };
   const more = async () => {
     try {
       const { body } = await request("GET", `${path}${path.includes("?") ? "&" : "?"}cursor=${encodeURIComponent(cursor)}`);
@@ -278,8 +289,24 @@ export function useList(path, everyS = 0) {
     }
   };
   const reload = () => {
+    held.current.letIn = true;
     setRest({ path, items: [], cursor: undefined, problem: null });
     return first.reload();
   };
-  return { ...first, reload, problem: first.problem ?? mine.problem, items: first.data ? [...first.data.items, ...mine.items] : null, more: cursor ? more : null };
+  const items = first.data && [...held.current.items, ...unknown(mine.items, held.current.items, keyOf)];
+  return { ...first, reload, show, news: held.current.news, problem: first.problem ?? mine.problem, items, more: cursor ? more : null };
+}
+
+/** Returns what a reader is shown of a page that was read again: its rows in their places, the new ones only counted. */
+function read(before, path, data, keyOf) {
+  if (!keyOf || before.path !== path || before.letIn) return { path, data, items: data.items, news: 0, letIn: false };
+  const fresh = new Map(data.items.map((row) => [keyOf(row), row]));
+  const items = before.items.map((row) => fresh.get(keyOf(row)) ?? (data.nextCursor ? row : null)).filter(Boolean);
+  return { ...before, data, items, news: unknown(data.items, before.items, keyOf).length };
+}
+
+function unknown(rows, known, keyOf) {
+  if (!keyOf) return rows;
+  const keys = new Set(known.map(keyOf));
+  return rows.filter((row) => !keys.has(keyOf(row)));
 }

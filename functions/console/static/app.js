@@ -2,10 +2,11 @@
 
 import { html, render, useEffect, useRef, useState } from "./vendor.js";
 import { actsFor, askOtherTabs, askedAgain, clockAhead, freshness, isProvider, may, now, session, signInWith, signOut, useAnswer, useWatched } from "./api.js";
-import { Dialog, Field, NotThere, ProblemNote, Text, address, at, clock, distance, go, length, notice, ownZone, remember, remembered, visible, zone, zoneName } from "./parts.js";
+import { Dialog, Field, NotThere, ProblemNote, Text, address, at, clock, distance, focusOn, go, length, notice, ownZone, remember, remembered, visible, zone, zoneName } from "./parts.js";
 import { atIssuer, issuer, signInAtIssuer } from "./signin.js";
 
-// Each page is a module that is fetched when it is first opened: [pattern, module, its export, mark in the menu].
+/** Each page is a module that is fetched when it is first opened: its pattern, module, export, and mark in the menu.
+ * @type {[RegExp, string, string, string][]} */
 const PAGES = [
   [/^\/overview$/, "./pages/overview.js", "Overview", "overview"],
   [/^\/jobs$/, "./pages/jobs.js", "Jobs", "jobs"],
@@ -24,6 +25,11 @@ const PAGES = [
   [/^\/calendars\/([^/]+)$/, "./pages/resources.js", "Calendar", "calendars"],
   [/^\/flow-keys$/, "./pages/resources.js", "FlowKeys", "flow-keys"],
   [/^\/flow-keys\/([^/]+)$/, "./pages/resources.js", "FlowKey", "flow-keys"],
+  [/^\/job-sets$/, "./pages/sets.js", "JobSets", "job-sets"],
+  [/^\/job-sets\/([^/]+)$/, "./pages/sets.js", "JobSet", "job-sets"],
+  [/^\/consumers$/, "./pages/consumers.js", "Consumers", "consumers"],
+  [/^\/consumers\/([^/]+)$/, "./pages/consumers.js", "Consumer", "consumers"],
+  [/^\/redirects$/, "./pages/redirects.js", "Redirects", "redirects"],
   [/^\/tasks$/, "./pages/jobs.js", "Tasks", "tasks"],
   [/^\/access$/, "./pages/access.js", "Access", "access"],
   [/^\/tenants$/, "./pages/access.js", "Tenants", "tenants"],
@@ -40,6 +46,9 @@ const MORE = [
   ["collections", "Collections", ["jobs:read"]],
   ["calendars", "Calendars", ["jobs:read"]],
   ["flow-keys", "Flow keys", ["jobs:read"]],
+  ["job-sets", "Job sets", ["jobs:read"]],
+  ["consumers", "Consumers", ["jobs:read"]],
+  ["redirects", "Redirects", ["jobs:read"]],
   ["tasks", "Tasks on ECS", ["jobs:read"]],
   ["access", "Credentials", ["admin"]],
   ["tenants", "Tenants", ["provider:admin"]],
@@ -55,7 +64,7 @@ function Page({ path }) {
     if (module) import(module).then((pages) => setLoaded({ module, pages, failed: false }), () => setLoaded({ module, pages: null, failed: true }));
   }, [module]);
   useEffect(() => {
-    document.querySelector("main h1")?.focus({ preventScroll: true });
+    focusOn("main h1");
   }, [path, loaded.module]);
   if (!module) return html`<${NotThere} />`;
   if (loaded.module !== module) return null;
@@ -149,9 +158,9 @@ function useShortcuts(showHelp) {
       const place = led.current > performance.now() && MENU.find(([, , , key]) => key === event.key);
       led.current = event.key === "g" ? performance.now() + 1500 : 0;
       if (place) go(at(`/${place[0]}`));
-      else if (event.key === "/") document.querySelector(".jump input").focus();
+      else if (event.key === "/") focusOn(".jump input");
       else if (event.key === "?") showHelp();
-      else if (event.key === "j" && !event.target.closest?.("tbody")) document.querySelector("main tbody a")?.focus();
+      else if (event.key === "j" && !event.target.closest?.("tbody")) focusOn("main tbody a");
       else return;
       event.preventDefault();
     };
@@ -222,7 +231,8 @@ function App() {
 
 /** Follows links of the console without a load. */
 document.addEventListener("click", (event) => {
-  const link = event.target.closest?.("a[href]");
+  /** @type {HTMLAnchorElement | null} */
+  const link = event.target instanceof Element ? event.target.closest("a[href]") : null;
   if (!link || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || link.target || "reload" in link.dataset) return;
   const goal = new URL(link.href);
   if (goal.origin !== location.origin || !/^\/console(\/(?![0-9a-f]{16}\/)|$)/.test(goal.pathname)) return;

@@ -23,7 +23,8 @@ export function go(href, replace = false) {
 
 window.addEventListener("popstate", () => address.set(location.href));
 
-/** Returns the query of the address, and a function that changes members of it. */
+/** Returns the query of the address, and a function that changes members of it.
+ * @returns {[Record<string, string>, (members: Record<string, any>) => void]} */
 export function useQuery() {
   const query = Object.fromEntries(new URL(useWatched(address)).searchParams);
   const change = (members) => {
@@ -147,7 +148,7 @@ export function When({ at: text, far = true, seconds = true }) {
 const GROUP = {
   SUCCESS: "ok", DONE: "ok", RESOLVED: "ok",
   ERROR: "failed", REQUEST_ERROR: "failed", UNKNOWN: "failed", TIMEOUT: "failed", FAILED: "failed", FAULTED: "failed", BROKEN: "failed", OPEN: "failed",
-  SKIPPED: "skipped", CANCELLED: "skipped", PAUSED: "paused", INACTIVE: "off", DISABLED: "off", ARCHIVED: "off",
+  SKIPPED: "skipped", CANCELLED: "skipped", PAUSED: "paused", AWAY: "paused", LIVE: "live", INACTIVE: "off", DISABLED: "off", ARCHIVED: "off",
   MISSED: "missed", EXPIRED: "missed",
   SCHEDULED: "planned", ACTIVE: "live", ENABLED: "live", COMPLETED: "over", ENDING: "over", DELETING: "over", PURGING: "over",
 };
@@ -251,6 +252,11 @@ export function Table({ label, columns, rows, keyOf, href }) {
       ${columns.map(([title, cell, kind]) => html`<td class=${kind} data-title=${title}>${cell(row)}</td>`)}</tr>`)}</tbody></table></div>`;
 }
 
+/** Offers rows that came since the list was drawn: they wait, so that nothing moves below a reader's eyes. */
+export function News({ list, noun }) {
+  return html`<p class="news" role="status">${list.news > 0 && html`<button type="button" onClick=${list.show}>Show ${count(list.news, `new ${noun}`)}</button>`}</p>`;
+}
+
 export function More({ list }) {
   return list.more && html`<p class="more"><button type="button" onClick=${list.more}>Show more</button></p>`;
 }
@@ -306,6 +312,12 @@ export function Action({ children, act, kind = "", disabled, title }) {
     ${problem && html`<${ProblemNote} problem=${problem} />`}</span>`;
 }
 
+/** Gives the focus to the first element that a selector finds, if there is one. */
+export function focusOn(selector) {
+  const found = document.querySelector(selector);
+  if (found instanceof HTMLElement) found.focus({ preventScroll: true });
+}
+
 /** Shows a dialog over the page. Esc or a click on Cancel closes it, and the focus goes back to where it was. */
 export function Dialog({ title, onClose, children }) {
   const ref = useRef(null);
@@ -316,7 +328,8 @@ export function Dialog({ title, onClose, children }) {
     return () => {
       // While it is open, nothing behind it takes the focus. What opened it may be gone by now.
       dialog.close();
-      (before.isConnected ? before : document.querySelector("main h1"))?.focus();
+      if (before instanceof HTMLElement && before.isConnected) before.focus();
+      else focusOn("main h1");
     };
   }, []);
   return html`<dialog ref=${ref} aria-label=${title} onClose=${() => ref.current && onClose()} onCancel=${(event) => { event.preventDefault(); onClose(); }}>
@@ -353,8 +366,15 @@ export const count = (number, noun) => `${number} ${noun}${number === 1 ? "" : "
 
 /** Shows a field with its label, a hint, and the API's sentence about it. problem: of the request; name: the member. */
 export function Field({ label, hint, problem, name, children }) {
-  const said = (problem?.errors ?? []).filter((each) => each.field === name || each.field?.startsWith(`${name}.`));
+  const said = saidOf(problem, name);
   return html`<div class=${`field ${said.length ? "wrong" : ""}`}><label><span class="label">${label}</span>${children}</label>
     ${hint && html`<p class="hint">${hint}</p>`}
-    ${said.map((each) => html`<p class="said" role="alert"><${Text} cut=${400}>${each.reason}<//>${each.position !== undefined && each.position !== null ? ` (at character ${each.position + 1})` : ""}</p>`)}</div>`;
+    <${Said} problem=${problem} name=${name} /></div>`;
+}
+
+const saidOf = (problem, name) => (problem?.errors ?? []).filter(({ field }) => field === name || field?.startsWith(`${name}.`) || field?.startsWith(`${name}[`));
+
+/** Shows what the API says of a member. */
+export function Said({ problem, name }) {
+  return saidOf(problem, name).map((each) => html`<p class="said" role="alert"><${Text} cut=${400}>${each.reason}<//>${each.position !== undefined && each.position !== null ? ` (at character ${each.position + 1})` : ""}</p>`);
 }

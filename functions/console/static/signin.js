@@ -4,7 +4,7 @@
 import { sessionOf, signedIn } from "./api.js";
 
 /** @type {{authorize_url: string, token_url: string, client_id: string, scope: string} | null} null: no issuer */
-export const issuer = JSON.parse(document.querySelector("meta[name=sign-in]").content);
+export const issuer = JSON.parse(document.querySelector("meta[name=sign-in]").getAttribute("content"));
 const REDIRECT = `${location.origin}/console/sign-in`;
 const KEPT = "sweephand.sign-in";
 

@@ -12,7 +12,7 @@ const OVERLAPS = [["86400", "for a day"], ["3600", "for an hour"], ["604800", "f
 
 export function Access() {
   const list = useList("/v1/credentials?limit=100", EVERY_S);
-  const [open, setOpen] = useState({ what: "" });
+  const [open, setOpen] = useState(/** @type {{what: string, each?: any}} */ ({ what: "" }));
   const [made, setMade] = useState(null);
   const close = () => setOpen({ what: "" });
   const shown = (issued) => {

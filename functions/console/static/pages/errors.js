@@ -2,9 +2,9 @@
 
 import { html, useState } from "../vendor.js";
 import { may, request, useAnswer, useList, withQuery } from "../api.js";
-import { Action, Chips, Confirm, Empty, Facts, Field, Head, Loaded, More, State, Table, Text, When, at, count, tell, useQuery } from "../parts.js";
+import { Action, Chips, Confirm, Empty, Facts, Field, Head, Loaded, More, News, State, Table, Text, When, at, count, tell, useQuery } from "../parts.js";
 import { sentence } from "./runs.js";
-import { OperationLine } from "./operations.js";
+import { FailedAgain, OperationLine } from "./operations.js";
 
 const EVERY_S = 30;
 const STATES = [["", "Open"], ["ARCHIVED", "Archived"], ["RESOLVED", "Resolved"]];
@@ -28,7 +28,7 @@ function Redrive({ chosen, what, onClose, onBegun }) {
 export function Errors() {
   const [query, change] = useQuery();
   const filters = Object.fromEntries(["jobId", "collection", "tag", "resourceId"].filter((name) => query[name]).map((name) => [name, query[name]]));
-  const list = useList(withQuery("/v1/errors", { ...filters, state: query.state, limit: 50 }), EVERY_S);
+  const list = useList(withQuery("/v1/errors", { ...filters, state: query.state, limit: 50 }), EVERY_S, (group) => group.id);
   const [open, setOpen] = useState(false);
   const [begun, setBegun] = useState(null);
   return html`<${Head} title="Errors" lead="Failed runs that nobody has seen to, in groups of one cause">
@@ -36,7 +36,7 @@ export function Errors() {
     <div class="filters"><${Chips} label="State" options=${STATES} value=${query.state} onChange=${(state) => change({ state })} />
       ${Object.keys(filters).map((name) => html`<button type="button" class="tag" title="Remove this filter" onClick=${() => change({ [name]: "" })}>${name}: <${Text} cut=${24}>${filters[name]}<//> ✕</button>`)}</div>
     ${begun && html`<${OperationLine} id=${begun} onEnd=${list.reload} />`}
-    <${Loaded} answer=${list} what="errors">${list.items?.length ? html`<${Table} label="Errors" keyOf=${(group) => group.id} rows=${list.items} href columns=${[
+    <${Loaded} answer=${list} what="errors">${list.items?.length ? html`<${News} list=${list} noun="group" /><${Table} label="Errors" keyOf=${(group) => group.id} rows=${list.items} href columns=${[
         ["Job", (group) => html`<a href=${at(`/errors/${group.id}`)}><${Text} cut=${60}>${group.jobName ?? group.jobId}<//></a>`, "main"],
         ["Failed", (group) => countOf(group), "number"],
         ["Why", (group) => html`<${State} state=${group.runState} /> <${Text} cut=${90}>${group.lastMessage ?? group.message}<//>`],
@@ -54,7 +54,7 @@ export function ErrorGroup({ id }) {
 }
 
 function Shown({ group, path, reload }) {
-  const runs = useList(`${path}/runs?limit=50`, EVERY_S);
+  const runs = useList(`${path}/runs?limit=50`, EVERY_S, (run) => run.runId);
   const [open, setOpen] = useState(false);
   const [begun, setBegun] = useState(null);
   const [note, setNote] = useState("");
@@ -73,12 +73,13 @@ function Shown({ group, path, reload }) {
     await reload();
   };
   const edit = may("errors:edit");
+  const redrive = begun ?? runs.items?.find((run) => run.operationId)?.operationId;
   return html`<${Head} title=${html`<${Text} cut=${80}>${group.jobName ?? group.jobId}<//> failed ${countOf(group)} times`} plain=${`Errors of ${(group.jobName ?? group.jobId).slice(0, 40)}`} back=${["Errors", at("/errors")]}
       lead=${html`<${State} state=${group.state} /> <span class="faint">last</span> <${When} at=${group.lastSeenAt} />`}>
       ${edit && group.state === "OPEN" && html`<button type="button" class="primary" aria-haspopup="dialog" onClick=${() => setOpen(true)}>Run ${countOf(group)} ${group.count === 1 ? "run" : "runs"} again</button><${Action} act=${archive}>Archive group<//>`}
       ${edit && group.state === "ARCHIVED" && html`<${Action} kind="primary" act=${restore}>Restore group<//>`}<//>
     <p class="verdict failed"><strong>${sentence({ ...group, state: group.runState })}</strong> <${Text} cut=${300}>${group.lastMessage ?? group.message}<//></p>
-    ${begun && html`<${OperationLine} id=${begun} onEnd=${() => { reload(); runs.reload(); }} />`}
+    ${redrive && html`<${OperationLine} key=${redrive} id=${redrive} onEnd=${() => { reload(); runs.reload(); }}>${(operation) => html`<${FailedAgain} runs=${runs} since=${operation.startedAt} />`}<//>`}
     <${Facts} items=${[
       ["Job", html`<a href=${at(`/jobs/${group.jobId}`)}><${Text} cut=${60}>${group.jobName ?? group.jobId}<//></a>`],
       ["Of its", group.action],
@@ -91,7 +92,7 @@ function Shown({ group, path, reload }) {
     ${group.notes.length > 0 && html`<ol class="log">${group.notes.map((each) => html`<li><p><strong><${Text}>${each.by ?? each.actor ?? ""}<//></strong> <${When} at=${each.at} /></p><p><${Text} cut=${300}>${each.text}<//></p></li>`)}</ol>`}
     ${edit && html`<div class="filters"><input aria-label="Note" placeholder="Write a note" maxlength="1000" value=${note} onInput=${(event) => setNote(event.target.value)} /><${Action} disabled=${!note.trim()} act=${addNote}>Add note<//></div>`}
     <h2>Failed runs</h2>
-    <${Loaded} answer=${runs} what="the runs">${runs.items && html`<${Table} label="Failed runs" keyOf=${(run) => run.runId} rows=${runs.items} href columns=${[
+    <${Loaded} answer=${runs} what="the runs">${runs.items && html`<${News} list=${runs} noun="failed run" /><${Table} label="Failed runs" keyOf=${(run) => run.runId} rows=${runs.items} href columns=${[
         ["Run", (run) => html`<a href=${at(`/runs/${run.runId}`)}><code>${run.runId.slice(-12)}</code></a>`, "main"],
         ["Failed", (run) => html`<${When} at=${run.seenAt} />`],
         ["Stands", (run) => run.rerunBy ? html`<a href=${at(`/runs/${run.rerunBy}`)}>run again</a> by <${Text} cut=${40}>${run.actor ?? ""}<//>` : run.archived ? "archived" : run.open ? "open" : "seen to"],

@@ -159,7 +159,7 @@ function DayMarks({ items }) {
 
 function JobRuns({ job }) {
   const [query, change] = useQuery();
-  const list = useList(withQuery("/v1/runs", { jobId: job.id, state: query.state, limit: 50 }), 10);
+  const list = useList(withQuery("/v1/runs", { jobId: job.id, state: query.state, limit: 50 }), 10, (run) => run.id);
   const download = async (format) => {
     const { text } = await request("GET", withQuery("/v1/runs:export", { jobId: job.id, state: query.state, format }));
     save(text, `runs.${format}`, format === "csv" ? "text/csv" : "application/x-ndjson");

@@ -2,7 +2,7 @@
 
 import { html, useEffect, useMemo, useState } from "../vendor.js";
 import { may, now, request, useList, withQuery } from "../api.js";
-import { Chips, Confirm, Empty, Head, Loaded, More, Shape, State, Table, Text, When, at, count, length, reasonWord, remember, remembered, stateGroup, stateWord, tell, useQuery } from "../parts.js";
+import { Chips, Confirm, Empty, Head, Loaded, More, News, Shape, State, Table, Text, When, at, count, length, reasonWord, remember, remembered, stateGroup, stateWord, tell, useQuery } from "../parts.js";
 import { OperationLine } from "./operations.js";
 
 const EVERY_S = 30;
@@ -15,7 +15,7 @@ export function Jobs() {
   const [query, change] = useQuery();
   const asked = Object.fromEntries(FILTERS.slice(1).map((name) => [name, query[name]]));
   const due = useMemo(() => (query.due ? { nextRunBefore: new Date(now() + HOUR_MS).toISOString(), sort: "nextRunAt" } : {}), [query.due]);
-  const list = useList(withQuery("/v1/jobs", { ...asked, ...due, limit: 50, include: "total,lastRuns" }), EVERY_S);
+  const list = useList(withQuery("/v1/jobs", { ...asked, ...due, limit: 50, include: "total,lastRuns" }), EVERY_S, (job) => job.id);
   const [stars, setStars] = useState(remembered("stars", []));
   const star = (id) => {
     const kept = stars.includes(id) ? stars.filter((each) => each !== id) : [...stars, id];
@@ -27,8 +27,8 @@ export function Jobs() {
   const rows = list.items && (query.due ? list.items : [...list.items].sort((one, other) => stars.includes(other.id) - stars.includes(one.id)));
   return html`<${Head} title="Jobs" lead=${total !== undefined && `${total.toLocaleString("en-GB")} ${total === 1 ? "job" : "jobs"}${filtered ? " match" : ""}`}>
       ${may("jobs:write") && html`${total > 0 && !query.due && filtered && html`<${Many} filters=${asked} total=${total} reload=${list.reload} />`}<a class="button primary" href=${at("/jobs/new")}>Create job</a>`}<//>
-    <${Filters} query=${query} change=${change} />
-    <${Loaded} answer=${list} what="jobs">${rows?.length ? html`<${Table} label="Jobs" keyOf=${(job) => job.id} rows=${rows} href columns=${columns(stars, star)} /><${More} list=${list} />` : rows && html`<${Nothing} filtered=${filtered} change=${change} />`}<//>`;
+    <${Filters} query=${query} change=${change} due />
+    <${Loaded} answer=${list} what="jobs">${rows?.length ? html`<${News} list=${list} noun="job" /><${Table} label="Jobs" keyOf=${(job) => job.id} rows=${rows} href columns=${columns(stars, star)} /><${More} list=${list} />` : rows && html`<${Nothing} filtered=${filtered} change=${change} />`}<//>`;
 }
 
 const VERBS = {
@@ -62,17 +62,20 @@ function Many({ filters, total, reload }) {
       consequence=${(number) => `${number === null ? "…" : count(number, "job")} ${chosen.length ? `with ${chosen.join(", ")}` : "in all"}. ${consequence}`} />`}`;
 }
 
-/** Lists jobs that run containers on ECS, among those that were read. */
+/** Lists jobs that run containers on ECS. */
 export function Tasks() {
-  const list = useList("/v1/jobs?limit=200", EVERY_S);
-  const rows = list.items?.filter((job) => job.action.type === "ecs");
+  const [query, change] = useQuery();
+  const asked = Object.fromEntries(FILTERS.slice(1).map((name) => [name, query[name]]));
+  const list = useList(withQuery("/v1/jobs", { ...asked, actionType: "ecs", limit: 100 }), EVERY_S, (job) => job.id);
+  const rows = list.items;
+  const filtered = FILTERS.some((name) => query[name]);
   return html`<${Head} title="Tasks on ECS" lead="Jobs that run a container as a task">${may("jobs:write") && html`<a class="button primary" href=${at("/jobs/new", { type: "ecs" })}>Create task</a>`}<//>
-    <${Loaded} answer=${list} what="jobs">${rows?.length ? html`<${Table} label="Tasks" keyOf=${(job) => job.id} rows=${rows} href columns=${[
+    <${Filters} query=${query} change=${change} />
+    <${Loaded} answer=${list} what="tasks">${rows?.length ? html`<${News} list=${list} noun="task" /><${Table} label="Tasks" keyOf=${(job) => job.id} rows=${rows} href columns=${[
         ["Name", (job) => html`<a href=${at(`/jobs/${job.id}`)}><${Text} cut=${60}>${job.name}<//></a>`, "main"],
         ["State", (job) => html`<${JobState} job=${job} />`], ["Next run", (job) => html`<${Next} job=${job} />`],
         ["Task definition", (job) => html`<code>${job.action.taskDefinition}</code>`], ["Container", (job) => job.action.container, "wide"],
-      ]} />` : rows && html`<${Empty} title=${list.more ? "None among the jobs read so far" : "No tasks yet"}><p>A task runs a container on ECS at each occurrence of its job.</p><//>`}
-      ${list.more && html`<p class="hint">${count(list.items.length, "job")} were looked through.</p>`}<${More} list=${list} /><//>`;
+      ]} /><${More} list=${list} />` : rows && (filtered ? html`<${Nothing} filtered change=${change} />` : html`<${Empty} title="No tasks yet"><p>A task runs a container on ECS at each occurrence of its job.</p><//>`)}<//>`;
 }
 
 const columns = (stars, star) => [
@@ -116,7 +119,7 @@ function LastRuns({ runs }) {
     <a href=${at(`/runs/${newest.runId}`)} title=${`Planned ${newest.plannedAt}`}>${stateWord(newest.state)}${newest.reason && newest.reason !== "ON_TIME" ? html`${" "}<span class="faint">${reasonWord(newest.reason)}</span>` : ""}</a>${newest.durationMs !== null && newest.durationMs !== undefined && html`${" "}<span class="faint">${length(newest.durationMs)}</span>`}`;
 }
 
-function Filters({ query, change }) {
+function Filters({ query, change, due = false }) {
   const [search, setSearch] = useState(query.search ?? "");
   useEffect(() => setSearch(query.search ?? ""), [query.search]);
   useEffect(() => {
@@ -127,7 +130,7 @@ function Filters({ query, change }) {
   const more = ["collection", "tag", "resourceId"].filter((name) => query[name]);
   return html`<div class="filters"><input type="search" aria-label="Search by name" placeholder="Search by name" value=${search} onInput=${(event) => setSearch(event.target.value)} />
     <${Chips} label="State" options=${STATES} value=${query.state} onChange=${(state) => change({ state })} />
-    <button type="button" aria-pressed=${query.due === "1h"} class="toggle" onClick=${() => change({ due: query.due ? "" : "1h" })}>Due within an hour</button>
+    ${due && html`<button type="button" aria-pressed=${query.due === "1h"} class="toggle" onClick=${() => change({ due: query.due ? "" : "1h" })}>Due within an hour</button>`}
     ${more.map((name) => html`<button type="button" class="tag" title="Remove this filter" onClick=${() => change({ [name]: "" })}>${name}: <${Text} cut=${24}>${query[name]}<//> ✕</button>`)}</div>`;
 }
 

@@ -2,7 +2,7 @@
 
 import { html, useEffect } from "../vendor.js";
 import { request, useAnswer, useList } from "../api.js";
-import { Action, Empty, Head, Loaded, More, State, Table, Text, When, at } from "../parts.js";
+import { Action, Empty, Head, Loaded, More, News, State, Table, Text, When, at } from "../parts.js";
 
 const EVERY_S = 15;
 const OPEN_EVERY_S = 3;
@@ -26,21 +26,32 @@ function Verbs({ operation, reload }) {
   return html`<span class="actions">${operation.state === "RUNNING" && html`<${Action} act=${post("pause")}>Pause<//>`}${operation.state !== "RUNNING" && html`<${Action} act=${post("resume")}>Resume<//>`}<${Action} kind="danger" act=${post("cancel")}>Cancel<//></span>`;
 }
 
-/** Shows one operation in a line with its bar, until it has ended. */
-export function OperationLine({ id, onEnd }) {
+/** Shows one operation in a line with its bar. children: what else to say of it. */
+export function OperationLine({ id, onEnd, children }) {
   const answer = useAnswer(`/v1/operations/${id}`, OPEN_EVERY_S);
   const operation = answer.data;
   const ended = operation && ENDED.has(operation.state);
   useEffect(() => {
     if (ended) onEnd?.();
   }, [ended]);
-  return operation && html`<div class="card line" role="status"><a href=${at(`/operations/${id}`)}>${kindWord(operation.kind)}</a> <${State} state=${operation.state} /> <${Progress} operation=${operation} />${operation.cause && html` <${Text} cut=${200}>${operation.cause}<//>`} <${Verbs} operation=${operation} reload=${answer.reload} /></div>`;
+  return operation && html`<div class="card line" role="status"><a href=${at(`/operations/${id}`)}>${kindWord(operation.kind)}</a> <${State} state=${operation.state} /> <${Progress} operation=${operation} />${operation.cause && html` <${Text} cut=${200}>${operation.cause}<//>`} ${children?.(operation)}<${Verbs} operation=${operation} reload=${answer.reload} /></div>`;
+}
+
+/** Says how many runs of a group failed since its failed runs were begun to run again. */
+export function FailedAgain({ runs, since }) {
+  const again = (runs.items ?? []).filter((run) => run.open && run.seenAt > since).length;
+  return again > 0 && html`<strong class="state failed">${again}${runs.more && again === runs.items.length ? " or more" : ""} failed again since</strong>`;
+}
+
+function AgainInGroup({ group, since }) {
+  const runs = useList(`/v1/errors/${group}/runs?limit=50`, EVERY_S);
+  return html`<${FailedAgain} runs=${runs} since=${since} /> <a href=${at(`/errors/${group}`)}>Look at the group</a>`;
 }
 
 export function Operations() {
-  const list = useList("/v1/operations?limit=50", EVERY_S);
+  const list = useList("/v1/operations?limit=50", EVERY_S, (each) => each.id);
   return html`<${Head} title="Operations" lead="Long work, newest first, for 30 days after its end" />
-    <${Loaded} answer=${list} what="operations">${list.items?.length ? html`<${Table} label="Operations" keyOf=${(each) => each.id} rows=${list.items} href columns=${[
+    <${Loaded} answer=${list} what="operations">${list.items?.length ? html`<${News} list=${list} noun="operation" /><${Table} label="Operations" keyOf=${(each) => each.id} rows=${list.items} href columns=${[
         ["What", (each) => html`<a href=${at(`/operations/${each.id}`)}>${kindWord(each.kind)}</a>`, "main"],
         ["State", (each) => html`<${State} state=${each.state} />`],
         ["Progress", (each) => html`<${Progress} operation=${each} />`],
@@ -55,7 +66,7 @@ export function OperationPage({ id }) {
   const operation = answer.data;
   return html`<${Loaded} answer=${answer} what="the operation">${operation && html`
     <${Head} title=${kindWord(operation.kind)} back=${["Operations", at("/operations")]} lead=${html`<${State} state=${operation.state} /> <span class="faint">since</span> <${When} at=${operation.startedAt} /> <span class="faint">by</span> <${Text}>${operation.actor ?? "Sweephand"}<//>`}><${Verbs} operation=${operation} reload=${answer.reload} /><//>
-    <p><${Progress} operation=${operation} /></p>${operation.cause && html`<p class="verdict failed"><${Text} cut=${300}>${operation.cause}<//></p>`}
+    <p><${Progress} operation=${operation} />${operation.kind === "redrive" && operation.request.group && html` <${AgainInGroup} group=${operation.request.group} since=${operation.startedAt} />`}</p>${operation.cause && html`<p class="verdict failed"><${Text} cut=${300}>${operation.cause}<//></p>`}
     ${operation.result?.link?.url && html`<p><a class="button primary" href=${operation.result.link.url} target="_blank" rel="noopener">Download file</a></p>`}
     ${(operation.result?.failures ?? []).length > 0 && html`<h2>What could not be done</h2><ul>${operation.result.failures.map((each) => html`<li><${Text} cut=${300}>${typeof each === "string" ? each : JSON.stringify(each)}<//></li>`)}</ul>`}`}<//>`;
 }

@@ -35,7 +35,7 @@ const GROUP_OF = { errors: "failed", operation: "failed", schedule: "failed", co
 const WORD_OF = { errors: "Why", operation: "Look", schedule: "Look" };
 
 function placeOf(item) {
-  const places = { errors: `/errors/${item.id}`, operation: `/operations/${item.id}`, jobs: `/jobs?state=${item.id}`, schedule: `/jobs/${item.jobId}`, flowKey: "/flow-keys", collection: "/collections" };
+  const places = { errors: `/errors/${item.id}`, operation: `/operations/${item.id}`, jobs: `/jobs?state=${item.id}`, schedule: `/jobs/${item.jobId}`, flowKey: `/flow-keys/${encodeURIComponent(item.id)}`, collection: `/collections/${encodeURIComponent(item.id)}`, consumer: `/consumers/${encodeURIComponent(item.id)}` };
   const [path, asked] = (places[item.kind] ?? "").split("?");
   return path && at(path, Object.fromEntries(new URLSearchParams(asked)));
 }
@@ -213,8 +213,9 @@ function Lanes({ view }) {
     else if (event.key === "Home") focusRow(0);
     else if (event.key === "End") focusRow(view.lanes.length - 1);
     else if (row && (event.key === "ArrowRight" || event.key === "ArrowLeft")) {
+      /** @type {HTMLElement[]} */
       const links = [...row.querySelectorAll("a")];
-      links[links.indexOf(document.activeElement) + (event.key === "ArrowRight" ? 1 : -1)]?.focus();
+      links[links.findIndex((each) => each === document.activeElement) + (event.key === "ArrowRight" ? 1 : -1)]?.focus();
     } else return;
     event.preventDefault();
     event.stopPropagation();

@@ -1,8 +1,9 @@
-// Collections, calendars, flow keys: a list and a page each, edited as JSON with the API's sentences.
+// Collections, calendars, flow keys: a list and a page each.
 
 import { html, useState } from "../vendor.js";
 import { may, request, useAnswer, useList } from "../api.js";
-import { Action, Confirm, Dialog, Empty, Facts, Field, Head, Loaded, More, ProblemNote, Source, State, Table, Text, When, at, count, go, length, tell, useQuery } from "../parts.js";
+import { Action, Confirm, Dialog, Empty, Facts, Head, Loaded, More, Source, State, Table, Text, When, at, count, go, length, tell } from "../parts.js";
+import { EditResource } from "./forms.js";
 
 const EVERY_S = 30;
 const LIVE_EVERY_S = 5;
@@ -11,7 +12,7 @@ const read = (members, resource) => Object.fromEntries(members.map((name) => [na
 const KINDS = {
   collections: {
     one: "collection", title: "Collections", lead: "Groups of jobs with quotas, defaults and a switch", members: ["quota", "retention", "events", "defaults", "callbackTimeoutSeconds", "redirects", "flowKey"], change: "PATCH",
-    example: { quota: { maxJobs: 1000 } },
+    example: {},
     columns: [["State", (each) => html`<${State} state=${each.state} />`], ["Jobs", (each) => each.jobCount, "number"], ["Most jobs", (each) => each.quota?.maxJobs ?? html`<span class="faint">no limit</span>`, "number"], ["Changed", (each) => html`<${When} at=${each.modifiedAt} />`, "wide"]],
     facts: (each) => [["State", html`<${State} state=${each.state} />`], ["Jobs", html`<a href=${at("/jobs", { collection: each.name })}>${count(each.jobCount, "job")}</a>`], ["API", each.facade], ["Events", each.events]],
     verbs: (each) => (each.state === "ENABLED" ? ["disable", "Disable", `Its ${count(each.jobCount, "job")} stop: each occurrence that falls due meanwhile is skipped.`] : each.state === "DISABLED" ? ["enable", "Enable", `Its ${count(each.jobCount, "job")} run again from now on.`] : null),
@@ -49,7 +50,7 @@ function ResourceList({ name }) {
   return html`<${Head} title=${kind.title} lead=${kind.lead}>${create}<//>
     <${Loaded} answer=${found} what=${kind.title.toLowerCase()}>${found.items?.length ? html`<${Table} label=${kind.title} keyOf=${(each) => each.name} rows=${found.items} href columns=${[["Name", (each) => html`<a href=${at(`/${name}/${encodeURIComponent(each.name)}`)}><${Text} cut=${60}>${each.name}<//></a>`, "main"], ...kind.columns]} /><${More} list=${found} />`
       : found.items && html`<${Empty} title=${`No ${kind.title.toLowerCase()} yet`}><p>${kind.lead}.</p><//>`}<//>
-    ${open && html`<${EditResource} name=${name} kind=${kind} onClose=${() => setOpen(false)} />`}`;
+    ${open && html`<${EditResource} name=${name} kind=${kind} members=${kind.example} onClose=${() => setOpen(false)} />`}`;
 }
 
 function ResourcePage({ name, id }) {
@@ -67,46 +68,9 @@ function ResourcePage({ name, id }) {
     <${Facts} items=${[...kind.facts(each), ["Created", html`<${When} at=${each.createdAt} />`], ["Changed", html`<${When} at=${each.modifiedAt} />${each.modifiedBy && html` by <${Text}>${each.modifiedBy}<//>`}`]]} />
     ${kind.parts?.(each)}
     <h2>Definition</h2><${Source} value=${read(kind.members, each)} />
-    ${open === "edit" && html`<${EditResource} name=${name} kind=${kind} resource=${each} etag=${answer.etag} onClose=${close} onDone=${answer.reload} />`}
+    ${open === "edit" && html`<${EditResource} name=${name} kind=${kind} resource=${each} members=${read(kind.members, each)} etag=${answer.etag} onClose=${close} onDone=${answer.reload} />`}
     ${open === "verb" && html`<${Confirm} title=${`${verb[1]} ${kind.one}`} consequence=${() => verb[2]} word=${() => `${verb[1]} ${kind.one}`} onClose=${close} act=${async () => { await request("POST", `${path}/${verb[0]}`, { body: {} }); await answer.reload(); tell(`${verb[1]}d 1 ${kind.one}.`); }} />`}
     ${open === "delete" && html`<${Confirm} title=${`Delete ${kind.one}`} consequence=${() => "It is deleted only if nothing uses it; otherwise the API says what does."} word=${() => `Delete ${kind.one}`} onClose=${close} act=${async () => { await request("DELETE", path); go(at(`/${name}`)); tell(`Deleted the ${kind.one}.`); }} />`}`}<//>`;
-}
-
-function EditResource({ name, kind, resource, etag, onClose, onDone }) {
-  const [called, setCalled] = useState(resource?.name ?? "");
-  const [text, setText] = useState(JSON.stringify(resource ? read(kind.members, resource) : kind.example, null, 2));
-  const [problem, setProblem] = useState(null);
-  const act = async () => {
-    setProblem(null);
-    let members;
-    try {
-      members = JSON.parse(text);
-    } catch (error) {
-      setProblem({ status: 422, code: "INVALID_JSON", detail: `This is not JSON: ${error.message}`, errors: [], retryAfter: null });
-      return;
-    }
-    try {
-      if (resource) await request(kind.change, `/v1/${name}/${encodeURIComponent(resource.name)}`, { body: kind.change === "PUT" ? { name: resource.name, ...members } : { ...gone(read(kind.members, resource), members), ...members }, type: kind.change === "PATCH" ? "application/merge-patch+json" : undefined, ifMatch: etag });
-      else await request("POST", `/v1/${name}`, { body: { name: called, ...members }, key: crypto.randomUUID() });
-    } catch (thrown) {
-      setProblem(thrown.status === 412 ? { ...thrown, detail: "Somebody changed it meanwhile. Your text stays here: close, look at the new version, and edit again." } : thrown);
-      return;
-    }
-    onClose();
-    await onDone?.();
-    if (!resource) go(at(`/${name}/${encodeURIComponent(called)}`));
-    tell(resource ? `Changed the ${kind.one}.` : `Created the ${kind.one}.`);
-  };
-  return html`<${Dialog} title=${`${resource ? "Edit" : "Create"} ${kind.one}`} onClose=${onClose}>
-    ${!resource && html`<${Field} label="Name" name="name" problem=${problem}><input value=${called} maxlength="128" onInput=${(event) => setCalled(event.target.value)} /><//>`}
-    <${Field} label="Members (JSON)"><textarea class="code" rows="14" spellcheck="false" value=${text} onInput=${(event) => setText(event.target.value)}></textarea><//>
-    <${ProblemNote} problem=${problem} />
-    <p class="actions"><${Action} kind="primary" act=${act}>${resource ? "Change" : "Create"} ${kind.one}<//><button type="button" onClick=${onClose}>Cancel</button></p><//>`;
-}
-
-/** Returns null for each member that was taken out of the text. */
-function gone(before, members) {
-  return Object.fromEntries(Object.keys(before).filter((name) => !(name in members)).map((name) => [name, null]));
 }
 
 function Versions({ calendar }) {

@@ -2,7 +2,7 @@
 
 import { html, useState } from "../vendor.js";
 import { may, now, request, useAnswer, useList, withQuery } from "../api.js";
-import { Action, Chips, Dialog, Empty, Facts, Field, Head, Loaded, More, ProblemNote, Source, State, Table, Text, When, at, clock, go, length, stateGroup, stateWord, tell, useQuery } from "../parts.js";
+import { Action, Chips, Dialog, Empty, Facts, Field, Head, Loaded, More, News, ProblemNote, Source, State, Table, Text, When, at, clock, go, length, stateGroup, stateWord, tell, useQuery } from "../parts.js";
 import { REASONS, STATES } from "../words.js";
 
 const EVERY_S = 15;
@@ -16,7 +16,7 @@ export function StateFilter({ query, change }) {
 export function Runs() {
   const [query, change] = useQuery();
   const asked = Object.fromEntries(["state", "collection", "tag", "resourceId", "kind"].map((name) => [name, query[name]]));
-  const list = useList(withQuery("/v1/runs", { ...asked, limit: 50 }), EVERY_S);
+  const list = useList(withQuery("/v1/runs", { ...asked, limit: 50 }), EVERY_S, (run) => run.id);
   const filtered = Object.values(asked).some(Boolean);
   return html`<${Head} title="Runs" lead=${filtered ? "" : "All that did not simply succeed in the last 15 days, and all that waits"} />
     <div class="filters"><${StateFilter} query=${query} change=${change} /></div>
@@ -37,7 +37,7 @@ export function RunTable({ list, filtered, clear, withoutJob }) {
     ["Kind", (run) => run.kind.replace(/_/g, " "), "wide"],
     ["Message", (run) => html`<span class="faint"><${Text} cut=${70}>${run.message ?? ""}<//></span>`, "wide"],
   ];
-  return html`<${Table} label="Runs" keyOf=${(run) => run.id} rows=${list.items} href columns=${columns} /><${More} list=${list} />`;
+  return html`<${News} list=${list} noun="run" /><${Table} label="Runs" keyOf=${(run) => run.id} rows=${list.items} href columns=${columns} /><${More} list=${list} />`;
 }
 
 // ---- One run --------------------------------------------------------------------------------------------------------
