@@ -10,6 +10,7 @@ import pytest
 from sweephand.domain.collection import Collection
 from sweephand.flow.tenants import tenancy
 from sweephand.store.dynamo import keys
+from sweephand.store.views import jobs as views
 from tests.contract.native import shapes
 from tests.contract.native.api import JOB, TENANT, example
 
@@ -186,6 +187,22 @@ def test_a_page_by_offset_is_the_page_that_a_walk_finds_there(api, small_blocks,
         assert names(page["items"]) == whole[offset : offset + 7]
         assert page["total"] == 25
         assert (page["nextCursor"] is None) == (offset + 7 >= 25)
+
+
+@pytest.mark.parametrize("query", ["search=JOB", "collection=default&search=job", "tag=t&state=ACTIVE"])
+def test_a_search_and_its_total_look_through_the_jobs_once_on_every_page(api, small_blocks, monkeypatch, query):
+    filled(api, 25, tags=["t"])
+    looked = []
+    own = views.listed
+    monkeypatch.setattr(views, "listed", lambda *args: looked.append(args) or own(*args))
+
+    found = [api.get("/v1/jobs", query=f"limit=10&include=total&{query}").json]
+    while cursor := found[-1]["nextCursor"]:
+        found.append(api.get("/v1/jobs", query=f"limit=10&include=total&{query}&cursor={cursor}").json)
+
+    assert names(joined(each["items"] for each in found)) == [f"job-{n:03}" for n in range(25)]
+    assert [each["total"] for each in found] == [25, 25, 25]
+    assert len(looked) == 3
 
 
 def test_offsets_count_what_is_there_and_not_what_was(api, small_blocks):

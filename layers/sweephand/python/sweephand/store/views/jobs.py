@@ -147,12 +147,36 @@ def listed(table: Table, tenant: str, filters: Filters, after: str | None, page:
 
 def count(table: Table, tenant: str, filters: Filters) -> int:
     """Returns how many jobs match the filters. Raises TooMany."""
+    known = _counted(table, tenant, filters)
+    return sum(1 for _ in listed(table, tenant, filters, None, CHUNK)) if known is None else known
+
+
+def _counted(table: Table, tenant: str, filters: Filters) -> int | None:
+    """Returns a count that somebody keeps; None if the jobs have to be looked through."""
     if filters.all_of_a_facade:
         return sum(block.live for block in blocks(table, tenant) if filters.facade in {None, block.facade})
     if filters.one_key and filters.collection is not None:
         collection = store.read_collection(table, tenant, filters.collection)
         return collection.job_count if collection else 0
-    return sum(1 for _ in listed(table, tenant, filters, None, CHUNK))
+    return None
+
+
+def page_and_count(
+    table: Table, tenant: str, filters: Filters, after: str | None, page: int, skip: int = 0
+) -> tuple[list[Row], int]:
+    """Returns the first `page` rows as `listed` yields them, and how many jobs match: where both have to look through
+    all jobs, they do it once. Raises TooMany.
+    """
+    known = _counted(table, tenant, filters)
+    if known is not None:
+        return list(islice(listed(table, tenant, filters, after, page, skip), page)), known
+    every = list(listed(table, tenant, filters, None, CHUNK))
+    rest = [row for row in every if after is None or _comes_after(filters, row, after)]
+    return rest[skip : skip + page], len(every)
+
+
+def _comes_after(filters: Filters, row: Row, place: str) -> bool:
+    return row.place > place if filters.by_name else row.number > int(place)
 
 
 # The directory

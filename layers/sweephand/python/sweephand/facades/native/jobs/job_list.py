@@ -52,9 +52,7 @@ def list_all(ctx: Context) -> Answer:
     limit, mark = ctx.page(place_of(filters))
     offset = cursors.offset_of(ctx.query)
     try:
-        rows = views.listed(ctx.world.table, ctx.tenant, filters, mark[0] if mark else None, limit + 1, offset)
-        page = list(islice(rows, limit + 1))
-        total = views.count(ctx.world.table, ctx.tenant, filters) if "total" in include else None
+        page, total = _page(ctx, filters, mark[0] if mark else None, limit + 1, offset, total="total" in include)
     except views.TooMany as many:
         raise InvalidRequest(widest(ctx), TOO_MANY, code="INVALID_QUERY") from many
     found = views.jobs_with_schedules(ctx.world.table, ctx.tenant, [row.job_id for row in page[:limit]])
@@ -64,6 +62,13 @@ def list_all(ctx: Context) -> Answer:
         "nextCursor": ctx.cursor(page[limit - 1].place) if len(page) > limit else None,
     }
     return Answer(200, body if total is None else {**body, "total": total})
+
+
+def _page(
+    ctx: Context, filters: Filters, after: str | None, size: int, offset: int, *, total: bool
+) -> tuple[list[views.Row], int | None]:
+    asked = (ctx.world.table, ctx.tenant, filters, after, size, offset)
+    return views.page_and_count(*asked) if total else (list(islice(views.listed(*asked), size)), None)
 
 
 def _narrow(ctx: Context, filters: Filters, include: frozenset[str]) -> Answer:
