@@ -50,7 +50,7 @@ MEANING: Mapping[EventType, str] = {
     EventType.COLLECTION_ENABLED: "A collection was enabled.",
     EventType.COLLECTION_DISABLED: "A collection was disabled.",
     EventType.AUDIT_FINDING: "The audit found something that should never be, and mended it.",
-    EventType.ERRORS_EXPIRING: "Failed runs that nobody has seen to will be gone within three days.",
+    EventType.ERRORS_EXPIRING: "Unresolved failed runs will be removed within three days.",
     EventType.ERRORS_ARCHIVED: "A group of errors, or one failed run of it, was archived.",
     EventType.ERRORS_RESTORED: "A group of errors, or one failed run of it, was taken out of the archive.",
     EventType.ERRORS_EDITED: "A failed run is run again with another payload or other headers.",

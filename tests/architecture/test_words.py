@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from sweephand.facades.native.document import FILE
 from tests.architecture import words
 
+FRAGMENT = re.compile(r"(?:^|[.!?:] )(?:Of|As|By(?! default)|Those|Who)\b")
 GOOD = '''"""The sweep: one look at all rows that are due."""
 
 
@@ -20,6 +26,28 @@ def send(row):
 @pytest.mark.parametrize("path", [path for path in words.files() if path.is_file()], ids=lambda p: p.name)
 def test_no_file_breaks_the_rules(path: Path) -> None:
     assert list(words.breaches(path)) == []
+
+
+def test_no_text_of_the_api_s_description_breaks_the_rules() -> None:
+    """A description may begin with "What happens" or "By default", but not with a fragment such as "Of a job"."""
+    found = [
+        text for text in _texts(json.loads(FILE.read_text())) if FRAGMENT.search(text) or words.AVOIDED.search(text)
+    ]
+
+    assert found == []
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yields all descriptions and summaries of a document, without code."""
+    if isinstance(value, list):
+        for each in value:
+            yield from _texts(each)
+    elif isinstance(value, dict):
+        for name, each in value.items():
+            if name in {"description", "summary"} and isinstance(each, str):
+                yield re.sub(r"`[^`]*`", "", each)
+            else:
+                yield from _texts(each)
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ export function Errors() {
   const list = useList(withQuery("/v1/errors", { ...filters, state: query.state, limit: 50 }), EVERY_S, (group) => group.id);
   const [open, setOpen] = useState(false);
   const [begun, setBegun] = useState(null);
-  return html`<${Head} title="Errors" lead="Failed runs that nobody has seen to, in groups of one cause">
+  return html`<${Head} title="Errors" lead="Failed runs that are not resolved, in groups of one cause">
       ${may("errors:edit") && !query.state && list.items?.length > 0 && html`<button type="button" class="primary" aria-haspopup="dialog" onClick=${() => setOpen(true)}>Run all open runs again</button>`}<//>
     <div class="filters"><${Chips} label="State" options=${STATES} value=${query.state} onChange=${(state) => change({ state })} />
       ${Object.keys(filters).map((name) => html`<button type="button" class="tag" title="Remove this filter" onClick=${() => change({ [name]: "" })}>${name}: <${Text} cut=${24}>${filters[name]}<//> ✕</button>`)}</div>

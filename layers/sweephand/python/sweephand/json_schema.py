@@ -71,4 +71,7 @@ def items(schema: Schema, **more: Any) -> Schema:
 
 
 INSTANT = text(format="date-time", pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$")
-PASSED_OVER: Schema = {"readOnly": True, "description": "Of answers; passed over, so that what was read can be sent."}
+PASSED_OVER: Schema = {
+    "readOnly": True,
+    "description": "Part of answers. Ignored here, so that an answer can be sent back.",
+}

@@ -38,7 +38,7 @@ def _job_id(value: Any, path: str, _: Reading) -> str:
 class StartJob(Action):
     """A run of another job, which sends its own payload."""
 
-    job_id: str = member("jobId", text(1, 64, description="Of the same tenant."), _job_id)
+    job_id: str = member("jobId", text(1, 64, description="A job of the same tenant."), _job_id)
 
     kind = "job"
     shows = ("own",)

@@ -1,4 +1,4 @@
-"""AWS as a user's process calls it, by botocore: the one module of the SDK that imports it."""
+"""Calls from a user's process to AWS. No other module of the SDK imports botocore."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ REFUSALS = frozenset(
         *("AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"),
     }
 )
-"""Codes of AWS that repeating the call does not change."""
+"""Error codes of AWS for which repeating the call does not help."""
 MISSING = 'a worker needs the extra "worker": pip install "sweephand[worker]"'
 
 
 class ConditionFailed(Exception):
-    """A conditional write that was not carried out. item: what stands there instead."""
+    """A conditional write that was not carried out. item: the item that the table has."""
 
     def __init__(self, item: dict[str, Any]) -> None:
         super().__init__("the condition of the write does not hold")

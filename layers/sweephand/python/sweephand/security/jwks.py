@@ -29,7 +29,7 @@ FETCH_WITHIN_S = 5.0
 LEAST_RSA_BITS, MOST_RSA_BITS = 2_048, 8_192
 
 _PUBLIC: Mapping[str, tuple[str, ...]] = {"RSA": ("kty", "n", "e"), "EC": ("kty", "crv", "x", "y")}
-"""The members that are read of a key. Private parts that a set publishes are ignored."""
+"""The members of a key that are read. Private parts that a set publishes are ignored."""
 _CURVES = {"ES256": "P-256", "ES384": "P-384", "ES512": "P-521"}
 ALGORITHMS = frozenset({*_CURVES, "RS256", "RS384", "RS512", "PS256", "PS384", "PS512"})
 """The accepted algorithms. Never `none` or a symmetric one, with which a public key could be used as a secret."""

@@ -248,12 +248,15 @@ TYPES: Mapping[str, Mapping[str, Member]] = {
     },
     "sigv4": {
         "service": Member(
-            _aws_name, {**_AWS_WORD, "description": "As endpoints sign it: `execute-api`, `lambda`, `s3`."}
+            _aws_name,
+            {**_AWS_WORD, "description": "The name of the service in signatures: `execute-api`, `lambda`, `s3`."},
         ),
         "region": Member(_aws_name, _AWS_WORD),
         "roleArn": Member(
             _role,
-            json_schema.text(description="By whose credentials it is signed; one of the parameter TargetRoleArns."),
+            json_schema.text(
+                description="The role with whose credentials it is signed. Must be in the parameter TargetRoleArns."
+            ),
         ),
     },
     "sweephand": {},

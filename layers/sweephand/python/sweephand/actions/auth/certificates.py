@@ -30,7 +30,7 @@ GIVEN: Mapping[str, Schema] = {
         longest=MAX_GIVEN,
         description="Instead of `pfx`: key, certificate, chain. Without both in a change: the stored ones.",
     ),
-    "password": text(longest=1_024, description="Of the PKCS#12, or of the private key; not stored."),
+    "password": text(longest=1_024, description="The password of the PKCS#12 file or of the private key. Not stored."),
     "certificate": PASSED_OVER,
 }
 SHOWN: Mapping[str, Schema] = {

@@ -135,9 +135,7 @@ class Ecs(Action):
     kind = "ecs"
     shows = ("own",)
     never: ClassVar = {"unproven": "the stack's own"}
-    description = (
-        "Who makes or changes such an action, or takes it from a job that stays, needs the scope `tasks:write` too."
-    )
+    description = "To create, change or remove such an action, a caller also needs the scope `tasks:write`."
     components = schemas("TaskOutcome", TaskRules)
     moved = "the task"
 

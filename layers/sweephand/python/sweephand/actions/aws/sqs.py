@@ -39,7 +39,7 @@ def _group(value: Any, path: str, reading: Reading) -> str:
 
 def message_group() -> Any:
     """Declares the group of a FIFO target. Without one it is the job's id: the runs of a job come in their order."""
-    described = text(1, 128, pattern="^[!-~]+$", description="Of a FIFO target; without one, the job's id.")
+    described = text(1, 128, pattern="^[!-~]+$", description="Only for a FIFO target; by default the job's id.")
     return member("messageGroupId", described, _group, default=None)
 
 

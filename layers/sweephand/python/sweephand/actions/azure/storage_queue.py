@@ -59,7 +59,7 @@ class StorageQueue(azure.AzureAction):
         default=MASK,
     )
     region: str | None = string(
-        "region", 1, 64, more={"description": "What Azure Scheduler's envelope says of it."}, default=None
+        "region", 1, 64, more={"description": "The region that Azure Scheduler's envelope names."}, default=None
     )
 
     kind = "azure_storage_queue"

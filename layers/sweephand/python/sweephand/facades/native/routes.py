@@ -170,11 +170,11 @@ ROUTES = Routes(
         JOB.verb("/deactivate", jobs.deactivate, "Deactivate a job", "Job"),
         JOB.get("/next", jobs.next_run, "The next instant of a job", "NextRun"),
         JOB.get(
-            *("/occurrences", runs.occurrences, "What a job did and will do", "OccurrencePage"),
+            *("/occurrences", runs.occurrences, "List past and future occurrences of a job", "OccurrencePage"),
             query=(*PAGE, "scheduleId", "from", "until"),
         ),
         JOB.get(
-            *("/changes", "list_all", "Who changed a job, when and what, newest first", "ChangePage"),
+            *("/changes", "list_all", "List who changed a job, when and what, newest first", "ChangePage"),
             query=(*PAGE, "include"),
         ),
         JOB.get("/schedules", schedules.list_all, "List a job's schedules", "SchedulePage", query=PAGE),
@@ -199,12 +199,12 @@ ROUTES = Routes(
             status=200,
         ),
         OVERVIEW.get(
-            *("/timeline", "read_timeline", "What happened to all jobs, and what they will do"),
+            *("/timeline", "read_timeline", "Read what happened to all jobs, and what they will do"),
             "Timeline",
             query=(*PAGE, "from", "until", *FILTERS, "jobIds"),
         ),
         OVERVIEW.get(
-            *("/timeline:changes", "read_timeline_changes", "What is new since the timeline was read"),
+            *("/timeline:changes", "read_timeline_changes", "Read what is new since the timeline was read"),
             "TimelineChanges",
             query=("since",),
         ),
@@ -212,7 +212,11 @@ ROUTES = Routes(
             *("/load", rare("overview.load", "read_load"), "How many runs the next 24 hours will have"), "Load"
         ),
         OVERVIEW.get(
-            *("/attention", rare("overview.attention", "list_attention"), "What needs somebody, and the next step"),
+            *(
+                "/attention",
+                rare("overview.attention", "list_attention"),
+                "List what needs attention, with the next step",
+            ),
             "Attention",
         ),
         RUNS.get("", runs.list_all, ALL_RUNS, "RunPage", query=(*PAGE, *RUNS_QUERY)),
@@ -276,7 +280,7 @@ ROUTES = Routes(
             status=202,
         ),
         ERROR_GROUPS.get(
-            *("", "list_all", "What failed and nobody has seen to, in groups", "ErrorGroupPage"),
+            *("", "list_all", "List unresolved failures in groups", "ErrorGroupPage"),
             query=(*PAGE, "jobId", *SPAN),
         ),
         ERROR.get("", "read", "Read a group of errors", "ErrorGroup"),
@@ -290,7 +294,7 @@ ROUTES = Routes(
             headers=ONCE,
         ),
         ERROR.verb("/archive", "archive", "Nobody needs to see to it, until it fails again", "ErrorGroup", ARCHIVE),
-        ERROR.verb("/restore", "restore", "What was archived is open again", "ErrorGroup"),
+        ERROR.verb("/restore", "restore", "Open an archived group again", "ErrorGroup"),
         ERROR.verb(f"{ONE_RUN}/archive", "archive_error_run", "Nobody needs to see to this run", "ErrorRun", ARCHIVE),
         ERROR.verb(
             *(f"{ONE_RUN}/restore", "restore_error_run", "A run that was archived alone is as its group", "ErrorRun")

@@ -148,7 +148,7 @@ def _name(value: object) -> str:
 
 
 def _resource_id(given: Mapping[str, Any], before: Job | None) -> str | None:
-    """Returns a member of Sweephand's own, by which a job can be found natively; an import marks its jobs with it."""
+    """Reads resourceId, which SAP does not know. An import marks its jobs with it, for the native API to find."""
     value = given.get("resourceId", before.resource_id if before else None)
     return None if value is None else fields.text(value, "resourceId", 1, 256)
 

@@ -1,8 +1,8 @@
 """`cron`: five fields by the rules of Vixie cron: minute, hour, day of the month, month, weekday.
 
-A day matches if either day field has it when both are restricted; a field that starts with `*` is not restricted.
-Names of months and weekdays in any case, 0 and 7 for Sunday, lists, ranges, steps, `@daily` and the like. Quartz's
-letters `L`, `LW`, `5L` and `2#2` (cron_days.py). No @reboot, no seconds, no 15W, no ?.
+If both day fields are restricted, a day matches if either has it; a field that starts with `*` is not restricted.
+Supports names of months and weekdays in any case, 0 and 7 for Sunday, lists, ranges, steps, `@daily` and similar names,
+and Quartz's letters `L`, `LW`, `5L` and `2#2` (cron_days.py). Rejects @reboot, seconds, 15W and ?.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ with lazy():
 
 FIELD = "cron"
 DEFAULTS = ON_THE_CLOCK
-SCHEMA = json_schema.text(1, members.LONGEST_TEXT, description="Five fields, or `@daily` and its kin.")
+SCHEMA = json_schema.text(1, members.LONGEST_TEXT, description="Five fields, or a name such as `@daily`.")
 EXPECTED = 'five fields such as "30 2 * * 1-5"'
 _MACROS = {
     "@yearly": "0 0 1 1 *",
@@ -69,7 +69,7 @@ class Parsed:
 
 
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:  # noqa: ARG001 - a calendar needs no anchor
-    """Returns the string with tidied blanks. Raises NEVER_FIRES for 30 February, unless monthOverflow moves it."""
+    """Returns the string with single spaces. Raises NEVER_FIRES for 30 February, unless monthOverflow moves it."""
     text = " ".join(members.text(value, FIELD, EXPECTED).split())
     days = parse(text).days
     if days.fields is None and rules.month_overflow is not None:
@@ -135,7 +135,7 @@ def _with_letters(text: str) -> Parsed:
 
 
 def _masks(text: str, words: list[str]) -> list[int]:
-    """Returns the mask of each field. words: of `text`; their positions are found again only to refuse one."""
+    """Returns the mask of each field. words: those of `text`. Their positions are computed only for an error."""
     try:
         if len(words) == 5:
             return [*map(_mask, _NUMBERS, words)]

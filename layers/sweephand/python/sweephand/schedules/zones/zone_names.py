@@ -1,4 +1,4 @@
-"""Finds the IANA zone that a caller probably meant: in other letters, a city, a Windows zone, an offset."""
+"""Finds the IANA zone that a caller probably meant by another spelling, a city, a Windows zone or an offset."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def _offset(sign: str, hours: int, minutes: int) -> str | None:
 
 
 def _near(text: str) -> str | None:
-    """Returns the same name in other letters, with blanks, or as a city; else the most similar name."""
+    """Returns the zone whose name or city differs only in case and spaces; else the most similar name."""
     bare = re.sub(r"[\s_]+", "_", text).lower()
     known = {name.lower(): name for name in sorted(names(), reverse=True)}
     if bare in known:
@@ -162,7 +162,7 @@ def _near(text: str) -> str | None:
     cities = {name.lower().rpartition("/")[2]: name for name in sorted(names(), reverse=True) if "/" in name}
     if bare in cities:
         return cities[bare]
-    from difflib import get_close_matches  # noqa: PLC0415 - only a refusal pays for it
+    from difflib import get_close_matches  # noqa: PLC0415 - needed only for an error
 
     found = get_close_matches(bare[:60], list(known), 1, 0.8)
     return known[found[0]] if found else None

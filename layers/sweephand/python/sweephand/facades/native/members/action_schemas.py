@@ -12,7 +12,10 @@ from sweephand.domain.runs import retry
 from sweephand.json_schema import Members, Schema, answer, items, one_of, or_null, ref, request, text, whole
 
 _AWS: Members = {"targetArn": aws.TARGET, "roleArn": aws.ROLE}
-_REDIRECT: Members = {**_AWS, "format": one_of(redirects.FORMATS, description="Of storage queues; else always raw.")}
+_REDIRECT: Members = {
+    **_AWS,
+    "format": one_of(redirects.FORMATS, description="Only for storage queues; always raw for the others."),
+}
 REDIRECTS: Schema = {
     "type": "object",
     "additionalProperties": request(_REDIRECT, _AWS),

@@ -72,22 +72,22 @@ POLICIES: Mapping[str, Policy] = {
     "onNothingLeft": Policy(
         one_of(
             ("refuse", "complete"),
-            description="What becomes of a schedule without an instant left: it is refused, or completed without a"
-            " run.",
+            description="What happens to a schedule without an instant left:"
+            " it is rejected, or completed without a run.",
         ),
         "refuse",
     ),
     "onUnreachable": Policy(
         one_of(
             ("deactivate", "continue"),
-            description="What becomes of a schedule whose target got no connection for 10 days on end.",
+            description="What happens to a schedule whose target got no connection for 10 days without interruption.",
         ),
         "deactivate",
     ),
     "onNoResult": Policy(
         one_of(
             ("end", "retry"),
-            description="What becomes of a run whose target took the work and reported no result in time: it ends as"
+            description="What happens to a run whose target took the work and reported no result in time: it ends as"
             " UNKNOWN, or the next attempt of its retry policy is made.",
         ),
         "end",
@@ -95,8 +95,8 @@ POLICIES: Mapping[str, Policy] = {
     "afterEnd": Policy(
         one_of(
             ("open", "final"),
-            description="Of a job: whether one that is COMPLETED or FAULTED can still be changed and run. It can always"
-            " be read and deleted.",
+            description="Only for a job: whether it can still be changed and run once it is COMPLETED or FAULTED."
+            " It can always be read and deleted.",
         ),
         "open",
         of_job="it belongs to a job as a whole",
@@ -123,7 +123,7 @@ POLICIES: Mapping[str, Policy] = {
         _hooks,
     ),
     "flowKey": Policy(
-        text(1, 128, description="Of a job, not of a schedule: the flow key that its calls pass."),
+        text(1, 128, description="Only for a job: the flow key that its calls pass."),
         None,
         lambda value, field, _: fields.text(value, field, 1, 128),
         of_job="it belongs to a job as a whole, or to its collection",

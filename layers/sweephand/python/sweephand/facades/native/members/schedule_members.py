@@ -127,8 +127,8 @@ def totals_body(totals: Totals) -> dict[str, int]:
 HELD = or_null(
     answer(
         {"by": one_of(HeldBy), "name": TEXT, "since": INSTANT_MS},
-        description="What keeps it from running although it is switched on: its disabled tenant or collection, while"
-        " which nothing is announced and what falls due is skipped, or its paused flow key, under which runs wait.",
+        description="What keeps it from running although it is switched on. While its tenant or collection is"
+        " disabled, nothing is announced and due occurrences are skipped. While its flow key is paused, runs wait.",
     )
 )
 SCHEDULE = Resource(

@@ -42,7 +42,7 @@ _USES: Schema = items(
     description="An occurrence runs where all of them allow it.",
 )
 _SHOWN_USES: Schema = items(answer({"name": PLAIN_NAME, "mode": one_of(Mode), "roll": one_of(Roll)}), maxItems=MOST)
-ALIGN = one_of(Align, description="Of `every`: where the grid of the steps lies.")
+ALIGN = one_of(Align, description="Only with `every`: from where the steps count.")
 ONE_NOTATION = [{"required": [name], "properties": {name: {"not": NULL, **_described(name)}}} for name in NOTATIONS]
 TIMING: Members = {
     **NOTATIONS,
@@ -63,7 +63,7 @@ _SHOWN_TIMING: Members = {
 _STAMPS = ("createdAt", "modifiedAt")
 SCHEDULE_DRAFT: Members = {**members.SCHEDULE.request(), **TIMING}
 SCHEDULE_REPLACEMENT: Members = {
-    "id": text(1, 64, description="Of a schedule that is there."),
+    "id": text(1, 64, description="The id of an existing schedule."),
     **SCHEDULE_DRAFT,
     **dict.fromkeys(sorted(members.SCHEDULE.read_only[1:], key=lambda name: name in _STAMPS), PASSED_OVER),
 }

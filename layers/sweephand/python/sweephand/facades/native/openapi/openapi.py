@@ -45,8 +45,8 @@ TAGS = {
     "jobs": "What to do, and when.",
     "schedules": "When: of a job, or not stored at all.",
     "runs": "The life of each occurrence: the ledger.",
-    "errors": "What failed, until somebody has seen to it.",
-    "operations": "Long work that goes on by itself.",
+    "errors": "Failed runs, until somebody resolves them.",
+    "operations": "Long work that continues without further requests.",
     "collections": "Groups of a tenant's jobs, with quotas.",
     "job-sets": "All jobs that a program wants, in one list.",
     "calendars": "Dates and hours that schedules leave out, or keep to.",
@@ -68,15 +68,15 @@ HEADERS: Mapping[str, tuple[str, Schema]] = {
         "A repetition within 24 hours makes nothing more; with another body it is refused.",
         text(pattern="^[!-~]{1,255}$"),
     ),
-    "Sweephand-Tenant": ("Of provider credentials: the tenant that they act for.", TENANT_NAME),
+    "Sweephand-Tenant": ("For provider credentials: the tenant that they act for.", TENANT_NAME),
 }
 ANSWER_HEADERS: Mapping[str, tuple[str, Schema]] = {
-    "x-request-id": ("Of this request; also in the log.", text()),
-    "ETag": ("The revision; give it back in If-Match. Of this document: its hash.", text(pattern='^"[0-9a-f]+"$')),
+    "x-request-id": ("The id of this request, which is also in the log.", text()),
+    "ETag": ("The revision, for If-Match. For this document: its hash.", text(pattern='^"[0-9a-f]+"$')),
     "Location": ("The path of what came into being.", text(format="uri-reference")),
     "Link": ('The next page, as `rel="next"` (RFC 8288); absent on the last page.', text()),
     "Retry-After": ("Seconds.", text(pattern="^[0-9]+$")),
-    "Vary": ("What the answer depends on.", text()),
+    "Vary": ("The headers on which the answer depends.", text()),
     "Content-Encoding": ("How the answer is compressed, for callers who take that.", text()),
     "WWW-Authenticate": ("The schemes that are understood.", text()),
 }
@@ -122,7 +122,7 @@ QUERY: Mapping[str, Schema] = {
     "dryRun": one_of(("true", "false"), default="false", description="Only says how many it would be."),
     "expectedCount": whole(0, 10**9, description="Refused (412) if it were another number; needed but with `dryRun`."),
     "plan": one_of(("true", "false"), default="false", description="Only says what would be changed."),
-    "token": text(1, 64, description="Of a plan: refused (412) if the plan is another one now."),
+    "token": text(1, 64, description="The token of a plan. The request is rejected (412) if the plan has changed."),
     "force": one_of(
         ("true", "false"),
         default="false",
@@ -146,7 +146,7 @@ QUERY: Mapping[str, Schema] = {
     "limitSeconds": whole(
         1,
         LARGEST_LIMIT_S,
-        description="Of `include=figures`: the time that no run should take from its instant to its end.",
+        description="With `include=figures`: the longest time that a run should take from its instant to its end.",
     ),
     "kind": one_of(Kind),
     "format": one_of(("csv", "jsonl"), default="csv"),
@@ -189,7 +189,8 @@ OF_ROUTE: Mapping[tuple[str, str], Schema] = {
     ("/v1/job-sets/{job_set}", "include"): items(one_of(sorted(FIGURES))),
     ("/v1/job-sets/{job_set}", "from"): {
         **GIVEN_INSTANT,
-        "description": "Of `include=figures`: runs planned at or after this instant; by default of the last 24 hours.",
+        "description": "With `include=figures`: counts runs planned at or after this instant,"
+        " by default those of the last 24 hours.",
     },
 }
 WITH_FIELDS = frozenset({400, 413, 415, 422})
@@ -237,7 +238,7 @@ def document(answers: Mapping[tuple[str, str], Any]) -> dict[str, Any]:
                     "type": "apiKey",
                     "in": "header",
                     "name": RUN_TOKEN_HEADER,
-                    "description": "What the run's target was sent under this name (policy `callbackToken`).",
+                    "description": "The token that the run's target received under this name (policy `callbackToken`).",
                 },
             },
         },
@@ -378,7 +379,11 @@ def _other_responses(route: Route) -> dict[str, Any]:
     other |= {str(status): {"$ref": f"#/components/responses/{status}"} for status in statuses(route)}
     if route.begins:
         content = {JSON: _content(route.begins, {})}
-        other["202"] = {"description": "It goes on by itself.", "headers": _headers("Location"), "content": content}
+        other["202"] = {
+            "description": "It continues without further requests.",
+            "headers": _headers("Location"),
+            "content": content,
+        }
     other |= {status: {"$ref": f"#/components/responses/{status}"} for status in ("429", "431")}
     if route.body == "form":
         refused = _content("OAuthError", {})

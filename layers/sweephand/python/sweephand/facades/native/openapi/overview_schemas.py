@@ -70,12 +70,12 @@ SCHEMAS: dict[str, Schema] = {
             "schedules": items(ref("LaneSchedule"), maxItems=timeline.MOST_SCHEDULES),
             "schedulesLeftOut": whole(description="How many schedules the lane does not show."),
             "marks": items(
-                ref("Mark"), maxItems=timeline.MOST_MARKS_OF_LANE, description="What did not succeed or waits."
+                ref("Mark"), maxItems=timeline.MOST_MARKS_OF_LANE, description="Runs that did not succeed or that wait."
             ),
             "marksLeftOut": whole(description="How many older marks the lane does not show."),
             "noFailure": answer(
                 {
-                    "since": {**INSTANT, "description": "Of earlier instants the rules of today know nothing."},
+                    "since": {**INSTANT, "description": "The current rules do not apply to earlier instants."},
                     "seconds": _SECONDS,
                     "leftOut": _LEFT_OUT,
                 },
@@ -116,7 +116,7 @@ SCHEMAS: dict[str, Schema] = {
             "reason": or_null(one_of(Reason)),
             "httpStatus": or_null(STATUS_CODE),
             "sentence": text(description="Why it stands so, in words."),
-            "until": or_null({**INSTANT_MS, "description": "Of a mark for many occurrences: the last of them."}),
+            "until": or_null({**INSTANT_MS, "description": "For a mark for many occurrences: the last of them."}),
             "count": whole(1, description="How many occurrences it stands for."),
         }
     ),

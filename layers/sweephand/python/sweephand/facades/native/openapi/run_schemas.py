@@ -35,7 +35,7 @@ from sweephand.schedules.explain.preview_warnings import CAUTIONS
 
 _ATTEMPT: Members = {
     "attempt": whole(1),
-    "state": one_of(State, description="What it came to; of the last one, the state of the run."),
+    "state": one_of(State, description="The result of the attempt. That of the last one is the state of the run."),
     "plannedAt": or_null({**INSTANT_MS, "description": "When it was to begin."}),
     "enqueuedAt": or_null({**INSTANT_MS, "description": "When its message came into the run queue."}),
     "startedAt": INSTANT_MS,
@@ -103,7 +103,7 @@ _GAPS = answer(
     {"smallestSeconds": whole(1), "largestSeconds": whole(1), "until": INSTANT},
     description="The distances between the occurrences of the next 366 days, or of those up to `until`.",
 )
-_CALENDAR = or_null(text(description="Of what a calendar leaves out: its name."))
+_CALENDAR = or_null(text(description="The name of the calendar that leaves it out."))
 _SEARCHED: Members = {"searchedUntil": {**INSTANT, "description": "Later instants were not searched."}}
 
 
@@ -274,7 +274,7 @@ SCHEMAS: dict[str, Schema] = {
             "explained": or_null(ref("Explanation")),
             "nextCursor": {"type": "null"},
             **_SEARCHED,
-            "ianaVersion": text(description="Of the time-zone data."),
+            "ianaVersion": text(description="The version of the time-zone data."),
         }
     ),
     "Explanation": answer(
@@ -287,7 +287,7 @@ SCHEMAS: dict[str, Schema] = {
                     {
                         "code": one_of(REASON_CODES),
                         "message": TEXT,
-                        "field": or_null(text(description="Of the clock, where it does not match.")),
+                        "field": or_null(text(description="The field of the clock that does not match.")),
                     }
                 ),
                 minItems=1,
@@ -296,7 +296,7 @@ SCHEMAS: dict[str, Schema] = {
             "previous": or_null(INSTANT),
             "next": or_null(INSTANT),
             "runId": or_null(
-                {**RUN_ID, "description": "Of an occurrence of a stored schedule: under it the ledger has it."}
+                {**RUN_ID, "description": "For an occurrence of a stored schedule: its run's id in the ledger."}
             ),
         }
     ),
@@ -326,15 +326,17 @@ OPERATIONS: dict[str, Schema] = {
     "BulkDelete": answer(
         {
             "count": whole(description="Jobs that match the filters."),
-            "deleted": whole(description="Of these, gone with this answer."),
+            "deleted": whole(description="How many are deleted with this answer."),
             "operation": or_null(ref("Operation")),
         }
     ),
     "BulkSwitch": answer(
         {
             "count": whole(description="Jobs that match the filters."),
-            "changed": whole(description="Of these, as asked with this answer, also those that were so before."),
-            "refused": whole(description="Of these, those that cannot be switched so; they are as they were."),
+            "changed": whole(
+                description="How many have the requested state with this answer, including those that had it before."
+            ),
+            "refused": whole(description="How many cannot be switched in this way; they are unchanged."),
             "operation": or_null(ref("Operation")),
         }
     ),
@@ -361,7 +363,7 @@ OPERATIONS: dict[str, Schema] = {
     "RedriveRequest": request(
         {
             "runs": items(RUN_ID, minItems=1, maxItems=redrive.MOST_RUNS, description="Or `group`, or `filter`."),
-            "group": {**GROUP_ID, "description": "What nobody has seen to in it; in the place of `runs`."},
+            "group": {**GROUP_ID, "description": "A group whose unresolved runs are taken, instead of `runs`."},
             "filter": {
                 **request(
                     {
@@ -373,8 +375,8 @@ OPERATIONS: dict[str, Schema] = {
                         "until": GIVEN_INSTANT,
                     }
                 ),
-                "description": "What nobody has seen to in all groups that `GET /v1/errors` lists with these "
-                f"parameters, up to {redrive.MOST_GROUPS}; in the place of `runs`.",
+                "description": "Takes the unresolved runs of all groups that `GET /v1/errors` lists with "
+                f"these parameters, up to {redrive.MOST_GROUPS}, instead of `runs`.",
             },
             "ratePerMinute": _RATE,
             "dryRun": {**FLAG, "description": "Only says how many it would be."},

@@ -74,7 +74,7 @@ _JOB_REPLACEMENT: Members = {
     **dict.fromkeys(JOB.read_only, PASSED_OVER),
 }
 _JOB: Members = {**JOB.answer(), "totals": ref("Totals"), "schedules": items(ref("Schedule"))}
-_UNTIL: Schema = {**GIVEN_INSTANT, "description": "The job resumes by itself then. " + GIVEN_INSTANT["description"]}
+_UNTIL: Schema = {**GIVEN_INSTANT, "description": "The job resumes at this instant. " + GIVEN_INSTANT["description"]}
 _LISTED_JOB: Members = {
     **_JOB,
     "action": ref("ListedAction"),
@@ -117,7 +117,7 @@ _HOLDER = {"holder": text(1, 128, description="A name of the process, which nobo
 _CONSUMER: Members = {
     "name": TEXT,
     "state": one_of(Phase, description="`AWAY`: events are held. `STARTING`: it gets what it missed. `LIVE`."),
-    "holder": or_null(text(description="Who has its lease now.")),
+    "holder": or_null(text(description="The process that has its lease now.")),
     "leaseUntil": or_null(INSTANT_MS),
     "held": whole(0, MOST_COUNTED, description="Events that wait for it, counted up to 1,000."),
     "oldestHeldAt": or_null({**INSTANT, "description": "The planned instant of the oldest of them."}),
@@ -185,7 +185,7 @@ SCHEMAS: dict[str, Schema] = {
         "type": "object",
         "properties": {
             "grant_type": {"const": "client_credentials"},
-            "scope": text(description="A part of the client's scopes, parted by blanks; by default all."),
+            "scope": text(description="Some of the client's scopes, separated by spaces; by default all."),
             "client_id": text(description="With `client_secret`, instead of Basic."),
             "client_secret": text(),
         },
@@ -231,7 +231,9 @@ SCHEMAS: dict[str, Schema] = {
     "ChangedMember": answer(
         {
             "scheduleId": or_null(ID),
-            "path": or_null(text(description="As `action.url`; null: the schedule as a whole is new or gone.")),
+            "path": or_null(
+                text(description="The path, such as `action.url`. Null: the whole schedule is new or was removed.")
+            ),
             "old": {"description": "Null: it was not there."},
             "new": {"description": "Null: it is not there any more."},
             "cut": {**FLAG, "description": "A value of over 4,000 characters is shown by the beginning of its JSON."},
@@ -241,7 +243,7 @@ SCHEMAS: dict[str, Schema] = {
         {
             **{name: each for name, each in _JOB.items() if name in {*JOB.given, "schedules"}},
             "pause": _JOB["pause"],
-            "schedules": items(ref("ScheduleBefore"), description="Those that the change touched."),
+            "schedules": items(ref("ScheduleBefore"), description="The schedules that the change touched."),
         },
         ("name", "description", "collection", "resourceId", "startTime", "endTime", "errorAction", "hooks"),
     ),
@@ -295,12 +297,12 @@ SCHEMAS: dict[str, Schema] = {
                 "type": "boolean",
                 "description": f"Whether all runs since `from` are counted: the latest {MOST_RUNS:,} at most.",
             },
-            "runs": whole(description="Those that were carried out and have ended."),
-            "failed": whole(description="Those that failed in the end."),
-            "retried": whole(description="Those with more than one attempt."),
+            "runs": whole(description="Runs that were carried out and have ended."),
+            "failed": whole(description="Runs that failed for good."),
+            "retried": whole(description="Runs with more than one attempt."),
             "latenessSeconds": {**_SPREAD, "description": "From the planned instant to the first attempt."},
             "criticalSeconds": {**_SPREAD, "description": "From the planned instant to the end of the run."},
-            "limitSeconds": or_null(whole(1, description="As asked.")),
+            "limitSeconds": or_null(whole(1, description="The limit of the request.")),
             "breachInSeconds": or_null(
                 whole(
                     description="When the critical time reaches the limit, if it grows on as it does; 0: it has."
@@ -329,7 +331,9 @@ SCHEMAS: dict[str, Schema] = {
     "PlannedMember": answer(
         {
             "schedule": or_null(text(description="The name of the schedule; null: a member of the job.")),
-            "path": or_null(text(description="As `action.url`; null: the schedule as a whole is new or gone.")),
+            "path": or_null(
+                text(description="The path, such as `action.url`. Null: the whole schedule is new or was removed.")
+            ),
             "old": {"description": "Null: it is not there."},
             "new": {"description": "Null: it will not be there any more."},
             "cut": {**FLAG, "description": "A value of over 400 characters is shown by the beginning of its JSON."},
@@ -352,7 +356,10 @@ SCHEMAS: dict[str, Schema] = {
                 " the same time: send it again."
             ),
             "token": or_null(
-                text(description="Of a plan, or of the changes that remain: sent as `token`, it applies exactly these.")
+                text(
+                    description="Identifies a plan, or the changes that remain."
+                    " Sent as `token`, it applies exactly these."
+                )
             ),
         }
     ),
@@ -367,7 +374,10 @@ SCHEMAS: dict[str, Schema] = {
     "CollectionPage": page("Collection"),
     "SigningKey": answer(_SIGNING_KEY),
     "IssuedSigningKey": answer(
-        {**_SIGNING_KEY, "secret": text(pattern="^whsec_", description="Of Standard Webhooks; shown this once.")}
+        {
+            **_SIGNING_KEY,
+            "secret": text(pattern="^whsec_", description="In the form of Standard Webhooks. Shown only this once."),
+        }
     ),
     "SigningKeyPage": page("SigningKey"),
     "KeySet": answer(

@@ -71,7 +71,7 @@ def _result(operation: Operation, link: Link | None = None) -> Mapping[str, Any]
 
 _OBJECT: Schema = {"type": "object"}
 _RESULT = (
-    "What came of it; its members follow from `kind`. Of `export_runs`: `runs`, `bytes`, `fileExpiresAt`, `nextCursor` "
+    "The outcome; its members follow from `kind`. For `export_runs`: `runs`, `bytes`, `fileExpiresAt`, `nextCursor` "
     "(null, unless more runs follow the last one), and `link` with `url` and `expiresAt`, which is null in lists, "
     "and once the file is gone."
 )
@@ -84,18 +84,16 @@ OPERATION = Resource(
         "progress": answered(
             answer(
                 {
-                    "done": whole(description="Things that were seen to."),
+                    "done": whole(description="Things that were processed."),
                     "total": or_null(whole(description="null while it is not known.")),
-                    "failed": whole(description="Of those that were seen to."),
+                    "failed": whole(description="Processed things that failed."),
                     "waitsFor": or_null(text(description="Why nothing begins now, where that is more than its pace.")),
                 }
             ),
             _progress,
         ),
         "cause": answered(or_null(text(description="Why it failed."))),
-        "request": answered(
-            {**_OBJECT, "description": "What was asked for; its members follow from `kind`."}, _request
-        ),
+        "request": answered({**_OBJECT, "description": "The request; its members follow from `kind`."}, _request),
         "result": answered(
             or_null({**_OBJECT, "description": _RESULT}),
             _result,

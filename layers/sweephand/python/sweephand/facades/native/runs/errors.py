@@ -1,4 +1,4 @@
-"""Errors of the native API: failed runs in groups, until somebody has seen to them; and where they are run again."""
+"""Errors of the native API: failed runs in groups until somebody resolves them, and the routes that run them again."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from sweephand.json_schema import Schema, answer, items, one_of, or_null, text, 
 from sweephand.store.views import resources as views
 
 STATES = ("OPEN", "ARCHIVED", "RESOLVED")
-STATES_MEAN = "OPEN: it has runs that nobody has seen to. RESOLVED: each was run again, archived or is gone."
+STATES_MEAN = "OPEN: it has unresolved runs. RESOLVED: each was run again, archived or removed."
 NAME_MEANS = "The job's name as it is now; of a job that is gone, as at the first of these failures."
 MOST_GROUPS = 5_000
 MOST_JOBS = 10_000
@@ -52,7 +52,7 @@ class Seen(NamedTuple):
 
 
 class SeenRun(NamedTuple):
-    """A failed run, and whether nobody has seen to it."""
+    """A failed run, and whether it is unresolved."""
 
     failure: Failure
     open: bool
@@ -99,7 +99,7 @@ GROUP = Resource(
         "reason": answered(or_null(one_of(Reason)), "group.signature.reason"),
         "httpStatus": answered(or_null(STATUS_CODE), "group.signature.http_status"),
         "message": answered(text(description="`#` stands for what differs from run to run."), "group.signature.text"),
-        "count": answered(whole(description="Failed runs that nobody has seen to."), "open_runs.count"),
+        "count": answered(whole(description="Failed runs that are not resolved."), "open_runs.count"),
         "countIsLeast": answered({**FLAG, "description": "Lists look at 1,000 runs of a group."}, "open_runs.more"),
         "firstSeenAt": answered(INSTANT_MS, "group.first_at"),
         "lastSeenAt": answered({**INSTANT_MS, "description": "To within half a minute."}, "group.last_at"),
@@ -123,13 +123,13 @@ ERROR_RUN = Resource(
     Failure,
     {
         "runId": answered(RUN_ID, "failure.run_id"),
-        "open": answered({**FLAG, "description": "Nobody has seen to it."}, "open"),
+        "open": answered({**FLAG, "description": "Whether it is unresolved."}, "open"),
         "seenAt": answered(or_null(INSTANT_MS), "failure.at"),
         "rerunBy": answered(or_null(RUN_ID), "failure.rerun_by"),
-        "actor": answered(or_null(text(description="Who had it run again.")), "failure.actor"),
+        "actor": answered(or_null(text(description="The client id of the caller who ran it again.")), "failure.actor"),
         "operationId": answered(or_null(ID), "failure.operation"),
         "archived": answered(
-            or_null({**_ARCHIVED, "description": "Of this run alone; its group may be archived too."}),
+            or_null({**_ARCHIVED, "description": "The archiving of this run alone; its group may be archived too."}),
             lambda seen: _archived(seen.failure.archived),
         ),
         "expiresAt": answered(or_null(INSTANT), "failure.expires_at"),

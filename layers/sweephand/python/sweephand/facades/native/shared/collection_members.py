@@ -23,8 +23,8 @@ with lazy():
     from sweephand.actions.azure import redirects
     from sweephand.schedules.zones import zone_names
 
-FLOW_KEY = text(1, 128, description="The flow key that the calls of all its jobs pass which name none themselves.")
-WAITS = "How long a run waits for its result where its job does not say; null: as the stack has it."
+FLOW_KEY = text(1, 128, description="The flow key for the calls of all its jobs that name none themselves.")
+WAITS = "How long a run waits for its result if its job does not say; null: the default of the stack."
 LONGEST_INTERVAL_S = 548 * 86_400
 MOST_DAYS = 3_650
 
@@ -63,7 +63,11 @@ QUOTA = Resource(
     {
         "maxJobs": Member(whole(1, 1_000_000)),
         "maxRunsPerJob": Member(
-            whole(1, 2**31 - 1, description="Occurrences of each schedule of a job, in all; manual runs apart.")
+            whole(
+                1,
+                2**31 - 1,
+                description="Occurrences that each schedule of a job may have in all. Manual runs do not count.",
+            )
         ),
         "minIntervalSeconds": Member(whole(1, LONGEST_INTERVAL_S), attribute="min_interval_s"),
     },
@@ -71,9 +75,13 @@ QUOTA = Resource(
 RETENTION = Resource(
     Retention,
     {
-        "runDays": Member(whole(15, MOST_DAYS, description="Of a run, from its end.")),
+        "runDays": Member(whole(15, MOST_DAYS, description="Days for which a run is kept, counted from its end.")),
         "endedJobDays": Member(
-            whole(0, MOST_DAYS, description="Of a job whose schedules are all COMPLETED; 0: it stays.")
+            whole(
+                0,
+                MOST_DAYS,
+                description="Days for which a job is kept after all its schedules are COMPLETED. 0 keeps it.",
+            )
         ),
     },
 )
@@ -83,14 +91,14 @@ COLLECTION = Resource(
         "name": NAMED,
         "facade": answered(FACADE),
         "attributes": answered(
-            {"type": "object", "description": "What only its facade reads, such as the names that it shows."},
+            {"type": "object", "description": "Members that only its facade reads, such as the names that it shows."},
             lambda seen: dict(seen.attributes),
         ),
         "state": answered(one_of(CollectionState)),
         "quota": part(QUOTA),
         "retention": part(RETENTION),
         "events": Member(
-            one_of(Events, description="What goes to the event bus."),
+            one_of(Events, description="Which events go to the event bus."),
             lambda value, field, _: Events(fields.one_of(value, field, tuple(Events))),
         ),
         "defaults": Member(

@@ -99,7 +99,7 @@ FLOW_KEY = Resource(
 CIRCUIT_NOW = Resource(
     Circuit,
     {
-        "id": answered(text(pattern="^[0-9a-f]{16}$", description="As `circuit` in events.")),
+        "id": answered(text(pattern="^[0-9a-f]{16}$", description="The same id as `circuit` in events.")),
         "target": answered(text(description="The address without its query; of other kinds, the kind and its names.")),
         "state": answered(one_of(CircuitState)),
         "failures": answered(whole(description="In a row.")),
@@ -118,7 +118,7 @@ _LIVE: Members = {
     "circuits": items(
         answer(CIRCUIT_NOW.answer()),
         maxItems=MOST_CIRCUITS,
-        description="Of targets whose last calls failed.",
+        description="Circuits of targets whose last calls failed.",
     ),
 }
 SCHEMAS: dict[str, Schema] = {

@@ -54,8 +54,8 @@ _QUOTA: Members = {
     "runsPerMinute": whole(
         1,
         MOST_RUNS_PER_MINUTE,
-        description="Runs that may begin in a minute; further ones end as SKIPPED with the reason QUOTA. Each executor "
-        "counts by itself and reports after every ten runs, so up to ten more an executor may begin. "
+        description="Runs that may begin in a minute; further ones end as SKIPPED with the reason QUOTA. Each executor"
+        " counts its own runs and reports them after every ten, so each may begin up to ten more. "
         "null, the default: no limit.",
     ),
     "maxDescendants": whole(
