@@ -81,6 +81,7 @@ METHODS: Mapping[str, Mapping[str, str]] = {
         "listErrors": "list",
         "readError": "get",
         "listErrorRuns": "runs",
+        "readErrorSummary": "summary",
         "addNote": "add_note",
         "archiveError": "archive",
         "restoreError": "restore",

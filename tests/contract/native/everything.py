@@ -164,6 +164,7 @@ OF_WORKERS = ("/claim", "/heartbeat", "/settle")
 
 
 QUERIES: Mapping[str, str] = {
+    "GET /v1/errors:summary": "groupBy=job",
     "GET /v1/timeline:changes": "since=1800000000000-1800000000000-0000000000000000",
     "DELETE /v1/jobs": "tag=nothing&dryRun=true",
     **{f"POST /v1/jobs:{verb}": "tag=nothing&dryRun=true" for verb in ("activate", "deactivate", "pause", "resume")},

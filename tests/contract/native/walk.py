@@ -255,6 +255,7 @@ def _errors(step: Walk, job: str) -> None:
     step.each("POST", f"{place}/runs/{{failed_run}}/archive", "ArchiveRequest", **names)
     step.each("POST", f"{place}/runs/{{failed_run}}/restore", "Nothing", **names)
     step("GET", f"{place}/runs", error=group)
+    step("GET", "/v1/errors:summary", query="groupBy=target")
     step("GET", "/v1/errors", query="limit=1")
     other = step("POST", "/v1/jobs", body={"action": {"type": "http", "url": "https://example.org/new"}})["id"]
     redirect = "/v1/error-redirects/{job}"

@@ -1079,6 +1079,42 @@ class ErrorRun(Model):
     }
 
 
+class ErrorSum(Model):
+    __slots__ = ()
+    value: str | None
+    job_name: str | None
+    count: int
+    count_is_least: bool
+    jobs: int
+    groups: int
+    first_seen_at: datetime
+    last_seen_at: datetime
+    errors: tuple[str, ...]
+    members = {
+        "value": ("value", None),
+        "job_name": ("jobName", None),
+        "count": ("count", None),
+        "count_is_least": ("countIsLeast", None),
+        "jobs": ("jobs", None),
+        "groups": ("groups", None),
+        "first_seen_at": ("firstSeenAt", instant),
+        "last_seen_at": ("lastSeenAt", instant),
+        "errors": ("errors", tuple),
+    }
+
+
+class ErrorSummary(Model):
+    __slots__ = ()
+    group_by: str
+    items: tuple[ErrorSum, ...]
+    complete: bool
+    members = {
+        "group_by": ("groupBy", None),
+        "items": ("items", ErrorSum.all_of),
+        "complete": ("complete", None),
+    }
+
+
 class ExplanationReason(Model):
     __slots__ = ()
     code: str

@@ -283,6 +283,11 @@ ROUTES = Routes(
             *("", "list_all", "List unresolved failures in groups", "ErrorGroupPage"),
             query=(*PAGE, "jobId", *SPAN),
         ),
+        Below("/v1/errors:summary").get(
+            *("", rare("runs.errors", "read_error_summary")),
+            *("Sum open errors up by job, job set, target or version", "ErrorSummary"),
+            query=("groupBy", "jobId", *SPAN[:-1]),
+        ),
         ERROR.get("", "read", "Read a group of errors", "ErrorGroup"),
         ERROR.get(
             *("/runs", "list_error_runs", "The failed runs of a group, and what became of each", "ErrorRunPage"),

@@ -26,6 +26,7 @@ from sweephand.facades.native.overview import timeline
 from sweephand.facades.native.problems import STATUS, problem
 from sweephand.facades.native.routes import HTML, JSON, READ, ROUTES
 from sweephand.facades.native.runs.errors import STATES
+from sweephand.flow.errors.summaries import By
 from sweephand.json_schema import Schema, items, one_of, ref, text, whole
 
 PROBLEM = "application/problem+json"
@@ -123,6 +124,7 @@ QUERY: Mapping[str, Schema] = {
     "expectedCount": whole(0, 10**9, description="Refused (412) if it were another number; needed but with `dryRun`."),
     "plan": one_of(("true", "false"), default="false", description="Only says what would be changed."),
     "token": text(1, 64, description="The token of a plan. The request is rejected (412) if the plan has changed."),
+    "groupBy": one_of(By, description="The value that the errors of a sum share."),
     "force": one_of(
         ("true", "false"),
         default="false",

@@ -24,9 +24,10 @@ from sweephand.facades.native.members.schema_words import (
     TEXT,
 )
 from sweephand.facades.native.operations.operations import OPERATION
-from sweephand.facades.native.runs.errors import ERROR_RUN, GROUP, GROUP_ID, REDIRECT
+from sweephand.facades.native.runs.errors import ERROR_RUN, GROUP, GROUP_ID, REDIRECT, SUMMARY
 from sweephand.facades.native.runs.report import MOST_ATTEMPTS
 from sweephand.flow.bulk import redrive
+from sweephand.flow.errors.summaries import By
 from sweephand.flow.runs.follow_ups import FIELD, FURTHEST
 from sweephand.flow.runs.workers import Ended
 from sweephand.json_schema import Members, Schema, answer, items, one_of, or_null, ref, request, text, whole
@@ -385,6 +386,14 @@ OPERATIONS: dict[str, Schema] = {
     ),
     "ErrorGroup": answer(GROUP.answer()),
     "ErrorGroupPage": page("ErrorGroup"),
+    "ErrorSummary": answer(
+        {
+            "groupBy": one_of(By),
+            "items": items(ref("ErrorSum"), description="Most runs first."),
+            "complete": {**FLAG, "description": "The latest 500 groups are summed up; true: these are all."},
+        }
+    ),
+    "ErrorSum": answer(SUMMARY.answer()),
     "ErrorRun": answer(ERROR_RUN.answer()),
     "ErrorRunPage": page("ErrorRun"),
     "NoteDraft": request({"text": text(1, 2_000)}, ("text",)),

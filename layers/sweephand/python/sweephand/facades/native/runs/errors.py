@@ -21,8 +21,9 @@ from sweephand.facades.native.context import TASKS, Context, in_query
 from sweephand.facades.native.members.resource import Resource, answered
 from sweephand.facades.native.members.schema_words import FLAG, ID, INSTANT, INSTANT_MS, RUN_ID, STATUS_CODE, TEXT
 from sweephand.facades.native.runs.runs import wanted_of
-from sweephand.flow.errors import failures
+from sweephand.flow.errors import failures, summaries
 from sweephand.flow.errors.failures import OpenRuns
+from sweephand.flow.errors.summaries import Summary
 from sweephand.flow.idempotency import made_once
 from sweephand.flow.jobs import lookup
 from sweephand.flow.runs import run_lists
@@ -135,6 +136,32 @@ ERROR_RUN = Resource(
         "expiresAt": answered(or_null(INSTANT), "failure.expires_at"),
     },
 )
+MOST_NAMED = 100
+SUMMARY = Resource(
+    Summary,
+    {
+        "value": answered(
+            or_null(text(description="The value that they share; null: their jobs have none, or are gone.")), "value"
+        ),
+        "jobName": answered(
+            or_null({**TEXT, "description": "The name of the job if `groupBy` is `job`; else null."}), "name"
+        ),
+        "count": answered(whole(description="Failed runs that are not resolved."), "count"),
+        "countIsLeast": answered(
+            {**FLAG, "description": "True: there may be more; up to 100 runs of a group are counted."}, "more"
+        ),
+        "jobs": answered(whole(description="How many jobs they are of."), "jobs"),
+        "groups": answered(whole(description="How many groups they are of."), lambda seen: len(seen.groups)),
+        "firstSeenAt": answered({**INSTANT_MS, "description": "When the first of these groups began."}, "first_at"),
+        "lastSeenAt": answered(INSTANT_MS, "last_at"),
+        "errors": answered(
+            items(
+                GROUP_ID, maxItems=MOST_NAMED, description="The ids of their groups, the last failure first, up to 100."
+            ),
+            lambda seen: [group.id for group in seen.groups[:MOST_NAMED]],
+        ),
+    },
+)
 REDIRECT = Resource(
     Redirect,
     {
@@ -195,6 +222,15 @@ def _holds(wanted: Wanted, chosen: Container[str] | None, group: Group) -> bool:
     if chosen is not None and group.signature.job_id not in chosen:
         return False
     return (since is None or since <= group.last_at) and (until is None or group.first_at <= until)
+
+
+def read_error_summary(ctx: Context) -> Answer:
+    """Sums the open errors up by job, job set, target or version."""
+    by = ctx.choice("groupBy", frozenset(summaries.By))
+    if by is None:
+        raise InvalidRequest("groupBy", f"is required: {', '.join(summaries.By)}", code="INVALID_QUERY")
+    found, whole_ = summaries.summed(ctx.world, ctx.tenant, matching(ctx), summaries.By(by))
+    return Answer(200, {"groupBy": by, "items": [SUMMARY.show(each) for each in found], "complete": whole_})
 
 
 def read(ctx: Context) -> Answer:

@@ -71,6 +71,37 @@ class Errors:
             cursor=cursor,
         )
 
+    def summary(
+        self,
+        *,
+        group_by: str | None = None,
+        job_id: Named | None = None,
+        collection: str | None = None,
+        tag: str | None = None,
+        resource_id: str | None = None,
+        from_: datetime | str | None = None,
+        until: datetime | str | None = None,
+    ) -> models.ErrorSummary:
+        """Sums open errors up by what their jobs have in common now."""
+        return models.ErrorSummary(
+            self._caller.json(
+                Request(
+                    "GET",
+                    "/v1/errors:summary",
+                    query={
+                        "groupBy": group_by,
+                        "jobId": job_id,
+                        "collection": collection,
+                        "tag": tag,
+                        "resourceId": resource_id,
+                        "from": from_,
+                        "until": until,
+                    },
+                    acting=True,
+                )
+            )
+        )
+
     def add_note(self, error: Named, text: str, *, idempotency_key: str | None = None) -> models.ErrorGroup:
         """Adds a note to a group of errors."""
         return models.ErrorGroup(

@@ -1,0 +1,99 @@
+"""Open errors summed up by what their jobs have in common: the job itself, its set, the target, the version.
+
+Only the signature is stored with a group. The rest is read from the jobs as they are now.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+from itertools import islice
+
+from sweephand import threads
+from sweephand.domain.failure import Group
+from sweephand.domain.flow_keys.circuits import target_of
+from sweephand.domain.job import ActionSpec, Job, by_owner
+from sweephand.flow.errors import failures
+from sweephand.flow.errors.failures import OpenRuns
+from sweephand.flow.world import World
+from sweephand.records import dataclass
+from sweephand.store.views import jobs
+
+MOST_GROUPS, COUNTED = 500, 100
+"""Groups that one answer sums up, and runs that it counts of each: at most some 1,500 read units."""
+
+
+class By(StrEnum):
+    JOB = "job"
+    JOB_SET = "jobSet"
+    TARGET = "target"
+    VERSION = "version"
+    """The application of a task, with the version of its workers if the job names one."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Open errors with one value in common; None: of jobs that have none, or are gone. name: of the job, by JOB.
+
+    more: there may be other runs, which were not counted. groups: the last failure first.
+    """
+
+    value: str | None
+    name: str | None
+    count: int
+    more: bool
+    jobs: int
+    first_at: datetime
+    last_at: datetime
+    groups: Sequence[Group]
+
+
+def summed(world: World, tenant: str, groups: Iterable[Group], by: By) -> tuple[list[Summary], bool]:
+    """Returns the sums, the largest first, and whether all groups are in them. groups: the last failure first."""
+    looked = (each for each in groups if each.closed_through is None or each.closed_through < each.last_at)
+    some = list(islice(looked, MOST_GROUPS + 1))
+    found = threads.at_once(lambda group: failures.open_runs(world, group, COUNTED), some[:MOST_GROUPS])
+    still_open = [(group, runs) for group, runs in zip(some, found, strict=False) if runs.count]
+    there = jobs.named_jobs(world.table, tenant, {group.signature.job_id for group, _ in still_open})
+    of_value: Mapping[str | None, list[tuple[Group, OpenRuns]]] = defaultdict(list)
+    for group, runs in still_open:
+        of_value[value_of(group, there.get(group.signature.job_id), by)].append((group, runs))
+    sums = [_sum(value, members, by, there) for value, members in of_value.items()]
+    return sorted(sums, key=lambda each: (-each.count, each.value or "")), len(some) <= MOST_GROUPS
+
+
+def _sum(value: str | None, members: Sequence[tuple[Group, OpenRuns]], by: By, there: Mapping[str, Job]) -> Summary:
+    groups = [group for group, _ in members]
+    job = there.get(groups[0].signature.job_id)
+    name = job.name if job is not None else groups[0].job_name
+    return Summary(
+        value=value,
+        name=name if by is By.JOB else None,
+        count=sum(runs.count for _, runs in members),
+        more=any(runs.more for _, runs in members),
+        jobs=len({group.signature.job_id for group in groups}),
+        first_at=min(group.first_at for group in groups),
+        last_at=max(group.last_at for group in groups),
+        groups=groups,
+    )
+
+
+def value_of(group: Group, job: Job | None, by: By) -> str | None:
+    """Returns what a group has in common with others. job: as it is now; None: it is gone."""
+    if by is By.JOB:
+        return group.signature.job_id
+    if job is None:
+        return None
+    if by is By.JOB_SET:
+        return job.job_set
+    action = by_owner(job.action, job.error_action, job.hooks).get(group.signature.action)
+    if action is None:
+        return None
+    return target_of(action) if by is By.TARGET else _version_of(action)
+
+
+def _version_of(action: ActionSpec) -> str | None:
+    application = action.params.get("application")
+    return None if application is None else " ".join(filter(None, (application, action.params.get("version"))))
