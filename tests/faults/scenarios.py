@@ -806,7 +806,7 @@ class JobSets(Scenario):
             world = at.scene.world
             prospect = job_sets.plan(world, TENANT, "set", wanted)
             for each in prospect.plan.changes:
-                job_sets.apply_change(world, TENANT, "set", each, drafts.get(each.key), By(Operation.APPLY, "me"))
+                job_sets.apply_change(world, TENANT, prospect, each, drafts.get(each.key), By(Operation.APPLY, "me"))
 
         at.ask(request)
 
