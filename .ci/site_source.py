@@ -16,7 +16,8 @@ from typing import Any
 
 import click
 
-from sweephand.cli import app, resources
+from sweephand.cli import app
+from sweephand.cli.commands import resources
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "layers" / "sweephand" / "python" / "sweephand"

@@ -14,9 +14,9 @@ import httpx2
 import pytest
 
 from sweephand.cli import main
-from sweephand.cli.azure_file import Found, Names, found_in, read_json, read_parameters
-from sweephand.cli.import_azure import Importing
-from sweephand.cli.service import Failed, Service
+from sweephand.cli.imports.azure_file import Found, Names, found_in, read_json, read_parameters
+from sweephand.cli.imports.import_azure import Importing
+from sweephand.cli.imports.service import Failed, Service
 from sweephand.local.settings import CHECKOUT
 from tests.contract.azure.api import COLLECTION, COLLECTIONS, EVERY_HOUR, HTTP, JOB, OTHER, TENANT, Azure
 from tests.contract.native.api import event

@@ -9,9 +9,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from sweephand.cli import import_sap, main
-from sweephand.cli.import_sap import Copying
-from sweephand.cli.sap_service import SapService
+from sweephand.cli import main
+from sweephand.cli.imports import import_sap
+from sweephand.cli.imports.import_sap import Copying
+from sweephand.cli.imports.sap_service import SapService
 from tests.contract.native.api import event
 from tests.contract.sap.api import OTHER, TENANT, Sap
 from tests.support.sources import VirtualClock

@@ -10,9 +10,9 @@ import httpx2
 import pytest
 
 from sweephand.cli import main
-from sweephand.cli.import_sap import Copying
-from sweephand.cli.sap_place import first_of
-from sweephand.cli.sap_service import SapService
+from sweephand.cli.imports.import_sap import Copying
+from sweephand.cli.imports.sap_place import first_of
+from sweephand.cli.imports.sap_service import SapService
 from tests.contract.sap.api import OTHER, Sap
 from tests.contract.sap.test_import import BRIEF, HOURLY, NIGHTLY, imported, service, shown
 

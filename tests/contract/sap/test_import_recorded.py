@@ -16,9 +16,9 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from sweephand.cli.import_sap import Copying
-from sweephand.cli.sap_service import SapService, service_key
-from sweephand.cli.service import Access, Failed
+from sweephand.cli.imports.import_sap import Copying
+from sweephand.cli.imports.sap_service import SapService, service_key
+from sweephand.cli.imports.service import Access, Failed
 from tests.contract.sap.api import OTHER, Sap
 from tests.contract.sap.test_import import service, shown
 

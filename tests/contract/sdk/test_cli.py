@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from sweephand import cli
-from sweephand.cli import doctor, following
+from sweephand.cli.commands import doctor, following
 from sweephand.sdk import Sweephand, TransportError
 from sweephand.sdk.request import Answer
 from tests.contract.azure.test_clients import served

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sweephand import cli
-from sweephand.cli import job_sets, show
+from sweephand.cli.commands import job_sets, show
 from sweephand.sdk import ConfigError, Sweephand, TransportError
 from tests.contract.native.api import Api
 from tests.contract.sdk.stack import connected

@@ -12,7 +12,8 @@ from pathlib import Path
 import click
 import pytest
 
-from sweephand.cli import app, main, resources
+from sweephand.cli import app, main
+from sweephand.cli.commands import resources
 
 ROOT = Path(__file__).resolve().parents[3]
 KINDS = {

@@ -12,7 +12,8 @@ from sweephand import __version__
 from sweephand.lazy import lazy
 
 with lazy():
-    from sweephand.cli import completion, doctor, following, imports, job_sets, profiles, raw, resources, statuses
+    from sweephand.cli.commands import completion, doctor, following, job_sets, profiles, raw, resources, statuses
+    from sweephand.cli.imports import group
 
 COMMANDS: Mapping[str, tuple[str, ModuleType]] = {
     "jobs": ("Jobs: create, list, change, run, pause, delete.", resources),
@@ -42,7 +43,7 @@ COMMANDS: Mapping[str, tuple[str, ModuleType]] = {
     "doctor": ("Check the address, the credential, the clock and the versions.", doctor),
     "login": ("Save an address and a credential as a profile.", profiles),
     "logout": ("Remove a profile.", profiles),
-    "import": ("Copy jobs from another service.", imports),
+    "import": ("Copy jobs from another service.", group),
     "completion": ("Print the completion script of a shell.", completion),
 }
 """Each command with its help, and the module whose function `made` returns it."""

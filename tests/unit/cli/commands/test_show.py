@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from sweephand.cli.show import Output
+from sweephand.cli.commands.show import Output
 from sweephand.sdk.models import ErrorRun, ListedJob, NextRun
 
 JOBS = [

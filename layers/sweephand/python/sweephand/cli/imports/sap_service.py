@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sweephand.cli.service import Access, Failed, Service
+from sweephand.cli.imports.service import Access, Failed, Service
 
 PAGE = 100
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from sweephand.cli.statuses import Unusable
+from sweephand.cli.commands.statuses import Unusable
 
 
 def read_file(path: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from sweephand.cli import import_azure, import_sap
+from sweephand.cli.imports import import_azure, import_sap
 
 
 def made(_name: str) -> click.Group:

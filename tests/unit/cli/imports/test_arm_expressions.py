@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sweephand.cli.arm_expressions import Scope, Unresolved, resolve
+from sweephand.cli.imports.arm_expressions import Scope, Unresolved, resolve
 
 SCOPE = Scope(
     definitions={

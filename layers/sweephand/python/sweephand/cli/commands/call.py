@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from sweephand.cli import stacks, statuses
-from sweephand.cli.show import Output
+from sweephand.cli.commands import stacks, statuses
+from sweephand.cli.commands.show import Output
 from sweephand.errors import SweephandError
 from sweephand.lazy import lazy
 from sweephand.sdk.config import Access

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from sweephand.cli.call import Call, command
-from sweephand.cli.files import json_value
-from sweephand.cli.statuses import Unusable
+from sweephand.cli.commands.call import Call, command
+from sweephand.cli.commands.files import json_value
+from sweephand.cli.commands.statuses import Unusable
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 

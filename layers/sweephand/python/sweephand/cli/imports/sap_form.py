@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sweephand.cli.service import LENIENT
+from sweephand.cli.imports.service import LENIENT
 from sweephand.domain.instants import epoch_s
 from sweephand.domain.job import ActionDraft
 from sweephand.errors import InvalidRequest

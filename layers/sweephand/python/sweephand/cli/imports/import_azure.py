@@ -15,9 +15,9 @@ from urllib.parse import quote
 
 import click
 
-from sweephand.cli import azure_form as forms
-from sweephand.cli.azure_file import Found, Names, Place, Problem, found_in, read_json, read_parameters
-from sweephand.cli.service import Failed, Service, target, target_options
+from sweephand.cli.imports import azure_form as forms
+from sweephand.cli.imports.azure_file import Found, Names, Place, Problem, found_in, read_json, read_parameters
+from sweephand.cli.imports.service import Failed, Service, target, target_options
 from sweephand.domain.collection import Collection
 from sweephand.errors import InvalidRequest
 from sweephand.facades.azure.members import VERSIONS

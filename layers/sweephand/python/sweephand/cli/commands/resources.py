@@ -16,15 +16,15 @@ from typing import Any
 
 import click
 
-from sweephand.cli.call import Call, command
-from sweephand.cli.files import json_value, read_file
-from sweephand.cli.statuses import Unusable
+from sweephand.cli.commands.call import Call, command
+from sweephand.cli.commands.files import json_value, read_file
+from sweephand.cli.commands.statuses import Unusable
 from sweephand.lazy import lazy
 from sweephand.sdk.model import Model, snake
 from sweephand.sdk.request import ABSENT
 
 with lazy():
-    from sweephand.cli import job_names, short_forms
+    from sweephand.cli.commands import job_names, short_forms
     from sweephand.sdk import models
     from sweephand.sdk.sync.resources import schedules
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import click
 
-from sweephand.cli.call import Call, command
-from sweephand.cli.show import Output, cell
-from sweephand.cli.statuses import CONFLICT, DIFFERENT, DONE, REFUSED, Unusable, tell
+from sweephand.cli.commands.call import Call, command
+from sweephand.cli.commands.show import Output, cell
+from sweephand.cli.commands.statuses import CONFLICT, DIFFERENT, DONE, REFUSED, Unusable, tell
 from sweephand.sdk.api_errors import NotFound, PlanStale, TooManyDeletes
 from sweephand.sdk.models import JobSet, JobSetChange, JobSetPlan
 

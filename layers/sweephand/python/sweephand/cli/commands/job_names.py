@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sweephand.cli.statuses import Unusable
+from sweephand.cli.commands.statuses import Unusable
 from sweephand.errors import NotFound
 from sweephand.ids import UUID_TEXT
 

@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import click
 
-from sweephand.cli import job_names, resources
-from sweephand.cli.call import Call, command
-from sweephand.cli.show import columns_of, row
+from sweephand.cli.commands import job_names, resources
+from sweephand.cli.commands.call import Call, command
+from sweephand.cli.commands.show import columns_of, row
 from sweephand.sources import SystemClock
 
 MOST_FOLLOWED = 1_000

@@ -18,10 +18,10 @@ from urllib.parse import quote
 
 import click
 
-from sweephand.cli.sap_form import Form, differing, form, is_on, schedule_changes
-from sweephand.cli.sap_place import Place
-from sweephand.cli.sap_service import SapService, service_key
-from sweephand.cli.service import Access, Failed, access, target, target_options
+from sweephand.cli.imports.sap_form import Form, differing, form, is_on, schedule_changes
+from sweephand.cli.imports.sap_place import Place
+from sweephand.cli.imports.sap_service import SapService, service_key
+from sweephand.cli.imports.service import Access, Failed, access, target, target_options
 from sweephand.errors import InvalidRequest
 from sweephand.sources import SystemClock
 

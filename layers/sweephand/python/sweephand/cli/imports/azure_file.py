@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sweephand.cli.arm_expressions import MOST_COPIES, Scope, Unresolved, resolve
-from sweephand.cli.service import Failed
+from sweephand.cli.imports.arm_expressions import MOST_COPIES, Scope, Unresolved, resolve
+from sweephand.cli.imports.service import Failed
 
 COLLECTION = "microsoft.scheduler/jobcollections"
 JOB = f"{COLLECTION}/jobs"

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from sweephand.cli import stacks
+from sweephand.cli.commands import stacks
 from sweephand.sdk.errors import ConfigError
 
 PROFILES = {

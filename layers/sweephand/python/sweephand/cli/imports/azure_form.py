@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from sweephand.cli.azure_file import Place
-from sweephand.cli.service import LENIENT
+from sweephand.cli.imports.azure_file import Place
+from sweephand.cli.imports.service import LENIENT
 from sweephand.domain.collection import Collection, CollectionState
 from sweephand.errors import InvalidRequest
 from sweephand.facades.azure import collection_fields, job_fields

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import click
 
 from sweephand import __version__
-from sweephand.cli.call import Call, command, connect
-from sweephand.cli.stacks import Stack
-from sweephand.cli.statuses import DONE, NOT_ASKED
+from sweephand.cli.commands.call import Call, command, connect
+from sweephand.cli.commands.stacks import Stack
+from sweephand.cli.commands.statuses import DONE, NOT_ASKED
 from sweephand.errors import SweephandError
 from sweephand.lazy import lazy
 from sweephand.sdk.errors import ApiError, ConfigError, TransportError

@@ -7,8 +7,8 @@ import sys
 
 import click
 
-from sweephand.cli import doctor, stacks
-from sweephand.cli.call import Call, command, connect
+from sweephand.cli.commands import doctor, stacks
+from sweephand.cli.commands.call import Call, command, connect
 from sweephand.sdk import config
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sweephand.cli.sap_form import Changes, Form, form, schedule_changes
-from sweephand.cli.sap_service import SapService
-from sweephand.cli.service import Failed
+from sweephand.cli.imports.sap_form import Changes, Form, form, schedule_changes
+from sweephand.cli.imports.sap_service import SapService
+from sweephand.cli.imports.service import Failed
 from sweephand.domain.job import SCHEDULES_AT_ONCE
 from sweephand.facades.sap.fields import COLLECTION
 

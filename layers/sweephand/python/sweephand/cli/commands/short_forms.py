@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from sweephand.cli.files import json_value
+from sweephand.cli.commands.files import json_value
 from sweephand.sdk import bodies
 
 ACTIONS: Mapping[str, Callable[..., bodies.Body]] = {

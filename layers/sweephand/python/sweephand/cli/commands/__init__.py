@@ -1,0 +1,1 @@
+"""The commands, and what they share: the client, output, exit statuses."""

@@ -1,0 +1,1 @@
+"""The imports of jobs from Azure Scheduler and SAP Job Scheduling Service."""
