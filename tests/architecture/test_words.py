@@ -50,6 +50,18 @@ def _texts(value: Any) -> Iterator[str]:
                 yield from _texts(each)
 
 
+def test_a_fragment_is_seen_in_the_prose_of_a_page_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(words, "ROOT", tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# What\n\n| Of |\n\n```\nAs is\n```\n\nGood: `x`. By default it\nruns.\n\n- Of a\n  job. Who\n  knows?\n"
+    )
+
+    found = [(breach.line, breach.why.rpartition(" ")[2]) for breach in words.breaches(page)]
+
+    assert found == [(12, "'Of'"), (12, "'Who'")]
+
+
 @pytest.mark.parametrize(
     ("before", "after", "why"),
     [

@@ -19,10 +19,13 @@ ROOT = Path(__file__).resolve().parents[2]
 CODE = ("layers/sweephand/python/sweephand", "functions", ".ci", "tests", "examples")
 PROSE = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "examples")
 
-FRAGMENT = re.compile(r"(?:^|[.!?:] |\n\n)(What|Of|As|By|Those|Who)\b")
+FRAGMENT = re.compile(r"(?:^|[.!?:] |\n\n)(What|Of|As|By(?! default)|Those|Who)\b")
 AVOIDED = re.compile(
     r"\b(behind|beside|shall|parted by|told (?:on|of|to)|comes? to be|is none of|by itself|at will)\b", re.IGNORECASE
 )
+MADE = re.compile(r"^```.*?^```$|<!-- (?:generated|file): .*?<!-- end -->", re.DOTALL | re.MULTILINE)
+NO_PROSE = re.compile(r"#|\||:::|!\[")
+ITEM = re.compile(r"\s*(?:[-*]|\d+\.) ")
 VERB = re.compile(r"[A-Z][a-z]+s$")
 NO_VERBS = {"Its", "This", "Is", "Always", "Less", "Perhaps", "Besides", "Others", "Does"}
 
@@ -36,9 +39,7 @@ class Breach(NamedTuple):
 def breaches(path: Path) -> Iterator[Breach]:
     name = str(path.relative_to(ROOT))
     if path.suffix == ".md":
-        for number, line in enumerate(path.read_text().split("\n"), 1):
-            for found in AVOIDED.findall(re.sub(r"`[^`]*`", "", line)):
-                yield Breach(name, number, f"avoid {found.lower()!r}")
+        yield from _of_page(name, path.read_text())
         return
     source = path.read_text()
     for line, text, of_function in (*_docstrings(ast.parse(source)), *_comments(source)):
@@ -50,6 +51,28 @@ def breaches(path: Path) -> Iterator[Breach]:
         first = plain.split()[0] if plain.split() else ""
         if of_function and first and (not VERB.match(first) or first in NO_VERBS):
             yield Breach(name, line, f"a function's docstring begins with a verb, not {first!r}")
+
+
+def _of_page(name: str, page: str) -> Iterator[Breach]:
+    for number, line in enumerate(page.split("\n"), 1):
+        for found in AVOIDED.findall(re.sub(r"`[^`]*`", "", line)):
+            yield Breach(name, number, f"avoid {found.lower()!r}")
+    for start, paragraph in _paragraphs(page):
+        for found in FRAGMENT.findall(re.sub(r"`[^`]*`", "`", paragraph)):
+            yield Breach(name, start, f"a sentence begins with {found!r}")
+
+
+def _paragraphs(page: str) -> Iterator[tuple[int, str]]:
+    """Yields paragraphs and items of lists with their lines: no headings, tables, blocks or generated parts."""
+    prose = MADE.sub(lambda found: "\n" * found[0].count("\n"), page)
+    lines: list[str] = []
+    for number, line in enumerate([*prose.split("\n"), ""], 1):
+        begins = not line.strip() or NO_PROSE.match(line) or ITEM.match(line)
+        if begins and lines:
+            yield number - len(lines), " ".join(lines)
+            lines = []
+        if line.strip() and not NO_PROSE.match(line):
+            lines.append(ITEM.sub("", line).strip())
 
 
 def _docstrings(tree: ast.Module) -> Iterator[tuple[int, str, bool]]:
