@@ -1,0 +1,77 @@
+"""The modules of the SDK with a class for each answer, and for each code of an error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sdk_document import MADE, Document, name_of
+
+from sweephand.facades.native.problems import STATUS
+
+
+def models(document: Document) -> str:
+    """Returns the module of all answers."""
+    lines = [
+        f'"""The answers of the service. {MADE}"""',
+        "from __future__ import annotations",
+        "from collections.abc import Mapping",
+        "from datetime import datetime",
+        "from typing import Any",
+        "from sweephand.sdk.model import Model, instant, instants",
+    ]
+    seen: list[str] = []
+    for name in _by_need(document):
+        schema, required = document.models[name], document.models[name].get("required", ())
+        lines += ["", "", f"class {name}(Model):", "    __slots__ = ()"]
+        table = []
+        for member, facts in schema["properties"].items():
+            kind, reading = document.reading(facts, name, member)
+            if member not in required and not kind.endswith(" | None") and kind != "Any":
+                kind += " | None"
+            lines.append(f"    {name_of(member)}: {kind}")
+            table.append(f'"{name_of(member)}": ("{member}", {_later(reading, seen)}),')
+        lines += ["    members = {", *table, "}"]
+        seen.append(name)
+    return "\n".join(lines) + "\n"
+
+
+def _later(reading: str | None, seen: Sequence[str]) -> str:
+    """Returns the function that reads a member; of a class that comes later in the module, through a lambda."""
+    if reading is None or "." not in reading or reading.partition(".")[0] in seen:
+        return str(reading)
+    return f"lambda json: {reading}(json)"
+
+
+def _by_need(document: Document) -> list[str]:
+    """Returns the names of the classes, each after those that it needs."""
+    done: list[str] = []
+
+    def visit(name: str, above: tuple[str, ...]) -> None:
+        if name in done or name in above:
+            return
+        for member, facts in document.models[name]["properties"].items():
+            reading = document.reading(facts, name, member)[1]
+            if reading is not None and "." in reading:
+                visit(reading.partition(".")[0], (*above, name))
+        done.append(name)
+
+    for name in sorted(document.models):
+        visit(name, ())
+    return done
+
+
+def api_errors() -> str:
+    """Returns the module with a class for each code."""
+    lines = [
+        f'"""An error for each code of the service. {MADE}"""',
+        "from __future__ import annotations",
+        "from collections.abc import Mapping",
+        "from sweephand.sdk.errors import ApiError",
+    ]
+    classes = {code: "".join(word.capitalize() for word in code.split("_")) for code in STATUS}
+    for code, (status, title) in STATUS.items():
+        lines += ["", "", f"class {classes[code]}(ApiError):", f'    """{status}: {title[0].lower()}{title[1:]}."""']
+        lines += [f'    code = "{code}"']
+    table = ", ".join(f'"{code}": {name}' for code, name in classes.items())
+    lines += ["", "", f"BY_CODE: Mapping[str, type[ApiError]] = {{{table}}}"]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,163 @@
+"""The methods of the SDK by their operations in openapi.json, written by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+METHODS: Mapping[str, Mapping[str, str]] = {
+    "applications": {"registerApplication": "register"},
+    "jobs": {
+        "createJob": "create",
+        "listJobs": "list",
+        "readJob": "get",
+        "putJob": "put",
+        "patchJob": "patch",
+        "deleteJob": "delete",
+        "deleteJobs": "delete_matching",
+        "runJob": "run",
+        "pauseJob": "pause",
+        "resumeJob": "resume",
+        "activateJob": "activate",
+        "deactivateJob": "deactivate",
+        "activateJobs": "activate_matching",
+        "deactivateJobs": "deactivate_matching",
+        "pauseJobs": "pause_matching",
+        "resumeJobs": "resume_matching",
+        "nextRun": "next",
+        "occurrences": "occurrences",
+        "listChanges": "changes",
+    },
+    "schedules": {
+        "createSchedule": "create",
+        "listSchedules": "list",
+        "readSchedule": "get",
+        "putSchedule": "put",
+        "patchSchedule": "patch",
+        "deleteSchedule": "delete",
+        "activateSchedule": "activate",
+        "deactivateSchedule": "deactivate",
+        "explainSchedule": "explain",
+        "previewSchedule": "preview",
+    },
+    "runs": {
+        "listRuns": "list",
+        "readRun": "get",
+        "putResult": "report",
+        "giveBack": "nack",
+        "cancelRun": "cancel",
+        "rerunRun": "rerun",
+        "beginExportFiles": "export",
+        "claimRun": "claim",
+        "heartbeatRun": "heartbeat",
+        "settleRun": "settle",
+    },
+    "errors": {
+        "listErrors": "list",
+        "readError": "get",
+        "listErrorRuns": "runs",
+        "readErrorSummary": "summary",
+        "addNote": "add_note",
+        "archiveError": "archive",
+        "restoreError": "restore",
+        "archiveErrorRun": "archive_run",
+        "restoreErrorRun": "restore_run",
+        "redriveErrors": "redrive",
+    },
+    "error_redirects": {"listRedirects": "list", "putRedirect": "put", "deleteRedirect": "delete"},
+    "operations": {
+        "listOperations": "list",
+        "readOperation": "get",
+        "pauseOperation": "pause",
+        "resumeOperation": "resume",
+        "cancelOperation": "cancel",
+    },
+    "collections": {
+        "createCollection": "create",
+        "listCollections": "list",
+        "readCollection": "get",
+        "putCollection": "put",
+        "patchCollection": "patch",
+        "deleteCollection": "delete",
+        "enableCollection": "enable",
+        "disableCollection": "disable",
+    },
+    "overview": {
+        "readTimeline": "timeline",
+        "readTimelineChanges": "changes",
+        "readLoad": "load",
+        "listAttention": "attention",
+    },
+    "signing_keys": {"createSigningKey": "create", "listSigningKeys": "list", "deleteSigningKey": "delete"},
+    "job_sets": {
+        "listJobSets": "list",
+        "readJobSet": "get",
+        "putJobSet": "put",
+        "deleteJobSet": "delete",
+    },
+    "consumers": {
+        "listConsumers": "list",
+        "readConsumer": "get",
+        "deleteConsumer": "delete",
+        "takeLease": "take_lease",
+        "releaseLease": "release_lease",
+        "startConsumer": "start",
+    },
+    "calendars": {
+        "createCalendars": "create",
+        "listCalendars": "list",
+        "readCalendars": "get",
+        "putCalendars": "put",
+        "deleteCalendars": "delete",
+        "listVersions": "versions",
+        "readVersion": "get_version",
+    },
+    "flow_keys": {
+        "createFlowKeys": "create",
+        "listFlowKeys": "list",
+        "readFlowKeys": "get",
+        "putFlowKeys": "put",
+        "patchFlowKeys": "patch",
+        "deleteFlowKeys": "delete",
+        "pauseFlowKeys": "pause",
+        "resumeFlowKeys": "resume",
+    },
+    "credentials": {
+        "createCredentials": "create",
+        "listCredentials": "list",
+        "rotateCredentials": "rotate",
+        "endFormerSecret": "end_former_secret",
+        "deleteCredentials": "delete",
+    },
+    "tenants": {
+        "createTenant": "create",
+        "listTenants": "list",
+        "readTenant": "get",
+        "patchTenant": "patch",
+        "deleteTenant": "delete",
+        "enableTenant": "enable",
+        "disableTenant": "disable",
+    },
+    "subscriptions": {
+        "listSubscriptions": "list",
+        "subscribeTenant": "subscribe",
+        "unsubscribeTenant": "unsubscribe",
+    },
+    "service": {"health": "health"},
+}
+"""The methods: resource -> operation -> name."""
+
+LEFT_OUT = {
+    "readDocument": "the SDK is made of it",
+    "exportRuns": "its rows are those of runs.list; runs.export makes a file of them",
+    "readKeys": "for who verifies the stack's tokens",
+    "readConfiguration": "for who verifies the stack's tokens",
+    "listProblems": "pages for people; ApiError.help leads to them",
+    "readProblem": "pages for people; ApiError.help leads to them",
+    "token": "the SDK identifies itself by Basic",
+}
+"""Operations without a method, each with its reason."""
+
+FIRST = {"createJob": ("name", "action", "schedules"), "addNote": ("text",), "putRedirect": ("to",)}
+"""Members of a body that may be given without their names."""
+ONE_OR_MORE = {"schedules"}
+"""Members with an array of which one element may be given alone."""

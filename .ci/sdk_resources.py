@@ -1,0 +1,155 @@
+"""The modules of the SDK with the methods of a resource."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sdk_document import MADE, Document, class_of, name_of
+from sdk_methods import FIRST, ONE_OR_MORE
+
+
+def resource(document: Document, name: str, methods: Mapping[str, str]) -> str:
+    """Returns the module of a resource."""
+    parts = [_method(document, *found, methods[found[2]["operationId"]]) for found in _found(document, methods)]
+    base = "AsyncWaiting" if name == "operations" else ""
+    lines = [
+        f'"""`{name}`. {MADE}"""',
+        "from __future__ import annotations",
+        "from collections.abc import Mapping, Sequence",
+        "from datetime import datetime",
+        "from typing import Any",
+        "from sweephand.sdk import models",
+        "from sweephand.sdk.aio.caller import AsyncCaller",
+        "from sweephand.sdk.aio.operations import AsyncWaiting",
+        "from sweephand.sdk.aio.pages import AsyncPages",
+        "from sweephand.sdk.request import ABSENT, Absent, Json, Named, Request, Revision, part, several",
+        "",
+        f"class Async{class_of(name)}{f'({base})' if base else ''}:",
+        f'    """The methods of `{name}`."""',
+        *([] if base else ["    def __init__(self, caller: AsyncCaller) -> None:", "        self._caller = caller"]),
+    ]
+    return "\n".join([*lines, *parts]) + "\n"
+
+
+def _found(document: Document, methods: Mapping[str, str]) -> list[tuple[str, str, Mapping[str, Any]]]:
+    found = {operation["operationId"]: (method, path, operation) for method, path, operation in document.operations()}
+    return [found[each] for each in methods]
+
+
+def _method(document: Document, verb: str, path: str, operation: Mapping[str, Any], name: str) -> str:
+    """Returns a method's text."""
+    headers, queries = parameters(operation)
+    paged = name == "list" or "cursor" in queries
+    given = re.findall(r"\{(\w+)\}", path)
+    body = {member: facts for member, facts in _body(document, operation).items() if member not in given}
+    asked = {member: facts for member, facts in queries.items() if not (paged and member in {"limit", "cursor"})}
+    first = FIRST.get(operation["operationId"], ())
+    named = [_argument(member, *facts) for member, facts in body.items() if member not in first]
+    named += [
+        f"{name_of(each)}: {document.asking(facts['schema'], each)} | None = None" for each, facts in asked.items()
+    ]
+    named += [f"{each} | None = None" for each in ("page_size: int", "max_items: int", "cursor: str") if paged]
+    named += ["if_match: Revision | None = None"] if "If-Match" in headers else []
+    named += ["idempotency_key: str | None = None"] if "Idempotency-Key" in headers else []
+    positional = [*(f"{each}: Named" for each in given), *_leading(first, body)]
+    signature = ", ".join(["self", *positional, *(["*", *named] if named else [])])
+    where = re.sub(r"\{(\w+)\}", r"{part(\1)}", path)
+    arguments = [f'"{verb}"', f'{"f" if given else ""}"{where}"']
+    arguments += [f"query={_table(asked)}"] if asked else []
+    arguments += [f"body={_table(body)}"] if body else []
+    request = f"Request({', '.join([*arguments, *_options(operation, headers)])})"
+    about = f'        """{operation.get("description") or operation["summary"]}"""'
+    if paged:
+        item = _item(document, operation)
+        paging = "page_size=page_size, max_items=max_items, cursor=cursor"
+        head = f"    def {name}({signature}) -> AsyncPages[models.{item}]:"
+        made_of = f"        return AsyncPages(self._caller, {request}, models.{item}, {paging})"
+        return f"\n{head}\n{about}\n{made_of}"
+    shown, reading = _answer(document, operation)
+    call = f"await self._caller.json({request})"
+    done = f"        {call}" if reading is None else f"        return {reading.format(call)}"
+    return "\n".join(["", f"    async def {name}({signature}) -> {shown}:", about, done])
+
+
+def _table(members: Mapping[str, Any]) -> str:
+    named = {member: name_of(member) for member in members}
+    named |= {member: f"several({named[member]})" for member in ONE_OR_MORE & named.keys()}
+    return "{" + ", ".join(f'"{member}": {value}' for member, value in named.items()) + "}"
+
+
+def _argument(member: str, kind: str, required: bool) -> str:
+    if required:
+        return f"{name_of(member)}: {kind}"
+    plain = kind.removesuffix(" | None")
+    also = " | None" if plain != kind else ""
+    return f"{name_of(member)}: {plain} | Absent{also} = ABSENT"
+
+
+def _leading(first: Sequence[str], body: Mapping[str, tuple[str, bool]]) -> list[str]:
+    """Returns the arguments that may be given without their names. A required one makes those before it required."""
+    last = max((n for n, member in enumerate(first) if body[member][1]), default=-1)
+    return [_argument(member, body[member][0], n <= last) for n, member in enumerate(first)]
+
+
+def _options(operation: Mapping[str, Any], headers: set[str]) -> list[str]:
+    options = ["if_match=if_match"] if "If-Match" in headers else []
+    if "Idempotency-Key" in headers:
+        options += ["keyed=True", "key=idempotency_key"]
+    elif operation["operationId"] == "deleteJobs":
+        options.append("repeatable=dry_run is True")
+    return [*options, "acting=True"] if "Sweephand-Tenant" in headers else options
+
+
+def parameters(operation: Mapping[str, Any]) -> tuple[set[str], dict[str, Mapping[str, Any]]]:
+    """Returns the headers of an operation that are described once for all, and its parameters of the query."""
+    headers = {each["$ref"].rpartition("/")[2] for each in operation.get("parameters", ()) if "$ref" in each}
+    return headers, {each["name"]: each for each in operation.get("parameters", ()) if each.get("in") == "query"}
+
+
+def _body(document: Document, operation: Mapping[str, Any]) -> dict[str, tuple[str, bool]]:
+    """Returns the members of a body that a caller may give: type, and whether it must be there."""
+    content = operation.get("requestBody", {}).get("content", {}).get("application/json")
+    if content is None:
+        return {}
+    schema = document.schema(content["schema"])
+    required = schema.get("required", ())
+    return {
+        name: (document.taking(facts, name), name in required)
+        for name, facts in schema.get("properties", {}).items()
+        if not document.schema(facts).get("readOnly")
+    }
+
+
+def _schema_of_answer(operation: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    for status in ("200", "201", "202"):
+        content = operation["responses"].get(status, {}).get("content", {})
+        if "application/json" in content:
+            found: Mapping[str, Any] = content["application/json"]["schema"]
+            return found
+    return None
+
+
+def _answer(document: Document, operation: Mapping[str, Any]) -> tuple[str, str | None]:
+    """Returns the type of an answer, and how it is made of the JSON."""
+    schema = _schema_of_answer(operation)
+    if schema is None:
+        return "None", None
+    name = schema["$ref"].rpartition("/")[2]
+    if "204" in operation["responses"]:
+        document.model(name, document.schema(schema))
+        return f"models.{name} | None", f"models.{name}.of({{}})"
+    if name.endswith("Page"):
+        return "None", None
+    document.model(name, document.schema(schema))
+    return f"models.{name}", f"models.{name}({{}})"
+
+
+def _item(document: Document, operation: Mapping[str, Any]) -> str:
+    schema = _schema_of_answer(operation)
+    assert schema is not None
+    page = document.schema(schema)
+    name: str = page["properties"]["items"]["items"]["$ref"].rpartition("/")[2]
+    document.model(name, document.schema(page["properties"]["items"]["items"]))
+    return name
