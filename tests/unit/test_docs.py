@@ -183,6 +183,7 @@ def test_decisions_are_numbered_once_and_fit_a_page():
         text = page.read_text()
         assert text.startswith(f"# {page.name.partition('-')[0]}: "), page.name
         assert len(text.split()) <= 450, page.name
+        assert not text.split("\n\n")[1].startswith("**"), f"{page.name}: say first what was decided"
         for part in ("**Situation.**", "**Choice.**", "**Rejected.**", "**What would change it.**"):
             assert part in text, f"{page.name}: {part}"
 
