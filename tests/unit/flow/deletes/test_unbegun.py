@@ -351,7 +351,7 @@ def test_the_rows_expire_as_runs_of_their_collection_do(stage: Stage) -> None:
 def test_a_tenant_that_is_purged_leaves_no_rows(stage: Stage) -> None:
     planned = backlog(stage, 10)
 
-    deletion.delete_job(stage.world, TENANT, planned.job.id, None, runs_too=True)
+    deletion.delete_job(stage.world, TENANT, planned.job.id, None, deletion.Cause.PURGE)
     stage.run(300)
 
     assert stage.runs(planned) == []

@@ -66,8 +66,7 @@ def draft(fields: object, *, field: str, guard: GuardSettings, stored: ActionSpe
 
     Raises InvalidRequest with the path, whatever JSON `fields` is.
     """
-    if not isinstance(fields, Mapping):
-        raise InvalidRequest(field, f"must be an object, not {read.shown(fields)}")
+    fields = read.an_object(fields, field)
     kind = KINDS[_kind(fields.get("type"), below(field, "type"))]
     wrong = Mistakes()
     action = wrong.of(kind.parse, fields, field=field, guard=guard)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from sweephand.domain.members import fields as read
 from sweephand.domain.members.fields import below
@@ -50,8 +49,7 @@ def secret_field(name: str) -> str:
 
 def parse(value: object, field: str) -> tuple[tuple[tuple[str, str], ...], dict[str, str]]:
     """Reads headers in the caller's order and spelling, secret ones masked, and the values of these by secret_field."""
-    if not isinstance(value, Mapping):
-        raise read.not_an_object(value, field)
+    value = read.an_object(value, field, secret=True)
     if len(value) > MAX_HEADERS:
         raise InvalidRequest(field, f"must have at most {MAX_HEADERS} members, not {len(value):,}")
     headers: list[tuple[str, str]] = []

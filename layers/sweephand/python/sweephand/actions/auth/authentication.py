@@ -88,8 +88,7 @@ def parse(value: object, field: str, guard: GuardSettings) -> tuple[Authenticati
     """Reads the authentication, and the secrets that were given by their field within the action."""
     if value is None:
         return NONE, {}
-    if not isinstance(value, Mapping):
-        raise read.not_an_object(value, field)
+    value = read.an_object(value, field, secret=True)
     kind = read.one_of(value.get("type"), below(field, "type"), tuple(TYPES), secret=True)
     if kind == "clientCertificate":
         members, secret = certificates.parse(value, field)

@@ -38,8 +38,7 @@ _PLACE = re.compile(r"[A-Za-z0-9-]{1,63}/[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,258}[A-
 
 def parse(value: object, field: str, guard: GuardSettings) -> dict[str, dict[str, str]]:
     """Reads the map of redirects, its keys in lower case. Raises InvalidRequest."""
-    if not isinstance(value, Mapping):
-        raise InvalidRequest(field, f"must be an object, not {read.shown(value)}")
+    value = read.an_object(value, field)
     if len(value) > MOST:
         raise InvalidRequest(field, f"must have at most {MOST} members")
     made: dict[str, dict[str, str]] = {}

@@ -66,9 +66,7 @@ _BROKERED: Members = {
 
 def _authentication(value: Any, path: str, reading: Reading) -> str:
     """Reads the key's name, and the key if it was given."""
-    if not isinstance(value, Mapping):
-        raise read.not_an_object(value, path)
-    given = read.members(value, path, ("type", "sasKeyName", "sasKey"))
+    given = read.members(read.an_object(value, path, secret=True), path, ("type", "sasKeyName", "sasKey"))
     read.one_of(given.get("type"), below(path, "type"), ("sharedAccessKey",), secret=True)
     name = read.text(read.required(given, "sasKeyName", path), below(path, "sasKeyName"), 1, 256)
     if not _KEY_NAME.fullmatch(name):
@@ -98,8 +96,7 @@ def _properties(value: Any, field: str, _: Reading) -> dict[str, Any]:
 
 def _custom(value: Any, field: str, _: Reading) -> dict[str, str]:
     """Reads the sender's properties, which become headers, in the caller's spelling."""
-    if not isinstance(value, Mapping):
-        raise InvalidRequest(field, f"must be an object, not {read.shown(value)}")
+    value = read.an_object(value, field)
     if len(value) > MAX_HEADERS:
         raise InvalidRequest(field, f"must have at most {MAX_HEADERS} members")
     for name, content in value.items():

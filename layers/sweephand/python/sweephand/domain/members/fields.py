@@ -28,8 +28,7 @@ def members(value: object, field: str, known: Collection[str], mistakes: Mistake
     Raises InvalidRequest if the value is not an object, and UNKNOWN_MEMBER with the path of each unknown member.
     mistakes: collects unknown members instead, so that the other members are read as well.
     """
-    if not isinstance(value, Mapping):
-        raise InvalidRequest(field, f"must be an object, not {shown(value)}")
+    value = an_object(value, field)
     collected = Mistakes() if mistakes is None else mistakes
     for name in value:
         if name not in known:
@@ -88,11 +87,13 @@ def not_a_string(value: object, field: str) -> InvalidRequest:
     return InvalidRequest(field, f"must be a string, not {kind_of(value)}")
 
 
-def not_an_object(value: object, field: str) -> InvalidRequest:
-    """Returns the error for a value that is not an object. It names only the type: the value may be a secret."""
+def an_object(value: object, field: str | None, *, secret: bool = False) -> Mapping[str, Any]:
+    """Returns a JSON object. secret: the value may be a secret in the wrong place, so the error only names its type."""
+    if isinstance(value, Mapping):
+        return value
     from sweephand.schedules.text.members import kind_of  # noqa: PLC0415 - only a refusal pays for it
 
-    return InvalidRequest(field, f"must be an object, not {kind_of(value)}")
+    raise InvalidRequest(field, f"must be an object, not {kind_of(value) if secret else shown(value)}")
 
 
 def whole(value: object, field: str, lowest: int, highest: int) -> int:

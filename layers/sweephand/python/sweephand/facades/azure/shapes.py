@@ -34,7 +34,7 @@ class Shape:
 
     def __call__(self, value: Any, path: str) -> dict[str, Any]:
         """Returns the members that are set. value: as `named` returns it."""
-        given = _object(value, path)
+        given = fields.an_object(value, path or None)
         for name in self.required:
             if given.get(name) is None:
                 raise InvalidRequest(below(path, name), "is required")
@@ -48,7 +48,7 @@ class Shape:
         """Returns the known members under their own names; nulls stay. Refuses doubles with different values."""
         names = {name.lower(): name for name in self.members}
         found: dict[str, Any] = {}
-        for name, each in _object(value, path).items():
+        for name, each in fields.an_object(value, path or None).items():
             own = names.get(name.lower())
             if own is None:
                 continue
@@ -75,7 +75,7 @@ class ByType(Shape):
     own: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __call__(self, value: Any, path: str) -> dict[str, Any]:
-        given = _object(value, path)
+        given = fields.an_object(value, path or None)
         kind = given.get("type")
         if kind is None:
             return super().__call__(given, path)
@@ -119,12 +119,6 @@ def _same(one: Any, other: Any) -> bool:
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
-def _object(value: Any, path: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise InvalidRequest(path or None, f"must be an object, not {fields.shown(value)}")
-    return value
-
-
 # Readers
 
 _FRACTION = re.compile(r"\.([0-9]{1,6})", re.ASCII)
@@ -158,7 +152,10 @@ def anything(value: Any, _: str) -> Any:
 
 def strings(value: Any, path: str) -> dict[str, str]:
     """Reads a map of strings; its names are the caller's."""
-    return {name: fields.text(each, below(path, name), 0, 16_384) for name, each in _object(value, path).items()}
+    return {
+        name: fields.text(each, below(path, name), 0, 16_384)
+        for name, each in fields.an_object(value, path or None).items()
+    }
 
 
 def instant(value: Any, path: str) -> str:

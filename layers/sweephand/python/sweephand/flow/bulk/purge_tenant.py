@@ -79,7 +79,7 @@ def _delete_jobs(world: World, name: str) -> bool:
     deleted = False
     for row in list(islice(lists.listed(world.table, name, lists.ALL, None, JOBS), JOBS)):
         try:
-            deletion.delete_job(world, name, row.job_id, None, runs_too=True)
+            deletion.delete_job(world, name, row.job_id, None, deletion.Cause.PURGE)
         except NotFound:
             continue  # deleted by a copy of this page; or the list is some moments old
         deleted = True

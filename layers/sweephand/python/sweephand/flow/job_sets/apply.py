@@ -282,7 +282,7 @@ def _apply(world: World, tenant: str, prospect: Prospect, each: Change, draft: J
         if member.gone:
             store.forget(world.table, tenant, name, member)
         else:
-            deletion.delete_job(world, tenant, member.job_id, None, of_set=member)
+            deletion.delete_job(world, tenant, member.job_id, None, member)
         return None
     assert draft is not None
     seen = None if member is None else replace(member, missing=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from sweephand.domain.collection import Events, Usage
@@ -26,27 +27,29 @@ with lazy():
     from sweephand.flow.job_parts import membership, named_calendars
 
 
+class Cause(Enum):
+    """The reason why a job is deleted."""
+
+    REQUEST = auto()
+    ENDED = auto()
+    """The service removes it after its end, so a job set does not miss it."""
+    PURGE = auto()
+    """Its tenant goes: its runs are deleted from the ledger as well."""
+
+
 def delete_job(
-    world: World,
-    tenant: str,
-    job_id: str,
-    if_match: int | None,
-    *,
-    runs_too: bool = False,
-    of_set: Member | None = None,
-    ended: bool = False,
+    world: World, tenant: str, job_id: str, if_match: int | None, cause: Cause | Member = Cause.REQUEST
 ) -> None:
     """Deletes a job, its schedules and its directory rows at once; a clean-up row ends open runs and clears the rest.
 
-    runs_too: deletes its runs from the ledger as well. of_set: its place in the job set that deletes it. ended: the
-    service removes it after its end, so a job set does not miss it.
+    cause: also its place in the job set that deletes it.
     """
-    planned, deleted_at = _delete(world, tenant, job_id, if_match, runs_too=runs_too, of_set=of_set, ended=ended)
+    planned, deleted_at = _delete(world, tenant, job_id, if_match, cause)
     job = planned.job
     where = clean_up_rows.Place.of(job)
     clean_up_rows.note_delay(world, where, deleted_at)
     rest = planned.schedules[IN_JOBS_TRANSACTION:]
-    clean_up_rows.delete_schedules(world, where, rest, deleted_at, with_rows=not runs_too)
+    clean_up_rows.delete_schedules(world, where, rest, deleted_at, with_rows=cause is not Cause.PURGE)
     directory.drop_if_empty(world.table, job)
     if world.terms.of(tenant, job.collection).events is Events.ALL:
         events.job_deleted(world, job)
@@ -54,9 +57,10 @@ def delete_job(
 
 @until_unmoved("changes to this job", wait_s=0.02)
 def _delete(
-    world: World, tenant: str, job_id: str, if_match: int | None, *, runs_too: bool, of_set: Member | None, ended: bool
+    world: World, tenant: str, job_id: str, if_match: int | None, cause: Cause | Member
 ) -> tuple[Planned, datetime]:
     deleted_at = world.clock.now()
+    of_set, runs_too = None if isinstance(cause, Cause) else cause, cause is Cause.PURGE
     planned = find(world, tenant, job_id)
     job = planned.job
     require_revision(if_match, job.revision)
@@ -73,7 +77,7 @@ def _delete(
         clean_up_rows.of_job_op(world, job, planned.schedules, deleted_at, with_rows=first, runs_too=runs_too),
         *_leave_calendars(world, planned),
         *tenancy.flow_key_ops(world, tenant, job.policies.get("flowKey"), None),
-        *(membership.delete_ops(world, job, of_set) if job.job_set is not None and not ended else []),
+        *(membership.delete_ops(world, job, of_set) if job.job_set is not None and cause is not Cause.ENDED else []),
     ]
     done = world.table.transact(ops)
     if isinstance(done, Cancelled) and jobs.read_job(world.table, tenant, job_id) is not None:

@@ -85,7 +85,7 @@ def _stay(world: World, schedule: Schedule, at: datetime | None) -> None:
 def _remove(world: World, job: Job) -> None:
     """Deletes the job, unless it was changed meanwhile; the row then asks again."""
     try:
-        deletion.delete_job(world, job.tenant, job.id, job.revision, ended=True)
+        deletion.delete_job(world, job.tenant, job.id, job.revision, deletion.Cause.ENDED)
     except (NotFound, PreconditionFailed):
         return
     world.journal.info("an ended job was removed", tenant=job.tenant, job=job.id)

@@ -222,8 +222,7 @@ def _check_keys(wanted: Sequence[Wanted], wrong: Mistakes) -> None:
 def _job(value: object, place: int) -> tuple[Wanted, Mapping[str, Any]]:
     """Reads an entry: its keys, and the body of its job, whose members are read if it has changed."""
     path = f"jobs[{place}]"
-    if not isinstance(value, Mapping):
-        raise InvalidRequest(path, f"must be an object, not {fields.shown(value)}")
+    value = fields.an_object(value, path)
     given = {name: member for name, member in value.items() if member is not None}
     wrong = Mistakes()
     key = wrong.of(lambda: fields.line(fields.required(given, "key", path), f"{path}.key", 128))
