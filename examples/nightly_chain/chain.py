@@ -7,11 +7,9 @@ python examples/nightly_chain/chain.py show                             prints t
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from typing import Any
 
 from sweephand.sdk import Sweephand, cron, http
-from sweephand.sdk.models import Job
 
 CHAIN = "nightly-chain"
 STEPS = ("extract", "transform", "publish")
@@ -19,38 +17,27 @@ FIRST_STARTS = cron("30 2 * * *", zone="Europe/Berlin", name="nightly")
 RETRY = {"type": "exponential", "maxRetries": 3, "delaySeconds": 10}
 
 
-@dataclass(frozen=True)
-class Step:
-    """A job of the chain. starts: the id of the job that follows it."""
-
-    name: str
-    starts: str | None
-    schedules: tuple[dict[str, Any], ...] = ()
-
-    def apply(self, sh: Sweephand, address: str) -> Job:
-        """Makes the job as it is here, under the id that it has."""
-        hooks = {"onFailure": http.post(f"{address}/alarm", payload={"failed": self.name})}
-        if self.starts:
-            hooks["onSuccess"] = {"type": "job", "jobId": self.starts}
-        job = {
-            "name": f"{CHAIN}-{self.name}",
-            "action": http.post(f"{address}/{self.name}", payload={"step": self.name}, retry=RETRY),
-            "schedules": self.schedules,
-            "tags": [CHAIN],
-            "hooks": hooks,
-            "policies": {"overlap": "skip"},
-        }
-        there = sh.jobs.list(name=job["name"]).first()
-        return sh.jobs.put(there, **job) if there else sh.jobs.create(**job)
+def job(step: str, starts: str | None, address: str) -> dict[str, Any]:
+    """Returns a job of the chain. starts: the step that follows it."""
+    hooks = {"onFailure": http.post(f"{address}/alarm", payload={"failed": step})}
+    if starts:
+        hooks["onSuccess"] = {"type": "job", "jobKey": starts}
+    return {
+        "key": step,
+        "name": f"{CHAIN}-{step}",
+        "action": http.post(f"{address}/{step}", payload={"step": step}, retry=RETRY),
+        "schedules": [FIRST_STARTS] if step == STEPS[0] else [],
+        "tags": [CHAIN],
+        "hooks": hooks,
+        "policies": {"overlap": "skip"},
+    }
 
 
 def apply(sh: Sweephand, address: str) -> None:
-    """Makes the jobs from the last one to the first, because a job names the id of the next."""
-    starts = None
-    for name in reversed(STEPS):
-        schedules = (FIRST_STARTS,) if name == STEPS[0] else ()
-        starts = Step(name, starts, schedules).apply(sh, address).id
-    print("first:", starts)
+    """Applies the chain as a job set: its jobs name each other by their keys."""
+    followers = [*STEPS[1:], None]
+    sh.job_sets.put(CHAIN, jobs=[job(step, starts, address) for step, starts in zip(STEPS, followers, strict=True)])
+    print("first:", *(each.job_id for each in sh.job_sets.get(CHAIN).jobs if each.key == STEPS[0]))
 
 
 def show(sh: Sweephand) -> None:
