@@ -95,7 +95,7 @@ function Shown({ group, path, reload }) {
     <${Loaded} answer=${runs} what="the runs">${runs.items && html`<${News} list=${runs} noun="failed run" /><${Table} label="Failed runs" keyOf=${(run) => run.runId} rows=${runs.items} href columns=${[
         ["Run", (run) => html`<a href=${at(`/runs/${run.runId}`)}><code>${run.runId.slice(-12)}</code></a>`, "main"],
         ["Failed", (run) => html`<${When} at=${run.seenAt} />`],
-        ["Stands", (run) => run.rerunBy ? html`<a href=${at(`/runs/${run.rerunBy}`)}>run again</a> by <${Text} cut=${40}>${run.actor ?? ""}<//>` : run.archived ? "archived" : run.open ? "open" : "seen to"],
+        ["Stands", (run) => run.rerunBy ? html`<a href=${at(`/runs/${run.rerunBy}`)}>run again</a> by <${Text} cut=${40}>${run.actor ?? ""}<//>` : run.archived ? "archived" : run.open ? "open" : "resolved"],
       ]} /><${More} list=${runs} />`}<//>
     ${open && html`<${Redrive} chosen=${{ group: group.id }} what="this group" onClose=${() => setOpen(false)} onBegun=${(operation) => setBegun(operation?.id)} />`}`;
 }

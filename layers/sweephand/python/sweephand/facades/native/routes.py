@@ -414,7 +414,7 @@ ROUTES = Routes(
         TENANTS.delete("/{tenant}", "delete", "Delete a tenant with all that it has", gives="Operation", status=202),
         SUBSCRIPTIONS.get("", "list_subscriptions", "List what a tenant is subscribed to", "SubscriptionPage"),
         SUBSCRIPTIONS.put(
-            *("/{application}", "subscribe", "Subscribe a tenant to an application; a new tenant comes into being"),
+            *("/{application}", "subscribe", "Subscribe a tenant to an application, which creates a new tenant"),
             *("Nothing", "Subscription"),
             body="optional",
         ),
