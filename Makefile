@@ -144,7 +144,7 @@ sdk: setup ## Write the parts of the SDK that are made from the description of t
 	@$(PY) .ci/sdk.py
 
 .PHONY: bench
-bench: setup ## The budgets, or some PARTS of them: starts units cpu lists sap azure; writes docs/benchmarks.md
+bench: setup ## The budgets, or some PARTS of them: starts units cpu lists sap azure console; writes docs/benchmarks.md
 	@$(PY) -m tests.bench $(PARTS)
 
 .PHONY: bench-schedules

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from tests.bench import azure, cold_start, cpu, lists, outcomes, runs, sap, units
+from tests.bench import azure, cold_start, console, cpu, lists, outcomes, runs, sap, units
 from tests.bench.runtime import measuring_python
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
@@ -137,6 +137,16 @@ def _routes(what: str, found: list[lists.Listed], budget: Callable[[str], str]) 
             yield f"| {each.name} | {p50} | {p99} | {used} | {counts} | {budget(each.name)} |"
 
 
+def _console() -> Iterator[str]:
+    yield "| in the console, ms | p50 | worst of nine | of it the longest request | requests | budget |"
+    yield "| --- | --: | --: | --: | --: | --: |"
+    for each in console.measure():
+        figures = f"{each.p50_ms:.0f} | {each.worst_ms:.0f} | {each.api_ms:.0f} | {each.requests}"
+        yield f"| {each.name} | {figures} | {console.BUDGETS.get(each.name, 500)} |"
+    yield ""
+    yield f"At the end of them {os.getloadavg()[0]:.1f} processes wanted {os.cpu_count()} processors."
+
+
 PARTS: Mapping[str, Callable[[], Iterator[str]]] = {
     "starts": _starts,
     "units": _units,
@@ -144,6 +154,7 @@ PARTS: Mapping[str, Callable[[], Iterator[str]]] = {
     "lists": _lists,
     "sap": _sap,
     "azure": _azure,
+    "console": _console,
 }
 
 

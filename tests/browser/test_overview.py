@@ -60,6 +60,28 @@ def test_a_thousand_lanes_scroll_smoothly_from_a_fixed_pool_of_rows(opened, demo
     assert 0 < slowest_of_95 < MOST_FRAME_MS
 
 
+def test_the_first_lanes_are_there_while_the_others_are_read(opened, demo):
+    page = opened("/jobs")
+    whole = _timeline()
+    waiting = []
+
+    def answer(route):
+        if "cursor" in route.request.url:
+            waiting.append(route)
+        else:
+            route.fulfill(json={**whole, "items": whole["items"][:100], "nextCursor": "next"})
+
+    page.route("**/v1/timeline?**", answer)
+    page.get_by_role("link", name="Overview").click()
+    page.get_by_text("100 jobs so far; reading more").wait_for()
+    page.get_by_role("link", name="job-0", exact=True).wait_for()
+
+    waiting[0].fulfill(json={**whole, "items": whole["items"][100:]})
+
+    page.get_by_text("1000 jobs. Reading it cost 2,000 read units").wait_for()
+    assert page.get_by_role("table", name="Jobs over").get_attribute("aria-rowcount") == str(LANES)
+
+
 def test_the_time_line_is_walked_by_the_keyboard(opened, demo):
     page = opened("/jobs")
     page.route("**/v1/timeline?**", lambda route: route.fulfill(json=_timeline()))

@@ -7,10 +7,11 @@ import { Empty, Facts, Head, Loaded, ProblemNote, Shape, Text, When, at, clock, 
 export function Overview() {
   const [query, change] = useQuery();
   const filters = Object.fromEntries(["search", "collection", "tag", "state"].map((name) => [name, query[name]]));
+  const [drawn, setDrawn] = useState(false);
   return html`<${Head} title="Overview" />
     <${Attention} />
-    <${Timeline} key=${JSON.stringify([filters, useWatched(actsFor)])} filters=${filters} query=${query} change=${change} />
-    <${Load} filters=${filters} />`;
+    <${Timeline} key=${JSON.stringify([filters, useWatched(actsFor)])} filters=${filters} query=${query} change=${change} onDrawn=${() => setDrawn(true)} />
+    <${Load} filters=${filters} begin=${drawn} />`;
 }
 
 // ---- What needs somebody --------------------------------------------------------------------------------------------
@@ -43,6 +44,7 @@ function placeOf(item) {
 // ---- The time line --------------------------------------------------------------------------------------------------
 
 const DAY_MS = 86400e3;
+const FIRST_LANES = 100;
 const LANES_A_PAGE = 500;
 const MOST_LANES = 5000;
 const LANES_BY_ID = 50;
@@ -65,11 +67,12 @@ function useTimeline(filters) {
       let lanes = [];
       let units = 0;
       do {
-        const page = await ask(withQuery("/v1/timeline", { ...filters, limit: LANES_A_PAGE, cursor }));
+        const page = await ask(withQuery("/v1/timeline", { ...filters, limit: cursor ? LANES_A_PAGE : FIRST_LANES, cursor }));
         lanes = [...lanes, ...page.items];
         units += page.readUnits;
         cursor = page.nextCursor;
         kept = { lanes, from: Date.parse(page.from), until: Date.parse(page.until), marksFrom: Math.max(kept?.marksFrom ?? 0, Date.parse(page.marksFrom)), since: kept?.since ?? page.since, units, more: cursor !== null, at: now(), everyS: page.askAgainAfterSeconds };
+        if (cursor) setView({ ...kept, reading: true });
       } while (cursor && lanes.length < MOST_LANES);
       pauseS = kept.everyS;
     };
@@ -152,8 +155,12 @@ const MERGE_PX = 11;
 const NAME_PX = 220;
 const NARROW_NAME_PX = 110;
 
-function Timeline({ filters, query, change }) {
+function Timeline({ filters, query, change, onDrawn }) {
   const { view, problem, load } = useTimeline(filters);
+  const drawn = Boolean(view ?? problem);
+  useEffect(() => {
+    if (drawn) onDrawn();
+  }, [drawn]);
   const [search, setSearch] = useState(query.search ?? "");
   useEffect(() => {
     if (search === (query.search ?? "")) return undefined;
@@ -166,7 +173,7 @@ function Timeline({ filters, query, change }) {
     ${problem && (view ? html`<p class="old" role="status">As of ${clock(view.at)}: ${problem.detail}</p>` : html`<${ProblemNote} problem=${problem} again=${load} />`)}
     ${view?.gap && html`<p class="note">So much failed at once that failures before ${clock(view.gap)} may be missing here. <button type="button" class="quiet" onClick=${load}>Load anew</button></p>`}
     ${view && now() - view.from - DAY_MS > ANEW_AFTER_MS && html`<p class="note">This time line was drawn for ${clock(view.from + DAY_MS, false)}. <button type="button" class="quiet" onClick=${load}>Load anew</button></p>`}
-    ${view && (view.lanes.length ? html`<${Lanes} view=${view} /><p class="hint">${count(view.lanes.length, "job")}${view.more ? ", the first of more: narrow them by the search" : ""}. Reading it cost ${Math.round(view.units).toLocaleString("en-GB")} read units; keeping it fresh costs at most 45 a minute.${view.marksFrom > view.from + 1000 ? html` Failures are shown from <${When} at=${new Date(view.marksFrom).toISOString()} /> on; there are too many to show all.` : ""}</p>`
+    ${view && (view.lanes.length ? html`<${Lanes} view=${view} /><p class="hint">${view.reading ? `${view.lanes.length} jobs so far; reading more …` : html`${count(view.lanes.length, "job")}${view.more ? ", the first of more: narrow them by the search" : ""}. Reading it cost ${Math.round(view.units).toLocaleString("en-GB")} read units; keeping it fresh costs at most 45 a minute.${view.marksFrom > view.from + 1000 ? html` Failures are shown from <${When} at=${new Date(view.marksFrom).toISOString()} /> on; there are too many to show all.` : ""}`}</p>`
       : html`<${Empty} title=${query.search ? "No job matches" : "No jobs yet"}><p>${query.search ? html`<button type="button" onClick=${() => { setSearch(""); change({ search: "" }); }}>Clear the search</button>` : html`<a href=${at("/jobs")}>Go to the jobs</a>`}</p><//>`)}`;
 }
 
@@ -317,10 +324,11 @@ function titleOf(mark) {
 
 const LOAD_EVERY_S = 900;
 
-/** Shows the next 24 hours as a table of quarter hours: a column an hour, a number and a shade each. */
-function Load({ filters }) {
+/** Shows the next 24 hours as a table of quarter hours: a column an hour, a number and a shade each. It is read after the
+ * time line, which people see first. */
+function Load({ filters, begin }) {
   const shown = useWatched(zone);
-  const answer = useAnswer(withQuery("/v1/load", filters), LOAD_EVERY_S);
+  const answer = useAnswer(begin ? withQuery("/v1/load", filters) : null, LOAD_EVERY_S);
   const load = answer.data;
   const slots = load?.slots ?? [];
   const from = load ? Date.parse(load.from) : 0;
