@@ -186,13 +186,65 @@ def test_another_process_of_the_consumer_is_refused_until_the_first_gives_its_le
     with running(api) as first, running(api) as second:
         first.scheduler.start(lease_s=LEASE_S)
         with pytest.raises(ConsumerTaken) as taken:
-            second.scheduler.start()
-        result = second.scheduler.try_start()
+            second.scheduler.start(wait=False)
+        result = second.scheduler.try_start(wait=False)
         first.scheduler.close()
         second.scheduler.start(lease_s=LEASE_S)
 
     assert taken.value.status == 409
     assert isinstance(result.error, ConsumerTaken)
+
+
+def test_a_process_that_was_killed_is_followed_by_one_that_starts_the_same_way(api, caplog):
+    """The killed one gave no lease back; the next waits for its end, says so, and gets what was missed meanwhile."""
+    create(api, "PT1M")
+    with running(api) as program:
+        api.stage.run(27)
+        leave_a_lease(api, "killed-1")
+        api.stage.run(3)
+
+        program.scheduler.start(lease_s=LEASE_S)
+
+        assert program.kinds() == ["missed"]
+        (said,) = [each.getMessage() for each in caplog.records if each.name == "sweephand.scheduler"]
+        assert re.fullmatch(
+            r"killed-1 holds the lease of this consumer until .*Z; waiting for its end, unless .*", said
+        )
+        assert api.stage.clock.now() - NOON < timedelta(seconds=27 + 90 + 10)
+
+
+def test_a_start_gives_up_as_soon_as_the_other_process_prolongs_its_lease(api, monkeypatch):
+    real, begun = api.stage.run, api.stage.clock.now()
+
+    def beats_after_half_a_minute(seconds: float) -> None:
+        real(seconds)
+        if api.stage.clock.now() - begun >= timedelta(seconds=30):
+            leave_a_lease(api, "alive")
+
+    monkeypatch.setattr(api.stage, "run", beats_after_half_a_minute)
+    with running(api) as program:
+        leave_a_lease(api, "alive")
+        with pytest.raises(ConsumerTaken, match="alive holds the lease"):
+            program.scheduler.start()
+
+    assert api.stage.clock.now() - begun < timedelta(seconds=40)
+
+
+def test_a_holder_with_a_name_that_stays_takes_its_own_lease_at_once(api):
+    with running(api, holder="billing-1") as program:
+        leave_a_lease(api, "billing-1")
+        before = api.stage.clock.now()
+
+        program.scheduler.start(wait=False)
+
+        assert api.stage.clock.now() - before < timedelta(seconds=2)
+
+
+def leave_a_lease(api: Api, holder: str) -> None:
+    """Takes the consumer's lease as a process does that is killed, or prolongs it."""
+    client = connected(api)[0]
+    client.consumers.take_lease("billing", holder=holder, seconds=90)
+    client.consumers.start("billing", holder=holder)
 
 
 def test_a_program_without_a_consumer_cannot_start(api):

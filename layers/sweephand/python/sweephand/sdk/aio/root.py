@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sweephand.errors import SweephandError
 from sweephand.lazy import lazy
 from sweephand.sdk import models
+from sweephand.sdk.aio import leases
 from sweephand.sdk.aio.client import AsyncSweephand
 from sweephand.sdk.api_errors import ConsumerTaken, CountMismatch, InvalidField, InvalidQuery, NameTaken, NotFound
 from sweephand.sdk.bodies import event
@@ -63,7 +64,8 @@ class AsyncJobScheduler:
     At its instant each puts the event `job` on the stack's bus, with Root's members. collection: made with the first
     job; it should hold these jobs only, as a delete by tag or resource takes all that match. Each method has a twin
     `try_...`, which returns a Result instead of raising. consumer: the name under which this program receives events;
-    they are held while no process has started with it. holder: the name of this process. receive: lets the jobs send
+    they are held while no process has started with it. holder: the name of this process, by default another one at each
+    start; with a name that stays, a restart takes its own lease at once. receive: lets the jobs send
     their events to a queue of the consumer, too, from which this process takes them once it has started. queue: for
     tests.
     """
@@ -132,18 +134,20 @@ class AsyncJobScheduler:
         jobs: Sequence[Json] = (),
         lease_s: int = LEASE_S,
         timeout_s: float = START_S,
+        wait: bool = True,
     ) -> models.JobSetPlan | None:
         """Becomes the consumer, applies the job set if one is named, and gets what was missed. Returns once all came.
 
         From then on heartbeats in the background keep the lease. Returns what was done to the job set: its `failed`
-        has what was refused. Raises ConsumerTaken while another process is the consumer; TransportError if it is not
-        done in time.
+        has what was refused. wait: for the end of a lease that a killed process has left, at most its length; the log
+        says so. Raises ConsumerTaken if another process is the consumer and prolongs its lease, and without `wait` at
+        once; TransportError if what was missed has not gone out after `timeout_s`.
         """
         if self._consumer is None:
             raise InvalidArgument("consumer", "is needed to start: JobScheduler(..., consumer=...)")
         await self.aclose()
         self._lease_s = lease_s
-        await self._client.consumers.take_lease(self._consumer, holder=self._holder, seconds=lease_s)
+        await leases.take(self._client, self._consumer, self._holder, lease_s, wait=wait)
         await self._register()
         done = None if job_set is None else await self._apply(job_set, jobs)
         if self._receives:
@@ -378,8 +382,11 @@ class AsyncJobScheduler:
         jobs: Sequence[Json] = (),
         lease_s: int = LEASE_S,
         timeout_s: float = START_S,
+        wait: bool = True,
     ) -> Result[models.JobSetPlan | None]:
-        return await _tried(lambda: self.start(job_set=job_set, jobs=jobs, lease_s=lease_s, timeout_s=timeout_s))
+        return await _tried(
+            lambda: self.start(job_set=job_set, jobs=jobs, lease_s=lease_s, timeout_s=timeout_s, wait=wait)
+        )
 
     async def _list(self, *, resource_id: str | None = None, tag: str | None = None) -> tuple[JobRecord, ...]:
         found: tuple[JobRecord, ...] = ()
