@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import runpy
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -589,7 +589,21 @@ def test_an_attempt_that_fails_starts_no_next_run(api):
     assert [run["state"] for run in runs(api)] == ["ERROR"]
 
 
-@pytest.mark.parametrize("asked", [{}, {"after": 5, "at": "2030-01-01T00:00:00Z"}, {"after": "soon"}])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"after": 5, "at": "2030-01-01T00:00:00Z"},
+        {"after": "soon"},
+        {"after": 0},
+        {"at": "2020-01-01T00:00:00Z"},
+        {"at": "tomorrow"},
+        {"at": datetime(2020, 1, 1, tzinfo=UTC)},
+        {"after": "1d", "payload": {"x": object()}},
+        {"after": "1d", "payload": float("nan")},
+        {"after": "1d", "payload": "half \ud800"},
+    ],
+)
 def test_a_next_run_needs_one_time_that_can_be_read(api, asked):
     def declare(worker: Worker) -> None:
         @worker.task(name="report", retry={"type": "none"})
@@ -602,3 +616,23 @@ def test_a_next_run_needs_one_time_that_can_be_read(api, asked):
 
     [run] = runs(api)
     assert (run["state"], run["message"].partition(":")[0]) == ("ERROR", "ValueError")
+
+
+@pytest.mark.parametrize("asked", [{"at": "2150-01-01T00:00:00Z"}, {"after": "1d", "payload": "x" * 300_000}])
+def test_a_success_whose_report_is_refused_for_good_is_one_error_with_the_reason(api, asked):
+    begun = []
+
+    def declare(worker: Worker) -> None:
+        @worker.task(name="report", retry={"type": "fixed", "maxRetries": 3, "delaySeconds": 0})
+        def report(run: Any) -> None:
+            begun.append(run.attempt)
+            run.reschedule(**asked)
+
+    hands = started(api, declare)
+    api("POST", f"/v1/jobs/{jobs(api)['report']['id']}/run")
+    hands.live(200, 10)
+
+    [run] = runs(api)
+    assert (begun, run["state"]) == ([1], "ERROR")
+    assert "the report of the outcome success was refused: " in run["message"]
+    assert not api.stage.sqs.bodies(hands.queues[0][0])

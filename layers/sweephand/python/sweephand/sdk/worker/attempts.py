@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from sweephand.errors import SweephandError
 from sweephand.records import dataclass
 from sweephand.sdk.bodies import Body
-from sweephand.sdk.errors import ApiError, TransportError
+from sweephand.sdk.errors import ApiError, InvalidArgument, TransportError
 from sweephand.sdk.queues import Message, Queue
 from sweephand.sdk.request import ABSENT
 from sweephand.sdk.worker.dedupe import InProgress, Unsure
@@ -36,6 +36,9 @@ COMES_BACK_S = 30
 LONGEST_MESSAGE, LONGEST_DETAILS, LONGEST_TYPE = 1_000, 16_384, 200
 LOST = {"LEASE_LOST"}
 OVER = {"RESULT_CONFLICT", "NOT_FOUND"}
+FOR_GOOD = range(400, 500)
+MAY_CHANGE = frozenset({401, 404, 408, 409, 429})
+"""Refusals of a report that say nothing about its text, so that the same one may be taken later."""
 
 
 @dataclass(frozen=True)
@@ -204,7 +207,21 @@ class Attempts:
         return True
 
     def _settle(self, held: Held, attempt: int, ended: Outcome) -> None:
-        """Reports the outcome, then deletes the message. Raises TransportError: the message then comes back."""
+        """Reports the outcome, then deletes the message. Raises TransportError: the message then comes back.
+
+        A report that cannot be sent, or that the service refuses for good, would be refused each time: the run ends as
+        an error with that reason, and its task is not repeated.
+        """
+        try:
+            self._report(held, attempt, ended)
+        except (ApiError, InvalidArgument) as refused:
+            if isinstance(refused, ApiError) and not _is_for_good(refused.status):
+                raise
+            log.exception("the report of the run %s was refused; the run becomes an error", held.run_id)
+            said = _cut(f"the report of the outcome {ended.outcome} was refused: {refused}", LONGEST_MESSAGE)
+            self._report(held, attempt, Outcome("failure", said, retry=False))
+
+    def _report(self, held: Held, attempt: int, ended: Outcome) -> None:
         try:
             self._client.runs.settle(
                 held.run_id,
@@ -253,6 +270,10 @@ class Attempts:
     def _now_held(self) -> Iterable[Held]:
         with self._lock:
             return list(self._held.values())
+
+
+def _is_for_good(status: int) -> bool:
+    return status in FOR_GOOD and status not in MAY_CHANGE
 
 
 def failed_members(failed: Outcome) -> tuple[str, str | None, str | None, str | None]:

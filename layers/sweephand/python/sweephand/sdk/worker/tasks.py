@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from datetime import datetime, timedelta
@@ -15,11 +16,11 @@ from sweephand.lazy import lazy
 from sweephand.records import dataclass
 from sweephand.sdk.bodies import Body
 from sweephand.sdk.errors import ConfigError
-from sweephand.sdk.request import ABSENT, duration_text
+from sweephand.sdk.request import ABSENT, duration_text, instant_text, to_json
 from sweephand.sdk.worker.loop import Loop
 
 with lazy():
-    from sweephand.schedules.text import duration
+    from sweephand.schedules.text import duration, instants
 
 Function = Callable[..., Any]
 LONGEST_NAME = 128
@@ -66,13 +67,26 @@ class TaskRun:
         """Asks for another run of the job, which is written with the success of this one, or not at all.
 
         after: counted from the success: `5m`, seconds or a timedelta. payload: of that run, in place of the job's. A
-        later call replaces an earlier one; an attempt that fails starts nothing. Raises ValueError.
+        later call replaces an earlier one; an attempt that fails starts nothing. Raises ValueError for what the service
+        would refuse with the report of this run.
         """
         if (after is None) is (at is None):
             raise ValueError("reschedule needs one of after, at")
-        wanted: Body = {"at": at} if after is None else {"afterSeconds": seconds_of(after)}
+        wanted: Body = {"afterSeconds": _ahead(after)} if after is not None else {"at": self._later(at)}
+        wanted |= {} if payload is ABSENT else {"payload": _sendable(payload)}
         self.again.clear()
-        self.again.update(wanted if payload is ABSENT else {**wanted, "payload": payload})
+        self.again.update(wanted)
+
+    def _later(self, at: datetime | str | None) -> str:
+        """Returns an instant as it is sent. Raises ValueError for one that is not ahead of this run."""
+        text = instant_text(at) if isinstance(at, datetime) else at
+        try:
+            found = instants.parse_instant(text, "at")
+        except InvalidRequest as wrong:
+            raise ValueError(f"reschedule cannot read the instant {at!r}: {wrong}") from wrong
+        if found <= self.planned_at:
+            raise ValueError(f"reschedule needs an instant ahead, not {text}: this run was due at {self.planned_at}")
+        return str(text)
 
 
 @dataclass(frozen=True)
@@ -151,6 +165,23 @@ class Tasks:
 
     def all(self) -> list[Task]:
         return list(self._tasks.values())
+
+
+def _ahead(after: str | float | timedelta) -> int:
+    seconds = seconds_of(after)
+    if seconds < 1:
+        raise ValueError(f"reschedule needs at least a second, not {after!r}")
+    return seconds
+
+
+def _sendable(payload: Any) -> Any:
+    """Returns a payload as JSON holds it, so that the report of the run can be sent. Raises ValueError."""
+    try:
+        held = to_json(payload)
+        json.dumps(held, ensure_ascii=False, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as wrong:
+        raise ValueError(f"the payload of the next run cannot be sent as JSON: {wrong}") from wrong
+    return held
 
 
 def seconds_of(interval: str | float | timedelta) -> int:
