@@ -20,6 +20,7 @@ from sweephand import cli
 from sweephand.cli.commands import doctor, following
 from sweephand.sdk import Sweephand, TransportError
 from sweephand.sdk.request import Answer
+from sweephand.sdk.sync.http import HttpTransport
 from tests.contract.azure.test_clients import served
 from tests.contract.native.api import Api
 from tests.contract.sdk.stack import connected, credential
@@ -175,6 +176,40 @@ def test_no_answer_and_no_credential_are_2_and_one_sentence(capsys, monkeypatch,
     assert (status, out, err) == (2, "", "POST https://sweephand.example/v1/jobs: no connection\n")
 
 
+def test_a_wrong_address_is_2_and_is_named(capsys, url, monkeypatch):
+    class Elsewhere(HttpTransport):
+        def send(self, *given: Any) -> Answer:
+            return Answer(404, {"content-type": "application/json"}, b'{"message":"Not Found"}')
+
+    monkeypatch.setenv("SWEEPHAND_URL", f"{url}/nope")
+    monkeypatch.setattr("sweephand.sdk.sync.client.HttpTransport", Elsewhere)
+
+    status, out, err = ran(capsys, "jobs", "list")
+
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"{url}/nope does not answer as a stack does (GET /v1/jobs: 404, ")
+    assert "ApiUrl" in err
+
+
+@pytest.mark.parametrize(
+    ("lacks", "says"),
+    [
+        (("CLIENT_ID", "SECRET"), "set SWEEPHAND_CLIENT_ID and SWEEPHAND_SECRET, or run `sweephand login`"),
+        (("SECRET",), "only SWEEPHAND_CLIENT_ID is set: set SWEEPHAND_CLIENT_ID and SWEEPHAND_SECRET"),
+        (("URL",), "the address is missing: give --url, or set SWEEPHAND_URL to the stack's output ApiUrl"),
+    ],
+)
+def test_what_is_missing_is_named_as_a_user_of_commands_gives_it(client, capsys, monkeypatch, lacks, says):
+    for name in lacks:
+        monkeypatch.delenv(f"SWEEPHAND_{name}")
+
+    status, _, err = ran(capsys, "jobs", "list")
+
+    assert status == 2
+    assert says in err
+    assert "=" not in err
+
+
 def test_preview_and_explain(client: Sweephand, capsys):
     found = answered(capsys, "preview", "--cron", "30 2 * * *", "--timezone", "Europe/Berlin", "--limit", "2")
     assert len(found["items"]) == 2
@@ -274,6 +309,18 @@ def test_a_profile_is_written_after_the_service_has_accepted_it(
     assert ran(capsys, "jobs", "list")[0] == 2
 
 
+def test_a_wrong_secret_is_refused_in_one_sentence_and_nothing_is_saved(url, capsys, monkeypatch, tmp_path):
+    for secret, says in (
+        ("wrong", "a.b from your input is refused: the id or the secret is wrong, or it is deleted\n"),
+        ("", "the secret is empty: give both\n"),
+    ):
+        monkeypatch.setattr(sys, "stdin", io.StringIO(f"{secret}\n"))
+
+        assert ran(capsys, "login", "--client-id", "a.b", "--secret-stdin") == (2, "", says)
+
+    assert not (tmp_path / "none.json").exists()
+
+
 def test_the_commands_of_the_guide_run(client: Sweephand, api: Api, capsys):
     known: dict[str, str] = {}
     for block in re.findall(r"^```console\n(.*?)^```$", GUIDE.read_text(), re.DOTALL | re.MULTILINE):
@@ -330,6 +377,19 @@ def test_a_doctor_says_which_and_what_to_do(api: Api, url, capsys, monkeypatch):
     monkeypatch.delenv("SWEEPHAND_URL")
     status, out, err = ran(capsys, "doctor", "--json")
     assert (status, levels(json.loads(out))) == (2, {"program": "ok", "address": "fail"})
+
+
+def test_a_doctor_says_that_the_credential_is_missing_and_not_the_address(url, capsys, monkeypatch):
+    for name in ("CLIENT_ID", "SECRET"):
+        monkeypatch.delenv(f"SWEEPHAND_{name}")
+
+    status, out, _ = ran(capsys, "doctor")
+
+    assert status == 2
+    assert out.splitlines()[-1] == (
+        "fail  credential  the credential is missing  "
+        "-> set SWEEPHAND_CLIENT_ID and SWEEPHAND_SECRET, or run `sweephand login`"
+    )
 
 
 @pytest.mark.parametrize(

@@ -291,11 +291,42 @@ def test_each_code_of_the_closed_table_has_a_class():
     assert NotFound.code == "NOT_FOUND"
 
 
-def test_an_answer_of_something_else_names_the_address():
-    sh, _ = client(reply(None, 200)._replace(content=b"<html>", headers={"content-type": "text/html"}))
+@pytest.mark.parametrize(
+    ("status", "content", "shown"),
+    [
+        (200, b"<html>", "200, text/html"),
+        (404, b'{"message": "Not Found"}', "404, text/html"),
+        (404, b"", "404, text/html"),
+        (401, b"<html>Log in", "401, text/html"),
+    ],
+)
+def test_an_answer_of_something_else_names_the_address(status, content, shown):
+    sh, script = client(reply(None, status)._replace(content=content, headers={"content-type": "text/html"}))
 
-    with pytest.raises(TransportError, match=r"answered with text/html instead of JSON; is it the stack's ApiUrl"):
+    with pytest.raises(TransportError) as failed:
         sh.jobs.get("j-1")
+
+    assert str(failed.value) == (
+        f"{URL} does not answer as a stack does (GET /v1/jobs/j-1: {shown}); "
+        "use the address in the stack's output ApiUrl"
+    )
+    assert len(script.sent) == 1
+
+
+def test_a_page_of_something_in_front_of_the_service_is_not_shown():
+    sh, _ = client(*[reply(None, 502)._replace(content=b"<html>Bad Gateway")] * 4)
+
+    with pytest.raises(Unavailable, match="a page of something in front of the service, not JSON"):
+        sh.jobs.get("j-1")
+
+
+def test_the_reason_of_oauth_is_shown():
+    sh, _ = client(reply({"error": "invalid_client", "error_description": "it is deleted"}, 401))
+
+    with pytest.raises(ApiError) as refused:
+        sh.call("POST", "/oauth/token")
+
+    assert (refused.value.status, refused.value.detail) == (401, "it is deleted")
 
 
 def test_a_redirect_is_not_followed():

@@ -154,6 +154,18 @@ def test_a_refused_credential_is_one_sentence_and_status_2(capsys):
     assert (said.count("\n"), "the credential is wrong" in said) == (1, True)
 
 
+def test_a_wrong_address_is_one_sentence_and_status_2(capsys):
+    connected, _ = client(reply({"message": "Not Found"}, 404))
+
+    with pytest.raises(SystemExit) as ended:
+        Worker("billing", client=connected, queue=Queue(lambda _: [])).run()
+
+    said = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert said.startswith("the worker cannot begin: https://sweephand.example does not answer as a stack does (")
+    assert said.count("\n") == 1
+
+
 def test_a_second_signal_ends_the_process_unless_it_comes_with_the_first():
     told, ended, clock = [], [], Watch()
     signals = Signals(lambda: told.append("stop"), clock, ended.append)

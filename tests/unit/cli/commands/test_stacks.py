@@ -43,10 +43,18 @@ def test_an_option_comes_before_the_environment_and_that_before_a_profile(enviro
 
 
 def test_a_credential_that_is_half_there_is_never_completed_from_elsewhere(environment):
-    with pytest.raises(ConfigError, match="only the client id is there"):
+    with pytest.raises(ConfigError, match="only SWEEPHAND_CLIENT_ID is set"):
         stacks.find(environment | {"SWEEPHAND_CLIENT_ID": "env"})
     with pytest.raises(ConfigError, match="the address is missing"):
         stacks.find(environment | {"SWEEPHAND_CLIENT_ID": "env", "SWEEPHAND_SECRET": "3"})
+
+
+def test_a_profile_that_is_not_whole_is_named(environment, tmp_path):
+    path = tmp_path / "half.json"
+    stacks.write(path, {"default": {"url": "https://a.example", "clientId": "a"}})
+
+    with pytest.raises(ConfigError, match=r"the profile 'default' of .*half.json is not whole: run `sweephand login "):
+        stacks.find({"SWEEPHAND_PROFILES": str(path)})
 
 
 def test_a_profile_that_is_not_there_is_named_with_the_command_that_makes_it(environment, tmp_path):

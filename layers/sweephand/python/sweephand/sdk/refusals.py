@@ -14,6 +14,9 @@ CODES_OF_OTHERS = {413: "TOO_LARGE", 429: "RATE_LIMITED", 500: "INTERNAL"} | dic
 )
 """The code of an answer that is not a problem document, such as API Gateway's 429, by its status."""
 
+DETAILS = ("detail", "message", "error_description")
+"""The members that may say why: of a problem document, of API Gateway's answers, and of OAuth's."""
+
 
 def api_error(
     method: str,
@@ -36,13 +39,24 @@ def api_error(
         path=path,
         status=status,
         code=known,
-        detail=str(problem.get("detail") or problem.get("message") or _beginning(content)),
+        detail=str(next(filter(None, map(problem.get, DETAILS)), None) or _beginning(content)),
         errors=tuple(_field_errors(problem.get("errors"))),
         request_id=problem.get("requestId") or request_id,
         help=f"{base_url}{page}" if isinstance(page, str) and page.startswith("/") else page,
         retry_after_s=retry_after_s,
         tries=tries,
     )
+
+
+def of_something_else(status: int, content: bytes) -> bool:
+    """Returns whether something else than the service has answered: a redirect, no JSON object, or an unknown 404.
+
+    Answers in front of the service that may pass, such as API Gateway's 429 and 503, count as the service's.
+    """
+    if status in CODES_OF_OTHERS:
+        return False
+    told = _problem(content)
+    return status < 400 or not told or (status == 404 and not told.keys() & {"code", "error"})
 
 
 def _problem(content: bytes) -> Mapping[str, Any]:
@@ -54,7 +68,10 @@ def _problem(content: bytes) -> Mapping[str, Any]:
 
 
 def _beginning(content: bytes) -> str:
-    return content[:200].decode(errors="replace").strip() or "the answer has no text"
+    text = content[:200].decode(errors="replace").strip()
+    if text.startswith("<"):
+        return "the answer is a page of something in front of the service, not JSON"
+    return text or "the answer has no text"
 
 
 def _field_errors(given: Any) -> list[FieldError]:

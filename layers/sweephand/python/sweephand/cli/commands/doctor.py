@@ -8,13 +8,14 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 from typing import Any, NamedTuple
 
 import click
 
 from sweephand import __version__
 from sweephand.cli.commands.call import Call, command, connect
-from sweephand.cli.commands.stacks import Stack
+from sweephand.cli.commands.stacks import NoCredential, Stack
 from sweephand.cli.commands.statuses import DONE, NOT_ASKED
 from sweephand.errors import SweephandError
 from sweephand.lazy import lazy
@@ -48,10 +49,19 @@ def made(name: str) -> click.Command:
 
 
 def identity(client: Any, stack: Stack) -> dict[str, Any]:
-    """Returns who the service takes the credential for. Raises ApiError for one that it does not know."""
-    answer = client.call("POST", "/oauth/token", query={"grant_type": "client_credentials"})
+    """Returns who the service takes the credential for. Raises ConfigError for one that it does not know."""
+    try:
+        answer = client.call("POST", "/oauth/token", query={"grant_type": "client_credentials"})
+    except ApiError as refused:
+        if refused.status != HTTPStatus.UNAUTHORIZED:
+            raise
+        named = f"{stack.access.client_id} from {stack.source}"
+        raise ConfigError(f"{named} is refused: the id or the secret is wrong, or it is deleted") from refused
     tenant, _, _ = stack.access.client_id.partition(".")
-    scopes = json.loads(answer.content)["scope"].split()
+    try:
+        scopes = json.loads(answer.content)["scope"].split()
+    except (ValueError, LookupError, TypeError) as wrong:
+        raise ConfigError(f"{stack.access.url} does not answer as a stack does: use its output ApiUrl") from wrong
     return {
         "url": stack.access.url,
         "clientId": stack.access.client_id,
@@ -90,6 +100,9 @@ def _findings(call: Call) -> Iterator[Finding]:
     yield Finding("program", OK, f"sweephand {__version__}, Python {python} on {sys.platform}")
     try:
         stack = call.stack()
+    except NoCredential as error:
+        yield Finding("credential", FAIL, error.reason, error.then)
+        return
     except ConfigError as error:
         yield Finding("address", FAIL, str(error), "set SWEEPHAND_URL, or run `sweephand login`")
         return
@@ -148,11 +161,8 @@ def _credential(call: Call, stack: Stack) -> Iterator[Finding]:
     try:
         with connect(stack.access, None if call.local else call.tenant) as client:
             found = identity(client, stack)
-    except ApiError:
-        text = (
-            f"{stack.access.client_id} from {stack.source} is refused: the id or the secret is wrong, or it is deleted"
-        )
-        yield Finding("credential", FAIL, text, "ask for a new one, then `sweephand login`")
+    except ConfigError as error:
+        yield Finding("credential", FAIL, str(error), "ask for a new one, then `sweephand login`")
         return
     except SweephandError as error:
         yield Finding("credential", FAIL, str(error))

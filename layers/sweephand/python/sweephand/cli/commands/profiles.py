@@ -29,9 +29,12 @@ def _login(call: Call, client_id: str, secret_stdin: bool) -> int:
     secret = sys.stdin.readline().strip() if secret_stdin else click.prompt("Secret", hide_input=True, err=True)
     name = call.profile or stacks.DEFAULT
     path = stacks.profiles_path(os.environ)
+    if not client_id or not secret:
+        raise stacks.NoCredential(f"the {'secret' if client_id else 'client id'} is empty", "give both")
     access = config.access(url, client_id, secret, {})
     with connect(access, call.tenant) as client:
-        found = doctor.identity(client, stacks.Stack(access, f"profile {name} of {path}"))
+        found = doctor.identity(client, stacks.Stack(access, "your input"))
+    found["source"] = f"profile {name} of {path}"
     kept = stacks.read(path)
     stacks.write(path, kept | {name: {"url": access.url, "clientId": client_id, "secret": secret}})
     if call.as_json:

@@ -29,6 +29,14 @@ class Stack:
     source: str
 
 
+class NoCredential(ConfigError):
+    """A credential that is missing, or that lacks its id or its secret. reason: which. then: what to do."""
+
+    def __init__(self, reason: str, then: str) -> None:
+        super().__init__(f"{reason}: {then}")
+        self.reason, self.then = reason, then
+
+
 def profiles_path(environment: Mapping[str, str]) -> Path:
     """Returns the file of the profiles: SWEEPHAND_PROFILES, else one in the user's folder of settings."""
     if given := environment.get("SWEEPHAND_PROFILES"):
@@ -50,20 +58,29 @@ def find(
         if url or profile:
             raise ConfigError("--local names a stack: leave out --url and --profile")
         return Stack(config.of_local_stack(LOCAL, tenant), str(LOCAL))
-    given = any(environment.get(name) for name in (config.CLIENT_ID, config.SECRET))
-    if profile is None and given:
-        return Stack(config.access(url, None, None, environment), "the environment")
+    half = [each for each in (config.CLIENT_ID, config.SECRET) if environment.get(each)]
+    if profile is None and half:
+        if len(half) == 1:
+            raise NoCredential(f"only {half[0]} is set", f"set {config.CLIENT_ID} and {config.SECRET}")
+        chosen = url or environment.get(config.URL)
+        return Stack(_access(chosen, environment[config.CLIENT_ID], environment[config.SECRET]), "the environment")
     path = profiles_path(environment)
     name = profile or environment.get("SWEEPHAND_PROFILE") or DEFAULT
     found = read(path).get(name)
-    if found is None:
-        if profile is None and name == DEFAULT:
-            raise ConfigError(
-                f"the credential is missing: set {config.CLIENT_ID} and {config.SECRET}, or run `sweephand login`"
-            )
-        raise ConfigError(f"{path} has no profile {name!r}: run `sweephand login --profile {name}`")
-    chosen = url or found.get("url")
-    return Stack(config.access(chosen, found.get("clientId"), found.get("secret"), {}), f"profile {name} of {path}")
+    if found is None and profile is None and name == DEFAULT:
+        then = f"set {config.CLIENT_ID} and {config.SECRET}, or run `sweephand login`"
+        raise NoCredential("the credential is missing", then)
+    if found is None or not (found.get("clientId") and found.get("secret")):
+        lacks = f"{path} has no profile {name!r}" if found is None else f"the profile {name!r} of {path} is not whole"
+        raise NoCredential(lacks, f"run `sweephand login --profile {name}`")
+    access = _access(url or found.get("url"), found["clientId"], found["secret"])
+    return Stack(access, f"profile {name} of {path}")
+
+
+def _access(url: str | None, client_id: str, secret: str) -> Access:
+    if not url:
+        raise ConfigError(f"the address is missing: give --url, or set {config.URL} to the stack's output ApiUrl")
+    return config.access(url, client_id, secret, {})
 
 
 def read(path: Path) -> dict[str, dict[str, str]]:

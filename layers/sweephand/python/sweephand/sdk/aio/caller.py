@@ -48,9 +48,7 @@ class AsyncCaller:
         try:
             return json.loads(answer.content)
         except ValueError as wrong:
-            kind = answer.headers.get("content-type", "no type")
-            reason = f"{request.method} {request.path}: {self._access.url} answered with {kind} instead of JSON"
-            raise TransportError(f"{reason}; is it the stack's ApiUrl?") from wrong
+            raise self._not_a_stack(request, answer) from wrong
 
     async def answer(self, request: Request) -> Answer:
         """Returns the answer of a request that was carried out. Raises ApiError or TransportError."""
@@ -79,9 +77,8 @@ class AsyncCaller:
         raise AssertionError("a last try returns or raises")
 
     def _refusal(self, request: Request, answer: Answer, asked_s: float | None, tried: int) -> Exception:
-        if answer.status < 400:
-            where = answer.headers.get("location", "nowhere")
-            return TransportError(f"{request.method} {request.path}: {answer.status} leads to {where}: use its address")
+        if refusals.of_something_else(answer.status, answer.content):
+            return self._not_a_stack(request, answer)
         return refusals.api_error(
             request.method,
             request.path,
@@ -91,6 +88,14 @@ class AsyncCaller:
             request_id=answer.headers.get("x-request-id") or answer.headers.get("apigw-requestid"),
             retry_after_s=asked_s,
             tries=tried,
+        )
+
+    def _not_a_stack(self, request: Request, answer: Answer) -> TransportError:
+        kind = answer.headers.get("content-type", "no content type")
+        leads = f", leads to {answer.headers['location']}" if "location" in answer.headers else ""
+        got = f"{request.method} {request.path}: {answer.status}, {kind}{leads}"
+        return TransportError(
+            f"{self._access.url} does not answer as a stack does ({got}); use the address in the stack's output ApiUrl"
         )
 
     def _written(self, request: Request) -> tuple[str, dict[str, str], bytes | None]:
