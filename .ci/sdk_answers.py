@@ -8,6 +8,9 @@ from sdk_document import MADE, Document, name_of
 
 from sweephand.facades.native.problems import STATUS
 
+WITH_A_PLAN = frozenset({"PLAN_STALE", "TOO_MANY_DELETES"})
+"""Codes of problems that show the present plan of a job set."""
+
 
 def models(document: Document) -> str:
     """Returns the module of all answers."""
@@ -66,11 +69,12 @@ def api_errors() -> str:
         f'"""An error for each code of the service. {MADE}"""',
         "from __future__ import annotations",
         "from collections.abc import Mapping",
-        "from sweephand.sdk.errors import ApiError",
+        "from sweephand.sdk.errors import ApiError, PlanRefused",
     ]
     classes = {code: "".join(word.capitalize() for word in code.split("_")) for code in STATUS}
     for code, (status, title) in STATUS.items():
-        lines += ["", "", f"class {classes[code]}(ApiError):", f'    """{status}: {title[0].lower()}{title[1:]}."""']
+        base = "PlanRefused" if code in WITH_A_PLAN else "ApiError"
+        lines += ["", "", f"class {classes[code]}({base}):", f'    """{status}: {title[0].lower()}{title[1:]}."""']
         lines += [f'    code = "{code}"']
     table = ", ".join(f'"{code}": {name}' for code, name in classes.items())
     lines += ["", "", f"BY_CODE: Mapping[str, type[ApiError]] = {{{table}}}"]

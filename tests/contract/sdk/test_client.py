@@ -13,8 +13,10 @@ from sweephand.sdk.api_errors import (
     KeyReused,
     NameTaken,
     NotFound,
+    PlanStale,
     RevisionMismatch,
     ScopeMissing,
+    TooManyDeletes,
     Unauthenticated,
 )
 from tests.contract.native.api import Api
@@ -187,3 +189,24 @@ def test_asyncio_through_the_whole_service(api: Api):
             return [run.state async for run in sh.runs.list(job_id=job, page_size=2)]
 
     assert asyncio.run(main()) == ["SUCCESS"] * 6
+
+
+def test_a_stale_plan_and_one_that_deletes_too_much_come_with_the_present_plan(api):
+    sh, _ = connected(api)
+    jobs = [{"key": f"k-{n}", "action": {"type": "event"}} for n in range(12)]
+    token = sh.job_sets.put("app", jobs=jobs, plan=True).token
+    sh.job_sets.put("app", jobs=jobs[:11])
+
+    with pytest.raises(PlanStale) as stale:
+        sh.job_sets.put("app", jobs=jobs, token=token)
+    made = sh.job_sets.put("app", jobs=jobs, token=stale.value.plan.token)
+    with pytest.raises(TooManyDeletes) as many:
+        sh.job_sets.put("app", jobs=jobs[:1])
+    with pytest.raises(TooManyDeletes) as called:
+        sh.call("PUT", "/v1/job-sets/app", body={"jobs": jobs[:1]})
+
+    assert [each.key for each in stale.value.plan.created] == ["k-11"]
+    assert [each.key for each in made.created] == ["k-11"]
+    assert len(many.value.plan.deleted) == 11
+    assert called.value.plan == many.value.plan
+    assert called.value.problem["plan"] == many.value.plan.to_json()

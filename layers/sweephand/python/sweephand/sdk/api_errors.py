@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sweephand.sdk.errors import ApiError
+from sweephand.sdk.errors import ApiError, PlanRefused
 
 
 class InvalidJson(ApiError):
@@ -85,7 +85,7 @@ class LeaseLost(ApiError):
     code = "LEASE_LOST"
 
 
-class TooManyDeletes(ApiError):
+class TooManyDeletes(PlanRefused):
     """409: the plan deletes more jobs than is usual."""
 
     code = "TOO_MANY_DELETES"
@@ -121,7 +121,7 @@ class CountMismatch(ApiError):
     code = "COUNT_MISMATCH"
 
 
-class PlanStale(ApiError):
+class PlanStale(PlanRefused):
     """412: the plan is out of date."""
 
     code = "PLAN_STALE"

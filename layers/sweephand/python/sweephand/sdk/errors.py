@@ -10,9 +10,14 @@ SweephandError
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 from sweephand.errors import SweephandError
+from sweephand.lazy import lazy
+
+with lazy():
+    from sweephand.sdk import models
 
 MOST_SHOWN = 5
 """Mistakes of one request that the text of an error names."""
@@ -86,8 +91,9 @@ class ApiError(SweephandError):
     """A refusal by the service.
 
     status: of HTTP. errors: the mistakes of the request, field by field. request_id: the id in the service's log.
-    help: the address of the page with cause and cure. tries: how often the request was sent; after more than one, an
-    earlier one may have been carried out. retry_after_s: when the service asks to be called again.
+    help: the address of the page with cause and cure. problem: the whole answer, as JSON. tries: how often the request
+    was sent; after more than one, an earlier one may have been carried out. retry_after_s: when the service asks to be
+    called again.
     """
 
     def __init__(
@@ -103,10 +109,11 @@ class ApiError(SweephandError):
         help: str | None = None,  # noqa: A002 - the attribute's name
         retry_after_s: float | None = None,
         tries: int = 1,
+        problem: Mapping[str, Any] | None = None,
     ) -> None:
         self.method, self.path, self.status, self.detail = method, path, status, detail
         self.errors, self.request_id, self.help = errors, request_id, help
-        self.retry_after_s, self.tries = retry_after_s, tries
+        self.retry_after_s, self.tries, self.problem = retry_after_s, tries, problem or {}
         super().__init__(self._text(code), code=code)
 
     @property
@@ -128,3 +135,12 @@ class ApiError(SweephandError):
         return f"{self.method} {self.path}: {self.status} {code}: {'; '.join(said)}" + (
             f" ({', '.join(more)})" if more else ""
         )
+
+
+class PlanRefused(ApiError):
+    """A refusal to apply the list of a job set."""
+
+    @property
+    def plan(self) -> models.JobSetPlan | None:
+        """The present plan, whose token applies it; None if the answer shows none."""
+        return models.JobSetPlan.of(self.problem.get("plan"))

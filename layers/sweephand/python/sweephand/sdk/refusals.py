@@ -45,6 +45,7 @@ def api_error(
         help=f"{base_url}{page}" if isinstance(page, str) and page.startswith("/") else page,
         retry_after_s=retry_after_s,
         tries=tries,
+        problem=problem,
     )
 
 

@@ -142,9 +142,8 @@ def _apply(call: Call, file: str, token: str | None, allow_deletes: int | None, 
                 token = done.token
         except (PlanStale, TooManyDeletes) as refused:
             tell(refused, as_json=call.as_json, err=sys.stderr)
-            if not call.as_json:
-                present = client.job_sets.put(wanted.name, jobs=wanted.jobs, plan=True)
-                _show(Output(sys.stderr), present, TO_DO)
+            if not call.as_json and refused.plan is not None:
+                _show(Output(sys.stderr), refused.plan, TO_DO)
             return CONFLICT
 
 
