@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import runpy
+import sys
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -234,6 +235,23 @@ def test_an_error_s_text_is_sent_even_if_json_cannot_hold_it():
     assert attempts._cut("x" * 9, 5) == "xx..."
 
 
+class _Unreadable(Exception):
+    def __str__(self) -> str:
+        raise ZeroDivisionError
+
+
+def test_an_error_whose_text_cannot_be_read_ends_the_attempt_and_not_the_worker(api):
+    def declare(worker: Worker) -> None:
+        @worker.every("1h", name="report", retry={"type": "none"})
+        def report() -> None:
+            raise _Unreadable
+
+    started(api, declare).live(3_610, 10)
+
+    assert [(run["state"], run["attempt"]) for run in runs(api)] == [("ERROR", 1)]
+    assert runs(api)[0]["message"].endswith("its text cannot be read: ZeroDivisionError")
+
+
 def test_24_attempts_whatever_the_number_of_workers(api):  # N30, N31
     tries = []
 
@@ -254,9 +272,10 @@ def test_24_attempts_whatever_the_number_of_workers(api):  # N30, N31
     assert [run["state"] for run in runs(api)] == ["ERROR"]
 
 
-def test_types_of_exceptions_that_are_never_retried(api):  # N33
+@pytest.mark.parametrize("never_on", [(LookupError,), [LookupError], LookupError])
+def test_types_of_exceptions_that_are_never_retried(api, never_on):  # N33
     def declare(worker: Worker) -> None:
-        @worker.every("1h", name="report", never_on=(LookupError,))
+        @worker.every("1h", name="report", never_on=never_on)
         def report() -> None:
             raise KeyError("a subclass of it")
 
@@ -267,6 +286,16 @@ def test_types_of_exceptions_that_are_never_retried(api):  # N33
 
 def _broken(_error, _run):
     raise RuntimeError("the hook itself")
+
+
+class _Spoilt(Discard):
+    """A verdict whose members cannot be read."""
+
+    @property
+    def reason(self) -> str:
+        raise ZeroDivisionError
+
+    def __init__(self, _reason: str) -> None: ...
 
 
 @pytest.mark.parametrize(
@@ -280,6 +309,11 @@ def _broken(_error, _run):
         (lambda *_: MoveTo("https://queue/nowhere"), [("ERROR", 1)]),
         (lambda *_: "retry", [("ERROR", 1)]),
         (_broken, [("ERROR", 1)]),
+        (lambda *_: sys.exit(3), [("ERROR", 1)]),
+        (lambda *_: Delay("soon"), [("ERROR", 1)]),
+        (lambda *_: Delay("90s"), [("RETRY_WAIT", 2)]),
+        (lambda *_: Discard(None), [("ERROR", 1)]),
+        (lambda *_: _Spoilt("x"), [("ERROR", 1)]),
     ],
 )
 def test_a_hook_decides_and_what_it_cannot_do_becomes_an_error(api, hook, ends):  # N34

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from datetime import timedelta
 
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError
@@ -10,7 +11,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError, NoCredenti
 from sweephand.sdk import ConfigError, TransportError
 from sweephand.sdk.errors import NoAccess
 from sweephand.sdk.queues import SqsQueue
-from sweephand.sdk.worker import Worker
+from sweephand.sdk.worker import Delay, Discard, MoveTo, Worker
 from sweephand.sdk.worker import worker as threads
 from sweephand.sdk.worker.worker import Signals, Slots
 from sweephand.sources import SystemClock
@@ -199,3 +200,41 @@ def test_it_may_run_outside_of_the_main_thread():
 def test_the_number_of_threads_is_bounded(threads):
     with pytest.raises(ConfigError, match=r"threads must be within 1\.\.100"):
         Worker("billing", threads=threads)
+
+
+@pytest.mark.parametrize(
+    ("made", "says"),
+    [
+        (lambda _: Worker(""), "application must be a name"),
+        (lambda _: Worker(None), "not None"),
+        (lambda _: Worker("billing", version=""), "version must be a name"),
+        (lambda _: Worker("billing", lease_s=0), r"lease_s must be within 10\.\.3600 seconds, not 0"),
+        (lambda _: Worker("billing", lease_s=3_601), "not 3601"),
+        (lambda worker: worker.every(print), r'write `@worker\.every\("5m"\)`'),
+        (lambda worker: worker.cron(print), r"`@worker\.cron` needs parentheses"),
+        (lambda worker: worker.at(print), r"`@worker\.at` needs parentheses"),
+        (lambda worker: worker.rrule(print), r"`@worker\.rrule` needs parentheses"),
+        (lambda worker: worker.task(print), r"write `@worker\.task\(\)`"),
+        (lambda worker: worker.every(None), "an interval must be such as .* not None"),
+        (lambda worker: worker.task(name="")(print), "must be a string of 1 to 128 characters, not ''"),
+        (lambda worker: worker.task(name=7)(print), "not 7"),
+        (lambda worker: worker.task(never_on="ValueError"), "never_on needs classes of exceptions.* not 'ValueError'"),
+        (lambda worker: worker.task(never_on=["ValueError"]), "not 'ValueError'"),
+        (lambda worker: worker.task(never_on=(ValueError(),)), r"not ValueError\(\)"),
+        (lambda worker: worker.task(never_on=None), "not None"),
+        (lambda _: Delay("soon"), "Delay: an interval must be such as .* not 'soon'"),
+        (lambda _: Delay(None), "not None"),
+        (lambda _: Delay(float("nan")), "NaN"),
+        (lambda _: Discard(None), "Discard needs a reason.* not None"),
+        (lambda _: Discard(""), "not ''"),
+        (lambda _: MoveTo(7), "MoveTo needs the address of a queue.* not 7"),
+    ],
+)
+def test_a_value_that_cannot_be_is_refused_where_it_is_written(made, says):
+    with pytest.raises(ConfigError, match=says):
+        made(Worker("billing"))
+
+
+def test_a_delay_is_written_as_an_interval():
+    assert Delay("5m") == Delay(300) == Delay(timedelta(minutes=5))
+    assert [Delay(given).delay_s for given in (299.5, -5, 10**9)] == [300, 0, 3_600]

@@ -10,7 +10,6 @@ import logging
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from math import ceil
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,7 @@ from sweephand.sdk.request import ABSENT
 from sweephand.sdk.worker.dedupe import InProgress, Unsure
 from sweephand.sdk.worker.loop import Loop
 from sweephand.sdk.worker.tasks import BadPayload, Task, TaskRun, Tasks
-from sweephand.sdk.worker.verdicts import AS_USUAL, LONGEST_DELAY_S, Delay, Discard, Hook, MoveTo, Retry, Verdict
+from sweephand.sdk.worker.verdicts import AS_USUAL, Delay, Discard, Hook, MoveTo, Retry, Verdict
 
 if TYPE_CHECKING:
     from sweephand.sdk import models
@@ -155,38 +154,40 @@ class Attempts:
         return Outcome("success", again=run.again or None)
 
     def _failure(self, task: Task, run: TaskRun, error: BaseException) -> Outcome:
-        verdict = self._verdict(run, error)
-        kind = type(error)
-        name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-        said = _cut(str(error), LONGEST_MESSAGE)
-        trace = "".join(traceback.format_exception(error))
-        failed = Outcome("failure", said, _cut(name, LONGEST_TYPE), _end(trace))
+        """Returns how a failed attempt ends: as an error at once if the hook or its verdict fails."""
+        failed = _failed(error)
+        try:
+            return self._decided(task, run, error, failed)
+        except Exception:
+            log.exception("what the hook wants cannot be done; the run %s becomes an error", run.id)
+            return _final(failed, failed.message or "")
+
+    def _decided(self, task: Task, run: TaskRun, error: BaseException, failed: Outcome) -> Outcome:
+        verdict, said = self._verdict(run, error), failed.message or ""
         if isinstance(verdict, Discard):
             return Outcome("discarded", _cut(verdict.reason, LONGEST_MESSAGE))
         if isinstance(verdict, MoveTo):
             moved = self._moved(run, verdict, failed)
             return _final(failed, f"moved to {verdict.queue_url}: {said}" if moved else said)
-        if verdict is None or isinstance(error, (*task.never_on, Unsure)):
+        if isinstance(error, (*task.never_on, Unsure)):
             return _final(failed, said)
         if isinstance(verdict, Delay):
-            return Outcome(*failed_members(failed), delay_s=max(0, min(LONGEST_DELAY_S, int(verdict.seconds))))
+            return Outcome(*failed_members(failed), delay_s=verdict.delay_s)
         return failed
 
-    def _verdict(self, run: TaskRun, error: BaseException) -> Verdict | None:
-        """Returns the hook's verdict; None for one that cannot be carried out: then the run is an error at once."""
-        usual = Delay(ceil(error.wait_s)) if isinstance(error, InProgress) else AS_USUAL
+    def _verdict(self, run: TaskRun, error: BaseException) -> Verdict:
+        """Returns the hook's verdict. Raises RuntimeError and TypeError if there is none."""
+        usual = Delay(error.wait_s) if isinstance(error, InProgress) else AS_USUAL
         if self._hook is None:
             return usual
         try:
             said = self._hook(error, run)
-        except Exception:
-            log.exception("the hook failed; the run %s becomes an error", run.id)
-            return None
+        except BaseException as broken:
+            raise RuntimeError("the hook failed") from broken
         if said is None:
             return usual
         if not isinstance(said, Retry | Delay | MoveTo | Discard):
-            log.error("the hook returned %r, which is no verdict; the run %s becomes an error", said, run.id)
-            return None
+            raise TypeError(f"the hook returned {said!r}, which is no verdict")
         return said
 
     def _moved(self, run: TaskRun, verdict: MoveTo, failed: Outcome) -> bool:
@@ -278,6 +279,17 @@ def _is_for_good(status: int) -> bool:
 
 def failed_members(failed: Outcome) -> tuple[str, str | None, str | None, str | None]:
     return failed.outcome, failed.message, failed.exception, failed.details
+
+
+def _failed(error: BaseException) -> Outcome:
+    kind = type(error)
+    name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    try:
+        said = str(error)
+    except Exception as broken:  # noqa: BLE001 - the text of a task's own class
+        said = f"its text cannot be read: {type(broken).__name__}"
+    trace = "".join(traceback.format_exception(error))
+    return Outcome("failure", _cut(said, LONGEST_MESSAGE), _cut(name, LONGEST_TYPE), _end(trace))
 
 
 def _final(failed: Outcome, message: str) -> Outcome:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from datetime import datetime, timedelta
 from math import ceil
@@ -152,8 +152,9 @@ class Tasks:
 
     def add(self, task: Task) -> None:
         """Adds a task. Raises ConfigError for a name that another one has."""
-        if not 1 <= len(task.name) <= LONGEST_NAME:
-            raise ConfigError(f"the name of the task {task.place} must have 1 to {LONGEST_NAME} characters")
+        if not (isinstance(task.name, str) and 1 <= len(task.name) <= LONGEST_NAME):
+            said = f"must be a string of 1 to {LONGEST_NAME} characters, not {task.name!r}"
+            raise ConfigError(f"the name of the task {task.place} {said}")
         other = self._tasks.get(task.name)
         if other is not None:
             places = f"{other.place} and {task.place}"
@@ -184,6 +185,15 @@ def _sendable(payload: Any) -> Any:
     return held
 
 
+def exception_types(given: object) -> tuple[type[BaseException], ...]:
+    """Returns the types of `never_on`: of one class or of several. Raises ConfigError for anything else."""
+    several = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str | type) else (given,)
+    for each in several:
+        if not (isinstance(each, type) and issubclass(each, BaseException)):
+            raise ConfigError(f"never_on needs classes of exceptions, such as `(ValueError,)`, not {each!r}")
+    return several
+
+
 def seconds_of(interval: str | float | timedelta) -> int:
     """Returns whole seconds, rounded up, of `5m`, `5 minutes`, a number or a timedelta. Raises ValueError."""
     if isinstance(interval, timedelta):
@@ -192,7 +202,7 @@ def seconds_of(interval: str | float | timedelta) -> int:
         return ceil(interval)
     try:
         found = duration.read(interval.strip(), "interval")
-    except InvalidRequest as wrong:
+    except (AttributeError, InvalidRequest) as wrong:
         raise ValueError(f'an interval must be such as "30s", "5m", "2h" or "1d", not {interval!r}') from wrong
     if found.months:
         raise ValueError(f"an interval of months has no fixed length: {interval!r}")
@@ -203,4 +213,6 @@ def interval_text(interval: str | float | timedelta) -> str:
     """Returns an interval as the API reads it: from seconds, a timedelta, or any text of the API itself."""
     if isinstance(interval, int | float):
         interval = timedelta(seconds=interval)
+    if not isinstance(interval, str | timedelta):
+        raise ConfigError(f'an interval must be such as "30s", "5m", "2h" or "1d", not {interval!r}')
     return duration_text(interval) if isinstance(interval, timedelta) else interval.strip()

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from sweephand.records import dataclass
+from sweephand.sdk.errors import ConfigError
+from sweephand.sdk.worker.tasks import seconds_of
 
 if TYPE_CHECKING:
     from sweephand.sdk.worker.tasks import TaskRun
@@ -18,9 +21,20 @@ class Retry:
 
 @dataclass(frozen=True)
 class Delay:
-    """A retry whose next attempt waits at least so many seconds, up to an hour."""
+    """A retry whose next attempt waits at least so long, up to an hour: `5m`, seconds or a timedelta."""
 
-    seconds: int
+    seconds: str | float | timedelta
+
+    def __post_init__(self) -> None:
+        try:
+            object.__setattr__(self, "seconds", seconds_of(self.seconds))
+        except (ValueError, OverflowError) as wrong:
+            raise ConfigError(f"Delay: {wrong}") from wrong
+
+    @property
+    def delay_s(self) -> int:
+        """Returns the wait in seconds, within what the service takes."""
+        return max(0, min(LONGEST_DELAY_S, seconds_of(self.seconds)))
 
 
 @dataclass(frozen=True)
@@ -29,12 +43,23 @@ class MoveTo:
 
     queue_url: str
 
+    def __post_init__(self) -> None:
+        _check_text(self.queue_url, "MoveTo needs the address of a queue")
+
 
 @dataclass(frozen=True)
 class Discard:
     """An end without an attempt or an error: the run is cancelled for this reason."""
 
     reason: str
+
+    def __post_init__(self) -> None:
+        _check_text(self.reason, "Discard needs a reason")
+
+
+def _check_text(given: object, needs: str) -> None:
+    if not isinstance(given, str) or not given:
+        raise ConfigError(f"{needs}, which is a string that is not empty, not {given!r}")
 
 
 Verdict = Retry | Delay | MoveTo | Discard

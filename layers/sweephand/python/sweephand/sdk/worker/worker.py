@@ -25,7 +25,7 @@ from sweephand.sdk.errors import ApiError, ConfigError, NoAccess, TransportError
 from sweephand.sdk.queues import Message, Queue, SqsQueue
 from sweephand.sdk.worker.attempts import Attempts
 from sweephand.sdk.worker.loop import Loop
-from sweephand.sdk.worker.tasks import Function, Task, TaskRun, Tasks, interval_text
+from sweephand.sdk.worker.tasks import Function, Task, TaskRun, Tasks, exception_types, interval_text
 from sweephand.sdk.worker.verdicts import Hook
 from sweephand.sources import Clock, SystemChance, SystemClock
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from sweephand.sdk.sync.client import Sweephand
 
 with lazy():
+    from sweephand.domain import application as limits
     from sweephand.sdk.sync import client as clients
 
 log = logging.getLogger("sweephand.worker")
@@ -75,6 +76,12 @@ class Worker:
     ) -> None:
         if not 1 <= threads <= MOST_THREADS:
             raise ConfigError(f"threads must be within 1..{MOST_THREADS}, not {threads}")
+        shortest_s, longest_s = limits.SHORTEST_LEASE_S, limits.LONGEST_LEASE_S
+        if not shortest_s <= lease_s <= longest_s:
+            raise ConfigError(f"lease_s must be within {shortest_s}..{longest_s} seconds, not {lease_s}")
+        _check_name("application", application)
+        if version is not None:
+            _check_name("version", version)
         self.application, self.version = application, version
         self._client, self._queue = client, queue
         self._threads, self._lease_s = threads, lease_s
@@ -90,18 +97,23 @@ class Worker:
 
     def every(self, interval: str | float | timedelta, **members: Any) -> Callable[[F], F]:
         """Runs the function at an interval: `5m`, seconds, a timedelta, `PT5M`. members: see `task`."""
-        return self._scheduled(lambda **more: bodies.every(interval_text(interval), **more), members)
+        _check_called(interval, 'every("5m")')
+        text = interval_text(interval)
+        return self._scheduled(lambda **more: bodies.every(text, **more), members)
 
     def cron(self, expression: str, **members: Any) -> Callable[[F], F]:
         """Runs the function by a cron expression, such as `0 9 * * 1-5` with `zone="Europe/Berlin"`."""
+        _check_called(expression, 'cron("0 9 * * *")')
         return self._scheduled(lambda **more: bodies.cron(expression, **more), members)
 
     def at(self, instant: str | datetime, **members: Any) -> Callable[[F], F]:
         """Runs the function once, at an instant; without an offset it is wall time in `zone`."""
+        _check_called(instant, 'at("2027-03-01T18:00:00Z")')
         return self._scheduled(lambda **more: bodies.at(instant, **more), members)
 
     def rrule(self, rule: str, **members: Any) -> Callable[[F], F]:
         """Runs the function by a rule of RFC 5545."""
+        _check_called(rule, 'rrule("FREQ=WEEKLY;BYDAY=MO")')
         return self._scheduled(lambda **more: bodies.rrule(rule, **more), members)
 
     def _scheduled(self, schedule: Callable[..., Body], members: dict[str, Any]) -> Callable[[F], F]:
@@ -110,14 +122,14 @@ class Worker:
 
     def task(
         self,
-        *,
+        *bare: object,
         name: str | None = None,
         was: str | None = None,
         schedules: Sequence[Body] = (),
         payload: Any = None,
         overlap: str = "skip",
         retry: Mapping[str, Any] | None = None,
-        never_on: Iterable[type[BaseException]] = (),
+        never_on: type[BaseException] | Iterable[type[BaseException]] = (),
         schema: Callable[[Any], Any] | None = None,
         pinned: bool = False,
         policies: Mapping[str, Any] | None = None,
@@ -128,13 +140,16 @@ class Worker:
         name: the durable key, by default module and name of the function; was: the one that it had before. overlap:
         what to do while an earlier run goes on. never_on: types of exceptions after which no attempt follows. schema:
         makes the payload of JSON, such as `Model.model_validate`. pinned: only workers of this version carry it out.
-        members: further members of the job, such as `tags`, in snake case. Raises ConfigError for a name used twice.
+        members: further members of the job, such as `tags`, in snake case. Raises ConfigError for a name used twice,
+        and for a value that cannot be.
         """
+        _check_called(bare[0] if bare else None, "task()")
+        never = exception_types(never_on)
         if pinned and self.version is None:
             raise ConfigError("a pinned task needs Worker(..., version=...)")
 
         def register(function: F) -> F:
-            known = name or f"{function.__module__}.{function.__qualname__}"
+            known = f"{function.__module__}.{function.__qualname__}" if name is None else name
             action: Body = {"type": "queue", "application": self.application, "task": known}
             action |= {"retry": dict(self._retry if retry is None else retry)}
             action |= {"version": self.version} if pinned else {}
@@ -143,7 +158,7 @@ class Worker:
             body |= {} if was is None else {"was": was}
             body |= {"policies": {"overlap": overlap, **(policies or {})}}
             body |= bodies.camel(members)
-            self._tasks.add(Task(known, function, body, tuple(never_on), schema, pinned))
+            self._tasks.add(Task(known, function, body, never, schema, pinned))
             return function
 
         return register
@@ -373,6 +388,17 @@ class Signals:
     def __exit__(self, *_: object) -> None:
         for number, before in self._before.items():
             signal.signal(number, before)
+
+
+def _check_name(argument: str, given: object) -> None:
+    if not (isinstance(given, str) and given):
+        raise ConfigError(f'{argument} must be a name, such as "billing", not {given!r}')
+
+
+def _check_called(given: object, example: str) -> None:
+    """Raises ConfigError for a decorator without parentheses, which gets the function itself."""
+    if callable(given):
+        raise ConfigError(f"`@worker.{example.partition('(')[0]}` needs parentheses: write `@worker.{example}`")
 
 
 _OF_SCHEDULE = (
