@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -92,6 +94,12 @@ class Still:
     def begin(self) -> None: ...
 
     def close(self) -> None: ...
+
+
+class AsyncStill(Still):
+    """The same for the event loop."""
+
+    async def aclose(self) -> None: ...
 
 
 @contextmanager
@@ -466,6 +474,66 @@ def test_events_come_in_the_background_of_an_event_loop_too(api):
         asyncio.run(main())
 
     assert got == ["r"]
+
+
+@pytest.mark.parametrize("kind", ["plain", "plain that returns an awaitable", "async", "object"])
+def test_a_function_of_the_event_loop_may_be_plain(api, kind):
+    """A plain one runs in a thread: while it blocks, heartbeats go on."""
+    got: list[tuple[str, bool]] = []
+    create(api, "PT5M", receive=True)
+    api.stage.act_for_real()
+
+    def plain(data: JobData) -> None:
+        got.append((data.id, threading.current_thread() is threading.main_thread()))
+
+    async def awaited(data: JobData) -> None:
+        plain(data)
+
+    class Called:
+        async def __call__(self, data: JobData) -> None:
+            plain(data)
+
+    handlers: Mapping[str, Any] = {
+        "plain": plain,
+        "plain that returns an awaitable": partial(lambda each, data: each(data), awaited),
+        "async": awaited,
+        "object": Called(),
+    }
+
+    async def main() -> list[int]:
+        queue = SqsQueue(client=api.stage.sqs)
+        scheduler = AsyncJobScheduler(connected_async(api), consumer="billing", receive=True, queue=queue)
+        scheduler.on_job(handlers[kind])
+        await scheduler.start(lease_s=LEASE_S)
+        api.stage.run(121)
+        taken = [await scheduler.receive(wait_s=0) for _ in range(2)]
+        await scheduler.aclose()
+        return taken
+
+    with mock.patch.object(heartbeats, "AsyncHeartbeat", AsyncStill):
+        taken = asyncio.run(main())
+
+    assert taken == [1, 0]
+    assert [in_loop for _, in_loop in got] == [kind != "plain"]
+    assert not any(api.stage.sqs.bodies(url) for url in api.stage.sqs.created)
+
+
+def test_an_async_function_of_a_program_without_an_event_loop_is_refused(api):
+    create(api, "PT5M", receive=True)
+    with running(api, receive=True) as program:
+
+        async def awaited(_data: JobData) -> None: ...
+
+        for register in (program.scheduler.on_job, program.scheduler.on_missed, program.scheduler.on_dropped):
+            with pytest.raises(InvalidArgument, match="use AsyncJobScheduler, or a plain function"):
+                register(awaited)
+        program.scheduler.on_job(partial(lambda each, data: each(data), awaited))
+        program.scheduler.start(lease_s=LEASE_S)
+        api.stage.run(121)
+        program.scheduler.receive(wait_s=0)
+
+        [url] = api.stage.sqs.created
+        assert len(api.stage.sqs.bodies(url)) == 1, "nothing was done with it, so it comes again"
 
 
 def test_heartbeats_come_again_and_again_and_survive_a_failure():

@@ -18,6 +18,7 @@ from sweephand.sdk.aio.client import AsyncSweephand
 from sweephand.sdk.api_errors import ConsumerTaken, CountMismatch, InvalidField, InvalidQuery, NameTaken, NotFound
 from sweephand.sdk.bodies import event
 from sweephand.sdk.errors import ApiError, InvalidArgument, TransportError
+from sweephand.sdk.handlers import AsyncHandler, AsyncHandlers
 from sweephand.sdk.records import (
     DROPPED,
     MISSED,
@@ -44,9 +45,6 @@ with lazy():
 
 log = logging.getLogger("sweephand.scheduler")
 T = TypeVar("T")
-E = TypeVar("E")
-AsyncHandler = Callable[[E], Awaitable[None]]
-"""A function that gets an event."""
 LEASE_S, BEATS, START_S, LOOK_S = 90, 3, 600.0, 1.0
 """How long the lease holds, how many heartbeats that is, how long a start may take, how often it looks."""
 AWAY, LIVE = "AWAY", "LIVE"
@@ -103,16 +101,19 @@ class AsyncJobScheduler:
 
     def on_job(self, handler: AsyncHandler[JobData]) -> AsyncHandler[JobData]:
         """Sets the function that gets each job at its instant."""
+        AsyncHandlers.check(handler)
         self._on_job = handler
         return handler
 
     def on_missed(self, handler: AsyncHandler[JobData]) -> AsyncHandler[JobData]:
         """Sets the function that gets what fell due while no process had started with this consumer."""
+        AsyncHandlers.check(handler)
         self._on_missed = handler
         return handler
 
     def on_dropped(self, handler: AsyncHandler[Dropped]) -> AsyncHandler[Dropped]:
         """Sets the function that is told what was missed and does not come any more."""
+        AsyncHandlers.check(handler)
         self._on_dropped = handler
         return handler
 
@@ -121,11 +122,11 @@ class AsyncJobScheduler:
         kind, detail = told["detail-type"], told["detail"]
         if kind == DROPPED:
             if self._on_dropped is not None:
-                await self._on_dropped(dropped_of(detail))
+                await AsyncHandlers.give(self._on_dropped, dropped_of(detail))
             return
         handler = self._on_missed if kind.endswith(MISSED) else self._on_job
         if handler is not None:
-            await handler(data_of(detail))
+            await AsyncHandlers.give(handler, data_of(detail))
 
     async def start(
         self,
