@@ -140,6 +140,17 @@ def test_a_refusal_is_1_with_a_line_for_each_mistake(client: Sweephand, capsys):
     assert (status, out, json.loads(err)["code"]) == (1, "", "NOT_FOUND")
 
 
+def test_a_refusal_names_options_where_the_api_names_parameters(client: Sweephand, capsys):
+    assert ran(capsys, "jobs", "delete-matching", "--tag", "x") == (
+        *(1, ""),
+        "--expected-count: is required; a request with --dry-run says how many jobs it would delete\n",
+    )
+    status, out, err = ran(capsys, "jobs", "delete-matching", "--tag", "x", "--json")
+    assert (status, out, json.loads(err)["errors"][0]["field"]) == (1, "", "expectedCount")
+    assert ran(capsys, "sets", "get", "billing") == (1, "", 'no such job set: "billing"\n')
+    assert ran(capsys, "sets", "delete", "billing") == (1, "", 'no such job set: "billing"\n')
+
+
 def test_a_missing_scope_and_a_wrong_secret_are_2_and_say_which(api: Api, client: Sweephand, capsys, monkeypatch):
     reader = client.credentials.create(name="reader", scopes=["jobs:read"])
     for secret, why in ((reader.secret, "jobs:write"), ("wrong", "credential")):

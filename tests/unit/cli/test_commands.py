@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -97,6 +98,16 @@ def test_the_commands_that_a_user_looks_for_are_there():
     assert {"preview", "explain", "plan", "apply", "diff", "api", "whoami", "doctor", "completion"} <= there
 
 
+def test_the_guide_has_every_command():
+    guide = (ROOT / "docs" / "guide" / "cli.md").read_text()
+    table = [line for line in guide.splitlines() if line.startswith("|")]
+
+    assert [name for name in app.COMMANDS if not re.search(rf"`(sweephand )?{name}[ `]", guide)] == []
+    for group in ("jobs", "schedules", "runs", "overview", "errors", "redirects", "ops"):
+        (row,) = (line for line in table if f"`{group}`" in line.split("|")[1])
+        assert [each for each in app.COMMANDS[group][1].made(group).commands if f"`{each}`" not in row] == []
+
+
 def test_help_and_completion_load_no_http_client():
     """The count stands for the time: `sweephand --help` starts within that of httpx2 alone."""
     for arguments, environment in (
@@ -134,6 +145,9 @@ def test_completion_prints_a_script(capsys, shell):
         (["no-such"], "No such command"),
         (["jobs", "get"], "Missing argument"),
         (["jobs", "list", "--colour", "red"], "No such option"),
+        (["jobs", "list", "--limit", "0"], "Invalid value for '--limit': 0 is not in the range x>=1"),
+        (["runs", "list", "--limit", "-1"], "Invalid value for '--limit': -1 is not in the range x>=1"),
+        (["import", "azure", "gone.json", "--to", "https://a.b"], "gone.json: there is no such file"),
         (["jobs", "create", "a"], "--action is missing"),
         (["jobs", "create", "--post", "u"], "NAME is missing"),
         (["jobs", "create", "a", "--post", "u", "--action", "{}"], "exclude each other"),
@@ -161,7 +175,7 @@ def test_wrong_usage_is_status_2_and_a_sentence(capsys, arguments, why):
 @pytest.mark.parametrize(
     ("name", "text", "why"),
     [
-        ("gone.json", None, "No such file"),
+        ("gone.json", None, "there is no such file"),
         ("a.json", "{", "line 1"),
         ("a.toml", "a = ", "Invalid value"),
         ("a.json", "[]", "must be an object with the members of the body"),

@@ -55,8 +55,11 @@ def command(name: str, run: Run, parameters: Sequence[click.Parameter] = (), **m
         try:
             return run(call, **given) or statuses.DONE
         except (statuses.Unusable, click.UsageError, SweephandError) as error:
-            return statuses.of_error(error, as_json=as_json)
+            return statuses.of_error(error, as_json=as_json, options=options)
 
+    options = {
+        each.name.strip("_"): each.opts[0] for each in parameters if isinstance(each, click.Option) and each.name
+    }
     own = {option for each in parameters for option in each.opts}
     shared = [each for each in _shared() if not own & set(each.opts)]
     return click.Command(name, callback=carry_out, params=[*parameters, *shared], **more)

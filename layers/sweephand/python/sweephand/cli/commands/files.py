@@ -18,12 +18,17 @@ def read_file(path: str) -> Any:
     try:
         text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
         return tomllib.loads(text) if path.endswith(".toml") else json.loads(text)
-    except OSError as error:
-        raise Unusable(f"{path}: {error.strerror}") from error
-    except RecursionError as error:
-        raise Unusable(f"{path}: is nested too deeply") from error
-    except ValueError as error:
-        raise Unusable(f"{path}: {error}") from error
+    except (OSError, RecursionError, ValueError) as error:
+        raise Unusable(unreadable(path, error)) from error
+
+
+def unreadable(path: str | Path, error: OSError | RecursionError | ValueError) -> str:
+    """Returns the sentence for a file that cannot be read, or whose text is not what it should be."""
+    if isinstance(error, FileNotFoundError):
+        return f"{path}: there is no such file"
+    if isinstance(error, OSError):
+        return f"{path}: {error.strerror}"
+    return f"{path}: {'is nested too deeply' if isinstance(error, RecursionError) else error}"
 
 
 def json_value(option: str, given: str) -> Any:

@@ -15,11 +15,14 @@ from typing import Any
 import click
 
 from sweephand.cli.commands.call import Call, command
+from sweephand.cli.commands.files import unreadable
 from sweephand.cli.commands.show import Output, cell
 from sweephand.cli.commands.statuses import CONFLICT, DIFFERENT, DONE, REFUSED, Unusable, tell
 from sweephand.sdk.api_errors import NotFound, PlanStale, TooManyDeletes
 from sweephand.sdk.models import JobSet, JobSetChange, JobSetPlan
 
+OPTIONS = {"allow_deletes": "--allow-deletes"}
+"""Parameters that a refusal may name, with their options."""
 MEMBERS = frozenset({"set", "jobs"})
 SIGNS = {"created": "+", "updated": "~", "repaired": "!", "deleted": "-"}
 TO_DO, MADE = ("create", "change", "repair", "delete"), ("created", "changed", "repaired", "deleted")
@@ -68,12 +71,8 @@ def read(path: Path, environment: Mapping[str, str]) -> SetFile:
         told = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
         missing: dict[str, None] = {}
         told = _filled(told, environment, missing)
-    except OSError as error:
-        raise Unusable(f"{path}: {error.strerror}") from error
-    except RecursionError as error:
-        raise Unusable(f"{path}: is nested too deeply") from error
-    except ValueError as error:  # of both parsers, and of bytes that are not UTF-8
-        raise Unusable(f"{path}: {error}") from error
+    except (OSError, RecursionError, ValueError) as error:  # ValueError: of both parsers, and of bytes not in UTF-8
+        raise Unusable(unreadable(path, error)) from error
     if missing:
         raise Unusable(f"{path}: the environment has no variable {', '.join(missing)}")
     if not isinstance(told, dict) or not isinstance(told.get("set"), str) or not told["set"]:
@@ -141,7 +140,7 @@ def _apply(call: Call, file: str, token: str | None, allow_deletes: int | None, 
                     return REFUSED if done.failed else DONE
                 token = done.token
         except (PlanStale, TooManyDeletes) as refused:
-            tell(refused, as_json=call.as_json, err=sys.stderr)
+            tell(refused, as_json=call.as_json, err=sys.stderr, options=OPTIONS)
             if not call.as_json and refused.plan is not None:
                 _show(Output(sys.stderr), refused.plan, TO_DO)
             return CONFLICT

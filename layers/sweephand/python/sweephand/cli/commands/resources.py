@@ -143,7 +143,9 @@ def of_method(resource: str, method: str, function: Callable[..., Any], name: st
     parameters = [each.made() for each in known.values()]
     waits = answers.removeprefix("models.").removesuffix(" | None") in LONG_WORK and resource != "operations"
     if answers.startswith("Pages"):
-        parameters.append(click.Option(["--limit", "max_items"], type=int, help="At most this many; default: all."))
+        parameters.append(
+            click.Option(["--limit", "max_items"], type=click.IntRange(1), help="At most this many; default: all.")
+        )
     if waits:
         parameters.append(click.Option(["--wait"], is_flag=True, help="Wait until the work is done."))
     if any(each.of_body for each in known.values()):
@@ -160,7 +162,7 @@ def of_method(resource: str, method: str, function: Callable[..., Any], name: st
 def _run(resource: str, method: str, known: Mapping[str, Parameter], waits: bool, call: Call, /, **given: Any) -> int:
     arguments = _arguments(known, given, short_forms.take(given) if "post_url" in given else {})
     if given.get("max_items") is not None:
-        arguments |= {"max_items": given["max_items"], "page_size": max(1, min(given["max_items"], LARGEST_PAGE))}
+        arguments |= {"max_items": given["max_items"], "page_size": min(given["max_items"], LARGEST_PAGE)}
     with call.client() as client:
         for name in job_names.PARAMETERS & arguments.keys():
             if not known[name].of_body:

@@ -3,34 +3,43 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
+from collections.abc import Mapping
 from typing import TextIO
 
 import click
 
 from sweephand.errors import SweephandError
+from sweephand.sdk.api_errors import InvalidQuery
 from sweephand.sdk.errors import ApiError, ConfigError, InvalidArgument, TransportError
+from sweephand.sdk.model import snake
 
 DONE, REFUSED, NOT_ASKED, DIFFERENT, CONFLICT = range(5)
 """Done; refused or failed; could not ask (usage, file, address, credential, scope, clock); differences, with
 `plan --exit-code`; a conflict, such as a name that is taken or a plan that is out of date."""
 INTERRUPTED = 130
+NO_OPTIONS: Mapping[str, str] = {}
 CONFLICTS = frozenset({409, 412})
 NO_ACCESS = frozenset({401, 403})
+_PARAMETER = re.compile(r"(?<![?&\w-])(?P<name>[a-z][A-Za-z]*)=(?P<value>\w+)")
 
 
 class Unusable(Exception):
     """A file or a value that cannot be used: nothing was sent."""
 
 
-def of_error(error: Exception, *, as_json: bool, err: TextIO | None = None) -> int:
+def of_error(
+    error: Exception, *, as_json: bool, err: TextIO | None = None, options: Mapping[str, str] = NO_OPTIONS
+) -> int:
     """Writes a sentence, or with as_json one JSON object, to stderr. Returns the exit status.
 
-    Raises any error that this package does not raise itself.
+    options: those of the command, by the names of their parameters in snake case. Raises any error that this package
+    does not raise itself.
     """
     err = err or sys.stderr
     if isinstance(error, ApiError):
-        tell(error, as_json=as_json, err=err)
+        tell(error, as_json=as_json, err=err, options=options)
         return NOT_ASKED if error.status in NO_ACCESS else CONFLICT if error.status in CONFLICTS else REFUSED
     if isinstance(error, click.UsageError):
         error.show(err)
@@ -42,14 +51,28 @@ def of_error(error: Exception, *, as_json: bool, err: TextIO | None = None) -> i
     return NOT_ASKED if isinstance(error, Unusable | ConfigError | InvalidArgument | TransportError) else REFUSED
 
 
-def tell(refused: ApiError, *, as_json: bool, err: TextIO) -> None:
-    """Writes a refusal: a line for each mistake, or one JSON object."""
+def tell(refused: ApiError, *, as_json: bool, err: TextIO, options: Mapping[str, str] = NO_OPTIONS) -> None:
+    """Writes a refusal: a line for each mistake, with options in the place of parameters; or one JSON object."""
     if as_json:
         told = {"code": refused.code, "status": refused.status, "detail": refused.detail}
         mistakes = [{"field": each.field, "reason": each.reason} for each in refused.errors]
         more = {"errors": mistakes, "requestId": refused.request_id, "type": refused.help}
         err.write(json.dumps(told | more) + "\n")
         return
-    err.writelines(f"{each.field}: {each.reason}\n" for each in refused.errors)
+    of_query = options if refused.code == InvalidQuery.code else {}
+    fields = ((of_query.get(snake(each.field), each.field), each.reason) for each in refused.errors)
+    err.writelines(f"{field}: {_in_options(reason, options)}\n" for field, reason in fields)
     if not refused.errors:
-        err.write(f"{refused.detail}\n")
+        err.write(f"{_in_options(refused.detail, options)}\n")
+
+
+def _in_options(text: str, options: Mapping[str, str]) -> str:
+    """Returns a reason with `--allow-deletes 3` for `allowDeletes=3`, and `--dry-run` for `dryRun=true`."""
+
+    def worded(found: re.Match[str]) -> str:
+        option = options.get(snake(found["name"]))
+        if option is None:
+            return found[0]
+        return option if found["value"] == "true" else f"{option} {found['value']}"
+
+    return _PARAMETER.sub(worded, text)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sweephand.cli.commands.files import unreadable
 from sweephand.cli.imports.arm_expressions import MOST_COPIES, Scope, Unresolved, resolve
 from sweephand.cli.imports.service import Failed
 
@@ -77,7 +78,7 @@ def read_json(path: str) -> Any:
         found = json.loads(content.decode("utf-8-sig") if content[:3] == b"\xef\xbb\xbf" else content)
         json.dumps(found, ensure_ascii=False).encode()  # refuses half of a surrogate pair
     except (OSError, ValueError, RecursionError) as wrong:
-        raise Failed(f"{path}: {wrong}") from wrong
+        raise Failed(unreadable(path, wrong)) from wrong
     return found
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from sweephand.cli.commands.files import unreadable
 from sweephand.cli.imports.service import Access, Failed, Service
 
 PAGE = 100
@@ -43,8 +44,8 @@ def service_key(path: str) -> Access:
     """
     try:
         found = _credentials(json.loads(Path(path).read_text(encoding="utf-8")))
-    except (OSError, ValueError) as wrong:
-        raise Failed(f"{path}: {wrong}") from wrong
+    except (OSError, RecursionError, ValueError) as wrong:
+        raise Failed(unreadable(path, wrong)) from wrong
     if found is None:
         raise Failed(f"{path}: no url with uaa, or with user and password, in it")
     uaa = found.get("uaa")

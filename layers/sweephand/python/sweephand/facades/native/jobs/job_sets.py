@@ -61,7 +61,6 @@ MOST_RUNS = 1_000
 """Runs that the figures of a set count, the latest planned ones."""
 LARGEST_LIMIT_S = 86_400
 MOST_ALLOWED = 9_999
-NO_SUCH_SET = "no such job set"
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,7 @@ def delete(ctx: Context) -> Answer:
     """Deletes a set with its jobs. A repeated request finds nothing to do for a day, and is answered as the first."""
     name = ctx.plain("job_set")
     if not apply.may_delete(ctx.world, ctx.tenant, name):
-        raise NotFound(NO_SUCH_SET)
+        raise _no_such_set(name)
     return _apply(ctx, name, Listed((), {}), forget=True)
 
 
@@ -162,7 +161,7 @@ def _forbidden(plan: Plan, token: str | None, allowed: int) -> SweephandError | 
     if plan.deletes > plan.deletes_most and allowed < plan.deletes:
         reason = (
             f"deletes {plan.deletes} of {plan.stored} jobs, the limit is {plan.deletes_most}: "
-            f"to do it, send allowDeletes={plan.deletes}"
+            f"to allow that, use allowDeletes={plan.deletes}"
         )
         return Conflict(reason, code="TOO_MANY_DELETES")
     return None
@@ -426,10 +425,14 @@ def _drifted_first(members: Sequence[Member]) -> list[Member]:
     return sorted(members, key=lambda member: member.digest is not None)
 
 
+def _no_such_set(name: str) -> NotFound:
+    return NotFound(f"no such job set: {fields.shown(name)}")
+
+
 def _find(ctx: Context, name: str) -> tuple[JobSet, list[Member]]:
     there = views.job_set(ctx.world.table, ctx.tenant, name)
     if there is None:
-        raise NotFound(NO_SUCH_SET)
+        raise _no_such_set(name)
     return there, views.members(ctx.world.table, ctx.tenant, name)
 
 
