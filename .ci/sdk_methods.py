@@ -161,3 +161,6 @@ FIRST = {"createJob": ("name", "action", "schedules"), "addNote": ("text",), "pu
 """Members of a body that may be given without their names."""
 ONE_OR_MORE = {"schedules"}
 """Members with an array of which one element may be given alone."""
+
+OWN_IDS: Mapping[str, str] = {"job": "jobId", "run": "runId", "failed_run": "runId", "schedule": "scheduleId"}
+"""Members by which an answer names the resource that it is about, by the parameters of paths that take them."""

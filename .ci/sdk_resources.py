@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sdk_document import MADE, Document, class_of, name_of
-from sdk_methods import FIRST, ONE_OR_MORE
+from sdk_methods import FIRST, ONE_OR_MORE, OWN_IDS
 
 
 def resource(document: Document, name: str, methods: Mapping[str, str]) -> str:
@@ -38,6 +38,12 @@ def _found(document: Document, methods: Mapping[str, str]) -> list[tuple[str, st
     return [found[each] for each in methods]
 
 
+def _part(found: re.Match[str]) -> str:
+    """Returns how a method writes a parameter of its path."""
+    own = OWN_IDS.get(found[1])
+    return f"{{part({found[1]})}}" if own is None else f"{{part({found[1]}, '{own}')}}"
+
+
 def _method(document: Document, verb: str, path: str, operation: Mapping[str, Any], name: str) -> str:
     """Returns a method's text."""
     headers, queries = parameters(operation)
@@ -55,7 +61,7 @@ def _method(document: Document, verb: str, path: str, operation: Mapping[str, An
     named += ["idempotency_key: str | None = None"] if "Idempotency-Key" in headers else []
     positional = [*(f"{each}: Named" for each in given), *_leading(first, body)]
     signature = ", ".join(["self", *positional, *(["*", *named] if named else [])])
-    where = re.sub(r"\{(\w+)\}", r"{part(\1)}", path)
+    where = re.sub(r"\{(\w+)\}", _part, path)
     arguments = [f'"{verb}"', f'{"f" if given else ""}"{where}"']
     arguments += [f"query={_table(asked)}"] if asked else []
     arguments += [f"body={_table(body)}"] if body else []

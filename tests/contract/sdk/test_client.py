@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from sweephand.sdk import cron, every, http
+from sweephand.sdk import InvalidArgument, cron, every, http
 from sweephand.sdk.api_errors import (
     CountMismatch,
     InvalidField,
@@ -210,3 +210,32 @@ def test_a_stale_plan_and_one_that_deletes_too_much_come_with_the_present_plan(a
     assert len(many.value.plan.deleted) == 11
     assert called.value.plan == many.value.plan
     assert called.value.problem["plan"] == many.value.plan.to_json()
+
+
+def test_an_answer_stands_for_the_job_and_the_run_that_it_is_about(api):
+    sh, _ = connected(api)
+    job = sh.jobs.create("nightly", http.post("https://example.org/run"), every("PT5M"))
+    begun = sh.jobs.run(job)
+    api.stage.run(400)
+
+    run = sh.runs.get(begun)
+    schedule = sh.schedules.list(run).first()
+
+    assert run.id == begun.run_id
+    assert sh.jobs.get(run) == sh.jobs.get(schedule) == sh.jobs.get(job)
+    assert sh.schedules.get(job, schedule) == schedule
+    assert {each.job_id for each in sh.runs.list(job_id=run)} == {job.id}
+
+
+def test_an_answer_without_an_id_is_refused_in_a_sentence(api):
+    sh, gateway = connected(api)
+    made = sh.job_sets.put("app", jobs=[{"key": "a", "action": {"type": "event"}}], plan=True)
+    sent = len(gateway.sent)
+
+    for nothing in (made, made.created[0], None, 7):
+        with pytest.raises(InvalidArgument, match="id or name must be a string that is not empty, or an answer with"):
+            sh.jobs.get(nothing)
+    with pytest.raises(InvalidArgument, match="if_match must have a revision"):
+        sh.jobs.delete("j", if_match=made)
+
+    assert len(gateway.sent) == sent

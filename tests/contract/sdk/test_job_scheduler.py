@@ -261,6 +261,28 @@ def test_the_variants_that_do_not_raise_give_the_error(api):
     assert scheduler.try_delete(made.value.job_schedule_id).ok
 
 
+@pytest.mark.parametrize("nothing", [None, "", 7, {}])
+def test_the_variants_that_do_not_raise_do_so_for_no_argument(scheduler, nothing):
+    """R31. Root demands a string as the resource of a job."""
+    made = scheduler.create(resource_id="r", start=START, job_interval=DAILY)
+    once = {"start": START, "job_interval": DAILY}
+
+    results = [
+        scheduler.try_get(nothing),
+        scheduler.try_delete(nothing),
+        scheduler.try_edit(nothing),
+        scheduler.try_edit(replace(made, resource_id=nothing)),
+        scheduler.try_create(resource_id=nothing, **once),
+        scheduler.try_create(resource_id="r", **once | {"start": nothing}),
+        scheduler.try_create(resource_id="r", **once | {"job_interval": nothing}),
+        scheduler.try_list_by_resource_id(nothing),
+        scheduler.try_delete_by_resource_id(nothing),
+    ]
+
+    assert [(each.ok, each.value, each.error.root_code) for each in results] == [(False, None, 300)] * len(results)
+    assert scheduler.list() == (made,)
+
+
 def test_a_lost_answer_makes_no_second_job(api):
     """R32."""
     sh, gateway = connected(api)

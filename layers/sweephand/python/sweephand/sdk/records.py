@@ -113,7 +113,7 @@ def dropped_of(detail: Mapping[str, Any]) -> Dropped:
 def members_of(
     resource_id: str, tag: str | None, start: datetime, end: datetime | None, job_interval: JobInterval | int
 ) -> dict[str, Any]:
-    """Returns the members of the API. Raises InvalidArgument: an interval outside 1 to 5, an instant without a zone.
+    """Returns the members of the API. Raises InvalidArgument, such as for an instant without a zone.
 
     A month without the day of `start` has the job on its last day; the months after it keep the day of `start`.
     """
@@ -122,12 +122,9 @@ def members_of(
     except ValueError:
         reason = f"must be 1 to 5, one of JobInterval, not {job_interval!r}"
         raise InvalidArgument("job_interval", reason) from None
-    instants: tuple[tuple[str, Any], ...] = (("start", start), ("end", end))
-    for name, given in instants:
-        if not isinstance(given, datetime | None):
-            raise InvalidArgument(name, f"must be a datetime, not {given!r}")
-        if given is not None and given.tzinfo is None:
-            raise InvalidArgument(name, f"must have a time zone, not {given!r}")
+    _check_instant("start", start)
+    if end is not None:
+        _check_instant("end", end)
     timing: dict[str, Any] = {"name": SCHEDULE}
     if interval is JobInterval.ONE_TIME:
         timing["at"] = start
@@ -135,18 +132,25 @@ def members_of(
         timing |= {"every": STEPS[interval], "startTime": start}
         timing |= {"monthOverflow": "clamp"} if interval in BY_MONTHS else {}
     timing |= {"endTime": end} if end is not None else {}
-    return {"resource_id": resource_id, "tags": [] if tag is None else [tag], "schedules": timing}
+    return {"resource_id": resource_of(resource_id), "tags": [] if tag is None else [tag_of(tag)], "schedules": timing}
+
+
+def _check_instant(name: str, given: Any) -> None:
+    if not isinstance(given, datetime):
+        raise InvalidArgument(name, f"must be a datetime, not {given!r}")
+    if given.tzinfo is None:
+        raise InvalidArgument(name, f"must have a time zone, not {given!r}")
 
 
 def resource_of(given: Any) -> str:
-    """Returns the filter by a resource. Raises InvalidArgument for what would match all jobs."""
+    """Returns a resource, which Root demands as a string. Raises InvalidArgument: an empty filter matches all jobs."""
     if not isinstance(given, str) or not given:
         raise InvalidArgument("resource_id", f"must be a string that is not empty, not {given!r}")
     return given
 
 
 def tag_of(given: Any) -> str:
-    """Returns the filter by a tag; None selects the jobs without one. Raises InvalidArgument for an empty string."""
+    """Returns a tag; as a filter None selects the jobs without one. Raises InvalidArgument for an empty string."""
     if given is None:
         return ""
     if not isinstance(given, str) or not given:

@@ -27,6 +27,8 @@ Json = Mapping[str, Any] | Model
 """An object of a body, with the names of the API: from `bodies`, written by hand, or an answer of the service."""
 Named = str | Model
 """An id or a name, or an answer of the service that has one."""
+NAMES = ("id", "clientId", "tenant", "name")
+"""The members of an answer that have its id or its name, the first one first."""
 Revision = int | str | Model
 """A revision, an ETag, or an answer of the service that has a revision."""
 
@@ -59,7 +61,7 @@ class Request:
 
     def query_strings(self) -> dict[str, str]:
         """Returns the query as it is sent. None is left out; an empty string is not."""
-        return {name: _query_string(value) for name, value in self.query.items() if value is not None}
+        return {name: _query_string(name, value) for name, value in self.query.items() if value is not None}
 
     def json(self) -> dict[str, Any] | None:
         """Returns the body as it is sent, without what is ABSENT."""
@@ -73,15 +75,18 @@ class Request:
         if isinstance(wanted, Model):
             wanted = wanted.to_json().get("revision")
             if wanted is None:
-                raise TypeError(f"if_match={type(self.if_match).__name__} has no revision")
+                raise InvalidArgument("if_match", f"must have a revision, not {self.if_match!r}")
         if isinstance(wanted, int):
             return f'"{wanted}"'
         return None if wanted is None else header("if_match", wanted)
 
 
-def part(given: Named) -> str:
-    """Returns an id or a name as a part of a path. Raises InvalidArgument for `.` and `..`, which lead elsewhere."""
-    name = name_of(given)
+def part(given: Named, own: str | None = None) -> str:
+    """Returns an id or a name as a part of a path. own: as for `name_of`. Raises InvalidArgument.
+
+    It refuses `.` and `..` too, which lead elsewhere.
+    """
+    name = name_of(given, own)
     if name in {".", ".."}:
         raise InvalidArgument("id or name", f"must not be {name!r}: in a path it leads to another resource")
     try:
@@ -97,15 +102,17 @@ def header(argument: str, given: str) -> str:
     return given
 
 
-def name_of(given: Named) -> str:
-    """Returns the id of an answer, or its name where it has no id; a string as it is."""
-    if isinstance(given, str):
-        found: object = given
-    else:
+def name_of(given: Named, own: str | None = None) -> str:
+    """Returns the id of an answer, or its name where it has no id; a string as it is. Raises InvalidArgument.
+
+    own: the member that comes first, such as `runId` where a run is meant: the answer may be about one.
+    """
+    found: object = given
+    if isinstance(given, Model):
         facts = given.to_json()
-        found = next((facts[name] for name in ("id", "clientId", "tenant", "name") if name in facts), None)
+        found = next((facts[name] for name in (own, *NAMES) if name in facts), None)
     if not isinstance(found, str) or not found:
-        raise TypeError(f"an id or a name is needed, not {given!r}")
+        raise InvalidArgument("id or name", f"must be a string that is not empty, or an answer with one, not {given!r}")
     return found
 
 
@@ -143,13 +150,13 @@ def duration_text(duration: timedelta) -> str:
     return f"PT{duration // timedelta(seconds=1)}S"
 
 
-def _query_string(value: Any) -> str:
+def _query_string(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, datetime):
         return instant_text(value)
     if isinstance(value, Model):
-        return name_of(value)
+        return name_of(value, name)
     if isinstance(value, list | tuple | set | frozenset):
         return ",".join(sorted(map(str, value)) if isinstance(value, set | frozenset) else map(str, value))
     return str(value)

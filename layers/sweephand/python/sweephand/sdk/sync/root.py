@@ -296,6 +296,8 @@ class JobScheduler:
 
     def edit(self, record: JobRecord) -> None:
         """Replaces a job by its record, whole. Raises NotFound if there is none in the collection."""
+        if not isinstance(record, JobRecord):
+            raise InvalidArgument("record", f"must be a JobRecord, not {record!r}")
         members = members_of(record.resource_id, record.tag, record.start, record.end, record.job_interval)
         if self.get(record.job_schedule_id) is None:
             raise NotFound(

@@ -30,9 +30,11 @@ class AsyncErrorRedirects:
     async def put(self, job: Named, to: str) -> models.Redirect:
         """Redirects a job: when its failed runs are run again, another job runs them."""
         return models.Redirect(
-            await self._caller.json(Request("PUT", f"/v1/error-redirects/{part(job)}", body={"to": to}, acting=True))
+            await self._caller.json(
+                Request("PUT", f"/v1/error-redirects/{part(job, 'jobId')}", body={"to": to}, acting=True)
+            )
         )
 
     async def delete(self, job: Named) -> None:
         """Deletes a redirect. Runs that were already redirected stay as they are."""
-        await self._caller.json(Request("DELETE", f"/v1/error-redirects/{part(job)}", acting=True))
+        await self._caller.json(Request("DELETE", f"/v1/error-redirects/{part(job, 'jobId')}", acting=True))

@@ -139,7 +139,7 @@ class AsyncErrors:
             await self._caller.json(
                 Request(
                     "POST",
-                    f"/v1/errors/{part(error)}/runs/{part(failed_run)}/archive",
+                    f"/v1/errors/{part(error)}/runs/{part(failed_run, 'runId')}/archive",
                     body={"reason": reason},
                     acting=True,
                 )
@@ -150,7 +150,7 @@ class AsyncErrors:
         """Reopens an archived failed run, if its group is open."""
         return models.ErrorRun(
             await self._caller.json(
-                Request("POST", f"/v1/errors/{part(error)}/runs/{part(failed_run)}/restore", acting=True)
+                Request("POST", f"/v1/errors/{part(error)}/runs/{part(failed_run, 'runId')}/restore", acting=True)
             )
         )
 

@@ -60,7 +60,7 @@ class AsyncRuns:
 
     async def get(self, run: Named) -> models.Run:
         """Returns a run with its attempts and the reason for its state."""
-        return models.Run(await self._caller.json(Request("GET", f"/v1/runs/{part(run)}", acting=True)))
+        return models.Run(await self._caller.json(Request("GET", f"/v1/runs/{part(run, 'runId')}", acting=True)))
 
     async def report(
         self,
@@ -75,7 +75,7 @@ class AsyncRuns:
             await self._caller.json(
                 Request(
                     "PUT",
-                    f"/v1/runs/{part(run)}/result",
+                    f"/v1/runs/{part(run, 'runId')}/result",
                     body={"success": success, "message": message, "reschedule": reschedule},
                     acting=True,
                 )
@@ -86,13 +86,15 @@ class AsyncRuns:
         """Rejects an attempt whose result is awaited. The job's retry policy decides when the next one follows."""
         return models.Run(
             await self._caller.json(
-                Request("POST", f"/v1/runs/{part(run)}/nack", body={"attempt": attempt}, acting=True)
+                Request("POST", f"/v1/runs/{part(run, 'runId')}/nack", body={"attempt": attempt}, acting=True)
             )
         )
 
     async def cancel(self, run: Named) -> models.Run:
         """Cancels a run that has not ended. A call that has already begun is not interrupted."""
-        return models.Run(await self._caller.json(Request("POST", f"/v1/runs/{part(run)}/cancel", acting=True)))
+        return models.Run(
+            await self._caller.json(Request("POST", f"/v1/runs/{part(run, 'runId')}/cancel", acting=True))
+        )
 
     async def rerun(
         self,
@@ -108,7 +110,7 @@ class AsyncRuns:
             await self._caller.json(
                 Request(
                     "POST",
-                    f"/v1/runs/{part(run)}/rerun",
+                    f"/v1/runs/{part(run, 'runId')}/rerun",
                     body={"payload": payload, "body": body, "headers": headers},
                     keyed=True,
                     key=idempotency_key,
@@ -175,7 +177,7 @@ class AsyncRuns:
             await self._caller.json(
                 Request(
                     "POST",
-                    f"/v1/runs/{part(run)}/claim",
+                    f"/v1/runs/{part(run, 'runId')}/claim",
                     body={
                         "message": message,
                         "owner": owner,
@@ -197,7 +199,7 @@ class AsyncRuns:
             await self._caller.json(
                 Request(
                     "POST",
-                    f"/v1/runs/{part(run)}/heartbeat",
+                    f"/v1/runs/{part(run, 'runId')}/heartbeat",
                     body={"owner": owner, "leaseSeconds": lease_seconds},
                     acting=True,
                 )
@@ -223,7 +225,7 @@ class AsyncRuns:
             await self._caller.json(
                 Request(
                     "POST",
-                    f"/v1/runs/{part(run)}/settle",
+                    f"/v1/runs/{part(run, 'runId')}/settle",
                     body={
                         "owner": owner,
                         "attempt": attempt,

@@ -54,7 +54,7 @@ class AsyncSchedules:
             await self._caller.json(
                 Request(
                     "POST",
-                    f"/v1/jobs/{part(job)}/schedules",
+                    f"/v1/jobs/{part(job, 'jobId')}/schedules",
                     body={
                         "name": name,
                         "active": active,
@@ -95,7 +95,7 @@ class AsyncSchedules:
         """Lists the schedules of a job."""
         return AsyncPages(
             self._caller,
-            Request("GET", f"/v1/jobs/{part(job)}/schedules", acting=True),
+            Request("GET", f"/v1/jobs/{part(job, 'jobId')}/schedules", acting=True),
             models.Schedule,
             page_size=page_size,
             max_items=max_items,
@@ -105,7 +105,9 @@ class AsyncSchedules:
     async def get(self, job: Named, schedule: Named) -> models.Schedule:
         """Returns a schedule with its next instants and totals."""
         return models.Schedule(
-            await self._caller.json(Request("GET", f"/v1/jobs/{part(job)}/schedules/{part(schedule)}", acting=True))
+            await self._caller.json(
+                Request("GET", f"/v1/jobs/{part(job, 'jobId')}/schedules/{part(schedule, 'scheduleId')}", acting=True)
+            )
         )
 
     async def put(
@@ -145,7 +147,7 @@ class AsyncSchedules:
             await self._caller.json(
                 Request(
                     "PUT",
-                    f"/v1/jobs/{part(job)}/schedules/{part(schedule)}",
+                    f"/v1/jobs/{part(job, 'jobId')}/schedules/{part(schedule, 'scheduleId')}",
                     body={
                         "id": id,
                         "name": name,
@@ -216,7 +218,7 @@ class AsyncSchedules:
             await self._caller.json(
                 Request(
                     "PATCH",
-                    f"/v1/jobs/{part(job)}/schedules/{part(schedule)}",
+                    f"/v1/jobs/{part(job, 'jobId')}/schedules/{part(schedule, 'scheduleId')}",
                     body={
                         "id": id,
                         "name": name,
@@ -253,7 +255,12 @@ class AsyncSchedules:
     async def delete(self, job: Named, schedule: Named, *, if_match: Revision | None = None) -> None:
         """Deletes a schedule. Its occurrences that are already sent but not yet due do not run."""
         await self._caller.json(
-            Request("DELETE", f"/v1/jobs/{part(job)}/schedules/{part(schedule)}", if_match=if_match, acting=True)
+            Request(
+                "DELETE",
+                f"/v1/jobs/{part(job, 'jobId')}/schedules/{part(schedule, 'scheduleId')}",
+                if_match=if_match,
+                acting=True,
+            )
         )
 
     async def activate(self, job: Named, schedule: Named, *, if_match: Revision | None = None) -> models.Schedule:
@@ -261,7 +268,10 @@ class AsyncSchedules:
         return models.Schedule(
             await self._caller.json(
                 Request(
-                    "POST", f"/v1/jobs/{part(job)}/schedules/{part(schedule)}/activate", if_match=if_match, acting=True
+                    "POST",
+                    f"/v1/jobs/{part(job, 'jobId')}/schedules/{part(schedule, 'scheduleId')}/activate",
+                    if_match=if_match,
+                    acting=True,
                 )
             )
         )
@@ -272,7 +282,7 @@ class AsyncSchedules:
             await self._caller.json(
                 Request(
                     "POST",
-                    f"/v1/jobs/{part(job)}/schedules/{part(schedule)}/deactivate",
+                    f"/v1/jobs/{part(job, 'jobId')}/schedules/{part(schedule, 'scheduleId')}/deactivate",
                     if_match=if_match,
                     acting=True,
                 )
@@ -284,7 +294,10 @@ class AsyncSchedules:
         return models.Explanation(
             await self._caller.json(
                 Request(
-                    "GET", f"/v1/jobs/{part(job)}/schedules/{part(schedule)}/explain", query={"at": at}, acting=True
+                    "GET",
+                    f"/v1/jobs/{part(job, 'jobId')}/schedules/{part(schedule, 'scheduleId')}/explain",
+                    query={"at": at},
+                    acting=True,
                 )
             )
         )

@@ -30,9 +30,9 @@ class ErrorRedirects:
     def put(self, job: Named, to: str) -> models.Redirect:
         """Redirects a job: when its failed runs are run again, another job runs them."""
         return models.Redirect(
-            self._caller.json(Request("PUT", f"/v1/error-redirects/{part(job)}", body={"to": to}, acting=True))
+            self._caller.json(Request("PUT", f"/v1/error-redirects/{part(job, 'jobId')}", body={"to": to}, acting=True))
         )
 
     def delete(self, job: Named) -> None:
         """Deletes a redirect. Runs that were already redirected stay as they are."""
-        self._caller.json(Request("DELETE", f"/v1/error-redirects/{part(job)}", acting=True))
+        self._caller.json(Request("DELETE", f"/v1/error-redirects/{part(job, 'jobId')}", acting=True))

@@ -135,7 +135,7 @@ class Errors:
             self._caller.json(
                 Request(
                     "POST",
-                    f"/v1/errors/{part(error)}/runs/{part(failed_run)}/archive",
+                    f"/v1/errors/{part(error)}/runs/{part(failed_run, 'runId')}/archive",
                     body={"reason": reason},
                     acting=True,
                 )
@@ -145,7 +145,9 @@ class Errors:
     def restore_run(self, error: Named, failed_run: Named) -> models.ErrorRun:
         """Reopens an archived failed run, if its group is open."""
         return models.ErrorRun(
-            self._caller.json(Request("POST", f"/v1/errors/{part(error)}/runs/{part(failed_run)}/restore", acting=True))
+            self._caller.json(
+                Request("POST", f"/v1/errors/{part(error)}/runs/{part(failed_run, 'runId')}/restore", acting=True)
+            )
         )
 
     def redrive(

@@ -120,7 +120,7 @@ class Jobs:
     def get(self, job: Named, *, include: str | Sequence[str] | None = None) -> models.Job:
         """Returns a job with its action, schedules and totals. The ETag is its revision."""
         return models.Job(
-            self._caller.json(Request("GET", f"/v1/jobs/{part(job)}", query={"include": include}, acting=True))
+            self._caller.json(Request("GET", f"/v1/jobs/{part(job, 'jobId')}", query={"include": include}, acting=True))
         )
 
     def put(
@@ -147,7 +147,7 @@ class Jobs:
             self._caller.json(
                 Request(
                     "PUT",
-                    f"/v1/jobs/{part(job)}",
+                    f"/v1/jobs/{part(job, 'jobId')}",
                     body={
                         "name": name,
                         "description": description,
@@ -193,7 +193,7 @@ class Jobs:
             self._caller.json(
                 Request(
                     "PATCH",
-                    f"/v1/jobs/{part(job)}",
+                    f"/v1/jobs/{part(job, 'jobId')}",
                     body={
                         "name": name,
                         "description": description,
@@ -217,7 +217,7 @@ class Jobs:
 
     def delete(self, job: Named, *, if_match: Revision | None = None) -> None:
         """Deletes a job with its schedules, and ends its open runs. Its runs stay in the ledger."""
-        self._caller.json(Request("DELETE", f"/v1/jobs/{part(job)}", if_match=if_match, acting=True))
+        self._caller.json(Request("DELETE", f"/v1/jobs/{part(job, 'jobId')}", if_match=if_match, acting=True))
 
     def delete_matching(
         self,
@@ -270,7 +270,7 @@ class Jobs:
             self._caller.json(
                 Request(
                     "POST",
-                    f"/v1/jobs/{part(job)}/run",
+                    f"/v1/jobs/{part(job, 'jobId')}/run",
                     body={
                         "scheduleId": schedule_id,
                         "ifActive": if_active,
@@ -299,7 +299,7 @@ class Jobs:
             self._caller.json(
                 Request(
                     "POST",
-                    f"/v1/jobs/{part(job)}/pause",
+                    f"/v1/jobs/{part(job, 'jobId')}/pause",
                     body={"note": note, "until": until},
                     if_match=if_match,
                     acting=True,
@@ -310,19 +310,23 @@ class Jobs:
     def resume(self, job: Named, *, if_match: Revision | None = None) -> models.Job:
         """Resumes a job. Occurrences that fell due during the pause do not run; the ledger has a row for them."""
         return models.Job(
-            self._caller.json(Request("POST", f"/v1/jobs/{part(job)}/resume", if_match=if_match, acting=True))
+            self._caller.json(Request("POST", f"/v1/jobs/{part(job, 'jobId')}/resume", if_match=if_match, acting=True))
         )
 
     def activate(self, job: Named, *, if_match: Revision | None = None) -> models.Job:
         """Activates a job. Repeating the request changes nothing."""
         return models.Job(
-            self._caller.json(Request("POST", f"/v1/jobs/{part(job)}/activate", if_match=if_match, acting=True))
+            self._caller.json(
+                Request("POST", f"/v1/jobs/{part(job, 'jobId')}/activate", if_match=if_match, acting=True)
+            )
         )
 
     def deactivate(self, job: Named, *, if_match: Revision | None = None) -> models.Job:
         """Deactivates a job until it is activated again. Repeating the request changes nothing."""
         return models.Job(
-            self._caller.json(Request("POST", f"/v1/jobs/{part(job)}/deactivate", if_match=if_match, acting=True))
+            self._caller.json(
+                Request("POST", f"/v1/jobs/{part(job, 'jobId')}/deactivate", if_match=if_match, acting=True)
+            )
         )
 
     def activate_matching(
@@ -474,7 +478,7 @@ class Jobs:
 
     def next(self, job: Named) -> models.NextRun:
         """Returns the next instant at which any schedule of the job runs."""
-        return models.NextRun(self._caller.json(Request("GET", f"/v1/jobs/{part(job)}/next", acting=True)))
+        return models.NextRun(self._caller.json(Request("GET", f"/v1/jobs/{part(job, 'jobId')}/next", acting=True)))
 
     def occurrences(
         self,
@@ -492,7 +496,7 @@ class Jobs:
             self._caller,
             Request(
                 "GET",
-                f"/v1/jobs/{part(job)}/occurrences",
+                f"/v1/jobs/{part(job, 'jobId')}/occurrences",
                 query={"scheduleId": schedule_id, "from": from_, "until": until},
                 acting=True,
             ),
@@ -514,7 +518,7 @@ class Jobs:
         """Lists the changes of a job, newest first: who changed which members, and when."""
         return Pages(
             self._caller,
-            Request("GET", f"/v1/jobs/{part(job)}/changes", query={"include": include}, acting=True),
+            Request("GET", f"/v1/jobs/{part(job, 'jobId')}/changes", query={"include": include}, acting=True),
             models.Change,
             page_size=page_size,
             max_items=max_items,

@@ -60,7 +60,7 @@ class Runs:
 
     def get(self, run: Named) -> models.Run:
         """Returns a run with its attempts and the reason for its state."""
-        return models.Run(self._caller.json(Request("GET", f"/v1/runs/{part(run)}", acting=True)))
+        return models.Run(self._caller.json(Request("GET", f"/v1/runs/{part(run, 'runId')}", acting=True)))
 
     def report(
         self,
@@ -75,7 +75,7 @@ class Runs:
             self._caller.json(
                 Request(
                     "PUT",
-                    f"/v1/runs/{part(run)}/result",
+                    f"/v1/runs/{part(run, 'runId')}/result",
                     body={"success": success, "message": message, "reschedule": reschedule},
                     acting=True,
                 )
@@ -85,12 +85,14 @@ class Runs:
     def nack(self, run: Named, *, attempt: int) -> models.Run:
         """Rejects an attempt whose result is awaited. The job's retry policy decides when the next one follows."""
         return models.Run(
-            self._caller.json(Request("POST", f"/v1/runs/{part(run)}/nack", body={"attempt": attempt}, acting=True))
+            self._caller.json(
+                Request("POST", f"/v1/runs/{part(run, 'runId')}/nack", body={"attempt": attempt}, acting=True)
+            )
         )
 
     def cancel(self, run: Named) -> models.Run:
         """Cancels a run that has not ended. A call that has already begun is not interrupted."""
-        return models.Run(self._caller.json(Request("POST", f"/v1/runs/{part(run)}/cancel", acting=True)))
+        return models.Run(self._caller.json(Request("POST", f"/v1/runs/{part(run, 'runId')}/cancel", acting=True)))
 
     def rerun(
         self,
@@ -106,7 +108,7 @@ class Runs:
             self._caller.json(
                 Request(
                     "POST",
-                    f"/v1/runs/{part(run)}/rerun",
+                    f"/v1/runs/{part(run, 'runId')}/rerun",
                     body={"payload": payload, "body": body, "headers": headers},
                     keyed=True,
                     key=idempotency_key,
@@ -173,7 +175,7 @@ class Runs:
             self._caller.json(
                 Request(
                     "POST",
-                    f"/v1/runs/{part(run)}/claim",
+                    f"/v1/runs/{part(run, 'runId')}/claim",
                     body={
                         "message": message,
                         "owner": owner,
@@ -193,7 +195,7 @@ class Runs:
             self._caller.json(
                 Request(
                     "POST",
-                    f"/v1/runs/{part(run)}/heartbeat",
+                    f"/v1/runs/{part(run, 'runId')}/heartbeat",
                     body={"owner": owner, "leaseSeconds": lease_seconds},
                     acting=True,
                 )
@@ -219,7 +221,7 @@ class Runs:
             self._caller.json(
                 Request(
                     "POST",
-                    f"/v1/runs/{part(run)}/settle",
+                    f"/v1/runs/{part(run, 'runId')}/settle",
                     body={
                         "owner": owner,
                         "attempt": attempt,
