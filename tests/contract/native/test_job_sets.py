@@ -181,6 +181,34 @@ def test_a_name_moves_from_a_deleted_job_to_a_new_one(api):
     assert outline(reply) == {"created": ["b"], "deleted": ["a"], "unchanged": 0}
 
 
+def test_a_list_may_leave_the_jobs_that_it_lacks(api):
+    apply(api, job("a"), job("b"))
+
+    reply = apply(api, job("a", description="new"), job("c"), prune="false")
+    with api.unchanged():
+        again = apply(api, job("b"), prune="false")
+
+    assert outline(reply) == {"created": ["c"], "updated": ["a"], "unchanged": 0}
+    assert (again.status, outline(again)) == (200, {"unchanged": 1})
+    assert keys_of(api.get(SET).json["jobs"]) == ["a", "b", "c"]
+
+
+def test_another_list_at_the_same_time_does_not_count_what_a_list_leaves(api, monkeypatch):
+    apply(api, job("a"))
+    create, more = sets.creation.create_job, [job("z")]
+
+    def meanwhile(*arguments, **members):
+        if more:
+            apply(api, more.pop(), prune="false")
+        return create(*arguments, **members)
+
+    monkeypatch.setattr(sets.creation, "create_job", meanwhile)
+    reply = apply(api, job("b"), prune="false")
+
+    assert (reply.status, reply.json["remaining"]) == (200, 0)
+    assert keys_of(api.get(SET).json["jobs"]) == ["a", "b", "z"]
+
+
 def test_more_deletions_than_usual_need_their_number(api):
     jobs = [job(f"k{n:02}") for n in range(12)]
     apply(api, *jobs)
@@ -446,7 +474,7 @@ def test_a_refusal_after_others_were_changed_says_which_and_why(api):
 
 @pytest.mark.parametrize(
     "query",
-    [{"plan": "yes"}, {"allowDeletes": "x"}, {"onDrift": "never"}, {"token": ""}, {"force": "1"}],
+    [{"plan": "yes"}, {"allowDeletes": "x"}, {"onDrift": "never"}, {"prune": "no"}, {"token": ""}, {"force": "1"}],
 )
 def test_a_parameter_that_is_wrong_is_refused(api, query):
     with api.unchanged():

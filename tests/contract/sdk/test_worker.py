@@ -200,6 +200,51 @@ def test_two_versions_share_an_application_and_each_gets_what_is_pinned_to_it(ap
         Worker("billing").task(name="x", pinned=True)
 
 
+def _with(*names: str):
+    def declare(worker: Worker) -> None:
+        for name in names:
+            worker.every("1h", name=name)(lambda: None)
+
+    return declare
+
+
+@pytest.mark.parametrize("order", ["1212", "1122", "2112", "2121"])
+def test_no_version_deletes_the_tasks_of_another_one(api, order):  # N11
+    tasks = {"1": _with("a", "b"), "2": _with("a", "c")}
+
+    for version in order:
+        started(api, tasks[version], version=version)
+
+    assert sorted(jobs(api)) == ["a", "b", "c"]
+
+
+def test_a_version_that_is_left_alone_prunes_when_it_is_told_to(api):
+    started(api, _with("a", "b"), version="1")
+    second = started(api, _with("a", "c"), version="2")
+
+    second.worker.apply(prune=True)
+
+    assert sorted(jobs(api)) == ["a", "c"]
+
+
+@pytest.mark.parametrize("order", ["12", "21", "121", "212"])
+def test_versions_that_pin_the_same_task_each_get_their_own_runs(api, order):  # N11
+    seen = []
+
+    def declare(worker: Worker) -> None:
+        worker.every("1h", name="report", pinned=True)(lambda: seen.append(worker.version))
+
+    hands = {version: started(api, declare, version=version) for version in order}
+    for _ in range(370):
+        api.stage.run(10)
+        for each in hands.values():
+            each.work()
+    hands["1"].worker.cancel("report")
+
+    assert sorted(seen) == ["1", "2"]
+    assert {key: job["state"] for key, job in jobs(api).items()} == {"report@1": "PAUSED", "report@2": "ACTIVE"}
+
+
 def test_planned_enqueued_and_started_are_in_the_ledger(api):  # N12
     hands = started(api, lambda worker: worker.every("1h", name="report")(lambda: None))
     hands.live(3_700, 10)

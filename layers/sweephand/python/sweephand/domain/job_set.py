@@ -143,8 +143,8 @@ def _seen(member: Member) -> list[str | int | None]:
     return [member.key, member.job_id, member.digest, member.revision]
 
 
-def plan(job_set: str, wanted: Sequence[Wanted], stored: Sequence[Member]) -> Plan:
-    """Compares a desired list, whose keys are unique, with the members of the set.
+def plan(job_set: str, wanted: Sequence[Wanted], stored: Sequence[Member], *, prune: bool = True) -> Plan:
+    """Compares a desired list, whose keys are unique, with the members of the set. prune: deletes what the list lacks.
 
     A job changes too if one to which it refers is new, because its id will be another one. Jobs come after those to
     which they refer, as far as these do not refer back.
@@ -162,7 +162,7 @@ def plan(job_set: str, wanted: Sequence[Wanted], stored: Sequence[Member]) -> Pl
             unchanged += 1
         else:
             changes.append(Change(verb, entry, there))
-    changes += [Change(Verb.DELETE, None, member) for member in left.values()]
+    changes += [Change(Verb.DELETE, None, member) for member in left.values() if prune]
     changes.sort(key=lambda each: ORDER.index(each.verb))
     return Plan(job_set, _referred_first(changes), sum(not member.gone for member in stored), unchanged)
 

@@ -322,7 +322,7 @@ ROUTES = Routes(
         JOB_SETS.put(
             *("/{job_set}", "put", "Make the jobs of a set what the list says; with `plan=true` only say how"),
             *("JobSetDraft", "JobSetPlan"),
-            query=OF_PLANS,
+            query=(*OF_PLANS, "prune"),
             begins="JobSetPlan",
         ),
         JOB_SETS.delete(

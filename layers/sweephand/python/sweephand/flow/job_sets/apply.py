@@ -49,14 +49,14 @@ class Prospect:
         return None if each.member is None or each.member.gone else self.jobs.get(each.member.job_id)
 
 
-def plan(world: World, tenant: str, name: str, wanted: Sequence[Wanted]) -> Prospect:
-    """Plans without a write. A set of unchanged jobs costs one query."""
+def plan(world: World, tenant: str, name: str, wanted: Sequence[Wanted], *, prune: bool = True) -> Prospect:
+    """Plans without a write. A set of unchanged jobs costs one query. prune: deletes what the list lacks."""
     stored = list(store.members(world.table, tenant, name))
     there: dict[str, Planned] = {}
     missing: set[str] = set()
     while True:
         members = rules.with_missing(stored, missing)
-        planned = rules.plan(name, wanted, members)
+        planned = rules.plan(name, wanted, members, prune=prune)
         owned = {each.member.job_id for each in planned.changes if each.member is not None and not each.member.gone}
         unread = owned - there.keys()
         if not unread:
@@ -224,13 +224,15 @@ def _in_order(changes: Sequence[Change], frees: Mapping[str, Change]) -> tuple[C
     return tuple(ordered.values())
 
 
-def is_overtaken(world: World, tenant: str, name: str, wanted: Sequence[Wanted], refused: AbstractSet[str]) -> bool:
+def is_overtaken(
+    world: World, tenant: str, name: str, wanted: Sequence[Wanted], refused: AbstractSet[str], *, prune: bool = True
+) -> bool:
     """Returns whether another list was applied meanwhile, so that the set is not as this one, by one query.
 
     So of two lists at once, whoever is told that all is done was the last one at that moment. refused: keys of changes
     that were refused. Changes by hand do not count: they are drift.
     """
-    left = rules.plan(name, wanted, list(store.members(world.table, tenant, name))).changes
+    left = rules.plan(name, wanted, list(store.members(world.table, tenant, name)), prune=prune).changes
     return any(each.verb is not Verb.REPAIR and each.key not in refused for each in left)
 
 

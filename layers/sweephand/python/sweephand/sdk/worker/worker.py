@@ -57,9 +57,10 @@ SAME_SIGNAL_S = 1.0
 class Worker:
     """The tasks of an application, and the process that carries them out.
 
-    application: its durable name, which all processes share. version: only for tasks that are pinned to it. client: by
-    default one by the environment. threads: runs at the same time. lease_s: after how long without a sign of life
-    another process takes a run over. retry: of tasks that set none. hook: decides on failed attempts. queue: for tests.
+    application: its durable name, which all processes share. version: of this program, where several live side by side:
+    it deletes no job of a task that it lacks, and tasks may be pinned to it. client: by default one by the environment.
+    threads: runs at the same time. lease_s: after how long without a sign of life another process takes a run over.
+    retry: of tasks that set none. hook: decides on failed attempts. queue: for tests.
     """
 
     def __init__(
@@ -154,7 +155,7 @@ class Worker:
             action |= {"retry": dict(self._retry if retry is None else retry)}
             action |= {"version": self.version} if pinned else {}
             action |= {} if payload is None else {"payload": payload}
-            body: Body = {"key": known, "action": action, "schedules": list(schedules)}
+            body: Body = {"key": self._key(known, pinned=pinned), "action": action, "schedules": list(schedules)}
             body |= {} if was is None else {"was": was}
             body |= {"policies": {"overlap": overlap, **(policies or {})}}
             body |= bodies.camel(members)
@@ -178,6 +179,10 @@ class Worker:
         """The name of the job set that has the jobs of the tasks."""
         return f"worker.{self.application}"
 
+    def _key(self, name: str, *, pinned: bool) -> str:
+        """Returns the key of a task's job in the set: each version has jobs of its own for the tasks pinned to it."""
+        return f"{name}@{self.version}" if pinned else name
+
     @property
     def client(self) -> Sweephand:
         """The client; made from the environment at its first use."""
@@ -185,14 +190,16 @@ class Worker:
             self._client = clients.Sweephand()
         return self._client
 
-    def apply(self) -> None:
+    def apply(self, *, prune: bool | None = None) -> None:
         """Makes the jobs of the service what the tasks say. Equal ones stay as they are, with their next times.
 
-        Tasks that are gone lose their jobs. Raises ApiError, TransportError.
+        prune: tasks that are gone lose their jobs; by default unless the worker has a version, because another version
+        may still have them. Raises ApiError, TransportError.
         """
         jobs = [task.body for task in self._tasks.all()]
+        prune = self.version is None if prune is None else prune
         while True:
-            said = self.client.job_sets.put(self.job_set, jobs=jobs)
+            said = self.client.job_sets.put(self.job_set, jobs=jobs, prune=prune)
             for refused in said.failed or ():
                 log.error('the job of the task "%s" was refused: %s', refused.key, refused.reason)
             if not said.remaining:
@@ -207,8 +214,10 @@ class Worker:
         self.client.jobs.resume(self._job_of(name))
 
     def _job_of(self, name: str) -> str:
+        task = self._tasks.get(name)
+        key = name if task is None else task.body["key"]
         for each in self.client.job_sets.get(self.job_set).jobs:
-            if each.key == name:
+            if each.key == key:
                 return each.job_id
         raise KeyError(f'the application has no job for a task "{name}"')
 

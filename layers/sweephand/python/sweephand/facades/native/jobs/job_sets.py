@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from datetime import timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -65,10 +65,11 @@ MOST_ALLOWED = 9_999
 
 @dataclass(frozen=True)
 class Listed:
-    """A desired list. bodies: of its jobs, by key."""
+    """A desired list. bodies: of its jobs, by key. prune: whether jobs of the set that it lacks are deleted."""
 
     wanted: Sequence[Wanted]
     bodies: Mapping[str, Mapping[str, Any]]
+    prune: bool = True
 
 
 @dataclass
@@ -93,7 +94,8 @@ class Done:
 
 
 def put(ctx: Context) -> Answer:
-    listed = _listed(ctx.body(LARGEST_LIST))
+    prune = ctx.choice("prune", frozenset({"true", "false"})) != "false"
+    listed = replace(_listed(ctx.body(LARGEST_LIST)), prune=prune)
     return _apply(ctx, ctx.plain("job_set", made_as="set"), listed)
 
 
@@ -141,7 +143,9 @@ def _left(ctx: Context, name: str, listed: Listed, plan: Plan, done: Done) -> tu
     left = plan.without(done.tried)
     if left.changes:
         return len(left.changes), plan.without(done.tried - (done.failed.keys() - done.jobs.keys())).token
-    if not done.made or not apply.is_overtaken(ctx.world, ctx.tenant, name, listed.wanted, done.refused):
+    if not done.made or not apply.is_overtaken(
+        ctx.world, ctx.tenant, name, listed.wanted, done.refused, prune=listed.prune
+    ):
         return 0, None
     plan = _prospect(ctx, name, listed)[0].plan
     return len(plan.changes), plan.token if plan.changes else None
@@ -149,7 +153,7 @@ def _left(ctx: Context, name: str, listed: Listed, plan: Plan, done: Done) -> tu
 
 def _prospect(ctx: Context, name: str, listed: Listed) -> tuple[Prospect, Mapping[str, JobDraft]]:
     """Returns the plan of the moment, checked, and the drafts of its jobs."""
-    prospect = apply.plan(ctx.world, ctx.tenant, name, listed.wanted)
+    prospect = apply.plan(ctx.world, ctx.tenant, name, listed.wanted, prune=listed.prune)
     return apply.check(ctx.world, ctx.tenant, prospect, _drafts(ctx, prospect, listed))
 
 

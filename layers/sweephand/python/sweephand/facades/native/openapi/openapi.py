@@ -135,6 +135,9 @@ QUERY: Mapping[str, Schema] = {
         9_999,
         description="How many jobs the plan deletes; needed where they are over 10 and over a fifth of the set.",
     ),
+    "prune": one_of(
+        ("true", "false"), default="true", description="Whether jobs of the set that the list lacks are deleted."
+    ),
     "jobIds": items(
         ID, minItems=1, maxItems=timeline.MOST_NAMED, description="Only the lanes of these jobs; without other filters."
     ),

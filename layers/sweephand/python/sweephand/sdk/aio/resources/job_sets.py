@@ -59,6 +59,7 @@ class AsyncJobSets:
         token: str | None = None,
         allow_deletes: int | None = None,
         on_drift: str | None = None,
+        prune: bool | None = None,
     ) -> models.JobSetPlan:
         """Applies a job set: creates, updates and deletes jobs until they match the list."""
         return models.JobSetPlan(
@@ -66,7 +67,13 @@ class AsyncJobSets:
                 Request(
                     "PUT",
                     f"/v1/job-sets/{part(job_set)}",
-                    query={"plan": plan, "token": token, "allowDeletes": allow_deletes, "onDrift": on_drift},
+                    query={
+                        "plan": plan,
+                        "token": token,
+                        "allowDeletes": allow_deletes,
+                        "onDrift": on_drift,
+                        "prune": prune,
+                    },
                     body={"jobs": jobs},
                     acting=True,
                 )
