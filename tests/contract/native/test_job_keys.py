@@ -99,6 +99,35 @@ def test_a_job_that_is_made_again_under_another_id_takes_those_with_it_that_name
     assert whole(api, ("a", "b"))
 
 
+@pytest.mark.parametrize("made", [False, True])
+@pytest.mark.parametrize(
+    ("entry", "place", "advice"),
+    [
+        (job("a", wass="b"), "jobs[0].wass", "did you mean `was`?"),
+        (job("a", colour="red"), "jobs[0].colour", "endTime, errorAction, hooks, key, name, policies, resourceId, "),
+        (
+            {"key": "a", "action": {"type": "job", "jobKey": "a", "colour": "red"}},
+            "jobs[0].action.colour",
+            "known are body, jobId, jobKey, payload, retry, type",
+        ),
+        (
+            job("a", hooks={"onSuccess": {"type": "job", "jobkeys": "a"}}),
+            "jobs[0].hooks.onSuccess.jobkeys",
+            "did you mean `jobKey`?",
+        ),
+        (job("a", policies={"colour": 1}), "jobs[0].policies.colour", "known are "),
+    ],
+)
+def test_the_hint_for_an_unknown_member_knows_the_members_of_an_entry(api, entry, place, advice, made):
+    if made:
+        apply(api, job("a"))
+
+    reply = apply(api, entry)
+
+    assert reply.status == 422
+    assert {each["field"]: advice in each["reason"] for each in reply.json["errors"]}[place], reply.json
+
+
 @pytest.mark.parametrize(
     ("entry", "field", "says"),
     [

@@ -203,12 +203,16 @@ class Action(ABC):
     # Reading
 
     @classmethod
+    def known_members(cls) -> tuple[str, ...]:
+        """Returns the names of the members that a caller may send."""
+        return ("type", *(each.name for each in members_of(cls).values()), "payload", "body", "retry")
+
+    @classmethod
     def parse(cls, fields: object, *, field: str, guard: GuardSettings) -> Self:
         """Reads the members that a caller sent; `retry` is read elsewhere. Raises InvalidRequest with all mistakes."""
         wrong = Mistakes()
         members = members_of(cls)
-        known = ("type", *(each.name for each in members.values()), "payload", "body", "retry")
-        given = read.members(fields, field, known, wrong)
+        given = read.members(fields, field, cls.known_members(), wrong)
         reading = Reading(cls.kind, guard)
         for attribute, each in members.items():
             if each.name in given:

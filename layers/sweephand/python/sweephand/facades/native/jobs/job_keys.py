@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from sweephand.actions.job import StartJob
 from sweephand.domain.members import fields
 from sweephand.domain.members.fields import below
 from sweephand.errors import InvalidRequest, Mistakes
+from sweephand.facades.native.members.job_members import JOB
 
 JOB_KEY, JOB_ID = "jobKey", "jobId"
+OWN_MEMBERS = ("key", "was")
+"""The members of an entry that do not belong to its job."""
 LONGEST_KEY = 128
 
 
@@ -37,6 +41,21 @@ def with_ids(body: Mapping[str, Any], ids: Mapping[str, str]) -> dict[str, Any]:
         return {**{name: value for name, value in action.items() if name != JOB_KEY}, JOB_ID: ids[action[JOB_KEY]]}
 
     return _changed(body, resolved)
+
+
+def with_entry_members(wrong: InvalidRequest, body: Mapping[str, Any]) -> InvalidRequest:
+    """Returns the mistakes in the job of an entry; unknown members are told what an entry can have, not only a job."""
+    starting = {place for place, action in _actions(body) if action.get("type") == StartJob.kind}
+
+    def hinted(each: InvalidRequest) -> InvalidRequest:
+        owner, _, name = (each.field or "").rpartition(".")
+        if each.code != "UNKNOWN_MEMBER" or (owner and owner not in starting):
+            return each
+        known = (*StartJob.known_members(), JOB_KEY) if owner else (*OWN_MEMBERS, *JOB.given, "schedules")
+        return fields.unknown(owner, name, known)
+
+    first, *others = map(hinted, wrong.all)
+    return first.alone(tuple(others))
 
 
 def _actions(body: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -230,7 +230,7 @@ def _job(value: object, place: int) -> tuple[Wanted, Mapping[str, Any]]:
     wrong = Mistakes()
     key = wrong.of(lambda: fields.line(fields.required(given, "key", path), f"{path}.key", 128))
     was = wrong.of(fields.line, given["was"], f"{path}.was", 128) if "was" in given else None
-    body = {name: member for name, member in given.items() if name not in {"key", "was"}}
+    body = {name: member for name, member in given.items() if name not in job_keys.OWN_MEMBERS}
     refers = job_keys.references(body, path, wrong)
     wrong.check()
     text = dumps(canonical(body))
@@ -279,7 +279,7 @@ def _draft(
         body = {"schedules": [], **body}
         return jobs.changed_draft(ctx, body, there, lookup.payloads_of(ctx.world, there))
     except InvalidRequest as wrong:
-        raise wrong.within(f"jobs[{place}]") from wrong
+        raise job_keys.with_entry_members(wrong, body).within(f"jobs[{place}]") from wrong
 
 
 # Changing
