@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from sweephand.sdk import ConfigError, TransportError
+from sweephand.sdk import ApiError, ConfigError, TransportError
 from sweephand.sdk.worker import BadPayload, Delay, Discard, MoveTo, Retry, Worker, attempts
 from tests.contract.native.api import Api
 from tests.contract.sdk.hands import Hands, started
@@ -142,6 +142,33 @@ def test_a_task_may_run_at_a_time_by_cron_or_by_a_rule(api):  # N06
 
     assert sorted(jobs(api)) == ["at", "by hand", "cron", "rrule"]
     assert jobs(api)["rrule"]["tags"] == ["weekly"]
+
+
+def test_a_task_whose_instant_has_passed_stops_no_other_one_and_the_log_says_so(api, caplog):
+    seen = []
+
+    def declare(worker: Worker) -> None:
+        worker.at("2020-01-01T00:00:00Z", name="passed")(lambda: seen.append("passed"))
+        worker.every("1h", name="ended", end_time="2020-01-01T00:00:00Z")(lambda: seen.append("ended"))
+        worker.at("2020-01-01T00:00:00", name="late", zone="Europe/Berlin", policies={"onPastStart": "run_now"})(
+            lambda: seen.append("late")
+        )
+        worker.rrule("FREQ=DAILY;UNTIL=20200101T000000Z", name="over")(lambda: seen.append("over"))
+        worker.every("1h", name="report")(lambda: seen.append("report"))
+
+    hands = started(api, declare)
+    with api.unchanged():
+        started(api, declare)
+    hands.live(3_700, 10)
+
+    assert sorted(seen) == ["late", "report"]
+    said = [one.getMessage() for one in caplog.records if "no instant left" in one.getMessage()]
+    assert [re.findall('"(.*)"', text) for text in said] == [["passed"], ["ended"], ["over"]]
+
+
+def test_a_task_that_could_never_run_is_refused(api):
+    with pytest.raises(ApiError, match="NEVER_FIRES"):
+        started(api, lambda worker: worker.cron("0 0 30 2 *", name="report")(lambda: None))
 
 
 def test_a_task_does_not_overlap_itself_by_default(api):  # N08

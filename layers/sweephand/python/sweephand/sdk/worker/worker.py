@@ -30,6 +30,7 @@ from sweephand.sdk.worker.verdicts import Hook
 from sweephand.sources import Clock, SystemChance, SystemClock
 
 if TYPE_CHECKING:
+    from sweephand.sdk import models
     from sweephand.sdk.sync.client import Sweephand
 
 with lazy():
@@ -157,7 +158,8 @@ class Worker:
             action |= {} if payload is None else {"payload": payload}
             body: Body = {"key": self._key(known, pinned=pinned), "action": action, "schedules": list(schedules)}
             body |= {} if was is None else {"was": was}
-            body |= {"policies": {"overlap": overlap, **(policies or {})}}
+            passes = {"onNothingLeft": "complete"} if schedules else {}
+            body |= {"policies": {"overlap": overlap, **passes, **(policies or {})}}
             body |= bodies.camel(members)
             self._tasks.add(Task(known, function, body, never, schema, pinned))
             return function
@@ -202,8 +204,18 @@ class Worker:
             said = self.client.job_sets.put(self.job_set, jobs=jobs, prune=prune)
             for refused in said.failed or ():
                 log.error('the job of the task "%s" was refused: %s', refused.key, refused.reason)
+            self._tell_passed([*said.created, *said.updated])
             if not said.remaining:
                 return
+
+    def _tell_passed(self, changed: Iterable[models.JobSetChange]) -> None:
+        """Logs which of the changed tasks have no instant left: they never run, and stop no other task."""
+        may_be_over = {task.body["key"] for task in self._tasks.all() if any(map(_ends, task.body["schedules"]))}
+        for each in changed:
+            if each.key not in may_be_over or each.job_id is None:
+                continue
+            if self.client.jobs.get(each.job_id).next_run_at is None:
+                log.warning('the task "%s" has no instant left that is ahead: it does not run', each.key)
 
     def cancel(self, name: str) -> None:
         """Pauses a task until `resume`, also over restarts. Raises KeyError for a task without a job."""
@@ -397,6 +409,11 @@ class Signals:
     def __exit__(self, *_: object) -> None:
         for number, before in self._before.items():
             signal.signal(number, before)
+
+
+def _ends(schedule: Body) -> bool:
+    """Returns whether a schedule names an instant after which it plans nothing."""
+    return "at" in schedule or "endTime" in schedule or "UNTIL" in schedule.get("rrule", "")
 
 
 def _check_name(argument: str, given: object) -> None:
