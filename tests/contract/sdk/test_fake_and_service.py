@@ -82,6 +82,49 @@ def test_refusals_have_the_code_and_the_fields_of_the_service(api: Api, wrong):
     assert refusals[0] == refusals[1]
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"action": {"type": "htp"}},
+        {"action": {"type": "http"}},
+        {"action": http.post("https://example.org/run", paylod=1)},
+        {"action": http.post("example.org")},
+        {"action": http.post("http://169.254.169.254/")},
+        {"action": http.post("https://example.org", retry={"type": "sometimes"})},
+        {"action": {"type": "sqs", "queueUrl": "https://example.org"}},
+        {"action": {"type": "event", "detailType": 7}},
+        {"error_action": {"type": "htp"}},
+        {"hooks": {"onSuccess": {"type": "htp"}}},
+        {"hooks": {"onFire": RUN}},
+        {"policies": {"overlap": "sometimes"}},
+        {"policies": {"overlp": "skip"}},
+        {"policies": {"misfire": {"type": "no"}}},
+        {"schedules": every("PT1H", policies={"overlap": "sometimes"})},
+        {"schedules": every("PT1H", policies={"afterEnd": "final"})},
+        {"tags": [str(n) for n in range(11)]},
+        {"tags": ["a", "a"]},
+        {"tags": ["a" * 129]},
+        {"resource_id": "r" * 257},
+        {"description": "d" * 1_001},
+        {"name": " a"},
+        {"name": "a" * 129, "tags": [""], "policies": {"overlap": 1}},
+    ],
+    ids=str,
+)
+def test_members_are_refused_as_the_service_refuses_them(api: Api, wrong):
+    sh, _ = connected(api)
+    fake = FakeSweephand(now=api.stage.clock.now())
+    refusals = []
+
+    for client in (sh, fake):
+        with pytest.raises(ApiError) as refused:
+            client.jobs.create(**{"name": "a", "action": RUN} | wrong)
+        refusals.append((refused.value.code, refused.value.status, refused.value.errors))
+
+    assert refusals[0] == refusals[1]
+    assert list(fake.jobs.list()) == []
+
+
 def test_changes_move_the_next_run_as_in_the_service(api: Api):
     sh, _ = connected(api)
     fake = FakeSweephand(now=api.stage.clock.now())

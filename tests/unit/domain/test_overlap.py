@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from sweephand.domain.jobs import policies
 from sweephand.domain.run import TERMINAL, Kind, Run, State
 from sweephand.domain.runs.admission import Claim, Seen, admit
 from sweephand.domain.runs.overlap import (
@@ -21,7 +22,6 @@ from sweephand.domain.runs.overlap import (
     unattended,
     without,
 )
-from sweephand.facades.native.members import policies
 from tests.unit.domain.nouns import JOB_ID, MINUTE, NOW, SCHEDULE_ID, TENANT, job, pointer, run, schedule
 
 FREE = Slot(TENANT, JOB_ID, SCHEDULE_ID)

@@ -15,6 +15,7 @@ with lazy():
     from sweephand.domain.members import near_names
 
 _SHOWN = 100
+MOST_TAGS = 10
 
 
 def below(field: str, name: str) -> str:
@@ -172,6 +173,21 @@ def name(value: object, field: str) -> str:
     if found != found.strip():
         raise InvalidRequest(field, f"begins or ends with a blank: {shown(found)}")
     return found
+
+
+def tags(value: object, field: str) -> tuple[str, ...]:
+    """Returns the tags of a job, each once."""
+    if not isinstance(value, list | tuple):
+        raise InvalidRequest(field, f"must be a list of strings, not {shown(value)}")
+    if len(value) > MOST_TAGS:
+        raise InvalidRequest(field, f"has {len(value)} members; the most is {MOST_TAGS}")
+    wrong = Mistakes()
+    found = [wrong.of(line, tag, f"{field}[{n}]", 128) for n, tag in enumerate(value)]
+    for n, tag in enumerate(found):
+        if tag in found[:n]:
+            wrong.add(InvalidRequest(f"{field}[{n}]", f"stands twice: {shown(tag)}"))
+    wrong.check()
+    return tuple(found)
 
 
 def without_commands(given: str) -> str:

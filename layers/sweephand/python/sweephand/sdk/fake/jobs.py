@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from sweephand import actions
 from sweephand.domain.instants import text, text_ms, up_to_second
+from sweephand.domain.job import HOOK_KINDS
+from sweephand.domain.jobs import policies
 from sweephand.domain.members import fields
 from sweephand.domain.schedule import PAST_GRACE
-from sweephand.errors import InvalidRequest
+from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.schedules.text.instants import parse_instant
 from sweephand.schedules.timing import TIMING_MEMBERS, Timing, parse
+from sweephand.security import guard
 
 OF_SCHEDULE = frozenset({"id", "name", "active", "payload", "hooks", "policies", *TIMING_MEMBERS})
 OF_JOB: Mapping[str, Any] = {
@@ -138,15 +143,46 @@ class FakeJob:
 def members_of(body: Any, job_id: str) -> tuple[dict[str, Any], list[Any] | None]:
     """Reads a body: the job's members with their defaults, and its schedules. Raises InvalidRequest."""
     known = (*OF_JOB, "schedules", *SHOWN_ALONE)
-    given = fields.members(body, "", known)
-    action = given.get("action")
-    if not isinstance(action, Mapping) or "type" not in action:
-        raise InvalidRequest("action", f"must be an object with a type, not {fields.shown(action)}")
+    wrong = Mistakes()
+    given = fields.members(body, "", known, wrong)
+    wrong.of(fields.required, given, "action")
+    for name, read in READERS.items():
+        if name in given:
+            wrong.of(read, given[name], name)
     schedules = given.pop("schedules", None)
     if schedules is not None and not isinstance(schedules, list):
-        raise InvalidRequest("schedules", f"must be a list, not {fields.shown(schedules)}")
+        wrong.add(InvalidRequest("schedules", f"must be a list, not {fields.shown(schedules)}"))
+    wrong.check()
     job = {name: given.get(name, usual) for name, usual in OF_JOB.items()}
     return {**job, "name": job["name"] or job_id}, schedules
+
+
+def _check_action(value: Any, field: str) -> None:
+    """Raises InvalidRequest for an action that the service refuses. Kinds that are not in the wheel are not read."""
+    with suppress(ModuleNotFoundError):
+        actions.draft(value, field=field, guard=guard.GuardSettings())
+
+
+def _check_hooks(value: Any, field: str) -> None:
+    wrong = Mistakes()
+    for name, hook in fields.members(value, field, HOOK_KINDS, wrong).items():
+        wrong.of(_check_action, hook, fields.below(field, name))
+    wrong.check()
+
+
+READERS: Mapping[str, Callable[[Any, str], Any]] = {
+    "name": fields.name,
+    "description": lambda value, field: fields.free(value, field, 0, 1_000),
+    "collection": fields.name,
+    "active": fields.flag,
+    "resourceId": lambda value, field: fields.line(value, field, 256),
+    "tags": fields.tags,
+    "action": _check_action,
+    "errorAction": _check_action,
+    "hooks": _check_hooks,
+    "policies": lambda value, field: policies.read(value, field, of_job=True),
+}
+"""The checks of members, as the service makes them."""
 
 
 def schedules_of(given: list[Any], job: FakeJob, now: datetime, new_id: NewId) -> list[FakeSchedule]:
@@ -157,6 +193,8 @@ def schedules_of(given: list[Any], job: FakeJob, now: datetime, new_id: NewId) -
         try:
             members = fields.members(body, "", OF_SCHEDULE | SHOWN_OF_SCHEDULE)
             members = {name: value for name, value in members.items() if name in OF_SCHEDULE}
+            if "policies" in members:
+                policies.read(members["policies"], "policies")
             made.append(_schedule(members, job, now, new_id))
         except InvalidRequest as wrong:
             raise wrong.within(path) from wrong

@@ -10,10 +10,10 @@ from dataclasses import field
 from typing import Any
 
 from sweephand.domain.job import ActionSpec, Job, Payload
+from sweephand.domain.jobs.policies import DEFAULTS as POLICIES
 from sweephand.domain.members import json_text
 from sweephand.domain.occurrences import lateness
 from sweephand.facades.native.context import Context
-from sweephand.facades.native.members.policies import DEFAULTS as POLICIES
 from sweephand.lazy import lazy
 from sweephand.records import dataclass
 from sweephand.schedules.notations import NOTATIONS, defaults_of, zone_named

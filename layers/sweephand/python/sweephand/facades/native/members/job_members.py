@@ -19,11 +19,12 @@ from sweephand.domain.job import (
     ScheduleDraft,
     hook_owner,
 )
+from sweephand.domain.jobs import policies
 from sweephand.domain.jobs.job_state import ended_state, state_of
 from sweephand.domain.members import fields
 from sweephand.domain.schedule import OVER, Schedule, StateReason
 from sweephand.errors import InvalidRequest, Mistakes
-from sweephand.facades.native.members import defaults, policies, schedule_members
+from sweephand.facades.native.members import defaults, schedule_members
 from sweephand.facades.native.members.defaults import Filling
 from sweephand.facades.native.members.resource import Member, Resource, answered
 from sweephand.facades.native.members.schedule_members import HELD, held_body, next_run_at, read_hooks, totals_body
@@ -51,8 +52,6 @@ if TYPE_CHECKING:
 
 with lazy():
     from sweephand.facades.native.members import idle
-
-MOST_TAGS = 10
 
 
 @dataclass
@@ -94,17 +93,7 @@ def _action(value: object, field: str, reading: Reading) -> ActionDraft:
 
 
 def _tags(value: object, field: str, _: Reading) -> tuple[str, ...]:
-    if not isinstance(value, Sequence) or isinstance(value, str):
-        raise InvalidRequest(field, f"must be a list of strings, not {fields.shown(value)}")
-    if len(value) > MOST_TAGS:
-        raise InvalidRequest(field, f"has {len(value)} members; the most is {MOST_TAGS}")
-    wrong = Mistakes()
-    tags = [wrong.of(fields.line, tag, f"{field}[{n}]", 128) for n, tag in enumerate(value)]
-    for n, tag in enumerate(tags):
-        if tag in tags[:n]:
-            wrong.add(InvalidRequest(f"{field}[{n}]", f"stands twice: {fields.shown(tag)}"))
-    wrong.check()
-    return tuple(tags)
+    return fields.tags(value, field)
 
 
 def _schedules(value: object, field: str, reading: Reading) -> tuple[ScheduleDraft, ...]:
@@ -198,7 +187,7 @@ JOB = Resource(
         ),
         "held": answered(HELD, lambda seen: held_body(seen.held)),
         "resourceId": Member(text(1, 256), lambda value, field, _: fields.line(value, field, 256)),
-        "tags": Member(items(text(1, 128), maxItems=MOST_TAGS, uniqueItems=True), _tags, shown=items(TEXT)),
+        "tags": Member(items(text(1, 128), maxItems=fields.MOST_TAGS, uniqueItems=True), _tags, shown=items(TEXT)),
         "startTime": Member(GIVEN_INSTANT, shown=or_null(INSTANT), attribute="start_at"),
         "endTime": Member(GIVEN_INSTANT, shown=or_null(INSTANT), attribute="end_at"),
         "nextRunAt": answered(or_null(INSTANT), _next_run_at),

@@ -16,16 +16,13 @@ from typing import Any
 
 from sweephand.domain.instants import text, text_ms
 from sweephand.domain.members import fields as reading
+from sweephand.domain.members.plain import Read, by_schema
 from sweephand.errors import Mistakes
 from sweephand.facades.native import shapes
 from sweephand.facades.native.members.schema_words import ACTOR, INSTANT_MS, PLAIN_NAME
 from sweephand.json_schema import INSTANT, Members, Schema, answer, or_null, request
 from sweephand.records import dataclass
-from sweephand.schedules.text.instants import SCHEMA as INSTANT_SCHEMA
-from sweephand.schedules.text.instants import parse_instant
 
-Read = Callable[[Any, str, Any], Any]
-"""Takes the value, its path and what the request is read against. Raises InvalidRequest."""
 Show = Callable[[Any], Any]
 
 
@@ -54,22 +51,6 @@ def part(of: Resource, read: Read | None = None, **more: Any) -> Member:
     """Returns a member that is an object with members of its own."""
     given = request(of.request(), of.required, **more)
     return Member(given, read or of.part, answer(of.answer()), part=of)
-
-
-def by_schema(schema: Schema) -> Read:
-    """Returns the reader of a plain member: a switch, a choice, a whole number, an instant or a text."""
-    if schema.get("type") == "boolean":
-        return lambda value, field, _: reading.flag(value, field)
-    if "enum" in schema:
-        choices = tuple(schema["enum"])
-        return lambda value, field, _: reading.one_of(value, field, choices)
-    if schema.get("type") == "integer":
-        low, high = schema["minimum"], schema["maximum"]
-        return lambda value, field, _: reading.whole(value, field, low, high)
-    if schema.get("pattern") == INSTANT_SCHEMA["pattern"]:
-        return lambda value, field, _: parse_instant(value, field)
-    shortest, longest = schema.get("minLength", 0), schema["maxLength"]
-    return lambda value, field, _: reading.free(value, field, shortest, longest)
 
 
 class Resource:

@@ -12,6 +12,7 @@ from sweephand.actions.payloads import json_payload
 from sweephand.domain.instants import text as text_of
 from sweephand.domain.instants import text_ms
 from sweephand.domain.job import HOOK_KINDS, ActionDraft, ActionSpec, Payload, ScheduleDraft
+from sweephand.domain.jobs import policies
 from sweephand.domain.jobs.job_state import HeldBy
 from sweephand.domain.members import fields
 from sweephand.domain.members.fields import below
@@ -19,7 +20,7 @@ from sweephand.domain.occurrences import upcoming
 from sweephand.domain.run import Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
 from sweephand.errors import InvalidRequest, Mistakes
-from sweephand.facades.native.members import defaults, policies
+from sweephand.facades.native.members import defaults
 from sweephand.facades.native.members.defaults import Filling, payload_value
 from sweephand.facades.native.members.resource import Member, Resource, answered
 from sweephand.facades.native.members.schema_words import ANYTHING, FLAG, ID, INSTANT, INSTANT_MS, NAME, RUN_ID, TEXT

@@ -15,10 +15,11 @@ from sweephand.actions.outcome import schemas as outcome_schemas
 from sweephand.domain.consumer import LEAST_LEASE_S, LONGEST_LEASE_S, USUAL_LEASE_S, Phase
 from sweephand.domain.job import HOOK_KINDS, SCHEDULES_AT_ONCE
 from sweephand.domain.job_set import MOST_JOBS
+from sweephand.domain.jobs import policies
 from sweephand.domain.schedule import Lane
 from sweephand.facades.native.jobs import last_runs
 from sweephand.facades.native.jobs.job_sets import MOST_RUNS
-from sweephand.facades.native.members import action_schemas, policies, schedule_schemas
+from sweephand.facades.native.members import action_schemas, schedule_schemas
 from sweephand.facades.native.members.action_schemas import (
     AUTHENTICATION,
     RETRY,

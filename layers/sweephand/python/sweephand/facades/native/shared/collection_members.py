@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from sweephand.domain.collection import LONGEST_CALLBACK_S, Collection, CollectionState, Events, Quota, Retention
+from sweephand.domain.jobs import policies
 from sweephand.domain.members import fields
 from sweephand.domain.members.fields import below
 from sweephand.domain.runs import retry
 from sweephand.errors import InvalidRequest, Mistakes
-from sweephand.facades.native.members import policies
 from sweephand.facades.native.members.resource import CHANGED, NAMED, Member, Resource, answered, part
 from sweephand.facades.native.members.schema_words import FACADE, REVISION, ZONE
 from sweephand.json_schema import Members, answer, one_of, or_null, ref, request, text, whole

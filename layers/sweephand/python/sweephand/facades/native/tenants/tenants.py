@@ -21,12 +21,13 @@ from sweephand.domain.collection import (
 )
 from sweephand.domain.instants import text_ms
 from sweephand.domain.members import fields
+from sweephand.domain.members.plain import by_schema
 from sweephand.errors import InvalidRequest, Mistakes, NotFound
 from sweephand.facades.http import Answer
 from sweephand.facades.native import shapes
 from sweephand.facades.native.context import Context
 from sweephand.facades.native.members.json_schema import page, patch_of
-from sweephand.facades.native.members.resource import Resource, answered, by_schema
+from sweephand.facades.native.members.resource import Resource, answered
 from sweephand.facades.native.members.schema_words import ACTOR, INSTANT_MS, PASSED_OVER, PLAIN_NAME, TENANT_NAME
 from sweephand.facades.native.operations import operations
 from sweephand.facades.native.shared.collection_members import LONGEST_INTERVAL_S

@@ -8,10 +8,10 @@ from typing import Any
 from sweephand.domain.job import HOOK_KINDS
 from sweephand.domain.members import fields
 from sweephand.domain.members.fields import below
+from sweephand.domain.members.plain import Read, by_schema
 from sweephand.domain.occurrences import lateness
 from sweephand.domain.occurrences.lateness import Misfire
 from sweephand.errors import InvalidRequest, Mistakes
-from sweephand.facades.native.members.resource import Read, by_schema
 from sweephand.json_schema import Members, Schema, items, one_of, or_null, ref, text, whole
 from sweephand.records import dataclass
 
