@@ -13,7 +13,7 @@ from sweephand.sdk.errors import NoAccess
 from sweephand.sdk.queues import SqsQueue
 from sweephand.sdk.worker import Delay, Discard, MoveTo, Worker
 from sweephand.sdk.worker import worker as threads
-from sweephand.sdk.worker.worker import Signals, Slots
+from sweephand.sdk.worker.threads import Signals, Slots
 from sweephand.sources import SystemClock
 from tests.unit.sdk.scripted import client, reply
 

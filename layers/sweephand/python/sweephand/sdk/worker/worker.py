@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import socket
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -26,8 +24,9 @@ from sweephand.sdk.queues import Message, Queue, SqsQueue
 from sweephand.sdk.worker.attempts import Attempts
 from sweephand.sdk.worker.loop import Loop
 from sweephand.sdk.worker.tasks import Function, Task, TaskRun, Tasks, exception_types, interval_text
+from sweephand.sdk.worker.threads import Signals, Slots
 from sweephand.sdk.worker.verdicts import Hook
-from sweephand.sources import Clock, SystemChance, SystemClock
+from sweephand.sources import SystemChance, SystemClock
 
 if TYPE_CHECKING:
     from sweephand.sdk import models
@@ -51,8 +50,6 @@ LOOK_S = 0.5
 MOST_THREADS = 100
 CANNOT_BEGIN = 2
 """The exit status of a worker that cannot begin."""
-SAME_SIGNAL_S = 1.0
-"""Signals closer together are one: `timeout`, make and terminals signal a process and its group."""
 
 
 class Worker:
@@ -156,7 +153,13 @@ class Worker:
             action |= {"retry": dict(self._retry if retry is None else retry)}
             action |= {"version": self.version} if pinned else {}
             action |= {} if payload is None else {"payload": payload}
-            body: Body = {"key": self._key(known, pinned=pinned), "action": action, "schedules": list(schedules)}
+            key = self._key(known, pinned=pinned)
+            body: Body = {
+                "key": key,
+                "name": f"{self.application}/{key}",
+                "action": action,
+                "schedules": list(schedules),
+            }
             body |= {} if was is None else {"was": was}
             passes = {"onNothingLeft": "complete"} if schedules else {}
             body |= {"policies": {"overlap": overlap, **passes, **(policies or {})}}
@@ -352,68 +355,9 @@ class Worker:
             attempts.beat()
 
 
-class Slots:
-    """The free threads of a worker: no more messages are received than can begin at once."""
-
-    def __init__(self, most: int) -> None:
-        self._most = self._free = most
-        self._changed = threading.Condition()
-
-    def take(self, sharers: int) -> int:
-        """Returns how many slots it took: up to ten, and no more than a fair share among the queues; perhaps none."""
-        with self._changed:
-            taken = min(10, self._free, max(1, self._most // sharers))
-            self._free -= taken
-            return taken
-
-    def give_back(self, number: int) -> None:
-        with self._changed:
-            self._free += number
-            self._changed.notify_all()
-
-    @property
-    def all_free(self) -> bool:
-        """Returns True while nothing runs and nothing is received."""
-        with self._changed:
-            return self._free == self._most
-
-    def wait(self, seconds: float) -> None:
-        """Waits until a slot becomes free, at most so long."""
-        with self._changed:
-            self._changed.wait(seconds)
-
-
-class Signals:
-    """Stops the worker at SIGTERM and SIGINT, and the process at a later one; only in the main thread."""
-
-    def __init__(self, stop: Callable[[], None], clock: Clock, end: Callable[[int], None] = os._exit) -> None:
-        self._stop, self._clock, self._end = stop, clock, end
-        self._before: dict[int, Any] = {}
-        self._told_at: float | None = None
-
-    def _hear(self, number: int, _frame: object) -> None:
-        if self._told_at is not None:
-            if self._clock.monotonic() - self._told_at >= SAME_SIGNAL_S:
-                log.warning("a second signal: the worker ends now, and its runs go to others after their lease")
-                self._end(128 + number)
-            return
-        self._told_at = self._clock.monotonic()
-        log.info("the worker finishes what runs, and takes no more")
-        self._stop()
-
-    def __enter__(self) -> None:
-        with suppress(ValueError):  # not the main thread: whoever owns it stops the worker
-            for number in (signal.SIGTERM, signal.SIGINT):
-                self._before[number] = signal.signal(number, self._hear)
-
-    def __exit__(self, *_: object) -> None:
-        for number, before in self._before.items():
-            signal.signal(number, before)
-
-
 def _ends(schedule: Body) -> bool:
     """Returns whether a schedule names an instant after which it plans nothing."""
-    return "at" in schedule or "endTime" in schedule or "UNTIL" in schedule.get("rrule", "")
+    return "at" in schedule or "endTime" in schedule
 
 
 def _check_name(argument: str, given: object) -> None:
