@@ -98,6 +98,25 @@ def test_the_commands_that_a_user_looks_for_are_there():
     assert {"preview", "explain", "plan", "apply", "diff", "api", "whoami", "doctor", "completion"} <= there
 
 
+def test_the_help_of_a_group_says_what_it_is_for_and_cuts_no_sentence(capsys):
+    for name, (about, module) in app.COMMANDS.items():
+        if isinstance(module.made(name), click.Group):
+            main([name, "--help"])
+
+            _, _, after_usage = capsys.readouterr().out.partition("\n")
+            shown = " ".join(after_usage.split())
+            assert about in shown
+            assert "..." not in shown
+
+
+def test_the_help_of_a_command_names_options_and_nothing_of_the_api_alone():
+    for words, command in commands().items():
+        assert not re.search(r"RFC|Idempotency-Key|ETag|the request|`[a-z]+[A-Z]\w*`", command.help or ""), words
+    assert commands()["jobs delete-matching"].help.endswith("Give --expected-count, or --dry-run to count them only.")
+    assert commands()["jobs edit"].help == "Changes the given members of a job; --clear removes one."
+    assert commands()["jobs create"].help == "Creates a job with its action and schedules."
+
+
 def test_the_guide_has_every_command():
     guide = (ROOT / "docs" / "guide" / "cli.md").read_text()
     table = [line for line in guide.splitlines() if line.startswith("|")]

@@ -16,28 +16,28 @@ with lazy():
     from sweephand.cli.imports import group
 
 COMMANDS: Mapping[str, tuple[str, ModuleType]] = {
-    "jobs": ("Jobs: create, list, change, run, pause, delete.", resources),
-    "schedules": ("The schedules of a job.", resources),
+    "jobs": ("Create, list, change, run, pause and delete jobs.", resources),
+    "schedules": ("Add, list, change and delete the schedules of a job.", resources),
     "preview": ("Show when a schedule would run.", resources),
     "explain": ("Say why a schedule runs at an instant, or does not.", resources),
-    "runs": ("Runs: list, follow, rerun, cancel, export.", following),
-    "overview": ("All jobs at once: what happened, and what comes.", resources),
-    "errors": ("Groups of failed runs: list, note, archive, redrive.", resources),
-    "redirects": ("Jobs whose redriven runs go to another job.", resources),
-    "ops": ("Long work: list, watch, pause, cancel.", following),
+    "runs": ("List, follow, rerun, cancel and export runs.", following),
+    "overview": ("See what happened to all jobs, and what comes.", resources),
+    "errors": ("List failed runs in groups, archive them, run them again.", resources),
+    "redirects": ("Let another job run the failed runs of a job.", resources),
+    "ops": ("List, watch, pause and cancel long work (operations).", following),
     "plan": ("Show what applying a file with a job set would change.", job_sets),
-    "apply": ("Make the jobs of a set what a file says.", job_sets),
+    "apply": ("Create, change and delete jobs as a file says.", job_sets),
     "diff": ("Show what others have changed since a file was applied.", job_sets),
-    "sets": ("Job sets.", resources),
-    "applications": ("Applications of workers.", resources),
-    "consumers": ("Programs that take events, and their leases.", resources),
-    "collections": ("Collections of jobs.", resources),
-    "calendars": ("Calendars.", resources),
-    "flow-keys": ("Flow keys: shared rates, parallelism and circuits.", resources),
-    "signing-keys": ("Keys that sign the requests to targets.", resources),
-    "credentials": ("Credentials.", resources),
-    "tenants": ("Tenants, for a credential of provider level.", resources),
-    "subscriptions": ("Subscriptions of tenants.", resources),
+    "sets": ("List, show and delete job sets.", resources),
+    "applications": ("Register the applications of workers.", resources),
+    "consumers": ("Manage programs that receive events, and their leases.", resources),
+    "collections": ("Manage collections: groups of jobs with quotas.", resources),
+    "calendars": ("Manage calendars: the days and hours of schedules.", resources),
+    "flow-keys": ("Manage flow keys: limits that jobs share.", resources),
+    "signing-keys": ("Manage the keys that sign requests to targets.", resources),
+    "credentials": ("Create, list, rotate and delete credentials.", resources),
+    "tenants": ("Manage tenants, as a provider.", resources),
+    "subscriptions": ("Subscribe tenants to applications, as a provider.", resources),
     "api": ("Call any path of the API.", raw),
     "whoami": ("Show the credential, where it comes from, its tenant and its scopes.", doctor),
     "doctor": ("Check the address, the credential, the clock and the versions.", doctor),
@@ -56,7 +56,13 @@ class _Program(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - as click calls it
-        return COMMANDS[cmd_name][1].made(cmd_name) if cmd_name in COMMANDS else None
+        if cmd_name not in COMMANDS:
+            return None
+        about, module = COMMANDS[cmd_name]
+        found: click.Command = module.made(cmd_name)
+        if isinstance(found, click.Group):
+            found.help = about
+        return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - the same
         with formatter.section("Commands"):
@@ -70,7 +76,7 @@ class _Program(click.Group):
 
 def program() -> click.Group:
     """Returns the program."""
-    made = _Program("sweephand", help="Sweephand from the command line.", no_args_is_help=True)
+    made = _Program("sweephand", help="Schedule jobs and see their runs with Sweephand.", no_args_is_help=True)
     return click.version_option(__version__, prog_name="sweephand")(made)
 
 

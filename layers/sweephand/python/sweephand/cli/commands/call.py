@@ -18,6 +18,7 @@ from sweephand.sdk.config import Access
 with lazy():
     from sweephand.sdk.sync import client
 
+LONGEST_SUMMARY = 200
 Run = Callable[..., int | None]
 
 
@@ -40,6 +41,15 @@ class Call:
     def client(self) -> Any:
         """Returns the client of the stack, to be used by `with`. Raises ConfigError."""
         return connect(self.stack().access, None if self.local else self.tenant)
+
+
+class Group(click.Group):
+    """Commands with their summaries: the whole first sentences, which click would cut."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            names = self.list_commands(ctx)
+            formatter.write_dl([(each, self.commands[each].get_short_help_str(LONGEST_SUMMARY)) for each in names])
 
 
 def connect(access: Access, tenant: str | None) -> Any:

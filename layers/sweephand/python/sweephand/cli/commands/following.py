@@ -27,12 +27,20 @@ def _tailing() -> click.Command:
         click.Option(["--job-id"], help="An id, or a name."),
         click.Option(["--collection"]),
         click.Option(["--tag"]),
-        click.Option(["--since", "since_s"], type=click.IntRange(1, 86_400), default=900, help="Seconds back; 900."),
         click.Option(
-            ["--every", "every_s"], type=click.IntRange(1, 3_600), default=2, help="Seconds between looks; 2."
+            ["--since", "since_s"],
+            type=click.IntRange(1, 86_400),
+            default=900,
+            help="Begin this many seconds back; default: 900.",
+        ),
+        click.Option(
+            ["--every", "every_s"],
+            type=click.IntRange(1, 3_600),
+            default=2,
+            help="Look again after this many seconds; default: 2.",
         ),
     ]
-    about = "Follow runs: a line for each one, and for each change of its state, until you interrupt it."
+    about = "Follows runs: a line for each one, and for each change of its state, until you interrupt it."
     return command("tail", _tail, options, help=about)
 
 
@@ -58,7 +66,7 @@ def _tail(call: Call, since_s: int, every_s: int, **filters: str | None) -> int:
 
 def _watching() -> click.Command:
     operation = click.Argument(["operation"])
-    return command("watch", _watch, [operation], help="Wait for long work and show how far it has come.")
+    return command("watch", _watch, [operation], help="Waits for an operation, and shows how far it has come.")
 
 
 def _watch(call: Call, operation: str) -> int:

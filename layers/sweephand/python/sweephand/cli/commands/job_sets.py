@@ -54,7 +54,9 @@ def made(name: str) -> click.Command:
     if name == "plan":
         return command(name, _plan, [file, exit_code], help="Show what applying a file with a job set would change.")
     if name == "apply":
-        return command(name, _apply, [file, *applying], help="Make the jobs of a set what a file says.")
+        return command(
+            name, _apply, [file, *applying], help="Create, change and delete the jobs of a set as a file says."
+        )
     return command(name, _diff, [file], help="Show what others have changed since a file was applied.")
 
 

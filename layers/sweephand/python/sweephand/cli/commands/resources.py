@@ -7,6 +7,7 @@ method says. The members of a body may also come from a file.
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from typing import Any
 
 import click
 
-from sweephand.cli.commands.call import Call, command
+from sweephand.cli.commands.call import Call, Group, command
 from sweephand.cli.commands.files import json_value, read_file
 from sweephand.cli.commands.statuses import Unusable
 from sweephand.lazy import lazy
@@ -57,6 +58,11 @@ PAGING = frozenset({"page_size", "max_items", "cursor"})
 LARGEST_PAGE = 100
 LONG_WORK = ("BulkDelete", "BulkSwitch", "Redrive", "Operation")
 """The answers of methods that may begin long work, which `--wait` waits for."""
+HELP = {
+    "if_match": "Change it only while this is its revision.",
+    "idempotency_key": "A second command with the same key does nothing more.",
+    "expected_count": "Act only if exactly this many match.",
+}
 _FILE = "body_file"
 _NAMED, _JSON, _ANY = "Named", "Json", "Any"
 
@@ -104,8 +110,8 @@ class Parameter:
         if self.is_json:
             return click.Option([self.option, self.name], metavar="JSON", help="JSON, or @FILE.")
         kind = int if "int" in self.kinds else float if "float" in self.kinds else str
-        by_name = "An id, or a name." if self.name in job_names.PARAMETERS and not self.of_body else None
-        return click.Option([self.option, self.name], type=kind, help=by_name)
+        about = "An id, or a name." if self.name in job_names.PARAMETERS and not self.of_body else HELP.get(self.name)
+        return click.Option([self.option, self.name], type=kind, help=about)
 
     def read(self, given: Any) -> Any:
         """Returns the value for the method. Raises UsageError."""
@@ -127,7 +133,7 @@ def group(name: str) -> click.Group:
     """Returns the commands of a resource."""
     module = import_module(f"sweephand.sdk.sync.resources.{GROUPS[name]}")
     (cls,) = (each for each in vars(module).values() if inspect.isclass(each) and each.__module__ == module.__name__)
-    found = click.Group(name, help=f"Commands for {name.replace('-', ' ')}.", no_args_is_help=True)
+    found = Group(name, no_args_is_help=True)
     for method, function in vars(cls).items():
         if not method.startswith("_") and (name, method) not in LEFT_OUT:
             found.add_command(of_method(GROUPS[name], method, function))
@@ -144,19 +150,36 @@ def of_method(resource: str, method: str, function: Callable[..., Any], name: st
     waits = answers.removeprefix("models.").removesuffix(" | None") in LONG_WORK and resource != "operations"
     if answers.startswith("Pages"):
         parameters.append(
-            click.Option(["--limit", "max_items"], type=click.IntRange(1), help="At most this many; default: all.")
+            click.Option(["--limit", "max_items"], type=click.IntRange(1), help="List at most this many; default: all.")
         )
     if waits:
         parameters.append(click.Option(["--wait"], is_flag=True, help="Wait until the work is done."))
     if any(each.of_body for each in known.values()):
-        parameters.append(click.Option(["--file", _FILE], metavar="FILE", help="The body as JSON or TOML; - is stdin."))
+        parameters.append(
+            click.Option(["--file", _FILE], metavar="FILE", help="Members from a file of JSON or TOML; - is stdin.")
+        )
     if method == "patch":
-        parameters.append(click.Option(["--clear"], multiple=True, metavar="MEMBER", help="Take the member away."))
+        parameters.append(
+            click.Option(["--clear"], multiple=True, metavar="MEMBER", help="Remove the member; may be repeated.")
+        )
     if (resource, method) in {("jobs", "create"), ("jobs", "patch")}:
         parameters += short_forms.options()
     run = partial(_run, resource, method, known, waits)
-    summary = inspect.getdoc(function)
-    return command(name or RENAMED.get(method, method).replace("_", "-"), run, parameters, help=summary)
+    about = _in_words_of_commands(inspect.getdoc(function) or "", known)
+    return command(name or RENAMED.get(method, method).replace("_", "-"), run, parameters, help=about)
+
+
+def _in_words_of_commands(summary: str, known: Mapping[str, Parameter]) -> str:
+    """Returns the summary of a method with options in the place of parameters, and without what only the API has."""
+    text = " ".join(summary.split()).replace(" (merge patch, RFC 7396); null removes a member", "; --clear removes one")
+    text = re.sub(r" (`Idempotency-Key`|The ETag) [^.]*\.", "", text).replace("the request", "the command")
+    options = {each.option for each in known.values()}
+
+    def option(found: re.Match[str]) -> str:
+        named = f"--{snake(found[1]).replace('_', '-')}"
+        return named if named in options else found[0]
+
+    return re.sub(r"`(\w+)`", option, text)
 
 
 def _run(resource: str, method: str, known: Mapping[str, Parameter], waits: bool, call: Call, /, **given: Any) -> int:

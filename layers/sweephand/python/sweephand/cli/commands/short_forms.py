@@ -15,18 +15,21 @@ ACTIONS: Mapping[str, Callable[..., bodies.Body]] = {
     "get_url": bodies.http.get,
     "event_type": bodies.event,
 }
-TIMINGS = ("cron", "every", "at", "rrule")
+TIMINGS = {"cron": "30 2 * * 1-5", "every": "15m", "at": "2027-03-01T08:00:00", "rrule": "FREQ=DAILY;COUNT=5"}
+"""The short forms of a schedule, each with an example."""
 
 
 def options() -> list[click.Parameter]:
     """Returns the options. `take` reads them."""
     return [
-        click.Option(["--post", "post_url"], metavar="URL", help="For --action: a POST to this address."),
-        click.Option(["--get", "get_url"], metavar="URL", help="For --action: a GET of this address."),
-        click.Option(["--event", "event_type"], metavar="TYPE", help="For --action: an event on the stack's bus."),
-        click.Option(["--payload"], metavar="JSON", help="For the action: JSON, or @FILE."),
-        *(click.Option([f"--{each}"], help="For --schedules: one schedule.") for each in TIMINGS),
-        click.Option(["--timezone"], metavar="ZONE", help="For the schedule, such as Europe/Berlin."),
+        click.Option(["--post", "post_url"], metavar="URL", help="The action: a POST to this address."),
+        click.Option(["--get", "get_url"], metavar="URL", help="The action: a GET of this address."),
+        click.Option(
+            ["--event", "event_type"], metavar="TYPE", help="The action: an event of this type on the stack's bus."
+        ),
+        click.Option(["--payload"], metavar="JSON", help="What the action sends: JSON, or @FILE."),
+        *(click.Option([f"--{each}"], help=f"One schedule, such as {such!r}.") for each, such in TIMINGS.items()),
+        click.Option(["--timezone"], metavar="ZONE", help="The time zone of the schedule, such as Europe/Berlin."),
     ]
 
 

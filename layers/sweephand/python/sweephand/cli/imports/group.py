@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from sweephand.cli.commands.call import Group
 from sweephand.cli.imports import import_azure, import_sap
 
 
 def made(_name: str) -> click.Group:
     """Returns the group."""
-    group = click.Group("import", help="Copy jobs from another service.", no_args_is_help=True)
+    group = Group("import", no_args_is_help=True)
     group.add_command(import_azure.command())
     group.add_command(import_sap.command())
     return group
