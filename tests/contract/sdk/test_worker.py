@@ -108,6 +108,13 @@ def test_a_job_is_found_by_the_name_of_its_task_and_applications_share_none(api)
     assert found["jobSet"] == "worker.mail"
 
 
+def test_a_job_whose_name_would_be_too_long_has_none(api):
+    started(api, lambda worker: worker.every("1h", name="x" * 128)(lambda: None))
+
+    [job] = api.get("/v1/jobs").json["items"]
+    assert (job["key"], job["name"]) == ("x" * 128, job["id"])
+
+
 def test_a_job_that_had_no_name_yet_gets_one_and_keeps_its_next_time(api):
     hands = started(api, lambda worker: worker.every("1h", name="report")(lambda: None))
     [task] = hands.worker._tasks.all()

@@ -18,7 +18,7 @@ from sweephand.sources import SystemClock
 from tests.unit.sdk.scripted import client, reply
 
 REGISTERED = {"name": "billing", "version": None, "queueUrl": "https://queue/a", "region": "eu-central-1"}
-APPLIED = {"set": "worker.billing", "failed": [], "remaining": 0}
+APPLIED = {"set": "worker.billing", "created": [], "updated": [], "failed": [], "remaining": 0}
 
 
 class Queue:

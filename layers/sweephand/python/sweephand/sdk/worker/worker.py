@@ -23,7 +23,7 @@ from sweephand.sdk.errors import ApiError, ConfigError, NoAccess, TransportError
 from sweephand.sdk.queues import Message, Queue, SqsQueue
 from sweephand.sdk.worker.attempts import Attempts
 from sweephand.sdk.worker.loop import Loop
-from sweephand.sdk.worker.tasks import Function, Task, TaskRun, Tasks, exception_types, interval_text
+from sweephand.sdk.worker.tasks import LONGEST_NAME, Function, Task, TaskRun, Tasks, exception_types, interval_text
 from sweephand.sdk.worker.threads import Signals, Slots
 from sweephand.sdk.worker.verdicts import Hook
 from sweephand.sources import SystemChance, SystemClock
@@ -156,7 +156,7 @@ class Worker:
             key = self._key(known, pinned=pinned)
             body: Body = {
                 "key": key,
-                "name": f"{self.application}/{key}",
+                **self._name(key),
                 "action": action,
                 "schedules": list(schedules),
             }
@@ -184,6 +184,11 @@ class Worker:
         """The name of the job set that has the jobs of the tasks."""
         return f"worker.{self.application}"
 
+    def _name(self, key: str) -> Body:
+        """Returns the name of a task's job, which no other application has; it has none where that were too long."""
+        name = f"{self.application}/{key}".strip()
+        return {"name": name} if len(name) <= LONGEST_NAME else {}
+
     def _key(self, name: str, *, pinned: bool) -> str:
         """Returns the key of a task's job in the set: each version has jobs of its own for the tasks pinned to it."""
         return f"{name}@{self.version}" if pinned else name
@@ -207,7 +212,7 @@ class Worker:
             said = self.client.job_sets.put(self.job_set, jobs=jobs, prune=prune)
             for refused in said.failed or ():
                 log.error('the job of the task "%s" was refused: %s', refused.key, refused.reason)
-            self._tell_passed([*said.created, *said.updated])
+            self._tell_passed([*(said.created or ()), *(said.updated or ())])
             if not said.remaining:
                 return
 
