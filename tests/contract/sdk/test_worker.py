@@ -458,6 +458,47 @@ def test_a_payload_becomes_arguments_and_one_that_does_not_fit_is_no_retry(api):
     ] == [("REQUEST_ERROR", "BAD_PAYLOAD", 1)] * 2
 
 
+def test_a_task_with_defaults_needs_no_payload_and_one_without_them_does(api):
+    seen = []
+
+    def declare(worker: Worker) -> None:
+        @worker.every("1h", name="default")
+        def default(month: int = 7) -> None:
+            seen.append(month)
+
+        @worker.every("1h", name="any")
+        def anything(run, **members: object) -> None:
+            seen.append(members)
+
+        @worker.every("1h", name="named", payload={"run": 1, "month": 8})
+        def named(run, month: int, year: int = 2027) -> None:
+            seen.append((run.task, month, year))
+
+        @worker.every("1h", name="needs")
+        def needs(month: int) -> None:
+            seen.append(month)
+
+    started(api, declare).live(3_700, 10)
+
+    assert sorted(map(str, seen)) == ["('named', 8, 2027)", "7", "{}"]
+    [run] = runs(api, "needs")
+    assert (run["reason"], run["message"]) == (
+        "BAD_PAYLOAD",
+        "the payload does not fit: missing a required argument: 'month'",
+    )
+
+
+def test_a_task_that_returns_a_generator_fails(api):
+    def declare(worker: Worker) -> None:
+        worker.every("1h", name="report", retry={"type": "none"})(lambda: (n for n in range(3)))
+
+    started(api, declare).live(3_700, 10)
+
+    [run] = runs(api)
+    assert run["state"] == "ERROR"
+    assert "returned a generator" in run["message"]
+
+
 def test_an_async_function_is_a_task_too(api):
     seen = []
 

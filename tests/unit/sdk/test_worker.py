@@ -202,6 +202,17 @@ def test_the_number_of_threads_is_bounded(threads):
         Worker("billing", threads=threads)
 
 
+def _yields():
+    yield 1
+
+
+async def _yields_late():
+    yield 1
+
+
+def _by_place(month, /): ...
+
+
 @pytest.mark.parametrize(
     ("made", "says"),
     [
@@ -222,6 +233,9 @@ def test_the_number_of_threads_is_bounded(threads):
         (lambda worker: worker.task(never_on=["ValueError"]), "not 'ValueError'"),
         (lambda worker: worker.task(never_on=(ValueError(),)), r"not ValueError\(\)"),
         (lambda worker: worker.task(never_on=None), "not None"),
+        (lambda worker: worker.task()(_yields), r"test_worker\.py:\d+\) is a generator"),
+        (lambda worker: worker.task()(_yields_late), "is a generator"),
+        (lambda worker: worker.task()(_by_place), 'the parameter "month" of the task .* take away the slash'),
         (lambda _: Delay("soon"), "Delay: an interval must be such as .* not 'soon'"),
         (lambda _: Delay(None), "not None"),
         (lambda _: Delay(float("nan")), "NaN"),

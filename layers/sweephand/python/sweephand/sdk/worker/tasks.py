@@ -115,20 +115,25 @@ class Task:
         """Calls the function, an async one on the loop. Raises BadPayload, and what it raises."""
         arguments = self._arguments(run)
         done = self.function(**arguments)
+        if inspect.isgenerator(done) or inspect.isasyncgen(done):
+            raise TypeError(f"the task {self.place} returned a generator, whose body nobody runs: return its result")
         return loop.run(done) if inspect.iscoroutine(done) else done
 
     def _arguments(self, run: TaskRun) -> dict[str, Any]:
         """Binds parameters: `run` by its name, all others to the payload's members of their names."""
         wanted = inspect.signature(self.function).parameters
-        given: dict[str, Any] = {RUN: run} if RUN in wanted else {}
+        payload = {} if run.payload is None else run.payload
+        given: dict[str, Any] = {}
         if any(name != RUN for name in wanted):
-            if not isinstance(run.payload, Mapping):
-                raise BadPayload(f"the payload must be an object, not {type(run.payload).__name__}")
-            given |= {str(name): value for name, value in run.payload.items()}
+            if not isinstance(payload, Mapping):
+                raise BadPayload(f"the payload must be an object, not {type(payload).__name__}")
+            given = {str(name): value for name, value in payload.items()}
+        given |= {RUN: run} if RUN in wanted else {}
         try:
-            return dict(inspect.signature(self.function).bind(**given).arguments) if not _takes_any(wanted) else given
+            inspect.signature(self.function).bind(**given)
         except TypeError as wrong:
             raise BadPayload(f"the payload does not fit: {wrong}") from wrong
+        return given
 
     def read(self, payload: Any) -> Any:
         """Returns the payload as the schema makes it. Raises BadPayload."""
@@ -140,8 +145,15 @@ class Task:
             raise BadPayload(f"the payload does not fit: {wrong}") from wrong
 
 
-def _takes_any(parameters: Mapping[str, inspect.Parameter]) -> bool:
-    return any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values())
+def _check_function(task: Task) -> None:
+    if inspect.isgeneratorfunction(task.function) or inspect.isasyncgenfunction(task.function):
+        raise ConfigError(
+            f"the task {task.place} is a generator, whose body no run would carry out: take its yield away"
+        )
+    for each in inspect.signature(task.function).parameters.values():
+        if each.kind is inspect.Parameter.POSITIONAL_ONLY:
+            said = "is filled by its name from the payload: take away the slash after it"
+            raise ConfigError(f'the parameter "{each.name}" of the task {task.place} {said}')
 
 
 class Tasks:
@@ -151,10 +163,11 @@ class Tasks:
         self._tasks: dict[str, Task] = {}
 
     def add(self, task: Task) -> None:
-        """Adds a task. Raises ConfigError for a name that another one has."""
+        """Adds a task. Raises ConfigError for a name that another one has, and a function that no run could call."""
         if not (isinstance(task.name, str) and 1 <= len(task.name) <= LONGEST_NAME):
             said = f"must be a string of 1 to {LONGEST_NAME} characters, not {task.name!r}"
             raise ConfigError(f"the name of the task {task.place} {said}")
+        _check_function(task)
         other = self._tasks.get(task.name)
         if other is not None:
             places = f"{other.place} and {task.place}"
