@@ -11,6 +11,7 @@ from sweephand import sdk
 from tests.contract.sdk.stack import connected
 
 GUIDES = Path(__file__).resolve().parents[3] / "docs" / "migrate"
+EVENTS = {each.stem for each in (GUIDES.parents[1] / "events" / "schemas").glob("*.json")}
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -55,9 +56,17 @@ def test_the_pages_name_only_members_that_there_are(page):
     methods = set(re.findall(r"`(?:client\.)?((?:jobs|runs|errors|job_sets)\.\w+)", (GUIDES / page).read_text()))
 
     assert methods
-    for each in methods:
+    for each in methods - EVENTS:
         resource, method = each.split(".")
         assert hasattr(getattr(connected_nowhere(), resource), method), each
+
+
+def test_the_page_of_nservicebus_names_only_events_that_there_are():
+    section = (GUIDES / "nservicebus.md").read_text().partition("## Events")[2]
+    named = set(re.findall(r"`([a-z]+[.][a-z]+)`", section))
+
+    assert len(named) >= 8
+    assert named <= EVENTS
 
 
 def connected_nowhere():
