@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from sweephand.actions.job import StartJob
 from sweephand.domain.members import fields
 from sweephand.domain.members.fields import below
 from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.facades.native.members.job_members import JOB
-from sweephand.lazy import lazy
-
-with lazy():  # most requests have no unknown member
-    from sweephand.actions import job as start_job
 
 JOB_KEY, JOB_ID = "jobKey", "jobId"
 OWN_MEMBERS = ("key", "was")
@@ -48,13 +45,13 @@ def with_ids(body: Mapping[str, Any], ids: Mapping[str, str]) -> dict[str, Any]:
 
 def with_entry_members(wrong: InvalidRequest, body: Mapping[str, Any]) -> InvalidRequest:
     """Returns the mistakes in the job of an entry; unknown members are told what an entry can have, not only a job."""
-    starting = {place for place, action in _actions(body) if action.get("type") == start_job.StartJob.kind}
+    starting = {place for place, action in _actions(body) if action.get("type") == StartJob.kind}
 
     def hinted(each: InvalidRequest) -> InvalidRequest:
         owner, _, name = (each.field or "").rpartition(".")
         if each.code != "UNKNOWN_MEMBER" or (owner and owner not in starting):
             return each
-        known = (*start_job.StartJob.known_members(), JOB_KEY) if owner else (*OWN_MEMBERS, *JOB.given, "schedules")
+        known = (*StartJob.known_members(), JOB_KEY) if owner else (*OWN_MEMBERS, *JOB.given, "schedules")
         return fields.unknown(owner, name, known)
 
     first, *others = map(hinted, wrong.all)
