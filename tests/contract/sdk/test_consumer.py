@@ -32,7 +32,7 @@ from sweephand.sdk import (
     heartbeats,
     queues,
 )
-from sweephand.sdk.api_errors import ConsumerTaken
+from sweephand.sdk.api_errors import ConsumerTaken, TooManyDeletes
 from sweephand.sdk.heartbeats import AsyncHeartbeat, Heartbeat
 from sweephand.sdk.queues import Message, SqsQueue
 from tests.contract.native.api import Api
@@ -188,6 +188,20 @@ def test_a_start_applies_the_job_set_first(api):
         assert [each.key for each in first.created] == ["beat"]
         assert again.unchanged == 1
         assert program.kinds() == ["job"]
+
+
+def test_a_start_deletes_many_jobs_of_its_set_only_by_their_number(api):
+    def listed(number):
+        return [{"key": f"k{n}", "action": event(consumer="billing")} for n in range(number)]
+
+    with running(api) as program:
+        program.scheduler.start(job_set="app", jobs=listed(30), lease_s=LEASE_S)
+        with pytest.raises(TooManyDeletes):
+            program.scheduler.start(job_set="app", jobs=listed(5), lease_s=LEASE_S)
+        done = program.scheduler.start(job_set="app", jobs=listed(5), allow_deletes=25, lease_s=LEASE_S)
+
+    assert done is not None
+    assert (len(done.deleted), done.unchanged) == (25, 5)
 
 
 def test_another_process_of_the_consumer_is_refused_until_the_first_gives_its_lease_back(api):

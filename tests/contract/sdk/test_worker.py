@@ -162,6 +162,18 @@ def test_a_task_can_be_cancelled_changed_and_removed(api):  # N04, N05
         hands.worker.cancel("report")
 
 
+def test_many_tasks_at_once_are_given_up_only_by_their_number(api):
+    many = [f"t{n}" for n in range(30)]
+    started(api, _with(*many))
+
+    with pytest.raises(ApiError, match="allowDeletes=25"):
+        started(api, _with(*many[:5]))
+    assert len(jobs(api)) == 30
+    started(api, _with(*many[:5]), allow_deletes=25)
+
+    assert sorted(jobs(api)) == sorted(many[:5])
+
+
 def test_a_task_may_run_at_a_time_by_cron_or_by_a_rule(api):  # N06
     def declare(worker: Worker) -> None:
         worker.at("2027-03-01T18:00:00", name="at", zone="Europe/Berlin")(lambda: None)

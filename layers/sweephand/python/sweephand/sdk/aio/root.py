@@ -133,6 +133,7 @@ class AsyncJobScheduler:
         *,
         job_set: str | None = None,
         jobs: Sequence[Json] = (),
+        allow_deletes: int | None = None,
         lease_s: int = LEASE_S,
         timeout_s: float = START_S,
         wait: bool = True,
@@ -140,9 +141,10 @@ class AsyncJobScheduler:
         """Becomes the consumer, applies the job set if one is named, and gets what was missed. Returns once all came.
 
         From then on heartbeats in the background keep the lease. Returns what was done to the job set: its `failed`
-        has what was refused. wait: for the end of a lease that a killed process has left, at most its length; the log
-        says so. Raises ConsumerTaken if another process is the consumer and prolongs its lease, and without `wait` at
-        once; TransportError if what was missed has not gone out after `timeout_s`.
+        has what was refused. allow_deletes: how many jobs the set may lose; needed where they are over 10 and over a
+        fifth. wait: for the end of a lease that a killed process has left, at most its length; the log says so. Raises
+        ConsumerTaken if another process is the consumer and prolongs its lease, and without `wait` at once;
+        TransportError if what was missed has not gone out after `timeout_s`.
         """
         if self._consumer is None:
             raise InvalidArgument("consumer", "is needed to start: JobScheduler(..., consumer=...)")
@@ -150,7 +152,7 @@ class AsyncJobScheduler:
         self._lease_s = lease_s
         await leases.take(self._client, self._consumer, self._holder, lease_s, wait=wait)
         await self._register()
-        done = None if job_set is None else await self._apply(job_set, jobs)
+        done = None if job_set is None else await self._apply(job_set, jobs, allow_deletes)
         if self._receives:
             self._closing = False
             self._receiver = heartbeats.AsyncHeartbeat(self._receive_on, 0)
@@ -239,9 +241,9 @@ class AsyncJobScheduler:
             log.warning("no event was received: %s", fault)
             await self._client.clock.sleep(PAUSE_S)
 
-    async def _apply(self, job_set: str, jobs: Sequence[Json]) -> models.JobSetPlan:
+    async def _apply(self, job_set: str, jobs: Sequence[Json], allow_deletes: int | None) -> models.JobSetPlan:
         while True:
-            done = await self._client.job_sets.put(job_set, jobs=jobs)
+            done = await self._client.job_sets.put(job_set, jobs=jobs, allow_deletes=allow_deletes)
             if done.failed or not done.remaining:
                 return done
             await self._beat()

@@ -58,7 +58,8 @@ class Worker:
     application: its durable name, which all processes share. version: of this program, where several live side by side:
     it deletes no job of a task that it lacks, and tasks may be pinned to it. client: by default one by the environment.
     threads: runs at the same time. lease_s: after how long without a sign of life another process takes a run over.
-    retry: of tasks that set none. hook: decides on failed attempts. queue: for tests.
+    retry: of tasks that set none. hook: decides on failed attempts. allow_deletes: how many jobs of tasks that are gone
+    the start may delete; needed where they are over 10 and over a fifth. queue: for tests.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Worker:
         lease_s: int = LEASE_S,
         retry: Mapping[str, Any] | None = None,
         hook: Hook | None = None,
+        allow_deletes: int | None = None,
         queue: Queue | None = None,
     ) -> None:
         if not 1 <= threads <= MOST_THREADS:
@@ -85,6 +87,7 @@ class Worker:
         self._client, self._queue = client, queue
         self._threads, self._lease_s = threads, lease_s
         self._retry, self._hook = dict(USUAL_RETRY if retry is None else retry), hook
+        self._allow_deletes = allow_deletes
         self._tasks = Tasks()
         self._loop = Loop(self._thread)
         self._numbers = count(1)
@@ -209,7 +212,7 @@ class Worker:
         jobs = [task.body for task in self._tasks.all()]
         prune = self.version is None if prune is None else prune
         while True:
-            said = self.client.job_sets.put(self.job_set, jobs=jobs, prune=prune)
+            said = self.client.job_sets.put(self.job_set, jobs=jobs, prune=prune, allow_deletes=self._allow_deletes)
             for refused in said.failed or ():
                 log.error('the job of the task "%s" was refused: %s', refused.key, refused.reason)
             self._tell_passed([*(said.created or ()), *(said.updated or ())])

@@ -67,7 +67,10 @@ CAUSES: Mapping[str, tuple[str, str]] = {
     ),
     "TOO_MANY_DELETES": (
         "The list leaves out more jobs of its set than changes usually delete: over 10, and over a fifth of the set.",
-        "`plan` lists them. If they must go, send `allowDeletes` with their number; else add them to the list again.",
+        (
+            "`plan` lists them. If they must go, send `allowDeletes` with their number (`allow_deletes` of `Worker` and"
+            " of `JobScheduler.start`, `--allow-deletes` of the command); else add them to the list again."
+        ),
     ),
     "CONSUMER_TAKEN": (
         "Another process holds the lease of this consumer. Two at a time would both get what was missed.",
