@@ -6,6 +6,7 @@ import json
 import re
 import runpy
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -384,6 +385,31 @@ def test_24_attempts_whatever_the_number_of_workers(api):  # N30, N31
 
     assert tries == list(range(1, 25))
     assert [run["state"] for run in runs(api)] == ["ERROR"]
+
+
+def test_each_attempt_of_a_task_that_kills_its_worker_is_made_twice_and_the_last_eight_times(api):
+    """Decision 0060 holds for workers too; docs/guide/worker.md says so."""
+    begun = []
+
+    def declare(worker: Worker) -> None:
+        @worker.task(name="report", retry={"type": "fixed", "maxRetries": 1, "delaySeconds": 0})
+        def report(run: Any) -> None:
+            begun.append(run.attempt)
+            hands.attempts._settle = dies
+
+    def dies(*_: object) -> None:
+        raise Crash
+
+    hands = started(api, declare)
+    api("POST", f"/v1/jobs/{jobs(api)['report']['id']}/run")
+    for _ in range(40):
+        api.stage.run(40)
+        with suppress(Crash):
+            hands.work(1)
+
+    [run] = runs(api)
+    assert begun == [1, 1] + [2] * 8
+    assert (run["state"], run["reason"]) == ("UNKNOWN", "EXECUTOR_LOST")
 
 
 @pytest.mark.parametrize("never_on", [(LookupError,), [LookupError], LookupError])
