@@ -1,0 +1,81 @@
+"""An outbox: a row of the caller's own in DynamoDB, and the job that belongs to it. Either both come, or none."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from inspect import signature
+from typing import TYPE_CHECKING, Any
+
+from sweephand.lazy import lazy
+from sweephand.sdk import aws
+from sweephand.sdk.api_errors import NameTaken
+from sweephand.sdk.errors import ApiError, InvalidArgument
+from sweephand.sdk.request import header, to_json
+
+with lazy():
+    from sweephand.sdk.sync.resources import jobs
+
+if TYPE_CHECKING:
+    from sweephand.sdk.sync.client import Sweephand
+
+log = logging.getLogger("sweephand.outbox")
+LONGEST_KEY = 128
+
+
+class DynamoOutbox:
+    """Jobs that are yet to be created, in a DynamoDB table of your own.
+
+    table: its partition key is the string `id`. client: a botocore client; by default one with the credentials of this
+    machine. They need `dynamodb:PutItem` to write, `dynamodb:Scan` and `dynamodb:DeleteItem` to relay.
+    """
+
+    def __init__(self, table: str, *, region: str | None = None, client: Any = None) -> None:
+        self._table = table
+        self._client = client or aws.client_of("dynamodb", region)
+
+    def write(self, key: str, writes: Sequence[Mapping[str, Any]], **job: Any) -> None:
+        """Carries out the caller's writes and keeps the job, in one transaction.
+
+        key: of this fact, such as `order-4711/reminder`, the same if the call is repeated; it is the job's name, too.
+        writes: up to 99, as TransactWriteItems takes them. job: the other arguments of `jobs.create`. Raises
+        InvalidArgument, TypeError for an argument that `jobs.create` lacks, and whatever the botocore client raises.
+        """
+        if not 0 < len(header("key", key)) <= LONGEST_KEY:
+            raise InvalidArgument("key", f"must have 1 to {LONGEST_KEY} characters, not {len(key)}")
+        signature(jobs.Jobs.create).bind(None, key, **job)
+        item = {"id": {"S": key}, "job": {"S": json.dumps(to_json(job))}}
+        own = {"Put": {"TableName": self._table, "Item": item}}
+        self._client.transact_write_items(TransactItems=[*writes, own])
+
+    def relay(self, client: Sweephand) -> int:
+        """Creates the jobs that wait, and removes them from the outbox. Returns how many it removed.
+
+        A job that was created before is not created again: for a day by its Idempotency-Key, afterwards by its name.
+        One that the service refuses stays, and the log says why. Raises TransportError.
+        """
+        return sum(self._sent(client, item["id"]["S"], json.loads(item["job"]["S"])) for item in self._waiting())
+
+    def _waiting(self) -> Iterator[dict[str, Any]]:
+        begin: dict[str, Any] = {}
+        while True:
+            page = self._asked("scan", ConsistentRead=True, **begin)
+            yield from page["Items"]
+            if "LastEvaluatedKey" not in page:
+                return
+            begin = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+
+    def _sent(self, client: Sweephand, key: str, job: dict[str, Any]) -> bool:
+        try:
+            client.jobs.create(key, **job, idempotency_key=key)
+        except NameTaken:
+            log.info("the job %s was created before", key)
+        except ApiError as refused:
+            log.warning("the job %s stays in the outbox %s: %s", key, self._table, refused)
+            return False
+        self._asked("delete_item", Key={"id": {"S": key}})
+        return True
+
+    def _asked(self, operation: str, **arguments: Any) -> dict[str, Any]:
+        return aws.asked(self._client, operation, f"the table {self._table}", TableName=self._table, **arguments)
