@@ -191,7 +191,8 @@ def test_a_stop_finishes_an_async_task_and_cancels_what_it_left_behind():
 
 
 def test_a_blocked_loop_holds_up_no_heartbeat():
-    worker, service = worker_of("blocks", lease_s=1)
+    worker, service = worker_of("blocks")
+    worker._lease_s = 1  # shorter than a stack allows, so that a heartbeat comes soon
 
     @worker.task(name="blocks")
     async def blocks() -> None:
