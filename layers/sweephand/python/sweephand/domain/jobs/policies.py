@@ -7,8 +7,7 @@ from typing import Any
 
 from sweephand.domain.job import HOOK_KINDS
 from sweephand.domain.members import fields
-from sweephand.domain.members.fields import below
-from sweephand.domain.members.plain import Read, by_schema
+from sweephand.domain.members.fields import Read, below, by_schema
 from sweephand.domain.occurrences import lateness
 from sweephand.domain.occurrences.lateness import Misfire
 from sweephand.errors import InvalidRequest, Mistakes

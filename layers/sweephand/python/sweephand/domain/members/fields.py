@@ -6,13 +6,20 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.lazy import lazy
 
+if TYPE_CHECKING:
+    from sweephand.json_schema import Schema
+
 with lazy():
     from sweephand.domain.members import near_names
+    from sweephand.schedules.text import instants
+
+Read = Callable[[Any, str, Any], Any]
+"""Takes the value, its path and what the request is read against. Raises InvalidRequest."""
 
 _SHOWN = 100
 MOST_TAGS = 10
@@ -201,3 +208,19 @@ def _checked(given: str, field: str, strange: re.Pattern[str]) -> str:
         code = f"U+{ord(found[0]):04X}"
         raise InvalidRequest(field, f"holds the control character {code}: leave it out", position=found.start())
     return given
+
+
+def by_schema(schema: Schema) -> Read:
+    """Returns the reader of a plain member: a switch, a choice, a whole number, an instant or a text."""
+    if schema.get("type") == "boolean":
+        return lambda value, field, _: flag(value, field)
+    if "enum" in schema:
+        choices = tuple(schema["enum"])
+        return lambda value, field, _: one_of(value, field, choices)
+    if schema.get("type") == "integer":
+        low, high = schema["minimum"], schema["maximum"]
+        return lambda value, field, _: whole(value, field, low, high)
+    if schema.get("pattern") == instants.SCHEMA["pattern"]:
+        return lambda value, field, _: instants.parse_instant(value, field)
+    shortest, longest = schema.get("minLength", 0), schema["maxLength"]
+    return lambda value, field, _: free(value, field, shortest, longest)

@@ -16,7 +16,7 @@ from typing import Any
 
 from sweephand.domain.instants import text, text_ms
 from sweephand.domain.members import fields as reading
-from sweephand.domain.members.plain import Read, by_schema
+from sweephand.domain.members.fields import Read, by_schema
 from sweephand.errors import Mistakes
 from sweephand.facades.native import shapes
 from sweephand.facades.native.members.schema_words import ACTOR, INSTANT_MS, PLAIN_NAME

@@ -21,7 +21,7 @@ from sweephand.domain.collection import (
 )
 from sweephand.domain.instants import text_ms
 from sweephand.domain.members import fields
-from sweephand.domain.members.plain import by_schema
+from sweephand.domain.members.fields import by_schema
 from sweephand.errors import InvalidRequest, Mistakes, NotFound
 from sweephand.facades.http import Answer
 from sweephand.facades.native import shapes
