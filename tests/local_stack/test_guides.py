@@ -15,6 +15,7 @@ from tests.local_stack.pages import BLOCK, FIRST, bash, blocks_of, environment, 
 from tests.local_stack.waiting import CLOCK, WITHIN_S
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.local_stack.conftest import LocalStack
@@ -25,7 +26,33 @@ PAGES = [page for folder in ("guide", "migrate") for page in (CHECKOUT / "docs" 
 GUIDES = sorted(page for page in PAGES if BLOCK.search(page.read_text()))
 
 
+KEYS = "/v1/collections/default/signing-keys"
+
+
+@pytest.fixture
+def unsigned(stack: LocalStack) -> Iterator[None]:
+    """Deletes the keys that a guide leaves to the collection that all share, so that later calls are not signed."""
+    yield
+    client = stack.client()
+    for key in client.get(KEYS).json()["items"]:
+        client.delete(f"{KEYS}/{key['id']}").raise_for_status()
+
+
+def test_a_rotation_leaves_the_new_key_whose_secret_it_showed(folder: Path, stack: LocalStack, unsigned: None):
+    page = CHECKOUT / "docs" / "guide" / "signatures.md"
+    show_both = 'echo "created $(echo "$NEW" | field "[\'id\']") $(echo "$SECOND" | field "[\'id\']")"'
+    blocks = [blocks_of(FIRST)[0], *blocks_of(page)]
+
+    with bash(moved(f"{script_of(blocks)}\n{show_both}", stack, free_port(), free_port()), folder) as shell:
+        said, _ = shell.communicate(timeout=WITHIN_S)
+
+    old, new = re.search(r"^created (\S+) (\S+)$", said, re.MULTILINE).groups()
+    assert re.search(r"^whsec_\S+$", said, re.MULTILINE), said[-3_000:]
+    assert [key["id"] for key in stack.client().get(KEYS).json()["items"]] == [new] != [old]
+
+
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda page: page.name)
+@pytest.mark.usefixtures("unsigned")
 def test_the_blocks_of_a_guide_run_as_they_stand(guide: Path, folder: Path, stack: LocalStack):
     blocks = blocks_of(guide)
     if guide != FIRST:
