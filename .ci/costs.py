@@ -138,7 +138,17 @@ def million(received: float) -> list[Line]:
 
 
 def idle() -> list[Line]:
-    """Returns the lines of a month in which nothing is due, without the optional parts."""
+    """Returns the lines of a month in which nothing is due, in a stack with the template's defaults."""
+    return [
+        *running(),
+        Line("CloudWatch: the custom metric `OldestDue`", METRIC, METRIC),
+        Line("CloudWatch: six alarms (not with `Alarms=off`)", 6 * ALARM, 6 * ALARM),
+        Line("KMS: the key of the stack's own identity (not with `OutboundIdentity=off`)", KMS_KEY),
+    ]
+
+
+def running() -> list[Line]:
+    """Returns the lines of an idle month without what watches the stack and what signs its tokens."""
     figures = counted()
     polls = 3 * _assumed("polls") * MINUTES
     tick_gb_s = MINUTES * _assumed("tick_s") * SWEEPER_GB
@@ -166,13 +176,11 @@ def idle() -> list[Line]:
 
 
 def more() -> list[Line]:
-    """Returns the lines that an optional part adds to a month, where it is on."""
+    """Returns the lines that use adds to a month, and a dashboard beyond the free ones."""
     return [
-        Line("Six alarms (`Alarms=on`, the default)", 6 * ALARM, 6 * ALARM),
-        Line("The custom metric `OldestDue` (always)", METRIC, METRIC),
         Line("Each other metric, in a month in which it is written each hour", METRIC, METRIC),
         Line("The dashboard (`Dashboard=on`, the default), from the account's fourth on", DASHBOARD, DASHBOARD),
-        Line("The stack's own identity: its key and 10,000 tokens", KMS_KEY + 10_000 * KMS_RSA_REQUEST),
+        Line("10,000 tokens of the stack's own identity", 10_000 * KMS_RSA_REQUEST),
         Line("A million requests to the API: API Gateway", MILLION * HTTP_REQUEST),
     ]
 
@@ -209,14 +217,8 @@ def in_short() -> list[tuple[str, ...]]:
     return [
         ("a million successful runs, many due at once", _dollars(bunched.dollars), _dollars(bunched.with_free)),
         ("a million successful runs, each due alone", _dollars(spread.dollars), _dollars(spread.with_free)),
-        ("a month in which nothing runs", _dollars(month.dollars), _dollars(month.with_free)),
-        ("six alarms and a metric, a month", *map(_dollars, _watched())),
+        ("a month in which nothing runs, alarms included", _dollars(month.dollars), _dollars(month.with_free)),
     ]
-
-
-def _watched() -> tuple[float, float]:
-    both = total(more()[:2])
-    return both.dollars, both.with_free
 
 
 def _dollars(amount: float) -> str:

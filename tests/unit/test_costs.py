@@ -11,7 +11,7 @@ import pytest
 from samtranslator.yaml_helper import yaml_parse
 
 ROOT = Path(__file__).resolve().parents[2]
-A_MILLION, A_MONTH = 5.00, 2.50
+A_MILLION, A_MONTH, A_MONTH_OF_RUNNING = 5.00, 4.50, 2.50
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,8 @@ def test_a_million_bunched_runs_stay_within_five_dollars_without_the_free_tier(c
     assert costs.total(costs.million(10)).dollars <= A_MILLION
 
 
-def test_an_idle_month_stays_within_two_and_a_half_dollars_without_the_free_tier(costs: Any) -> None:
+def test_an_idle_month_stays_within_its_budgets_without_the_free_tier(costs: Any) -> None:
+    assert costs.total(costs.running()).dollars <= A_MONTH_OF_RUNNING
     assert costs.total(costs.idle()).dollars <= A_MONTH
 
 
@@ -66,19 +67,27 @@ def test_every_poller_of_the_template_is_paid_for(costs: Any, raw_template: Any)
     assert line.dollars == pytest.approx(len(pollers) * 15 * 60 * 730 * 0.40e-6)
 
 
-def test_every_key_and_secret_that_is_always_there_is_paid_for(costs: Any, raw_template: Any) -> None:
-    always = [each for each in raw_template["Resources"].values() if "Condition" not in each]
-    kinds = [each["Type"] for each in always]
-    paid = sum(each.dollars for each in costs.idle() if each.what.startswith(("KMS", "Secrets Manager")))
+def test_every_key_secret_and_alarm_of_a_default_stack_is_paid_for(costs: Any, raw_template: Any) -> None:
+    defaults = {name: each.get("Default") for name, each in raw_template["Parameters"].items()}
+    on = {"HasAlarms": defaults["Alarms"] == "on", "HasIdentity": _has_identity(defaults)}
+    made = [each for each in raw_template["Resources"].values() if on.get(each.get("Condition"), True)]
+    kinds = [each["Type"] for each in made]
 
-    assert paid == kinds.count("AWS::KMS::Key") * 1.00 + kinds.count("AWS::SecretsManager::Secret") * 0.40
+    paid = {
+        kind: sum(each.dollars for each in costs.idle() if each.what.startswith(kind) and "OldestDue" not in each.what)
+        for kind in ("KMS", "Secrets Manager", "CloudWatch")
+    }
+
+    assert paid == {
+        "KMS": kinds.count("AWS::KMS::Key") * 1.00,
+        "Secrets Manager": kinds.count("AWS::SecretsManager::Secret") * 0.40,
+        "CloudWatch": pytest.approx(kinds.count("AWS::CloudWatch::Alarm") * 0.10),
+    }
 
 
-def test_every_alarm_is_paid_for(costs: Any, raw_template: Any) -> None:
-    alarms = [each for each in raw_template["Resources"].values() if each["Type"] == "AWS::CloudWatch::Alarm"]
-    (line,) = (each for each in costs.more() if "alarms" in each.what)
-
-    assert line.dollars == pytest.approx(len(alarms) * 0.10)
+def _has_identity(values: dict[str, str]) -> bool:
+    """Returns whether the template's condition `HasIdentity` holds for these values of its parameters."""
+    return values["OutboundIdentity"] == "on" or (values["OutboundIdentity"], values["SapFacade"]) == ("auto", "on")
 
 
 def test_the_free_tier_takes_away_no_more_than_there_is(costs: Any) -> None:
