@@ -4,6 +4,7 @@
 
 const HEADING = 40;
 const TITLE = 5;
+const OF_A_TIME = 2;
 const FURTHER_BACK = { "decisions/": 60, "reference/operations/": 10, "reference/commands": 10, benchmarks: 10 };
 
 var Scorer = {
@@ -21,13 +22,21 @@ var Scorer = {
   partialTerm: 2,
 };
 
+/** Returns a text with times of day as one word each, because Sphinx drops words of digits: 02:30 is 2h30. */
+const withTimes = (text) => text.replace(/\b0?(\d{1,2}):(\d\d)\b/g, "$1h$2");
+
+/** Returns how much a word of the question counts in a heading. Hardly any heading has a time, so a time says most. */
+const weight = (term) => (/^\d+h\d+$/.test(term) ? OF_A_TIME : 1);
+const weights = (terms) => terms.reduce((sum, term) => sum + weight(term), 0);
+
 /** Returns the headings that have more than half of the words, scored by how many they have. */
 const headings = (terms) => {
   const { alltitles, docnames, filenames, titles } = Search._index;
   const stem = (word) => new Stemmer().stemWord(word);
+  const all = [...terms];
   return Object.entries(alltitles).flatMap(([title, places]) => {
-    const words = new Set(splitQuery(title.toLowerCase()).map(stem));
-    const share = [...terms].filter((term) => words.has(term)).length / terms.size;
+    const words = new Set(splitQuery(withTimes(title.toLowerCase())).map(stem));
+    const share = weights(all.filter((term) => words.has(term))) / weights(all);
     if (share <= 0.5) return [];
     const score = HEADING * share * share + 10 / words.size;
     return places.map(([file, id]) => [
@@ -55,6 +64,9 @@ const withSome = (terms, find) => {
   }
   return [...found.values()].sort((a, b) => b[4] - a[4]).slice(0, 20);
 };
+
+const parsed = Search._parseQuery;
+Search._parseQuery = (query) => parsed(withTimes(query));
 
 const withAll = Search.performTermsSearch;
 Search.performTermsSearch = (terms, excluded) => {

@@ -54,6 +54,13 @@ TASKS = {
     "Terraform": "recipes/jobs-as-code.html",
     "API key": "guide/authentication.html",
     "single sign-on SSO": "guide/identity.html",
+    "task in Python every 5 minutes": "guide/worker.html",
+    "survive a deployment": "guide/worker.html#deployments",
+    "delete all data of one customer": "guide/tenants.html#delete-the-data-of-a-customer",
+    "dead letters are not empty": "operate/dead-letters.html",
+    "02:30": "concepts/clock-changes.html",
+    "2:30": "concepts/clock-changes.html",
+    "02:30 Berlin": "concepts/clock-changes.html",
 }
 """Tasks in the words of people who do not know the project, with the page that answers them."""
 LOOKS = {"wide-dark": (1280, "dark", PAGES[:3]), "phone-light": (390, "light", PAGES)}
