@@ -1,4 +1,4 @@
-"""`make docs`: the pictures of docs/concepts, drawn by code, with the service's own functions where it computes.
+"""`make docs`: the pictures of concepts and of the front page on phones, with the engine's functions where it computes.
 
 tests/unit/test_docs.py fails if a picture differs from what this makes.
 """
@@ -265,6 +265,35 @@ def flow_key() -> str:
     return picture.svg(366)
 
 
+def occurrence() -> str:
+    """Returns the front page's picture for phones. docs/occurrence.svg shows the same on wide screens."""
+    picture = Picture(
+        "The way of an occurrence",
+        "1: your client creates a job, and the API writes its schedule with its next time. 2: each minute the sweeper"
+        " reads what is due within 150 seconds, sends a pointer for each occurrence to the run queue, delayed to the"
+        " exact second, and moves the next time on. 3: on the second an executor claims the run, calls your endpoint"
+        " and settles the run's row with state and reason. 4: your client reads the ledger.",
+    )
+    steps = [
+        ("Your client and the API", ("write the schedule with its next time",), "own", "each minute"),
+        ("Sweeper", ("reads what is due within 150 seconds,", "moves the next time on"), "box", "sends a pointer"),
+        ("Run queue", ("delayed to the exact second",), "store", "on the second"),
+        ("Executor", ("claims the run, calls your endpoint",), "box", "settles the run's row"),
+        ("Ledger", ("one row a run: state, reason, attempts",), "store", "you read what became of it, and why"),
+        ("Your client", ("GET /v1/runs",), "own", ""),
+    ]
+    y = 16
+    for name, lines, kind, then in steps:
+        picture.box(70, y, 340, name, *lines, kind=kind)
+        below = y + 32 + 18 * len(lines)
+        if then:
+            picture.arrow((120, below), (120, below + 26))
+            picture.text(134, below + 18, then, "sub")
+        y = below + 28
+    picture.text(240, y + 4, "Each hour the auditor compares schedules and ledger.", "sub", "mid")
+    return picture.svg(y + 20)
+
+
 PICTURES: dict[str, Callable[[], str]] = {
     "owners": owners,
     "states": states,
@@ -273,6 +302,7 @@ PICTURES: dict[str, Callable[[], str]] = {
     "clock-changes": clock_changes,
     "outage": outage,
     "flow-key": flow_key,
+    "occurrence": occurrence,
 }
 
 
