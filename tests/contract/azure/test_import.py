@@ -533,7 +533,7 @@ def test_the_provider_names_the_tenant(api):
     [
         ({}, ["none.json"], "none.json: "),
         ({"a.json": b"{"}, ["a.json"], "a.json: Expecting property name"),
-        ({"a.json": b"[" * 100_000}, ["a.json"], "a.json: maximum recursion depth exceeded"),
+        ({"a.json": b"[" * 100_000}, ["a.json"], "a.json: is nested too deeply"),
         ({"a.json": b'["\\ud800"]'}, ["a.json"], "a.json: 'utf-8' codec can't encode"),
         ({"a.json": b'{"parameters": {}}'}, ["a.json"], "a.json: is neither a template of ARM nor an answer"),
         ({"a.json": b"[]", "p.json": b"[]"}, ["a.json", "--parameters", "p.json"], "p.json: is no file of parameters"),

@@ -819,18 +819,22 @@ def test_an_attempt_that_fails_starts_no_next_run(api):
         {"after": "1d", "payload": "half \ud800"},
     ],
 )
-def test_a_next_run_needs_one_time_that_can_be_read(api, asked):
+def test_a_next_run_that_cannot_be_is_one_error_without_a_further_attempt(api, asked):
+    begun = []
+
     def declare(worker: Worker) -> None:
-        @worker.task(name="report", retry={"type": "none"})
+        @worker.task(name="report")
         def report(run: Any) -> None:
+            begun.append(run.attempt)
             run.reschedule(**asked)
 
     hands = started(api, declare)
     api("POST", f"/v1/jobs/{jobs(api)['report']['id']}/run")
-    hands.live(10)
+    hands.live(60)
 
     [run] = runs(api)
-    assert (run["state"], run["message"].partition(":")[0]) == ("ERROR", "ValueError")
+    assert (run["state"], begun) == ("ERROR", [1])
+    assert "BadReschedule: " in run["message"]
 
 
 @pytest.mark.parametrize("asked", [{"at": "2150-01-01T00:00:00Z"}, {"after": "1d", "payload": "x" * 300_000}])

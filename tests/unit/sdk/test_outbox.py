@@ -111,3 +111,23 @@ def test_what_can_never_become_a_job_is_refused_before_anything_is_written(dynam
         outbox.write(KEY, [order()], **JOB, resourceId="r")
 
     assert rows(dynamo, "orders") == rows(dynamo, "outbox") == 0
+
+
+def test_a_job_that_cannot_be_sent_is_refused_before_anything_is_written(dynamo):
+    outbox = DynamoOutbox("outbox", client=dynamo)
+
+    for key, payload in (("a", float("nan")), (None, 1), (5, 1)):
+        with pytest.raises(InvalidArgument):
+            outbox.write(key, [order()], action=event(payload=payload), schedules=every("PT1H"))
+
+    assert (rows(dynamo, "orders"), rows(dynamo, "outbox")) == (0, 0)
+
+
+def test_a_job_that_the_client_refuses_holds_up_no_other(sh, dynamo):
+    outbox = DynamoOutbox("outbox", client=dynamo)
+    outbox.write("b", [], **JOB)
+    poison = '{"action": {"type": "event", "detailType": "job", "payload": NaN}}'
+    dynamo.put_item(TableName="outbox", Item={"id": {"S": "a"}, "job": {"S": poison}})
+
+    assert outbox.relay(sh) == 1
+    assert [job.name for job in sh.jobs.list()] == ["b"]

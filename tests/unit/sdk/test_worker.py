@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError
@@ -252,3 +253,21 @@ def test_a_value_that_cannot_be_is_refused_where_it_is_written(made, says):
 def test_a_delay_is_written_as_an_interval():
     assert Delay("5m") == Delay(300) == Delay(timedelta(minutes=5))
     assert [Delay(given).delay_s for given in (299.5, -5, 10**9)] == [300, 0, 3_600]
+
+
+def test_a_partial_and_a_callable_object_are_tasks_with_names_of_their_own():
+    def report(kind: str) -> str:
+        return kind
+
+    class Totals:
+        def __call__(self) -> str:
+            return "totals"
+
+    worker = Worker("billing")
+    worker.task()(partial(report, kind="daily"))
+    worker.task()(Totals())
+
+    module = __name__
+    test = "test_a_partial_and_a_callable_object_are_tasks_with_names_of_their_own.<locals>"
+    assert worker.call(f"{module}.{test}.report") == "daily"
+    assert worker.call(f"{module}.{test}.Totals") == "totals"

@@ -42,10 +42,14 @@ class DynamoOutbox:
         writes: up to 99, as TransactWriteItems takes them. job: the other arguments of `jobs.create`. Raises
         InvalidArgument, TypeError for an argument that `jobs.create` lacks, and whatever the botocore client raises.
         """
-        if not 0 < len(header("key", key)) <= LONGEST_KEY:
-            raise InvalidArgument("key", f"must have 1 to {LONGEST_KEY} characters, not {len(key)}")
+        if not isinstance(key, str) or not 0 < len(header("key", key)) <= LONGEST_KEY:
+            raise InvalidArgument("key", f"must be a string of 1 to {LONGEST_KEY} characters, not {key!r}")
         signature(jobs.Jobs.create).bind(None, key, **job)
-        item = {"id": {"S": key}, "job": {"S": json.dumps(to_json(job))}}
+        try:
+            kept = json.dumps(to_json(job), allow_nan=False)
+        except (TypeError, ValueError) as wrong:
+            raise InvalidArgument("job", f"cannot be sent as JSON: {wrong}") from wrong
+        item = {"id": {"S": key}, "job": {"S": kept}}
         own = {"Put": {"TableName": self._table, "Item": item}}
         self._client.transact_write_items(TransactItems=[*writes, own])
 
@@ -71,7 +75,7 @@ class DynamoOutbox:
             client.jobs.create(key, **job, idempotency_key=key)
         except NameTaken:
             log.info("the job %s was created before", key)
-        except ApiError as refused:
+        except (ApiError, InvalidArgument) as refused:
             log.warning("the job %s stays in the outbox %s: %s", key, self._table, refused)
             return False
         self._asked("delete_item", Key={"id": {"S": key}})

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from sweephand.sdk.worker.dedupe import Dedupe, InProgress, Unsure
 from sweephand.sdk.worker.marks import DynamoMarks, MemoryMarks
-from sweephand.sdk.worker.tasks import BadPayload, TaskRun
+from sweephand.sdk.worker.tasks import BadPayload, BadReschedule, TaskRun
 from sweephand.sdk.worker.verdicts import Delay, Discard, MoveTo, Retry
 from sweephand.sdk.worker.worker import Worker
 
 __all__ = [
     "BadPayload",
+    "BadReschedule",
     "Dedupe",
     "Delay",
     "Discard",

@@ -21,7 +21,7 @@ from sweephand.sdk.queues import Message, Queue
 from sweephand.sdk.request import ABSENT
 from sweephand.sdk.worker.dedupe import InProgress, Unsure
 from sweephand.sdk.worker.loop import Loop
-from sweephand.sdk.worker.tasks import BadPayload, Task, TaskRun, Tasks
+from sweephand.sdk.worker.tasks import BadPayload, BadReschedule, Task, TaskRun, Tasks
 from sweephand.sdk.worker.verdicts import AS_USUAL, Delay, Discard, Hook, MoveTo, Retry, Verdict
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class Attempts:
         if isinstance(verdict, MoveTo):
             moved = self._moved(run, verdict, failed)
             return _final(failed, f"moved to {verdict.queue_url}: {said}" if moved else said)
-        if isinstance(error, (*task.never_on, Unsure)):
+        if isinstance(error, (*task.never_on, Unsure, BadReschedule)):
             return _final(failed, said)
         if isinstance(verdict, Delay):
             return Outcome(*failed_members(failed), delay_s=verdict.delay_s)

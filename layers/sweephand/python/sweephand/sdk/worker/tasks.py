@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from datetime import datetime, timedelta
+from functools import partial
 from math import ceil
 from threading import Event
 from typing import Any
@@ -26,6 +27,10 @@ Function = Callable[..., Any]
 LONGEST_NAME = 128
 RUN = "run"
 """The name of the parameter that gets the run itself."""
+
+
+class BadReschedule(ValueError):
+    """Raised by `run.reschedule` for a time or a payload that cannot be. No attempt follows: it would ask the same."""
 
 
 class BadPayload(Exception):
@@ -67,25 +72,25 @@ class TaskRun:
         """Asks for another run of the job, which is written with the success of this one, or not at all.
 
         after: counted from the success: `5m`, seconds or a timedelta. payload: of that run, in place of the job's. A
-        later call replaces an earlier one; an attempt that fails starts nothing. Raises ValueError for what the service
-        would refuse with the report of this run.
+        later call replaces an earlier one; an attempt that fails starts nothing. Raises BadReschedule for what
+        the service would refuse with the report of this run.
         """
         if (after is None) is (at is None):
-            raise ValueError("reschedule needs one of after, at")
+            raise BadReschedule("reschedule needs one of after, at")
         wanted: Body = {"afterSeconds": _ahead(after)} if after is not None else {"at": self._later(at)}
         wanted |= {} if payload is ABSENT else {"payload": _sendable(payload)}
         self.again.clear()
         self.again.update(wanted)
 
     def _later(self, at: datetime | str | None) -> str:
-        """Returns an instant as it is sent. Raises ValueError for one that is not ahead of this run."""
+        """Returns an instant as it is sent. Raises BadReschedule for one that is not ahead of this run."""
         text = instant_text(at) if isinstance(at, datetime) else at
         try:
             found = instants.parse_instant(text, "at")
         except InvalidRequest as wrong:
-            raise ValueError(f"reschedule cannot read the instant {at!r}: {wrong}") from wrong
+            raise BadReschedule(f"reschedule cannot read the instant {at!r}: {wrong}") from wrong
         if found <= self.planned_at:
-            raise ValueError(f"reschedule needs an instant ahead, not {text}: this run was due at {self.planned_at}")
+            raise BadReschedule(f"reschedule needs an instant ahead, not {text}: this run was due at {self.planned_at}")
         return str(text)
 
 
@@ -109,7 +114,7 @@ class Task:
         """Where the function is written, for messages."""
         code = getattr(inspect.unwrap(self.function), "__code__", None)
         where = f"{code.co_filename}:{code.co_firstlineno}" if code else repr(self.function)
-        return f"{self.function.__module__}.{self.function.__qualname__} ({where})"
+        return f"{name_of(self.function)} ({where})"
 
     def carry_out(self, run: TaskRun, loop: Loop) -> Any:
         """Calls the function, an async one on the loop. Raises BadPayload, and what it raises."""
@@ -181,20 +186,30 @@ class Tasks:
         return list(self._tasks.values())
 
 
+def name_of(function: Function) -> str:
+    """Returns module and name of a function, of what a partial calls, or of a callable object's class."""
+    inner = function.func if isinstance(function, partial) else function
+    named = inner if hasattr(inner, "__qualname__") else type(inner)
+    return f"{named.__module__}.{named.__qualname__}"
+
+
 def _ahead(after: str | float | timedelta) -> int:
-    seconds = seconds_of(after)
+    try:
+        seconds = seconds_of(after)
+    except ValueError as wrong:
+        raise BadReschedule(str(wrong)) from wrong
     if seconds < 1:
-        raise ValueError(f"reschedule needs at least a second, not {after!r}")
+        raise BadReschedule(f"reschedule needs at least a second, not {after!r}")
     return seconds
 
 
 def _sendable(payload: Any) -> Any:
-    """Returns a payload as JSON holds it, so that the report of the run can be sent. Raises ValueError."""
+    """Returns a payload as JSON holds it, so that the report of the run can be sent. Raises BadReschedule."""
     try:
         held = to_json(payload)
         json.dumps(held, ensure_ascii=False, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as wrong:
-        raise ValueError(f"the payload of the next run cannot be sent as JSON: {wrong}") from wrong
+        raise BadReschedule(f"the payload of the next run cannot be sent as JSON: {wrong}") from wrong
     return held
 
 

@@ -23,7 +23,16 @@ from sweephand.sdk.errors import ApiError, ConfigError, NoAccess, TransportError
 from sweephand.sdk.queues import Message, Queue, SqsQueue
 from sweephand.sdk.worker.attempts import Attempts
 from sweephand.sdk.worker.loop import Loop
-from sweephand.sdk.worker.tasks import LONGEST_NAME, Function, Task, TaskRun, Tasks, exception_types, interval_text
+from sweephand.sdk.worker.tasks import (
+    LONGEST_NAME,
+    Function,
+    Task,
+    TaskRun,
+    Tasks,
+    exception_types,
+    interval_text,
+    name_of,
+)
 from sweephand.sdk.worker.threads import Signals, Slots
 from sweephand.sdk.worker.verdicts import Hook
 from sweephand.sources import SystemChance, SystemClock
@@ -151,7 +160,7 @@ class Worker:
             raise ConfigError("a pinned task needs Worker(..., version=...)")
 
         def register(function: F) -> F:
-            known = f"{function.__module__}.{function.__qualname__}" if name is None else name
+            known = name_of(function) if name is None else name
             action: Body = {"type": "queue", "application": self.application, "task": known}
             action |= {"retry": dict(self._retry if retry is None else retry)}
             action |= {"version": self.version} if pinned else {}
