@@ -211,6 +211,7 @@ def test_a_large_list_is_applied_to_its_end(client: Sweephand, api: Api, write, 
         ("a.json", "{", "line 1"),
         ("a.json", "[" * 100_000, "nested too deeply"),
         ("a.toml", "a = " + "[" * 100_000, "nested too deeply"),
+        ("a.json", '{"set": "a", "jobs": [], "set": "b"}', 'the member "set" is there twice'),
         ("a.toml", "jobs = []", "must name its set"),
         ("a.toml", 'set = ""\njobs = []', "must name its set"),
         (

@@ -17,7 +17,7 @@ def read_file(path: str) -> Any:
     """Returns what is in a file of JSON, or of TOML by its ending; `-` is stdin. Raises Unusable."""
     try:
         text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
-        return tomllib.loads(text) if path.endswith(".toml") else json.loads(text)
+        return tomllib.loads(text) if path.endswith(".toml") else json.loads(text, object_pairs_hook=_each_once)
     except (OSError, RecursionError, ValueError) as error:
         raise Unusable(unreadable(path, error)) from error
 
@@ -29,6 +29,15 @@ def unreadable(path: str | Path, error: OSError | RecursionError | ValueError) -
     if isinstance(error, OSError):
         return f"{path}: {error.strerror}"
     return f"{path}: {'is nested too deeply' if isinstance(error, RecursionError) else error}"
+
+
+def _each_once(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Returns an object. Raises ValueError for a member that is there twice, of which JSON would keep the last."""
+    found = dict(members)
+    if len(found) < len(members):
+        twice = next(name for n, (name, _) in enumerate(members) if name in dict(members[:n]))
+        raise ValueError(f'the member "{twice}" is there twice')
+    return found
 
 
 def json_value(option: str, given: str) -> Any:
