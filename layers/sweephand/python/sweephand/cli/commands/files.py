@@ -17,7 +17,7 @@ def read_file(path: str) -> Any:
     """Returns what is in a file of JSON, or of TOML by its ending; `-` is stdin. Raises Unusable."""
     try:
         text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
-        return tomllib.loads(text) if path.endswith(".toml") else json.loads(text, object_pairs_hook=_each_once)
+        return tomllib.loads(text) if path.endswith(".toml") else json.loads(text, object_pairs_hook=each_once)
     except (OSError, RecursionError, ValueError) as error:
         raise Unusable(unreadable(path, error)) from error
 
@@ -31,7 +31,7 @@ def unreadable(path: str | Path, error: OSError | RecursionError | ValueError) -
     return f"{path}: {'is nested too deeply' if isinstance(error, RecursionError) else error}"
 
 
-def _each_once(members: list[tuple[str, Any]]) -> dict[str, Any]:
+def each_once(members: list[tuple[str, Any]]) -> dict[str, Any]:
     """Returns an object. Raises ValueError for a member that is there twice, of which JSON would keep the last."""
     found = dict(members)
     if len(found) < len(members):

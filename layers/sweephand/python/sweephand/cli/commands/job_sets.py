@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from sweephand.cli.commands.call import Call, command
-from sweephand.cli.commands.files import unreadable
+from sweephand.cli.commands.files import each_once, unreadable
 from sweephand.cli.commands.show import Output, cell
 from sweephand.cli.commands.statuses import CONFLICT, DIFFERENT, DONE, REFUSED, Unusable, tell
 from sweephand.sdk.api_errors import NotFound, PlanStale, TooManyDeletes
@@ -70,7 +70,7 @@ def read(path: Path, environment: Mapping[str, str]) -> SetFile:
     """
     try:
         text = path.read_text(encoding="utf-8")
-        told = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+        told = json.loads(text, object_pairs_hook=each_once) if path.suffix == ".json" else tomllib.loads(text)
         missing: dict[str, None] = {}
         told = _filled(told, environment, missing)
     except (OSError, RecursionError, ValueError) as error:  # ValueError: of both parsers, and of bytes not in UTF-8
