@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import tomllib
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ def each_once(members: list[tuple[str, Any]]) -> dict[str, Any]:
     """Returns an object. Raises ValueError for a member that is there twice, of which JSON would keep the last."""
     found = dict(members)
     if len(found) < len(members):
-        twice = next(name for n, (name, _) in enumerate(members) if name in dict(members[:n]))
+        twice = next(name for name, times in Counter(name for name, _ in members).items() if times > 1)
         raise ValueError(f'the member "{twice}" is there twice')
     return found
 
