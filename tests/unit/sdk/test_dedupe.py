@@ -49,19 +49,25 @@ class Faulty:
         return call
 
 
+def with_table():
+    """Returns a client of DynamoDB with the table of effects."""
+    client = boto3.client("dynamodb", region_name="eu-central-1", aws_access_key_id="a", aws_secret_access_key="b")
+    client.create_table(
+        TableName="effects",
+        KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    return client
+
+
 @pytest.fixture(params=["memory", "dynamodb"])
 def marks(request):
     if request.param == "memory":
         yield Faulty(MemoryMarks())
         return
     with mock_aws():
-        client = boto3.client("dynamodb", region_name="eu-central-1", aws_access_key_id="a", aws_secret_access_key="b")
-        client.create_table(
-            TableName="effects",
-            KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
-            AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
-            BillingMode="PAY_PER_REQUEST",
-        )
+        client = with_table()
         yield Faulty(DynamoMarks("effects", client=client))
 
 
@@ -291,13 +297,7 @@ def test_a_lease_is_shorter_than_what_is_remembered():
 
 def test_a_claim_that_botocore_sends_twice_is_one_s_own(clock):
     with mock_aws():
-        client = boto3.client("dynamodb", region_name="eu-central-1", aws_access_key_id="a", aws_secret_access_key="b")
-        client.create_table(
-            TableName="effects",
-            KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
-            AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
-            BillingMode="PAY_PER_REQUEST",
-        )
+        client = with_table()
         put = client.put_item
         client.put_item = lambda **arguments: (put(**arguments), put(**arguments))[1]
         dedupe = made(DynamoMarks("effects", client=client), clock)
