@@ -50,7 +50,6 @@ ELSEWHERE = {
     "flow/idempotency.was_deleted get": "the same",
     "store/job_sets/job_sets.forget delete": "contract/native/test_job_sets.py: a deleted job leaves the set",
     "flow/job_sets/apply.forget carry_out": "contract/native/test_job_sets.py: a set is filled while it is deleted",
-    "store/jobs/directory.named batch_get": "contract/native/test_job_sets.py: a check, which only reads",
     "store/runs/ledger.finish_without_attempt carry_out": "unit/flow/deletes/test_unbegun.py: a schedule that is gone",
     "store/tenants/rates.count_descendant update": "unit/flow/runs/test_budgets.py: a run that another one started",
     "flow/delivery/dead_letters.batch postpone_dead": "unit/flow/delivery/test_dead_letters.py: its run is under way",
