@@ -1,7 +1,8 @@
 """The site's configuration: `make site` builds these pages, and those of .ci/site_source.py, with Sphinx.
 
-Two things are made here that no extension does: each page lies beside its HTML as Markdown, and `llms.txt` lists all
-pages for programs. A link to a file outside of this folder becomes the file's name, because the site does not hold it.
+Three things are made here that no extension does: each page lies next to its HTML as Markdown, `llms.txt` lists all
+pages for programs, and the sections of the navigation open and close. A link to a file outside of this folder becomes
+the file's name, because the site does not hold it.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def _index(app: Sphinx) -> str:
 
 
 def _finish(app: Sphinx, failed: Exception | None) -> None:
-    """Writes each page as Markdown beside its HTML, and `llms.txt`."""
+    """Writes each page as Markdown next to its HTML, and `llms.txt`."""
     if failed or app.builder.format != "html":
         return
     for name in app.env.found_docs:
@@ -97,10 +98,27 @@ def _finish(app: Sphinx, failed: Exception | None) -> None:
     (Path(app.outdir) / "llms.txt").write_text(_index(app))
 
 
+SECTION = re.compile(r'<p class="caption" role="heading">(.*?)</p>\n(<ul.*?)(?=<p class="caption"|\Z)', re.DOTALL)
+PAGES_OF_DECISIONS = re.compile(r"(>Decisions</a>)<input.*?</ul>", re.DOTALL)
+
+
+def _section(found: re.Match[str]) -> str:
+    """Returns a section of the navigation that opens and closes. It is open on its own pages."""
+    title, pages = found.groups()
+    state = " open" if 'class="current' in pages else ""
+    heading = f'<span class="caption" role="heading" aria-level="2">{title}</span>'
+    return f'<details class="sidebar-section"{state}><summary>{heading}</summary>\n{pages.rstrip()}\n</details>\n'
+
+
+def _navigation(tree: str, page: str) -> str:
+    """Returns the navigation as sections that open and close, without each decision: their own page lists them."""
+    sections = SECTION.sub(_section, PAGES_OF_DECISIONS.sub(r"\1", tree))
+    return sections.replace("<details ", "<details open ", 1) if page == "index" else sections
+
+
 def _accessible(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: object) -> None:  # noqa: ARG001
-    """Gives captions of the navigation a level, and makes what scrolls sideways reachable by keyboard."""
-    html = context.get("furo_navigation_tree", "")
-    context["furo_navigation_tree"] = html.replace('role="heading"', 'role="heading" aria-level="2"')
+    """Folds the navigation, and makes what scrolls sideways reachable by keyboard."""
+    context["furo_navigation_tree"] = _navigation(context.get("furo_navigation_tree", ""), page)
     body = context.get("body", "").replace("<pre>", '<pre tabindex="0">')
     context["body"] = body.replace('<div class="table-wrapper', '<div tabindex="0" class="table-wrapper')
 

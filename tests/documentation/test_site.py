@@ -71,6 +71,21 @@ def test_the_index_for_programs_lists_every_page_with_its_subject(site: Path):
     assert set(listed) == there - {"index"}
 
 
+def test_the_navigation_shows_sections_and_opens_that_of_the_page(site: Path):
+    for page, opened in (
+        ("index", "Start here"),
+        ("guide/ledger", "Guides"),
+        ("decisions/0015-lean-cold-starts", "Contribute"),
+    ):
+        tree = (site / f"{page}.html").read_text().partition('<div class="sidebar-tree">')[2].partition("</div>")[0]
+        sections = re.findall(r"<details([^>]*)>.*?caption-text\">([^<]+)<(.*?)</details>", tree, re.DOTALL)
+
+        assert [title for state, title, _ in sections if " open" in state] == [opened]
+        assert len(sections) == 8
+        assert sum(part.count("<li") for _, _, part in sections) == tree.count("<li") > 80
+        assert not re.search(r">\d{4}: ", tree)
+
+
 def test_a_link_to_a_file_outside_of_the_site_shows_the_file_s_name(site: Path):
     promise = (site / "reference" / "faults.html").read_text()
 
