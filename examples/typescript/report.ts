@@ -1,4 +1,4 @@
-// Creates a job for a customer's report and reads what became of its first run, by a client with types.
+// Creates a job for a customer's report and reads the result of its first run, with a typed client.
 //
 //   npx openapi-typescript "$SWEEPHAND_URL/v1/openapi.json" -o sweephand.d.ts
 //   npm install openapi-fetch
