@@ -41,7 +41,7 @@ TASKS = {
     "what does a million cost?": "operate/costs.html",
     "receive a webhook and check its signature": "guide/signatures.html#verify-a-call",
     "be told when a job fails three times": "recipes/alerts.html",
-    "pause all jobs of one customer": "guide/tenants.html#disabled",
+    "pause all jobs of one customer": "guide/tenants.html#disable-a-collection",
     "run a job in a test without waiting": "recipes/moved-clock.html",
     "what happens at 02:30 when the clocks change?": "concepts/clock-changes.html",
     "delete customer GDPR": "guide/tenants.html#subscriptions-and-the-end-of-a-tenant",
