@@ -1,6 +1,6 @@
-"""A web app in which customers choose when their report is made, see what became of it, and pause it.
+"""A web app in which customers choose when their report is made, see its history, and pause it.
 
-python examples/customer_reports/app.py http://127.0.0.1:9000 [reports.db]    the app's own address, and its database
+python examples/customer_reports/app.py http://127.0.0.1:9000 [reports.db]    the app's own address and its database
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def sql(statement: str, *values: str) -> list[tuple[str, ...]]:
 
 
 def sign_up(customer: str) -> None:
-    """Makes the customer's collection, which has a quota and a signing key of its own."""
+    """Creates the customer's collection, with its quota and its signing key."""
     with suppress(NameTaken):
         sh.collections.create(name=customer, quota={"maxJobs": 5, "minIntervalSeconds": 3600})
     sql("INSERT INTO customers VALUES (?, ?)", customer, sh.signing_keys.create(customer).secret)
@@ -85,7 +85,7 @@ def page(customer: str, form: Mapping[str, str]) -> str:
 
 
 def signed(customer: str, headers: Mapping[str, str], body: bytes) -> bool:
-    """Tells whether the customer's key signed this call within the last five minutes (Standard Webhooks)."""
+    """Checks that the customer's key signed this call within the last five minutes (Standard Webhooks)."""
     run, stamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
     found = sql("SELECT secret FROM customers WHERE name = ?", customer)
     if not found or not stamp.isdigit() or abs(time.time() - int(stamp)) > OLDEST_S:

@@ -1,6 +1,6 @@
-"""Takes the place of Celery beat: each entry of a `beat_schedule` becomes a task of a worker.
+"""Replaces Celery beat: each entry of a `beat_schedule` becomes a task of a worker.
 
-python examples/from_celery/beat_worker.py billing      the module that has `beat_schedule` and, if wanted, `timezone`
+python examples/from_celery/beat_worker.py billing      the module with `beat_schedule` and, optionally, `timezone`
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FIELDS = ("minute", "hour", "day_of_month", "month_of_year", "day_of_week")
 
 
 def schedule_of(name: str, schedule: Any, zone: str) -> dict[str, Any]:
-    """Returns a schedule by Celery's: seconds, a timedelta, or a `crontab`. Raises ValueError for others."""
+    """Converts a schedule of Celery: seconds, a timedelta, or a `crontab`. Raises ValueError for others."""
     if isinstance(schedule, (int, float, timedelta)):
         return every(schedule if isinstance(schedule, timedelta) else timedelta(seconds=schedule), name="beat")
     fields = {each: str(vars(schedule).get(f"_orig_{each}", "")).replace(" ", "") for each in FIELDS}
@@ -30,9 +30,9 @@ def schedule_of(name: str, schedule: Any, zone: str) -> dict[str, Any]:
 
 
 def function_of(entry: Mapping[str, Any]) -> Callable[[TaskRun], Any]:
-    """Returns what a run of the entry calls: the function, or Celery's task, by its path, with its arguments.
+    """Returns the call of an entry's function, or Celery task, with its arguments.
 
-    To leave the work with Celery's own workers, send it there instead:
+    To leave the work to Celery's own workers, send it there instead:
     `app.send_task(entry["task"], args, kwargs, task_id=run.id, **entry.get("options", {}))`.
     """
     module, _, name = entry["task"].rpartition(".")

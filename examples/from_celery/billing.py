@@ -1,4 +1,4 @@
-"""The settings of a program that used Celery beat, with its functions. With Celery, `crontab` is celery.schedules'."""
+"""The settings and functions of a program that used Celery beat. In yours, `crontab` is that of celery.schedules."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import timedelta
 
 
 class crontab:  # noqa: N801 - named as Celery's, with the same attributes
-    """A schedule of Celery, as far as beat_worker.py reads it."""
+    """The part of Celery's `crontab` that beat_worker.py reads."""
 
     def __init__(
         self,

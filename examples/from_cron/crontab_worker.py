@@ -1,8 +1,8 @@
-"""Runs the lines of a crontab as tasks of a worker: the same commands, on as many machines as run this program.
+"""Runs the lines of a crontab as tasks of a worker, on as many machines as run this program.
 
-python examples/from_cron/crontab_worker.py NAME CRONTAB [--check]      --check prints the tasks, and runs nothing
+python examples/from_cron/crontab_worker.py NAME CRONTAB [--check]      --check prints the tasks and runs nothing
 
-Reads the form of `crontab -l`: assignments, comments, five fields or @daily and its kin, `%` as line breaks of stdin.
+Reads the format of `crontab -l`: assignments, comments, five fields or a word such as @daily, and stdin after `%`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FIELD_OF_STDIN = re.compile(r"(?<!\\)%")
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a crontab that runs something. name: by its command, so that it keeps its job when its time changes."""
+    """A line that runs a command. name: made from the command, so that the job stays the same when its time changes."""
 
     name: str
     expression: str
@@ -51,7 +51,7 @@ class Line:
 
 
 def lines(text: str) -> Iterator[Line]:
-    """Reads a crontab. Raises ValueError for a line that is neither an assignment nor a command with its times."""
+    """Reads a crontab. Raises ValueError for a line that is neither an assignment nor a command with its schedule."""
     variables: dict[str, str] = {}
     seen: dict[str, int] = {}
     for number, raw in enumerate(text.splitlines(), 1):
@@ -63,7 +63,7 @@ def lines(text: str) -> Iterator[Line]:
             continue
         found = LINE.fullmatch(line)
         if found is None or found[1] == "@reboot":
-            raise ValueError(f"line {number} has no times that a service knows: {line}")
+            raise ValueError(f"line {number} has no schedule that the service knows: {line}")
         command, *stdin = FIELD_OF_STDIN.split(found[2])
         command = command.replace(r"\%", "%").strip()
         seen[command] = seen.get(command, 0) + 1

@@ -1,8 +1,8 @@
-"""Makes a job set of schedules of EventBridge Scheduler. Their expressions, zones, windows and ends stay as they are.
+"""Converts schedules of EventBridge Scheduler into a job set. Expressions, zones, starts and ends stay as they are.
 
 python examples/from_eventbridge/convert.py SET ROLE SCHEDULES.json > jobs.json
 
-SCHEDULES.json is a list of answers of `aws scheduler get-schedule`. ROLE is the role that the executors assume.
+SCHEDULES.json is a list of answers from `aws scheduler get-schedule`. ROLE is the role that the executors assume.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ KINDS = {"sqs": "sqs", "sns": "sns", "lambda": "lambda", "states": "states", "ev
 
 
 def job_of(schedule: dict[str, Any], role: str) -> dict[str, Any]:
-    """Returns a schedule as an entry of a job set. Raises ValueError for a target that no action has."""
+    """Returns a schedule as an entry of a job set. Raises ValueError for a target that no action can call."""
     target, window = schedule["Target"], schedule.get("FlexibleTimeWindow", {})
     timing = {
         "name": "schedule",

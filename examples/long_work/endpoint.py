@@ -19,7 +19,7 @@ WAITS_S = (0, 1, 2, 4, 8, 16, 32, 64)
 
 
 def work(payload: dict[str, Any]) -> dict[str, Any]:
-    """Pretends to do the work that takes long. Returns the result as Sweephand takes it."""
+    """Pretends to do long work. Returns the result in the form that Sweephand expects."""
     time.sleep(payload["seconds"])
     if payload["rows"] < 0:
         raise ValueError("rows cannot be negative")
@@ -27,7 +27,7 @@ def work(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def report(url: str, token: str, result: dict[str, Any]) -> None:
-    """Sends the result until somebody has taken it. The token is good for this one run."""
+    """Sends the result until it is accepted. The token is valid for this run only."""
     headers = {"Content-Type": "application/json", "Sweephand-Callback-Token": token}
     for wait_s in WAITS_S:
         time.sleep(wait_s)
@@ -46,9 +46,9 @@ def report(url: str, token: str, result: dict[str, Any]) -> None:
 def work_and_report(url: str, token: str, payload: dict[str, Any]) -> None:
     try:
         result = work(payload)
-    except Exception as error:  # noqa: BLE001 - a failure of whatever kind is reported
+    except Exception as error:  # noqa: BLE001 - every failure is reported
         result = {"success": False, "message": f"{type(error).__name__}: {error}"}
-    print("reports", result, flush=True)
+    print("reporting", result, flush=True)
     report(url, token, result)
 
 

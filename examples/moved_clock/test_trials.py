@@ -1,4 +1,4 @@
-"""Tests of the trials: two weeks go by in a moment. Run by pytest; no stack is needed."""
+"""Tests of the trials, which take two weeks and run in a moment. Run them with pytest; no stack is needed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def fake(called: list[str]) -> FakeSweephand:
     return FakeSweephand(now=datetime(2027, 3, 20, 14, 30, tzinfo=UTC), on_run=on_run)
 
 
-def test_the_reminder_comes_at_nine_whatever_the_clocks_do(fake: FakeSweephand, called: list[str]) -> None:
+def test_the_reminder_comes_at_nine_despite_the_clock_change(fake: FakeSweephand, called: list[str]) -> None:
     trials.begin(fake, "ada", STARTED, "Europe/Berlin")
 
     fake.advance("20d")
@@ -34,7 +34,7 @@ def test_the_reminder_comes_at_nine_whatever_the_clocks_do(fake: FakeSweephand, 
     assert called == ["31 07:00 reminder", "03 13:30 end"]  # UTC: in summer Berlin is two hours ahead
 
 
-def test_who_buys_is_not_reminded(fake: FakeSweephand, called: list[str]) -> None:
+def test_a_customer_who_buys_is_not_reminded(fake: FakeSweephand, called: list[str]) -> None:
     trials.begin(fake, "ada", STARTED, "Europe/Berlin")
     trials.begin(fake, "bob", STARTED, "Europe/Berlin")
     fake.advance("5d")

@@ -1,4 +1,4 @@
-"""Trial subscriptions: a reminder three days before the end at nine, and the end itself."""
+"""Trial subscriptions: a reminder at nine, three days before the end, and the end itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ URL = "https://shop.example.org/trials"
 
 
 def begin(sh: Sweephand, customer: str, started: datetime, zone: str) -> str:
-    """Plans the reminder and the end of a trial. Returns the id of its job. started: wall time in the zone."""
+    """Plans the reminder and the end of a trial. Returns the job's id. started: wall time in the zone."""
     end = started + timedelta(days=14)
     reminder = (end - timedelta(days=3)).replace(hour=9, minute=0)
     schedules = [
@@ -21,6 +21,6 @@ def begin(sh: Sweephand, customer: str, started: datetime, zone: str) -> str:
 
 
 def buy(sh: Sweephand, customer: str) -> None:
-    """Takes away what is still planned for a customer who has bought."""
+    """Deletes everything that is still planned for a customer who has bought."""
     for job in sh.jobs.list(resource_id=customer):
         sh.jobs.delete(job)

@@ -1,6 +1,6 @@
-"""A nightly chain: each step starts the next one when it has succeeded, and a failure calls for help.
+"""A nightly chain: each step starts the next one when it has succeeded. A failure calls for help.
 
-python examples/nightly_chain/chain.py apply http://127.0.0.1:9000      makes the jobs, or changes those that are there
+python examples/nightly_chain/chain.py apply http://127.0.0.1:9000      creates or updates the jobs
 python examples/nightly_chain/chain.py show                             prints the latest runs of all steps
 """
 

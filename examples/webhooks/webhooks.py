@@ -2,8 +2,8 @@
 
 python examples/webhooks/webhooks.py subscribe CUSTOMER URL          prints the secret for the customer
 python examples/webhooks/webhooks.py send CUSTOMER EVENT ID DATA     sends a message once, however often it is called
-python examples/webhooks/webhooks.py deliveries CUSTOMER             prints what became of each message
-python examples/webhooks/webhooks.py redeliver CUSTOMER              sends again what has failed for good
+python examples/webhooks/webhooks.py deliveries CUSTOMER             prints the state of each message
+python examples/webhooks/webhooks.py redeliver CUSTOMER              sends messages again that failed for good
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sweephand.sdk.api_errors import NameTaken
 from sweephand.sdk.models import Job
 
 RETRY = {"type": "exponential", "delaySeconds": 2, "maxDelaySeconds": 3600, "maxRetries": 20}
-"""Twenty retries within five hours or so. A status such as 404 ends a run at once: it is no passing failure."""
+"""Twenty retries within about five hours. A status such as 404 ends a run at once, because it will not go away."""
 
 
 def subscribe(sh: Sweephand, customer: str, url: str) -> str:
@@ -37,7 +37,7 @@ def endpoint(sh: Sweephand, customer: str) -> Job:
 
 
 def send(sh: Sweephand, customer: str, event: str, message: str, data: Any) -> str:
-    """Starts the run of a message and returns the run's id. message: its own id; the same one starts no second run."""
+    """Starts the run of a message and returns its id. message: your id; sending it again starts no second run."""
     payload = {"type": event, "id": message, "data": data}
     return sh.jobs.run(endpoint(sh, customer), payload=payload, idempotency_key=f"{customer}-{message}").run_id
 
