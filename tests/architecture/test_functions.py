@@ -173,7 +173,7 @@ def test_a_handler_starts_without_the_parts_of_the_package_that_are_for_others(h
     assert sorted(_loaded_by(handler) & later) == []
 
 
-def test_what_is_loaded_later_is_there_under_that_name():
+def test_lazily_loaded_names_exist():
     """Else a module that was renamed would be loaded unseen."""
     package = ROOT / "layers" / "sweephand" / "python" / "sweephand"
     paths = [package / name.replace(".", "/") for names in OWN_LOADED_LATER.values() for name in names]

@@ -67,7 +67,7 @@ def test_only_the_wiring_makes_the_real_clock_and_the_real_chance(module):
 
 
 @pytest.mark.parametrize("module", [p for p in sorted(PACKAGE.iterdir()) if p.name not in HAVE_THE_LIBRARYS])
-def test_what_a_function_loads_makes_its_classes_by_records(module):
+def test_modules_loaded_by_a_function_make_their_classes_as_records(module):
     """The standard library compiles each frozen class at each cold start. Only `replace` and the like are its own."""
     for source in module.rglob("*.py") if module.is_dir() else [module] * (module.suffix == ".py"):
         assert ("dataclasses", "dataclass") not in set(_imported(source)), source

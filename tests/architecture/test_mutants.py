@@ -17,7 +17,7 @@ def test_every_clause_of_a_condition_has_a_test_that_misses_it() -> None:
     assert written == {f"condition: {name}" for name in conditions.names()}
 
 
-def test_whatever_a_write_asks_of_an_item_is_a_clause_that_is_known() -> None:
+def test_every_condition_of_a_write_is_a_known_clause() -> None:
     """A condition written in another way has no name: tests/mutants/conditions.py must learn to read it."""
     assert conditions.strange() == set()
 

@@ -58,7 +58,7 @@ def test_a_rule_that_cannot_be_read_is_marked_where_it_is_wrong(opened, demo):
     assert page.locator(".position mark").text_content() == "2"
 
 
-def test_what_somebody_else_changed_meanwhile_is_shown_side_by_side_and_nothing_is_lost(opened, demo, stack):
+def test_a_change_made_meanwhile_is_shown_side_by_side_and_nothing_is_lost(opened, demo, stack):
     job = demo.jobs["orders"]
     page = opened(f"/jobs/{job}/edit")
     page.get_by_label("Description").fill("mine")

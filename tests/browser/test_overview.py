@@ -38,7 +38,7 @@ def test_it_is_drawn_by_few_requests_and_states_its_price(opened, demo):
     assert len([url for url in asked if "/v1/jobs" not in url]) <= MOST_REQUESTS
 
 
-def test_what_runs_in_the_next_hour_is_two_clicks_away(opened, demo):
+def test_the_runs_of_the_next_hour_are_two_clicks_away(opened, demo):
     page = opened("/overview")
     page.get_by_role("link", name="Jobs").click()
     page.get_by_role("button", name="Due within an hour").click()

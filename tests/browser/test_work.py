@@ -22,7 +22,7 @@ def test_a_failed_run_says_why_in_words_first(opened, demo):
     page.get_by_role("row", name="Attempt 1").wait_for()
 
 
-def test_who_changed_a_job_is_told_within_three_clicks(opened, demo, stack):
+def test_the_author_of_a_change_is_shown_within_three_clicks(opened, demo, stack):
     page = opened("/jobs")
     page.get_by_role("link", name="nightly").click()
     page.get_by_role("link", name="Changes").click()

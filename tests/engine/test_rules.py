@@ -54,7 +54,7 @@ def test_a_sound_request_has_no_problem(operation: str, request_: Any) -> None:
         ({"ConditionExpression": "attribute_exists(#2) AND #0 <> :0 ; #1"}, "is no part of an expression"),
     ],
 )
-def test_what_dynamodb_refuses_in_an_update_is_found(members: dict[str, Any], said: str) -> None:
+def test_the_rules_find_what_dynamodb_refuses_in_an_update(members: dict[str, Any], said: str) -> None:
     found = list(rules.problems("UpdateItem", {**UPDATE, **members}))
 
     assert any(said in each for each in found), found
@@ -70,7 +70,7 @@ def test_what_dynamodb_refuses_in_an_update_is_found(members: dict[str, Any], sa
         ({"IndexName": "next-run", "ConsistentRead": True}, "a consistent read of an index"),
     ],
 )
-def test_what_dynamodb_refuses_in_a_query_is_found(members: dict[str, Any], said: str) -> None:
+def test_the_rules_find_what_dynamodb_refuses_in_a_query(members: dict[str, Any], said: str) -> None:
     found = list(rules.problems("Query", {**QUERY, **members}))
 
     assert any(said in each for each in found), found

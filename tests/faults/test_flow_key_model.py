@@ -347,7 +347,7 @@ class FlowKeys(Days):
         assert not lines.line(self.scene.world.table, stile, "", "", 1)
 
 
-def test_whatever_happens_the_terms_hold_and_every_run_ends() -> None:
+def test_the_limits_hold_and_every_run_ends_in_every_history() -> None:
     play(FlowKeys, examples=60, steps=20, derandomize=True)
 
 

@@ -224,7 +224,7 @@ class Overlaps(Days):
         assert Reason.OVERLAP not in reasons or not self.policies <= {"allow"}
 
 
-def test_whatever_happens_one_run_at_a_time_and_every_run_ends() -> None:
+def test_one_run_goes_on_at_a_time_and_every_run_ends_in_every_history() -> None:
     play(Overlaps, examples=200, steps=25, derandomize=True)
 
 

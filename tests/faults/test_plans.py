@@ -334,7 +334,7 @@ def waiting_row(stage: Stage, planned: Any) -> WaitingRow:
 # Queues
 
 
-def test_what_a_purge_took_comes_again_under_the_same_ids(stage: Stage) -> None:
+def test_purged_messages_come_again_under_the_same_ids(stage: Stage) -> None:
     planned = stage.create({**MINUTELY, "count": 3})
     stage.run(20)
     url = stage.world.settings.queue_urls[Lane.FAST]

@@ -130,7 +130,7 @@ SAMPLE = 4
 
 
 @pytest.mark.parametrize("lists", LISTS.values(), ids=LISTS)
-def test_of_two_lists_at_once_the_set_is_as_one_says_and_nobody_is_told_otherwise(lists: tuple[Any, Any]) -> None:
+def test_two_concurrent_lists_leave_one_of_them_applied_and_report_it_truly(lists: tuple[Any, Any]) -> None:
     told = {at_once(lists, order) for order in [*orders(CALLS, CALLS)][::SAMPLE]}
 
     assert (202, 202) in told or lists[0] == lists[1]

@@ -96,7 +96,7 @@ def test_a_finished_run_has_one_line_and_one_under_way_has_none(followed):
     assert lines[1].split()[:4] == ["12:00:02", "job", "10s", "ERROR"]
 
 
-def test_what_finished_before_we_followed_has_no_line(followed):
+def test_runs_that_finished_before_following_began_have_no_line(followed):
     ledger, _, _, lines, follower = followed
     ledger.add("J", -10)
     ledger.add("J", -20, finished=(BEGIN + timedelta(seconds=1)).isoformat())

@@ -251,7 +251,7 @@ def test_a_burst_is_passed_on_a_few_requests_at_a_time_and_all_are_answered(fron
         (b"\r\n" * 20 + b"?", 400),
     ],
 )
-def test_what_is_no_request_is_refused_and_the_next_client_is_served(front, recorder, raw, status):
+def test_a_malformed_request_is_refused_and_the_next_client_is_served(front, recorder, raw, status):
     assert status_of(exchange(front, raw)) == status
     assert recorder.seen == []
     assert status_of(exchange(front, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")) == 200

@@ -72,7 +72,7 @@ def files(folder):
     return sorted(path.name for path in (folder / "journal").glob("*"))
 
 
-def test_what_was_acknowledged_is_there_in_the_next_life(tmp_path):
+def test_acknowledged_writes_survive_a_restart(tmp_path):
     first = Process(tmp_path)
     first.put("a", 1)
     first.put("b", 1)

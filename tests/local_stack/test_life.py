@@ -131,7 +131,7 @@ def test_a_restart_keeps_data_credentials_and_routes_and_takes_new_code(sample):
     stack.close()
 
 
-def test_what_was_acknowledged_is_there_after_a_kill(sample):
+def test_acknowledged_writes_survive_a_kill(sample):
     stack = sample.start()
     client, notes = stack.client(), [f"note {number}" for number in range(100)]
     for note in notes:
@@ -193,7 +193,7 @@ def test_a_stack_whose_emulator_dies_says_so_and_ends(sample):
     assert not sample.place.folder.stack_file.exists()
 
 
-def test_who_comes_second_attaches_and_leaves_it_up(probe):
+def test_a_second_start_attaches_and_leaves_the_stack_up(probe):
     place = Settings(folder=probe.folder, template=SAMPLE / "template.yaml", port=0, aws_port="0")
 
     second = control.start(place, CLOCK, lambda _: None, owned=True)

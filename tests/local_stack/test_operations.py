@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.emulator
 
 
-def test_what_failed_is_run_again_as_a_group(stack: LocalStack) -> None:
+def test_failed_runs_are_run_again_as_a_group(stack: LocalStack) -> None:
     client = stack.client()
 
     def get(path: str) -> Any:

@@ -66,7 +66,7 @@ def test_a_range_answers_for_all_its_occurrences():
     assert lost([*runs, missed], 10, WINDOW) == 0
 
 
-def test_what_was_planned_before_the_demo_began_is_not_judged():
+def test_occurrences_planned_before_the_demo_began_are_not_judged():
     assert lost([run(-300, "TRIGGERED"), *series()], 10, WINDOW) == 0
 
 

@@ -229,7 +229,7 @@ def test_schedules_are_created_changed_switched_and_deleted(client, made):
         ("deleteJob", {}),
     ],
 )
-def test_what_is_not_there_is_404_in_every_method(client, method, argument):
+def test_a_missing_resource_is_404_in_every_method(client, method, argument):
     with pytest.raises(Refused) as refused:
         client(method, jobId=999_999, **argument)
 

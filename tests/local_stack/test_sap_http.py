@@ -96,7 +96,7 @@ def test_a_body_has_up_to_100_kb(http: httpx.Client, size: int, status: int) -> 
 @pytest.mark.parametrize(
     "authorization", [None, "Basic x", "Basic Z2xvYmV4Ong=", "bearer x", "Bearer a.b.c", "Digest x"]
 )
-def test_whoever_is_not_known_is_401_with_a_message(stack: LocalStack, authorization: str | None) -> None:
+def test_an_unknown_caller_gets_401_with_a_message(stack: LocalStack, authorization: str | None) -> None:
     headers = {} if authorization is None else {"authorization": authorization}
 
     answer = stack.anonymous().get("/scheduler/jobs", headers=headers)
@@ -133,7 +133,7 @@ def test_twenty_schedules_of_one_job_at_once_all_come_to_be(http: httpx.Client) 
     assert http.get(where).json()["total"] == AT_ONCE + 1
 
 
-def test_what_a_search_found_is_in_the_answers_own_links(http: httpx.Client) -> None:
+def test_the_links_of_an_answer_keep_the_search(http: httpx.Client) -> None:
     for n in range(3):
         made(http, f"linked-{n}", description="tea & cake")
     page = http.get("/scheduler/search/jobs", params={"q": "tea & cake linked", "page_size": 2}).json()

@@ -108,7 +108,7 @@ def test_other_conditions_go_the_emulators_own_way(mended):
         (Item.pk == "a") & RunItem.sk.between("a", "b"),
     ],
 )
-def test_what_the_service_asks_has_a_short_cut(condition):
+def test_every_request_of_the_service_has_a_short_cut(condition):
     names, values = {}, {}
     text = condition.serialize(names, values)
 

@@ -45,7 +45,7 @@ Resources:
     }
 
 
-def test_what_is_no_template_is_refused(tmp_path):
+def test_an_invalid_template_is_refused(tmp_path):
     with pytest.raises(ValueError, match="not a CloudFormation template"):
         loaded(tmp_path, "a: b")
 

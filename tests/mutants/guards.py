@@ -17,8 +17,8 @@ TEMPLATE = PACKAGE.parents[3] / "template.yaml"
 
 MISSED_BY = {
     "test_storage.py": {
-        "DeletionPolicy": "test_what_is_kept_outlives_the_stack_and_its_own_replacement",
-        "UpdateReplacePolicy": "test_what_is_kept_outlives_the_stack_and_its_own_replacement",
+        "DeletionPolicy": "test_kept_resources_outlive_the_stack_and_their_own_replacement",
+        "UpdateReplacePolicy": "test_kept_resources_outlive_the_stack_and_their_own_replacement",
         "DeletionProtectionEnabled": "test_the_table_cannot_be_deleted_by_one_call",
         "PointInTimeRecoverySpecification": "test_the_table_can_be_restored_to_any_second_of_its_last_weeks",
         "TimeToLiveSpecification": "test_the_table_drops_what_has_expired",
@@ -52,7 +52,7 @@ MISSED_BY = {
         ),
     },
     "test_tasks.py": {
-        "EventPattern": "test_what_ecs_tells_of_our_tasks_in_our_cluster_and_nothing_else_goes_into_the_run_queue",
+        "EventPattern": "test_only_events_of_our_tasks_in_our_cluster_enter_the_run_queue",
     },
     "test_api.py": {
         "DefaultRouteSettings": "test_the_gateway_throttles_all_routes_by_parameters",

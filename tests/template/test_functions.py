@@ -148,7 +148,7 @@ def test_each_api_function_serves_one_facade(stack, function, facade):
 @pytest.mark.parametrize(
     "function", ["ApiFunction", "SapApiFunction", "AzureApiFunction", "ExecutorFunction", "ExecutorSlowFunction"]
 )
-def test_by_default_jobs_may_call_neither_private_networks_nor_plain_http(stack, function):
+def test_jobs_may_call_neither_private_networks_nor_plain_http_by_default(stack, function):
     environment = _environment(stack, function)
 
     assert (environment["ALLOWED_PRIVATE_TARGETS"], environment["PLAIN_HTTP_TARGETS"]) == ("", "refuse")

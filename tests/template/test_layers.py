@@ -75,7 +75,7 @@ def test_the_dependencies_layer_carries_the_lock_and_no_sdk_of_aws(built):
         assert not (python / package).exists()
 
 
-def test_what_is_left_of_powertools_writes_every_kind_of_line(built):
+def test_the_trimmed_powertools_writes_every_kind_of_line(built):
     """In a process whose first choice are the layers, as on Lambda. Seen failing without its `jmespath_utils`."""
     folders = [str(built[layer][0]) for layer in OF_PYTHON_ALONE]
     code = "import aws_lambda_powertools as found"

@@ -136,7 +136,7 @@ def test_a_value_that_cannot_work_is_refused_before_anything_is_made(name, value
 
 
 @pytest.mark.parametrize("name", [name for name in PARAMETERS if name.startswith("Oidc")])
-def test_what_the_template_lets_through_can_be_read(name):
+def test_values_that_the_template_accepts_can_be_read(name):
     """Its patterns and the function's own parser agree."""
     texts = {
         "OidcIssuers": "https://a.example/x;tenant=acme;keys=https://a.example/k?v=1,http://127.0.0.1:9/",

@@ -216,7 +216,7 @@ CALLBACK_KEY_ALONE = {
 }
 
 
-def test_who_seals_secrets_of_jobs_cannot_open_them_and_the_reverse(stack):
+def test_functions_that_seal_job_secrets_cannot_open_them_and_the_reverse(stack):
     rights = {role: _on_the_key(stack, role, lambda condition: condition != CALLBACK_KEY_ALONE) for role in GRANTED}
 
     assert rights == {
@@ -310,7 +310,7 @@ def test_executors_assume_the_roles_of_the_parameter_and_no_others(deployed):
     }
 
 
-def test_what_is_due_is_read_by_sweeper_and_auditor_and_for_the_health_of_the_service(stack):
+def test_only_sweeper_auditor_and_health_read_what_is_due(stack):
     readers = {role for role in GRANTED if "${Table.Arn}/index/next-run" in _granted(stack, role)}
 
     assert readers == {"SweeperRole", "AuditorRole", "ApiRole"}

@@ -119,7 +119,7 @@ def test_no_queue_takes_more_executions_than_its_parameter_says(stack, deployed,
     assert chosen["Resources"][reader]["Properties"]["ScalingConfig"] == {"MaximumConcurrency": 77}
 
 
-def test_by_default_queues_and_dead_letters_leave_two_of_a_new_account_s_ten_executions_to_sweeper_and_api(stack):
+def test_default_queues_leave_two_of_a_new_accounts_ten_executions_to_sweeper_and_api(stack):
     mappings = of_type(stack, "AWS::Lambda::EventSourceMapping").values()
     of_queues = sum(mapping["ScalingConfig"]["MaximumConcurrency"] for mapping in mappings)
     minutely = [
@@ -177,7 +177,7 @@ def test_only_the_clocks_and_what_tells_of_tasks_may_put_messages_into_a_queue_w
     ]
 
 
-def test_what_is_sent_ahead_never_waits_longer_than_a_queue_can_delay(raw):
+def test_messages_sent_ahead_never_wait_longer_than_a_queue_can_delay(raw):
     sqs_longest_delay_s, one_tick_s = 900, 60
 
     assert raw["Parameters"]["LookAheadSeconds"]["MaxValue"] <= sqs_longest_delay_s - one_tick_s

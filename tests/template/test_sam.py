@@ -66,7 +66,7 @@ def test_the_documented_first_deploy_asks_for_the_change_set_and_nothing_else(bu
     assert done.returncode == 0
 
 
-def test_whoever_does_not_confirm_the_change_set_has_made_nothing(built, endpoint):
+def test_declining_the_change_set_creates_nothing(built, endpoint):
     done = run(
         [
             *(SAM, "deploy", "--region", "us-east-1", "--stack-name", "unconfirmed"),

@@ -11,7 +11,7 @@ KEPT = ("Table", "Key", "IdentityKey", "StackSecret", "FilesBucket", "FilesBucke
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_what_is_kept_outlives_the_stack_and_its_own_replacement(stack, name):
+def test_kept_resources_outlive_the_stack_and_their_own_replacement(stack, name):
     resource = stack["Resources"][name]
 
     assert resource["DeletionPolicy"] == ("Retain" if name == "Table" else "RetainExceptOnCreate")
@@ -19,7 +19,7 @@ def test_what_is_kept_outlives_the_stack_and_its_own_replacement(stack, name):
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_what_is_kept_has_no_physical_name_that_would_block_the_next_deploy(stack, name):
+def test_kept_resources_have_no_physical_name_that_would_block_the_next_deploy(stack, name):
     properties = stack["Resources"][name]["Properties"]
 
     assert properties.keys().isdisjoint({"TableName", "Name", "AliasName", "KeyId", "BucketName"})
@@ -33,7 +33,7 @@ def test_a_protected_table_is_never_asked_to_go_so_that_no_rollback_hangs_on_it(
     assert table["DeletionPolicy"] == "Retain"
 
 
-def test_what_has_a_name_goes_with_the_stack_and_cannot_come_back_behind_it(stack):
+def test_named_resources_go_with_the_stack_and_cannot_come_back_after_it(stack):
     """Else the next deploy would meet it: a late log line of a function recreates its group, if it may."""
     named = {
         name: resource

@@ -105,7 +105,7 @@ EVENT = {
 }
 
 
-def test_what_ecs_tells_of_our_tasks_in_our_cluster_and_nothing_else_goes_into_the_run_queue(tasks):
+def test_only_events_of_our_tasks_in_our_cluster_enter_the_run_queue(tasks):
     for name, status in zip(RULES, ("RUNNING", "STOPPED"), strict=True):
         rule = tasks["Resources"][name]["Properties"]
         assert rule["State"] == "ENABLED"
@@ -117,7 +117,7 @@ def test_what_ecs_tells_of_our_tasks_in_our_cluster_and_nothing_else_goes_into_t
         }
 
 
-def test_of_what_ecs_tells_only_what_is_read_goes_on(tasks):
+def test_only_the_parts_of_an_ecs_event_that_are_read_are_passed_on(tasks):
     (body,) = passed_on(EVENT)
 
     assert json.loads(body) == {
@@ -126,7 +126,7 @@ def test_of_what_ecs_tells_only_what_is_read_goes_on(tasks):
     assert "canary" not in body
 
 
-def test_what_could_not_be_told_is_kept_as_evidence(tasks):
+def test_undelivered_events_are_kept_as_evidence(tasks):
     for name in RULES:
         (target,) = tasks["Resources"][name]["Properties"]["Targets"]
         assert target["Arn"] == {"Fn::GetAtt": ["RunQueue", "Arn"]}

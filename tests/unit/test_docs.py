@@ -135,7 +135,7 @@ def test_relative_links_lead_to_a_file_and_a_heading(page: Path):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_named)
-def test_what_a_page_makes_is_in_the_makefile(page: Path):
+def test_make_targets_named_by_a_page_are_in_the_makefile(page: Path):
     targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
     assert set(MAKE.findall(page.read_text())) <= targets

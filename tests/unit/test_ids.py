@@ -94,7 +94,7 @@ def test_only_a_uuid_in_lower_case_is_one(text: str) -> None:
     assert is_uuid(text) is (known is not None)
 
 
-def test_what_looks_like_a_uuid_but_for_one_character_is_none() -> None:
+def test_text_that_differs_from_a_uuid_by_one_character_is_none() -> None:
     real = uuid7(0, bytes(10))
 
     assert is_uuid(real)

@@ -41,5 +41,5 @@ def test_a_folder_stands_for_its_init(quick: ModuleType) -> None:
     assert chosen == ["tests/unit/flow/test_jobs.py", "tests/contract/test_facades.py"]
 
 
-def test_what_needs_a_stack_or_minutes_is_left_to_make_test(quick: ModuleType) -> None:
+def test_tests_that_need_a_stack_or_minutes_are_left_to_make_test(quick: ModuleType) -> None:
     assert quick.nearest(["tests/faults/test_jobs.py"], {}) == []

@@ -78,12 +78,14 @@ def test_fields_are_given_by_place_or_by_name_and_have_defaults(record: Any) -> 
         ((1, "a", {}, "", 0), {"note": "", "other": 1}),
     ],
 )
-def test_what_does_not_fit_the_fields_is_refused(record: Any, given: tuple[Any, ...], named: dict[str, Any]) -> None:
+def test_values_that_do_not_fit_the_fields_are_refused(
+    record: Any, given: tuple[Any, ...], named: dict[str, Any]
+) -> None:
     with pytest.raises(TypeError):
         record(*given, **named)
 
 
-def test_what_post_init_refuses_is_not_made(record: Any) -> None:
+def test_a_record_refused_by_post_init_is_not_made(record: Any) -> None:
     with pytest.raises(ValueError, match="below 0"):
         record(-1)
 

@@ -45,7 +45,7 @@ def test_threads_are_kept_and_one_that_hangs_holds_up_nobody() -> None:
 
 
 @pytest.mark.parametrize("failing", [0, 1, 2])
-def test_what_one_raises_is_raised_when_all_have_ended(failing: int) -> None:
+def test_an_exception_of_one_thread_is_raised_when_all_have_ended(failing: int) -> None:
     ended: list[int] = []
     others_may_end = threading.Event()
 

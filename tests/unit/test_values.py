@@ -65,7 +65,7 @@ def test_fields_are_given_by_place_or_by_name_and_have_defaults() -> None:
         Pair(1, "a", 0, 1)  # type: ignore[call-arg]
 
 
-def test_what_post_init_refuses_is_not_made() -> None:
+def test_a_record_refused_by_post_init_is_not_made() -> None:
     with pytest.raises(ValueError, match="below 0"):
         Pair(-1)
 
@@ -119,7 +119,7 @@ print(len(compiled))
 """
 
 
-def test_who_loads_schedules_compiles_nothing_until_the_first_is_made() -> None:
+def test_loading_schedules_compiles_nothing_until_the_first_is_made() -> None:
     """A NamedTuple compiles each of its annotations, a dataclass its methods: a third of what the import takes."""
     shown = subprocess.run(
         [sys.executable, "-c", COMPILED], env={"PYTHONPATH": PACKAGE}, check=True, capture_output=True, text=True

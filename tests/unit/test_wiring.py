@@ -83,7 +83,7 @@ def test_a_token_of_before_a_rotation_holds_for_an_hour_after_it(
         verify(secret.keys(), token, clock.now())
 
 
-def test_who_asks_for_it_anew_sees_a_rotation_at_once(
+def test_a_caller_that_insists_on_a_fresh_value_sees_a_rotation_at_once(
     secret: StackSecret, manager: SecretsManager, clock: VirtualClock
 ) -> None:
     assert secret.read()[0] == "first"
@@ -94,7 +94,9 @@ def test_who_asks_for_it_anew_sees_a_rotation_at_once(
     assert secret.read()[0] == "second"
 
 
-def test_who_asks_for_it_anew_is_refused_where_it_cannot_be_read(secret: StackSecret, manager: SecretsManager) -> None:
+def test_a_caller_that_insists_on_a_fresh_value_is_refused_if_it_cannot_be_read(
+    secret: StackSecret, manager: SecretsManager
+) -> None:
     secret.read()
     manager.versions.clear()
 

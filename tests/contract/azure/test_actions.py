@@ -181,7 +181,7 @@ def test_a_body_goes_with_every_method_as_it_is(api, method):
         ({**HTTP, "errorAction": {"type": "Http"}}, "errorAction.request"),
     ],
 )
-def test_what_an_action_lacks_or_exceeds_is_refused_by_its_name(api, action, names):
+def test_missing_and_unknown_members_of_an_action_are_refused_by_name(api, action, names):
     refused(api, action, names)
 
 

@@ -72,7 +72,7 @@ def proofs(told, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["header", "Basic", "ClientCertificate", "ActiveDirectoryOAuth"])
-def test_what_an_http_target_is_told_in_confidence_is_nowhere_else(told, proofs, kind):
+def test_secrets_for_an_http_target_appear_nowhere_else(told, proofs, kind):
     native, target, url, _ = told
     api = facade(native, GUARDED)
     api.stage.tell(Events.ALL)
@@ -95,7 +95,7 @@ def test_what_an_http_target_is_told_in_confidence_is_nowhere_else(told, proofs,
 
 
 @pytest.mark.parametrize("kind", QUEUES)
-def test_what_a_queue_is_told_in_confidence_is_nowhere_else(there, kind):
+def test_secrets_for_a_queue_appear_nowhere_else(there, kind):
     native, _ = there
     api = facade(native, native.facade.guard)
     api.stage.tell(Events.ALL)

@@ -138,7 +138,7 @@ def test_a_faulted_job_and_its_error_action_are_told(api, client):
     assert [each["properties"]["action_name"] for each in records] == ["ErrorAction", "MainAction"]
 
 
-def test_what_was_read_can_be_changed_and_sent_back_with_its_secrets_kept(api, client):
+def test_a_job_can_be_read_changed_and_sent_back_and_keeps_its_secrets(api, client):
     client.collection()
     proof = {"type": "Basic", "username": "joe", "password": "canary"}
     action = {**HTTP, "request": {**HTTP["request"], "authentication": proof}}

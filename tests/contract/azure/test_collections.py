@@ -104,7 +104,7 @@ def test_lists_are_by_name_of_a_group_and_of_the_subscription(api):
         ),
     ],
 )
-def test_what_breaks_a_rule_is_refused_by_its_name(api, members, names):
+def test_a_member_that_breaks_a_rule_is_refused_by_name(api, members, names):
     reply = put(api, **members)
 
     assert reply.status == 400

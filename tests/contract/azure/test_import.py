@@ -120,7 +120,7 @@ def test_an_equal_import_sends_nothing_where_no_secret_is(api):
         assert imported(api, content)[1][-1] == "created 0, changed 0, unchanged 2, failed 0"
 
 
-def test_what_differs_is_changed(api):
+def test_jobs_that_differ_are_changed(api):
     imported(api, template(collection(), job(recurrence=EVERY_HOUR), job("Nightly/Other")))
 
     changed = template(collection(tags={"a": "b"}), job(recurrence={"frequency": "Day"}), job("Nightly/Other"))
@@ -167,7 +167,7 @@ def test_a_template_without_place_says_which_options_give_it(api):
     assert lines[0] == "failed     Nightly  has no id: give --subscription and --group"
 
 
-def test_what_a_template_has_besides_is_left_out_with_its_reason(api):
+def test_other_resources_of_a_template_are_left_out_with_a_reason(api):
     nested = {"type": "Microsoft.Resources/deployments", "name": "more", "properties": {}}
     site = {"type": "Microsoft.Web/sites", "name": "site"}
     off = {**job("Nightly/Off"), "condition": "[equals('a', 'b')]"}
@@ -476,7 +476,7 @@ def test_any_value_in_any_place_is_answered_with_a_line(api):
                 assert status == ("failed 0" not in "".join(lines)), lines
 
 
-def test_what_only_the_stack_knows_is_refused_by_it(api):
+def test_the_stack_refuses_values_that_only_it_can_judge(api):
     api.collection(quota={"maxJobCount": 1})
 
     status, lines = imported(api, [job("Nightly/A"), job("Nightly/B"), job("None/C")])

@@ -67,7 +67,7 @@ def test_jobs_that_have_run_a_few_times_are_read_in_the_same_batches(api):
     assert transferred == {"pk", "sk", "state", "kind", "range_count", "first_started_at", "started_at"}
 
 
-def test_what_is_shown_by_the_keys_of_runs_is_what_the_ledger_says(api, monkeypatch):
+def test_a_list_by_the_keys_of_runs_agrees_with_the_ledger(api, monkeypatch):
     by_key = totals._places
     policy = {"retryType": "Fixed", "retryInterval": "PT10M", "retryCount": 2}
     api.stage.endpoint.script = [OK, WRONG, OK, OK, WRONG, WRONG, WRONG, OK] * 20

@@ -81,13 +81,13 @@ def test_no_caller_of_a_tenant_has_what_its_provider_withholds(api, by):
     assert api("POST", "/v1/jobs", JOB, caller=None, headers=headers).status == 201
 
 
-def test_what_is_withheld_from_one_tenant_another_one_has(api):
+def test_a_scope_withheld_from_one_tenant_stays_with_another(api):
     withhold(api, "tasks:write")
 
     assert "tasks:write" in token(api, caller="globex").json["scope"]
 
 
-def test_what_is_no_longer_withheld_comes_back(api):
+def test_a_scope_that_is_no_longer_withheld_comes_back(api):
     withhold(api, "tasks:write", "admin")
     assert api.get("/v1/credentials").status == 403
     withhold(api)
@@ -121,7 +121,7 @@ def test_a_tenant_may_be_made_without_a_scope(api):
 
 
 @pytest.mark.parametrize("scopes", ["tasks:write", ["provider:*"], ["x"], {}, [7], None])
-def test_what_is_no_list_of_a_tenant_s_scopes_cannot_be_withheld(api, scopes):
+def test_only_a_list_of_a_tenants_scopes_can_be_withheld(api, scopes):
     if scopes is None:
         reply = api("PATCH", "/v1/tenants/acme", {"withheldScopes": None}, caller="provider")
         assert (reply.status, reply.json["withheldScopes"]) == (200, [])
@@ -313,7 +313,7 @@ def test_a_credential_with_a_withheld_scope_can_be_rotated_by_its_tenant(api):
 
 
 @pytest.mark.parametrize("overlap", [-1, 2_592_001, 1.5, "60", True])
-def test_what_is_no_overlap_is_refused(api, overlap):
+def test_an_invalid_overlap_is_refused(api, overlap):
     _, made = issue(api, ["jobs:read"])
 
     with api.unchanged():
@@ -333,7 +333,7 @@ def test_nobody_rotates_another_tenant_s_credential_or_the_stack_s_own(api):
     assert rotate(api, made["clientId"], caller="provider", headers={"sweephand-tenant": "acme"}).status == 200
 
 
-def test_of_two_rotations_at_once_one_is_told_that_the_other_came_first(api, monkeypatch):
+def test_one_of_two_concurrent_rotations_is_refused(api, monkeypatch):
     _, made = issue(api, ["jobs:read"])
     transact, first = api.stage.world.table.transact, []
 

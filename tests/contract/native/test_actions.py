@@ -140,7 +140,7 @@ def test_an_action_is_shown_with_all_that_holds(there: Api, kind: str) -> None:
 
 
 @of_each
-def test_what_was_read_can_be_sent_back_and_changes_nothing(there: Api, kind: str) -> None:
+def test_sending_back_an_answer_changes_nothing(there: Api, kind: str) -> None:
     job = there.create(action={**KINDS[kind][0], "retry": {"type": "fixed", "maxRetries": 2}})
     read = there.get(f"/v1/jobs/{job['id']}")
 

@@ -34,7 +34,7 @@ def requests(job):
 
 
 @pytest.mark.parametrize("n", range(11))
-def test_what_has_ended_for_good_is_neither_changed_nor_run(api, n):
+def test_a_job_that_ended_for_good_is_neither_changed_nor_run(api, n):
     job = ended(api, afterEnd="final")
     method, path, body = requests(job)[n]
 
@@ -45,7 +45,7 @@ def test_what_has_ended_for_good_is_neither_changed_nor_run(api, n):
     assert len(api.stage.endpoint.received) == 1
 
 
-def test_what_has_ended_for_good_can_be_read_and_deleted(api):
+def test_a_job_that_ended_for_good_can_be_read_and_deleted(api):
     job = ended(api, afterEnd="final")
 
     assert api.get(f"/v1/jobs/{job['id']}").status == 200
@@ -53,7 +53,7 @@ def test_what_has_ended_for_good_can_be_read_and_deleted(api):
 
 
 @pytest.mark.parametrize("n", range(11))
-def test_by_default_what_has_ended_can_be_changed_and_run(api, n):
+def test_an_ended_job_can_be_changed_and_run_by_default(api, n):
     job = ended(api)
     method, path, body = requests(job)[n]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.contract.native.api import Api
 
 
-def test_what_the_api_has_sent_is_neither_ahead_nor_left_of_the_count(api: Api) -> None:
+def test_an_occurrence_sent_by_the_api_is_neither_ahead_nor_left_of_the_count(api: Api) -> None:
     made = api.create(schedules=[{"every": "PT2S", "count": 2}])
     first, second = made["schedules"][0]["nextRuns"]
 

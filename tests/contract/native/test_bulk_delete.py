@@ -53,7 +53,7 @@ def test_a_dry_run_says_how_many_it_would_be_and_the_count_must_agree(api):
         ({"tag": "", "collection": "side"}, "cd"),
     ],
 )
-def test_what_the_filters_let_through_goes(api, query, gone):
+def test_jobs_that_match_the_filters_are_deleted(api, query, gone):
     api("POST", "/v1/collections", {"name": "side"})
     ids = {
         "a": api.create(name="a", resourceId="r")["id"],
@@ -102,7 +102,7 @@ def test_jobs_without_tags_go_as_an_operation_too(api, monkeypatch):
     assert there(api) == {tagged}
 
 
-def test_what_takes_too_long_at_once_goes_on_as_an_operation(api, monkeypatch):
+def test_a_large_selection_becomes_an_operation(api, monkeypatch):
     monkeypatch.setattr(some_jobs, "PAGE_S", -1.0)
     make(api, 3, tags=["old"])
 
@@ -158,7 +158,7 @@ def test_a_job_that_is_changed_as_its_turn_comes_stays(api, monkeypatch):
         ({"tag": "x", "limit": 1, "expectedCount": 1}, "limit"),
     ],
 )
-def test_what_says_not_exactly_what_is_meant_is_refused(api, query, field):
+def test_an_ambiguous_selection_is_refused(api, query, field):
     make(api, 1, tags=["x"])
 
     with api.unchanged():

@@ -118,7 +118,7 @@ def test_with_a_key_a_repetition_finds_the_first_request(api: Api) -> None:
     assert set(states(api).values()) == {"INACTIVE"}
 
 
-def test_what_takes_too_long_at_once_goes_on_as_an_operation(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_selection_becomes_an_operation(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(some_jobs, "PAGE_S", -1.0)
     make(api, 3, tags=["t"])
 
@@ -177,9 +177,7 @@ def test_jobs_that_cannot_be_switched_are_counted_and_stay(api: Api) -> None:
     ("query", "field"),
     [({}, "path"), ({"tag": "x"}, "expectedCount"), ({"tag": "x", "dryRun": "yes"}, "dryRun")],
 )
-def test_what_says_not_exactly_what_is_meant_is_refused(
-    shared: Api, verb: str, query: dict[str, str], field: str
-) -> None:
+def test_an_ambiguous_selection_is_refused(shared: Api, verb: str, query: dict[str, str], field: str) -> None:
     with shared.unchanged():
         refused = switch(shared, verb, **query)
 
@@ -192,7 +190,7 @@ def test_a_pause_that_is_over_before_it_began_is_refused(shared: Api) -> None:
     assert (refused.status, refused.fields) == (422, ["until"])
 
 
-def test_those_of_another_tenant_are_not_reached(api: Api) -> None:
+def test_jobs_of_another_tenant_are_not_reached(api: Api) -> None:
     make(api, 1, tags=["t"])
 
     theirs = api("POST", "/v1/jobs:deactivate", query="tag=t&expectedCount=0", caller=OTHER)

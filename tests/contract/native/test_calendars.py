@@ -100,7 +100,7 @@ def test_a_schedule_shows_its_calendars_with_what_was_left_unsaid(api, holidays)
     assert api.get("/v1/calendars/holidays").json["usedBy"] == 0
 
 
-def test_what_is_left_out_is_listed_with_its_reason(api, holidays):
+def test_entries_that_are_left_out_are_listed_with_a_reason(api, holidays):
     job = api.create(JOB | {"schedules": [DAILY]})
     place = f"/v1/jobs/{job['id']}/occurrences"
 
@@ -218,7 +218,7 @@ def test_an_imported_event_that_has_not_begun_does_not_hold_for_ever_from_today(
         ([7], "calendars[0]"),
     ],
 )
-def test_what_names_no_calendar_is_refused_by_its_place(api, holidays, calendars, field):
+def test_an_unknown_calendar_is_refused_by_its_field(api, holidays, calendars, field):
     with api.unchanged():
         job = api("POST", "/v1/jobs", JOB | {"schedules": [DAILY | {"calendars": calendars}]})
         preview = api("POST", "/v1/schedules:preview", DAILY | {"calendars": calendars})
@@ -242,7 +242,7 @@ def test_what_names_no_calendar_is_refused_by_its_place(api, holidays, calendars
         ({"cron": "0 9 * * 6", "calendars": [{"name": "holidays"}]}, "calendars"),
     ],
 )
-def test_what_calendars_cannot_do_for_a_schedule_is_refused(api, holidays, schedule, field):
+def test_calendar_rules_that_a_schedule_cannot_follow_are_refused(api, holidays, schedule, field):
     api("POST", "/v1/calendars", {"name": "b"})
 
     with api.unchanged():

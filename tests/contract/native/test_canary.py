@@ -90,7 +90,7 @@ def told(tmp_path):
         )
 
 
-def test_what_a_target_is_told_in_confidence_is_nowhere_else(told):
+def test_secrets_for_a_target_appear_nowhere_else(told):
     api, target, url, authentications = told
     api.stage.tell(Events.ALL)
     _, signing_secret = signing.create(api.stage.world, TENANT, "default")

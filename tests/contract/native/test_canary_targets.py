@@ -95,7 +95,7 @@ def nowhere(found: dict[str, str], *more: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "ecs"])
-def test_what_a_queue_of_azure_is_told_in_confidence_is_nowhere_else(there: tuple[Api, Telling], kind: str) -> None:
+def test_secrets_for_an_azure_queue_appear_nowhere_else(there: tuple[Api, Telling], kind: str) -> None:
     api, _ = there
     job, answers = made_and_changed(api, kind)
 
@@ -107,7 +107,7 @@ def test_what_a_queue_of_azure_is_told_in_confidence_is_nowhere_else(there: tupl
 
 
 @pytest.mark.parametrize("refuses", [True, False], ids=["refused", "begun"])
-def test_what_a_task_is_told_in_confidence_is_nowhere_else(there: tuple[Api, Telling], refuses: bool) -> None:
+def test_secrets_for_a_task_appear_nowhere_else(there: tuple[Api, Telling], refuses: bool) -> None:
     api, ecs = there
     ecs.refuses = refuses
     job, answers = made_and_changed(api, "ecs")

@@ -47,7 +47,7 @@ def test_collections_are_walked_by_name(api, count):
 USUAL = {"timezone": None, "retry": None, "policies": {}}
 
 
-def test_what_a_caller_does_not_say_holds_as_usual(api):
+def test_omitted_members_take_their_defaults(api):
     made = api("POST", "/v1/collections", {"name": "c", "retention": {}, "defaults": {"policies": {}}}).json
 
     assert made["retention"] == {"runDays": 15, "endedJobDays": 60}
@@ -178,7 +178,7 @@ def test_how_long_a_job_waits_that_does_not_say_follows_its_collection(api):
     assert (run["state"], run["callbackDeadlineAt"]) == ("ACK_RECVD", "2027-03-01T12:01:04.000Z")
 
 
-def test_who_says_how_long_a_job_waits_has_that_kept(api):
+def test_an_explicit_wait_of_a_job_is_kept(api):
     made = api.create(action={"type": "http", "url": "https://example.org/run"})
     path = f"/v1/jobs/{made['id']}"
     api("PATCH", path, {"action": {"outcome": {"callbackTimeoutSeconds": 90}}})
@@ -232,7 +232,7 @@ def test_a_name_is_taken_once(api):
     assert {(each.status, each.code) for each in (another, later)} == {(409, "NAME_TAKEN")}
 
 
-def test_what_was_read_can_be_put_back_and_changes_nothing(api):
+def test_putting_back_an_answer_changes_nothing(api):
     api("POST", "/v1/collections", {"name": "c", "quota": QUOTA})
     api("POST", "/v1/collections/c/disable")
     read = api.get("/v1/collections/c")
@@ -425,7 +425,7 @@ def test_the_collection_default_stays(api):
         ("c", "body"),
     ],
 )
-def test_what_is_no_collection_is_refused(api, body, field):
+def test_an_invalid_collection_is_refused(api, body, field):
     with api.unchanged():
         reply = api("POST", "/v1/collections", body)
 

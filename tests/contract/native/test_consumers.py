@@ -157,7 +157,7 @@ def test_an_action_whose_consumer_cannot_be_is_refused(api, members, field):
     assert (refused.status, refused.fields) == (422, [field])
 
 
-def test_what_a_job_says_of_its_consumer_is_shown(api):
+def test_a_job_shows_the_members_of_its_consumer(api):
     made = api.create(job(missed={"mode": "latest"}))
 
     plain = api.create({"action": {"type": "event"}, "name": "plain"})

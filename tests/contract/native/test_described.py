@@ -91,7 +91,7 @@ COMPANY: dict[tuple[str, ...], Any] = {
         ),
     ],
 )
-def test_what_a_schema_offers_is_accepted(shared, path, value):
+def test_values_that_a_schema_allows_are_accepted(shared, path, value):
     body = {**REQUESTS["JobDraft"]["least"], "schedules": [{"every": "PT1H"}]}
     for member, company in COMPANY.items():
         if path[-len(member) :] == member:
@@ -135,7 +135,7 @@ def _places(body: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         ("POST /v1/credentials", "CredentialDraft"),
     ],
 )
-def test_what_a_schema_refuses_is_refused(shared, route, schema):
+def test_values_that_a_schema_forbids_are_refused(shared, route, schema):
     """The client of these tests fails where a body is accepted that the schema does not know."""
     method, path = route.split()
     names = _names(shared)
@@ -289,7 +289,7 @@ def test_anybody_may_read_the_document(shared):
     assert len(gzip.compress(reply["body"].encode())) < 100_000, "it is sent compressed"
 
 
-def test_who_has_the_document_is_not_sent_it_again(shared):
+def test_a_client_that_has_the_document_does_not_receive_it_again(shared):
     tag = _read(shared)["headers"]["etag"]
 
     for given in (tag, f"W/{tag}", f'"other", {tag}', "*"):

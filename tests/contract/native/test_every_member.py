@@ -144,7 +144,7 @@ OTHERS: Mapping[str, tuple[str, str, str]] = {
 
 
 @pytest.mark.parametrize("noun", OTHERS)
-def test_what_a_job_names_is_read_back_whole_too(there: Api, noun: str) -> None:
+def test_resources_that_a_job_names_are_read_back_whole(there: Api, noun: str) -> None:
     path, caller, away = OTHERS[noun]
     usual = there("POST", path, {"name": "usual"}, caller=caller).json
     fill = Filling(0, {"name": "unusual", "tenant": "unusual"}, paths(usual))

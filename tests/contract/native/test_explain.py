@@ -100,7 +100,7 @@ def test_the_window_and_jitter_are_reasons(api: Api) -> None:
     assert (put_off["occurs"], codes(put_off)) == (True, ["PUT_OFF_BY_JITTER", "MATCHES"])
 
 
-def test_what_is_left_of_the_count_is_known(api: Api) -> None:
+def test_the_rest_of_the_count_is_known(api: Api) -> None:
     place = place_of(api, every="PT10S", count=4)
     first, _, third, fourth = api.get(place).json["nextRuns"]
     fifth = f"{datetime.fromisoformat(fourth) + timedelta(seconds=10):%Y-%m-%dT%H:%M:%SZ}"
@@ -118,7 +118,7 @@ def test_what_is_left_of_the_count_is_known(api: Api) -> None:
     )
 
 
-def test_what_is_off_does_not_run_and_what_was_before_the_change_is_left_to_the_ledger(api: Api) -> None:
+def test_a_disabled_schedule_does_not_run_and_the_ledger_explains_the_time_before_the_change(api: Api) -> None:
     place = place_of(api, **DAILY)
     ahead, behind = "2027-03-02T02:30:00", "2027-02-01T02:30:00"
 
@@ -133,7 +133,7 @@ def test_what_is_off_does_not_run_and_what_was_before_the_change_is_left_to_the_
 
 
 @pytest.mark.parametrize("at", ["", "now", "2027-02-30T00:00:00Z", "2027-01-01", "1969-12-31T23:59:59Z", "1" * 2_000])
-def test_what_is_no_instant_is_refused(api: Api, at: str) -> None:
+def test_an_invalid_instant_is_refused(api: Api, at: str) -> None:
     refused = api.get(f"{place_of(api, **DAILY)}/explain", query={"at": at})
 
     assert (refused.status, refused.code, refused.fields) == (400, "INVALID_QUERY", ["at"])

@@ -98,9 +98,7 @@ def test_pages_put_one_behind_the_other_are_the_whole_file(
     assert "".join(found) == whole
 
 
-def test_what_does_not_fit_in_an_answer_comes_in_more_pages(
-    api: Api, job: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_export_comes_in_several_pages(api: Api, job: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = exported(api, f"jobId={job}").text
     monkeypatch.setattr(http, "LARGEST_ANSWER", 2_000)
     monkeypatch.setattr(export, "PAGE", 16)

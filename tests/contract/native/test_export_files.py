@@ -126,7 +126,7 @@ def test_a_tenant_s_file_holds_nothing_of_another(api: Api, job: str) -> None:
         ({"limit": 5}, "limit"),
     ],
 )
-def test_what_cannot_be_read_is_refused_by_its_name(api: Api, body: dict[str, Any], field: str) -> None:
+def test_an_unreadable_member_is_refused_by_name(api: Api, body: dict[str, Any], field: str) -> None:
     with api.unchanged():
         reply = api("POST", PATH, body)
 

@@ -47,7 +47,7 @@ def test_a_job_that_nothing_holds_says_so(api, made):
 
 @pytest.mark.parametrize("passed_s", [0, 40, 200])
 @pytest.mark.parametrize("what", ["collection", "tenant"])
-def test_what_is_disabled_holds_its_jobs_at_once(api, made, what, passed_s):
+def test_disabling_a_collection_holds_its_jobs_at_once(api, made, what, passed_s):
     """Also before a tick has met their schedules."""
     api.stage.run(61)
     disabled_at = api.stage.clock.now()
@@ -81,7 +81,7 @@ def test_nothing_is_announced_while_it_is_held(api, made, what):
     assert "disabled" in explained["reasons"][0]["message"]
 
 
-def test_what_is_enabled_again_is_announced_again(api, made):
+def test_an_enabled_collection_announces_its_jobs_again(api, made):
     api.stage.run(61)
     disable(api, "collection")
     api.stage.run(200)

@@ -173,7 +173,7 @@ def test_a_token_of_a_plan_with_new_jobs_applies_it(api):
     assert whole(api, ("a", "b"))
 
 
-def test_what_one_request_has_no_time_for_names_jobs_by_key_in_the_next(api, monkeypatch):
+def test_a_set_that_takes_several_requests_names_its_jobs_by_key_in_each(api, monkeypatch):
     monkeypatch.setattr("sweephand.facades.native.jobs.job_sets.APPLIED_S", -1.0)
     entries = (starts("a", "b"), starts("b", "c"), starts("c", "a"), starts("d", "a"))
     reply, requests = apply(api, *entries), 1

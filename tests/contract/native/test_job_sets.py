@@ -285,7 +285,7 @@ def test_a_token_belongs_to_its_list(api):
         assert apply(api, job("a", description="other"), token=token).code == "PLAN_STALE"
 
 
-def test_what_others_changed_is_shown_and_repaired(api):
+def test_changes_by_others_are_shown_and_repaired(api):
     apply(api, job("a", description="mine"), job("b"), job("c"), job("d"))
     ids = {key: read_job(api, key)["id"] for key in "abcd"}
     api("PATCH", f"/v1/jobs/{ids['a']}", {"description": "by hand"})
@@ -436,7 +436,7 @@ def test_secrets_are_kept_out_of_answers_and_stay_with_an_unchanged_job(api):
     assert (outline(again), outline(changed)) == ({"unchanged": 1}, {"updated": ["a"], "unchanged": 0})
 
 
-def test_what_one_request_has_no_time_for_is_left_to_the_next(api, monkeypatch):
+def test_changes_beyond_the_time_of_one_request_are_left_to_the_next(api, monkeypatch):
     apply(api, job("gone"))
     monkeypatch.setattr(job_sets, "APPLIED_S", -1.0)
     jobs = [job("a"), job("b")]

@@ -197,7 +197,7 @@ def test_a_text_body_is_sent_as_it_is_and_shown_as_it_is(api):
         ),
     ],
 )
-def test_what_was_read_can_be_put_back_and_changes_nothing(api, body):
+def test_putting_back_an_answer_changes_nothing(api, body):
     made = api("POST", "/v1/jobs", body)
     assert made.status == 201, made.text
     api.stage.clock.advance(3)

@@ -94,7 +94,7 @@ def test_a_job_costs_a_few_units_more_however_many_runs_it_had(api: Api) -> None
         assert meter.take().reads - plain <= 2
 
 
-def test_those_of_another_tenant_are_not_shown(api: Api) -> None:
+def test_runs_of_another_tenant_are_not_shown(api: Api) -> None:
     api.create(job(MINUTES))
     api.stage.run(70)
 

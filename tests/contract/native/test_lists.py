@@ -231,7 +231,7 @@ def test_the_last_page_reads_no_further_than_its_block(api, small_blocks):
 
 @pytest.mark.parametrize("offset", [9, 12, 14, 15])
 @pytest.mark.parametrize("change", ["create", "delete"])
-def test_what_happens_behind_a_page_while_it_is_read_shifts_nothing(api, small_blocks, change, offset):
+def test_changes_during_paging_shift_no_later_page(api, small_blocks, change, offset):
     """Between the counts of the blocks and the rows: all stand where they stood."""
     filled(api, 17)
     last = api.get("/v1/jobs", query="offset=16&limit=1").json["items"][0]
@@ -319,7 +319,7 @@ def test_a_search_finds_parts_of_names_in_any_case(api, query, wanted):
 @pytest.mark.parametrize(
     "query", ["state=ACTIVE", "search=x", "tag=t&search=x", "tag=t&include=total", "tag=t&offset=9"]
 )
-def test_what_would_look_through_too_much_is_refused_and_says_so(api, monkeypatch, query):
+def test_a_search_that_would_read_too_much_is_refused_with_a_reason(api, monkeypatch, query):
     monkeypatch.setattr("sweephand.store.views.jobs.FILTERED_MOST", 5)
     filled(api, 7, tags=["t"])
 
@@ -342,7 +342,7 @@ def test_what_would_look_through_too_much_is_refused_and_says_so(api, monkeypatc
         "name=job-001",
     ],
 )
-def test_what_reads_no_more_than_its_page_is_never_refused(api, monkeypatch, query):
+def test_a_list_that_reads_only_its_page_is_never_refused(api, monkeypatch, query):
     monkeypatch.setattr("sweephand.store.views.jobs.FILTERED_MOST", 5)
     filled(api, 7, tags=["t"])
 

@@ -79,7 +79,7 @@ def test_the_load_is_kept_with_its_age_and_then_only_changes_are_read(api: Api) 
     assert after["readUnits"] < 8, "the one new job, and the directory"
 
 
-def test_what_does_not_follow_from_the_rule_alone_is_read_again(api: Api) -> None:
+def test_instants_that_depend_on_more_than_the_rule_are_read_again(api: Api) -> None:
     create(api, {"every": "PT1H", "count": 3})
     before = sum(load(api)["slots"])
     api.stage.run(2 * 3_600 + 1_200)

@@ -136,7 +136,7 @@ def test_a_nack_that_cannot_be_read_is_refused(api, body):
 
 @pytest.mark.parametrize("operation", ["UpdateItem", "SendMessageBatch"])
 @pytest.mark.parametrize("fault", [crash_before, crash_after, answer_lost, refused], ids=lambda each: each.__name__)
-def test_whatever_becomes_of_a_nack_the_run_is_redelivered_once(api, fault, operation):
+def test_a_nack_redelivers_the_run_once_in_every_history(api, fault, operation):
     run = begun(api)
     api.tolerated.add(503)
     api.stage.taps.fault = lambda passing, act: fault(passing, act) if passing.operation == operation else act()

@@ -91,7 +91,9 @@ def test_a_repetition_makes_nothing_more_and_answers_with_what_the_first_made(ap
 
 
 @each
-def test_of_two_at_once_one_makes_it(api: Api, making: Making, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_of_two_concurrent_requests_makes_the_job(
+    api: Api, making: Making, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The second has looked for the record before the first wrote it."""
     path = making.path(api)
     look = idempotency.earlier

@@ -87,7 +87,7 @@ def test_the_walk_meets_every_route_and_each_answers_as_declared(walked):
     assert walked.statuses == wanted
 
 
-def test_what_the_examples_show_is_what_was_answered(walked):
+def test_the_examples_show_real_answers(walked):
     for (method, path), body in walked.answers.items():
         operation = described.DOCUMENT["paths"][path][method.lower()]
         status = str(walked.statuses[method, path])  # some have a second one, where they begin long work

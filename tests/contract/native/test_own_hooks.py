@@ -57,7 +57,7 @@ def test_they_are_changed_one_by_one_and_keep_their_secrets(api, made):
     assert api("PATCH", place, {"name": "c"}).json["hooks"].keys() == {"onMissed"}
 
 
-def test_what_was_read_can_be_sent_back_and_changes_nothing(api, made):
+def test_sending_back_an_answer_changes_nothing(api, made):
     place, whole = place_of(made), f"/v1/jobs/{made['id']}"
     with api.unchanged():
         assert api("PUT", place, api.get(place).json).status == 200
@@ -92,7 +92,7 @@ def test_a_replacement_without_them_takes_them_away_and_one_of_the_job_finds_the
         ({"onSuccess": {**OTHER, "retry": {"type": "often"}}}, "hooks.onSuccess.retry.type"),
     ],
 )
-def test_what_cannot_be_is_refused_at_its_member(api, made, hooks, field):
+def test_an_impossible_hook_is_refused_at_its_member(api, made, hooks, field):
     wanted = {"every": "PT1H", "hooks": hooks}
     with api.unchanged():
         for method, place in (("POST", f"/v1/jobs/{made['id']}/schedules"), ("PUT", place_of(made))):

@@ -164,7 +164,7 @@ def test_a_day_that_the_month_lacks_is_marked_and_explained(preview, overflow, r
     ]
 
 
-def test_what_a_gap_leaves_out_is_told(preview):
+def test_instants_lost_in_a_gap_are_reported(preview):
     schedule = {"cron": "30 2 * * *", "timezone": "Europe/Berlin", "dstGap": "skip", "after": "2027-03-26T12:00:00Z"}
 
     body = preview(schedule).json
@@ -221,7 +221,7 @@ def test_the_end_of_a_schedule_is_the_end_of_its_preview(preview):
         ("cron", "INVALID_FIELD", "body"),
     ],
 )
-def test_what_cannot_be_previewed_is_refused(preview, body, code, field):
+def test_a_schedule_without_a_preview_is_refused(preview, body, code, field):
     reply = preview(body)
 
     assert (reply.status, reply.code) == (422, code)

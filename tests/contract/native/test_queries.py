@@ -131,7 +131,7 @@ LIMITS = ["0", "-1", "201", "1000000000", "1" * 5_000, "", "1.0", "1e1", " 1", "
 
 
 @pytest.mark.parametrize("limit", LIMITS)
-def test_what_is_no_limit_is_refused_by_every_list(shared, cursors, limit):
+def test_every_list_refuses_an_invalid_limit(shared, cursors, limit):
     for path, (query, _) in cursors.items():
         asked = dict(pair.split("=") for pair in query.split("&") if pair) | {"limit": limit}
         reply = shared.get(path, query=asked)
@@ -141,7 +141,7 @@ def test_what_is_no_limit_is_refused_by_every_list(shared, cursors, limit):
 
 
 @pytest.mark.parametrize("offset", ["-1", "01", "1.0", "", "x", "1000000000", "1" * 5_000, "٣"])
-def test_what_is_no_offset_is_refused(shared, offset):
+def test_an_invalid_offset_is_refused(shared, offset):
     reply = shared.get("/v1/jobs", query={"offset": offset})
 
     assert (reply.status, reply.code, reply.fields) == (400, "INVALID_QUERY", ["offset"])
@@ -170,7 +170,7 @@ def forged(cursor):
     yield "A" * 5_000
 
 
-def test_what_is_no_cursor_is_refused_by_every_list(shared, cursors):
+def test_every_list_refuses_an_invalid_cursor(shared, cursors):
     for path, (query, cursor) in cursors.items():
         asked = dict(pair.split("=") for pair in query.split("&") if pair)
         assert shared.get(path, query=asked | {"cursor": cursor}).status == 200

@@ -32,7 +32,7 @@ def redrive(api: Api, **members: Any) -> Any:
     return api("POST", "/v1/errors:redrive", members)
 
 
-def test_of_a_selection_those_count_that_would_be_run_again(api: Api) -> None:
+def test_the_count_of_a_selection_is_the_runs_that_would_run_again(api: Api) -> None:
     first, second, of_no_job = *failed(api, 2), *failed(api, 1)
     api("POST", f"/v1/runs/{second}/rerun")
     job = of_no_job.partition("_")[0]
@@ -59,7 +59,7 @@ def test_nobody_counts_the_runs_of_another_tenant(api: Api) -> None:
     assert api("POST", "/v1/errors:redrive", {"runs": runs, "dryRun": True}, caller="globex").json["count"] == 0
 
 
-def test_what_would_run_nothing_again_begins_nothing(api: Api) -> None:
+def test_a_redrive_of_nothing_begins_no_operation(api: Api) -> None:
     runs = failed(api, 1)
     (group,) = api("GET", "/v1/errors").json["items"]
 
@@ -92,7 +92,7 @@ def test_while_its_tenant_is_disabled_nothing_begins(api: Api) -> None:
     assert len(api.stage.endpoint.received) == calls + 3
 
 
-def test_what_the_job_does_not_do_any_more_is_not_run_again(api: Api) -> None:
+def test_runs_of_a_changed_action_are_not_run_again(api: Api) -> None:
     action = {"type": "http", "url": "https://example.com/"}
     job = api.create({"action": action, "errorAction": {**action, "url": "https://example.com/alarm"}})
     api.stage.endpoint.answer = lambda _: WRONG
@@ -130,7 +130,7 @@ def _keyed(api: Api, body: dict[str, Any]) -> Any:
     return answer
 
 
-def test_what_was_asked_for_is_shown_with_instants_as_everywhere(api: Api) -> None:
+def test_the_request_of_an_operation_shows_instants_in_the_usual_format(api: Api) -> None:
     (first,) = failed(api, 1)
     (group,) = api("GET", "/v1/errors").json["items"]
     assert api("POST", f"/v1/errors/{group['id']}/archive", {"reason": "known"}).status == 200
@@ -181,7 +181,7 @@ def test_all_groups_that_a_filter_lets_through_are_run_again(api: Api) -> None:
     assert redrive(api, filter={"tag": "both"}, dryRun=True).json["count"] == 0
 
 
-def test_what_fails_after_the_request_and_what_was_archived_before_it_stay(api: Api) -> None:
+def test_failures_after_the_request_and_archived_ones_before_it_stay(api: Api) -> None:
     (first, _), (_, runs) = two_jobs(api)
     group = next(each for each in api("GET", "/v1/errors").json["items"] if each["jobId"] == first)
     assert api("POST", f"/v1/errors/{group['id']}/archive", {"reason": "known"}).status == 200

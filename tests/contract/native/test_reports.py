@@ -114,7 +114,7 @@ def test_a_report_without_secrets_about_is_shown_at_once(api):
     assert report(api, run, ECHO | {"message": "3 rows"}).json["message"] == "3 rows"
 
 
-def test_of_a_signed_call_the_key_is_masked(api):
+def test_the_key_of_a_signed_call_is_masked(api):
     key = api("POST", "/v1/collections/default/signing-keys").json["secret"]
     api.stage.pass_time(11)
     _, run = waiting(api)

@@ -83,7 +83,7 @@ def test_the_line_of_a_401_says_whom_it_claimed_to_be_and_never_a_secret(api, au
 
 
 @pytest.mark.parametrize(("named", "claimed"), [("acme.nobody", "acme.nobody"), (f"{CANARY}-secret", None)])
-def test_whoever_asks_for_a_token_is_named_as_it_claims_to_be(api, named, claimed):
+def test_a_token_request_is_logged_under_the_client_id_it_claims(api, named, claimed):
     form = f"grant_type=client_credentials&client_id={named}&client_secret={CANARY}-secret"
 
     assert api("POST", "/oauth/token", caller=None, headers=FORM, raw=form).status == 401

@@ -163,7 +163,7 @@ def test_a_time_or_a_member_that_does_not_fit_is_refused_and_nothing_ends(api, r
     assert [each["state"] for each in runs_of(api, job)] == ["ACK_RECVD"]
 
 
-def test_of_a_job_with_a_schedule_the_next_run_is_the_schedule_s(api):
+def test_the_next_run_of_a_scheduled_job_is_its_schedules(api):
     api.stage.endpoint.answer = ACCEPTED
     job = api.create(action=WAITS, schedules=[{"at": text(api.stage.clock.now() + timedelta(seconds=60))}])
     api.stage.run(70)

@@ -65,7 +65,7 @@ def test_a_run_is_shown_to_its_last_second_and_no_longer(api: Api) -> None:
     assert (totals["failed"], totals["open"]) == (1, 0)
 
 
-def test_what_is_gone_is_not_run_again(api: Api) -> None:
+def test_an_expired_run_is_not_run_again(api: Api) -> None:
     there = failed_run(api)
     api.stage.clock.move_to(datetime.fromisoformat(there["goes"]))
 

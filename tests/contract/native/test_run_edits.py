@@ -121,7 +121,7 @@ def test_the_same_key_sends_once_and_another_payload_under_it_is_refused(api: Ap
         ({"type": "event"}, {"headers": {"X-A": "1"}}, "headers"),
     ],
 )
-def test_what_the_action_cannot_send_is_refused_and_nothing_starts(
+def test_an_edit_that_the_action_cannot_send_is_refused_and_starts_nothing(
     api: Api, action: Any, body: Any, field: str
 ) -> None:
     job = api.create(action=action, schedules=[])

@@ -82,7 +82,7 @@ def test_a_run_that_runs_itself_again_by_the_api_comes_to_an_end(api):
 
 
 @pytest.mark.parametrize("value", ["", "x", "-1", "9" * 30, "\u0663", "1, 2"])
-def test_what_is_no_number_of_hops_is_nobody_s_chain(api, value):
+def test_an_invalid_number_of_hops_starts_no_chain(api, value):
     made = api.create()
 
     assert api("POST", f"/v1/jobs/{made['id']}/run", headers={"Sweephand-Hop": value}).status == 202
@@ -112,7 +112,7 @@ def test_a_manual_run_does_not_count_for_the_schedule(api):
     assert len(read["schedules"][0]["nextRuns"]) == 1
 
 
-def test_what_ended_before_the_sweep_counted_it_was_planned(api):
+def test_a_run_that_ended_before_the_sweep_counted_it_is_planned(api):
     made = api.create(schedules=[{"every": "PT30S"}])
     api.stage.clock.advance(31)
     api.stage.deliver_all()
@@ -152,7 +152,7 @@ def test_a_repeated_run_of_one_key_is_one_run(api):
         (7, 422, "body"),
     ],
 )
-def test_what_is_no_request_for_a_run_is_refused(api, body, status, field):
+def test_an_invalid_request_for_a_run_is_refused(api, body, status, field):
     made = api.create()
 
     with api.unchanged():
@@ -317,7 +317,7 @@ def test_a_run_s_token_is_good_for_its_own_result_alone(api):
         assert api("PUT", f"/v1/runs/{run}/result", {"success": True}, caller=None, headers=bearer).status == 401
 
 
-def test_who_shows_an_identity_is_judged_by_that(api):
+def test_a_caller_with_an_identity_is_judged_by_it(api):
     run, token = reporting(api)
 
     headers = {"sweephand-callback-token": token}
@@ -589,7 +589,7 @@ def test_an_occurrence_says_which_time_rule_moved_it(api):
         (f"from={'9' * 5_000}", "from"),
     ],
 )
-def test_what_is_no_stretch_of_time_is_refused(api, query, field):
+def test_an_invalid_span_of_time_is_refused(api, query, field):
     made = api.create()
 
     reply = api.get(f"/v1/jobs/{made['id']}/occurrences", query=query)

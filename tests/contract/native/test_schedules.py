@@ -303,7 +303,7 @@ def test_a_recurrence_is_answered_as_it_was_written_and_merged_by_a_patch(api, p
     assert patched["nextRuns"][:2] == ["2099-01-01T07:00:00Z", "2099-01-31T07:00:00Z"]
 
 
-def test_what_a_recurrence_does_with_a_day_that_a_month_lacks_is_shown(api, place):
+def test_a_preview_shows_how_a_recurrence_treats_days_that_a_month_lacks(api, place):
     anchored = {"recurrence": {"frequency": "month"}, "startTime": "2099-01-31T00:00:00Z"}
 
     shown = [api("POST", place, {**anchored, **more}).json for more in ({}, {"monthOverflow": "skip"})]

@@ -107,7 +107,7 @@ def test_an_edit_and_a_switch_of_long_work_need_the_scope_for_errors_too(api):
     assert api("POST", rerun, {"payload": 1}, caller=None, headers=both).status == 202
 
 
-def test_who_begins_long_work_finds_it_again_and_sees_no_other(api):
+def test_a_caller_sees_the_operations_it_began_and_no_others(api):
     things = furnish(api, "acme")
     own = {"errors:edit": things.names["operation"]}
     own["jobs:read"] = api("POST", "/v1/runs:export", {}).id
@@ -123,7 +123,7 @@ def test_who_begins_long_work_finds_it_again_and_sees_no_other(api):
         assert scope not in own or own[scope] in listed
 
 
-def test_who_begins_the_end_of_a_tenant_finds_it_again_without_any_other_scope(api):
+def test_a_caller_who_ends_a_tenant_sees_that_operation_without_another_scope(api):
     begun = api("POST", "/v1/tenants", {"tenant": "initech"}, caller="provider")
     only = bearer(api, "provider", ["provider:admin"])
     begun = api("DELETE", "/v1/tenants/initech", caller=None, headers=only)
@@ -186,7 +186,7 @@ def test_a_job_that_runs_a_task_needs_a_scope_of_its_own(api, owner):
     ],
     ids=str,
 )
-def test_what_a_task_does_is_changed_with_that_scope_only(api, task, owner, change):
+def test_the_action_of_a_task_changes_only_with_its_scope(api, task, owner, change):
     place, body = f"/v1/jobs/{task['id']}", {owner: change}
 
     with api.unchanged():
@@ -213,7 +213,7 @@ def test_a_task_is_replaced_with_that_scope_only(api, task, method, body):
     assert refused_for_its_scope(refused), refused.text
 
 
-def test_what_is_not_the_task_is_changed_without_that_scope(api, task):
+def test_other_members_change_without_that_scope(api, task):
     place, without = f"/v1/jobs/{task['id']}", bearer(api, "acme", ["jobs:read", "jobs:write", "runs:write"])
     read = api("GET", place, caller=None, headers=without)
 

@@ -214,7 +214,7 @@ def test_an_impossible_name_is_refused(api, tenant, application, field):
     assert (reply.status, reply.code, reply.fields) == (400, "INVALID_QUERY", [field])
 
 
-def test_what_is_not_there_is_not_found(api):
+def test_a_missing_subscription_is_not_found(api):
     with api.unchanged():
         assert unsubscribe(api, "nothing").status == 404
         assert api.get("/v1/tenants/nobody/subscriptions", caller="provider").status == 404

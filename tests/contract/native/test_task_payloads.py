@@ -44,7 +44,7 @@ WAYS = (
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_what_a_task_is_told_needs_the_scope(api: Api, job: dict[str, object], way: str) -> None:
+def test_changing_the_payload_of_a_task_needs_the_scope(api: Api, job: dict[str, object], way: str) -> None:
     request = asked(api, job)[way]
 
     with api.unchanged():
@@ -52,7 +52,7 @@ def test_what_a_task_is_told_needs_the_scope(api: Api, job: dict[str, object], w
     assert api(*request).status in {200, 201, 202}
 
 
-def test_what_leaves_it_as_it_is_needs_none(api: Api, job: dict[str, object]) -> None:
+def test_a_request_that_keeps_the_payload_needs_no_scope(api: Api, job: dict[str, object]) -> None:
     place, schedule = f"/v1/jobs/{job['id']}", job["schedules"][0]["id"]
 
     for request in (

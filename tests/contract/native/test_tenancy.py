@@ -96,7 +96,7 @@ def test_a_tenants_name_is_taken_once(api):
         ([], "body"),
     ],
 )
-def test_what_is_no_tenant_is_refused(api, body, field):
+def test_an_invalid_tenant_is_refused(api, body, field):
     with api.unchanged():
         reply = api("POST", "/v1/tenants", body, caller="provider")
 
@@ -188,7 +188,7 @@ def test_a_patch_of_a_tenant_changes_what_it_names(api):
         ({"name": "globex"}, "name"),
     ],
 )
-def test_what_is_no_patch_of_a_tenant_is_refused(api, body, field):
+def test_an_invalid_patch_of_a_tenant_is_refused(api, body, field):
     with api.unchanged():
         reply = api("PATCH", "/v1/tenants/acme", body, caller="provider")
 
@@ -332,7 +332,7 @@ def test_an_unknown_credential_is_not_found(api, name):
         ([], "body"),
     ],
 )
-def test_what_is_no_credential_is_refused(api, body, field):
+def test_an_invalid_credential_is_refused(api, body, field):
     with api.unchanged():
         reply = api("POST", "/v1/credentials", body)
 
@@ -461,7 +461,7 @@ def test_a_scope_that_the_credential_lacks_is_not_given(api, scope, error):
         ("grant_type=client_credentials&x=" + "y" * 300_000, {}),
     ],
 )
-def test_what_is_no_form_is_an_invalid_request(api, raw, headers):
+def test_an_invalid_form_is_an_invalid_request(api, raw, headers):
     reply = token(api, raw=raw, headers=headers)
 
     assert (reply.status, reply.json["error"]) == (400, "invalid_request")
@@ -475,7 +475,7 @@ def test_what_is_no_form_is_an_invalid_request(api, raw, headers):
         ("scope=jobs:read", "grant_type=client_credentials"),
     ],
 )
-def test_what_is_no_secret_may_stand_in_the_query(api, query, raw):
+def test_public_parameters_may_stand_in_the_query(api, query, raw):
     """Clients that were made for XSUAA send it there."""
     headers = FORM if raw else {}
     reply = api("POST", "/oauth/token", query=query, headers=headers, raw=raw)
@@ -500,7 +500,7 @@ def test_a_refusal_of_a_token_that_is_asked_for_in_the_query_has_the_form_of_oau
     assert (reply.status, reply.json["error"]) == (400, error)
 
 
-def test_what_is_said_in_the_query_and_in_the_form_is_an_invalid_request(api):
+def test_a_parameter_in_both_query_and_form_is_an_invalid_request(api):
     reply = api("POST", "/oauth/token", query=urlencode(GRANT), headers=FORM, raw=urlencode(GRANT))
 
     assert (reply.status, reply.json["error"]) == (400, "invalid_request")

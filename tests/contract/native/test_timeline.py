@@ -81,7 +81,7 @@ def test_the_rest_of_a_counted_schedule_is_counted_exactly(api: Api) -> None:
     assert (len(found["planned"]["seconds"]), found["planned"]["leftOut"]) == (48, 12)
 
 
-def test_what_an_outage_left_out_is_one_mark_with_its_count(api: Api) -> None:
+def test_occurrences_left_out_by_an_outage_are_one_mark_with_a_count(api: Api) -> None:
     api.create(job(EVERY_MINUTE | {"policies": {"misfire": {"type": "skip"}}}))
     api.stage.run(70)
     api.stage.clock.advance(1_800)
@@ -132,7 +132,7 @@ def test_jobs_of_a_disabled_collection_are_held(api: Api) -> None:
     assert found["planned"]["seconds"] == []
 
 
-def test_what_is_due_and_unsent_is_told(api: Api) -> None:
+def test_due_occurrences_that_were_not_sent_are_shown(api: Api) -> None:
     api.create(job(EVERY_MINUTE))
     api.stage.clock.advance(600)
 
@@ -255,7 +255,7 @@ def test_a_run_that_waited_and_ended_well_is_no_mark_any_more(api: Api) -> None:
     assert over["marksFrom"] < mark["plannedAt"], "so the caller drops it"
 
 
-def test_what_begins_late_to_need_attention_is_found_within_a_quarter_of_an_hour(api: Api) -> None:
+def test_a_run_that_needs_attention_late_is_found_within_a_quarter_of_an_hour(api: Api) -> None:
     api.create(job(EVERY_MINUTE | {"policies": {"misfire": {"type": "skip"}}}))
     api.stage.run(70)
     since = changes(api, api.get("/v1/timeline").json["since"])["since"]

@@ -34,7 +34,7 @@ OPERATIONS = st.lists(
 
 @settings(max_examples=20)
 @given(operations=OPERATIONS)
-def test_whatever_two_tenants_do_each_sees_its_own(operations):
+def test_two_tenants_see_only_their_own_in_every_history(operations):
     """Against a model of two dictionaries, with names that try to be keys."""
     model = {tenant: {} for tenant in TENANTS}
     with made() as api:

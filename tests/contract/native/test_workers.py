@@ -305,7 +305,7 @@ def test_a_heartbeat_keeps_the_run(api, hand):
     assert hand.report(task, message).json["state"] == "SUCCESS"
 
 
-def test_who_lost_the_lease_is_told_so_but_its_success_counts(api, hand):
+def test_a_worker_that_lost_its_lease_is_told_so_but_its_success_counts(api, hand):
     create(api)
     due(api)
     [message] = hand.receive()
@@ -430,7 +430,7 @@ def test_a_worker_that_was_away_for_hours_gets_the_last_occurrence_and_the_other
     ]
 
 
-def test_what_a_worker_may_not_do_is_left_to_the_executors(api, hand):
+def test_executors_do_what_a_worker_may_not_do(api, hand):
     job = create(api, policies={"overlap": "skip"})
     due(api)
     [message] = hand.receive()
@@ -771,7 +771,7 @@ def test_the_end_of_a_task_and_the_next_run_are_written_together_or_not_at_all(a
     assert [run["state"] for run in runs(api, job)] == ["SUCCESS", "SUCCESS"]
 
 
-def test_of_two_workers_with_one_run_the_first_report_says_when_the_job_runs_again(api, hand):
+def test_the_first_report_of_two_workers_decides_when_the_job_runs_again(api, hand):
     job, message, task = claimed(api, hand)
     api.stage.run(75)
     taken_over = hand.receive()[0]

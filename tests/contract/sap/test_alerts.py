@@ -106,7 +106,7 @@ def test_an_asynchronous_run_alerts_when_it_reports(api, success):
     assert status["applicationStatus"] == alert["alert"]["tags"]["runState"] == ("SUCCESS" if success else "ERROR")
 
 
-def test_what_is_changed_holds_for_the_next_run(api):
+def test_changes_apply_to_the_next_run(api):
     made = api.create({"repeatInterval": "5 minutes"})
     api.stage.run(320)
     api("PUT", f"/jobs/{made['_id']}", {"ansConfig": {"onSuccess": True}})

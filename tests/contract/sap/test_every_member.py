@@ -56,7 +56,7 @@ def _in_place_of(there: Mapping[str, Any], members: Mapping[str, Any]) -> dict[s
 
 
 @pytest.mark.parametrize("turn", range(len(PROOFS)))
-def test_what_is_not_sent_stays_in_every_verb(api: Sap, turn: int) -> None:
+def test_omitted_members_stay_in_every_verb(api: Sap, turn: int) -> None:
     furnish(api.native)
     job, native = made(api, turn)
     place = f"/jobs/{job['_id']}"
@@ -79,7 +79,7 @@ def test_what_is_not_sent_stays_in_every_verb(api: Sap, turn: int) -> None:
         assert settable(read(api.native, native)) == before, (method, path, body)
 
 
-def test_what_is_sent_changes_and_the_rest_of_the_action_stays(api: Sap) -> None:
+def test_sent_members_change_and_the_rest_of_the_action_stays(api: Sap) -> None:
     furnish(api.native)
     job, native = made(api, PROOFS.index("none"))
     before = settable(read(api.native, native))

@@ -79,7 +79,7 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(api):
     assert lines == ["created    report  (1 schedules)", "would be created 1, changed 0, unchanged 0, failed 0"]
 
 
-def test_what_has_changed_since_is_changed_also_its_name(api):
+def test_a_second_import_applies_changes_including_names(api):
     made = api.create(HOURLY)
     api.create(NIGHTLY, name="other")
     imported(api)
@@ -158,7 +158,7 @@ def make_tenants(api: Sap, *names: str) -> None:
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_of_two_tenants_jobs_of_one_name_one_place_takes_the_first(api, dry_run):
+def test_the_first_of_two_tenants_jobs_with_one_name_takes_the_place(api, dry_run):
     both_tenants(api)
     make_tenants(api, "third")
 
@@ -169,7 +169,7 @@ def test_of_two_tenants_jobs_of_one_name_one_place_takes_the_first(api, dry_run)
     assert "its name is taken" in lines[1]
 
 
-def test_by_a_credential_of_provider_level_each_tenant_s_jobs_go_to_the_tenant_that_is_named(api):
+def test_a_provider_credential_imports_each_tenants_jobs_into_the_named_tenant(api):
     both_tenants(api)
     make_tenants(api, "third", "fourth")
     to_tenants = [f"{TENANT}=third", f"{OTHER}=fourth"]
@@ -184,7 +184,7 @@ def test_by_a_credential_of_provider_level_each_tenant_s_jobs_go_to_the_tenant_t
     assert again[1][-1] == "created 0, changed 0, unchanged 1, failed 0"
 
 
-def test_by_a_credential_of_provider_level_jobs_go_to_the_tenant_of_the_same_name(api):
+def test_a_provider_credential_imports_jobs_into_the_tenant_of_the_same_name(api):
     """Here source and target are one stack, so the names are taken: by those jobs of the same tenants."""
     both_tenants(api)
 
@@ -231,7 +231,7 @@ def test_words_are_told_as_the_instant_that_they_meant_there(api):
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_what_is_over_is_left_out_and_told_and_the_job_is_copied(api, dry_run):
+def test_ended_schedules_are_left_out_and_reported_and_the_job_is_copied(api, dry_run):
     end = api.now(1_800)
     api.create({**BRIEF, "endTime": end}, NIGHTLY, {"time": api.now(600)}, name="some")
     api.create(BRIEF, name="ended", endTime=end)
@@ -336,7 +336,7 @@ def test_a_switch_that_was_cut_off_is_ended_by_the_next_one(api):
 
 
 @pytest.mark.parametrize("option", ["switch", "inactive"])
-def test_what_has_been_switched_is_left_alone_by_a_second_run(api, option):
+def test_a_second_import_leaves_switched_jobs_alone(api, option):
     """Once off, the old service has no run planned any more; and what leads is the copy."""
     api.create({"time": "in 2 hours"}, HOURLY)
     imported(api, inactive=True)

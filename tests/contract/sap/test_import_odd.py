@@ -143,7 +143,7 @@ def test_one_changed_schedule_leaves_the_rhythm_of_the_others(api):
         assert imported(api)[1][-1] == "created 0, changed 0, unchanged 1, failed 0"
 
 
-def test_what_a_schedule_no_longer_says_goes(api):
+def test_members_that_a_schedule_no_longer_has_are_removed(api):
     made = api.create({**HOURLY, "endTime": "2030-01-01 00:00:00"})
     imported(api)
     where = f"/jobs/{made['_id']}/schedules/{made['schedules'][0]['scheduleId']}"

@@ -140,7 +140,7 @@ def test_a_dry_run_says_the_same(api, instance):
         assert imported(api, instance, dry_run=True)[1][:2] == LINES
 
 
-def test_who_is_too_fast_waits_as_long_as_is_asked(api, instance):
+def test_a_throttled_import_waits_as_long_as_the_answer_says(api, instance):
     instance.troubles = [(429, "7"), (429, "7200"), (429, None), (503, "2"), (500, None)]
 
     assert imported(api, instance)[1][-1] == "created 2, changed 0, unchanged 0, failed 1"

@@ -46,7 +46,7 @@ def test_a_created_job_is_answered_as_documented(api):
     assert (second["cron"], second["active"], second["nextRunAt"]) == ("* * * * 2 30 0", False, None)
 
 
-def test_what_may_be_left_out_is_as_documented(api):
+def test_optional_members_are_as_documented(api):
     body = api("POST", "/jobs", {"name": "least", "action": "https://example.org/run", "schedules": []}).json
 
     assert (body["description"], body["active"], body["httpMethod"], body["schedules"]) == ("", False, "POST", [])

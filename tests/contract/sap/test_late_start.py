@@ -31,7 +31,7 @@ def planned(api):
 
 @pytest.mark.parametrize("interval", ["20 minutes", "1 hour", "1 month", "1 year"])
 @pytest.mark.parametrize("late_s", [0.2, 1.4, 50, 70, 3_000, 100_000_000])
-def test_what_is_made_active_after_its_start_runs_at_once_and_then_by_its_interval(api, interval, late_s):
+def test_an_interval_activated_after_its_start_runs_at_once_and_then_by_its_interval(api, interval, late_s):
     made = api.create({"repeatInterval": interval, "startTime": precise(api, -late_s)})
 
     assert made["schedules"][0]["nextRunAt"] == AT_ONCE
@@ -147,7 +147,7 @@ def test_it_does_not_run_at_once_outside_its_window_or_while_it_is_off(api, sche
 
 
 @pytest.mark.parametrize("when", [{"cron": "* * * * * 30 0"}, {"repeatAt": "12.30"}])
-def test_what_follows_the_calendar_waits_for_its_next_date(api, when):
+def test_calendar_schedules_wait_for_their_next_date(api, when):
     made = api.create({**when, "startTime": api.now(-LATE)})
     api.stage.run(60)
 

@@ -204,7 +204,7 @@ def test_a_job_is_replaced_by_what_was_read_of_it(api, how):
     assert (dead["active"], living["active"]) == (False, True)
 
 
-def test_by_its_id_a_job_is_switched_with_its_end_and_its_schedules_in_one_request(api):
+def test_one_request_switches_a_job_with_its_end_and_its_schedules(api):
     """The job is judged by the end that the request sets."""
     made = stands(api, "ended, job")
     schedule = {"scheduleId": made["schedules"][0]["scheduleId"], "active": True}
@@ -233,7 +233,7 @@ def test_many_are_switched_on_where_they_have_a_date(api, how):
         assert [each["active"] for each in api.get(where).json["results"]] == [False, True]
 
 
-def test_what_is_off_may_be_made_without_a_date_and_is_not_switched_on(api):
+def test_an_inactive_schedule_may_be_created_without_a_date_but_not_activated(api):
     made = api.create({**USED_UP, **OFF, "endTime": YESTERDAY}, {**INTERVAL, **OFF, "endTime": "2027-03-01T12:01:00Z"})
     ended = {"time": "2027-02-01T00:00:00Z", **OFF, "endTime": YESTERDAY}
     assert api("POST", f"/jobs/{made['_id']}/schedules", ended).status == 201

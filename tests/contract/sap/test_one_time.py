@@ -308,7 +308,7 @@ def test_behind_its_end_one_that_is_used_up_does_not_run_once_more(api):
 
 
 @pytest.mark.parametrize("time", [PAST, {"date": "01/02/2026", "format": "DD/MM/YYYY"}, "now"])
-def test_what_is_past_when_it_is_made_shows_when_it_runs(api, time):
+def test_a_one_time_schedule_created_in_the_past_shows_when_it_runs(api, time):
     made = api.create({"time": time})
     line = api.get(path_of(made) + "/runs").json["results"][0]
     api.stage.run(1)

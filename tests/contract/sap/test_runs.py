@@ -87,7 +87,7 @@ def test_a_run_is_in_the_log_for_15_days_and_not_until_the_table_deletes_it(api)
         (Outcome(Verdict.SILENT, message="no answer within 15 s"), "ACK_NOT_RECVD"),
     ],
 )
-def test_what_an_outcome_is_here(api, outcome, state):
+def test_outcomes_are_translated(api, outcome, state):
     made = api.create({"repeatInterval": "10 minutes"})
     api.stage.endpoint.script.append(outcome)
     api.stage.run(660)
@@ -156,7 +156,7 @@ def test_a_report_that_says_what_the_answer_said_changes_nothing(api, status, su
 
 
 @pytest.mark.parametrize("length", [1_001, 10_001, 90_000])
-def test_of_a_long_message_the_beginning_is_kept(api, length):
+def test_the_beginning_of_a_long_message_is_kept(api, length):
     made = api.create({"repeatInterval": "10 minutes"})
     api.stage.endpoint.script.append(Outcome(Verdict.ACCEPTED, http_status=202))
     api.stage.run(660)
@@ -371,7 +371,7 @@ def test_walking_the_log_from_run_to_run_meets_each_once(api):
     assert api.get(where, query={"prev": whole[0]["runId"]}).json["results"] == []
 
 
-def test_what_was_skipped_is_no_line_of_the_log_and_none_of_its_total(api):
+def test_skipped_runs_are_neither_in_the_log_nor_in_its_total(api):
     made = api.create({"repeatInterval": "1 minute"})
     api.stage.run(130)
     api("PUT", path(made), {"active": False})

@@ -144,7 +144,7 @@ def test_a_change_of_the_interval_plans_anew(api):
     )
 
 
-def test_what_was_read_can_be_sent_back(api):
+def test_an_answer_can_be_sent_back(api):
     made = api.create({"repeatInterval": "2 hours", "data": {"a": [1.5, {"b": None}]}, "description": "d"})
     read = api.get(path(made)).json
 
@@ -328,9 +328,7 @@ SOON = [
 @pytest.mark.parametrize("when", SOON)
 @pytest.mark.parametrize("switched_on_by", [None, "schedule", "all", "job"])
 @pytest.mark.parametrize("tick_in_s", [1, 31, 59])
-def test_what_is_due_before_the_next_tick_runs_on_its_second_and_goes_on_from_there(
-    api, when, switched_on_by, tick_in_s
-):
+def test_a_schedule_due_before_the_next_tick_runs_on_its_second_and_continues(api, when, switched_on_by, tick_in_s):
     """Nothing runs twice or outside of the rhythm, and each run is counted."""
     on = switched_on_by is None
     made = api.create({**when, "active": on or switched_on_by == "job"}, active=on or switched_on_by != "job")
@@ -400,7 +398,7 @@ def test_nothing_runs_behind_its_end(api, when):
     assert api.get(path(made)).json["active"] is False
 
 
-def test_what_ran_does_not_run_again_when_its_job_is_switched_off_and_on(api):
+def test_a_finished_one_time_schedule_does_not_run_again_when_its_job_is_switched_off_and_on(api):
     made = api.create({"time": "now"})
     api.stage.run(60)
 
@@ -463,7 +461,7 @@ def test_nothing_is_switched_on_behind_its_end(api):
     assert api("PUT", place, {"active": True, "endTime": api.now(600)}).json["active"] is True
 
 
-def test_of_several_schedules_those_that_can_run_are_switched_on(api):
+def test_only_the_schedules_that_can_run_are_activated(api):
     made = api.create({"repeatInterval": "1 minute", "endTime": api.now(300)}, {"repeatAt": "4.40pm"}, name="ends")
     status = f"/jobs/{made['_id']}/schedules/activationStatus"
     api.stage.run(600)

@@ -187,7 +187,7 @@ def test_a_native_change_is_found_too(some):
     assert names(some, "elsewhere active:false") == ["import"]
 
 
-def test_what_no_row_can_hold_is_found_in_the_job_itself(api):
+def test_a_search_finds_values_that_only_the_job_itself_holds(api):
     long = "needle " + "x" * 900
     api.create({**HOURLY, "description": long}, {**HOURLY, "description": "short"}, name="a", description=long)
     api.create({**HOURLY, "description": "needle"}, name="b", description="a needle")

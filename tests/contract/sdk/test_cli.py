@@ -210,7 +210,7 @@ def test_a_wrong_address_is_2_and_is_named(capsys, url, monkeypatch):
         (("URL",), "the address is missing: give --url, or set SWEEPHAND_URL to the stack's output ApiUrl"),
     ],
 )
-def test_what_is_missing_is_named_as_a_user_of_commands_gives_it(client, capsys, monkeypatch, lacks, says):
+def test_a_missing_value_is_named_as_the_option_that_gives_it(client, capsys, monkeypatch, lacks, says):
     for name in lacks:
         monkeypatch.delenv(f"SWEEPHAND_{name}")
 

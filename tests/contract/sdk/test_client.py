@@ -50,7 +50,7 @@ def test_the_life_of_a_job(api: Api):
         sh.jobs.get(job)
 
 
-def test_what_was_read_can_be_sent_back(api: Api):
+def test_an_answer_can_be_sent_back(api: Api):
     sh, _ = connected(api)
     job = sh.jobs.create("nightly", http.post(URL), every("PT5M"))
 

@@ -33,7 +33,7 @@ def scheduler(api: Api) -> JobScheduler:
 
 
 @pytest.mark.parametrize("interval", JobInterval)
-def test_what_is_created_is_read_again(scheduler, interval):
+def test_a_created_job_can_be_read(scheduler, interval):
     end = None if interval is JobInterval.ONE_TIME else datetime(2029, 1, 1, tzinfo=UTC)
 
     made = scheduler.create(resource_id="r-1", tag="t", start=START, end=end, job_interval=interval)

@@ -284,7 +284,7 @@ def test_a_name_that_no_set_can_have_is_refused_with_the_rule(client: Sweephand,
 
 
 @pytest.mark.parametrize("error", [ConfigError("the address is missing"), TransportError("no connection")])
-def test_what_could_not_be_asked_is_one_sentence_and_status_2(write, capsys, monkeypatch, error):
+def test_a_failed_request_is_one_sentence_and_status_2(write, capsys, monkeypatch, error):
     def refuse(*_: object, **__: object) -> None:
         raise error
 

@@ -206,7 +206,7 @@ def test_tasks_that_share_something_take_turns_without_a_lock_of_their_own(api: 
 # The queue has an effect on the time: a task is queued at its time, not executed at it.
 
 
-def test_what_was_queued_and_what_was_executed_at_a_time_can_be_told_apart(api: Api):
+def test_queued_and_executed_times_can_be_told_apart(api: Api):
     hands = started(api, hourly([]))
     while not any(api.stage.sqs.bodies(url) for url, _ in hands.queues):
         api.stage.run(10)

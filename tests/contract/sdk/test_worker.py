@@ -131,7 +131,7 @@ def test_a_job_that_had_no_name_yet_gets_one_and_keeps_its_next_time(api):
     assert (after["id"], after["nextRunAt"]) == (before["id"], before["nextRunAt"])
 
 
-def test_what_was_due_while_no_worker_lived_is_not_lost(api):  # N03, N09
+def test_runs_due_while_no_worker_lives_are_not_lost(api):  # N03, N09
     seen = []
 
     def declare(worker: Worker) -> None:

@@ -158,7 +158,7 @@ def test_the_callers_headers_win_over_ours() -> None:
 @pytest.mark.parametrize(
     "token", ["t\r\nX-Evil: 1", "t\nX-Evil: 1", "t\r", "t\0", "t\x7f", "t\u20ac", "t\r\n\r\nGET /"]
 )
-def test_what_would_end_a_header_s_line_is_never_sent(token: str) -> None:
+def test_characters_that_would_end_a_header_line_are_never_sent(token: str) -> None:
     """A token may be what another server said. Seen failing without the check of values."""
     requests: list[bytes] = []
     with listening(answering(OK, requests)) as endpoint:
@@ -171,7 +171,7 @@ def test_what_would_end_a_header_s_line_is_never_sent(token: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "target"), [("X-A: 1\r\nX-B", "/"), ("X A", "/"), ("X-A", "/ HTTP/1.1\r\nX-B: 1")])
-def test_what_would_end_a_line_by_its_name_or_target_is_never_sent(name: str, target: str) -> None:
+def test_line_ends_in_a_name_or_target_are_never_sent(name: str, target: str) -> None:
     requests: list[bytes] = []
     deadline = Deadline(5.0, lambda: 0.0)
     with listening(answering(OK, requests)) as endpoint:
@@ -692,7 +692,7 @@ def reset(connection: socket.socket, _: threading.Event) -> None:
         pytest.param(answering(b"HTTP/1.1 101 X\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nabc"), id="an upgrade"),
     ],
 )
-def test_what_is_no_whole_answer_is_no_answer(script: Script) -> None:
+def test_an_incomplete_answer_is_no_answer(script: Script) -> None:
     outcome = outcome_of(script, OutcomeRules(on_no_answer="wait"))
 
     assert (outcome.verdict, outcome.reason, outcome.retryable) == (Verdict.FAILED, Reason.NO_ANSWER, True)
@@ -765,7 +765,7 @@ def test_so_is_what_comes_byte_by_byte(answer: bytes, message: str, monkeypatch:
     [(8, 8_192, 65_536), (1, 10_000, 65_536), (1, 6_000, 6)],
     ids=["lines", "dots at once", "dots one by one, a hundred a second for a minute"],
 )
-def test_who_streams_in_small_pieces_is_heard(
+def test_an_answer_streamed_in_small_pieces_is_read(
     size: int, count: int, piece: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outbound_module, "_PIECE", piece)
@@ -853,7 +853,7 @@ def test_addresses_that_do_not_answer_share_the_time(monkeypatch: pytest.MonkeyP
         max_size=16,
     ).map(b"".join)
 )
-def test_whatever_bytes_come_back_the_result_is_an_outcome(answer: bytes) -> None:
+def test_any_bytes_of_an_answer_give_an_outcome(answer: bytes) -> None:
     outcome = outcome_of(answering(answer), deadline_s=2)
 
     assert isinstance(outcome, Outcome)

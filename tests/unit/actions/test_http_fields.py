@@ -392,7 +392,7 @@ NEAR_MISSES = st.fixed_dictionaries(
 
 
 @given(ANY_JSON | st.dictionaries(NAMES, ANY_JSON) | NEAR_MISSES)
-def test_whatever_json_comes_only_invalid_request_goes_out(value: object) -> None:
+def test_any_json_raises_only_invalid_request(value: object) -> None:
     try:
         json.dumps(actions.draft(value, field="action", guard=STRICT).params)
         refused = None
@@ -405,7 +405,7 @@ def test_whatever_json_comes_only_invalid_request_goes_out(value: object) -> Non
 
 
 @given(NEAR_MISSES)
-def test_what_is_stored_reads_back_as_the_same_action(fields: dict[str, Any]) -> None:
+def test_a_stored_action_reads_back_as_the_same_action(fields: dict[str, Any]) -> None:
     try:
         made = parsed(fields)
     except InvalidRequest:
@@ -554,7 +554,7 @@ def test_a_secret_does_not_go_to_another_destination_or_identity(
     assert (caught.value.field, caught.value.code) == (f"action.{field}", "INVALID_FIELD")
 
 
-def test_what_a_token_is_asked_for_may_change_and_its_secret_stays() -> None:
+def test_the_scope_of_a_token_may_change_and_its_secret_stays() -> None:
     other = without(OAUTH, "secret", scope="b", audience="c", resource="d", credentialsIn="body")
 
     assert kept(http(authentication=other), http(authentication=OAUTH)) == {"authentication.secret"}

@@ -47,7 +47,7 @@ def test_a_target_is_told_how_to_report_where_its_kind_has_a_place_for_it(kind, 
     assert action.tells_its_run(with_payload=with_payload) is told
 
 
-def test_who_was_not_told_is_waited_for_only_if_the_action_says_so():
+def test_a_target_without_a_callback_address_is_waited_for_only_if_the_action_says_so():
     assert taken(Rules(), ASKED, None, told=False).verdict is Verdict.SUCCEEDED
     assert taken(Rules(), ASKED, None).verdict is Verdict.ACCEPTED
     assert taken(Rules(on_accepted="wait"), ASKED, None, told=False).verdict is Verdict.ACCEPTED

@@ -83,7 +83,7 @@ def test_a_secret_is_hidden_in_base64(how: str) -> None:
         ("a%41b&c", "a%41b\\u0026c"),
     ],
 )
-def test_what_an_address_may_hold_as_it_is_hides_no_secret(secret: str, said: str) -> None:
+def test_characters_that_an_address_may_hold_hide_no_secret(secret: str, said: str) -> None:
     assert hidden(f"echo {said} back", [secret]) == "echo *** back"
 
 
@@ -139,7 +139,7 @@ def test_the_longer_secret_goes_first() -> None:
     assert hidden("token-and-more token.", ["token", "token-and-more"]) == "*** ***."
 
 
-def test_what_is_too_short_to_be_a_secret_stays() -> None:
+def test_values_too_short_to_be_a_secret_stay() -> None:
     assert hidden("a bad day", ["a", ""]) == "a bad day"
 
 
@@ -151,7 +151,7 @@ def test_the_signature_within_a_query_opens_the_door_by_itself() -> None:
 
 
 @given(st.text(min_size=4), st.text(), st.text())
-def test_whatever_the_secret_it_is_not_in_what_is_kept(secret: str, before: str, after: str) -> None:
+def test_no_kept_value_contains_a_secret(secret: str, before: str, after: str) -> None:
     assume("\0" not in secret and "*" not in secret)
 
     assert secret not in hidden(before + secret + after, [secret])

@@ -46,7 +46,7 @@ def gate(at: datetime = NOW, *, message: Any = None, **members: Any) -> Any:
 # A run whose row does not exist yet
 
 
-def test_what_is_due_and_belongs_to_somebody_runs() -> None:
+def test_a_due_occurrence_of_an_existing_job_runs() -> None:
     assert gate() == Claim(1)
 
 
@@ -105,7 +105,7 @@ def test_a_message_of_a_generation_yet_unread_runs() -> None:
         ({"job": job(active=False, pause=Pause(NOW))}, Reason.DISABLED),
     ],
 )
-def test_what_may_not_run_is_skipped_with_its_reason(members: dict[str, Any], reason: Reason) -> None:
+def test_an_occurrence_that_may_not_run_is_skipped_with_a_reason(members: dict[str, Any], reason: Reason) -> None:
     assert gate(**members) == End(State.SKIPPED, reason)
 
 
@@ -114,7 +114,7 @@ def test_the_last_occurrences_of_a_series_run_though_it_is_ending(state: Schedul
     assert gate(schedule=schedule(state=state)) == Claim(1)
 
 
-def test_what_a_change_took_away_is_dropped_even_where_it_would_be_skipped() -> None:
+def test_an_occurrence_removed_by_a_change_is_dropped_even_where_it_would_be_skipped() -> None:
     paused = schedule(generation=2, ended_at={1: int(NOW.timestamp()) - 1}, state=ScheduleState.PAUSED)
 
     assert isinstance(gate(schedule=paused), Drop)
@@ -145,7 +145,7 @@ def test_the_last_occurrence_of_all_runs_however_late() -> None:
     assert gate(NOW + DAY, schedule=once) == Claim(1)
 
 
-def test_what_was_decided_on_is_not_judged_again() -> None:
+def test_decided_occurrences_are_not_judged_again() -> None:
     assert gate(NOW + DAY, message=pointer(decided=True)) == Claim(1)
 
 
@@ -154,7 +154,7 @@ def test_a_late_message_of_a_schedule_that_cannot_be_read_still_runs(unreadable:
     assert gate(NOW + DAY, schedule=schedule(**unreadable)) == Claim(1)
 
 
-def test_what_the_catch_up_decides_on_is_dropped_unless_it_was_decided() -> None:
+def test_occurrences_left_to_the_catch_up_are_dropped_unless_decided() -> None:
     split = schedule(missed_to=NOW)
 
     assert isinstance(gate(schedule=split), Drop)

@@ -22,5 +22,5 @@ from sweephand.domain.run import Outcome, Reason, Verdict
         (Outcome(Verdict.FAILED, Reason.GUARD), Sign.NONE),
     ],
 )
-def test_what_an_attempt_says_of_its_target(outcome, sign):
+def test_an_attempts_verdict_on_its_target(outcome, sign):
     assert sign_of(outcome) is sign

@@ -89,7 +89,7 @@ LOUD_REASON = {
 
 
 @pytest.mark.parametrize(("state", "reason"), LOUD_REASON.items())
-def test_what_is_neither_success_nor_asked_for_is_told_by_default(state: State, reason: Reason) -> None:
+def test_unrequested_failures_are_published_by_default(state: State, reason: Reason) -> None:
     told = event.of_run(run(state, reason=reason, finished_at=NOW), job(), "default")
 
     assert event.wanted([told], Events.FAILURES) == [told]
@@ -98,14 +98,14 @@ def test_what_is_neither_success_nor_asked_for_is_told_by_default(state: State, 
 
 @pytest.mark.parametrize("reason", sorted(OWN_DOING))
 @pytest.mark.parametrize("state", [State.SKIPPED, State.CANCELLED])
-def test_what_somebody_asked_for_is_told_where_all_is(state: State, reason: Reason) -> None:
+def test_requested_ends_are_published_only_under_all(state: State, reason: Reason) -> None:
     told = event.of_run(run(state, reason=reason, finished_at=NOW), job(), "default")
 
     assert event.wanted([told], Events.FAILURES) == []
     assert event.wanted([told], Events.ALL) == [told]
 
 
-def test_what_a_user_does_and_what_simply_ends_well_is_told_where_all_is() -> None:
+def test_changes_by_users_and_plain_successes_are_published_only_under_all() -> None:
     success = event.of_run(run(State.SUCCESS, reason=Reason.LATE, finished_at=NOW), job(), "default")
     completed = event.of_completed(schedule(), StateReason.COUNT_REACHED, job(), NOW)
     switched = event.of_switch(Collection("acme", "c", state=CollectionState.DISABLED, modified_at=NOW))
@@ -114,7 +114,7 @@ def test_what_a_user_does_and_what_simply_ends_well_is_told_where_all_is() -> No
     assert event.wanted([success, completed, switched, *done], Events.FAILURES) == []
 
 
-def test_what_should_never_be_is_told_by_default() -> None:
+def test_impossible_states_are_published_by_default() -> None:
     broken = event.of_broken(schedule(), job(), NOW)
     found = event.of_finding(Finding.RUNS_LOST, schedule(), job(), 2, NOW)
 
@@ -171,7 +171,7 @@ def test_each_switch_that_is_moved_is_an_event_of_its_own() -> None:
     assert len({each.id for each in told}) == 3
 
 
-def test_what_follows_by_itself_is_no_change() -> None:
+def test_automatic_consequences_are_no_changes() -> None:
     before = job()
     after = replace(before, state_reason="x", schedule_ids=("a",), many_schedules=True, revision=2, modified_at=NOW)
 

@@ -32,7 +32,7 @@ def test_nothing_is_told_of_nothing() -> None:
     assert figures_of([], 5) == Figures(0, 0, 0, none, none, None)
 
 
-def test_what_was_not_carried_out_or_has_not_ended_does_not_count() -> None:
+def test_runs_that_were_not_carried_out_or_have_not_ended_do_not_count() -> None:
     waits = Run("acme", "job", "schedule", "uuid", Kind.SCHEDULED, State.TRIGGERED, NOON, started_at=NOON)
 
     found = figures_of([run(), waits, run(state=State.SKIPPED), run(state=State.MISSED), run(state=State.ERROR)])
@@ -81,7 +81,7 @@ def test_without_a_limit_there_is_no_breach() -> None:
     assert figures_of([run(critical_s=1), run(at_s=10, critical_s=9)]).breach_in_s is None
 
 
-def test_what_would_break_the_limit_in_years_is_not_told() -> None:
+def test_a_limit_that_is_years_away_is_not_reported() -> None:
     assert figures_of([run(critical_s=1), run(at_s=86_400, critical_s=1.001)], 1_000).breach_in_s is None
 
 

@@ -27,7 +27,7 @@ from tests.unit.domain.turnstile import NOON, SECOND, enter, stile, waiting
 
 
 @pytest.mark.parametrize("holds", [Holds.CALL, Holds.RESULT])
-def test_who_waits_with_a_place_of_an_earlier_attempt_is_called_into_it(holds):
+def test_a_run_with_a_place_of_an_earlier_attempt_is_called_into_it(holds):
     own = Place(NOON + 300 * SECOND, holds)
     there = replace(stile(parallelism=1, rate=Rate(1, 60)), places={"who-1": own}, wake_at=NOON)
 
@@ -38,7 +38,7 @@ def test_who_waits_with_a_place_of_an_earlier_attempt_is_called_into_it(holds):
     assert enter(calls.stile, "who-1", order="1")[1] == Go(NOON)
 
 
-def test_who_comes_late_into_its_place_in_the_line_is_called_all_the_same():
+def test_a_run_that_joins_the_line_late_is_still_called():
     there = replace(stile(parallelism=2), wake_at=NOON, called="5", called_to=NOON)
     there, (look,) = answer(there, [Join("who-4", "4")], NOON)
 
@@ -49,7 +49,7 @@ def test_who_comes_late_into_its_place_in_the_line_is_called_all_the_same():
     assert (calls.stile.late, calls.stile.called) == ((), "6")
 
 
-def test_who_is_called_before_it_says_that_it_has_joined_has_one_turn():
+def test_a_run_called_before_it_confirms_joining_has_one_turn():
     there = replace(stile(rate=Rate(1, 10)), wake_at=NOON, next_at=NOON + 10 * SECOND)
     there = call(there, Line(fresh=waiting("1", "2")), {}, NOON).stile
 
@@ -59,7 +59,7 @@ def test_who_is_called_before_it_says_that_it_has_joined_has_one_turn():
     assert call(same, Line(fresh=waiting("3")), {}, NOON).called[0].at == NOON + 29 * SECOND
 
 
-def test_who_comes_before_its_turn_takes_no_other_s_and_keeps_its_own():
+def test_a_run_that_comes_early_keeps_its_own_turn_and_takes_no_other():
     """It comes by a copy of the message that it had before it joined."""
     there = replace(stile(rate=Rate(1, 10)), wake_at=NOON, next_at=NOON + 10 * SECOND)
     there = call(there, Line(fresh=waiting("1", "2")), {}, NOON).stile
@@ -75,7 +75,7 @@ def test_who_comes_before_its_turn_takes_no_other_s_and_keeps_its_own():
     assert (there.late, there.places) == ((), {})
 
 
-def test_who_comes_to_its_turn_in_vain_is_called_again():
+def test_a_run_whose_turn_fails_is_called_again():
     there = replace(stile(rate=Rate(1, 10)), wake_at=NOON)
     there = replace(call(there, Line(fresh=waiting("1")), {}, NOON).stile, next_at=NOON + 20 * SECOND)
 
@@ -86,7 +86,7 @@ def test_who_comes_to_its_turn_in_vain_is_called_again():
     assert [each.order for each in call(there, Line(again=waiting("1")), {}, NOON).called] == ["1"]
 
 
-def test_who_was_called_by_other_terms_is_called_by_these():
+def test_a_run_called_under_former_limits_is_called_under_the_current_ones():
     there = replace(stile(rate=Rate(1, 30)), wake_at=NOON, next_at=NOON + 30 * SECOND)
     there = call(there, Line(fresh=waiting("1", "2")), {}, NOON).stile
 
@@ -97,7 +97,7 @@ def test_who_was_called_by_other_terms_is_called_by_these():
     assert [place.comes_at for place in calls.stile.places.values()] == [NOON - SECOND, NOON + SECOND]
 
 
-def test_as_many_are_called_as_there_are_places_in_order():
+def test_waiting_runs_are_called_in_order_as_places_allow():
     there = replace(stile(parallelism=2), wake_at=NOON + 60 * SECOND)
 
     calls = call(there, Line(fresh=waiting("1", "2", "3")), {}, NOON)
@@ -119,7 +119,7 @@ def test_turns_are_spaced_by_the_rate_and_given_a_minute_ahead():
     assert [each.order for each in call(calls.stile, Line(fresh=waiting("3", "4")), {}, later).called] == ["3"]
 
 
-def test_who_was_called_and_did_not_come_is_called_again():
+def test_a_run_that_was_called_and_did_not_come_is_called_again():
     there = replace(stile(parallelism=1), wake_at=NOON + 60 * SECOND)
     there = call(there, Line(fresh=waiting("1", "2")), {}, NOON).stile
 
@@ -130,7 +130,7 @@ def test_who_was_called_and_did_not_come_is_called_again():
     assert [each.order for each in call(there, Line(again=waiting("1")), {}, late).called] == ["1"]
 
 
-def test_of_a_target_whose_circuit_is_open_one_is_called_when_it_may_be_tried():
+def test_an_open_circuit_lets_one_run_through_when_it_may_be_tried():
     there = replace(stile(circuit=CircuitRule(10, 5)), wake_at=NOON + 60 * SECOND)
     line = Line(fresh=[*waiting("1", "2", target="shut"), *waiting("3", target="open")])
 
@@ -178,7 +178,7 @@ def patient(order: str, until: float | None = None, tries_until: float | None = 
     return Waiting(order, f"who-{order}", target, Patience(*ends))
 
 
-def test_who_would_come_too_late_takes_no_turn_and_is_sent_for_when_its_time_is_over():
+def test_a_run_that_would_be_too_late_takes_no_turn_and_ends_at_its_time():
     there = replace(stile(rate=Rate(1, 25)), wake_at=NOON + 60 * SECOND)
     line = Line(fresh=[patient("1", -5), patient("2", 90), patient("3", 20), patient("4", 26), *waiting("5", "6")])
 
@@ -195,7 +195,7 @@ def test_who_would_come_too_late_takes_no_turn_and_is_sent_for_when_its_time_is_
     assert calls.stile.called_to == NOON + 75 * SECOND
 
 
-def test_who_would_come_too_late_takes_no_place():
+def test_a_run_that_would_be_too_late_takes_no_place():
     there = replace(stile(parallelism=1), wake_at=NOON + 60 * SECOND)
 
     calls = call(there, Line(fresh=[patient("1", -5), *waiting("2")]), {}, NOON)
@@ -205,7 +205,7 @@ def test_who_would_come_too_late_takes_no_place():
 
 
 @pytest.mark.parametrize("ends", [{"until": -5}, {"tries_until": -5}])
-def test_who_would_come_too_late_does_not_try_a_circuit(ends):
+def test_a_run_that_would_be_too_late_does_not_try_a_circuit(ends):
     there = replace(stile(circuit=CircuitRule(10, 5)), wake_at=NOON + 60 * SECOND)
     line = Line(fresh=[patient("1", **ends), patient("2", **ends), patient("3"), patient("4")])
 

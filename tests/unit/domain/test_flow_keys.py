@@ -47,7 +47,7 @@ def test_a_place_is_free_when_the_lease_of_its_run_is_over_and_not_before():
     assert enter(there, "b", NOON + LEASE)[1] == Go(NOON + LEASE)
 
 
-def test_who_has_passed_in_the_same_claim_passes_again_in_the_same_place():
+def test_a_repeated_claim_passes_again_in_the_same_place():
     there, _ = enter(stile(parallelism=1, rate=Rate(1, 3_600)), "a")
 
     again, (said,) = answer(there, [Enter("a", NOON + LEASE)], NOON + SECOND)
@@ -66,7 +66,7 @@ def test_a_lost_answer_to_who_passed_gives_it_the_same_turn():
 
 
 @pytest.mark.parametrize("holds", [Holds.CALL, Holds.RESULT])
-def test_who_holds_a_place_of_an_earlier_attempt_takes_a_turn_of_its_own(holds):
+def test_a_run_with_a_place_of_an_earlier_attempt_takes_its_own_turn(holds):
     own = Place(NOON + 5 * SECOND, holds)
     there = replace(stile(parallelism=1, rate=Rate(1, 60)), places={"a": own}, next_at=NOON + 2 * SECOND)
 
@@ -146,7 +146,7 @@ def test_no_window_holds_more_calls_than_the_rate_and_a_second_s_worth(limit, pe
 # The line
 
 
-def test_who_comes_while_others_wait_stands_behind_them():
+def test_a_run_that_comes_while_others_wait_joins_the_end_of_the_line():
     there, _ = answer(stile(parallelism=2), [Join("who-9", "9")], NOON)
 
     assert enter(there, "new")[1] == Wait(Why.LINE)
@@ -161,7 +161,7 @@ def test_the_first_in_the_line_has_it_looked_at_and_sets_its_wake():
     assert there.wake_at == NOON + flow_keys.LOOKS_AGAIN
 
 
-def test_who_joins_has_the_line_looked_at_only_where_there_is_a_place_or_a_turn_soon():
+def test_joining_wakes_the_line_only_if_a_place_or_a_turn_is_near():
     there, _ = enter(stile(parallelism=1), "a")
     there, _ = answer(there, [Join("who-9", "9")], NOON)
     assert answer(there, [Join("who-9", "9")], NOON)[1] == [False]
@@ -172,7 +172,7 @@ def test_who_joins_has_the_line_looked_at_only_where_there_is_a_place_or_a_turn_
     assert answer(replace(rated, called_to=NOON + AHEAD), [Join("who-9", "9")], NOON)[1] == [True]
 
 
-def test_who_leaves_has_the_line_looked_at_if_anybody_waits():
+def test_leaving_wakes_the_line_if_a_run_waits():
     there, _ = enter(stile(parallelism=1), "a")
     assert answer(there, [Leave("a", own=True)], NOON)[1] == [False]
 

@@ -35,13 +35,13 @@ def test_seconds_and_milliseconds_are_rounded_down_and_come_back(instant: dateti
 
 
 @given(AWARE)
-def test_what_may_be_absent_is_written_as_what_is_there(instant: datetime) -> None:
+def test_an_optional_instant_is_written_like_a_required_one(instant: datetime) -> None:
     assert (s_if_any(instant), ms_if_any(instant)) == (epoch_s(instant), epoch_ms(instant))
     assert from_s_if_any(epoch_s(instant)) == from_s(epoch_s(instant))
     assert from_ms_if_any(epoch_ms(instant)) == from_ms(epoch_ms(instant))
 
 
-def test_what_is_absent_stays_so_and_the_first_instant_of_all_is_not_absent() -> None:
+def test_an_absent_instant_stays_absent_and_the_epoch_is_not_absent() -> None:
     assert [convert(None) for convert in (s_if_any, ms_if_any, from_s_if_any, from_ms_if_any)] == [None] * 4
     assert (s_if_any(EPOCH), ms_if_any(EPOCH), from_s_if_any(0), from_ms_if_any(0)) == (0, 0, EPOCH, EPOCH)
 
@@ -64,7 +64,7 @@ def test_up_to_the_second_is_never_early_and_less_than_a_second_late(instant: da
 
 
 @given(AWARE)
-def test_what_is_written_is_read_as_the_same_instant(instant: datetime) -> None:
+def test_a_written_instant_is_read_as_the_same_instant(instant: datetime) -> None:
     assert datetime.fromisoformat(text(instant)) == from_s(epoch_s(instant))
     assert datetime.fromisoformat(text_ms(instant)) == from_ms(epoch_ms(instant))
     assert text(instant).endswith("Z")

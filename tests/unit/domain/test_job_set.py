@@ -27,7 +27,7 @@ def verbs(made: Plan) -> list[tuple[str, str]]:
         (replace(A, digest="0", missing=True), "create"),
     ],
 )
-def test_what_an_entry_takes_follows_from_what_was_applied(stored: Member | None, verb: str | None) -> None:
+def test_the_next_step_of_an_entry_follows_from_the_applied_one(stored: Member | None, verb: str | None) -> None:
     made = plan("s", [Wanted("a", "1", 0)], [stored] if stored else [])
 
     assert verbs(made) == ([(verb, "a")] if verb else [])

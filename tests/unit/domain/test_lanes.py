@@ -44,7 +44,7 @@ def both(each: Schedule) -> tuple[lanes.Some, lanes.Some]:
         ({"every": "PT1H", "jitterSeconds": 600}, 24),
     ],
 )
-def test_what_is_shown_and_what_is_counted_is_all_that_there_is(timing: dict[str, object], a_day: int) -> None:
+def test_shown_and_counted_instants_together_are_all(timing: dict[str, object], a_day: int) -> None:
     past, planned = both(schedule(timing))
 
     for some in (past, planned):
@@ -69,7 +69,9 @@ def test_what_is_shown_and_what_is_counted_is_all_that_there_is(timing: dict[str
     ids=str,
 )
 @pytest.mark.parametrize("timing", [{"cron": "0 * * * *"}, {"cron": "0 * * * *", "count": 40}], ids=str)
-def test_what_is_planned_is_what_the_api_announces(members: dict[str, object], timing: dict[str, object]) -> None:
+def test_planned_marks_are_the_instants_that_the_api_announces(
+    members: dict[str, object], timing: dict[str, object]
+) -> None:
     each = schedule(timing, planned_total=36, **members)
     announced = upcoming.next_runs(each, load(each.packed), NOW, 999)
 
@@ -93,7 +95,7 @@ def test_the_past_ends_with_what_was_sent(members: dict[str, object], last: date
     assert past.seconds[-1] == epoch_s(last)
 
 
-def test_of_the_time_before_a_change_or_of_actual_starts_the_rule_knows_nothing() -> None:
+def test_the_rule_alone_tells_neither_the_time_before_a_change_nor_actual_starts() -> None:
     changed = schedule({"cron": "0 * * * *"}, generation=2, ended_at={1: epoch_s(NOW) - 7_200})
     chained = schedule({"every": "PT1H", "align": "actual_start"})
 

@@ -31,7 +31,7 @@ POINTERS = st.builds(
 
 
 @given(POINTERS)
-def test_what_is_encoded_is_decoded_as_it_was(sent: Pointer) -> None:
+def test_an_encoded_message_decodes_unchanged(sent: Pointer) -> None:
     assert decode(encode(sent)) == sent
 
 
@@ -115,7 +115,7 @@ def test_a_body_that_is_no_message_is_unreadable_and_never_more_than_that(hostil
 
 
 @given(st.dictionaries(st.sampled_from(sorted(json.loads(encode(pointer())))), ANY_JSON))
-def test_whatever_stands_in_its_members_a_body_is_read_or_unreadable(members: dict[str, Any]) -> None:
+def test_any_body_is_read_or_unreadable(members: dict[str, Any]) -> None:
     try:
         read = decode(body(**members))
     except Unreadable:

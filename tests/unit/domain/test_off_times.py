@@ -28,7 +28,7 @@ def test_it_is_off_after_its_beginning_and_up_to_its_end(at: datetime, meant: bo
     assert (off_times.reason_at(off(), at, 3) is Reason.PAUSED) is meant
 
 
-def test_what_a_later_plan_has_is_not_meant_unless_all_plans_are() -> None:
+def test_instants_of_a_later_plan_count_only_if_all_plans_do() -> None:
     at = SINCE + SECOND
 
     assert off_times.reason_at(off(), at, 2) is Reason.PAUSED
@@ -36,7 +36,7 @@ def test_what_a_later_plan_has_is_not_meant_unless_all_plans_are() -> None:
     assert off_times.reason_at(off(Reason.DISABLED, off_times.ANY_GENERATION), at, 4) is Reason.DISABLED
 
 
-def test_of_a_time_that_lasts_the_state_speaks() -> None:
+def test_the_state_describes_a_time_that_still_lasts() -> None:
     lasting = off_times.began(None, Reason.PAUSED, 1, SINCE)
 
     assert off_times.reason_at(lasting, UNTIL, 1) is None

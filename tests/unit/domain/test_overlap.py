@@ -46,7 +46,7 @@ def test_a_free_slot_or_ones_own_is_taken(policy: Overlap, queued_before: bool) 
 
 
 @pytest.mark.parametrize("policy", NOT_ALLOW)
-def test_whoever_has_ended_is_cleared_first(policy: Overlap) -> None:
+def test_ended_runs_are_cleared_first(policy: Overlap) -> None:
     for state in TERMINAL:
         ended = run(state, uuid="a")
         assert contest(policy, slot("a"), ended) == Clear("a")
@@ -70,7 +70,7 @@ def test_a_later_run_is_not_replaced_by_an_earlier_one() -> None:
 
 
 @pytest.mark.parametrize("policy", Overlap)
-def test_whoever_is_queued_waits_under_any_policy(policy: Overlap) -> None:
+def test_a_queued_run_waits_under_any_policy(policy: Overlap) -> None:
     for queued_before in (True, False):  # a row that was read before it was queued
         assert contest(policy, slot("a", "me"), A, queued_before=queued_before) == Wait(A)
 
@@ -130,7 +130,7 @@ def test_a_row_asks_before_its_first_attempt_but_no_error_action(there: Run, ask
     assert admit(message, Seen(alarmed, schedule(), there), NOW) == Claim(there.attempt, contested=asks)
 
 
-def test_whoever_is_queued_asks_under_any_policy() -> None:
+def test_a_queued_run_asks_under_any_policy() -> None:
     queued = run(State.QUEUED, slotted=True)
 
     assert admit(pointer(), Seen(job(), schedule(), queued), NOW) == Claim(1, contested=True)

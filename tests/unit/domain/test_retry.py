@@ -171,7 +171,7 @@ def test_every_policy_ends_and_never_goes_back_in_time(
         (Outcome(Verdict.FAILED, Reason.DNS, retryable=True), False),
     ],
 )
-def test_what_a_list_names_ends_the_run_at_once(retry_on: RetryOn, outcome: Outcome, ends: bool) -> None:
+def test_a_listed_outcome_ends_the_run_at_once(retry_on: RetryOn, outcome: Outcome, ends: bool) -> None:
     policy = parse({"type": "fixed", "retryOn": retry_on.value, "neverOn": ["4xx", "503", "500-501", "TLS"]}, "retry")
 
     decided = next_attempt(policy, 1, outcome, NOW, highest, NOW)
@@ -180,7 +180,7 @@ def test_what_a_list_names_ends_the_run_at_once(retry_on: RetryOn, outcome: Outc
 
 
 @given(POLICIES)
-def test_what_is_shown_reads_back_as_the_same_rule(policy: RetryPolicy) -> None:
+def test_a_shown_rule_reads_back_as_the_same_rule(policy: RetryPolicy) -> None:
     again = parse(to_json(policy), "retry")
 
     assert to_json(again) == to_json(policy)
@@ -236,7 +236,7 @@ def test_a_broken_rule_is_named(value: object, field: str, code: str) -> None:
     ANY_JSON
     | st.dictionaries(st.sampled_from(["type", "maxRetries", "delaySeconds", "retryOn", "immediate"]), ANY_JSON)
 )
-def test_whatever_json_comes_only_invalid_request_goes_out(value: object) -> None:
+def test_any_json_raises_only_invalid_request(value: object) -> None:
     try:
         field: str | None = str(type(parse(value, "retry")).__name__)
     except InvalidRequest as refused:

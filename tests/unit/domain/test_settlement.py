@@ -46,7 +46,7 @@ def test_late_is_what_began_over_five_seconds_after_its_instant_however_long_it_
 
 @pytest.mark.parametrize("outcome", [OK, BUSY, Outcome(Verdict.ACCEPTED), Outcome(Verdict.SILENT)])
 @pytest.mark.parametrize("retries", [0, 3])
-def test_whatever_happened_the_lease_is_given_back(outcome: Outcome, retries: int) -> None:
+def test_every_outcome_gives_the_lease_back(outcome: Outcome, retries: int) -> None:
     settled = after(outcome, retries=retries).run
 
     assert settled.state is not State.TRIGGERED

@@ -45,7 +45,7 @@ def test_a_schedule_is_held_while_its_collection_or_its_tenant_is_disabled(
 
 
 @pytest.mark.parametrize("waits", [each for each in Waits if each not in {Waits.OCCURRENCE, Waits.HELD}])
-def test_what_is_no_coming_occurrence_is_never_held(waits: Waits) -> None:
+def test_only_coming_occurrences_are_held(waits: Waits) -> None:
     assert not suspensions(tenant=LASTS, reports=LASTS).holds("acme", replace(ROW, waits=waits))
 
 
@@ -56,7 +56,7 @@ def test_a_row_that_says_no_collection_is_held_for_its_tenant_alone() -> None:
     assert not suspensions(reports=LASTS).holds("acme", row)
 
 
-def test_what_was_due_while_it_was_disabled_is_left_out() -> None:
+def test_occurrences_due_while_disabled_are_left_out() -> None:
     over = suspensions(reports=OVER)
 
     assert over.ended_at("acme", ROW, NOW, NOW + MINUTE) == NOW

@@ -30,7 +30,7 @@ def test_a_rhythm_from_actual_starts_goes_by_the_row() -> None:
 
 
 @pytest.mark.parametrize(("after_s", "first_s"), [(0, 17), (16, 17), (17, 77), (77, 137), (137, 197), (140, 197)])
-def test_what_was_sent_ahead_is_ahead_until_it_is_due(after_s: int, first_s: int) -> None:
+def test_an_occurrence_sent_ahead_is_ahead_until_it_is_due(after_s: int, first_s: int) -> None:
     one = following(NOW + 137 * SECOND)
 
     assert ahead(one, NOW + after_s * SECOND, 1) == [NOW + first_s * SECOND]

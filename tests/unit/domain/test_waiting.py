@@ -23,7 +23,7 @@ PACKED = st.text()
     st.none() | st.text(st.characters(exclude_categories=["Cs"]), min_size=1),
     st.none() | st.integers(0, 7_258_118_399),
 )
-def test_what_is_packed_for_the_sweeper_comes_back(
+def test_members_packed_for_the_sweeper_come_back(
     waits: Waits, lane: Lane, misfire: str, packed: str, collection: str | None, since: int | None
 ) -> None:
     text = SweepText(waits, lane, misfire, packed, collection, None if since is None else from_s(since))
@@ -57,7 +57,7 @@ def test_a_text_that_nobody_wrote_is_a_value_error(text: str) -> None:
 
 
 @given(st.sampled_from(Kind), st.integers(1, 50), st.integers(0, 10**10))
-def test_what_a_runs_pointer_needs_comes_back(kind: Kind, attempt: int, moment: int) -> None:
+def test_the_members_that_a_run_pointer_needs_come_back(kind: Kind, attempt: int, moment: int) -> None:
     waiting = WaitingRun.of(run(job_id=uuid7(moment, bytes(10)), kind=kind, attempt=attempt))
 
     assert WaitingRun.read(str(waiting)) == waiting

@@ -26,7 +26,7 @@ def test_a_refusal_says_what_it_speaks_of(path, query, field, reason):
 
 
 @pytest.mark.parametrize("query", ["&&&", "&a=1&&b=2&"])
-def test_what_stands_between_no_parameters_is_none(query):
+def test_empty_parts_of_a_query_are_no_parameters(query):
     request = read_request(event("GET", "/v1/jobs", query, {}, None), "request")
 
     assert request.query == ({"a": "1", "b": "2"} if "a" in query else {})

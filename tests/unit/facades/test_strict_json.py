@@ -35,7 +35,7 @@ def refusal(body: bytes) -> InvalidRequest:
 
 
 @given(st.binary(max_size=200) | st.text(max_size=100).map(lambda text: text.encode("utf-8", "surrogatepass")))
-def test_whatever_comes_only_invalid_request_goes_out(body: bytes) -> None:
+def test_any_input_raises_only_invalid_request(body: bytes) -> None:
     try:
         code = "" if dumps(loads(body)).encode() else "nothing written"
     except InvalidRequest as refused:
@@ -44,7 +44,7 @@ def test_whatever_comes_only_invalid_request_goes_out(body: bytes) -> None:
 
 
 @given(st.text('[]{}",:\\u0123456789.eE+-dDaAfF tnul\n', max_size=60))
-def test_what_the_parser_takes_the_standard_one_takes_too(text: str) -> None:
+def test_the_standard_parser_accepts_what_the_strict_one_accepts(text: str) -> None:
     try:
         value = loads(text.encode())
     except InvalidRequest:
@@ -182,7 +182,7 @@ def test_json_has_no_infinity(value: object) -> None:
 
 
 @pytest.mark.parametrize("value", [object(), {1: 2}, {"a": {1, 2}}])
-def test_what_json_does_not_know_is_not_written(value: object) -> None:
+def test_values_unknown_to_json_are_not_written(value: object) -> None:
     with pytest.raises(TypeError, match=re.compile("JSON")):
         dumps(value)
 

@@ -270,7 +270,7 @@ def test_an_outage_is_told_once_with_its_range(stage: Stage) -> None:
     assert stage.bus.of(EventType.RUN_FAILED) == []
 
 
-def test_what_an_outage_made_too_late_is_told_once_with_its_range(stage: Stage) -> None:
+def test_occurrences_too_late_after_an_outage_are_published_once_with_their_range(stage: Stage) -> None:
     planned = stage.create({"cron": "* * * * *"}, policies={"misfire": {"type": "latest", "maxLatenessSeconds": 600}})
     stage.run(60)
     stage.pass_time(3_600)
@@ -302,7 +302,9 @@ def test_word_of_a_line_that_never_came_to_be_starts_nothing(stage: Stage) -> No
 
 
 @pytest.mark.parametrize(("choice", "kinds"), [(Events.FAILURES, []), (Events.ALL, ["occurrences.skipped"])])
-def test_what_a_pause_left_out_is_told_when_the_job_goes_on(stage: Stage, choice: Events, kinds: list[str]) -> None:
+def test_occurrences_left_out_by_a_pause_are_published_when_the_job_continues(
+    stage: Stage, choice: Events, kinds: list[str]
+) -> None:
     planned = stage.create({"cron": "* * * * *"})
     stage.set_state(planned, pause=Pause(START))
     stage.run(600)
@@ -356,7 +358,7 @@ def test_a_manual_run_of_a_completed_schedule_tells_the_end_of_no_series(loud: S
 
 
 @pytest.mark.parametrize("fault", [crash_before, crash_after])
-def test_who_dies_before_telling_the_end_of_a_series_is_made_good_by_the_message_s_return(
+def test_a_death_before_publishing_the_end_of_a_series_is_repaired_by_the_returning_message(
     loud: Stage, fault: Fault
 ) -> None:
     """Found COMPLETED, the event goes out again, under the same id and with the same content."""
@@ -427,7 +429,7 @@ def test_a_sweeper_that_dies_while_it_takes_a_schedule_out_is_made_good(stage: S
 # Events about users' actions
 
 
-def test_what_is_done_with_a_job_is_told_with_its_revision(loud: Stage) -> None:
+def test_changes_of_a_job_are_published_with_its_revision(loud: Stage) -> None:
     planned = loud.create(ALL_BUT_RUNS)
     loud.set_state(planned, pause=Pause(START, note="lunch"))
     loud.set_state(planned, pause=None)
@@ -492,7 +494,7 @@ def test_a_change_that_changes_nothing_is_not_told(loud: Stage) -> None:
     assert loud.bus.told == []
 
 
-def test_what_is_done_with_a_job_costs_nothing_by_default(stage: Stage) -> None:
+def test_changes_of_a_job_publish_nothing_by_default(stage: Stage) -> None:
     planned = stage.create(ALL_BUT_RUNS)
     stage.set_state(planned, active=False)
     stage.delete(planned)

@@ -57,7 +57,7 @@ def test_the_oldest_of_all_shards_counts(stage: Stage) -> None:
     assert written(stage, "OldestDue") == [1_800]
 
 
-def test_what_a_tick_had_no_time_for_counts_though_it_was_not_met(stage: Stage) -> None:
+def test_rows_that_a_tick_did_not_reach_count_too(stage: Stage) -> None:
     old = stage.create({"cron": "0 13 * * *"}, name="old")
     stage.pass_time(HOUR.total_seconds() + 1_500)
     fresh = [stage.create({"cron": "26 13 * * *"}, name=f"job {n}") for n in range(30)]

@@ -65,7 +65,7 @@ def test_only_what_the_bus_did_not_take_is_sent_again(there: Bus) -> None:
 
 
 @pytest.mark.parametrize("fault", [refused, refused_by_bus])
-def test_what_the_bus_refuses_after_three_repeats_comes_back(there: Bus, fault) -> None:
+def test_events_refused_after_three_repeats_come_back(there: Bus, fault) -> None:
     with there.taps.faulty(fault):
         assert there.bus.publish(events(2)) == events(2)
 

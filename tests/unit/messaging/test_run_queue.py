@@ -118,7 +118,7 @@ def test_failed_entries_are_sent_once_more_alone(queues: Queues) -> None:
     assert sorted(queues.instants()) == [NOW + n * SECOND for n in range(5)]
 
 
-def test_what_fails_twice_is_returned(queues: Queues) -> None:
+def test_messages_that_fail_twice_are_returned(queues: Queues) -> None:
     wanted = deliveries(5)
 
     def always(passing: Passing, act: Act) -> Any:

@@ -95,7 +95,7 @@ def test_an_instant_with_an_offset_has_no_use_for_either() -> None:
         assert "a time with an offset" in refused.value.reason
 
 
-def test_what_was_stored_with_such_a_rule_is_still_read() -> None:
+def test_stored_schedules_with_such_a_rule_are_still_read() -> None:
     packed = parse({"cron": "0 */2 * * *", **BERLIN}, now=NOW).packed
     before = packed[:-1] + ',"gap":"skip"}'
 

@@ -169,7 +169,7 @@ def test_a_number_is_no_instant(member: str, value: object) -> None:
         *("../../etc/passwd", "/etc/localtime", "", " UTC", "UTC\n", "UTC\0", "+01:00", 7, True, ["UTC"], {}),
     ],
 )
-def test_what_is_no_zone_is_refused(name: object) -> None:
+def test_an_invalid_zone_is_refused(name: object) -> None:
     """ZoneInfo raises ValueError, TypeError or IsADirectoryError, or takes it."""
     wrong = refused({"cron": "* * * * *", "timezone": name})
 

@@ -108,7 +108,7 @@ def test_the_count_is_the_length_of_the_list(case: tuple[Timing, datetime], limi
 
 
 @given(timings_and_instants())
-def test_what_was_packed_comes_back_as_the_same_schedule(case: tuple[Timing, datetime]) -> None:
+def test_a_packed_schedule_comes_back_as_the_same_schedule(case: tuple[Timing, datetime]) -> None:
     timing, instant = case
 
     loaded = load(timing.packed)

@@ -182,7 +182,7 @@ def test_a_schedule_that_is_over_is_no_error() -> None:
     assert timing.rule.next_after(NOW) is None
 
 
-def test_what_is_packed_is_short_and_plain() -> None:
+def test_the_packed_form_is_short_and_plain() -> None:
     weekdays = {
         "cron": "30 2 * * 1-5",
         "timezone": "Europe/Berlin",

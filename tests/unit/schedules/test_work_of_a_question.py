@@ -267,7 +267,7 @@ def test_no_question_about_any_calendars_takes_long(
             question()
 
 
-def test_what_is_spent_inside_is_spent_outside_as_well() -> None:
+def test_work_spent_inside_is_spent_outside_as_well() -> None:
     with limited(10):
         with limited(4):
             spend(3)

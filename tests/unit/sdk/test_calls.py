@@ -184,7 +184,7 @@ def test_all_tries_together_keep_the_deadline():
     assert script.sent[2].timeout_s < 4
 
 
-def test_what_makes_something_without_a_key_is_tried_again_only_if_it_was_certainly_not_done():
+def test_a_create_without_a_key_is_retried_only_if_it_was_certainly_not_done():
     sh, script = client(UNREACHED, reply({"message": "Too Many Requests"}, 429), LOST, reply({}, 201))
 
     with pytest.raises(TransportError, match="lost"):
@@ -354,7 +354,7 @@ def test_asyncio_does_the_same():
 
 
 @pytest.mark.parametrize("wrong", ["ä", "a\nb"])
-def test_what_no_header_can_hold_is_not_sent(wrong):
+def test_values_that_no_header_can_hold_are_not_sent(wrong):
     sh, script = client(reply(JOB))
 
     with pytest.raises(InvalidArgument, match="idempotency_key must be printable ASCII"):
@@ -367,7 +367,7 @@ def test_what_no_header_can_hold_is_not_sent(wrong):
     assert script.sent == []
 
 
-def test_what_json_cannot_hold_is_not_sent():
+def test_values_that_json_cannot_hold_are_not_sent():
     sh, script = client(reply(JOB))
     deep: list = []
     for _ in range(100_000):
@@ -422,7 +422,7 @@ def test_arguments_come_before_the_environment():
         (("https://u:p@host", "me", "mine"), {}, "must have no credential"),
     ],
 )
-def test_what_is_missing_is_said_in_one_sentence(given, environment, reason):
+def test_a_missing_setting_is_reported_in_one_sentence(given, environment, reason):
     with pytest.raises(ConfigError, match=reason):
         access(*given, environment)
 

@@ -158,7 +158,7 @@ def test_refusals_are_those_of_the_service(fake):
     assert [each.name for each in fake.jobs.list()] == ["a", "c"]
 
 
-def test_what_it_does_not_know_is_an_error_and_no_silence(fake):
+def test_unknown_requests_raise_an_error(fake):
     with pytest.raises(NotFaked, match="does not answer POST /v1/calendars: use the local stack"):
         fake.calendars.create(name="holidays")
     with pytest.raises(InvalidField, match="FakeSweephand has none"):

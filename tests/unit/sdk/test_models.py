@@ -41,7 +41,7 @@ def test_an_answer_without_id_and_name_shows_its_first_members():
     assert repr(RunStarted({"runId": "s_1"})) == "RunStarted(run_id='s_1')"
 
 
-def test_what_is_not_known_is_kept():
+def test_unknown_members_are_kept():
     run = Run(RUN)
 
     assert run.state == "QUITE_NEW"

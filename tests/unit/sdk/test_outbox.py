@@ -101,7 +101,7 @@ def test_a_job_that_the_service_refuses_holds_up_no_other(sh, dynamo, caplog):
     assert "the job wrong stays in the outbox outbox: POST /v1/jobs: 422" in caplog.text
 
 
-def test_what_can_never_become_a_job_is_refused_before_anything_is_written(dynamo):
+def test_an_impossible_job_is_refused_before_anything_is_written(dynamo):
     outbox = DynamoOutbox("outbox", client=dynamo)
 
     for key in ("", "k" * 129, "kéy"):

@@ -113,7 +113,7 @@ def test_a_worker_without_a_right_at_its_queue_ends_with_one_sentence(capsys):
         (EndpointConnectionError(endpoint_url="https://queue"), TransportError, "https://queue"),
     ],
 )
-def test_what_repeating_a_call_does_not_change_is_told_apart(fault, raised, says):
+def test_refusals_that_a_repeated_call_cannot_change_are_distinguished(fault, raised, says):
     class Sqs:
         def receive_message(self, **_: object) -> None:
             raise fault

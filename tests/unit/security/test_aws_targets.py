@@ -123,7 +123,7 @@ def test_without_the_parameter_no_role_is_good_and_the_reason_names_the_paramete
 
 
 @pytest.mark.parametrize("text", ["", "*", "arn:aws:iam::111122223333:user/u", "arn:aws:iam::111122223333:role/*"])
-def test_what_is_no_role_is_said_to_be_none(text: str) -> None:
+def test_an_invalid_role_is_reported(text: str) -> None:
     with pytest.raises(InvalidRequest, match="must be the ARN of a role"):
         check_role(text, HERE)
 

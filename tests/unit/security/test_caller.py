@@ -170,7 +170,7 @@ def test_the_form_is_judged_before_anything_is_looked_up(header: str, register: 
 
 
 @given(st.text(max_size=60) | st.binary(max_size=40).map(lambda raw: "Basic " + base64.b64encode(raw).decode()))
-def test_whatever_header_comes_only_a_refusal_goes_out(header: str) -> None:
+def test_any_header_raises_only_a_refusal(header: str) -> None:
     try:
         given = parse_authorization(header)
     except Unauthenticated:

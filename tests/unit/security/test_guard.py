@@ -162,7 +162,7 @@ def test_the_host_header_names_the_port_only_where_it_differs(url: str, header: 
         "https://example.org/" + "x" * MAX_URL,
     ],
 )
-def test_what_is_no_plain_url_is_refused(url: str) -> None:
+def test_an_invalid_url_is_refused(url: str) -> None:
     assert refused(url, EVERYTHING)
     assert refused(url, STRICT)
 
@@ -307,7 +307,7 @@ def test_the_stacks_own_ports_are_closed_although_loopback_is_open() -> None:
     st.text(max_size=60)
     | st.text("htps:/[]@.0123456789abcdefx%-\u3002\u2460 \\?#", max_size=60).map(lambda rest: "https://" + rest)
 )
-def test_whatever_text_comes_only_invalid_request_goes_out(url: str) -> None:
+def test_any_text_raises_only_invalid_request(url: str) -> None:
     try:
         target = check_url(url, STRICT)
     except InvalidRequest:

@@ -210,7 +210,7 @@ def dripping(request: BaseHTTPRequestHandler) -> None:
         (KEYS, dripping, "in part"),
     ],
 )
-def test_what_no_issuer_should_answer_is_told_and_leaves_what_there_is(
+def test_a_wrong_answer_of_an_issuer_is_logged_and_keeps_the_present_keys(
     kept: Kept, path: str, answer: Callable[[BaseHTTPRequestHandler], None], why: str
 ) -> None:
     assert kept.has()

@@ -48,5 +48,5 @@ def test_a_mark_holds_as_long_as_a_queue_keeps_the_message():
 
 
 @given(st.none() | st.text() | st.from_regex(r"[0-9]{1,20}\.[0-9a-f]{32}", fullmatch=True))
-def test_whatever_is_given_as_a_mark_is_refused(text):
+def test_any_forged_mark_is_refused(text):
     assert not marks.is_ours(replace(SENT, mark=text), KEY, NOW)

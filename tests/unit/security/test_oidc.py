@@ -179,7 +179,7 @@ def test_a_tenant_that_is_not_there_is_refused(service: Service, tenant: object)
     assert service.refuses(service.issuer.token(NOW, tenant=tenant))
 
 
-def test_who_has_no_tenant_yet_has_one_soon_after_it_was_made(issuer: Issuer) -> None:
+def test_a_new_tenant_is_found_soon_after_it_was_made(issuer: Issuer) -> None:
     service = serve(issuer)
     service.tokens._tenants._find = lambda name: name in made or None
     made: set[str] = set()
@@ -358,7 +358,7 @@ def test_keys_that_a_token_brings_along_are_not_looked_at(service: Service, name
         "e30." + "A" * 8_000 + ".x",
     ],
 )
-def test_what_is_no_token_is_refused_by_its_form(service: Service, token: str) -> None:
+def test_a_malformed_token_is_refused_by_its_form(service: Service, token: str) -> None:
     assert service.refuses(token)
     assert service.issuer.asked == []
 

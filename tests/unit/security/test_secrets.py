@@ -62,7 +62,7 @@ def box(kms: CountingKms, clock: Clockwork) -> SecretBox:
 
 
 @pytest.mark.parametrize("plaintext", ["p", "", "\u20ac\U0001f600", "\u20ac" * 3_000, "x" * LARGEST])
-def test_what_is_sealed_opens_again(box: SecretBox, plaintext: str) -> None:
+def test_a_sealed_secret_opens_again(box: SecretBox, plaintext: str) -> None:
     sealed = box.encrypt("acme", "j", "action.authentication.password", plaintext)
 
     assert sealed.isascii()
@@ -90,7 +90,7 @@ def test_the_pieces_of_a_long_secret_open_in_their_order_only(box: SecretBox, km
 
 
 @pytest.mark.parametrize("sealed", ["not base64!", "\u00e4", "AAAA"])
-def test_what_is_no_ciphertext_does_not_open(box: SecretBox, sealed: str) -> None:
+def test_an_invalid_ciphertext_does_not_open(box: SecretBox, sealed: str) -> None:
     with pytest.raises(NotFound):
         box.decrypt("acme", "j", "f", sealed)
 

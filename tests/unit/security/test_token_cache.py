@@ -42,7 +42,7 @@ def test_one_that_was_refused_is_not_given_again() -> None:
     assert tokens.get("k", NOW, lambda: made("c"), wait_s=1, not_this="a") == ("b", True), "another thread's new one"
 
 
-def test_what_cannot_be_had_is_asked_for_again() -> None:
+def test_an_unavailable_token_is_requested_again() -> None:
     tokens = TokenCache()
 
     def fails() -> CachedToken:
@@ -53,7 +53,7 @@ def test_what_cannot_be_had_is_asked_for_again() -> None:
     assert tokens.get("k", NOW, lambda: made("a"), wait_s=1) == ("a", False)
 
 
-def test_who_cannot_wait_for_another_makes_it_too() -> None:
+def test_a_caller_that_cannot_wait_makes_a_token_too() -> None:
     tokens, begun, go_on = TokenCache(), threading.Event(), threading.Event()
 
     def slow() -> CachedToken:

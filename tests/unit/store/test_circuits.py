@@ -46,7 +46,7 @@ def test_one_call_tries_an_open_circuit_when_it_may_be_tried(table):
     assert isinstance(take_probe(table, TENANT, "k", "there", NOON + SECOND, NOON + 6 * SECOND), Refused)
 
 
-def test_whoever_closes_an_open_circuit_is_told_and_nobody_else(table):
+def test_only_the_writer_that_closes_an_open_circuit_learns_it(table):
     failed(table)
     assert close_circuit(table, TENANT, "k", "there") is None
 

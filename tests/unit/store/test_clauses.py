@@ -120,7 +120,7 @@ def test_a_tenant_that_is_not_there_is_not_switched(stage: Stage, table: Table) 
     assert stage.items() == before
 
 
-def test_what_begins_the_end_of_a_tenant_meets_it_as_it_was_read(table: Table) -> None:
+def test_ending_a_tenant_requires_the_tenant_as_it_was_read(table: Table) -> None:
     assert refused(table.transact(tenants.purge_ops(table, TENANT_HERE, "op-1"))) == {"tenant", "register"}
     table.transact(tenants.tenant_ops(table, TENANT_HERE))
     subscribed = replace(TENANT_HERE, applications={"app": Subscription(NOW)})
@@ -231,7 +231,7 @@ def test_a_release_that_has_begun_meanwhile_does_not_begin_again(stage: Stage, t
     assert isinstance(suspended.go_on(table, first, number=2, cursor=None, at=NOW), Refused)
 
 
-def test_what_was_disabled_again_meanwhile_stays_in_the_list(stage: Stage, table: Table) -> None:
+def test_a_collection_disabled_again_meanwhile_stays_in_the_list(stage: Stage, table: Table) -> None:
     read = release(table)
     stage.edit_item(keys.STACK_SUSPENDED, keys.suspended(TENANT, "side"), until=None)
 
@@ -288,7 +288,7 @@ def test_a_job_takes_and_keeps_the_version_that_it_was_planned_by(table: Table, 
     assert table.transact([calendars.keep_op(table, calendar)]) == Written()
 
 
-def test_what_is_gone_is_neither_left_nor_forgotten_into_being(stage: Stage, table: Table) -> None:
+def test_writes_that_leave_or_forget_do_not_create_deleted_rows(stage: Stage, table: Table) -> None:
     before = stage.items()
 
     assert refused(table.transact(calendars.leave_ops(table, TENANT, "closed", JOB_ID))) == {"old calendar"}
@@ -394,7 +394,7 @@ def statistics(table: Table, **counts: int) -> StatsItem:
 
 @pytest.mark.parametrize("counted", ["settled_to", "settled_total", "late_ends"])
 @pytest.mark.parametrize("first", [{}, {"settled_to": 1_000, "settled_total": 5, "late_ends": 2}])
-def test_what_others_counted_meanwhile_is_not_settled_over(table: Table, counted: str, first: dict[str, int]) -> None:
+def test_counts_by_others_are_not_overwritten(table: Table, counted: str, first: dict[str, int]) -> None:
     read = statistics(table, **first) if first else stats.read(table, schedule())
     statistics(table, **{counted: 1})
 

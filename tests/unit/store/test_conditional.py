@@ -36,7 +36,7 @@ def refusing(code: str, status: int = 400) -> Any:
     return refuse
 
 
-def test_what_is_put_is_got(table: Table) -> None:
+def test_a_put_item_can_be_read(table: Table) -> None:
     assert table.put(item(message="ü\x00#%")) == Written()
 
     found = table.get(AttemptItem, PK, "a")
@@ -178,7 +178,7 @@ def test_keys_that_are_asked_for_twice_are_read_once(table: Table) -> None:
     assert list(table.batch_get([(PK, "a"), (PK, "a")])) == [(PK, "a")]
 
 
-def test_what_dynamodb_left_over_is_asked_for_again(table: Table, stage: Stage) -> None:
+def test_keys_left_over_by_dynamodb_are_requested_again(table: Table, stage: Stage) -> None:
     for sk in "abc":
         table.put(item(sk))
 
@@ -192,7 +192,7 @@ def test_what_dynamodb_left_over_is_asked_for_again(table: Table, stage: Stage) 
         assert len(table.batch_get([(PK, sk) for sk in "abc"])) == 3
 
 
-def test_what_is_left_over_for_too_long_is_unavailable(table: Table, stage: Stage) -> None:
+def test_keys_left_over_for_too_long_are_unavailable(table: Table, stage: Stage) -> None:
     def nothing(passing: Passing, _act: Act) -> Any:
         return {"Responses": {}, "UnprocessedKeys": passing.request["RequestItems"]}
 

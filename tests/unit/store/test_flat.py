@@ -58,7 +58,7 @@ def test_an_item_is_written_and_read_as_by_pynamodb(values: dict[str, Any]) -> N
         assert [getattr(here, name) for name in NAMES] == [getattr(there, name) for name in NAMES]
 
 
-def test_what_the_model_does_not_know_and_what_is_null_is_passed_over() -> None:
+def test_unknown_attributes_and_nulls_are_ignored() -> None:
     raw = {"pk": {"S": "a"}, "later": {"S": "x"}, "text": {"NULL": True}}
 
     assert Ours.from_raw_data(raw).serialize() == {"pk": {"S": "a"}, "count": {"N": "0"}}
@@ -73,7 +73,7 @@ def test_a_value_that_is_set_later_is_written() -> None:
     assert other.count == 0
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_values_of_a_wrong_type_are_refused() -> None:
     with pytest.raises(AttributeDeserializationError):
         Ours.from_raw_data({"pk": {"S": "a"}, "count": {"S": "1"}})
     with pytest.raises(AttributeNullError):

@@ -74,7 +74,7 @@ def test_a_turnstile_is_moved_from_where_it_was_read(table, key):
     assert store.stile_in(refused) == replace(first, turn="t1") == store.read_stile(table, TENANT, "k")
 
 
-def test_what_a_turnstile_knows_comes_back_as_it_was_written(table, key):
+def test_a_stored_turnstile_comes_back_unchanged(table, key):
     before = store.read_stile(table, TENANT, "k")
     after = Turnstile(
         *(TENANT, "k", before.terms, "t1"),

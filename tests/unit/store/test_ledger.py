@@ -221,7 +221,7 @@ def test_an_end_without_an_attempt_is_a_new_row_or_nothing(table: Table) -> None
 
 
 @pytest.mark.parametrize("state", [State.RETRY_WAIT, *sorted(AWAITING_RESULT)])
-def test_whoever_leaves_a_run_waiting_gives_its_lease_back(table: Table, state: State) -> None:
+def test_leaving_a_run_waiting_gives_its_lease_back(table: Table, state: State) -> None:
     there = put(table, lease_owner="me", lease_until=NOW + MINUTE, started_at=NOW)
     waiting = replace(
         there,

@@ -131,7 +131,7 @@ PASSING: dict[str, tuple[int, bytes, dict[str, str]] | Exception] = {
 
 
 @pytest.mark.parametrize("what", PASSING)
-def test_what_passes_is_repeated_by_the_sdk(table: Table, network: Network, what: str) -> None:
+def test_transient_failures_are_retried_by_the_sdk(table: Table, network: Network, what: str) -> None:
     network.answers = [PASSING[what]]
 
     assert table.put(item()) == Written()

@@ -187,7 +187,7 @@ def test_the_last_advance_makes_the_row_a_wake(table: Table) -> None:
         {"next_run_at": NOW + 2 * MINUTE, "planned_total": 2},
     ],
 )
-def test_what_somebody_else_changed_is_left(table: Table, between: dict[str, Any]) -> None:
+def test_entries_changed_by_others_are_left(table: Table, between: dict[str, Any]) -> None:
     put(table)
     read = row(table)
     changed = put(table, **between)
@@ -198,7 +198,7 @@ def test_what_somebody_else_changed_is_left(table: Table, between: dict[str, Any
     assert stored(table) == changed
 
 
-def test_what_was_deleted_is_left_and_not_made_again(table: Table) -> None:
+def test_deleted_entries_are_not_made_again(table: Table) -> None:
     put(table)
     read = row(table)
     table.delete(read.pk, read.sk)

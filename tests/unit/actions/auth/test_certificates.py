@@ -113,7 +113,7 @@ def test_a_key_in_the_form_that_openssl_wrote_for_decades_is_read(
     assert load_pem_private_key(stored.encode(), None).private_numbers() == key.private_numbers()
 
 
-def test_what_is_shown_tells_of_the_certificate_and_nothing_of_the_key(authority: Authority) -> None:
+def test_answers_show_the_certificate_and_nothing_of_the_key(authority: Authority) -> None:
     key, certificate = authority.client("me")
 
     draft = actions.draft(http(pfx=pfx(key, certificate), password=PASSWORD.decode()), field="action", guard=LOCAL)
@@ -164,7 +164,7 @@ def test_a_large_key_with_its_chain_fits(authority: Authority) -> None:
         ("nothing", "pem", "is required"),
     ],
 )
-def test_what_cannot_be_used_is_refused_where_it_stands(
+def test_an_unusable_certificate_is_refused_at_its_field(
     authority: Authority, case: str, field: str, words: str
 ) -> None:
     key, certificate = authority.client("me")

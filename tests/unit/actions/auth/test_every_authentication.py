@@ -241,7 +241,7 @@ def test_silence_ends_with_the_deadline(authority: Authority, kind: str) -> None
         pytest.param("sweephand", marks=pytest.mark.action("http", "sweephand", "unproven")),
     ],
 )
-def test_who_cannot_show_who_calls_does_not_call(authority: Authority, kind: str) -> None:
+def test_an_action_without_its_credential_does_not_call(authority: Authority, kind: str) -> None:
     with place(authority, kind, status(200)) as there:
         outcome = there.call(kind, proven=False)
 

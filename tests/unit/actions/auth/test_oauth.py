@@ -258,7 +258,7 @@ def test_the_token_call_goes_through_the_guard(url: str, reason: Reason, retryab
     assert (outcome.reason, outcome.retryable, there.called) == (reason, retryable, [])
 
 
-def test_what_the_target_says_back_of_the_token_is_hidden() -> None:
+def test_a_token_repeated_by_the_target_is_hidden() -> None:
     with servers(given("tok-1-of-mine")) as there:
         outcome = there.run()
 

@@ -146,7 +146,7 @@ def test_the_query_of_an_address_is_signed_as_the_service_reads_it(given: str, s
     assert signed_right(outcome, request) == sent
 
 
-def test_what_the_address_asks_and_what_the_payload_asks_are_signed_together() -> None:
+def test_the_query_of_the_address_and_of_the_payload_are_signed_together() -> None:
     outcome, request = called("/p?t=00:00&", method="GET", payload='{"q":"a b"}')
 
     assert signed_right(outcome, request) == "/p?t=00%3A00&q=a%20b"
@@ -167,7 +167,7 @@ def test_the_name_of_an_object_is_signed_as_s3_reads_it(given: str, sent: str) -
     assert signed_right(outcome, request, "s3") == sent
 
 
-def test_what_is_not_signed_keeps_the_query_of_its_address() -> None:
+def test_an_unsigned_call_keeps_the_query_of_its_address() -> None:
     requests: list[bytes] = []
     with listening(answering(OK, requests)) as endpoint:
         perform(Http(endpoint.url("/a:b?t=00:00&f=a+b&&%c3")), CALL, Outbound(LOCAL))

@@ -319,7 +319,7 @@ def test_a_function_that_says_back_what_it_was_told_gives_no_token_away(more: di
     assert "token-of" not in repr(outcome)
 
 
-def test_what_aws_quotes_of_the_message_gives_no_token_away() -> None:
+def test_a_message_quoted_by_aws_gives_no_token_away() -> None:
     token = "token-of-this-run-0123456789"
     error = {"Error": {"Code": "InvalidMessageContents", "Message": f"cannot take {token}"}}
     quoting = exceptions.ClientError({**error, "ResponseMetadata": {"HTTPStatusCode": 400}}, "SendMessage")
@@ -329,7 +329,7 @@ def test_what_aws_quotes_of_the_message_gives_no_token_away() -> None:
     assert outcome.message == "InvalidMessageContents: cannot take ***"
 
 
-def test_of_a_long_answer_the_beginning_is_kept() -> None:
+def test_the_beginning_of_a_long_answer_is_kept() -> None:
     outcome = performed(FUNCTION, roles=Roles({"lambda": Lambda("ü" * 20_000)}))
 
     assert outcome.answer == "ü" * 8_192
@@ -368,7 +368,7 @@ class Taking:
 
 @of_each
 @pytest.mark.action("sqs sns events lambda states", "role", "wait")
-def test_what_is_taken_waits_for_its_report_where_the_job_says_so(fields: dict[str, Any]) -> None:
+def test_an_accepted_message_waits_for_its_report_if_the_job_says_so(fields: dict[str, Any]) -> None:
     service = {"states": "stepfunctions"}.get(fields["type"], fields["type"])
 
     outcome = performed({**fields, "outcome": {"onAccepted": "wait"}}, roles=Roles({service: Taking()}))
@@ -423,7 +423,7 @@ def failing(fields: dict[str, Any], error: Exception) -> Outcome:
     ],
 )
 @pytest.mark.action("sqs sns events lambda states", "role", "failure")
-def test_what_aws_refuses_is_told_by_code_and_repeated_if_it_passes(
+def test_a_refusal_by_aws_is_reported_by_code_and_retried_if_it_is_transient(
     fields: dict[str, Any], code: str, status: int | None, retryable: bool, state: str
 ) -> None:
     outcome = failing(fields, refused(code, status))
@@ -446,7 +446,7 @@ def test_what_aws_refuses_is_told_by_code_and_repeated_if_it_passes(
 )
 @pytest.mark.action("sqs sns events lambda states", "role", "silence")
 @pytest.mark.action("sqs sns events lambda states", "role", "unreachable")
-def test_what_does_not_come_through_is_repeated(fields: dict[str, Any], error: Exception, reason: Reason) -> None:
+def test_a_failed_connection_is_retried(fields: dict[str, Any], error: Exception, reason: Reason) -> None:
     outcome = failing(fields, error)
 
     assert (outcome.verdict, outcome.reason, outcome.retryable) == (Verdict.FAILED, reason, True)
@@ -482,7 +482,7 @@ def test_an_event_that_the_bus_leaves_out_is_a_failed_attempt(code: str, retryab
 
 
 @of_each
-def test_what_the_stack_allowed_once_and_allows_no_more_is_not_called(fields: dict[str, Any]) -> None:
+def test_a_target_that_the_stack_no_longer_allows_is_not_called(fields: dict[str, Any]) -> None:
     draft = drafted(fields)
     roles = Roles()
     strict = replace(outbound(roles), settings=GuardSettings())
@@ -541,7 +541,7 @@ def test_a_queue_of_the_stack_itself_is_refused() -> None:
 
 
 @of_each
-def test_what_only_http_has_is_no_member(fields: dict[str, Any]) -> None:
+def test_members_that_only_http_has_are_refused(fields: dict[str, Any]) -> None:
     field, reason = refusal({**fields, "url": "https://example.org"})
 
     assert field == "action.url"
@@ -591,7 +591,7 @@ def test_a_field_is_refused_with_its_path_and_the_reason(fields: dict[str, Any],
 
 
 @of_each
-def test_what_is_stored_reads_back_as_it_was(fields: dict[str, Any]) -> None:
+def test_a_stored_action_reads_back_unchanged(fields: dict[str, Any]) -> None:
     stored = drafted({**fields, "payload": {"n": 1}}).params
     again = drafted({"payload": {"n": 1}, **stored}).params
 

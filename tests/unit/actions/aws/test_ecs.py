@@ -261,7 +261,9 @@ def test_a_task_for_which_there_is_no_room_is_a_failed_attempt_that_is_worth_ano
     ],
 )
 @pytest.mark.action("ecs", "own", "failure")
-def test_what_ecs_refuses_is_told_by_code_and_repeated_if_it_passes(code: str, status: int, retryable: bool) -> None:
+def test_a_refusal_by_ecs_is_reported_by_code_and_retried_if_it_is_transient(
+    code: str, status: int, retryable: bool
+) -> None:
     outcome = performed(ecs=Failing(refusal(code, status)))
 
     assert (outcome.verdict, outcome.reason, outcome.http_status) == (Verdict.FAILED, Reason.HTTP_STATUS, status)
@@ -334,7 +336,7 @@ def test_more_than_a_task_can_be_told_is_a_bad_payload() -> None:
         (replace(TASKS, roles=frozenset()), "TaskRoleArns"),
     ],
 )
-def test_what_the_stack_allowed_once_and_allows_no_more_is_not_run(settings: Any, parameter: str) -> None:
+def test_a_task_that_the_stack_no_longer_allows_is_not_run(settings: Any, parameter: str) -> None:
     ecs = VirtualEcs()
     draft = drafted(FULL)
 
@@ -424,7 +426,7 @@ def test_one_revision_may_be_allowed_alone_and_one_of_all_be_asked_for() -> None
     assert drafted({**ACTION, "taskDefinition": "report:12"}).params["taskDefinition"] == "report:12"
 
 
-def test_what_is_stored_reads_back_as_it_was_and_holds_no_value_of_a_variable() -> None:
+def test_a_stored_action_reads_back_unchanged_without_values_of_variables() -> None:
     draft = drafted(FULL)
 
     stored = json.loads(json.dumps(draft.params))

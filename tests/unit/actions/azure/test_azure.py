@@ -108,7 +108,7 @@ def test_a_line_ends_in_the_queue_as_it_ended_in_the_job(there: AzureServer) -> 
 
 
 @pytest.mark.parametrize("before", ["?", "s?", "https://acme.queue.core.windows.net/orders?"])
-def test_what_stands_before_the_question_mark_of_a_token_is_left_out(there: AzureServer, before: str) -> None:
+def test_the_part_before_the_question_mark_of_a_token_is_left_out(there: AzureServer, before: str) -> None:
     assert performed(there, {**STORAGE, "sasToken": before + STORAGE_TOKEN}).verdict is Verdict.SUCCEEDED
 
 
@@ -203,7 +203,7 @@ def test_a_job_without_payload_sends_the_run(there: AzureServer, fields: dict[st
 
 @pytest.mark.action("azure_storage_queue azure_service_bus_queue azure_service_bus_topic", "key", "wait")
 @of_each
-def test_who_reads_the_queue_may_report_the_result(there: AzureServer, fields: dict[str, Any]) -> None:
+def test_a_reader_of_the_queue_may_report_the_result(there: AzureServer, fields: dict[str, Any]) -> None:
     outcome = performed(there, {**fields, "outcome": {"onAccepted": "wait"}})
 
     assert (outcome.verdict, outcome.http_status) == (Verdict.ACCEPTED, 201)

@@ -55,7 +55,7 @@ def purged_after(stage: Stage, seconds: float, **members: Any) -> Planned:
 # Healthy
 
 
-def test_what_is_healthy_is_left_alone(stage: Stage) -> None:
+def test_healthy_jobs_are_left_alone(stage: Stage) -> None:
     planned = stage.create(EACH_FIVE)
     stage.run(3_000)
     before, schedule = in_queue(stage), stage.stored(planned)
@@ -78,7 +78,7 @@ def test_an_occurrence_in_the_second_of_the_creation_was_never_planned(stage: St
     assert stage.endpoint.planned[0] == NOON + MINUTE
 
 
-def test_what_is_not_yet_old_enough_is_not_missed(stage: Stage) -> None:
+def test_recent_occurrences_are_not_yet_missed(stage: Stage) -> None:
     stage.create(EACH_MINUTE)
     stage.run(60)
     purge(stage)
@@ -275,7 +275,7 @@ def test_the_audit_only_sends_and_never_settles(stage: Stage) -> None:
     assert stage.runs(planned) == runs
 
 
-def test_what_the_audit_sends_late_is_not_judged_late_again(stage: Stage) -> None:
+def test_an_occurrence_sent_late_by_the_audit_is_not_judged_late_again(stage: Stage) -> None:
     planned = purged_after(stage, 61, policies={"misfire": {"type": "latest"}})
     stage.run(3_600)
 
@@ -302,7 +302,7 @@ def test_a_pause_that_ends_late_is_counted_whole_though_an_audit_came_before(sta
     exact(stage, planned)
 
 
-def test_what_was_lost_before_a_pause_is_found_after_it(stage: Stage) -> None:
+def test_an_occurrence_lost_before_a_pause_is_found_after_it(stage: Stage) -> None:
     """The plan of before owed it; whoever pauses later does not run it, but it has its line."""
     planned = purged_after(stage, 61)
     lost = [at for at in minutes(2, 3) if at not in stage.endpoint.planned]
@@ -406,7 +406,7 @@ def test_a_repair_that_comes_too_late_changes_nothing(stage: Stage) -> None:
 # Ranges and catch-ups
 
 
-def test_what_the_policy_left_out_is_never_brought_back(stage: Stage) -> None:
+def test_occurrences_left_out_by_a_policy_are_never_brought_back(stage: Stage) -> None:
     planned = stage.create(EACH_MINUTE)
     stage.run(300)
     stage.pass_time(5_400)
@@ -545,7 +545,7 @@ def edited_after_a_purge(stage: Stage, **change: Any) -> tuple[Planned, list[Any
     return planned, lost
 
 
-def test_what_an_earlier_plan_owed_is_found_by_its_own_rule(stage: Stage) -> None:
+def test_occurrences_owed_by_an_earlier_plan_are_found_by_its_rule(stage: Stage) -> None:
     planned, lost = edited_after_a_purge(stage, timings=[{"cron": "30 * * * *"}])
     stage.run(1_200)
 
@@ -918,7 +918,7 @@ def test_a_whole_audit_that_runs_out_of_time_says_where_to_go_on(stage: Stage) -
     assert sum(looked) == len(planned)
 
 
-def test_what_an_hour_did_not_get_through_is_the_next_hour_s_first(stage: Stage) -> None:
+def test_the_rest_of_an_hour_comes_first_in_the_next(stage: Stage) -> None:
     planned = [stage.create(EACH_FIVE, name=f"job {n}") for n in range(60)]
     part = int(stage.clock.now().timestamp()) // 3_600 % 24
     mine = [each for each in planned if shard_of(each.schedules[0].id, 24) == part]

@@ -116,6 +116,6 @@ def test_a_queue_that_takes_no_message_is_told(stage: Stage) -> None:
         {"tenant": TENANT, "since": "2027-01-01T00:00:00Z", "until": "2027-01-02T00:00:00Z", "jobs": "x"},
     ],
 )
-def test_what_is_not_understood_is_not_carried_out(stage: Stage, members: dict[str, str]) -> None:
+def test_an_unreadable_effect_is_not_carried_out(stage: Stage, members: dict[str, str]) -> None:
     with pytest.raises(ValueError, match=r"missing|offset|Invalid|unknown"):
         repeat_effects.repeat(stage.world, members)

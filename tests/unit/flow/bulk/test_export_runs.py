@@ -146,7 +146,7 @@ def test_without_a_job_it_is_what_did_not_succeed(stage: Stage, job: Planned) ->
     assert file_of(stage, operation) == expected([run for run in stage.runs(job) if run.state is not State.SUCCESS])
 
 
-def test_what_is_over_its_time_is_in_no_file(stage: Stage, job: Planned) -> None:
+def test_expired_runs_are_in_no_file(stage: Stage, job: Planned) -> None:
     """Though DynamoDB has not deleted it yet."""
     first, *others = stage.runs(job)
     over = {"N": str(epoch_s(stage.clock.now()))}
@@ -223,7 +223,7 @@ def test_every_page_may_be_done_twice(stage: Stage, job: Planned) -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_of_two_that_read_one_page_at_different_times_one_counts(stage: Stage, job: Planned) -> None:
+def test_one_of_two_readers_of_a_page_counts(stage: Stage, job: Planned) -> None:
     """The ledger changed between them, so their pieces differ. The later one, which is not counted, writes last."""
     operation = begin(stage, job)
     (newest, *_) = reversed(stage.runs(job))
@@ -248,7 +248,7 @@ def test_of_two_that_read_one_page_at_different_times_one_counts(stage: Stage, j
 
 
 @pytest.mark.usefixtures("small")
-def test_what_was_written_and_is_gone_is_said(stage: Stage, job: Planned, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_written_file_that_is_gone_is_reported(stage: Stage, job: Planned, monkeypatch: pytest.MonkeyPatch) -> None:
     """The operation rested longer than the bucket keeps files."""
     monkeypatch.setattr("sweephand.flow.bulk.carry_on.STRETCH_S", -1.0)
     operation = begin(stage, job)
@@ -375,7 +375,7 @@ def pieces_of(stage: Stage, operation: Operation) -> list[str]:
 
 
 @pytest.mark.parametrize("most", [5, RUNS - 1])
-def test_what_lies_behind_the_bound_comes_into_another_file(
+def test_runs_beyond_the_bound_come_into_another_file(
     stage: Stage, job: Planned, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     monkeypatch.setattr(export_runs, "MOST_RUNS", most)
@@ -438,7 +438,7 @@ def _begun_before_it(stage: Stage, job: Planned) -> int:
     return len(other)
 
 
-def test_of_two_requests_that_see_the_last_place_free_one_gets_it(stage: Stage, job: Planned) -> None:
+def test_one_of_two_concurrent_requests_gets_the_last_place(stage: Stage, job: Planned) -> None:
     for _ in range(export_runs.AT_ONCE - 1):
         begin(stage, job)
 

@@ -109,7 +109,7 @@ def check_settled(stage: Stage, *planned: Planned) -> None:
 # Effects of calendars on a schedule
 
 
-def test_what_a_calendar_excludes_does_not_run_and_does_not_count(stage: Stage) -> None:
+def test_an_excluded_occurrence_neither_runs_nor_counts(stage: Stage) -> None:
     make(stage, **minutes(3, 6))
 
     planned = stage.create({**MINUTELY, "count": 5})
@@ -121,7 +121,7 @@ def test_what_a_calendar_excludes_does_not_run_and_does_not_count(stage: Stage) 
     assert stage.audit().lost == 0
 
 
-def test_what_is_stopped_rolls_to_the_next_day(stage: Stage) -> None:
+def test_a_stopped_occurrence_rolls_to_the_next_day(stage: Stage) -> None:
     make(stage, dates=["2027-03-02", "2027-03-03"])
 
     planned = stage.create({"cron": "0 9 2 * *", "calendars": [{**NAMED[0], "roll": "next"}]})
@@ -251,7 +251,7 @@ def ahead(stage: Stage, planned: Planned) -> int:
     return stage.totals(planned).planned - stage.fold(planned).rows
 
 
-def test_what_was_sent_ahead_but_is_excluded_now_does_not_run(stage: Stage) -> None:
+def test_an_occurrence_sent_ahead_and_excluded_since_does_not_run(stage: Stage) -> None:
     make(stage)
     planned = stage.create(MINUTELY)
     stage.run(50)  # minutes 1 and 2 are on their way
@@ -426,7 +426,7 @@ def test_a_job_of_many_schedules_follows_in_parts(stage: Stage) -> None:
     assert replan_rows(stage) == []
 
 
-def test_what_is_held_follows_and_goes_on(stage: Stage) -> None:
+def test_held_schedules_follow_the_change_and_continue(stage: Stage) -> None:
     make(stage)
     planned = stage.create(MINUTELY)
     stage.run(60)
@@ -452,7 +452,7 @@ FAULTS: list[Fault] = [crash_before, crash_after, answer_lost, refused]
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 @pytest.mark.parametrize("operation", ["TransactWriteItems", "GetItem", "Query", "UpdateItem", "BatchGetItem"])
 @pytest.mark.parametrize("nth", [0, 1, 2])
-def test_whatever_becomes_of_a_call_all_users_follow_and_nothing_is_lost(
+def test_all_users_follow_and_nothing_is_lost_after_any_fault(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, fault: Fault, operation: str, nth: int
 ) -> None:
     monkeypatch.setattr(calendars, "PAGE", 1)
@@ -584,7 +584,7 @@ def test_two_calendars_of_one_name_cannot_be(stage: Stage) -> None:
     assert taken.value.code == "NAME_TAKEN"
 
 
-def test_what_was_deleted_can_be_made_again_and_begins_at_version_1(stage: Stage) -> None:
+def test_a_deleted_calendar_can_be_made_again_at_version_1(stage: Stage) -> None:
     make(stage, **WEEKENDS)
     change(stage, dates=["2027-05-01"])
     calendars.delete(stage.world, TENANT, "holidays", None)

@@ -72,7 +72,7 @@ def states(stage: Stage, planned: Planned) -> list[State]:
     return [run.state for run in stage.runs(planned)]
 
 
-def test_what_falls_due_while_the_consumer_is_away_is_held_by_one_write(stage: Stage) -> None:
+def test_one_write_holds_what_falls_due_while_the_consumer_is_away(stage: Stage) -> None:
     planned = create(stage, EACH_MINUTE)
 
     stage.run(130)
@@ -115,7 +115,7 @@ def test_a_daily_job_gives_each_day_of_a_month_away(stage: Stage) -> None:
     exact(stage, planned)
 
 
-def test_what_is_over_the_limit_is_dropped_with_its_exact_number(stage: Stage) -> None:
+def test_events_over_the_limit_are_dropped_and_counted_exactly(stage: Stage) -> None:
     planned = create(stage, EACH_MINUTE, limit=10)
     stage.run(3_600 + 20)
     few = sum(state is State.HELD for state in states(stage, planned))
@@ -136,7 +136,7 @@ def test_what_is_over_the_limit_is_dropped_with_its_exact_number(stage: Stage) -
     assert stage.totals(planned).missed_sent == 50
 
 
-def test_what_is_too_old_is_dropped(stage: Stage) -> None:
+def test_events_that_are_too_old_are_dropped(stage: Stage) -> None:
     create(stage, EACH_MINUTE, keepSeconds=600)
     stage.run(1_200 + 20)
 

@@ -118,7 +118,7 @@ def test_a_near_retry_in_the_queue_ends_when_its_job_is_gone(stage: Stage) -> No
 
 
 @pytest.mark.parametrize("answer", [OK, BUSY])
-def test_what_a_call_comes_to_counts_whose_job_is_deleted_meanwhile(stage: Stage, answer: Outcome) -> None:
+def test_a_call_counts_even_if_its_job_is_deleted_meanwhile(stage: Stage, answer: Outcome) -> None:
     """Though a copy of its message comes before it has ended."""
     planned = stage.create(once())
     stage.tick()
@@ -140,7 +140,7 @@ def test_what_a_call_comes_to_counts_whose_job_is_deleted_meanwhile(stage: Stage
     assert stage.waiting() == {}
 
 
-def test_what_an_executor_reports_within_its_lease_still_counts(stage: Stage) -> None:
+def test_a_report_within_the_lease_still_counts(stage: Stage) -> None:
     planned = stage.create(once())
     stage.tick()
     stage.clock.advance(60)

@@ -59,7 +59,7 @@ def cancelled(first: int, last: int) -> list[tuple[datetime, State, Reason | Non
 
 @pytest.mark.parametrize("seconds", [1, 10, 30, 100])
 @pytest.mark.parametrize("delete", [Stage.delete, delete_schedule])
-def test_what_was_due_and_not_begun_is_cancelled_each_with_its_row(
+def test_due_occurrences_that_have_not_begun_are_cancelled_each_with_its_row(
     stage: Stage, seconds: int, delete: Callable[[Stage, Planned], None]
 ) -> None:
     planned = backlog(stage, seconds)
@@ -71,7 +71,7 @@ def test_what_was_due_and_not_begun_is_cancelled_each_with_its_row(
     assert stage.endpoint.received == []
 
 
-def test_what_a_delete_takes_back_before_it_is_due_leaves_no_row(stage: Stage) -> None:
+def test_an_occurrence_taken_back_before_it_is_due_leaves_no_row(stage: Stage) -> None:
     planned = backlog(stage, 10)
 
     stage.delete(planned)
@@ -80,7 +80,7 @@ def test_what_a_delete_takes_back_before_it_is_due_leaves_no_row(stage: Stage) -
     assert max(run.planned_at for run in stage.runs(planned)) == NOON + 10 * SECOND
 
 
-def test_what_was_called_before_the_delete_keeps_its_own_row(stage: Stage) -> None:
+def test_a_run_called_before_the_delete_keeps_its_own_row(stage: Stage) -> None:
     planned = stage.create(EACH_SECOND)
     stage.run(20)
     stage.clock.advance(10)
@@ -104,7 +104,7 @@ def test_a_long_backlog_is_one_line_with_its_count(stage: Stage) -> None:
     assert (line.planned_at, line.range_until, line.range_count) == (NOON + SECOND, NOON + 140 * SECOND, 140)
 
 
-def test_what_no_tick_had_sent_has_its_row_too(stage: Stage) -> None:
+def test_an_occurrence_that_no_tick_had_sent_has_its_row_too(stage: Stage) -> None:
     planned = stage.create({"cron": "* * * * *"})
     stage.tick()
     stage.clock.advance(600)
@@ -136,7 +136,7 @@ def test_a_count_bounds_what_no_tick_had_sent(stage: Stage) -> None:
     assert len(stage.runs(planned)) == 5
 
 
-def test_what_began_before_any_tick_uses_up_the_count(stage: Stage) -> None:
+def test_a_run_that_began_before_any_tick_uses_up_the_count(stage: Stage) -> None:
     planned = stage.create({"every": "PT4S", "align": "clock", "count": 2})
     stage.clock.advance(5)
     stage.deliver_all()
@@ -173,7 +173,7 @@ def test_both_plans_of_a_change_have_rows_for_what_each_had_due(stage: Stage) ->
     [({"pause": Pause(NOON, None, None)}, Reason.PAUSED), ({"active": False}, Reason.DISABLED)],
     ids=["paused", "off"],
 )
-def test_what_fell_due_while_the_job_was_off_is_one_skipped_line(
+def test_occurrences_due_while_the_job_was_off_are_one_skipped_line(
     stage: Stage, members: dict[str, Any], reason: Reason
 ) -> None:
     planned = stage.create({"cron": "* * * * *"})
@@ -187,7 +187,7 @@ def test_what_fell_due_while_the_job_was_off_is_one_skipped_line(
     assert (line.state, line.reason, line.range_count) == (State.SKIPPED, reason, 30)
 
 
-def test_what_fell_due_in_a_disabled_collection_is_one_skipped_line(stage: Stage) -> None:
+def test_occurrences_due_in_a_disabled_collection_are_one_skipped_line(stage: Stage) -> None:
     planned = stage.create({"cron": "* * * * *"})
     tenancy.change_collection(
         stage.world, TENANT, DEFAULT_COLLECTION, lambda there: replace(there, state=CollectionState.DISABLED), None

@@ -54,7 +54,7 @@ def test_a_tenant_is_called_on_its_second_while_another_s_targets_hang_on_every_
     assert [decode(message.body).tenant for message in first] == [OTHER, *[TENANT] * (BATCH - 1)]
 
 
-def test_what_the_api_the_sweep_and_the_executor_send_says_whose_it_is(shared: Stage) -> None:
+def test_messages_of_api_sweep_and_executor_name_their_tenant(shared: Stage) -> None:
     for tenant in (TENANT, OTHER):
         soon = create(shared, tenant, once(), retry=fixed(60))
         create(shared, tenant, once(), outcome={"answerTimeoutSeconds": 60})

@@ -144,7 +144,7 @@ def dies(_call: object) -> Any:
     raise Crash
 
 
-def test_what_is_passed_on_is_the_pointer_itself_and_nothing_is_claimed(stage: Stage) -> None:
+def test_the_pointer_itself_is_passed_on_and_nothing_is_claimed(stage: Stage) -> None:
     planned = on_its_way(stage)
     (before,) = bodies(stage, Lane.FAST)
 

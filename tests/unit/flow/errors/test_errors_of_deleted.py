@@ -97,7 +97,7 @@ def test_the_group_goes_with_the_last_of_its_runs(stage: Stage) -> None:
     assert groups(stage) == []
 
 
-def test_what_a_redirect_is_to_run_again_stays_open(stage: Stage) -> None:
+def test_errors_that_a_redirect_will_run_again_stay_open(stage: Stage) -> None:
     planned = failing(stage)
     stage.endpoint.script = []
     other = stage.create(once(timedelta(days=9)))

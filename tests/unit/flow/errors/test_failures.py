@@ -106,7 +106,7 @@ def test_failures_of_one_kind_are_one_group(stage: Stage) -> None:
     ]
 
 
-def test_what_differs_is_another_group(stage: Stage) -> None:
+def test_different_errors_are_in_different_groups(stage: Stage) -> None:
     answers = iter(
         [
             WRONG,
@@ -158,7 +158,7 @@ def test_groups_that_are_older_than_the_names_of_actions_are_read_and_met_again(
     assert sorted(group.signature.action for group in groups(stage)) == ["action", "errorAction"]
 
 
-def test_what_did_not_fail_is_no_error_and_costs_nothing(stage: Stage) -> None:
+def test_a_run_that_did_not_fail_is_no_error_and_costs_nothing(stage: Stage) -> None:
     stage.create(MINUTELY | {"count": 2})
     stage.run(200)
 
@@ -232,7 +232,7 @@ def test_a_run_that_is_run_again_is_seen_to(stage: Stage) -> None:
     assert (second.rerun_by, count(stage)) == (None, 1)
 
 
-def test_what_fails_again_is_open_again_as_a_run_of_its_own(stage: Stage) -> None:
+def test_a_rerun_that_fails_is_an_open_error_of_its_own(stage: Stage) -> None:
     planned, (failed,) = failed_runs(stage, 1)
     stage.endpoint.answer = lambda _: WRONG
 
@@ -333,7 +333,7 @@ def test_only_a_run_of_the_group_that_is_still_there_is_archived(stage: Stage) -
         failures.restore_run(stage.world, group, owner, failed.uuid, None)
 
 
-def test_what_its_retention_has_taken_is_not_archived(stage: Stage) -> None:
+def test_expired_errors_are_not_archived(stage: Stage) -> None:
     _, (failed,) = failed_runs(stage, 1)
     group = only(stage)
     stage.pass_time(16 * 86_400)
@@ -388,7 +388,7 @@ def test_a_whole_group_is_run_again_and_nothing_that_failed_later(stage: Stage) 
     assert {each.operation for each in rows(stage, group) if each.rerun_by is not None} == {operation}
 
 
-def test_whoever_was_faster_than_a_group_s_redrive_is_counted_and_named(stage: Stage) -> None:
+def test_reruns_ahead_of_a_groups_redrive_are_counted_and_named(stage: Stage) -> None:
     """They ran manually, by another redrive, or were archived alone: none is left out in silence, and the numbers add
     up.
     """
@@ -411,7 +411,7 @@ def test_whoever_was_faster_than_a_group_s_redrive_is_counted_and_named(stage: S
     assert len(told) == min(20, one.failed) + min(20, other.failed)
 
 
-def test_what_was_seen_to_before_the_request_is_no_part_of_it(stage: Stage) -> None:
+def test_errors_settled_before_the_request_are_not_part_of_it(stage: Stage) -> None:
     _, failed = failed_runs(stage, 6)
     owner = failed[0].schedule_id or ""
     rerun.rerun(stage.world, TENANT, owner, failed[0].uuid)
@@ -438,7 +438,7 @@ def test_a_group_that_is_archived_meanwhile_is_not_run_and_says_so(stage: Stage)
     assert (reasons, len(stage.runs(planned))) == ({"it was archived"}, len(failed))
 
 
-def test_what_its_retention_took_before_its_turn_is_counted(stage: Stage) -> None:
+def test_errors_that_expire_before_their_turn_are_counted(stage: Stage) -> None:
     _, failed = failed_runs(stage, 3)
     group = only(stage)
     operation = redrive(stage, group)
@@ -471,7 +471,7 @@ def test_a_group_s_runs_are_run_again_once_wherever_it_is_cut_off(
     assert count(stage) == 0
 
 
-def test_what_is_archived_meanwhile_is_not_run_again(stage: Stage) -> None:
+def test_errors_archived_meanwhile_are_not_run_again(stage: Stage) -> None:
     planned, _ = failed_runs(stage, 25)
     operation = redrive(stage, only(stage))
     stage.run(12)
@@ -508,7 +508,7 @@ def test_the_failures_of_a_job_are_run_again_as_another_s_with_what_they_would_h
 
 
 @pytest.mark.parametrize("gone", ["schedule", "errorAction"])
-def test_what_is_redirected_never_sends_the_other_job_s_own_payload(stage: Stage, gone: str) -> None:
+def test_a_redirected_run_never_sends_the_other_jobs_payload(stage: Stage, gone: str) -> None:
     stage.endpoint.answer = lambda _: WRONG
     alarm = stage.action(url="https://example.org/alarm", payload={"alarm": 1})
     planned = stage.create(
@@ -567,7 +567,7 @@ def test_a_redirect_ends(stage: Stage) -> None:
 # Never silent
 
 
-def test_what_nobody_has_seen_to_is_told_before_it_goes(stage: Stage) -> None:
+def test_an_event_precedes_the_expiry_of_open_errors(stage: Stage) -> None:
     _, failed = failed_runs(stage, 2)
     group = only(stage)
 
@@ -584,7 +584,7 @@ def test_what_nobody_has_seen_to_is_told_before_it_goes(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("seen_to", [True, False])
-def test_what_somebody_has_seen_to_goes_in_silence(stage: Stage, *, seen_to: bool) -> None:
+def test_settled_errors_expire_without_an_event(stage: Stage, *, seen_to: bool) -> None:
     failed_runs(stage, 1)
     if seen_to:
         failures.archive(stage.world, TENANT, only(stage).id, None, None)
@@ -594,7 +594,7 @@ def test_what_somebody_has_seen_to_goes_in_silence(stage: Stage, *, seen_to: boo
     assert bool(stage.bus.of(EventType.ERRORS_EXPIRING)) is not seen_to
 
 
-def test_what_goes_on_failing_is_told_of_too(stage: Stage) -> None:
+def test_further_failures_are_published_too(stage: Stage) -> None:
     """The group's look at what it has never misses what came after the one before."""
     stage.endpoint.answer = lambda _: WRONG
     stage.create({"every": "P10D"})
@@ -632,7 +632,7 @@ def test_a_look_that_is_cut_off_is_made_again(stage: Stage, name: str, days: flo
 
 
 @pytest.mark.parametrize("fault", [crash_before, crash_after, answer_lost, refused])
-def test_what_users_say_of_errors_may_be_said_again(stage: Stage, fault: Any) -> None:
+def test_changes_of_errors_by_users_may_be_repeated(stage: Stage, fault: Any) -> None:
     planned, (failed,) = failed_runs(stage, 1)
     other = stage.create(name="other").job.id
     group, owner = only(stage), failed.schedule_id or ""

@@ -155,7 +155,7 @@ def test_a_redrive_waits_for_the_place_behind_an_active_run(stage: Stage) -> Non
 
 
 @every_policy
-def test_what_is_run_again_beside_an_active_run_waits_its_turn(stage: Stage, policy: str) -> None:
+def test_a_rerun_next_to_an_active_run_waits_its_turn(stage: Stage, policy: str) -> None:
     planned, failed = failed_runs(stage, 2, policy)
     again(stage, failed[0])
     stage.run(5)
@@ -176,7 +176,7 @@ def test_what_is_run_again_beside_an_active_run_waits_its_turn(stage: Stage, pol
 # Reruns that did not run
 
 
-def test_what_finds_no_place_to_wait_stays_an_error(stage: Stage) -> None:
+def test_a_rerun_without_a_place_to_wait_stays_an_error(stage: Stage) -> None:
     planned, failed = failed_runs(stage, 3)
 
     for run in failed:
@@ -190,7 +190,7 @@ def test_what_finds_no_place_to_wait_stays_an_error(stage: Stage) -> None:
     assert open_errors(stage) == 0
 
 
-def test_what_somebody_cancels_counts_as_failed_in_its_redrive_and_is_open_again(stage: Stage) -> None:
+def test_a_cancelled_rerun_counts_as_failed_and_its_error_is_open_again(stage: Stage) -> None:
     planned, failed = failed_runs(stage, 2)
     operation = redrive(stage, failed)
     stage.run(5)
@@ -223,7 +223,7 @@ def test_a_fresh_occurrence_that_replaces_a_rerun_leaves_the_error_open(stage: S
     assert open_errors(stage) == 1
 
 
-def test_what_goes_with_its_job_is_archived_with_the_reason(stage: Stage) -> None:
+def test_errors_deleted_with_their_job_are_archived_with_the_reason(stage: Stage) -> None:
     planned, (failed,) = failed_runs(stage, 1)
     again(stage, failed)
     stage.run(5)
@@ -259,7 +259,7 @@ def test_it_is_open_again_wherever_that_is_cut_off(stage: Stage, name: str, faul
     assert stage.runs(planned, Kind.SCHEDULED)[0].rerun_by is None
 
 
-def test_what_was_run_again_anew_meanwhile_stays_seen_to(stage: Stage) -> None:
+def test_an_error_run_again_meanwhile_stays_settled(stage: Stage) -> None:
     planned, (failed,) = failed_runs(stage, 1)
     again(stage, failed)
     stage.run(5)
@@ -296,7 +296,7 @@ def test_each_of_the_two_rows_knows_of_the_last_rerun_only(stage: Stage, row: st
     assert isinstance(undo(str(there.rerun_by)), Cancelled)
 
 
-def test_what_was_run_again_before_it_was_noted_is_noted_when_it_is_open_again(stage: Stage) -> None:
+def test_a_rerun_before_its_note_is_noted_when_the_error_is_open_again(stage: Stage) -> None:
     planned, (failed,) = failed_runs(stage, 1)
     again(stage, failed)
     stage.run(5)

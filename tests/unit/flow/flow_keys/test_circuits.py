@@ -96,7 +96,7 @@ def test_a_bus_that_takes_nothing_costs_no_outcome(stage: Stage) -> None:
     assert circuit.opened_at is not None
 
 
-def test_who_closes_it_is_told_though_nobody_can_be_called_just_now(stage: Stage) -> None:
+def test_closing_a_circuit_is_reported_even_if_no_run_can_be_called(stage: Stage) -> None:
     later = open_circuit(stage, 3)
     stage.endpoint.answer = OK
     lost = 0

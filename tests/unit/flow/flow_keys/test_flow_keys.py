@@ -102,7 +102,7 @@ def test_calls_of_all_jobs_are_spaced_by_the_rate(stage):
     assert stile(stage).wake_at is None
 
 
-def test_who_is_called_before_it_says_that_it_has_joined_uses_one_turn(stage):
+def test_a_run_called_before_it_confirms_joining_uses_one_turn(stage):
     key(stage, rate=Rate(1, 10))
     jobs(stage, 4)
     joins = 0
@@ -353,7 +353,7 @@ def test_an_occurrence_does_not_begin_later_than_its_misfire_policy_allows(stage
         exact(stage, each)
 
 
-def test_who_is_too_late_uses_up_no_turn(stage):
+def test_a_late_run_uses_up_no_turn(stage):
     """Twice as many as the rate bears, for a quarter of an hour: half of them end as too late, the rate is used."""
     key(stage, rate=Rate(6, 60))
     late = {"type": "all", "maxLatenessSeconds": 60}
@@ -454,7 +454,7 @@ def test_the_turn_of_a_run_that_is_cancelled_is_another_one_s(stage):
     assert sorted(stands(stage, planned)) == [State.CANCELLED, State.SUCCESS, State.SUCCESS]
 
 
-def test_who_waits_too_long_under_a_paused_key_ends_all_the_same(stage):
+def test_a_run_that_waits_too_long_under_a_paused_key_still_ends(stage):
     key(stage, parallelism=1)
     paused(stage)
     late = {"type": "all", "maxLatenessSeconds": 60}
@@ -473,7 +473,7 @@ def test_who_waits_too_long_under_a_paused_key_ends_all_the_same(stage):
 
 
 @pytest.mark.parametrize("named", [{}, {"flowKey": "other"}])
-def test_who_waits_under_a_key_that_its_job_names_no_longer_goes(stage, named):
+def test_a_run_that_waits_under_a_former_key_of_its_job_goes(stage, named):
     key(stage, parallelism=1)
     flow_key_changes.create(stage.world, FlowKey(TENANT, "other", EPOCH, EPOCH))
     paused(stage)
@@ -496,7 +496,7 @@ def test_who_waits_under_a_key_that_its_job_names_no_longer_goes(stage, named):
 @pytest.mark.repeats
 @pytest.mark.parametrize("fault", [crash_before, crash_after, answer_lost])
 @pytest.mark.parametrize("skip", range(6))
-def test_whatever_call_of_a_look_goes_wrong_who_waits_in_vain_goes(stage, fault, skip):
+def test_a_run_that_waits_in_vain_goes_whichever_call_fails(stage, fault, skip):
     """Letting go and sending for them: the next look does again what this one did not, or did alone."""
     key(stage, parallelism=1)
     paused(stage)
@@ -643,7 +643,7 @@ def test_a_run_gives_up_a_circuit_after_the_age_that_its_retries_have(stage):
 
 
 @pytest.mark.parametrize("age", [{"policies": {**KEYED, "misfire": {"type": "all", "maxLatenessSeconds": 20}}}, {}])
-def test_who_is_too_late_does_not_keep_an_open_circuit_from_being_tried(stage, age):
+def test_a_late_run_does_not_keep_an_open_circuit_from_being_tried(stage, age):
     stage.endpoint.answer = BUSY
     key(stage, circuit=CircuitRule(failures=2, probe_s=5))
     retry = {} if age else {"action": stage.action(retry=fixed(3_600, maxAgeSeconds=20))}
@@ -659,7 +659,7 @@ def test_who_is_too_late_does_not_keep_an_open_circuit_from_being_tried(stage, a
     assert failures(stage) == []
 
 
-def test_who_takes_the_circuits_away_lets_all_go(stage):
+def test_removing_the_circuits_releases_all_runs(stage):
     later = open_circuit(stage, 2)
 
     change(stage, circuit=None)
@@ -670,7 +670,7 @@ def test_who_takes_the_circuits_away_lets_all_go(stage):
     assert failures(stage) == []
 
 
-def test_what_is_known_of_targets_goes_with_the_key(stage):
+def test_circuits_are_deleted_with_their_flow_key(stage):
     stage.endpoint.answer = BUSY
     key(stage, circuit=CircuitRule())
     (planned,) = jobs(stage, 1)
@@ -809,7 +809,7 @@ def test_a_move_whose_answer_was_lost_counts_once(stage):
 
 @pytest.mark.repeats
 @pytest.mark.parametrize("skip", range(12))
-def test_whatever_call_is_the_last_of_an_executor_nobody_waits_for_ever(stage, skip):
+def test_no_run_waits_for_ever_wherever_an_executor_dies(stage, skip):
     key(stage, parallelism=1, rate=Rate(1, 2))
     planned = jobs(stage, 3)
     stage.run(59)

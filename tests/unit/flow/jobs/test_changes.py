@@ -245,7 +245,7 @@ def test_a_new_name_or_payload_leaves_the_series_alone(stage: Stage) -> None:
     assert {received.call.payload for received in stage.endpoint.received} == {'{"n":2}'}
 
 
-def test_what_was_due_before_a_change_of_the_action_runs_with_the_present_one(stage: Stage) -> None:
+def test_occurrences_due_before_a_change_of_the_action_run_with_the_current_one(stage: Stage) -> None:
     planned = stage.create(counted(A))
     stage.tick()
 
@@ -313,7 +313,7 @@ def test_a_stop_and_a_start_within_the_window(stage: Stage, members: dict[str, A
 @pytest.mark.parametrize(
     ("members", "reason"), [({"pause": Pause(NOON)}, Reason.PAUSED), ({"active": False}, Reason.DISABLED)]
 )
-def test_what_falls_into_the_last_seconds_before_a_stop_is_skipped_and_counted(
+def test_occurrences_in_the_last_seconds_before_a_stop_are_skipped_and_counted(
     stage: Stage, members: dict[str, Any], reason: Reason
 ) -> None:
     planned = stage.create(counted(A))
@@ -365,7 +365,7 @@ def test_an_inactive_schedule_is_in_no_index(stage: Stage) -> None:
 # The order of its steps
 
 
-def test_what_the_old_plan_owes_is_sent_before_the_write(stage: Stage) -> None:
+def test_occurrences_owed_by_the_old_plan_are_sent_before_the_write(stage: Stage) -> None:
     planned = stage.create(counted(A))
     stage.sqs.purge(stage.world.settings.queue_urls[Lane.FAST])
     stage.clock.advance(70)
@@ -538,7 +538,7 @@ def test_a_revision_that_is_no_longer_there_changes_nothing(stage: Stage) -> Non
     assert stage.job(planned).active
 
 
-def test_what_is_stored_is_what_was_answered(stage: Stage) -> None:
+def test_the_stored_job_is_the_answered_one(stage: Stage) -> None:
     planned = stage.create(counted(A), tags=("a", "b"), resource_id="r", start_at=NOON, end_at=NOON + 300 * MINUTE)
     changed = stage.change(planned, timings=[counted(B)], tags=("b", "c"), resource_id=None)
 
@@ -648,7 +648,7 @@ def any_history(history: list[tuple[int, str]]) -> None:
 
 @settings(max_examples=10)
 @given(moves)
-def test_whatever_is_changed_when_planned_equals_ledger(history: list[tuple[int, str]]) -> None:
+def test_the_ledger_equals_the_plan_after_any_change(history: list[tuple[int, str]]) -> None:
     """planned_total = rows of the ledger, and no instant runs twice: for each history of edits, pauses and stops."""
     any_history(history)
 
@@ -656,7 +656,7 @@ def test_whatever_is_changed_when_planned_equals_ledger(history: list[tuple[int,
 @pytest.mark.long
 @settings(max_examples=300, derandomize=False)
 @given(moves)
-def test_whatever_is_changed_when_planned_equals_ledger_at_length(history: list[tuple[int, str]]) -> None:
+def test_the_ledger_equals_the_plan_after_any_change_in_long_histories(history: list[tuple[int, str]]) -> None:
     any_history(history)
 
 

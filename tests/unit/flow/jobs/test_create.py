@@ -56,7 +56,7 @@ def test_a_job_is_written_whole_in_one_transaction(stage: Stage) -> None:
     assert [item["job_count"]["N"] for item in stage.items() if "job_count" in item] == ["1"]
 
 
-def test_what_is_due_soon_is_sent_by_the_create_itself_and_not_moved(stage: Stage) -> None:
+def test_an_occurrence_due_soon_is_sent_by_the_create_and_not_moved(stage: Stage) -> None:
     planned = stage.create({"every": "PT1M"})
 
     assert len(stage.sqs.bodies(stage.world.settings.queue_urls[Lane.FAST])) == 3
@@ -66,7 +66,7 @@ def test_what_is_due_soon_is_sent_by_the_create_itself_and_not_moved(stage: Stag
     assert len(stage.endpoint.received) == 1
 
 
-def test_what_is_due_later_than_the_next_horizon_is_left_to_the_sweep(stage: Stage) -> None:
+def test_occurrences_due_after_the_next_horizon_are_left_to_the_sweep(stage: Stage) -> None:
     stage.create(once(timedelta(seconds=211)))
 
     assert stage.sqs.bodies(stage.world.settings.queue_urls[Lane.FAST]) == []
@@ -144,7 +144,7 @@ def largest(stage: Stage) -> JobDraft:
     return replace(draft, schedules=schedules)
 
 
-def test_what_is_more_than_a_transaction_takes_follows_the_job(stage: Stage) -> None:
+def test_parts_beyond_one_transaction_follow_the_job(stage: Stage) -> None:
     with stage.taps.faulty(as_dynamodb):
         planned = creation.create_job(stage.world, TENANT, largest(stage), Once("key", "digest"))
 
@@ -306,7 +306,7 @@ def at_once(stage: Stage, make: Callable[[int], Planned], times: int = 20) -> li
         return list(pool.map(one, range(times)))
 
 
-def test_of_two_equal_names_at_once_exactly_one_becomes_a_job(stage: Stage) -> None:
+def test_one_of_two_concurrent_creates_of_a_name_becomes_a_job(stage: Stage) -> None:
     made = at_once(stage, lambda _n: stage.create(EACH_MINUTE, name="nightly"), times=2)
 
     refusals = [answer for answer in made if isinstance(answer, Conflict)]

@@ -155,7 +155,7 @@ def test_twenty_jobs_created_at_once_all_come_to_be(stage: Stage, seed: int) -> 
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_whatever_happens_at_once_is_counted_once(stage: Stage, seed: int) -> None:
+def test_concurrent_changes_are_counted_once(stage: Stage, seed: int) -> None:
     """Two want each job: one creates, deletes, switches, renames it, the other one too."""
     stage.world.chance._seed = seed  # type: ignore[attr-defined]
     there = [stage.create(HOURLY, name=f"old {n}") for n in range(4)]

@@ -61,7 +61,7 @@ def test_a_schedules_own_hook_runs_in_the_place_of_its_jobs(
     exact(stage, planned)
 
 
-def test_what_a_schedule_does_not_bring_its_job_does(stage: Stage) -> None:
+def test_a_schedule_inherits_hooks_from_its_job(stage: Stage) -> None:
     stage.endpoint.script = [WRONG]
     hooks = {name: target(stage, f"jobs-{name}") for name in ("onSuccess", "onFailure")}
     job(stage, {"onSuccess": target(stage, "own")}, hooks=hooks)
@@ -176,7 +176,7 @@ def hooks_items(stage: Stage) -> list[str]:
     return [row["sk"]["S"] for row in stage.items() if row["sk"]["S"].startswith("HOOKS#")]
 
 
-def test_what_is_asked_for_as_it_is_writes_nothing(stage: Stage) -> None:
+def test_an_unchanged_request_writes_nothing(stage: Stage) -> None:
     planned = job(stage, {"onSuccess": target(stage, "own", payload={"n": 1})})
     before = stage.items()
 

@@ -53,9 +53,7 @@ def test_a_daily_report_that_is_moved_to_the_next_seconds_runs_today(stage: Stag
 
 @BEFORE
 @pytest.mark.parametrize("off", [{"pause": Pause(NOON)}, {"active": False}])
-def test_what_is_switched_on_again_runs_in_the_next_seconds(
-    stage: Stage, off: dict[str, object], before_s: float
-) -> None:
+def test_a_reactivated_job_runs_in_the_next_seconds(stage: Stage, off: dict[str, object], before_s: float) -> None:
     planned = stage.create(AT_THREE)
     stage.set_state(planned, **off)
     go_to(stage, before_s)
@@ -81,7 +79,7 @@ def test_none_of_the_first_occurrences_of_a_fast_rhythm_is_missing(stage: Stage,
     assert stage.endpoint.planned[:5] == first
 
 
-def test_what_the_old_plan_still_runs_is_named_as_well(stage: Stage) -> None:
+def test_occurrences_that_the_old_plan_still_runs_are_named_too(stage: Stage) -> None:
     """Its message may have been claimed before the request: it cannot be taken back."""
     planned = stage.create(AT_THREE)
     go_to(stage, 3)
@@ -127,7 +125,7 @@ def test_a_count_holds_what_the_old_plan_still_runs(stage: Stage) -> None:
 @pytest.mark.parametrize(
     ("off", "reason"), [({"pause": Pause(NOON)}, Reason.PAUSED), ({"active": False}, Reason.DISABLED)]
 )
-def test_what_fell_due_in_a_stop_is_not_called_after_it_though_executors_were_away(
+def test_occurrences_due_in_a_stop_are_not_called_after_it_even_if_executors_were_away(
     stage: Stage, off: dict[str, object], reason: Reason
 ) -> None:
     planned = stage.create({"cron": "* * * * *", "endTime": text(NOON + 13 * MINUTE)})
@@ -169,7 +167,7 @@ def switch(stage: Stage, planned: lookup.Planned, *, active: bool) -> None:
 
 
 @pytest.mark.parametrize("whose", ["collection", "tenant"])
-def test_what_fell_due_while_its_collection_or_tenant_was_disabled_is_not_called_afterwards(
+def test_occurrences_due_while_collection_or_tenant_was_disabled_are_not_called_afterwards(
     stage: Stage, whose: str
 ) -> None:
     planned = stage.create({"cron": "* * * * *", "endTime": text(NOON + 5 * MINUTE)})
@@ -196,7 +194,7 @@ def disabled(stage: Stage, whose: str, *, on: bool) -> None:
         )
 
 
-def test_what_is_planned_for_this_moment_runs_though_its_collection_was_disabled_then(stage: Stage) -> None:
+def test_an_occurrence_planned_for_the_moment_of_enabling_runs(stage: Stage) -> None:
     planned = stage.create(DAILY)
     disabled(stage, "collection", on=False)
     stage.run(30)

@@ -106,7 +106,7 @@ def test_a_turn_whose_answer_was_lost_is_one_s_own(stage: Stage) -> None:
     assert stage.clock.now() - began < timedelta(seconds=1)
 
 
-def test_who_dies_within_a_turn_holds_the_others_up_for_seconds(stage: Stage) -> None:
+def test_a_death_within_a_turn_delays_the_others_by_seconds(stage: Stage) -> None:
     planned = stage.create(HOURLY)
     with disturbed(stage, planned, crash_after, "PutItem"), suppress(Crash):
         add_schedule(stage, planned)

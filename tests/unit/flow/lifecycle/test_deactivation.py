@@ -53,7 +53,7 @@ def test_every_contact_ends_it_whatever_the_target_said(outcome: Outcome) -> Non
 
 
 @pytest.mark.parametrize("reason", [Reason.GUARD, Reason.BAD_PAYLOAD, Reason.DEADLINE])
-def test_what_made_no_call_says_nothing_of_the_target(reason: Reason) -> None:
+def test_runs_without_a_call_say_nothing_about_the_target(reason: Reason) -> None:
     streak = streak_after(None, ACTION, DOWN, NOW)
 
     assert streak_after(streak, ACTION, failed(reason), NOW + SECOND) == streak

@@ -130,7 +130,7 @@ def test_an_end_that_is_cut_off_is_written_by_who_comes_next(stage: Stage, call:
     exact(stage, planned)
 
 
-def test_what_was_not_sent_yet_is_not_taken_for_the_end(stage: Stage) -> None:
+def test_an_unsent_occurrence_is_not_taken_for_the_end(stage: Stage) -> None:
     """The queue took only the last of three occurrences at first: the tick sends the others, then the series ends."""
     planned = stage.create({"every": "PT2S", "count": 3})
     queue = stage.world.settings.queue_urls

@@ -84,7 +84,7 @@ def test_a_run_at_once_does_not_come_behind_the_end(stage: Stage) -> None:
     assert stage.stored(just).state is ScheduleState.COMPLETED
 
 
-def test_what_runs_now_is_not_left_out(stage: Stage) -> None:
+def test_an_occurrence_that_runs_now_is_not_left_out(stage: Stage) -> None:
     planned = stage.create({"at": PAST}, policies={**COMPLETE, "onPastStart": "run_now"})
 
     stage.run(1_200)

@@ -36,7 +36,7 @@ def rows(stage: Stage, planned: Planned) -> list[str]:
 
 
 @pytest.mark.parametrize("length", [10 * MINUTE, 3 * MINUTE, 2 * MINUTE - 10 * SECOND])
-def test_what_is_due_at_the_end_of_a_pause_runs_on_its_second(stage: Stage, length: timedelta) -> None:
+def test_an_occurrence_due_at_the_end_of_a_pause_runs_on_its_second(stage: Stage, length: timedelta) -> None:
     """Also where the end is nearer than the next tick, and where an occurrence is due right then."""
     planned = stage.create(EACH_MINUTE)
     stage.run(90)
@@ -55,7 +55,7 @@ def test_what_is_due_at_the_end_of_a_pause_runs_on_its_second(stage: Stage, leng
     exact(stage, planned)
 
 
-def test_what_the_pause_left_out_is_one_line_up_to_its_last_second(stage: Stage) -> None:
+def test_one_line_covers_a_pause_to_its_last_second(stage: Stage) -> None:
     planned = stage.create({"every": "PT10S", "startTime": "2027-03-01T12:00:00Z"})
     stage.run(60)
     paused(stage, planned)
@@ -150,7 +150,7 @@ def test_an_outage_at_its_end_is_one_as_any_other(
     exact(stage, planned)
 
 
-def test_what_is_caught_up_after_an_outage_at_its_end_goes_out_paced(stage: Stage) -> None:
+def test_occurrences_caught_up_after_an_outage_are_sent_at_a_limited_rate(stage: Stage) -> None:
     policy = {"type": "all", "ratePerMinute": 6, "maxLatenessSeconds": 7_200}
     planned = stage.create(EACH_MINUTE, policies={"misfire": policy})
     paused(stage, planned)

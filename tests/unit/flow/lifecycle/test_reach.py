@@ -188,7 +188,7 @@ def switched(stage: Stage, planned: Planned, *, on: bool) -> None:
     stage.change_schedules(planned, request)
 
 
-def test_who_switches_it_on_again_has_ten_more_days(stage: Stage) -> None:
+def test_activating_again_gives_ten_more_days(stage: Stage) -> None:
     planned = job(stage)
     days(stage, *[DOWN] * 11)
     assert state(stage, planned) == OFF

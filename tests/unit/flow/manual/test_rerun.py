@@ -87,7 +87,7 @@ def test_a_rerun_of_a_rerun_repeats_the_first_instant(stage: Stage) -> None:
     assert len(reruns(stage, planned)) == 2
 
 
-def test_whatever_ended_can_be_run_again_and_what_has_not_cannot(stage: Stage) -> None:
+def test_ended_runs_can_run_again_and_others_cannot(stage: Stage) -> None:
     planned = stage.create(MINUTELY)
     stage.run(70)
     (run,) = stage.runs(planned)
@@ -150,7 +150,7 @@ def test_a_message_that_was_lost_is_sent_again_by_the_row(stage: Stage) -> None:
     assert [run.state for run in reruns(stage, planned)] == [State.SUCCESS]
 
 
-def test_what_is_gone_is_not_run_again(stage: Stage) -> None:
+def test_an_expired_run_is_not_run_again(stage: Stage) -> None:
     planned, (failed,) = failed_runs(stage, 1)
     stage.delete(planned)
 
@@ -223,7 +223,7 @@ def test_the_edit_of_a_run_goes_in_the_end_though_nobody_deletes_it(stage: Stage
         ({"type": "event", "url": None}, Edit(headers={"X-A": "1"}), "headers"),
     ],
 )
-def test_what_the_action_cannot_send_is_refused(stage: Stage, fields: Any, edit: Edit, field: str) -> None:
+def test_a_payload_that_the_action_cannot_send_is_refused(stage: Stage, fields: Any, edit: Edit, field: str) -> None:
     made = {"type": "http", "url": "https://example.org/run", **fields}
     made = {name: value for name, value in made.items() if value is not None}
     action = actions.draft(made, field="action", guard=GUARD)
@@ -305,7 +305,7 @@ def test_each_is_run_again_once_wherever_the_redrive_is_cut_off(stage: Stage, na
     assert all(item["done"]["N"] == "5" and item["state"]["S"] == "DONE" for item in begun)
 
 
-def test_what_cannot_be_run_again_is_counted_and_named(stage: Stage) -> None:
+def test_runs_that_cannot_run_again_are_counted_and_named(stage: Stage) -> None:
     planned, failed = failed_runs(stage, 3)
     again(stage, failed[1])
     stage.run(1)

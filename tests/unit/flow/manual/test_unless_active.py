@@ -54,7 +54,7 @@ def test_once_it_has_ended_the_next_one_starts(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(("answer", "state"), [(BUSY, State.RETRY_WAIT), (ACCEPTED, State.ACK_RECVD)])
-def test_what_waits_is_active(stage: Stage, answer: Any, state: State) -> None:
+def test_a_waiting_run_is_active(stage: Stage, answer: Any, state: State) -> None:
     stage.endpoint.answer = answer
     action = stage.action(retry=fixed(600), outcome={"on202": "wait"})
     planned = stage.create(once(), action=action)
@@ -124,7 +124,7 @@ def test_ten_requests_at_once_start_one_run(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("earlier", [False, True], ids=["the first", "a later one"])
-def test_who_reads_before_another_starts_finds_it(stage: Stage, earlier: bool) -> None:
+def test_a_reader_before_another_start_finds_it(stage: Stage, earlier: bool) -> None:
     planned = stage.create(NEVER)
     if earlier:
         ask(stage, planned)

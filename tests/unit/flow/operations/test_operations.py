@@ -207,7 +207,7 @@ def test_a_message_that_comes_twice_does_no_page_again(stage: Stage, pages: Any)
     assert begun == [{}, {"at": 1}, {"at": 2}, {"at": 3}]
 
 
-def test_of_two_that_do_one_page_at_once_one_is_counted(stage: Stage, pages: Any) -> None:
+def test_one_of_two_workers_on_a_page_is_counted(stage: Stage, pages: Any) -> None:
     count = counting(3, wait_s=20)
     twin = iter([True])
 
@@ -228,7 +228,7 @@ def test_of_two_that_do_one_page_at_once_one_is_counted(stage: Stage, pages: Any
     check_done(stage, operation, 3)
 
 
-def test_what_cannot_go_on_fails_with_its_reason_and_may_be_resumed(stage: Stage, pages: Any) -> None:
+def test_an_operation_that_cannot_continue_fails_with_a_reason_and_may_be_resumed(stage: Stage, pages: Any) -> None:
     hopeless = iter([False, True])
     count = counting(3)
 
@@ -315,7 +315,7 @@ def test_an_unexpected_fault_is_tried_three_times_and_then_named(stage: Stage, p
     assert len(begun) == carry_on.TRIES_UNEXPECTED
 
 
-def test_what_dies_with_its_function_again_and_again_fails_by_the_dead_letters(stage: Stage, pages: Any) -> None:
+def test_an_operation_that_kills_its_function_fails_by_the_dead_letters(stage: Stage, pages: Any) -> None:
     def page(world: World, operation: Operation) -> Page:
         raise Crash
 
@@ -431,7 +431,7 @@ def test_a_switch_may_be_repeated(stage: Stage, pages: Any, verb: Any, fault: An
     assert again.state is stored(stage, operation).state
 
 
-def test_what_has_ended_takes_no_switch(stage: Stage, pages: Any) -> None:
+def test_an_ended_operation_cannot_be_paused_or_resumed(stage: Stage, pages: Any) -> None:
     pages(counting(1))
     operation = begin(stage)
     stage.run(10)
@@ -533,7 +533,7 @@ def test_an_operation_is_never_begun_over_another(stage: Stage) -> None:
     assert stored(stage, operation).done == 0
 
 
-def test_what_nobody_can_read_comes_back_until_it_is_a_dead_letter(stage: Stage) -> None:
+def test_an_unreadable_message_comes_back_until_it_is_a_dead_letter(stage: Stage) -> None:
     stage.sqs._put(QUEUE, {"MessageBody": "nothing"})
 
     stage.run(2 * 3_600)

@@ -35,7 +35,7 @@ def test_runs_of_one_instant_are_each_listed_once_however_they_are_paged(stage: 
     assert seen == sorted(seen, key=lambda run_id: run_id.partition("_")[2], reverse=True)
 
 
-def test_what_has_succeeded_since_is_not_listed(stage: Stage) -> None:
+def test_runs_that_succeeded_since_are_not_listed(stage: Stage) -> None:
     stage.endpoint.script = [WRONG]
     action = stage.action(retry={"type": "fixed", "maxRetries": 1, "delaySeconds": 30, "retryOn": "any"})
     job = stage.create({"at": text(NOON + MINUTE)}, action=action)

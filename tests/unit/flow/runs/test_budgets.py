@@ -111,7 +111,7 @@ def test_error_actions_and_both_kinds_of_hooks_count_as_job_actions_do(there: St
     assert len(found) - len(over_budget(found)) == 1 + 7
 
 
-def test_what_is_over_the_budget_says_so_and_starts_nothing(there: Stage) -> None:
+def test_a_run_over_the_budget_says_so_and_starts_nothing(there: Stage) -> None:
     pace(there, descendants=0)
     told = there.create(action=SUCCEEDS)
     second = there.create(action=SUCCEEDS, hooks={"onSuccess": starts(told), "onFailure": starts(told)})
@@ -323,7 +323,7 @@ def test_the_provider_s_shortest_interval_holds_in_every_collection_and_for_chan
     there.change(planned, timings=[{"every": "PT5M"}])
 
 
-def test_what_the_tenant_does_with_its_collection_lifts_no_quota_of_the_provider(there: Stage) -> None:
+def test_a_tenants_collection_lifts_no_quota_of_the_provider(there: Stage) -> None:
     tenancy.change_tenant(there.world, TENANT, None, Usage(most_jobs=1, least_interval_s=60))
     there.create()
 

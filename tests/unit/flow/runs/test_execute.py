@@ -198,7 +198,7 @@ def takes_longer_than_the_lease(stage: Stage, planned: Planned, outcome: Outcome
     stage.endpoint.answer = slow
 
 
-def test_who_lost_the_lease_cannot_report_a_failure(stage: Stage) -> None:
+def test_a_caller_that_lost_the_lease_cannot_report_a_failure(stage: Stage) -> None:
     planned = ready(stage)
     takes_longer_than_the_lease(stage, planned, BUSY, OK)
 
@@ -469,7 +469,7 @@ def test_a_message_far_ahead_of_its_second_comes_back_then(stage: Stage) -> None
     assert timedelta(0) <= received.at - received.call.planned_at < 7 * SECOND
 
 
-def test_what_is_due_while_its_job_is_paused_is_skipped_with_its_reason(stage: Stage) -> None:
+def test_an_occurrence_due_while_its_job_is_paused_is_skipped_with_a_reason(stage: Stage) -> None:
     planned = stage.create({"cron": "*/5 * * * *"})
     stage.run(290)
     paused = stage.set_state(planned, pause=Pause(stage.clock.now(), "holiday"))
@@ -482,7 +482,7 @@ def test_what_is_due_while_its_job_is_paused_is_skipped_with_its_reason(stage: S
     assert stage.totals(planned).planned == 0
 
 
-def test_what_is_due_at_the_moment_of_a_pause_is_skipped_and_counted(stage: Stage) -> None:
+def test_an_occurrence_due_at_the_moment_of_a_pause_is_skipped_and_counted(stage: Stage) -> None:
     planned = stage.create({"cron": "*/5 * * * *"})
     stage.run(240)
     stage.pass_time(57)

@@ -160,7 +160,7 @@ def test_missed_occurrences_have_one_hook_with_their_count(stage: Stage, policy:
     assert (line.range_count or 0) > 50
 
 
-def test_what_came_too_late_is_missed_too(stage: Stage) -> None:
+def test_a_late_occurrence_is_missed_too(stage: Stage) -> None:
     planned = job(stage, MINUTELY, policies={"misfire": {"type": "all", "maxLatenessSeconds": 60}})
     stage.run(30)
     stage.pass_time(600)
@@ -172,7 +172,7 @@ def test_what_came_too_late_is_missed_too(stage: Stage) -> None:
     assert {run.parent_uuid for run in hook_runs(stage, planned) if run.kind is Kind.ON_MISSED} == expired
 
 
-def test_what_somebody_skipped_has_no_hook(stage: Stage) -> None:
+def test_a_skipped_run_has_no_hook(stage: Stage) -> None:
     planned = job(stage)
     stage.run(58)
     stage.set_state(planned, pause=Pause(NOON))

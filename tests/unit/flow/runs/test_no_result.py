@@ -61,7 +61,7 @@ def test_it_ends_as_unknown_once_no_attempt_is_left(stage: Stage) -> None:
     exact(stage, planned)
 
 
-def test_by_default_it_ends_at_its_deadline(stage: Stage) -> None:
+def test_a_run_without_a_result_ends_at_its_deadline_by_default(stage: Stage) -> None:
     planned = waiting(stage, policies={"onNoResult": "end"}, retries=2)
 
     stage.run(400)
@@ -115,7 +115,7 @@ def test_a_late_result_wins_while_the_next_attempt_is_under_way_and_its_answer_i
     assert any("the call ended later" in note for note in run.notes)
 
 
-def test_of_two_results_the_first_wins(stage: Stage) -> None:
+def test_the_first_of_two_results_wins(stage: Stage) -> None:
     planned = waiting(stage, retries=2)
     stage.run(190)
     report(stage, planned)

@@ -201,7 +201,7 @@ def test_replace_ends_the_active_run_and_takes_its_turn(stage: Stage) -> None:
     finish(stage, planned)
 
 
-def test_what_a_replaced_call_answers_later_becomes_a_note(stage: Stage) -> None:
+def test_a_late_answer_of_a_replaced_call_becomes_a_note(stage: Stage) -> None:
     """The call itself cannot be recalled."""
     planned = create(stage, "replace")
 
@@ -681,7 +681,7 @@ def test_under_allow_a_run_goes_on_beside_the_holder_whose_end_frees_the_slot(st
 
 
 @pytest.mark.parametrize("later", ["allow", "skip"])
-def test_what_is_queued_has_its_turn_whatever_the_policy_becomes(stage: Stage, later: str) -> None:
+def test_a_queued_run_has_its_turn_under_any_later_policy(stage: Stage, later: str) -> None:
     planned, holder = held(stage, "queue_one")
     stage.run(60)
     set_policy(stage, planned, later)

@@ -184,7 +184,7 @@ def test_when_no_attempt_is_left_the_run_has_failed(stage: Stage) -> None:
     exact(stage, planned)
 
 
-def test_what_cannot_get_better_is_not_tried_again(stage: Stage) -> None:
+def test_permanent_failures_are_not_retried(stage: Stage) -> None:
     stage.endpoint.answer = WRONG
     planned = stage.create(once(), action=stage.action(retry=fixed(10)))
 
@@ -440,7 +440,7 @@ def test_the_answer_of_a_failure_is_kept_up_to_16_kilobytes(stage: Stage) -> Non
     assert attempt.answer == "é" * 8_192
 
 
-def test_what_needs_attention_is_found_by_its_day_and_a_success_never_is(stage: Stage) -> None:
+def test_runs_that_need_attention_are_found_by_day_and_successes_never(stage: Stage) -> None:
     stage.endpoint.script = [WRONG, OK, BUSY]
     planned = stage.create({"cron": "* * * * *", "count": 3}, action=stage.action(retry=fixed(30)))
 

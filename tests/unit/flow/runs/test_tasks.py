@@ -124,7 +124,7 @@ def test_a_task_that_never_ran_is_an_error_with_the_reason_of_its_container(clus
     assert cluster.run.message == "the task never ran: Task failed to start: CannotPullContainerError"
 
 
-def test_of_several_containers_the_one_that_the_job_names_decides(cluster: Jobs) -> None:
+def test_the_named_one_of_several_containers_decides(cluster: Jobs) -> None:
     cluster.begun()
 
     containers = [{"name": "sidecar", "exitCode": 143}, {"name": "main", "exitCode": 0}]
@@ -272,7 +272,7 @@ def test_a_task_that_only_looks_like_ours_is_dropped_and_comes_back_no_more(clus
 
 
 @pytest.mark.parametrize("body", ["{}", "[]", "5", "null", '{"lastStatus": "STOPPED"}', '{"lastStatus": ["STOPPED"]}'])
-def test_what_is_of_nobody_is_still_an_error(cluster: Jobs, body: str) -> None:
+def test_a_message_without_an_owner_is_still_an_error(cluster: Jobs, body: str) -> None:
     cluster.stage.sqs.send_message(QueueUrl=next(iter(aws.URLS.values())), MessageBody=body)
 
     cluster.stage.deliver()
@@ -280,7 +280,7 @@ def test_what_is_of_nobody_is_still_an_error(cluster: Jobs, body: str) -> None:
     assert "a message cannot be read" in cluster.stage.journal.at("error")
 
 
-def test_what_the_environment_of_a_task_holds_does_not_go_through_the_queue(cluster: Jobs) -> None:
+def test_the_environment_of_a_task_does_not_go_through_the_queue(cluster: Jobs) -> None:
     cluster.begun(action=draft(environment={"PASSWORD": "canary-of-a-task"}))
     assert "canary-of-a-task" in str(cluster.ecs.event(next(iter(cluster.ecs.begun)), "RUNNING"))
 
@@ -413,7 +413,7 @@ def cancelled(cluster: Jobs) -> None:
     results.cancel(cluster.stage.world, TENANT, run.schedule_id or "", run.uuid)
 
 
-def test_who_cancels_a_run_stops_its_task_and_its_end_is_a_note(cluster: Jobs) -> None:
+def test_cancelling_a_run_stops_its_task_and_notes_its_end(cluster: Jobs) -> None:
     run = cluster.begun()
 
     cancelled(cluster)
@@ -549,7 +549,7 @@ def test_an_end_among_the_dead_letters_is_still_heard(cluster: Jobs) -> None:
     assert cluster.run.state is State.SUCCESS
 
 
-def test_what_other_targets_answer_is_never_taken_for_a_task(cluster: Jobs) -> None:
+def test_answers_of_other_targets_are_never_taken_for_a_task(cluster: Jobs) -> None:
     """An endpoint may answer with the ARN of somebody's task; who cancels its run stops nothing."""
     cluster.begun()
     theirs = next(iter(cluster.ecs.begun))

@@ -149,7 +149,7 @@ def test_an_end_within_a_long_outage_completes_the_schedule_after_its_last_misse
 
 
 @pytest.mark.parametrize("off", [{"active": False}, {"pause": Pause(since=START)}])
-def test_what_was_due_while_a_schedule_was_off_is_one_line_when_it_goes_on(off: dict[str, object]) -> None:
+def test_occurrences_due_while_a_schedule_was_off_are_one_line_when_it_continues(off: dict[str, object]) -> None:
     with stage() as scene:
         planned = scene.create(EVERY_MINUTE)
         scene.run(150)
@@ -192,7 +192,7 @@ def outage(scene: Stage, policy: dict[str, object], age_s: int) -> tuple[object,
     ("policy", "kept"),
     [("all", slice(None)), ("sap", slice(None)), ("latest", slice(-1, None)), ("skip", slice(0))],
 )
-def test_what_is_later_than_the_greatest_lateness_is_expired_under_every_policy(policy: str, kept: slice) -> None:
+def test_runs_beyond_the_greatest_lateness_expire_under_every_policy(policy: str, kept: slice) -> None:
     with stage() as scene:
         planned, older, ran = outage(scene, {"type": policy, "maxLatenessSeconds": 360}, 900)
 
@@ -250,7 +250,7 @@ def test_a_late_message_meets_the_same_policy(policy: dict[str, object], ended: 
         assert {run.state for run in fresh} == {State.SUCCESS}
 
 
-def test_what_the_executor_finds_too_late_counts_as_missed_as_a_line_does() -> None:
+def test_a_run_found_too_late_by_the_executor_counts_as_missed() -> None:
     with stage() as scene:
         planned = scene.create({"every": "PT1M"}, policies={"misfire": {"type": "all", "maxLatenessSeconds": 600}})
         for _ in range(60):
@@ -375,7 +375,7 @@ def test_a_run_that_exists_in_the_range_is_counted_by_the_split() -> None:
         assert scene.audit().corrected == 0
 
 
-def test_what_was_sent_before_an_outage_of_all_is_judged_and_not_dropped_by_the_split() -> None:
+def test_occurrences_sent_before_a_full_outage_are_judged_and_not_dropped_by_the_split() -> None:
     """It was advanced over, so it does not count as missed: without a row it would be lost until the audit."""
     with stage() as scene:
         planned = scene.create(EVERY_MINUTE, policies={"misfire": {"type": "all", "ratePerMinute": 6_000}})

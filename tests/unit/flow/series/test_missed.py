@@ -79,7 +79,7 @@ def test_the_one_link_of_a_chain_that_was_missed_runs(stage, policy, count):
         assert stage.stored(planned).next_run_at > first + 5 * MINUTE
 
 
-def test_of_a_chain_the_executors_run_the_last_link_where_several_came_late(stage):
+def test_executors_run_the_last_of_several_late_links_of_a_chain(stage):
     made(stage, {"every": "PT5M", "align": "actual_start"}, "latest")
 
     time_goes_by(stage, NOON + 19 * MINUTE, executing=False)
@@ -93,7 +93,7 @@ def test_of_a_chain_the_executors_run_the_last_link_where_several_came_late(stag
 @pytest.mark.parametrize("out_s", [130, 200, 700, 5_000])
 @pytest.mark.parametrize("executing", [False, True])
 @pytest.mark.parametrize("more", [{}, {"count": 30}, {"count": 3}, {"endTime": text(NOON + 70 * MINUTE)}])
-def test_what_a_chain_announced_before_it_was_found_late_stands_in_the_ledger(
+def test_occurrences_announced_before_a_chain_was_found_late_are_in_the_ledger(
     stage, interval_s, out_s, executing, more
 ):
     planned = made(stage, {"every": f"PT{interval_s}S", "align": "actual_start"} | more, "sap")
@@ -224,7 +224,7 @@ def test_a_single_missed_occurrence_is_left_out_where_the_policy_runs_none(stage
 @pytest.mark.parametrize(
     ("timing", "policy", "ran"), [({"cron": "0 3 * * *"}, "all", 5), ({"cron": "0 3 2 * *"}, "sap", 1)]
 )
-def test_what_was_missed_for_longer_than_four_days_still_runs(stage, timing, policy, ran):
+def test_an_occurrence_missed_for_over_four_days_still_runs(stage, timing, policy, ran):
     """Only a message that is four days old itself is not acted on."""
     planned = made(stage, timing, policy)
 
@@ -284,7 +284,7 @@ def test_one_is_sent_for_all_that_was_missed_also_where_the_first_look_was_cut_o
     lived_on(stage, planned)
 
 
-def test_what_a_look_sent_that_was_cut_off_does_not_run_once_it_is_left_out_as_disabled(stage):
+def test_messages_of_an_interrupted_sweep_do_not_run_once_left_out_as_disabled(stage):
     planned = made(stage, {"cron": "* * * * *"}, "sap")
     stage.pass_time(3_700)
     with pytest.raises(Crash), stage.taps.once("dynamodb.TransactWriteItems", crash_before):

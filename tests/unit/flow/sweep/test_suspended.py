@@ -109,7 +109,7 @@ def test_enabling_leaves_one_line_and_goes_on_at_once(stage: Stage) -> None:
     check_whole(stage, planned, NOON, NOON + timedelta(minutes=15))
 
 
-def test_what_is_made_after_enabling_runs_though_its_instant_lies_before(stage: Stage) -> None:
+def test_a_job_made_after_enabling_runs_even_for_an_earlier_instant(stage: Stage) -> None:
     switch(stage, on=False)
     stage.run(600)
     switch(stage, on=True)
@@ -135,7 +135,7 @@ def test_enabling_is_forgotten_once_all_goes_on(stage: Stage) -> None:
     assert all("RELEASE" not in key for pair in stage.waiting() for key in pair)
 
 
-def test_what_was_on_its_way_counts_as_its_own_run(stage: Stage) -> None:
+def test_a_message_under_way_counts_as_its_own_run(stage: Stage) -> None:
     planned = stage.create(MINUTELY)
     stage.run(1)
     switch(stage, on=False)
@@ -177,7 +177,7 @@ def test_rows_that_were_due_together_are_not_looked_at_together_again(stage: Sta
     assert instants[-1] - instants[0] > 1_200
 
 
-def test_what_is_disabled_costs_a_write_an_hour(stage: Stage) -> None:
+def test_a_disabled_schedule_costs_one_write_an_hour(stage: Stage) -> None:
     disabled(stage, minutes=1)
 
     before = stage.taps.count("dynamodb.BatchExecuteStatement")
@@ -481,7 +481,7 @@ def test_enabling_survives_a_fault_at_each_of_its_calls(fault: Fault) -> None:
 @pytest.mark.repeats
 @pytest.mark.parametrize("fault", FAULTS, ids=[each.__name__ for each in FAULTS])
 @pytest.mark.parametrize("sent", [False, True], ids=["held", "sent before"])
-def test_what_runs_once_enabled_survives_a_fault_at_each_call(fault: Fault, *, sent: bool) -> None:
+def test_runs_after_enabling_survive_a_fault_at_each_call(fault: Fault, *, sent: bool) -> None:
     at = calls = 0
     while at == 0 or at < calls:
         with a_stage(shards=1) as stage:

@@ -133,7 +133,7 @@ def test_a_refusal_that_lasts_is_left_to_the_next_tick_and_counted(stage: Stage)
     exact(stage, planned)
 
 
-def test_what_the_queue_refused_in_part_is_sent_again_alone(stage: Stage) -> None:
+def test_only_the_messages_that_the_queue_refused_are_sent_again(stage: Stage) -> None:
     planned = stage.create({"every": "PT10S"})
     unsent(stage)
 

@@ -31,9 +31,7 @@ def test_the_first_who_needs_it_makes_it_and_all_others_find_it(stage: Stage) ->
     assert stage.world.callback_keys.current() == made
 
 
-def test_of_two_who_make_it_at_once_both_use_the_one_that_was_first(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_concurrent_makers_both_use_the_first_key(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """The late one looks before the other one has written."""
     other, put = another(stage), callback_keys.put_first
     first: list[CallbackKey] = []

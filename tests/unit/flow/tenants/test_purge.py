@@ -150,7 +150,7 @@ def test_while_an_application_is_left_everything_stays(stage: Stage) -> None:
     assert subscriptions.unsubscribe(stage.world, TENANT, "two", None) is not None
 
 
-def test_of_two_that_leave_at_once_one_is_the_last(stage: Stage) -> None:
+def test_one_of_two_concurrent_unsubscribers_is_the_last(stage: Stage) -> None:
     subscribed(stage, "one", "two")
 
     def other_leaves(_passing: Passing, act: Act) -> Any:
@@ -296,7 +296,7 @@ def test_a_page_takes_up_no_job_after_its_time(stage: Stage, monkeypatch: pytest
     assert (page.done, page.cursor) == (1, {"round": 0})
 
 
-def test_what_cannot_be_deleted_is_told_as_the_cause_and_asking_again_goes_on(stage: Stage) -> None:
+def test_a_failed_delete_names_its_cause_and_continues_when_repeated(stage: Stage) -> None:
     subscribed(stage)
     begun = end(stage)
     stage.edit_item(keys.tenant(TENANT), keys.collection("default"), job_count={"N": "1"})
@@ -383,7 +383,7 @@ def test_a_tenant_has_so_many_subscriptions_and_no_more(stage: Stage, monkeypatc
     subscribed(stage, "a")
 
 
-def test_what_was_never_subscribed_cannot_leave(stage: Stage) -> None:
+def test_an_unknown_subscription_cannot_end(stage: Stage) -> None:
     subscribed(stage)
 
     for name, application in ((TENANT, "other"), ("nobody", "app")):

@@ -55,7 +55,7 @@ def test_the_last_one_is_made_and_none_beyond(stage: Stage) -> None:
     assert counted(stage) == there(stage) == 3
 
 
-def test_what_goes_makes_room(stage: Stage) -> None:
+def test_a_deleted_job_makes_room(stage: Stage) -> None:
     allow(stage, 2)
     first, second = stage.create(HOURLY), stage.create(HOURLY)
 
@@ -93,7 +93,7 @@ def test_without_a_quota_they_are_counted_all_the_same(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_of_twenty_at_once_as_many_come_to_be_as_fit(stage: Stage, seed: int) -> None:
+def test_twenty_concurrent_creates_stop_at_the_quota(stage: Stage, seed: int) -> None:
     allow(stage, 7)
 
     with at_once(stage) as run:
@@ -106,7 +106,7 @@ def test_of_twenty_at_once_as_many_come_to_be_as_fit(stage: Stage, seed: int) ->
 
 @pytest.mark.parametrize("fault", [answer_lost, conflict, crash_before, crash_after])
 @pytest.mark.parametrize("act", ["create", "more", "delete"])
-def test_whatever_befalls_the_transaction_is_counted_once(stage: Stage, act: str, fault: Any) -> None:
+def test_a_transaction_is_counted_once_after_any_fault(stage: Stage, act: str, fault: Any) -> None:
     allow(stage, 9)
     planned = stage.create(HOURLY, HOURLY)
     acts = {

@@ -179,7 +179,7 @@ def test_a_job_that_goes_on_stays(stage: Stage) -> None:
     assert first.state is ScheduleState.COMPLETED
 
 
-def test_what_the_collection_says_then_decides(stage: Stage) -> None:
+def test_the_collections_setting_at_that_time_decides(stage: Stage) -> None:
     for_ever, longer = stage.create(once(), name="a"), stage.create(once(), name="b")
     stage.run(300)
     keep(stage, ended_job_days=0)

@@ -83,7 +83,7 @@ def test_members_come_to_facts(content: dict[str, Any], facts: dict[str, Any]) -
         ({"dates": ["\u0662026-01-01"]}, "dates[0]", "printable ASCII"),
     ],
 )
-def test_what_cannot_be_read_is_refused_by_its_place(content: dict[str, Any], field: str, reason: str) -> None:
+def test_unreadable_content_is_refused_by_its_place(content: dict[str, Any], field: str, reason: str) -> None:
     where, why = refusal(content)
 
     assert where == field

@@ -167,7 +167,7 @@ modes = st.sampled_from(["exclude", "exclude", "include"])
 
 
 @given(rules(), st.lists(st.tuples(contents(), modes, st.just("none")), min_size=1, max_size=3), st.sampled_from(ZONES))
-def test_what_calendars_let_through_is_what_each_of_them_lets_through(
+def test_several_calendars_let_through_what_each_of_them_does(
     rule: Series, uses: list[tuple[dict[str, Any], str, str]], by: str
 ) -> None:
     begin, end = BEGIN + 10 * DAY_S, BEGIN + 35 * DAY_S
@@ -196,7 +196,7 @@ def test_what_calendars_let_through_is_what_each_of_them_lets_through(
     st.sampled_from(["next", "previous"]),
     st.sampled_from(ZONES),
 )
-def test_what_is_stopped_rolls_to_the_nearest_day_that_is_free_at_its_time(
+def test_a_stopped_occurrence_rolls_to_the_nearest_day_that_is_free_at_its_time(
     rule: Series, drawn: list[tuple[dict[str, Any], str, bool]], roll: str, by: str
 ) -> None:
     uses = [(facts, mode, roll if rolls or n == 0 else "none") for n, (facts, mode, rolls) in enumerate(drawn)]
@@ -239,7 +239,7 @@ def test_what_is_stopped_rolls_to_the_nearest_day_that_is_free_at_its_time(
     st.sampled_from(ZONES),
 )
 @examples(60)
-def test_what_comes_a_few_times_a_year_rolls_like_all_else(
+def test_rare_occurrences_roll_like_all_others(
     step_days: int,
     offset_s: int,
     drawn: list[tuple[dict[str, Any], str, bool]],
@@ -320,7 +320,7 @@ def as_ruled(wall: datetime, by: str, gap: str, overlap: str) -> list[tuple[int,
     st.sampled_from([(0, DAY_S), (0, 2 * 3600 + 1800), (2 * 3600 + 1800, DAY_S), (3 * 3600, 3 * 3600 + 900)]),
     st.sampled_from(["next", "previous"]),
 )
-def test_what_a_gap_moved_rolls_at_the_time_that_the_rule_says(
+def test_an_occurrence_moved_by_a_gap_rolls_at_the_time_of_the_rule(
     where: tuple[str, str], rules: tuple[Gap, Overlap], minutes: list[int], days: set[int], part: Any, roll: str
 ) -> None:
     (by, on), (gap, overlap) = where, rules
@@ -441,7 +441,9 @@ def test_a_time_in_a_gap_rolls_to_the_day_where_it_meets_what_is_there() -> None
         ({"every": "PT86401S"}, "UTC", 1),
     ],
 )
-def test_what_rolls_comes_as_close_as_its_times_of_the_day(fields: dict[str, object], by: str, gap_s: int) -> None:
+def test_a_rolled_occurrence_comes_as_close_as_its_times_of_the_day(
+    fields: dict[str, object], by: str, gap_s: int
+) -> None:
     rolling = {**fields, "timezone": by, "calendars": [{"name": "weekends", "roll": "next"}]}
 
     timing = parse(rolling, now=to_instant(BEGIN), book={"weekends": named(WEEKENDS)})
@@ -462,7 +464,7 @@ def test_a_first_of_the_month_rolls_back_over_holidays_and_weekend() -> None:
     assert series.until(second("2026-04-05T00:00Z")) == second("2026-04-02T09:00Z")
 
 
-def test_of_two_calendars_that_stop_it_one_that_does_not_roll_leaves_it_out() -> None:
+def test_a_calendar_that_does_not_roll_decides_over_one_that_does() -> None:
     once = Once(second("2026-04-05T09:00Z"))
 
     series = build(once, (WEEKENDS, "exclude", "next"), (EASTER, "exclude", "none"))
@@ -492,7 +494,7 @@ def test_a_day_far_away_is_reached_however_many_occurrences_lie_before_it(on: st
     assert series.until(found[0] - 1) is None
 
 
-def test_what_comes_to_no_free_day_is_passed_over_for_what_does() -> None:
+def test_occurrences_without_a_free_day_are_passed_over() -> None:
     """At two in the morning no day is free, so the one at noon comes, and comes alone."""
     hours = {"week": [(n * DAY_S, n * DAY_S + 9 * 3600) for n in range(7)]}
     twice = Window(
@@ -607,7 +609,7 @@ def test_a_calendar_with_a_zone_of_its_own_keeps_it() -> None:
     assert isinstance(times, On)
 
 
-def test_what_nobody_read_is_asked_for_again_and_what_is_gone_is_unreadable() -> None:
+def test_unread_calendars_are_asked_for_again_and_missing_ones_are_unreadable() -> None:
     with pytest.raises(Unavailable):
         applied(Never(), ["e-unknown"], zone("UTC"))
     calendars.keep("gone", None)

@@ -156,7 +156,7 @@ def test_the_same_time_twice_is_one_member() -> None:
         ("DTSTART:20271130\nRRULE:FREQ=YEARLY", {"dates": ["11-30"]}),
     ],
 )
-def test_what_has_begun_or_begins_next_goes_on_for_ever(event: str, year_or_hours: dict[str, Any]) -> None:
+def test_an_endless_event_continues_for_ever(event: str, year_or_hours: dict[str, Any]) -> None:
     assert read(event) == year_or_hours
 
 
@@ -238,7 +238,7 @@ FOR_EVER = "DTSTART:20261123T090000\nDURATION:PT1H\nRRULE:FREQ=WEEKLY"
         (["DTSTART;TZID=Asia/Tokyo:19700101T000000\nDURATION:PT1H"], "line 3: is outside the years"),
     ],
 )
-def test_what_a_calendar_cannot_keep_is_refused_with_its_line(events: list[str], reason: str) -> None:
+def test_entries_that_a_calendar_cannot_keep_are_refused_with_their_line(events: list[str], reason: str) -> None:
     assert reason in refusal(text(*events))
 
 
@@ -288,7 +288,7 @@ def test_lines_are_unfolded_whatever_ends_them() -> None:
         ("x" * 200_001, "200,001 characters are more than 200,000"),
     ],
 )
-def test_what_is_no_event_is_refused_with_its_line(value: object, reason: str) -> None:
+def test_a_line_that_is_no_event_is_refused_with_its_number(value: object, reason: str) -> None:
     assert reason in refusal(value)
 
 

@@ -143,7 +143,7 @@ def test_every_occurrence_comes_at_a_time_of_the_week_that_is_known(case: tuple[
     st.lists(st.tuples(contents(), st.sampled_from(list(Mode)), st.booleans()), min_size=1, max_size=3),
     st.sampled_from(list(Roll)),
 )
-def test_what_is_proven_is_what_a_search_finds(
+def test_the_proof_agrees_with_a_search(
     case: tuple[Timing, datetime], drawn: list[tuple[dict[str, Any], Mode, bool]], roll: Roll
 ) -> None:
     timing, instant = case

@@ -203,7 +203,7 @@ def test_a_first_occurrence_that_a_change_of_the_clock_affects_is_told(gap, told
         ((1, 15), "01:30:00", 1, "the second time"),
     ],
 )
-def test_of_two_copies_only_those_to_come_are_told(after, end, count, told):
+def test_only_coming_repeated_hours_are_reported(after, end, count, told):
     fields = {**NIGHTLY, "dstOverlap": "both", "endTime": f"2027-10-31T{end}Z", "count": count}
 
     assert odd(fields, datetime(2027, 10, 31, *after, tzinfo=UTC)) == [AUTUMN + told]

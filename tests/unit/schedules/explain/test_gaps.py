@@ -164,7 +164,7 @@ def test_steps_of_seconds_at_scattered_times_say_how_far_they_were_measured() ->
     assert found[:4] == walked(rule, BEGIN, found.until)
 
 
-def test_what_jitter_makes_too_long_says_how_far_it_was_walked() -> None:
+def test_a_walk_that_jitter_makes_too_long_says_how_far_it_came() -> None:
     rule = parse({"every": "PT1M", "jitterSeconds": 30}, now=NOW, salt="a").rule
     found = measure(rule, BEGIN, BEGIN + YEAR_S)
 

@@ -85,7 +85,7 @@ def test_an_instant_is_read(text: str, zone: str | None, expected: str) -> None:
         ("", 0, "empty"),
     ],
 )
-def test_what_is_no_instant_is_refused_where_it_goes_wrong(text: str, position: int, says: str) -> None:
+def test_an_invalid_instant_is_refused_at_its_position(text: str, position: int, says: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         parse_instant(text, "until")
 

@@ -46,7 +46,7 @@ def test_every_instant_is_explained_as_the_rule_says(case: tuple[Timing, datetim
 
 
 @given(timings_and_instants())
-def test_what_is_said_to_match_occurs_and_what_differs_does_not(case: tuple[Timing, datetime]) -> None:
+def test_instants_said_to_match_occur_and_others_do_not(case: tuple[Timing, datetime]) -> None:
     """Codes of occurrences and codes of the others never meet, but for jitter and what the question itself brings."""
     timing, instant = case
     found = explain(timing, instant)
@@ -245,7 +245,7 @@ def of_calendar(roll: str, at: str) -> Explanation:
     return explain_written(timing, instants.read(at, "at"))
 
 
-def test_what_a_calendar_leaves_out_moves_or_brings_is_told() -> None:
+def test_effects_of_a_calendar_are_explained() -> None:
     left_out = of_calendar("none", "2026-06-09T09:00:00Z")
     moved, come = of_calendar("next", "2026-06-09T09:00:00Z"), of_calendar("next", "2026-06-10T09:00:00Z")
 
@@ -313,7 +313,7 @@ def test_a_day_that_is_one_of_its_own_was_not_moved(cron: str, at: str, stands_f
 
 
 @pytest.mark.parametrize("fields", [{"cron": "0 9 31 * *"}, {"every": "P1M"}], ids=str)
-def test_what_is_no_occurrence_was_not_moved(fields: dict[str, object]) -> None:
+def test_an_instant_that_is_no_occurrence_was_not_moved(fields: dict[str, object]) -> None:
     timing = parse({**fields, "monthOverflow": "clamp"}, now=datetime(2027, 1, 31, 9, tzinfo=UTC))
 
     assert timing.rule.moved_by(int(datetime(2027, 2, 27, 9, tzinfo=UTC).timestamp())) is None

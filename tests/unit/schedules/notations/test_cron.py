@@ -232,7 +232,9 @@ def test_a_search_looks_at_few_months(text: str, name: str, months: int, monkeyp
         assert len(looked) <= months
 
 
-def test_what_never_fires_is_refused_after_at_most_the_months_of_the_horizon(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_expression_that_never_fires_is_refused_within_the_months_of_the_horizon(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     looked: list[int] = []
     original = OfMonths.mask
     monkeypatch.setattr(OfMonths, "mask", lambda self, *month: (looked.append(1), original(self, *month))[1])

@@ -109,7 +109,7 @@ def test_examples(expression, first):
     assert instants(expression) == first
 
 
-def test_by_itself_a_gap_is_skipped_and_an_overlap_runs_the_first_time():
+def test_a_gap_is_skipped_and_an_overlap_runs_the_first_time_by_default():
     expression, zone = "cron(30 2 * * ? *)", "Europe/Berlin"
     before_gap, before_overlap = datetime(2026, 3, 28, 12, tzinfo=UTC), datetime(2026, 10, 24, 12, tzinfo=UTC)
 
@@ -186,7 +186,7 @@ def test_every_half_hour_loses_and_doubles_nothing():
         ("cron(30 2 \u0663 * ? *)", "U+0663", 10),
     ],
 )
-def test_what_is_none_is_refused_with_its_place(expression, reason, position):
+def test_an_invalid_expression_is_refused_with_its_position(expression, reason, position):
     with pytest.raises(InvalidRequest) as refused:
         parse({"eventBridge": expression}, now=NOW)
 
@@ -195,7 +195,7 @@ def test_what_is_none_is_refused_with_its_place(expression, reason, position):
 
 
 @pytest.mark.parametrize("expression", ["cron(0 0 30 2 ? *)", "cron(0 0 31W 2 ? *)", "cron(0 0 29 2 ? 2027)"])
-def test_what_never_fires_is_refused(expression):
+def test_an_expression_that_never_fires_is_refused(expression):
     with pytest.raises(InvalidRequest) as refused:
         parse({"eventBridge": expression}, now=NOW)
 

@@ -164,7 +164,7 @@ def test_the_last_part_of_a_fixed_length_may_have_a_fraction(text: str, seconds:
         ("", 0, "empty"),
     ],
 )
-def test_what_is_no_duration_is_refused_where_it_goes_wrong(text: str, position: int, says: str) -> None:
+def test_an_invalid_duration_is_refused_at_its_position(text: str, position: int, says: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         every(text)
 
@@ -317,7 +317,7 @@ def test_months_agree_with_a_walk_from_the_anchor(
         ({"every": "P1M", "monthOverflow": "last"}, "monthOverflow", '"skip", "clamp" or "next"'),
     ],
 )
-def test_what_does_not_go_together_is_refused(members: dict[str, object], field: str, says: str) -> None:
+def test_members_that_exclude_each_other_are_refused(members: dict[str, object], field: str, says: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         parse(members, now=NOW)
 
@@ -342,7 +342,7 @@ def test_a_step_that_divides_no_day_has_no_grid_on_the_clock(step: str) -> None:
     assert "write epoch or start" in refused.value.reason
 
 
-def test_what_was_stored_with_such_a_grid_is_still_read() -> None:
+def test_stored_schedules_with_such_a_grid_are_still_read() -> None:
     packed = parse({"every": "P1W", "align": "epoch"}, now=NOW).packed
 
     assert load(packed.replace("epoch", "clock")).rule == load(packed).rule

@@ -82,7 +82,7 @@ def test_a_notation_knows_which_of_its_values_are_one_instant(notation: str, dat
 @EVERY_NOTATION
 @given(data=st.data())
 @SLOW
-def test_what_is_shown_says_the_same_when_it_is_sent_back(notation: str, data: st.DataObject) -> None:
+def test_a_shown_schedule_means_the_same_when_sent_back(notation: str, data: st.DataObject) -> None:
     own, before = drawn(notation, data)
 
     shown = {name: value for name, value in defaults.shown_timing(own).items() if value not in (None, [])}

@@ -564,7 +564,7 @@ def test_a_member_that_is_unknown_is_refused(recurrence: object, field: str, say
     ],
 )
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
-def test_what_can_never_fire_is_refused(recurrence: Given, start: str, zone: str) -> None:
+def test_a_recurrence_that_never_fires_is_refused(recurrence: Given, start: str, zone: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         timing(recurrence, startTime=start, timezone=zone)
 

@@ -120,7 +120,7 @@ def test_one_that_began_at_creation_keeps_its_rhythm():
         ("R/2027-03-28T02:30/PT1H", "never reads", 2),
     ],
 )  # fmt: skip
-def test_what_is_none_is_refused_with_its_place(text, reason, position):
+def test_an_invalid_expression_is_refused_with_its_position(text, reason, position):
     with pytest.raises(InvalidRequest) as refused:
         parse({"every": text, "timezone": "Europe/Berlin"}, now=NOW)
 

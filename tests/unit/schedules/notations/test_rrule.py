@@ -251,7 +251,7 @@ def walls(text: str, after: str, count: int, **more: object) -> list[str]:
     return [f"{at:%m-%dT%H:%M}" for at in between(timing.rule, begin, END, count)]
 
 
-def test_by_itself_a_gap_shifts_and_an_overlap_runs_the_first_time():
+def test_a_gap_shifts_and_an_overlap_runs_the_first_time_by_default():
     gap, overlap = (
         f"DTSTART;TZID={ZONE}:20270310T023000\nFREQ=DAILY",
         f"DTSTART;TZID={ZONE}:20270310T013000\nFREQ=DAILY",
@@ -559,7 +559,7 @@ def test_one_date_named_twice_is_one_occurrence():
         (5, "not a number", None),
     ],
 )  # fmt: skip
-def test_what_is_none_is_refused_with_its_place(text, reason, position):
+def test_an_invalid_expression_is_refused_with_its_position(text, reason, position):
     with pytest.raises(InvalidRequest) as refused:
         parse({"rrule": text}, now=NOW)
 
@@ -593,7 +593,7 @@ def test_what_is_none_is_refused_with_its_place(text, reason, position):
         "FREQ=DAILY;COUNT=1\nEXDATE:20260307T120000Z",
     ],
 )  # fmt: skip
-def test_what_never_fires_is_refused(rule):
+def test_an_expression_that_never_fires_is_refused(rule):
     with pytest.raises(InvalidRequest) as refused:
         parse({"rrule": f"DTSTART:20260307T120000Z\n{rule}"}, now=NOW)
 

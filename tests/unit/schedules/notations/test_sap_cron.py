@@ -179,7 +179,7 @@ def test_the_line_of_six_fields_is_refused_and_shown_with_seven():
         ("* * * * \u0663 0 0", 8, "U+0663"),
     ],
 )
-def test_what_leaves_the_grammar_is_refused_with_its_place(text, position, says):
+def test_text_outside_the_grammar_is_refused_with_its_position(text, position, says):
     refused = refusal(text)
 
     assert (refused.code, refused.position) == ("INVALID_FIELD", position)
@@ -191,7 +191,7 @@ def test_what_leaves_the_grammar_is_refused_with_its_place(text, position, says)
     "text",
     ["* 2 30 * 0 0 0", "* 4,6,9,11 31 * 0 0 0", "2027 2 29 * 0 0 0", "* 2 1:7 5.fri 0 0 0", "2100 2 -29 * 0 0 0"],
 )
-def test_what_never_fires_is_refused(text):
+def test_an_expression_that_never_fires_is_refused(text):
     assert refusal(text).code == "NEVER_FIRES"
 
 
@@ -218,7 +218,7 @@ def test_a_series_of_half_hours_runs_through_both_changes(text):
         assert first(text, 48, day, timezone="Europe/Berlin") == halves
 
 
-def test_what_comes_after_a_gap_may_come_within_a_second():
+def test_an_occurrence_after_a_gap_may_come_within_a_second():
     timing = sap("* * * * 2:3 0 1", timezone="Europe/Berlin")
 
     found = between(timing.rule, datetime(2026, 3, 28, 12, tzinfo=UTC), END, 2)
@@ -243,7 +243,7 @@ def test_a_clock_that_goes_back_by_half_an_hour_brings_readings_closer_together(
     assert timing.interval_s == 300
 
 
-def test_what_is_packed_is_the_text():
+def test_the_packed_form_is_the_text():
     assert sap(" * * *  -1.SUN 9 0 0").packed == '{"sapCron":"* * * -1.sun 9 0 0"}'
 
 

@@ -126,7 +126,7 @@ def test_calendars_take_calls_by_the_days_that_they_stop_together(
 
 @pytest.mark.parametrize("name", ["UTC", NEW_YORK])
 @pytest.mark.parametrize(("rule", "names"), NEVER, ids=str)
-def test_what_calendars_leave_nothing_is_refused_in_few_calls(
+def test_a_schedule_emptied_by_calendars_is_refused_in_few_calls(
     rule: dict[str, Any], names: list[str], name: str
 ) -> None:
     """A search by weeks finds it: neither the dates nor the occurrences before the horizon are looked at."""

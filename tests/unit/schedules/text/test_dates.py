@@ -172,7 +172,7 @@ def test_a_time_that_the_clock_leaves_out_needs_a_rule():
         ({"date": "9" * 12, "format": "X"}, "", 0, "outside the years 1970..2199"),
     ],
 )  # fmt: skip
-def test_what_is_no_date_is_refused_with_its_place(value, field, position, says):
+def test_an_invalid_date_is_refused_with_its_position(value, field, position, says):
     refused = refusal(value)
 
     assert (refused.field, refused.position) == (f"startTime{field}", position)
@@ -180,7 +180,7 @@ def test_what_is_no_date_is_refused_with_its_place(value, field, position, says)
 
 
 @given(st.dates(date(1971, 1, 1), date(2198, 12, 31)), st.times(), st.integers(-23 * 60, 23 * 60))
-def test_what_python_prints_is_read_back(day, time, offset_min):
+def test_dates_printed_by_python_are_read_back(day, time, offset_min):
     time = time.replace(microsecond=0)
     instant = datetime.combine(day, time, tzinfo=UTC)
     wall = instant.timestamp()

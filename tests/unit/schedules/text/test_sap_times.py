@@ -333,7 +333,7 @@ def test_a_date_with_an_offset_is_the_time_of_the_clock_in_the_zone():
         ("1" * 101, 100, "more than 100"),
     ],
 )
-def test_what_is_no_time_of_day_is_refused_with_its_place(text, position, says):
+def test_an_invalid_time_of_day_is_refused_with_its_position(text, position, says):
     refused = refusal("repeatAt", text)
 
     assert (refused.field, refused.code, refused.position) == ("repeatAt", "INVALID_FIELD", position)
@@ -407,7 +407,7 @@ def test_every_takes_the_same_text_but_for_months_and_years(text):
         ("5 " + "m" * 99, 100, "more than 100"),
     ],
 )
-def test_what_is_no_interval_of_sap_is_refused(text, position, says):
+def test_an_invalid_sap_interval_is_refused(text, position, says):
     with pytest.raises(InvalidRequest) as refused:
         read_interval(text, "repeatInterval")
 
@@ -416,7 +416,7 @@ def test_what_is_no_interval_of_sap_is_refused(text, position, says):
 
 
 @pytest.mark.parametrize("packed", ['{"time":{"second":1773239696}}', '{"repeatAt":60000}'])
-def test_who_only_loads_a_schedule_loads_no_grammar(packed):
+def test_loading_a_schedule_loads_no_grammar(packed):
     """A sweeper's cold start, in an interpreter of its own."""
     grammars = ["dates", "iso_dates", "date_formats", "relative_dates"]
     program = (

@@ -254,7 +254,7 @@ def test_jitter_keeps_the_mark() -> None:
     assert shown.moved_by.local_time == "2026-03-08T02:30:00"
 
 
-def test_what_dst_gap_skip_leaves_out_can_be_listed() -> None:
+def test_occurrences_left_out_by_dst_gap_skip_can_be_listed() -> None:
     timing = new_york(cron="0,30 2 * * *", dstGap="skip", jitterSeconds=5)
 
     lost = dropped(timing, at("2026-01-01 00:00"), at("2028-01-01 00:00"), 3)

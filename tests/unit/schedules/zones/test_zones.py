@@ -59,7 +59,7 @@ def test_pieces_are_longer_than_any_jump_of_their_clock() -> None:
 @pytest.mark.parametrize(
     "name", ["posixrules", "localtime", "tzdata.zi", "zone.tab", "Factory", "", "utc", "../UTC", "Europe"]
 )
-def test_what_is_no_zone_of_the_package_is_unknown(name: str) -> None:
+def test_zones_outside_the_package_are_unknown(name: str) -> None:
     with pytest.raises(KeyError):
         zone(name)
 
