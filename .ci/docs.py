@@ -267,22 +267,30 @@ def _template() -> dict[str, Any]:
     return load(ROOT / "template.yaml")
 
 
+MOST_IN_A_CELL = 8
+"""How many allowed values of a parameter a cell lists."""
+
+
 def parameters() -> str:
-    """Lists the parameters by the groups of the console's form."""
+    """Returns a section for each group of the console's form, with a table of its parameters."""
     template = _template()
-    lines = []
+    parts = []
     for group in template["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]:
-        lines.append((f"**{group['Label']['default']}**", "", "", ""))
+        lines = []
         for name in group["Parameters"]:
             facts = template["Parameters"][name]
             default = f"`{facts['Default']}`" if facts["Default"] != "" else "empty"
             lines.append((f"`{name}`", default, _bounds(facts), facts["Description"]))
-    return rows(("Parameter", "Default", "Bounds", "What it sets"), lines)
+        table = rows(("Parameter", "Default", "Bounds", "What it sets"), lines)
+        parts.append(f"### {group['Label']['default']}\n\n{table}")
+    return "\n".join(parts)
 
 
 def _bounds(facts: Mapping[str, Any]) -> str:
     if "AllowedValues" in facts:
-        return ", ".join(str(value) for value in facts["AllowedValues"])
+        values = [str(value) for value in facts["AllowedValues"]]
+        many = len(values) > MOST_IN_A_CELL
+        return f"{values[0]} to {values[-1]}, in the steps that AWS offers" if many else ", ".join(values)
     if "MinValue" in facts:
         return f"{facts['MinValue']} to {facts['MaxValue']}"
     return str(facts.get("ConstraintDescription", ""))
