@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import pytest
 
 from sweephand.facades.native.problems import MOST_ERRORS
@@ -387,7 +389,21 @@ def test_an_authorization_of_another_form_is_told_so(shared, header, said):
         ("PUT", "/v1/jobs", "this path does not take PUT: it takes DELETE, GET, HEAD, POST"),
         ("GET", "/v1/job", "no such path: /v1/job; did you mean /v1/jobs?"),
         ("GET", "/v1/jobs/", "no such path: /v1/jobs/; did you mean /v1/jobs?"),
-        ("POST", "/v1/jobs/x/runs", "no such path: /v1/jobs/x/runs; did you mean /v1/jobs/x/run?"),
+        (
+            *("POST", "/v1/jobs/x/runs"),
+            (
+                "no such path: /v1/jobs/x/runs; did you mean /v1/jobs/x/run? "
+                "Paths name ids; GET /v1/jobs?name=x%2Fruns finds a job by its name"
+            ),
+        ),
+        (
+            *("GET", "/v1/jobs/a/b c/d"),
+            "no such path: /v1/jobs/a/b c/d: paths name ids; GET /v1/jobs?name=a%2Fb%20c%2Fd finds a job by its name",
+        ),
+        (
+            *("POST", f"/v1/jobs/{UUID(int=1)}/runs"),
+            f"no such path: /v1/jobs/{UUID(int=1)}/runs; did you mean /v1/jobs/{UUID(int=1)}/run?",
+        ),
         ("GET", "/v1/nothing/like/it", "no such path: /v1/nothing/like/it"),
         ("GET", "/v1/runs/abc", 'no such run: "abc" is not the id of a run'),
         ("GET", "/v1/operations/abc", 'no such operation: "abc" is not the id of an operation'),

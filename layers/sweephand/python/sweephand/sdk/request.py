@@ -29,6 +29,8 @@ Named = str | Model
 """An id or a name, or an answer of the service that has one."""
 NAMES = ("id", "clientId", "tenant", "name")
 """The members of an answer that have its id or its name, the first one first."""
+JOB = "jobId"
+"""The member of an answer about something else, such as a run, that names its job."""
 Revision = int | str | Model
 """A revision, an ETag, or an answer of the service that has a revision."""
 
@@ -84,11 +86,14 @@ class Request:
 def part(given: Named, own: str | None = None) -> str:
     """Returns an id or a name as a part of a path. own: as for `name_of`. Raises InvalidArgument.
 
-    It refuses `.` and `..` too, which lead elsewhere.
+    It refuses `.`, `..` and a slash too, which lead elsewhere: the gateway reads `%2F` as a slash.
     """
     name = name_of(given, own)
     if name in {".", ".."}:
         raise InvalidArgument("id or name", f"must not be {name!r}: in a path it leads to another resource")
+    if "/" in name:
+        advice = f"; sh.jobs.list(name={name!r}).first() finds a job by its name" if own == JOB else ""
+        raise InvalidArgument("id or name", f"must not contain a slash, but it is {name!r}{advice}")
     try:
         return quote(name, safe="")
     except UnicodeEncodeError as wrong:

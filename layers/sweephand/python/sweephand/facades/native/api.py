@@ -10,10 +10,11 @@ from sweephand.errors import InvalidRequest, SweephandError
 from sweephand.facades.api import Api, Visit
 from sweephand.facades.http import Answer, Request, Route
 from sweephand.facades.native import cursors
-from sweephand.facades.native.context import TENANT_HEADER, Context
+from sweephand.facades.native.context import TENANT_HEADER, Context, by_name
 from sweephand.facades.native.problems import of_error, problem
 from sweephand.facades.native.routes import ROUTES
 from sweephand.flow.tenants import tenancy
+from sweephand.ids import UUID_TEXT
 from sweephand.lazy import lazy
 
 with lazy():
@@ -83,8 +84,9 @@ class NativeApi(Api):
         """Returns the path as it came, and the one that is most like it."""
         path = "/".join(request.path)
         meant = self._near(request)
+        advice = _if_a_name(request.path)
         hint = "" if meant is None else f"; did you mean /{meant[:100]}?"
-        return f"no such path: /{path[:100]}{hint}"
+        return f"no such path: /{path[:100]}{hint}" + (f"{' Paths' if hint else ': paths'}{advice}" if advice else "")
 
     def _near(self, request: Request) -> str | None:
         """Returns the path of a route: with the version, without a slash at the end, or with a name like the given."""
@@ -100,6 +102,13 @@ class NativeApi(Api):
 
     def unexpected(self, request_id: str) -> Answer:
         return problem("INTERNAL", "the request could not be worked on", request_id)
+
+
+def _if_a_name(path: tuple[str, ...]) -> str:
+    """Returns the end of the advice for a job's name with a slash in the place of its id; empty for other paths."""
+    if path[:2] != ("v1", "jobs") or len(path) < 4 or UUID_TEXT.fullmatch(path[2]):
+        return ""
+    return f" name ids{by_name('/'.join(path[2:]))}"
 
 
 def _fitting(context: Context) -> Answer:

@@ -83,8 +83,8 @@ class Context(RequestContext):
             return given
         if isinstance(given, str) and _INTEGER.fullmatch(given):
             return integer_ids.job_with(self.world, self.tenant, int(given)).id
-        by_name = _by_name(given) if isinstance(given, str) else ""
-        raise InvalidRequest("jobId", f"is not the id of a job: {fields.shown(given)}{by_name}", code=code)
+        advice = by_name(given) if isinstance(given, str) else ""
+        raise InvalidRequest("jobId", f"is not the id of a job: {fields.shown(given)}{advice}", code=code)
 
     def run(self, name: str = "run") -> tuple[str, str]:
         """Returns the owner and uuid of the run that a path parameter names."""
@@ -257,11 +257,11 @@ def helpful(body: object, now: datetime, *, change: bool = False) -> Iterator[No
 def _no_id(kind: str, given: str) -> str:
     """Returns the end of a message for a path that has something else in the place of an id."""
     if kind == "job":
-        return f": paths name ids{_by_name(given)}"
+        return f": paths name ids{by_name(given)}"
     return f": {fields.shown(given)} is not the id of {'an' if kind[0] in 'aeio' else 'a'} {kind}"
 
 
-def _by_name(given: str) -> str:
+def by_name(given: str) -> str:
     """Returns the advice for who takes a job's name for its id."""
     if not fields.is_visible(given):
         return ""
