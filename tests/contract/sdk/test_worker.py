@@ -167,7 +167,7 @@ def test_many_tasks_at_once_are_given_up_only_by_their_number(api):
     many = [f"t{n}" for n in range(30)]
     started(api, _with(*many))
 
-    with pytest.raises(ApiError, match="allowDeletes=25"):
+    with pytest.raises(ApiError, match="allow_deletes=25"):
         started(api, _with(*many[:5]))
     assert len(jobs(api)) == 30
     started(api, _with(*many[:5]), allow_deletes=25)
@@ -451,6 +451,7 @@ class _Spoilt(Discard):
         (_broken, [("ERROR", 1)]),
         (lambda *_: sys.exit(3), [("ERROR", 1)]),
         (lambda *_: Delay("soon"), [("ERROR", 1)]),
+        (lambda *_: Delay(3_601), [("ERROR", 1)]),
         (lambda *_: Delay("90s"), [("RETRY_WAIT", 2)]),
         (lambda *_: Discard(None), [("ERROR", 1)]),
         (lambda *_: _Spoilt("x"), [("ERROR", 1)]),

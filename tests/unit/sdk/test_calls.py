@@ -20,7 +20,7 @@ from sweephand.sdk import (
     TransportError,
     http,
 )
-from sweephand.sdk.api_errors import BY_CODE, InvalidField, NotFound, RateLimited, Unavailable
+from sweephand.sdk.api_errors import BY_CODE, InvalidField, NotFound, RateLimited, TooManyDeletes, Unavailable
 from sweephand.sdk.config import access
 from tests.unit.sdk.scripted import URL, async_client, client, problem, reply
 
@@ -32,10 +32,10 @@ UNREACHED = TransportError("refused", sent=False)
 def test_a_call_names_its_caller_and_the_version_and_quotes_the_path():
     sh, script = client(reply(JOB))
 
-    sh.jobs.get("a b/c")
+    sh.jobs.get("a b?c")
 
     (sent,) = script.sent
-    assert sent.url == f"{URL}/v1/jobs/a%20b%2Fc"
+    assert sent.url == f"{URL}/v1/jobs/a%20b%3Fc"
     assert sent.headers["Authorization"] == "Basic " + base64.b64encode(b"me:s3cret").decode()
     assert sent.headers["User-Agent"].startswith("sweephand-python/0.1")
     assert "Idempotency-Key" not in sent.headers
@@ -55,6 +55,23 @@ def test_a_name_that_leads_to_another_resource_is_not_sent(name):
         with pytest.raises(InvalidArgument, match=r"id or name must not be '\.+': in a path"):
             call()
 
+    assert script.sent == []
+
+
+def test_a_name_with_a_slash_is_not_sent_and_says_how_a_job_is_found():
+    """The gateway hands `%2F` over as a slash: `id/schedules/id` would delete a schedule."""
+    sh, script = client(*[reply(None, 204)] * 3)
+
+    with pytest.raises(InvalidArgument) as refused:
+        sh.jobs.get("app/task")
+    assert str(refused.value) == (
+        "id or name must not contain a slash, but it is 'app/task'; "
+        "sh.jobs.list(name='app/task').first() finds a job by its name"
+    )
+    with pytest.raises(InvalidArgument, match="must not contain a slash"):
+        sh.jobs.delete("j-1/schedules/s-1")
+    with pytest.raises(InvalidArgument, match=r"contain a slash, but it is 'a/b'\Z"):
+        sh.collections.get("a/b")
     assert script.sent == []
 
 
@@ -206,6 +223,26 @@ def test_a_bulk_delete_is_not_repeated_after_a_lost_answer():
     assert len(script.sent) == 2
     sh, script = client(LOST, reply({"count": 2, "deleted": 0, "operation": None}))
     assert sh.jobs.delete_matching(tag="a", dry_run=True).count == 2
+
+
+def test_a_refusal_names_the_parameters_as_python_does():
+    detail = "deletes 12 of 12 jobs: to allow that, use allowDeletes=12"
+    sh, _ = client(problem("TOO_MANY_DELETES", 409, detail), problem("TOO_MANY_DELETES", 409, detail))
+
+    with pytest.raises(TooManyDeletes) as refused:
+        sh.job_sets.put("a", jobs=[])
+    assert "use allow_deletes=12 (" in str(refused.value)
+    assert refused.value.detail == detail
+    with pytest.raises(TooManyDeletes, match="allowDeletes=12"):  # Python has no parameter of this name here
+        sh.call("PUT", "/v1/job-sets/a")
+
+
+def test_a_refusal_repeats_what_is_no_parameter_as_it_came():
+    reason = "send dryRun=true, not GET /v1/jobs?dryRun=true, colourName=true"
+    sh, _ = client(problem("INVALID_QUERY", 400, reason))
+
+    with pytest.raises(ApiError, match=r"send dry_run=True, not GET /v1/jobs\?dryRun=true, colourName=true"):
+        sh.jobs.delete_matching(tag="a")
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 412, 422])

@@ -10,11 +10,13 @@ SweephandError
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 from sweephand.errors import SweephandError
 from sweephand.lazy import lazy
+from sweephand.sdk.model import snake
 
 with lazy():
     from sweephand.sdk import models
@@ -26,6 +28,7 @@ ROOT_CODES = {400: 300, 401: 16, 404: 2, 409: 3, 413: 10, 415: 300, 422: 300, 42
 """Root's number of an error by the HTTP status. 403 depends on the verb, 5xx is 1, all else is 0 (unspecified)."""
 ROOT_PERMISSIONS = {"POST": 1000, "GET": 1002, "PUT": 1003, "PATCH": 1003, "DELETE": 1004}
 ROOT_SERVER_ERROR, ROOT_TIMEOUT = 1, 12
+_PARAMETER = re.compile(r"(?<![?&\w-])(?P<name>[a-z][A-Za-z]*)=(?P<value>\w+)")
 
 
 class FieldError(NamedTuple):
@@ -93,7 +96,8 @@ class ApiError(SweephandError):
     status: of HTTP. errors: the mistakes of the request, field by field. request_id: the id in the service's log.
     help: the address of the page with cause and cure. problem: the whole answer, as JSON. tries: how often the request
     was sent; after more than one, an earlier one may have been carried out. retry_after_s: when the service asks to be
-    called again.
+    called again. The error's text names parameters as Python does, such as `allow_deletes=12`; detail, errors and
+    problem as the API does.
     """
 
     def __init__(
@@ -110,11 +114,12 @@ class ApiError(SweephandError):
         retry_after_s: float | None = None,
         tries: int = 1,
         problem: Mapping[str, Any] | None = None,
+        parameters: Collection[str] = (),
     ) -> None:
         self.method, self.path, self.status, self.detail = method, path, status, detail
         self.errors, self.request_id, self.help = errors, request_id, help
         self.retry_after_s, self.tries, self.problem = retry_after_s, tries, problem or {}
-        super().__init__(self._text(code), code=code)
+        super().__init__(in_python(self._text(code), parameters), code=code)
 
     @property
     def root_code(self) -> int:
@@ -135,6 +140,18 @@ class ApiError(SweephandError):
         return f"{self.method} {self.path}: {self.status} {code}: {'; '.join(said)}" + (
             f" ({', '.join(more)})" if more else ""
         )
+
+
+def in_python(text: str, parameters: Collection[str]) -> str:
+    """Returns a text with `dry_run=True` for `dryRun=true`, for these parameters of the API."""
+    literals = {"true": "True", "false": "False"}
+
+    def worded(found: re.Match[str]) -> str:
+        if found["name"] not in parameters:
+            return found[0]
+        return f"{snake(found['name'])}={literals.get(found['value'], found['value'])}"
+
+    return _PARAMETER.sub(worded, text)
 
 
 class PlanRefused(ApiError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from sweephand.sdk.api_errors import BY_CODE
@@ -28,8 +28,9 @@ def api_error(
     request_id: str | None = None,
     retry_after_s: float | None = None,
     tries: int = 1,
+    parameters: Collection[str] = (),
 ) -> ApiError:
-    """Returns the error of an answer; its class follows from its code."""
+    """Returns the error of an answer; its class follows from its code. parameters: of the query, by the API's names."""
     problem = _problem(content)
     code = problem.get("code") if isinstance(problem.get("code"), str) else None
     known = code or CODES_OF_OTHERS.get(status, "ERROR")
@@ -46,6 +47,7 @@ def api_error(
         retry_after_s=retry_after_s,
         tries=tries,
         problem=problem,
+        parameters=parameters,
     )
 
 

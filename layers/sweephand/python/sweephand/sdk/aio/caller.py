@@ -88,6 +88,7 @@ class AsyncCaller:
             request_id=answer.headers.get("x-request-id") or answer.headers.get("apigw-requestid"),
             retry_after_s=asked_s,
             tries=tried,
+            parameters=request.query.keys(),
         )
 
     def _not_a_stack(self, request: Request, answer: Answer) -> TransportError:
