@@ -147,6 +147,27 @@ def test_a_hook_still_decides_on_a_claim(api):
     assert 195 <= at[1] - at[0] <= 215
 
 
+def test_a_claim_of_more_than_an_hour_is_looked_at_each_hour(api):
+    at: list[float] = []
+    chance = SeededChance(next(PROCESSES))
+    dedupe = Dedupe(MemoryMarks(), clock=api.stage.clock, chance=chance, lease_s=9_000)
+
+    def declare(worker: Worker) -> None:
+        @worker.every("6h", name="report")
+        def report() -> None:
+            at.append(api.stage.clock.now().timestamp())
+            with dedupe("invoice/1"):
+                pass
+
+    hands = started(api, declare)
+    hands.live(21_500, 500)
+    dedupe.claim("invoice/1")
+    hands.live(3_800, 20)
+
+    assert len(at) == 2
+    assert 3_595 <= at[1] - at[0] <= 3_640
+
+
 def test_an_effect_that_is_unsure_ends_the_run_at_once(api):
     dedupe = Dedupe(MemoryMarks(), clock=api.stage.clock, keep=timedelta(days=1), chance=SeededChance(next(PROCESSES)))
 

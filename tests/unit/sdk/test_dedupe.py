@@ -290,6 +290,13 @@ def test_a_key_has_1_to_1024_characters(key):
         Dedupe(MemoryMarks())(key)
 
 
+@pytest.mark.parametrize("key", [None, 5, b"pay/1"])
+def test_a_key_is_a_string(key):
+    with pytest.raises(InvalidArgument) as refused:
+        Dedupe(MemoryMarks())(key)
+    assert str(refused.value) == f"key must be a string, such as the id of the run, not {key!r}"
+
+
 def test_a_lease_is_shorter_than_what_is_remembered():
     with pytest.raises(InvalidArgument, match="lease_s must be at least 1 and shorter than keep, not 0"):
         Dedupe(MemoryMarks(), lease_s=0)

@@ -240,6 +240,9 @@ def _by_place(month, /): ...
         (lambda _: Delay("soon"), "Delay: an interval must be such as .* not 'soon'"),
         (lambda _: Delay(None), "not None"),
         (lambda _: Delay(float("nan")), "NaN"),
+        (lambda _: Delay(10**9), r"Delay takes at most an hour \(3600 seconds\), not 1000000000; .*run\.reschedule"),
+        (lambda _: Delay("2h"), "not '2h'"),
+        (lambda _: Delay(3_600.5), "not 3600.5"),
         (lambda _: Discard(None), "Discard needs a reason.* not None"),
         (lambda _: Discard(""), "not ''"),
         (lambda _: MoveTo(7), "MoveTo needs the address of a queue.* not 7"),
@@ -252,7 +255,7 @@ def test_a_value_that_cannot_be_is_refused_where_it_is_written(made, says):
 
 def test_a_delay_is_written_as_an_interval():
     assert Delay("5m") == Delay(300) == Delay(timedelta(minutes=5))
-    assert [Delay(given).delay_s for given in (299.5, -5, 10**9)] == [300, 0, 3_600]
+    assert [Delay(given).delay_s for given in (299.5, -5, 3_600, "1h")] == [300, 0, 3_600, 3_600]
 
 
 def test_a_partial_and_a_callable_object_are_tasks_with_names_of_their_own():

@@ -22,7 +22,7 @@ from sweephand.sdk.request import ABSENT
 from sweephand.sdk.worker.dedupe import InProgress, Unsure
 from sweephand.sdk.worker.loop import Loop
 from sweephand.sdk.worker.tasks import BadPayload, BadReschedule, Task, TaskRun, Tasks
-from sweephand.sdk.worker.verdicts import AS_USUAL, Delay, Discard, Hook, MoveTo, Retry, Verdict
+from sweephand.sdk.worker.verdicts import AS_USUAL, LONGEST_DELAY_S, Delay, Discard, Hook, MoveTo, Retry, Verdict
 
 if TYPE_CHECKING:
     from sweephand.sdk import models
@@ -177,7 +177,7 @@ class Attempts:
 
     def _verdict(self, run: TaskRun, error: BaseException) -> Verdict:
         """Returns the hook's verdict. Raises RuntimeError and TypeError if there is none."""
-        usual = Delay(error.wait_s) if isinstance(error, InProgress) else AS_USUAL
+        usual = Delay(min(error.wait_s, LONGEST_DELAY_S)) if isinstance(error, InProgress) else AS_USUAL
         if self._hook is None:
             return usual
         try:

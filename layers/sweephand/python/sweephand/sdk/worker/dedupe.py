@@ -73,6 +73,8 @@ class Dedupe:
         Entering raises InProgress, Unsure (at most once only), TransportError. An Exception in the block says that the
         effect did not happen and frees the key. Anything else that ends it, such as SystemExit, leaves the claim.
         """
+        if not isinstance(key, str):
+            raise InvalidArgument("key", f"must be a string, such as the id of the run, not {key!r}")
         if not 1 <= len(key) <= LONGEST_KEY:
             raise InvalidArgument("key", f"must have 1 to {LONGEST_KEY} characters, not {len(key)}")
         return Once(self, key)

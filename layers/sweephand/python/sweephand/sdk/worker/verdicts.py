@@ -27,14 +27,18 @@ class Delay:
 
     def __post_init__(self) -> None:
         try:
-            object.__setattr__(self, "seconds", seconds_of(self.seconds))
+            seconds = seconds_of(self.seconds)
         except (ValueError, OverflowError) as wrong:
             raise ConfigError(f"Delay: {wrong}") from wrong
+        if seconds > LONGEST_DELAY_S:
+            reason = f"Delay takes at most an hour ({LONGEST_DELAY_S} seconds), not {self.seconds!r}"
+            raise ConfigError(f"{reason}; for a later run, call run.reschedule in the task")
+        object.__setattr__(self, "seconds", seconds)
 
     @property
     def delay_s(self) -> int:
-        """Returns the wait in seconds, within what the service takes."""
-        return max(0, min(LONGEST_DELAY_S, seconds_of(self.seconds)))
+        """Returns the wait in seconds; 0 for a negative one."""
+        return max(0, seconds_of(self.seconds))
 
 
 @dataclass(frozen=True)
