@@ -23,6 +23,7 @@ KINDS = {
 }
 
 
+WHICH_TWICE = 'the member "type" is there twice'
 COMPLETES = """
 import sys
 from sweephand.cli import main
@@ -174,6 +175,9 @@ def test_completion_prints_a_script(capsys, shell):
         (["jobs", "create", "a", "--post", "u", "--timezone", "UTC"], "--timezone belongs to"),
         (["jobs", "create", "a", "--payload", "1"], "--payload belongs to"),
         (["jobs", "create", "a", "--action", "{"], "--action must be JSON"),
+        (["jobs", "create", "a", "--action", '{"type": "http", "url": "u", "type": "event"}'], WHICH_TWICE),
+        (["jobs", "create", "a", "--post", "u", "--payload", '[{"type": {"type": 1, "type": 2}}]'], WHICH_TWICE),
+        (["api", "POST", "/v1/jobs", "-d", '{"type": 1, "type": 1}'], WHICH_TWICE),
         (["jobs", "edit", "j", "--clear", "colour"], "there is no such member"),
         (["jobs", "run", "j", "--payload", "hello"], '"text" in quotes'),
         (["api", "GET", "/v1/jobs", "-q", "limit"], "NAME=VALUE"),
@@ -198,6 +202,7 @@ def test_wrong_usage_is_status_2_and_a_sentence(capsys, arguments, why):
         ("a.json", "{", "line 1"),
         ("a.toml", "a = ", "Invalid value"),
         ("a.json", "[]", "must be an object with the members of the body"),
+        ("a.json", '{"action": {"type": "http", "type": "event"}}', WHICH_TWICE),
         ("a.json", '{"colour": 1}', "unknown member colour"),
         ("a.json", "[" * 100_000, "nested too deeply"),
     ],

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from sweephand.errors import SweephandError
 from sweephand.lazy import lazy
 from sweephand.sdk.api_errors import NotFound
+from sweephand.sdk.each_once import Twice, each_once
 from sweephand.sdk.errors import InvalidArgument, TransportError
 
 if TYPE_CHECKING:
@@ -62,12 +63,17 @@ def answered(event: Mapping[str, Any], remaining_s: Callable[[], float]) -> dict
             data = change.delete(service.job_sets) if event["RequestType"] == "Delete" else change.put(service.job_sets)
         outcome: dict[str, Any] = {"Status": "SUCCESS", "Data": data}
     except SweephandError as error:
-        outcome = {"Status": "FAILED", "Reason": str(error)[:MOST_REASON]}
+        outcome = {"Status": "FAILED", "Reason": _in_properties(str(error))[:MOST_REASON]}
     except Exception as error:  # noqa: BLE001 - logged, and answered like any other failure
         _LOG.exception("a request of CloudFormation failed")
         outcome = {"Status": "FAILED", "Reason": f"{type(error).__name__}: see the function's log"}
     about = {name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")}
     return {**about, "PhysicalResourceId": change.physical_id, **outcome}
+
+
+def _in_properties(text: str) -> str:
+    """Returns the text of an error with the name that a template has for a parameter."""
+    return text.replace("allow_deletes=", "AllowDeletes=")
 
 
 def send(transport: Transport, url: str, answer: Mapping[str, Any]) -> None:
@@ -155,7 +161,9 @@ class _Change:
             )
             raise InvalidArgument("Jobs", reason)
         try:
-            jobs = json.loads(given)
+            jobs = json.loads(given, object_pairs_hook=each_once)
+        except Twice as error:
+            raise InvalidArgument("Jobs", f"cannot be used: {error}") from error
         except ValueError as error:
             raise InvalidArgument("Jobs", f"is not JSON: {error}") from error
         if not isinstance(jobs, list):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import sys
 import tomllib
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import click
 
 from sweephand.cli.commands.statuses import Unusable
+from sweephand.sdk.each_once import Twice, each_once
 
 
 def read_file(path: str) -> Any:
@@ -32,20 +32,13 @@ def unreadable(path: str | Path, error: OSError | RecursionError | ValueError) -
     return f"{path}: {'is nested too deeply' if isinstance(error, RecursionError) else error}"
 
 
-def each_once(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Returns an object. Raises ValueError for a member that is there twice, of which JSON would keep the last."""
-    found = dict(members)
-    if len(found) < len(members):
-        twice = next(name for name, times in Counter(name for name, _ in members).items() if times > 1)
-        raise ValueError(f'the member "{twice}" is there twice')
-    return found
-
-
 def json_value(option: str, given: str) -> Any:
     """Returns the value of an option with JSON, or with @FILE. Raises UsageError."""
     if given.startswith("@"):
         return read_file(given[1:])
     try:
-        return json.loads(given)
+        return json.loads(given, object_pairs_hook=each_once)
+    except Twice as wrong:
+        raise click.UsageError(f"{option}: {wrong}") from wrong
     except (ValueError, RecursionError) as wrong:
         raise click.UsageError(f'{option} must be JSON, such as {{"a": 1}} or "text" in quotes, or @FILE') from wrong
