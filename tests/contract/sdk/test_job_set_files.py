@@ -127,6 +127,21 @@ def test_many_deletes_need_their_number(client: Sweephand, write, capsys):
     assert list(client.jobs.list()) == []
 
 
+def test_jobs_that_the_file_lacks_stay_if_asked(client: Sweephand, write, capsys):
+    ran(capsys, "apply", write(nightly="30 2 * * *", weekly="0 8 * * 1"))
+    file = write(nightly="0 3 * * *")
+
+    *lines, last = ran(capsys, "plan", "--no-prune", file)[1].splitlines()
+    assert lines[0] == "billing: 1 change, 0 same"
+    assert f" {file} --no-prune --plan p_" in last
+    assert ran(capsys, *last.removeprefix("apply with: sweephand ").split())[:2] == (
+        *(0, "billing: 1 changed, 0 same\n~ nightly\n"),
+    )
+    assert [each.key for each in client.job_sets.get("billing").jobs] == ["nightly", "weekly"]
+    assert ran(capsys, "apply", "--no-prune", file)[1] == "billing: no change, 1 same\n"
+    assert ran(capsys, "apply", "--prune", file)[1] == "billing: 1 deleted, 1 same\n- weekly  0 runs\n"
+
+
 def test_a_deleted_job_is_shown_with_what_is_lost(client: Sweephand, api: Api, write, capsys):
     ran(capsys, "apply", write(nightly="* * * * *", weekly="0 8 * * 1"))
     api.stage.run(190)

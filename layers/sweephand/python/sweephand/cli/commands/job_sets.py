@@ -15,10 +15,11 @@ from typing import Any
 import click
 
 from sweephand.cli.commands.call import Call, command
-from sweephand.cli.commands.files import each_once, unreadable
+from sweephand.cli.commands.files import unreadable
 from sweephand.cli.commands.show import Output, cell
 from sweephand.cli.commands.statuses import CONFLICT, DIFFERENT, DONE, REFUSED, Unusable, tell
 from sweephand.sdk.api_errors import NotFound, PlanStale, TooManyDeletes
+from sweephand.sdk.each_once import each_once
 from sweephand.sdk.models import JobSet, JobSetChange, JobSetPlan
 
 OPTIONS = {"allow_deletes": "--allow-deletes"}
@@ -41,6 +42,11 @@ class SetFile:
 def made(name: str) -> click.Command:
     """Returns the command `plan`, `apply` or `diff`."""
     file = click.Argument(["file"], metavar="FILE")
+    prune = click.Option(
+        ["--prune/--no-prune"],
+        default=None,
+        help="Whether to delete the jobs of the set that the file does not have; default: --prune.",
+    )
     exit_code = click.Option(["--exit-code"], is_flag=True, help="Exit with 3 if there are differences.")
     applying = [
         click.Option(["--plan", "token"], metavar="TOKEN", help="Apply exactly the plan that `plan` showed."),
@@ -52,10 +58,12 @@ def made(name: str) -> click.Command:
         ),
     ]
     if name == "plan":
-        return command(name, _plan, [file, exit_code], help="Show what applying a file with a job set would change.")
+        return command(
+            name, _plan, [file, prune, exit_code], help="Show what applying a file with a job set would change."
+        )
     if name == "apply":
         return command(
-            name, _apply, [file, *applying], help="Create, change and delete the jobs of a set as a file says."
+            name, _apply, [file, prune, *applying], help="Create, change and delete the jobs of a set as a file says."
         )
     return command(name, _diff, [file], help="Show what others have changed since a file was applied.")
 
@@ -111,28 +119,31 @@ def _variable(found: re.Match[str], environment: Mapping[str, str], missing: dic
 # The commands
 
 
-def _plan(call: Call, file: str, exit_code: bool) -> int:
+def _plan(call: Call, file: str, prune: bool | None, exit_code: bool) -> int:
     wanted = read(Path(file), os.environ)
     with call.client() as client:
-        found = client.job_sets.put(wanted.name, jobs=wanted.jobs, plan=True)
+        found = client.job_sets.put(wanted.name, jobs=wanted.jobs, plan=True, prune=prune)
     different = any(getattr(found, name) for name in SIGNS)
     if call.as_json:
         call.out.json(found)
     else:
         _show(call.out, found, TO_DO)
         if different:
-            call.out.line(f"apply with: sweephand apply {file} --plan {found.token}")
+            keeps = " --no-prune" if prune is False else ""
+            call.out.line(f"apply with: sweephand apply {file}{keeps} --plan {found.token}")
     return DIFFERENT if different and exit_code else DONE
 
 
-def _apply(call: Call, file: str, token: str | None, allow_deletes: int | None, on_drift: str | None) -> int:
-    """Applies the list until nothing remains; a request makes as many changes as it has time for."""
+def _apply(call: Call, file: str, token: str | None, **how: Any) -> int:
+    """Applies the list until nothing remains; a request makes as many changes as it has time for.
+
+    how: the other parameters of the request: prune, allow_deletes, on_drift.
+    """
     wanted = read(Path(file), os.environ)
     with call.client() as client:
         try:
             while True:
-                how = {"token": token, "allow_deletes": allow_deletes, "on_drift": on_drift}
-                done = client.job_sets.put(wanted.name, jobs=wanted.jobs, **how)
+                done = client.job_sets.put(wanted.name, jobs=wanted.jobs, token=token, **how)
                 if call.as_json:
                     call.out.json(done)
                 else:
