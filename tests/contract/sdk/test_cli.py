@@ -285,6 +285,26 @@ def test_errors_are_noted_archived_and_listed(client: Sweephand, api: Api, capsy
     assert answered(capsys, "errors", "archive", group["id"], "--reason", "done")["state"] == "ARCHIVED"
 
 
+def test_an_answer_with_a_list_is_a_line_for_each_item_and_the_rest_is_on_stderr(client: Sweephand, api: Api, capsys):
+    api.stage.endpoint.answer = lambda _: WRONG
+    for name in ("bad", "worse"):
+        client.jobs.run(client.jobs.create(name, {"type": "http", "url": f"{URL}/{name}"}))
+    api.stage.run(5)
+
+    status, out, err = ran(capsys, "errors", "summary", "--group-by", "target")
+    assert (status, err) == (0, "groupBy\ttarget\ncomplete\tyes\n")
+    assert [line.split("\t")[:5] for line in out.splitlines()] == [
+        [f"{URL}/{name}", "-", "1", "1", "1"] for name in ("bad", "worse")
+    ]
+    assert len(answered(capsys, "errors", "summary", "--group-by", "target")["items"]) == 2
+    status, out, err = ran(capsys, "preview", "--cron", "30 2 * * *", "--limit", "2")
+    assert [line.partition("\t")[0] for line in out.splitlines()] == ["2027-03-02T02:30:00Z", "2027-03-03T02:30:00Z"]
+    assert "description\tAt 02:30.\n" in err
+    status, out, err = ran(capsys, "overview", "attention")
+    assert [line.split("\t")[0] for line in out.splitlines()] == ["errors"] * 2
+    assert "itemsLeftOut\t0\n" in err
+
+
 def test_any_path_can_be_called(client: Sweephand, capsys):
     body = json.dumps({"name": "a", "action": {"type": "http", "url": URL}})
     assert answered(capsys, "api", "POST", "/v1/jobs", "-d", body)["name"] == "a"

@@ -19,6 +19,7 @@ import click
 
 from sweephand.cli.commands.call import Call, Group, command
 from sweephand.cli.commands.files import json_value, read_file
+from sweephand.cli.commands.show import Output
 from sweephand.cli.commands.statuses import Unusable
 from sweephand.lazy import lazy
 from sweephand.sdk.model import Model, snake
@@ -63,6 +64,8 @@ HELP = {
     "idempotency_key": "A second command with the same key does nothing more.",
     "expected_count": "Act only if exactly this many match.",
 }
+ITEMS = "items"
+"""The member of an answer that is a list: it is shown as a list, and what is said about it goes to stderr."""
 _FILE = "body_file"
 _NAMED, _JSON, _ANY = "Named", "Json", "Any"
 
@@ -236,6 +239,9 @@ def show(call: Call, answer: Any) -> None:
         return
     if call.as_json:
         call.out.json(answer if isinstance(answer, Model) else list(answer))
+    elif isinstance(answer, Model) and ITEMS in type(answer).members:
+        Output(sys.stderr).one(answer, without=ITEMS)
+        call.out.table(getattr(answer, ITEMS))
     elif isinstance(answer, Model):
         call.out.one(answer)
     else:

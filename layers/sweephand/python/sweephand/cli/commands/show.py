@@ -24,6 +24,9 @@ COLUMNS: Mapping[str, Sequence[str]] = {
     "Change": ("revision", "at", "actor", "operation", "changes"),
     "ErrorGroup": ("id", "jobName", "state", "reason", "count", "lastSeenAt", "message"),
     "ErrorRun": ("id", "state", "plannedAt", "reason", "httpStatus", "message"),
+    "ErrorSum": ("value", "jobName", "count", "jobs", "groups", "lastSeenAt"),
+    "PreviewItem": ("plannedAt", "localTime", "movedBy"),
+    "AttentionItem": ("kind", "id", "name", "count", "since", "sentence"),
     "Operation": ("id", "kind", "state", "progress", "startedAt", "cause"),
     "Collection": ("name", "state", "jobCount", "modifiedAt"),
     "Credential": ("clientId", "name", "scopes", "createdAt"),
@@ -57,9 +60,10 @@ class Output:
         """Writes a value as JSON in one line."""
         self.line(json.dumps(_plain(value), ensure_ascii=False))
 
-    def one(self, item: Model) -> None:
-        """Writes each member of an answer in a line of its own; empty ones are left out."""
-        facts = {name: cell(value) for name, value in item.to_json().items() if value not in (None, [], {})}
+    def one(self, item: Model, without: str | None = None) -> None:
+        """Writes each member of an answer in a line of its own; empty ones are left out. without: another one."""
+        told = {name: value for name, value in item.to_json().items() if name != without}
+        facts = {name: cell(value) for name, value in told.items() if value not in (None, [], {})}
         longest = max(map(len, facts), default=0)
         for name, value in facts.items():
             self.line(f"{name}\t{value}" if self._width is None else f"{name:{longest}}{GAP}{value}")
