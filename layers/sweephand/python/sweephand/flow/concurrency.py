@@ -1,4 +1,4 @@
-"""Conflicts and outages: repeats a verb whose rows have moved, checks `If-Match`, leaves work to a later repair."""
+"""Conflicts and outages: repeats a verb whose rows have changed, checks `If-Match`, leaves work to a later repair."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Moved(Exception):
 def until_unmoved(changes: str, tries: int = TRIES, wait_s: float = 0.0) -> Callable[[Verb[P, T]], Verb[P, T]]:
     """Decorates a verb that raises Moved: it is called again, up to `tries` times, then Unavailable is raised.
 
-    changes: in words, for the reason. wait_s: the most that it waits after the first try, at random; it doubles.
+    changes: names the changes in the reason. wait_s: the longest random wait after the first try; it doubles each time.
     """
 
     def decorated(verb: Verb[P, T]) -> Verb[P, T]:
@@ -56,7 +56,7 @@ def require_revision(if_match: int | None, revision: int, what: str = "the job i
 
 @contextmanager
 def tolerated(world: World, warning: str, **members: object) -> Iterator[None]:
-    """Logs a warning if the block raises Unavailable: a wake row, or the next tick, does later what it left undone."""
+    """Logs a warning if the block raises Unavailable: a wake row or the next tick makes up for it."""
     try:
         yield
     except Unavailable as unavailable:

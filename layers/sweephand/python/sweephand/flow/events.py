@@ -1,4 +1,4 @@
-"""Publishes events on the bus, as far as each collection asks for them.
+"""Publishes those events on the bus that each collection asks for.
 
 A failed publication never fails the change that it reports. An event that the bus refuses four times is logged and
 counted; for a run, the ledger gets a note as well.
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def run_ended(world: World, run: Run, job: Job | None, schedule: Schedule | None) -> None:
     """Publishes the end of a run, or of a line for many occurrences, and the alerts that its job asks for.
 
-    Publishes as well that the schedule cannot be read, if this run found it out.
+    If this run found that the schedule cannot be read, publishes that as well.
     """
     collection = job.collection if job is not None else _last_collection(world, run)
     if collection is None:
@@ -94,7 +94,7 @@ def collection_switched(world: World, collection: Collection) -> None:
 
 
 def found(world: World, finding: Finding, schedule: Schedule, count: int) -> None:
-    """Publishes a finding that the audit has repaired. Costs a read of the job."""
+    """Publishes a finding that the audit has repaired. Reads the job once."""
     job = jobs.read_job(world.table, schedule.tenant, schedule.job_id)
     if job is not None:
         new_event = event.of_finding(finding, schedule, job, count, world.clock.now())
@@ -104,7 +104,7 @@ def found(world: World, finding: Finding, schedule: Schedule, count: int) -> Non
 def errors_expire(world: World, group: Group, job: Job | None, count: int, first: datetime, now: datetime) -> None:
     """Publishes that unresolved failed runs will soon be deleted at the end of their retention.
 
-    first: when the first of them is deleted.
+    first: when the first of them will be deleted.
     """
     new_event = event.of_expiring(group, job, count, first, now)
     _publish(world, _choice(world, group.tenant, group.collection), [new_event])
@@ -129,7 +129,7 @@ def _publish_archiving(
 
 
 def error_edited(world: World, failed: Run, rerun: Run, job: Job, actor: str | None) -> None:
-    """Publishes that a failed run is run again with an edit. job: of the rerun."""
+    """Publishes that a failed run is run again with an edit. job: the job of the rerun."""
     if _choice(world, job.tenant, job.collection) is Events.ALL:
         at = rerun.enqueued_at or rerun.planned_at
         new_event = event.of_rerun(EventType.ERRORS_EDITED, failed, job, job.collection, rerun.id, actor, at)
@@ -137,7 +137,7 @@ def error_edited(world: World, failed: Run, rerun: Run, job: Job, actor: str | N
 
 
 def error_resolved(world: World, rerun: Run, job: Job) -> None:
-    """Publishes that the rerun of a failed run succeeded. Costs a read of the failed run if all events are wanted."""
+    """Publishes that the rerun of a failed run succeeded. Reads the failed run if all events are wanted."""
     assert rerun.rerun_of is not None
     if _choice(world, job.tenant, job.collection) is not Events.ALL:
         return
@@ -149,7 +149,7 @@ def error_resolved(world: World, rerun: Run, job: Job) -> None:
 
 
 def operation_failed(world: World, operation: Operation) -> None:
-    """Publishes that an operation failed, in its own code or by its dead letter. Collections cannot opt out."""
+    """Publishes that an operation failed, by its own error or by its dead letter. Collections cannot opt out."""
     _publish(world, Events.FAILURES, [event.of_operation(operation)])
 
 
@@ -190,7 +190,8 @@ def tenant_changed(world: World, what: str, tenant: Tenant, actor: str | None) -
 def circuit_changed(world: World, opened: Circuit, flow_key: str, job: Job, *, closed: bool) -> None:
     """Publishes that a circuit was opened or closed.
 
-    opened: the circuit while it is, or was, open. job: the job whose call caused the change; its collection chooses.
+    opened: the circuit while it is, or was, open. job: the job whose call caused the change; its collection decides
+    whether the event is wanted.
     """
     kind = event.EventType.CIRCUIT_CLOSED if closed else event.EventType.CIRCUIT_OPENED
     at = opened.opened_at if not closed else None
@@ -203,7 +204,7 @@ def _choice(world: World, tenant: str, collection: str) -> Events:
 
 
 def _publish(world: World, choice: Events, events: Iterable[Event]) -> Sequence[Event]:
-    """Publishes those events that the collection chose. Returns the ones that were not sent."""
+    """Publishes the events that the collection chose. Returns those that were not sent."""
     chosen = event.wanted(events, choice)
     unsent = world.bus.publish(chosen) if chosen else []
     for each in unsent:

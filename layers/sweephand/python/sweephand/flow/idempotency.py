@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Repeated(Exception):
-    """A write that found the record of an earlier request. answer: what that one made."""
+    """A write that found the record of an earlier request. answer: the id of what that request created."""
 
     def __init__(self, answer: str) -> None:
         super().__init__(answer)
@@ -44,8 +44,8 @@ def made_once(
 ) -> T:
     """Makes something, or finds what an earlier request with the same key made.
 
-    tenant: None for the provider's own. make: has `once_ops` in its transaction, and calls `check_once` if it is
-    refused. find: returns what there is by now, by the answer in the record.
+    tenant: None for a request of the provider. make: has `once_ops` in its transaction, and calls `check_once` if the
+    transaction is refused. find: returns the present state of what the record names.
     """
     answer = None if once is None else earlier(world, tenant, once)
     if answer is None:
@@ -57,7 +57,7 @@ def made_once(
 
 
 def once_ops(world: World, tenant: str | None, once: Once | None, answer: str) -> list[Op]:
-    """Returns the operation `once` for a request that has a key."""
+    """Returns the operation `once`, or none for a request without a key."""
     return [] if once is None else [once_op(world, tenant, once, answer)]
 
 
@@ -94,7 +94,7 @@ def note_deleted(world: World, tenant: str, what: str) -> None:
 
 
 def was_deleted(world: World, tenant: str, what: str) -> bool:
-    """Returns whether it was deleted in the last 24 hours, so that a repeated delete is answered as the first."""
+    """Returns whether it was deleted in the last 24 hours, so that a repeated delete gets the answer of the first."""
     item = world.table.get(IdempotencyItem, keys.idempotency(tenant), _deleted(what))
     return item is not None and item.expires_at > epoch_s(world.clock.now())
 
@@ -107,7 +107,7 @@ def earlier_answer(refused: Refused, once: Once) -> str:
     """Returns the id that the earlier request created. Raises InvalidRequest(KEY_REUSED) if its body was different."""
     item = refused.read(IdempotencyItem)
     if item is None:
-        raise Conflict("the request with this Idempotency-Key is under way")
+        raise Conflict("an earlier request with this Idempotency-Key is still in progress: try again in a moment")
     return _answer(item, once)
 
 

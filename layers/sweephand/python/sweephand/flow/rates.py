@@ -1,4 +1,4 @@
-"""Limits of requests and runs per minute. Each process counts on its own and reports to the table in batches."""
+"""Limits of requests and runs per minute. Each process counts for itself and reports to the table in batches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REPORTED_AFTER_S = 5.0
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit per minute: a request above `slow_from` waits `slow_ms`, one above `most` is refused. 0: no limit."""
+    """A limit per minute: a request above `slow_from` waits `slow_ms`; one above `most` is refused. 0 sets no limit."""
 
     slow_from: int = 0
     most: int = 0
@@ -27,13 +27,16 @@ class Limit:
 
     @property
     def step(self) -> int:
-        """Returns after how many requests the count is reported."""
+        """Returns the number of requests after which the count is reported."""
         return max(1, min(filter(None, (self.slow_from, self.most)), default=1) // PARTS)
 
 
 @dataclass
 class _Counter:
-    """The count of one minute. known: from the table, reported ones included; unreported: this process's since then."""
+    """The count of one minute.
+
+    known: the total in the table, as of the last report. unreported: what this process has counted since.
+    """
 
     minute: int
     known: int = 0
@@ -44,8 +47,8 @@ class _Counter:
 class Counters:
     """Counts of the current minute by tenant. Thread-safe. counted: as for store.dynamo.keys.rate.
 
-    lazily: a process reports only after `step`, neither at its first count in a minute nor after some seconds. Rare
-    counts then cost no write at all.
+    lazily: whether a process reports only after `step` counts, and neither at its first count in a minute nor after
+    some seconds. Then rare counts cost no write at all.
     """
 
     def __init__(self, counted: str, *, lazily: bool = False) -> None:
@@ -57,7 +60,7 @@ class Counters:
     def count(self, world: World, tenant: str | None, step: int) -> int:
         """Adds one and returns the total of this minute, as far as this process knows.
 
-        Returns 0 if the table does not answer: an outage limits nobody.
+        Returns 0 if the table does not answer, so that an outage limits nobody.
         """
         minute = epoch_s(world.clock.now()) // 60
         with self._lock:
@@ -76,7 +79,7 @@ class Counters:
             return counter.known + counter.unreported
 
     def give_back(self, tenant: str) -> None:
-        """Subtracts one that was just added but must not count."""
+        """Subtracts one that was just added and must not count after all."""
         with self._lock:
             counter = self._counters.get(tenant)
             if counter is not None:
@@ -112,7 +115,7 @@ class RateMeter:
             )
         everybody = self._count(None, self._absolute)
         if self._absolute.most and everybody > self._absolute.most:
-            raise Unavailable("the service has too many requests in this minute", retry_after_s=until_next_s)
+            raise Unavailable("the service gets too many requests in this minute", retry_after_s=until_next_s)
         waits = ((self._client, own), (self._absolute, everybody))
         return sum(limit.slow_ms for limit, seen in waits if limit.slow_from and seen > limit.slow_from)
 
@@ -122,7 +125,7 @@ class RateMeter:
 
 
 RUNS_STEP = 10
-"""Runs after which a process reports its count: a tenth of a write unit per run, only for tenants with the quota."""
+"""Runs after which a process reports its count: a tenth of a write unit per run, for tenants with this quota only."""
 
 
 def refusal(world: World, pointer: Pointer, run: Run | None, pace: Pace) -> str | None:
@@ -146,7 +149,7 @@ def refusal(world: World, pointer: Pointer, run: Run | None, pace: Pace) -> str 
 
 
 def give_back(world: World, pointer: Pointer, run: Run | None, pace: Pace) -> None:
-    """Takes back the count of a run that a duplicate of its message has begun in this minute."""
+    """Subtracts the count of a run that another copy of its message has begun in this minute."""
     if pace.runs_per_minute is not None and (run is None or run.begins):
         _runs(world).give_back(pointer.tenant)
 

@@ -10,7 +10,7 @@ from sweephand.flow.world import World
 RUN_DAYS = Retention.run_days
 """The minimum for every collection."""
 KEPT_S = 60.0
-"""How old a cached retention may be: the gate has read it, so an outcome does not read it again."""
+"""How old a cached retention may be. The gate has just read it, so the end of a run need not read it again."""
 
 
 def expiry(finished_at: datetime, days: int = RUN_DAYS) -> datetime:
@@ -18,7 +18,7 @@ def expiry(finished_at: datetime, days: int = RUN_DAYS) -> datetime:
 
 
 def lately(world: World, tenant: str, collection: str | None) -> Retention:
-    """Returns the collection's retention, up to KEPT_S old; the default retention if the collection is not known."""
+    """Returns the collection's retention, at most KEPT_S old, or the default if the collection is not known."""
     if collection is None:
         return Retention()
     return world.terms.of(tenant, collection, kept_s=KEPT_S).retention

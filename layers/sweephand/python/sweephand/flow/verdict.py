@@ -1,4 +1,4 @@
-"""Received messages and their verdicts: acknowledge, or return to the queue; and the metrics of what they did."""
+"""Received messages, their verdicts (acknowledge, or return to the queue), and the metrics of their runs."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Delivered:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome of a message. acknowledged False: it is reported as failed and comes back.
+    """The outcome of a message. acknowledged: if False, the message is reported as failed and comes back.
 
-    back_in_s: seconds until it comes back; None: after the queue's visibility timeout. attempted: the run as it was
-    claimed for an attempt; ended: the run, if this message ended it.
+    back_in_s: seconds until it comes back; None for the queue's visibility timeout. attempted: the run as it was
+    claimed for an attempt. ended: the run, if this message ended it.
     """
 
     acknowledged: bool
@@ -42,7 +42,7 @@ AGAIN = Verdict(acknowledged=False)
 
 
 def later(world: World, at: datetime) -> Verdict:
-    """Returns the verdict for a message that must wait until `at`: it comes back 1 to 5 s after that."""
+    """Returns the verdict for a message that must wait until `at`. It comes back 1 to 5 s after that."""
     left_s = (at - world.clock.now()).total_seconds()
     return Verdict(acknowledged=False, back_in_s=max(1.0, left_s) + world.chance.uniform(1, 5))
 
@@ -63,5 +63,5 @@ def measure(world: World, verdicts: Collection[Verdict]) -> None:
 
 
 def _shows_lateness(run: Run) -> bool:
-    """Returns whether its start shows how late the service is. A run that waited for its consumer does not."""
+    """Returns whether the run's start shows how late the service is. A run that waited for its consumer does not."""
     return run.attempt == 1 and run.kind is Kind.SCHEDULED and run.consumer is None

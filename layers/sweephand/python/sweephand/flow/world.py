@@ -1,4 +1,4 @@
-"""The collaborators of all verbs, built once (wiring.py) and passed to each. Verbs use no others."""
+"""The collaborators of all verbs, built once (wiring.py) and passed to each verb. Verbs use no others."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 class FlowMemory:
     """State that a process keeps between runs: of flow keys and consumers, and how many runs have begun.
 
-    lock: guards all of it. runs: begun in this minute, by tenant. groups: threads that ask a turnstile at the same
-    time. moving: the thread that holds this lock may move the turnstile. placeless: keys that did not limit parallel
-    calls when they were last read. circuits: by key and target, with the time of reading (monotonic seconds).
-    consumers: by tenant and name, likewise. loads: by tenant, what flow.jobs.load_ahead last computed.
+    lock: guards all of it. runs: runs begun in this minute, by tenant. groups: threads that ask a turnstile at the same
+    time. moving: the lock of the thread that may move the turnstile. placeless: keys that did not limit parallel calls
+    when they were last read. circuits: by key and target, with the time of reading (monotonic seconds). consumers: by
+    tenant and name, likewise. loads: what flow.jobs.load_ahead last computed, by tenant.
     """
 
     lock: Lock = field(default_factory=Lock)
@@ -51,7 +51,7 @@ class FlowMemory:
 
 
 class Journal(Protocol):
-    """Structured log lines, every member on the allow-list of telemetry.py; metrics, every name in its METRICS."""
+    """Structured log lines and metrics. telemetry.py lists the permitted members of lines and the names of metrics."""
 
     def info(self, message: str, /, **members: object) -> None: ...
     def warning(self, message: str, /, **members: object) -> None: ...

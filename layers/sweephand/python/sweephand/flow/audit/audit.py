@@ -29,7 +29,7 @@ with lazy():
 
 PARTS = 24
 DEADLINE_S = 600.0
-"""Time for comparing schedules with the ledger; the rest of the function's 15 minutes is for finding stopped ones."""
+"""Time for comparing schedules with the ledger; the rest of the function's 15 minutes is for finding stopped series."""
 
 
 @dataclass
@@ -37,7 +37,8 @@ class Findings:
     """The findings of one audit.
 
     schedules: compared with their ledger. stopped: series that had no next time, now repaired. lost: runs whose pointer
-    was sent again. superseded: occurrences of plans too old to run, now in the ledger. corrected: counts corrected.
+    was sent again. superseded: occurrences of plans too old to run, now in the ledger. corrected: counts that were
+    wrong.
     unreadable: schedules whose stored text cannot be read; the sweep takes them out of service. waiting: schedules left
     for the next audit because the table did not answer. rest: where to continue if time ran out.
     """
@@ -138,7 +139,7 @@ def _audit_shard(this: _Round, shard: int) -> None:
 
 
 def _guarded(this: _Round, pk: str, schedule_id: str, *, in_depth: bool) -> None:
-    """Audits one schedule; counts and logs one that cannot be read now, so that the audit continues."""
+    """Audits one schedule. If it cannot be read now, counts and logs it, so that the audit continues."""
     _, tenant, _, job_id = keys.parts(pk)
     try:
         schedule = jobs.read_schedule(this.world.table, tenant, job_id, schedule_id)
@@ -157,7 +158,7 @@ def _audit_schedule(this: _Round, schedule: Schedule, *, in_depth: bool) -> None
     if schedule.next_run_at is None and schedule.state in LIVE:
         if reconcile.restart(this.world, schedule):
             this.findings.stopped += 1
-            _tell(this.world, "SERIES_STOPPED", schedule, 0)
+            _publish(this.world, "SERIES_STOPPED", schedule, 0)
         return
     if not in_depth or schedule.state in OVER:
         return
@@ -167,8 +168,8 @@ def _audit_schedule(this: _Round, schedule: Schedule, *, in_depth: bool) -> None
     this.findings.superseded += found.superseded
     this.findings.corrected += found.corrected
     if found.lost:
-        _tell(this.world, "RUNS_LOST", schedule, found.lost)
+        _publish(this.world, "RUNS_LOST", schedule, found.lost)
 
 
-def _tell(world: World, finding: str, schedule: Schedule, count: int) -> None:
+def _publish(world: World, finding: str, schedule: Schedule, count: int) -> None:
     events.found(world, event.Finding(finding), schedule, count)

@@ -1,6 +1,6 @@
 """Compares one schedule with its ledger: sends lost messages again, corrects counts and settles totals.
 
-It ends no run, with one exception: an occurrence of a plan so old that its message would be dropped.
+It ends no run, with one exception: an occurrence whose plan is so old that its message would be dropped.
 """
 
 from __future__ import annotations
@@ -35,12 +35,15 @@ from sweephand.store.runs import ledger, stats
 from sweephand.store.views import runs as views
 
 SETTLED_AFTER = timedelta(minutes=10)
-"""An instant this old must have its ledger row by now."""
+"""An instant that is older than this must have its row in the ledger."""
 MOST_INSTANTS = 100_000
-"""Limit for one schedule in one audit; the next audit does the rest."""
+"""Instants of one schedule that one audit compares; the next audit does the rest."""
 WORTH_SETTLING = 24
 SETTLES_AFTER = timedelta(days=5)
-"""A write costs as much as reading about twenty rows again, and rows must be settled long before they expire."""
+"""Rows are settled once there are this many, or once the oldest is this old.
+
+A write costs as much as reading about twenty rows again, and rows must be settled long before they expire.
+"""
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class Reckoned:
 
 
 def reckon(world: World, schedule: Schedule, *, at_once: bool) -> Reckoned:
-    """Compares a schedule with its ledger and repairs it. at_once: settles now, even if it is not worth a write yet.
+    """Compares a schedule with its ledger and repairs it. at_once: settles now, even if this is not worth a write yet.
 
     The first read is cheap and may be slightly stale, so it is repeated consistently before anything is changed.
     Raises ValueError for a schedule that cannot be read and is not known to be broken.
@@ -76,7 +79,7 @@ def reckon(world: World, schedule: Schedule, *, at_once: bool) -> Reckoned:
         _settle(world, schedule, seen)
     if schedule.state is ScheduleState.ENDING:
         completion.complete_if_over(world, schedule)
-    # Runs that wait for a worker are no finding: their messages may well be in its queue.
+    # Runs that wait for a worker are not findings: their messages may still be in its queue.
     repaired = 0 if schedule.lane.of_application else len(seen.pointers)
     return Reckoned(repaired, superseded, corrected)
 
@@ -85,8 +88,8 @@ def reckon(world: World, schedule: Schedule, *, at_once: bool) -> Reckoned:
 class _Seen:
     """The result of one comparison.
 
-    pointers: to send. over: occurrences owed by plans that executors do not know any more. settles_to: the instant up
-    to which totals can be settled. planned: the correct planned_total; None where it is unknown.
+    pointers: to send. over: occurrences owed by plans that executors no longer know. settles_to: the instant up to
+    which totals can be settled. planned: the correct planned_total; None where it is unknown.
     """
 
     account: Account
@@ -110,14 +113,14 @@ def _read(world: World, schedule: Schedule, now: datetime, *, consistent: bool) 
     if len(missing) == MOST_INSTANTS:
         until = missing[-1].instant
     listed = {schedule.generation, *schedule.ended_at}
-    nobodys = [run for run in there.rows.values() if not run.finished and _nobody_holds(run, now)]
+    lost = [run for run in there.rows.values() if not run.finished and _has_lost_its_message(run, now)]
     planned = _planned(schedule, there, before)
     return _Seen(
         account=there,
         before=before,
         pointers=[
             *(_pointer(schedule, owed) for owed in missing if owed.generation in listed),
-            *(ledger.pointer_to(run) for run in nobodys),
+            *(ledger.pointer_to(run) for run in lost),
         ],
         over=[owed for owed in missing if owed.generation not in listed],
         settles_to=there.settles_to(until, missing, now),
@@ -127,7 +130,10 @@ def _read(world: World, schedule: Schedule, now: datetime, *, consistent: bool) 
 
 
 def account(world: World, schedule: Schedule, before: StatsItem, *, consistent: bool = True) -> Account:
-    """Reads what the schedule planned and what its ledger holds, from the settled part on. before: its statistics."""
+    """Reads what the schedule planned and what its ledger holds, both since the settled part.
+
+    before: the statistics of the schedule.
+    """
     settled_to = before.settled_to
     force = plans.in_force(schedule)
     since = EPOCH if settled_to is None else from_ms(settled_to)
@@ -147,7 +153,7 @@ def account(world: World, schedule: Schedule, before: StatsItem, *, consistent: 
 
 
 def _judged_until(world: World, schedule: Schedule, there: Account, latest: datetime) -> datetime:
-    """Returns the last instant that must have its row: sent, old enough, and before any catch-up under way."""
+    """Returns the last instant that must have its row: sent, old enough, and before any catch-up in progress."""
     until = min(latest, there.newest) if not there.whole else latest
     sent = plans.sent_until(schedule)
     # A plan that is off has sent nothing, but a pause that ends late may still plan what comes after its end.
@@ -166,16 +172,17 @@ def _planned(schedule: Schedule, there: Account, before: StatsItem) -> int | Non
 
 
 def _pointer(schedule: Schedule, owed: Owed) -> Pointer:
-    """Returns the pointer of the generation that owes it; decided, because the service itself caused its lateness.
+    """Returns the pointer of an occurrence, in the generation that owes it.
 
-    Lateness of a worker is its own: the gate applies the misfire policy to it.
+    The pointer is decided, because the service itself caused the delay. In the lane of a worker it is not decided: the
+    worker may have caused the delay, so the gate applies the misfire policy.
     """
     pointer = occurrence(schedule.tenant, schedule.job_id, schedule.id, owed.instant, owed.generation)
     return replace(pointer, decided=not schedule.lane.of_application)
 
 
-def _nobody_holds(run: Run, now: datetime) -> bool:
-    """Says whether the run's message must be lost: it still waits, long after its lease, next attempt or deadline."""
+def _has_lost_its_message(run: Run, now: datetime) -> bool:
+    """Says whether the run still waits, long after its lease, its next attempt or its deadline."""
     long_ago = now - SETTLED_AFTER
     if run.deadline_at is not None and run.deadline_at < long_ago:
         return True
@@ -192,11 +199,11 @@ def _send(world: World, schedule: Schedule, pointers: Sequence[Pointer]) -> None
     now = world.clock.now()
     unsent = world.queue.send([Delivery(pointer, now, schedule.lane) for pointer in pointers])
     where = {"tenant": schedule.tenant, "job": schedule.job_id, "schedule": schedule.id}
-    world.journal.warning("runs had lost their message", rows=len(pointers), left=len(unsent), **where)
+    world.journal.warning("runs had lost their messages", rows=len(pointers), left=len(unsent), **where)
 
 
 def _supersede(world: World, schedule: Schedule, over: Sequence[Owed]) -> int:
-    """Writes the missing rows of instants whose plan is no longer listed, because their messages would be dropped."""
+    """Writes the missing rows of instants whose plan is no longer listed: their messages would be dropped."""
     done = 0
     for owed in over:
         pointer = _pointer(schedule, owed)
@@ -210,7 +217,7 @@ def _supersede(world: World, schedule: Schedule, over: Sequence[Owed]) -> int:
 
 
 def _correct(world: World, schedule: Schedule, seen: _Seen) -> int:
-    """Corrects planned_total, and counts of lines from which a run got its own row. Returns how many were wrong."""
+    """Corrects planned_total and the counts of lines from which a run got its own row. Returns how many were wrong."""
     corrected = 0
     for line, count in seen.account.miscounted():
         corrected += isinstance(_recount(world, line, count), Written)
@@ -225,7 +232,7 @@ def _correct(world: World, schedule: Schedule, seen: _Seen) -> int:
 
 
 def _recount(world: World, line: Run, count: int) -> object:
-    """Corrects the count of a line, and the statistics with it, if the count is still as read."""
+    """Corrects the count of a line and the statistics in one write, if the count is still as read."""
     assert line.range_count is not None
     pk, sk = keys.runs(line.tenant, line.schedule_id or line.job_id), keys.run(line.uuid)
     same = RunItem.range_count == line.range_count
@@ -266,10 +273,10 @@ def _settle(world: World, schedule: Schedule, seen: _Seen) -> None:
 
 
 def restart(world: World, schedule: Schedule) -> bool:
-    """Restarts a series after its last occurrence in the ledger; the sweep then treats those since as missed.
+    """Restarts a series after its last occurrence in the ledger; the sweep treats later occurrences as missed.
 
-    Counts planned_total up to there again. An ENDING schedule gets its wake again. Returns False if the schedule was
-    changed first. Raises ValueError if its timing cannot be read.
+    Recounts planned_total up to that occurrence. Gives an ENDING schedule its wake again. Returns False if somebody
+    changed the schedule first. Raises ValueError if its timing cannot be read.
     """
     actions = [assign(ScheduleItem.next_run_at, epoch_s(world.clock.now() + WAKE_AGAIN))]
     if schedule.state is ScheduleState.ACTIVE:

@@ -1,4 +1,4 @@
-"""Repeats the effects of finished runs, on command, where a queue was purged before they were done.
+"""Repeats the effects of finished runs on request, for a queue that was purged before the effects took place.
 
 It sends the pointers of the runs again. An executor that gets the pointer of a finished run only repeats its effects.
 """
@@ -28,7 +28,7 @@ AT_ONCE = 100
 
 @dataclass
 class Repeated:
-    """The progress. jobs: how many were read. runs: finished ones whose pointer was sent. rest: where to continue."""
+    """The progress. jobs: how many were read. runs: how many finished runs were sent again. rest: where to continue."""
 
     jobs: int = 0
     runs: int = 0
@@ -37,7 +37,7 @@ class Repeated:
 
 @dataclass(frozen=True)
 class Range:
-    """Planned instants from `since` to `until`, both included, of one job or of all jobs after the place `after`."""
+    """Planned instants from `since` to `until`, both included, of one job or of all jobs after the mark `after`."""
 
     tenant: str
     since: datetime
@@ -67,7 +67,7 @@ def _instant(text: str) -> datetime:
 
 
 def repeat(world: World, members: Mapping[str, str]) -> Repeated:
-    """Sends the pointer of every finished run of the range, which repeats its effects. Harmless to repeat.
+    """Sends the pointer of every finished run of the range, which repeats its effects. May be called again.
 
     members: the input of Range.read. Raises ValueError as it does, Unavailable if a message was not sent.
     """

@@ -1,7 +1,7 @@
-"""The function `operations`: each message does pages of an operation for a while, then sends the next message.
+"""Works on long operations, in the function `operations`.
 
-If it is cut off, the row stays as the last complete page left it; the message comes back, or the row's wake sends
-another.
+Each message processes pages of an operation for a while, then sends the next message. If the function is cut off, the
+row stays as the last complete page left it. Then the message comes back, or the row's wake sends another.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _tried(world: World, by: str, operation: Operation, tries: int) -> Verdict:
 
 
 def dead(world: World, pointer: Pointer) -> None:
-    """Fails the operation of a dead letter: its message was received ten times and the function died each time."""
+    """Fails the operation of a dead letter: its message was received ten times, and the function died each time."""
     operation = _meant(world, pointer)
     if operation is not None and not operation.leaves:
         verbs.give_up(world, operation, "the function stopped before finishing a page, on every try")
@@ -112,7 +112,7 @@ def _meant(world: World, pointer: Pointer) -> Operation | None:
 def _cleared(world: World, operation: Operation) -> Verdict:
     """Removes what a cancelled operation has written; its wake stays until that is done. Raises Unavailable.
 
-    A message of an earlier page may come too early: it leaves the removal to the message that was sent for it.
+    The message of an earlier page may arrive too early. It leaves the removal to the message that was sent for it.
     """
     if world.clock.now() >= operation.cleared_at:
         clear(world, operation)
@@ -127,7 +127,7 @@ def _stretch(world: World, by: str, operation: Operation) -> Verdict:
     while operation.due_at is None or operation.due_at <= world.clock.now():
         after = _after(world, operation, page(world, operation), by)
         written = store.move_on(world.table, operation, after, world.clock.now(), world.settings.shards)
-        if isinstance(written, Refused) and not _own(store.operation_in(written), after):
+        if isinstance(written, Refused) and not _is_written(store.operation_in(written), after):
             return DONE  # paused, cancelled, or another message did the same page
         operation = after
         if operation.state is not OperationState.RUNNING:
@@ -157,8 +157,8 @@ def _after(world: World, operation: Operation, page: Page, by: str) -> Operation
     )
 
 
-def _own(there: Operation | None, wanted: Operation) -> bool:
-    """Says whether the row holds this message's own write, whose answer was lost."""
+def _is_written(there: Operation | None, wanted: Operation) -> bool:
+    """Says whether the row contains this message's own write, whose answer was lost."""
     return there is not None and (there.step, there.by, there.state) == (wanted.step, wanted.by, wanted.state)
 
 
@@ -181,7 +181,7 @@ MODULES: Mapping[OperationKind, str] = {
 
 
 def work_of(kind: OperationKind) -> Work:
-    """Returns the `page` of the kind."""
+    """Returns the function that processes a page of this kind of operation."""
     work: Work = import_module(f"sweephand.flow.bulk.{MODULES[kind]}").page
     return work
 

@@ -1,6 +1,6 @@
 """Deletes a collection that its facade no longer shows: its jobs page by page, then the collection itself.
 
-params: `collection`. Nothing is added to it any more, so what is left is always all that is left.
+params: `collection`. Nothing can be added to the collection any more, so each page only has to delete what it finds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ JOBS = 25
 
 
 def page(world: World, operation: Operation) -> Page:
-    """Deletes the next jobs, or the empty collection. Harmless to repeat."""
+    """Deletes the next jobs, or the empty collection. May be repeated."""
     assert operation.tenant is not None
     tenant, name = operation.tenant, str(operation.params["collection"])
     rows = list(islice(lists.by_name(world.table, tenant, name, None, JOBS), JOBS))
@@ -32,7 +32,7 @@ def page(world: World, operation: Operation) -> Page:
 
 
 def _deleted(world: World, tenant: str, job_id: str) -> bool:
-    """Deletes a job. Returns False if it is gone already."""
+    """Deletes a job. Returns False if it was deleted before."""
     try:
         deletion.delete_job(world, tenant, job_id, None)
     except NotFound:

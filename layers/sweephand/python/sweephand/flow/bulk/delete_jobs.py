@@ -1,7 +1,7 @@
 """Deletes the jobs that match filters, each as a caller would: a few at once, many as an operation.
 
-params: the filters, in the members of the API. cursor: `after`, the place of the last job examined; `kept`: jobs that
-no longer matched when their turn came. A job created after the request stays.
+params: the filters, in the members of the API. cursor: `after`, the place of the last job examined, and `kept`, the
+number of jobs that no longer matched when their turn came. A job created after the request stays.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ from sweephand.store.views.jobs import Filters
 
 
 def begin(world: World, tenant: str, filters: Filters, count: int, actor: str) -> tuple[int, Operation | None]:
-    """Returns how many were deleted at once, and the operation for the others. count: shown to the caller before."""
+    """Returns how many were deleted at once, and the operation for the others.
+
+    count: the number of matching jobs that the caller was shown before.
+    """
     deleted = 0
     if count <= some_jobs.AT_ONCE:
         now = world.clock.now()
@@ -34,7 +37,10 @@ def begin(world: World, tenant: str, filters: Filters, count: int, actor: str) -
 
 
 def page(world: World, operation: Operation) -> Page:
-    """Deletes the next jobs. Harmless to repeat: deleted jobs are not listed, so only the last page knows the total."""
+    """Deletes the next jobs. May be repeated.
+
+    Deleted jobs are no longer listed, so only the last page knows the total.
+    """
     assert operation.tenant is not None
     after, kept = operation.cursor.get("after"), int(operation.cursor.get("kept", 0))
     filters, act = some_jobs.filters_of(operation.params), partial(_delete, world)
@@ -50,7 +56,7 @@ def page(world: World, operation: Operation) -> Page:
 
 
 def _delete(world: World, job: Job) -> Done:
-    """Keeps a job that was changed a moment ago."""
+    """Deletes a job; keeps one that was changed a moment ago."""
     try:
         deletion.delete_job(world, job.tenant, job.id, job.revision)
     except PreconditionFailed:

@@ -48,7 +48,7 @@ Piece = tuple[str, int]
 
 @dataclass(frozen=True)
 class Link:
-    """A link that gives anybody the file until it expires; so it is made for each permitted request, never stored."""
+    """A link that gives anybody the file until it expires. Each permitted request gets a new one; none is stored."""
 
     url: str
     expires_at: datetime
@@ -74,11 +74,11 @@ def begin(
         begun = verbs.begin_with(world, operation, once, [place])
         if begun is not None:
             return begun
-    raise QuotaExceeded(f"{AT_ONCE} exports are under way: wait for one to end, or cancel one")
+    raise QuotaExceeded(f"{AT_ONCE} exports are in progress: wait for one to end, or cancel one")
 
 
 def page(world: World, operation: Operation) -> Page:
-    """Writes the next piece or joins all. Raises Unavailable; NotFound if the job or an earlier piece is gone."""
+    """Writes the next piece or joins all. Raises Unavailable, or NotFound if the job or an earlier piece is gone."""
     return _joined(world, operation) if operation.cursor.get("read") else _next(world, operation)
 
 
@@ -102,7 +102,10 @@ def _written(world: World, operation: Operation, form: Format, content: bytes) -
 
 @dataclass
 class _Read:
-    """The progress of a page. after: the last run examined. over: no page reads on. more: the limit left out runs."""
+    """The progress of a page.
+
+    after: the last run examined. over: no further page is needed. more: the limit left out further runs.
+    """
 
     after: list[str] | None
     count: int = 0
@@ -132,7 +135,7 @@ def _read(world: World, operation: Operation, form: Format, content: bytearray) 
 
 
 def _joined(world: World, operation: Operation) -> Page:
-    """Joins the pieces into one file; a single piece is the file already."""
+    """Joins the pieces into one file. A single piece already is the file."""
     pieces, form = _pieces(operation), _format(operation)
     name = pieces[0][0]
     if len(pieces) > 1:
@@ -161,7 +164,7 @@ def _format(operation: Operation) -> Format:
 
 
 def _wanted(params: Mapping[str, Any]) -> Wanted:
-    """Reads the members that `begin` was given; instants are in UTC, to the millisecond."""
+    """Reads the members that were passed to `begin`; instants are in UTC, to the millisecond."""
     since, until = (params.get(name) for name in ("from", "until"))
     return Wanted(
         job_id=params.get("jobId"),

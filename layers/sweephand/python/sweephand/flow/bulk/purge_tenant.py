@@ -1,8 +1,8 @@
-"""Deletes a tenant with all that it has: first its jobs, each as a caller would, then collections and the rest.
+"""Deletes a tenant with everything it owns: first its jobs, each as a caller would, then collections and the rest.
 
-Nothing new can be added meanwhile (tenants.stays_op, and jobs need a collection), so once the last collection could be
-deleted, no job is left. Its numbers stay, so that no integer id is assigned twice, and so do runs of jobs that were
-deleted earlier, until their retention is over. (Decision 0037.)
+Nothing new can be added meanwhile (tenants.stays_op, and jobs need a collection). So once the last collection could be
+deleted, no job is left. The tenant's counters stay, so that no integer id is assigned twice. Runs of jobs that were
+deleted earlier stay until their retention is over. (Decision 0037.)
 
 The tenant's own row is deleted last, once every function has noticed the deletion. Otherwise a function that remembers
 the old tenant would admit its callers to the next one of that name.
@@ -38,7 +38,7 @@ KEPT = frozenset({keys.TENANT, keys.ORDINAL, keys.LAST_NUMBER})
 
 
 def page(world: World, operation: Operation) -> Page:
-    """Deletes the next part. Harmless to repeat: the count of deleted jobs follows from the jobs that are left."""
+    """Deletes the next part. May be repeated: the count of deleted jobs follows from the jobs that are left."""
     name = str(operation.params["tenant"])
     tenant = tenants.read_tenant(world.table, name)
     if tenant is None or tenant.purge != operation.id:
@@ -81,7 +81,7 @@ def _delete_jobs(world: World, name: str) -> bool:
         try:
             deletion.delete_job(world, name, row.job_id, None, deletion.Cause.PURGE)
         except NotFound:
-            continue  # deleted by a copy of this page; or the list is some moments old
+            continue  # a repetition of this page deleted it, or the list is slightly stale
         deleted = True
         if world.clock.monotonic() > deadline:
             break
@@ -89,7 +89,7 @@ def _delete_jobs(world: World, name: str) -> bool:
 
 
 def _left(world: World, name: str) -> str | None:
-    """Deletes what jobs belong to or name. Returns what a job still uses, or None once all is deleted."""
+    """Deletes what jobs belong to or name. Returns what a job still uses, or None once everything is deleted."""
     for collection in list(views.collections(world.table, name, None, PAGE)):
         ops = [
             tenants.delete_collection_op(world.table, collection),

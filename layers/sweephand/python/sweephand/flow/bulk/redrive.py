@@ -1,13 +1,15 @@
 """The operation `redrive`: runs failed runs again, at a given rate per minute.
 
 params: `ratePerMinute`, and either `runs`, the whole ids of a selection, or `group`, a group of errors, with `until`
-(epoch ms, leaves out later failures) and `archivedThrough` (epoch ms, up to where the group was archived at the
-request); or `groups`, several groups one after the other, with `until` and `closed`, which has `archivedThrough` by
-group. cursor: `at`, how many of a selection or of the groups are done; `after`, the last run done of the group; `left`,
-the first runs that could not be run again, each with its reason; `open`, the whole ids of runs that have begun and are
-not known to have ended; `looks`, how many times in a row nothing had changed; and WAITS_FOR.
+(epoch ms; later failures are left out) and `archivedThrough` (epoch ms; up to where the group was archived when the
+redrive was requested); or `groups`, several groups one after the other, with `until` and `closed`, which maps each
+group to its `archivedThrough`.
 
-Where the runs of a schedule exclude each other, one run ends before the next one begins: so runs of one redrive never
+cursor: `at`, how many runs of a selection, or how many groups, are done; `after`, the last run of the group that is
+done; `left`, the first runs that could not be run again, each with its reason; `open`, the whole ids of runs that have
+begun and are not known to have ended; `looks`, how many times in a row nothing had changed; and WAITS_FOR.
+
+Where the runs of a schedule exclude each other, one run ends before the next one begins. So runs of one redrive never
 overlap, whatever the overlap policy, and runs that end without having run count as failed.
 """
 
@@ -37,16 +39,16 @@ from sweephand.store.runs import overlap_slots
 SPAN_S = 10
 """Seconds over which one page spreads its messages; a pause takes effect after that."""
 LARGEST_PAGE = 200
-MOST_TOLD = 20
+MOST_REASONS = 20
 FIRST_LOOK_S, LONGEST_LOOK_S = 1, 60
 USUAL_RATE, MOST_RATE = 60, 6_000
-"""Runs a minute."""
+"""Runs per minute."""
 HELD_LOOK = timedelta(seconds=60)
 """Time between two checks whether a disabled tenant is enabled again."""
 MOST_RUNS = 500
-"""Largest selection."""
+"""Runs of the largest selection."""
 MOST_GROUPS = 100
-"""Groups of one redrive."""
+"""Most groups of one redrive."""
 
 
 def page(world: World, operation: Operation) -> Page:
@@ -87,15 +89,15 @@ def page(world: World, operation: Operation) -> Page:
         # Failures of a group that expired since they were counted.
         gone = max(0, (operation.total or 0) - operation.done - seen_to)
         done = seen_to + gone
-        return Page(None, done, failed + gone, total=operation.done + done, result={"notRun": left[:MOST_TOLD]})
+        return Page(None, done, failed + gone, total=operation.done + done, result={"notRun": left[:MOST_REASONS]})
     pace_s = len(wanted) * 60 / rate
     waits = after(before, open_, moved=bool(seen_to or not_run), waits=seen_to < len(batch.chosen))
-    cursor = {**mark, "left": left[:MOST_TOLD], **waits.cursor}
+    cursor = {**mark, "left": left[:MOST_REASONS], **waits.cursor}
     return Page(cursor, seen_to, failed, due_at=first + timedelta(seconds=max(pace_s, waits.wait_s)))
 
 
 def _held(world: World, operation: Operation) -> Page | None:
-    """Returns a page that only waits, while the tenant is disabled; else None."""
+    """Returns a page that only waits if the tenant is disabled; None otherwise."""
     assert operation.tenant is not None
     if world.terms.of(operation.tenant, DEFAULT_COLLECTION).tenant_active:
         return None
@@ -104,9 +106,9 @@ def _held(world: World, operation: Operation) -> Page | None:
 
 
 def repeatable(world: World, tenant: str, runs: Sequence[str]) -> int:
-    """Returns how many of these runs, by whole ids, would be run again.
+    """Returns how many of these runs would be run again. runs: whole ids.
 
-    One check of job, schedule and payload serves all runs of a schedule that have the same kind and are equally edited.
+    Checks job, schedule and payload once for all runs of a schedule that are of the same kind and equally edited.
     """
     now = world.clock.now()
     there = store.in_ledger(world.table, tenant, runs)
@@ -137,7 +139,7 @@ def page_size(rate: int) -> int:
 
 @dataclass(frozen=True)
 class _Next:
-    """A run of the page. mark: the cursor after it. seen_to: why it is not run again, if so."""
+    """A run of the page. mark: the cursor after it. seen_to: why it is not run again; None if it is."""
 
     run_id: str
     mark: dict[str, Any]
@@ -170,7 +172,7 @@ def _next(world: World, operation: Operation, most: int) -> _Batch:
 
 
 def _next_of_groups(world: World, operation: Operation, most: int) -> _Batch:
-    """Returns the next runs of the group whose turn it is; none if it is gone, or has no more: then the next one's."""
+    """Returns the next runs of the current group. If there are none, the batch is empty and moves to the next group."""
     assert operation.tenant is not None
     at, after = int(operation.cursor.get("at", 0)), operation.cursor.get("after")
     groups: list[str] = operation.params["groups"]
@@ -197,14 +199,17 @@ def _counted(world: World, operation: Operation, group: Group, closed: int | Non
 
 
 def _seen_to(failure: Failure, group: Group) -> str | None:
-    """Returns why a failure archived meanwhile is not run. (For one run again, its ledger row gives the reason.)"""
+    """Returns why a failure that was archived meanwhile is not run again; None for any other.
+
+    For a failure that was run again meanwhile, its row in the ledger gives the reason.
+    """
     return "it was archived" if failure.rerun_by is None and failure.is_archived(group) else None
 
 
 def _begin(world: World, operation: Operation, each: _Next, due: datetime, open_: Collection[str]) -> Wanted | None:
     """Begins a run once, even if its page is repeated: its id follows from the old run's id and the operation's.
 
-    open_: runs whose schedules take no other run yet. Returns None if this one must wait for them. Raises
+    open_: open runs, whose schedules admit no other run yet. Returns None if this run must wait for them. Raises
     SweephandError.
     """
     assert operation.tenant is not None
@@ -229,12 +234,12 @@ def _begin(world: World, operation: Operation, each: _Next, due: datetime, open_
 
 
 MOST_OPEN = 100
-"""Limit of open runs, each of another schedule; the cursor names them all."""
+"""Most open runs, each of another schedule; the cursor names them all."""
 
 
 @dataclass(frozen=True)
 class Waits:
-    """The open runs, as whole ids, and the seconds until they are checked again (0 where none is open or waits)."""
+    """The open runs, as whole ids, and the seconds until they are checked again; 0 if no run is open or waits."""
 
     open: tuple[str, ...] = ()
     looks: int = 0
@@ -252,7 +257,7 @@ def read(cursor: Mapping[str, Any]) -> Waits:
 
 
 def after(before: Waits, open_: tuple[str, ...], *, moved: bool, waits: bool) -> Waits:
-    """Returns the next wait, which doubles while nothing changes. waits: a run that has not begun must wait."""
+    """Returns the next wait, which doubles while nothing changes. waits: whether a run that has not begun must wait."""
     if not (open_ or waits):
         return Waits()
     looks = 0 if moved else before.looks + 1
@@ -260,7 +265,7 @@ def after(before: Waits, open_: tuple[str, ...], *, moved: bool, waits: bool) ->
 
 
 def _progress(world: World, operation: Operation, runs: Sequence[str]) -> tuple[tuple[str, ...], list[dict[str, str]]]:
-    """Returns the runs that are still open, and the failed runs whose repetition ended without running, with reasons.
+    """Returns the runs that are still open, and those that ended without having run, with their reasons.
 
     A run that is no longer in the ledger counts as ended.
     """
@@ -279,7 +284,7 @@ def _why(run: Run) -> str:
 
 
 def must_wait(world: World, wanted: Wanted, open_: Collection[str]) -> bool:
-    """Says whether an earlier run of this redrive is open, or another run already waits for the active one."""
+    """Says whether an earlier run of this redrive is open or another run already waits for the active one."""
     owner = wanted.run.schedule_id
     if len(open_) >= MOST_OPEN or any(each.partition("_")[0] == owner for each in open_):
         return True

@@ -31,7 +31,7 @@ FILTERS = {
     "name": "name",
     "search": "search",
 }
-"""Members of the API -> members of Filters."""
+"""The fields of Filters by the members of the API."""
 
 
 class Done(Enum):
@@ -39,13 +39,13 @@ class Done(Enum):
 
     DONE = auto()
     KEPT = auto()
-    """It had changed, and may not match any more."""
+    """The job had changed, and may no longer match."""
     REFUSED = auto()
 
 
 @dataclass(frozen=True)
 class Some:
-    """The result of a page. place: of the last job examined; None: there are no more."""
+    """The result of a page. place: the place of the last job examined; None if no job is left."""
 
     done: int
     kept: int
@@ -59,7 +59,7 @@ Act = Callable[[Job], Done]
 def act_on(
     world: World, tenant: str, filters: Filters, after: str | None, asked_at: datetime, most: int, act: Act
 ) -> Some:
-    """Acts on up to `most` jobs after a place. Raises lists.TooMany."""
+    """Acts on up to `most` jobs after the place `after`. Raises lists.TooMany."""
     deadline = world.clock.monotonic() + PAGE_S
     rows = list(islice(lists.listed(world.table, tenant, filters, after, most + 1), most + 1))
     found = lists.jobs_with_schedules(world.table, tenant, [row.job_id for row in rows[:most]])

@@ -1,8 +1,9 @@
 """Switches the jobs that match filters on or off, or pauses or resumes them, each as a caller would.
 
-A few are switched at once, many as an operation. params: the filters, in the members of the API; `to`, and of a pause
-`note` and `until`. cursor: `after`, the place of the last job examined; `kept`: jobs that no longer matched when their
-turn came. Every step may be repeated, because a job that stands as asked stays as it is.
+A few jobs are switched at once, many as an operation. params: the filters, in the members of the API; `to`; for a pause
+also `note` and `until`. cursor: `after`, the place of the last job examined, and `kept`, the number of jobs that no
+longer matched when their turn came. Every step may be repeated, because a job that is already in the requested state
+does not change.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ from sweephand.store.views.jobs import Filters
 
 @dataclass(frozen=True)
 class Switch:
-    """A switch of jobs. to: ACTIVATE, DEACTIVATE, PAUSE or RESUME. since: when it was asked for.
+    """A switch of jobs. to: ACTIVATE, DEACTIVATE, PAUSE or RESUME. since: when it was requested.
 
-    note, until: of a pause.
+    note, until: the members of a pause.
     """
 
     to: change_log.Operation
@@ -55,7 +56,7 @@ class Switch:
         return cls(change_log.Operation(params["to"]), operation.started_at, params.get("note"), until)
 
     def of_job(self, job: Job) -> Job:
-        """Returns the job as it is to be."""
+        """Returns the job after the switch."""
         match self.to:
             case change_log.Operation.ACTIVATE:
                 return replace(job, active=True)
@@ -70,9 +71,10 @@ class Switch:
 def begin(
     world: World, tenant: str, filters: Filters, switch: Switch, count: int, actor: str, once: Once | None
 ) -> tuple[Some | None, Operation | None]:
-    """Returns what came of switching them at once, or else the operation. count: shown to the caller before.
+    """Returns the result of switching the jobs at once, or the operation that switches them.
 
-    With a key it is always an operation, so that a repetition finds it.
+    count: the number of matching jobs that the caller was shown before. A request with an Idempotency-Key always
+    becomes an operation, so that its repetition finds it.
     """
     if count <= some_jobs.AT_ONCE and once is None:
         act = partial(_switch, world, switch, actor)
@@ -102,7 +104,7 @@ def page(world: World, operation: Operation) -> Page:
 
 
 def _switch(world: World, switch: Switch, actor: str | None, job: Job) -> Done:
-    """Keeps a job that was changed a moment ago; passes over one that cannot be switched so."""
+    """Switches a job. Keeps one that was changed a moment ago; refuses one that cannot be switched this way."""
     if switch.to is change_log.Operation.PAUSE and job.facade in CLOSED_FACADES:
         return Done.REFUSED
     try:

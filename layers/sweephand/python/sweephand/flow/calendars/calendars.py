@@ -74,7 +74,10 @@ def content_of(world: World, tenant: str, reference: str) -> Mapping[str, Any]:
 def change(
     world: World, tenant: str, name: str, edit: Callable[[Calendar], Calendar], if_match: int | None, actor: str | None
 ) -> Calendar:
-    """Writes the next version, which the schedules that name it then follow; an edit without effect writes nothing."""
+    """Writes the next version, which the schedules that name the calendar then follow.
+
+    An edit without effect writes nothing.
+    """
     before = find(world, tenant, name)
     require_revision(if_match, before.version, "the calendar is at version")
     wanted = edit(before)
@@ -92,7 +95,7 @@ def change(
 
 
 def _is_written(world: World, after: Calendar) -> bool:
-    """Says whether this very write succeeded, although its answer was lost."""
+    """Says whether this write succeeded although its answer was lost."""
     there = store.read_version(world.table, after.tenant, after.name, after.version)
     return there is not None and (there.reference, there.at) == (after.reference, after.modified_at)
 
@@ -125,7 +128,7 @@ def pointer(tenant: str, name: str, at: datetime) -> Pointer:
 def begin(world: World, tenant: str, name: str) -> None:
     """Sends the first message, right after the change. If that fails, the next sweep sends it."""
     now = world.clock.now()
-    with tolerated(world, "the schedules of a calendar follow it with the next tick", tenant=tenant):
+    with tolerated(world, "the schedules of a calendar follow it after the next tick", tenant=tenant):
         world.queue.send_one(Delivery(pointer(tenant, name, now), now, Lane.FAST))
 
 
@@ -158,7 +161,7 @@ def _follow(world: World, tenant: str, job_id: str) -> bool:
     try:
         follow_calendars(world, tenant, job_id)
     except NotFound:
-        return True  # deleted since
+        return True  # it was deleted meanwhile
     except (Conflict, InvalidRequest, Unavailable) as refused:
         world.journal.warning("a job follows its calendar later", tenant=tenant, job=job_id, reason=refused.reason)
         return False

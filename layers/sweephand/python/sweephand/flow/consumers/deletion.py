@@ -1,4 +1,4 @@
-"""Deletes a consumer: what is held for it ends, and its jobs' listeners are told what they will not get."""
+"""Deletes a consumer: the runs that are held for it end, and events report which ones its jobs will not deliver."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ NAMED_FIRST = 5
 
 @until_unmoved(leases.CHANGES)
 def delete(world: World, tenant: str, name: str, *, force: bool) -> None:
-    """Deletes a consumer; executors end what is held for it. A repetition changes nothing.
+    """Deletes a consumer; executors end the runs that are held for it. A repetition changes nothing.
 
-    The wake comes first, so that a delete whose message is lost goes on all the same. Raises NotFound. Unless force:
-    Conflict(CONSUMER_TAKEN) while somebody holds its lease, Conflict while jobs name it.
+    The wake is written first, so that a delete whose message is lost still continues. Raises NotFound. Unless force is
+    set, raises Conflict(CONSUMER_TAKEN) while somebody holds the lease, and Conflict while jobs name the consumer.
     """
     there = leases.find(world, tenant, name, deleted_too=True)
     now = world.clock.now()

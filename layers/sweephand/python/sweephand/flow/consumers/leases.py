@@ -1,4 +1,4 @@
-"""The lease of a consumer: taken, prolonged and given back by its holder, and the start of its replay."""
+"""The lease of a consumer, which its holder takes, extends and gives back, and the start of its replay."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CHANGES = "changes of this consumer"
 def find(world: World, tenant: str, name: str, *, deleted_too: bool = False) -> Consumer:
     """Returns a consumer. deleted_too: also one that was deleted in the last minutes.
 
-    Raises NotFound for one that never had a lease and for which nothing was held.
+    Raises NotFound for a consumer that never had a lease and for which nothing was held.
     """
     there = store.read(world.table, tenant, name)
     if there is None or (not deleted_too and is_gone(world, there)):
@@ -29,7 +29,7 @@ def find(world: World, tenant: str, name: str, *, deleted_too: bool = False) -> 
 
 
 def is_gone(world: World, consumer: Consumer) -> bool:
-    """Returns whether it was deleted. It is there again once somebody takes its lease, or a run is held anew."""
+    """Returns whether the consumer was deleted. It exists again once somebody takes its lease or a new run is held."""
     until = consumer.ends_until
     if until is None or consumer.is_held(world.clock.now()):
         return False
@@ -39,7 +39,7 @@ def is_gone(world: World, consumer: Consumer) -> bool:
 
 @until_unmoved(CHANGES)
 def take(world: World, tenant: str, name: str, holder: str, seconds: int) -> Consumer:
-    """Takes or prolongs the lease, and repeats what its replay may have lost. Raises Conflict(CONSUMER_TAKEN)."""
+    """Takes or extends the lease, and repeats what its replay may have lost. Raises Conflict(CONSUMER_TAKEN)."""
     now = world.clock.now()
     until = now + timedelta(seconds=seconds)
     there = store.read(world.table, tenant, name) or Consumer(tenant, name)
@@ -59,7 +59,7 @@ def take(world: World, tenant: str, name: str, holder: str, seconds: int) -> Con
 
 @until_unmoved(CHANGES)
 def release(world: World, tenant: str, name: str, holder: str) -> None:
-    """Gives the lease back; from then on runs are held. Raises NotFound, Conflict(CONSUMER_TAKEN)."""
+    """Gives the lease back. From then on, runs are held. Raises NotFound, Conflict(CONSUMER_TAKEN)."""
     now = world.clock.now()
     there = find(world, tenant, name)
     if not there.is_held(now):
@@ -113,6 +113,6 @@ def _any_held(world: World, consumer: Consumer) -> bool:
 
 
 def send_on(world: World, consumer: Consumer) -> None:
-    """Sends the message that continues with what is held. A lost one is made up for by a heartbeat or a wake."""
-    with tolerated(world, "the replay goes on with the next heartbeat or wake", consumer=consumer.name):
+    """Sends the message that continues with the held runs. If it is lost, a heartbeat or a wake sends another."""
+    with tolerated(world, "the replay continues with the next heartbeat or wake", consumer=consumer.name):
         send_word(world, consumer, world.clock.now())

@@ -1,7 +1,7 @@
 """Cleans up after a delete: ends occurrences that were due and runs that are open, then deletes the other rows.
 
 The clean-up row keeps the deleted schedules as they were. So each occurrence that was due and had not begun gets its
-row in the ledger (not_begun.py), however late the executors are.
+row in the ledger, however late the executors are.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ MOST_ROWS = 1_000
 class Progress:
     """The progress of a clean-up.
 
-    owner: the index of the ledger partition; uuid: the last run examined there. held: an executor still held an open
-    run, so all partitions must be read again.
+    owner: the index of the ledger partition. uuid: the last run examined there. held: whether an executor still held an
+    open run, so that all partitions must be read again.
     """
 
     owner: int = 0
@@ -70,9 +70,10 @@ class Progress:
 
 
 def clean(world: World, pointer: Pointer) -> None:
-    """Writes the rows of the backlog and ends runs that nobody holds; deletes the rest once none is open.
+    """Writes the rows of the backlog, ends runs that no executor holds, and deletes the rest once no run is open.
 
-    A step covers a limited number of rows and sends a message for the next one; the row's wake replaces a lost one.
+    A step covers a limited number of rows and sends a message for the next step. If that is lost, the row's wake sends
+    another.
     """
     pk, sk = keys.job(pointer.tenant, pointer.job), keys.clean_up(pointer.run)
     item = world.table.get(CleanUpItem, pk, sk)
@@ -96,10 +97,10 @@ def _end_and_clear(world: World, pointer: Pointer, item: CleanUpItem, job: Job |
     after = _end_runs(world, pointer.tenant, owners, before, job)
     if after.owner == len(owners) and not after.held:
         if item.whole and _others(world, item):
-            # They no longer need the rows deleted here by then.
+            # The other clean-ups will have ended before that, and need the rows that are deleted here.
             world.queue.send_one(Delivery(pointer, world.clock.now() + LOOK_AGAIN, Lane.FAST))
             return
-        # A message still in the queue for a deleted run finds no schedule.
+        # Runs may be deleted although a message for one is still queued: it will find no schedule.
         runs = [keys.runs(pointer.tenant, owner) for owner in owners] if item.runs_too else []
         if _drop(world, [pk], lambda sk: _goes(sk, owners, whole=item.whole)) and _drop(world, runs, lambda _: True):
             world.table.delete(pk, sk)
@@ -167,7 +168,10 @@ def _drop(world: World, partitions: Iterable[str], goes: Callable[[str], bool]) 
 
 
 def _drop_schedules(world: World, pointer: Pointer, item: CleanUpItem) -> None:
-    """Deletes the schedules beyond the limit of the delete's transaction, first, so that no sweep continues them."""
+    """Deletes the schedules that exceeded the limit of the delete's transaction.
+
+    This comes first, so that no sweep continues them.
+    """
     sort = ScheduleItem.sk.startswith("SCH#")
     rows = [ScheduleItem.from_raw_data(row) for row in world.table.query_all(item.pk, sort, consistent=True)]
     at = world.clock.now() if item.deleted_at is None else from_s(item.deleted_at)
@@ -176,8 +180,9 @@ def _drop_schedules(world: World, pointer: Pointer, item: CleanUpItem) -> None:
 
 
 def _goes(sk: str, owners: Sequence[str], *, whole: bool) -> bool:
-    """Says whether a row is deleted: for a whole job, all but clean-up rows; else the schedules' counts, slots, plans.
+    """Says whether a row must be deleted.
 
+    With a whole job, all rows but those of clean-ups are deleted; else only counts, slots and plans of the schedules.
     Payloads of schedules belong to the job's change log and stay as long as it does.
     """
     kind, *rest = keys.parts(sk)
@@ -185,7 +190,7 @@ def _goes(sk: str, owners: Sequence[str], *, whole: bool) -> bool:
 
 
 def _ended(world: World, run: Run, job: Job | None) -> bool:
-    """Ends the run; returns False while an executor holds it, because its result within the lease still counts."""
+    """Ends the run. Returns False while an executor holds it, because a result within the lease still counts."""
     now = world.clock.now()
     if run.state is State.TRIGGERED and run.lease_until is not None and run.lease_until > now:
         return False
@@ -212,9 +217,9 @@ HELD = State.SKIPPED, Reason.DISABLED, "its collection or its tenant was disable
 
 @dataclass(frozen=True)
 class Deleted:
-    """A schedule as it was deleted. at: the last instant that counts as before the delete.
+    """A schedule as it was when it was deleted. at: the last instant that counts as before the delete.
 
-    job: None if it is deleted as well. collection: the job's.
+    job: None if the job is deleted as well. collection: the job's collection.
     """
 
     schedule: Schedule
@@ -224,7 +229,7 @@ class Deleted:
 
 
 def end(world: World, deleted: Deleted) -> int:
-    """Writes the rows of one schedule; may be repeated. Returns how many it wrote."""
+    """Writes the rows of one schedule. Returns how many it wrote. May be repeated."""
     schedule = deleted.schedule
     written = 0
     if schedule.state is not ScheduleState.BROKEN:
@@ -246,7 +251,10 @@ def end(world: World, deleted: Deleted) -> int:
 
 
 def _links_without_run(there: Account, schedule: Schedule, until: datetime) -> list[Owed]:
-    """Returns the last due occurrences of a series that follows its actual starts; no later run proves them due."""
+    """Returns the last due occurrences of a series whose intervals follow actual starts.
+
+    No later run proves that they were due.
+    """
     force = there.generations[-1]
     if force.interval is None or there.next_at is None:
         return []
@@ -260,7 +268,7 @@ def _links_without_run(there: Account, schedule: Schedule, until: datetime) -> l
 def _within_count(owed: Sequence[Owed], schedule: Schedule) -> list[Owed]:
     """Leaves out instants beyond the schedule's count that no tick had reached.
 
-    Instants with a row use up the count as well: creating a schedule sends what is due soon, before any tick.
+    Instants with a row use up the count as well: the creation of a schedule sends what is due soon, before any tick.
     """
     count, unsent_from = load_or_never(schedule.packed).count, schedule.unsent_from
     in_order = sorted({each.instant: each for each in owed}.values(), key=lambda each: each.instant)
@@ -294,7 +302,7 @@ def _write_line(world: World, deleted: Deleted, line: Run) -> int:
 
 
 def _write_row(world: World, deleted: Deleted, owed: Owed) -> int:
-    """Writes the row if there is none: a run that began after all keeps its own end."""
+    """Writes the row if there is none. A run that began after all keeps its own end."""
     schedule = deleted.schedule
     pointer = occurrence(schedule.tenant, schedule.job_id, schedule.id, owed.instant, owed.generation)
     end, collection = CANCELLED, deleted.collection

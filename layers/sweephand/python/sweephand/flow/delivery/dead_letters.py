@@ -1,6 +1,6 @@
-"""The reader of the dead-letter queue: a run whose message could not be settled ends as UNDELIVERED.
+"""Reads the dead-letter queue: a run whose message could not be settled ends as UNDELIVERED.
 
-A rule starts it each minute, because an event source would poll an empty queue all month (decision 0079).
+A rule starts the reader each minute, because an event source would poll an empty queue all month (decision 0079).
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ with lazy():
     from sweephand.flow.runs import ecs_tasks
 
 TAKEN_FOR_S = 15.0
-"""No further ten letters are taken after this long, half of the function's time; the next minute takes the rest."""
+"""After this long, half of the function's time, no further letters are taken; the next minute takes the rest."""
 
 
 def take(world: World) -> int:
-    """Settles the dead letters that wait, ten at a time. Returns how many it took.
+    """Settles the waiting dead letters, ten at a time. Returns how many it took.
 
     A letter that cannot be settled now stays in the queue and is tried again, until it is 14 days old.
     """
@@ -105,7 +105,7 @@ def _settled(world: World, message: Delivered) -> Verdict:
 
 
 def _end(world: World, pointer: Pointer, seen: Seen) -> Verdict:
-    """Ends the run where the executor's gate would act on it; else does what the gate decides."""
+    """Ends the run if the executor's gate would act on it; else does what the gate decides."""
     admitted = admission.admit(pointer, seen, world.clock.now())
     if isinstance(admitted, admission.FailAttempt):
         failed = execute.fail_attempt(world, _lane(seen), seen, admitted)
@@ -126,7 +126,7 @@ def _end(world: World, pointer: Pointer, seen: Seen) -> Verdict:
 
 
 def _ending(admitted: Admission, run: Run | None) -> End | None:
-    """Returns how the run ends, if it has no row, or if its lease is over and it has no wake row; else None."""
+    """Returns how the run ends if it has no row, or if its lease is over and it has no wake row; None otherwise."""
     if run is not None and run.wake_at is not None and not isinstance(admitted, End):
         return None
     match admitted:

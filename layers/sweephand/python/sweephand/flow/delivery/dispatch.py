@@ -1,4 +1,4 @@
-"""Takes in a batch of messages: runs go to the executor's steps, all others to their handlers."""
+"""Dispatches a batch of messages: runs go to the executor's steps, all others to their own functions."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ _at_once = Threads("run").map
 def batch(world: World, lane: Lane, request_id: str, messages: Sequence[Delivered]) -> list[str]:
     """Works on up to ten messages at once. Returns the ids of those that were not acknowledged.
 
-    Messages received before run after the others have settled, so that one that kills the function harms no other.
-    The batch's visibility is shortened to the lease, so that a killed function's runs go on after one lease.
+    Messages that were received before run after the others have settled, so that a message that kills the function
+    harms no other. The batch's visibility is shortened to the lease, so that the runs of a killed function continue
+    after one lease.
     """
     world.queue.postpone(lane, {message.receipt: world.settings.lease_s + 10 for message in messages})
     verdicts: dict[str, Verdict] = {}
@@ -53,7 +54,7 @@ def batch(world: World, lane: Lane, request_id: str, messages: Sequence[Delivere
 def _read_ahead(world: World, messages: Sequence[Delivered]) -> gate.Rows:
     """Reads the rows that the gate needs for all due messages in one call.
 
-    Messages whose instant is still ahead read their own rows when it has come, because a change may precede it.
+    A message whose instant is still ahead reads its own rows at that instant, because a change may come before it.
     """
     now = world.clock.now()
     due = []

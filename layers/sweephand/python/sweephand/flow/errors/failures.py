@@ -1,6 +1,6 @@
 """Groups of errors: failed runs with the same signature, which users annotate, archive, rerun or redirect.
 
-A failed run is noted after its end, as one of its effects; noting it twice writes one row. A group is never deleted
+A failed run is noted after its end, as one of its effects. Noting it twice writes one row. A group is never deleted
 while it has open failures, and an event warns two days before failures expire. (Decision 0036.)
 """
 
@@ -32,16 +32,19 @@ from sweephand.store.views import resources
 with lazy():
     from sweephand.flow import events
 
-TOLD_AHEAD, TOLD_TOGETHER = timedelta(days=2), timedelta(days=3)
-"""Two days before the first failure expires, an event counts those of three days: at most one event a day."""
+WARNED_AHEAD, WARNED_TOGETHER = timedelta(days=2), timedelta(days=3)
+"""An event is published two days before the first failure expires.
+
+It counts all failures that expire within three days, so there is at most one event a day.
+"""
 LOOK = timedelta(days=13)
-"""No run expires in less than 15 days, so the next check warns in time of all that failed since the last one."""
+"""Time between two checks. No run expires in less than 15 days, so each check warns of new failures in time."""
 FORGOTTEN = timedelta(days=90)
-"""A group without open runs is deleted this long after its last failure."""
+"""A group without open failures is deleted this long after its last failure."""
 DELETED = "the job was deleted"
 SOON = timedelta(minutes=1)
 CLOSE_ENOUGH = timedelta(seconds=30)
-"""A storm of failures writes its group twice a minute, not for each failure."""
+"""Many failures in a short time write their group at most twice a minute, not once for each failure."""
 MOST_COUNTED = 100_000
 MOST_NOTES = 20
 PAGE = 500
@@ -52,7 +55,7 @@ def noted(world: World, run: Run, job: Job | None) -> None:
     now, table = world.clock.now(), world.table
     collection = job.collection if job is not None else DEFAULT_COLLECTION
     if run.is_of_former(world.terms.of(run.tenant, collection).tenant_since):
-        return  # its tenant is deleted, and another one has the name
+        return  # its tenant was deleted, and a new tenant has the same name
     store.note(table, run, now)
     _note_group(world, run, _first(run, job, now))
     if job is None:
@@ -60,7 +63,7 @@ def noted(world: World, run: Run, job: Job | None) -> None:
 
 
 def _first(run: Run, job: Job | None, now: datetime) -> Group:
-    """Returns the group as it is with its first failure."""
+    """Returns a new group, whose first failure is this run."""
     collection = job.collection if job is not None else DEFAULT_COLLECTION
     name = job.name if job is not None else None
     signature, example = signature_of(run), example_of(run)
@@ -82,7 +85,7 @@ def _note_group(world: World, run: Run, fresh: Group) -> None:
 
 
 def with_group(world: World, run: Run, job: Job | None) -> None:
-    """Creates the group of a failed run that is open again, if the group was deleted. job: given where it is known."""
+    """Creates the group of a failed run that is open again, if the group was deleted. job: None if it is not known."""
     if store.read_group(world.table, run.tenant, signature_of(run).id) is not None:
         return
     job = job or jobs.read_job(world.table, run.tenant, run.job_id)
@@ -99,7 +102,7 @@ def find(world: World, tenant: str, group_id: str) -> Group:
 
 @dataclass(frozen=True)
 class OpenRuns:
-    """The open runs of a group. more: there may be others, which were not counted. expires_at: the first expiry."""
+    """The open runs of a group. more: whether there may be others, not counted. expires_at: the first expiry."""
 
     count: int
     more: bool
@@ -107,7 +110,7 @@ class OpenRuns:
 
 
 def open_runs(world: World, group: Group, most: int = MOST_COUNTED, until: datetime | None = None) -> OpenRuns:
-    """Counts the open runs of a group. most: rows to read. until: leaves out failures from then on."""
+    """Counts the open runs of a group. most: limit of rows to read. until: leaves out failures from this instant on."""
     now = world.clock.now()
     rows = list(islice(store.runs_of(world.table, group.tenant, group.id, None, PAGE), most + 1))
     found = [
@@ -156,7 +159,7 @@ def archive(world: World, tenant: str, group_id: str, reason: str | None, actor:
 def close_of_deleted(world: World, tenant: str, group_id: str) -> None:
     """Archives the failures of a deleted job; the group is deleted with the last of its runs.
 
-    Failures of a redirected job stay open, because somebody means to run them again as runs of another job.
+    Failures of a redirected job stay open, because they are meant to be run again as runs of another job.
     """
     group = store.read_group(world.table, tenant, group_id)
     if group is None or store.read_redirect(world.table, tenant, group.signature.job_id) is not None:
@@ -202,7 +205,7 @@ def _set_run(world: World, group: Group, owner: str, uuid: str, archived: Archiv
     if there is None or there.run_id != f"{owner}_{uuid}" or there.is_gone(world.clock.now()):
         raise NotFound("no such run in this group of errors")
     if isinstance(store.archive_run(world.table, group.tenant, group.id, uuid, archived), Refused):
-        raise NotFound("the run's retention is over")
+        raise NotFound("the retention of this run has ended")
     return replace(there, archived=archived)
 
 
@@ -228,7 +231,7 @@ def _change(
 
 
 def redirect(world: World, tenant: str, source: str, to: str, actor: str | None) -> Redirect:
-    """Redirects a job: from now on failed runs of `source`, which may be deleted, are run again as runs of `to`.
+    """Redirects a job: from now on, reruns of failed runs of `source` are runs of `to`. `source` may be deleted.
 
     Raises NotFound if `source` neither exists nor has failures; InvalidRequest if `to` is the same job, is unknown, or
     would make a chain.
@@ -266,7 +269,10 @@ def end_redirect(world: World, tenant: str, source: str) -> None:
 
 
 def wake_up(world: World, pointer: Pointer) -> None:
-    """Publishes which open failures of a group expire soon, and sets the next check. Deletes a group that is over."""
+    """Publishes that open failures of a group expire soon, and sets the next check.
+
+    Deletes a group that is no longer needed.
+    """
     group = store.read_group(world.table, pointer.tenant, pointer.run)
     if group is None:
         return
@@ -277,19 +283,19 @@ def wake_up(world: World, pointer: Pointer) -> None:
     if not ends and (job_is_gone or now - group.last_at > FORGOTTEN):
         store.forget_group(world.table, group)
         return
-    soon = [at for at in ends if at <= now + TOLD_TOGETHER]
+    soon = [at for at in ends if at <= now + WARNED_TOGETHER]
     if soon:
         job = jobs.read_job(world.table, group.tenant, group.signature.job_id)
         events.errors_expire(world, group, job, len(soon), soon[0], now)
-    later = next((at - TOLD_AHEAD for at in ends if at > now + TOLD_TOGETHER), now + LOOK)
+    later = next((at - WARNED_AHEAD for at in ends if at > now + WARNED_TOGETHER), now + LOOK)
     store.look_again(world.table, group, min(later, now + LOOK))
 
 
 def reopen(world: World, run: Run, job: Job | None) -> None:
-    """Reopens the failure that `run` was to repeat.
+    """Reopens the failure that `run` was meant to repeat.
 
     It is one of the effects of `run`, so it may happen twice, even after the failed run was run again. The group is
-    created first and woken last, if the failed run expires before the group's next regular check.
+    created first. If the failed run expires before the group's next regular check, the group is woken last.
     """
     assert run.rerun_of is not None
     owner, uuid = run.rerun_of.split("_")
@@ -306,8 +312,8 @@ def reopen(world: World, run: Run, job: Job | None) -> None:
 
 
 def _wake_its_group(world: World, old: Run, now: datetime) -> None:
-    """Sets an early check for a run that expires before the next regular one could warn of it."""
-    if old.expires_at is None or old.expires_at > now + LOOK + TOLD_AHEAD:
+    """Sets an early check for a run that expires before the next regular check could warn of it."""
+    if old.expires_at is None or old.expires_at > now + LOOK + WARNED_AHEAD:
         return
     group = store.read_group(world.table, old.tenant, signature_of(old).id)
     if group is not None:

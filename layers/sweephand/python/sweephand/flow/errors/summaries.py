@@ -1,6 +1,6 @@
-"""Open errors summed up by what their jobs have in common: the job itself, its set, the target, the version.
+"""Sums up open errors by what their jobs have in common: the job itself, its set, the target, the version.
 
-Only the signature is stored with a group. The rest is read from the jobs as they are now.
+Only the signature is stored with a group. Everything else is read from the jobs as they are now.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sweephand.records import dataclass
 from sweephand.store.views import jobs
 
 MOST_GROUPS, COUNTED = 500, 100
-"""Groups that one answer sums up, and runs that it counts of each: at most some 1,500 read units."""
+"""Groups in one answer, and runs that it counts in each group: at most some 1,500 read units."""
 
 
 class By(StrEnum):
@@ -35,9 +35,10 @@ class By(StrEnum):
 
 @dataclass(frozen=True)
 class Summary:
-    """Open errors with one value in common; None: of jobs that have none, or are gone. name: of the job, by JOB.
+    """Open errors that have one value in common. value: None for jobs without a value and for deleted jobs.
 
-    more: there may be other runs, which were not counted. groups: the last failure first.
+    name: the name of the job, if summed up by JOB. more: whether there may be other runs, not counted. groups: in the
+    order of their last failures, the latest first.
     """
 
     value: str | None
@@ -51,7 +52,7 @@ class Summary:
 
 
 def summed(world: World, tenant: str, groups: Iterable[Group], by: By) -> tuple[list[Summary], bool]:
-    """Returns the sums, the largest first, and whether all groups are in them. groups: the last failure first."""
+    """Returns the sums, the largest first, and whether they cover all groups. groups: the latest failure first."""
     looked = (each for each in groups if each.closed_through is None or each.closed_through < each.last_at)
     some = list(islice(looked, MOST_GROUPS + 1))
     found = threads.at_once(lambda group: failures.open_runs(world, group, COUNTED), some[:MOST_GROUPS])
@@ -81,7 +82,7 @@ def _sum(value: str | None, members: Sequence[tuple[Group, OpenRuns]], by: By, t
 
 
 def value_of(group: Group, job: Job | None, by: By) -> str | None:
-    """Returns what a group has in common with others. job: as it is now; None: it is gone."""
+    """Returns what a group has in common with others. job: the job as it is now; None if it was deleted."""
     if by is By.JOB:
         return group.signature.job_id
     if job is None:

@@ -1,9 +1,9 @@
 """Calls under a flow key: a claimed run passes the key's turnstile before it acts, or waits in the key's line.
 
-A run waits as a QUEUED row with an entry in the line. The key wakes it: by its row in the next-run index while runs
-wait, and whenever a run frees a place. So ten thousand waiting runs cost no polling. A place is held until the lease of
-its run is over, so that a crash frees it. Error actions are exempt: they call another target, and are needed when the
-first one fails. (Decision 0039.)
+A run waits as a QUEUED row with an entry in the line. The key wakes the run: through the key's row in the next-run
+index while runs wait, and whenever a run frees a place. So ten thousand waiting runs cost no polling. A place is held
+until the lease of its run is over, so that a crash frees it. Error actions are exempt: they call another target, and
+are needed when the first target fails. (Decision 0039.)
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ REMEMBERED = 10_000
 
 
 def stopped(world: World, lane: Lane, mine: Run, seen: Seen) -> Verdict | End | None:
-    """Returns None if the claimed run may call now, a verdict if it waits in the line, an End if it came too late.
+    """Returns None if the claimed run may call now, a verdict if it waits in the line, an End if it is too late.
 
-    Raises Unavailable; the lease then runs out, and another delivery takes over.
+    Raises Unavailable. Then the lease expires, and another delivery takes over.
     """
     assert seen.job is not None
     assert mine.flow_key is not None
@@ -57,7 +57,7 @@ def stopped(world: World, lane: Lane, mine: Run, seen: Seen) -> Verdict | End | 
     target = target_of(seen.job.action)
     circuit = _circuit(world, mine.tenant, mine.flow_key, target)
     if order:
-        if circuit.opened_at is not None:  # perhaps closed since, because this run was called
+        if circuit.opened_at is not None:  # it may have closed since: somebody called this run
             circuit = _know(world, mine.tenant, mine.flow_key, target)
         late = _too_late(_patience(mine, seen), circuit, world.clock.now())
         if late is not None:
@@ -65,7 +65,7 @@ def stopped(world: World, lane: Lane, mine: Run, seen: Seen) -> Verdict | End | 
     why = _pass(world, mine, circuit, order)
     if why is None:
         if order:
-            with suppress(Unavailable):  # the next look at the line removes an entry that is left over
+            with suppress(Unavailable):  # the next check of the line removes an entry that is left over
                 lines.drop(world.table, mine.tenant, mine.flow_key, [order])
         return None
     return _join(world, lane, mine, seen, target, why)
@@ -121,14 +121,14 @@ def _join(world: World, lane: Lane, mine: Run, seen: Seen, target: str, why: Why
 
 
 def _patience(mine: Run, seen: Seen) -> Patience:
-    """Returns how long the run waits: an occurrence as long as its misfire policy allows.
+    """Returns how long the run waits. An occurrence waits as long as its misfire policy allows.
 
-    For an open circuit a run waits as long as its retry policy would retry; without a limit, four days.
+    While a circuit is open, a run waits as long as its retry policy would retry; without a limit, four days.
     """
     assert seen.job is not None
     until = None
     if mine.kind is Kind.SCHEDULED and seen.schedule is not None and mine.attempt == 1:
-        with suppress(ValueError):  # the sweep takes a schedule out of service whose policy cannot be read
+        with suppress(ValueError):  # the sweep takes a schedule with an unreadable policy out of service
             most_s = Policy.read(seen.schedule.misfire).max_lateness_s
             until = None if most_s is None else mine.planned_at + timedelta(seconds=most_s)
     tries_s = seen.job.action.retry.get("maxAgeSeconds")
@@ -156,9 +156,9 @@ class Turned:
 def answered(world: World, mine: Run, outcome: Outcome, job: Job, due_at: Callable[[], datetime]) -> Turned | None:
     """Notes whether the target works, and keeps the place of a run that waits for its result.
 
-    Called before the outcome is written. due_at: returns until when such a run waits. Returns the change of a circuit,
-    to publish after the outcome is written, because a slow bus must not use up the lease. Never raises: a write that
-    fails here only makes others wait.
+    Must be called before the outcome is written. due_at: returns the instant until which such a run waits. Returns the
+    change of a circuit. Publish it after the outcome is written, because a slow bus must not use up the lease. Never
+    raises: a write that fails here only makes other runs wait.
     """
     assert mine.flow_key is not None
     turned = None
@@ -179,20 +179,20 @@ def stay(world: World, tenant: str, name: str, uuid: str, until: datetime) -> No
 
 
 def tell(world: World, turned: Turned, mine: Run, job: Job) -> None:
-    """Publishes that a circuit opened or closed: at most once, because nobody repeats it."""
+    """Publishes that a circuit opened or closed. If this fails, nobody repeats it."""
     assert mine.flow_key is not None
     events.circuit_changed(world, turned.circuit, mine.flow_key, job, closed=turned.closed)
 
 
 def leave(world: World, run: Run, *, own: bool) -> None:
-    """Releases the place that the run held. own: True if the caller made the call itself.
+    """Releases the place that the run held. own: whether the caller made the run's call itself.
 
-    Never raises: a place that is not released now is free when its lease is over.
+    Never raises: a place that is not released now becomes free when its lease is over.
     """
     assert run.flow_key is not None
     if own and not turnstiles.has_places(world, run.tenant, run.flow_key):
         return
-    with tolerated(world, "a place is free when its lease is over", run=run.uuid):
+    with tolerated(world, "a place becomes free when its lease is over", run=run.uuid):
         order = "" if own else _leave_line(world, run, run.flow_key)
         if turnstiles.ask(world, run.tenant, run.flow_key, Leave(holder(run.uuid), own=own, order=order)):
             call_next(world, run.tenant, run.flow_key)
@@ -201,8 +201,8 @@ def leave(world: World, run: Run, *, own: bool) -> None:
 def _leave_line(world: World, run: Run, name: str) -> str:
     """Removes the entry of a run that ended while it waited.
 
-    Returns the entry's order if the run may have had a turn that is now free; a run called because its time was over
-    had none.
+    Returns the entry's order if the run may have had a turn, which is now free. A run that was called because its time
+    was over had none.
     """
     in_vain = run.state is State.EXPIRED or run.reason is Reason.CIRCUIT_OPEN
     if run.line_at is None or not (in_vain or run.started_at is None or run.started_at < run.line_at):
@@ -245,7 +245,7 @@ def _takes_probe(world: World, tenant: str, name: str, circuit: Circuit) -> bool
     probe_at = circuits.next_probe(rule, now)
     taken = circuit_rows.take_probe(world.table, tenant, name, circuit.target, now, probe_at)
     if isinstance(taken, Refused) and taken.old is None:
-        return True  # it was closed since it was read
+        return True  # it has closed since it was read
     _know(world, tenant, name, circuit.target, replace(circuit, probe_at=probe_at))
     return not isinstance(taken, Refused)
 
@@ -268,7 +268,7 @@ def _note(world: World, mine: Run, outcome: Outcome, target: str) -> Turned | No
             if opened is None:
                 return None
             world.journal.info("circuit closed", tenant=tenant)
-            with suppress(Unavailable):  # the key's row in the index calls the waiting runs
+            with suppress(Unavailable):  # otherwise the key's row in the index calls the waiting runs
                 store.call_anew(world.table, tenant, name, turnstiles.new_turn(world))
                 call_next(world, tenant, name)
             return Turned(opened, closed=True)
@@ -289,4 +289,4 @@ def _failed(world: World, tenant: str, name: str, target: str, reason: Reason) -
     if not turned:
         return None
     world.journal.warning("circuit opened", tenant=tenant)
-    return Turned(there, closed=False) if there.opened_at is not None else None  # closed again meanwhile
+    return Turned(there, closed=False) if there.opened_at is not None else None  # it has closed again meanwhile

@@ -50,7 +50,7 @@ def change(
     if_match: int | None,
     actor: str | None = None,
 ) -> FlowKey:
-    """Changes a flow key, from the next call on. Waiting runs are called again under the new terms."""
+    """Changes a flow key from the next call on. Waiting runs are called again under the new terms."""
     before = find(world, tenant, name)
     require_revision(if_match, before.revision, "the flow key is at revision")
     wanted = edit(before)
@@ -67,7 +67,7 @@ def change(
 
 
 def _is_written(world: World, after: FlowKey) -> bool:
-    """Says whether this very write succeeded, although its answer was lost; `users` may have changed since."""
+    """Says whether this write succeeded although its answer was lost. `users` may have changed since."""
     there = store.find(world.table, after.tenant, after.name)
     return there is not None and replace(there, users=after.users) == after
 
@@ -76,12 +76,12 @@ def _call(world: World, tenant: str, name: str) -> None:
     """Sends a message that calls the waiting runs; if it is lost, the key's row in the index calls them."""
     now = world.clock.now()
     pointer = Pointer(tenant, name, None, name, now, subject=Subject.FLOW)
-    with tolerated(world, "runs that wait under a flow key are called with the next tick", tenant=tenant):
+    with tolerated(world, "runs that wait under a flow key are called after the next tick", tenant=tenant):
         world.queue.send_one(Delivery(pointer, now, Lane.FAST))
 
 
 def paused(key: FlowKey, now: datetime, note: str | None) -> FlowKey:
-    """Returns the key paused. A key that is already paused keeps its instant; its note may change."""
+    """Returns the paused key. A key that was already paused keeps the instant of its pause; its note may change."""
     since = key.pause.since if key.pause else now
     return replace(key, pause=Pause(since, note))
 
@@ -106,7 +106,7 @@ def delete(world: World, tenant: str, name: str, if_match: int | None) -> None:
 
 
 def _still_waited(world: World, tenant: str, name: str) -> bool:
-    """Says whether runs of jobs that named the key before still wait, and calls them, so that they leave the line."""
+    """Says whether runs still wait whose jobs no longer name the key. Calls them, so that they leave the line."""
     stile = store.read_stile(world.table, tenant, name)
     if stile is None or stile.wake_at is None:
         return False

@@ -26,7 +26,7 @@ Name = tuple[str, str]
 
 @dataclass
 class Group:
-    """The threads that ask a turnstile at the same time: one of them moves it for all."""
+    """The threads that ask a turnstile at the same time. One of them moves it for all."""
 
     asks: list[Ask] = field(default_factory=list)
     answers: Future[list[Answer]] = field(default_factory=Future)
@@ -49,9 +49,9 @@ def ask(world: World, tenant: str, name: str, asked: Ask) -> Answer:
 
 
 def _answer(world: World, key: Name, group: Group, moving: Lock) -> None:
-    """Answers the whole group. More threads may join it while another group of this process is answered.
+    """Answers the whole group. More threads may join it while another group of this process gets its answer.
 
-    A group that is stuck does not block the next one for long, because the table decides.
+    A group that hangs does not block the next one for long, because the table decides.
     """
     waited = moving.acquire(timeout=LONGEST_WAIT_S)
     try:
@@ -83,7 +83,7 @@ def move(world: World, key: Name, asks: Sequence[Ask]) -> list[Answer]:
             return answers
         stile = store.stile_in(met)
         if stile is not None and stile.turn == turn:
-            return answers  # this very move, its answer lost
+            return answers  # this move was written, and its answer was lost
         if tries:
             world.clock.sleep(world.chance.uniform(0.0, min(0.2, 0.005 * 2**tries)))
     raise too_many("calls under this flow key")

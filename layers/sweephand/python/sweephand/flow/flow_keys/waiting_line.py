@@ -26,7 +26,7 @@ MOST_SEEN = 5_000
 
 
 def wake_up(world: World, pointer: Pointer) -> None:
-    """Acts on the key's row in the index, or on a message of its line."""
+    """Acts on the key's row in the index, or on a message for its line."""
     call_next(world, pointer.tenant, pointer.run)
 
 
@@ -60,9 +60,10 @@ def call_next(world: World, tenant: str, name: str) -> None:
 
 
 def _see_off(world: World, stile: flow_keys.Turnstile, shut: dict[str, datetime], now: datetime) -> None:
-    """Calls the runs that wait in vain, wherever they stand: time over, job deleted, or job without this key.
+    """Calls the runs that wait in vain, wherever they stand in the line.
 
-    They take no turn; their own delivery decides how they end.
+    Their time is over, their job was deleted, or it no longer names this key. They take no turn: the delivery of each
+    run decides how it ends.
     """
     found = lines.line(world.table, stile, "", "", MOST_SEEN)
     leaving = _leaving(world, stile, found)
@@ -82,7 +83,7 @@ def _see_off(world: World, stile: flow_keys.Turnstile, shut: dict[str, datetime]
 
 
 def _leaving(world: World, stile: flow_keys.Turnstile, found: Sequence[lines.Entry]) -> set[str]:
-    """Returns the owners whose runs no longer belong under this key, judged by the first run of each."""
+    """Returns the owners whose runs no longer belong under this key. The first run of each owner decides."""
     first = list({entry.owner: entry for entry in reversed(found)}.values())[-PAGE * PAGES :]
     there = _borne_out(world, stile, first).values()
     pointers = {entry.owner: ledger.pointer_to(run) for entry, run in there}
@@ -101,7 +102,7 @@ Entries = dict[str, tuple[lines.Entry, Run]]
 
 
 def _borne_out(world: World, stile: flow_keys.Turnstile, entries: Sequence[lines.Entry]) -> Entries:
-    """Returns the entries whose run still waits, in the order given; removes those left over."""
+    """Returns the entries whose runs still wait, in the given order. Removes the others."""
     rows = lines.rows_of(world.table, stile.tenant, entries)
     there = {
         entry.order: (entry, rows[entry.order]) for entry in entries if lines.still_queued(rows.get(entry.order), entry)
@@ -112,7 +113,7 @@ def _borne_out(world: World, stile: flow_keys.Turnstile, entries: Sequence[lines
 
 
 def _shut(world: World, stile: flow_keys.Turnstile) -> dict[str, datetime]:
-    """Returns the targets whose circuit is open, and when the next call may try each."""
+    """Returns the targets whose circuits are open, each with the instant from which a call may try it again."""
     if stile.terms.circuit is None:
         return {}
     found = circuits.listed(world.table, stile.tenant, stile.name)
@@ -122,13 +123,13 @@ def _shut(world: World, stile: flow_keys.Turnstile) -> dict[str, datetime]:
 def _line(
     world: World, stile: flow_keys.Turnstile, shut: dict[str, datetime], now: datetime
 ) -> tuple[Entries, flow_key_lines.Line]:
-    """Returns the entries to consider, with their runs; removes those left over."""
+    """Returns the entries to consider, with their runs. Removes entries whose run no longer waits."""
     before: list[lines.Entry] = []
     if flow_key_lines.mark_is_over(stile, now) and stile.mark:
         before = lines.line(world.table, stile, "", stile.mark, PAGE)
     if stile.called and any(probe_at <= now for probe_at in shut.values()):
         passed = lines.line(world.table, stile, "", stile.called, PAGE * PAGES)
-        before += _triers(passed, shut, now)
+        before += _first_to_try(passed, shut, now)
     found = {entry.order: entry for entry in (*before, *lines.entries(world.table, stile, stile.late))}
     before = [found[order] for order in sorted(found)]
     unpassed = lines.line(world.table, stile, stile.called, "", PAGE * PAGES)
@@ -138,8 +139,8 @@ def _line(
     return entries, flow_key_lines.Line(again, fresh, more=len(unpassed) == PAGE * PAGES)
 
 
-def _triers(entries: list[lines.Entry], shut: dict[str, datetime], now: datetime) -> list[lines.Entry]:
-    """Returns the first entry that may still try each target with an open circuit, and all whose time is over."""
+def _first_to_try(entries: list[lines.Entry], shut: dict[str, datetime], now: datetime) -> list[lines.Entry]:
+    """Returns the first entry for each target with an open circuit, and all entries whose time is over."""
     soon = now + flow_key_lines.COMES_LATE
     first: dict[str, lines.Entry] = {}
     over = []
@@ -154,7 +155,7 @@ def _triers(entries: list[lines.Entry], shut: dict[str, datetime], now: datetime
 
 
 def _send(world: World, stile: flow_keys.Turnstile, entries: Entries, calls: flow_key_lines.Calls) -> None:
-    """Sends the calls. A message that fails counts as lost: its run is called again."""
+    """Sends the calls. A message that could not be sent counts as lost: its run is called again."""
     deliveries = []
     for called in calls.called:
         entry, run = entries[called.order]
@@ -167,5 +168,5 @@ def _send(world: World, stile: flow_keys.Turnstile, entries: Entries, calls: flo
 
 
 def pointer(tenant: str, name: str, at: datetime) -> Pointer:
-    """Asks the executor to look at a key's line."""
+    """Returns the pointer that makes an executor check a key's line."""
     return Pointer(tenant, name, None, name, at, subject=Subject.FLOW)

@@ -35,7 +35,7 @@ class Operation(StrEnum):
     DEACTIVATE_SCHEDULE = "deactivate_schedule"
     DELETE_SCHEDULE = "delete_schedule"
     APPLY = "apply"
-    """Made by its job set."""
+    """Made by the job set of the job."""
     FOLLOW_CALENDAR = "follow_calendar"
     """Made by the service: a calendar that the job's schedules name was changed."""
     DEACTIVATE_UNREACHABLE = "deactivate_unreachable"
@@ -46,7 +46,7 @@ class Operation(StrEnum):
 
 @dataclass(frozen=True)
 class By:
-    """The author of a change. actor: the caller's client id; None: the service itself."""
+    """The author of a change. actor: the caller's client id; None for the service itself."""
 
     operation: Operation = Operation.CHANGE
     actor: str | None = None
@@ -56,7 +56,7 @@ BY_SERVICE = By()
 CREATED = By(Operation.CREATE)
 
 Pair = tuple[Schedule | None, Schedule | None]
-"""A schedule before and after a change; None: it did not exist yet, or was deleted."""
+"""A schedule before and after a change; None before its creation and after its deletion."""
 
 
 def entry(world: World, by: By, before: Job | None, after: Job, pairs: Iterable[Pair]) -> Entry:
@@ -66,7 +66,7 @@ def entry(world: World, by: By, before: Job | None, after: Job, pairs: Iterable[
 
 
 def _callers_members(schedule: Schedule | None) -> object:
-    """Returns the members of a schedule that a caller decides."""
+    """Returns those members of a schedule that a caller decides."""
     if schedule is None:
         return None
     members = schedule.name, schedule.timing, schedule.active, schedule.policies, schedule.payload_version
@@ -75,10 +75,11 @@ def _callers_members(schedule: Schedule | None) -> object:
 
 @dataclass(frozen=True)
 class Step:
-    """A schedule's change. before: the row as read; None: it is new. after: as requested; None: it is deleted.
+    """A schedule's change.
 
-    at: the instant of a new one-time timing. payload, hooks: written under the versions that `after` names. anew:
-    see ScheduleDraft.
+    before: the row as read; None for a new schedule. after: the schedule as requested; None to delete it. at: the
+    instant of a new one-time timing. payload, hooks: written under the versions that `after` names. anew: see
+    ScheduleDraft.
     """
 
     before: Schedule | None

@@ -1,4 +1,4 @@
-"""Rows that order the clean-up after a delete: written together with the delete, carried out by an executor."""
+"""Rows that request the clean-up after a delete. They are written with the delete; an executor carries them out."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def of_job_op(
     with_rows: Sequence[Schedule],
     runs_too: bool = False,
 ) -> Op:
-    """Returns the operation that orders the clean-up of a deleted job's runs, including those of its schedules.
+    """Returns the operation that requests the clean-up of a deleted job's runs, including those of its schedules.
 
     with_rows: the schedules that the same transaction deletes. runs_too: deletes the runs from the ledger as well.
     """
@@ -68,7 +68,7 @@ def of_job_op(
 
 
 def of_schedules_ops(world: World, where: Place, gone: Sequence[Schedule], deleted_at: datetime) -> list[Op]:
-    """Returns the operation that orders the clean-up of deleted schedules. Their job stays, or was deleted before."""
+    """Returns the operation that requests the clean-up of deleted schedules. Their job stays, or was deleted before."""
     item = _item(world, where, [schedule.id for schedule in gone], deleted_at, name=gone[0].id)
     item.schedules = _packed(gone, deleted_at)
     return [world.table.put_op("clean-up", item)]
@@ -89,7 +89,7 @@ def _item(world: World, where: Place, owners: Sequence[str], deleted_at: datetim
 
 
 def _packed(schedules: Iterable[Schedule], deleted_at: datetime) -> str | None:
-    """Packs the rows of the schedules that may have occurrences due but not begun; returns None without any."""
+    """Returns the packed rows of the schedules that may have occurrences due but not begun; None if there are none."""
     bare = [
         replace(each, timing={}, policies={}, attributes={}, payload_version=None)
         for each in schedules
@@ -99,7 +99,10 @@ def _packed(schedules: Iterable[Schedule], deleted_at: datetime) -> str | None:
 
 
 def _may_have_backlog(schedule: Schedule, now: datetime) -> bool:
-    """Returns whether a schedule may have occurrences due but not begun. If it is over, all its runs have ended."""
+    """Returns whether a schedule may have occurrences due but not begun.
+
+    A schedule that is over has none, because all its runs have ended.
+    """
     if schedule.state in OVER:
         return False
     untouched = schedule.state is ScheduleState.ACTIVE and not schedule.ended_at and not schedule.planned_total
@@ -107,7 +110,7 @@ def _may_have_backlog(schedule: Schedule, now: datetime) -> bool:
 
 
 def note_delay(world: World, where: Place, deleted_at: datetime, name: str = WHOLE_JOB) -> None:
-    """Moves `deleted_at` forward if the delete was written in a later second: what fell due until then came first."""
+    """Moves `deleted_at` forward if the delete was written in a later second. What fell due by then came first."""
     stood_at = epoch_s(world.clock.now())
     if stood_at > epoch_s(deleted_at):
         key = keys.job(where.tenant, where.job_id), keys.clean_up(name)
@@ -117,9 +120,9 @@ def note_delay(world: World, where: Place, deleted_at: datetime, name: str = WHO
 def delete_schedules(
     world: World, where: Place, schedules: Sequence[Schedule], deleted_at: datetime, *, with_rows: bool
 ) -> None:
-    """Deletes the remaining schedules of a deleted job, several per transaction. Safe to repeat.
+    """Deletes the remaining schedules of a deleted job, several per transaction. May be repeated.
 
-    with_rows: writes a clean-up row for the backlog of each transaction.
+    with_rows: whether to write a clean-up row for the backlog of each transaction.
     """
     pk = keys.job(where.tenant, where.job_id)
     for begin in range(0, len(schedules), SCHEDULES_AT_ONCE):

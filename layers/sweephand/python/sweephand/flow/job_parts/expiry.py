@@ -21,7 +21,10 @@ KEPT_S = 30 * 86_400
 
 
 def goes_at(schedule: Schedule, retention: Retention, job: Job | None) -> datetime | None:
-    """Returns when a schedule that is over is deleted, alone or with its job; None: never. job: None if it is gone."""
+    """Returns when a schedule that is over is deleted, alone or with its job; None if never.
+
+    job: None if it was deleted.
+    """
     assert schedule.completed_at is not None
     if retention.ended_job_days:
         return schedule.completed_at + timedelta(days=retention.ended_job_days)
@@ -46,7 +49,7 @@ def single_goes_at(schedule: Schedule) -> datetime | None:
 
 
 def over_goes_at(schedule: Schedule, retention: Retention, job: Job) -> datetime | None:
-    """Returns when a schedule that is over is deleted. With `endedJobDays` it goes with its job."""
+    """Returns when a schedule that is over is deleted alone; None if it is not. With `endedJobDays`, its job is."""
     if retention.ended_job_days or not concerns(job, schedule):
         return None
     return single_goes_at(schedule)
@@ -64,5 +67,5 @@ def row_ops(world: World, job: Job, schedule: Schedule) -> list[Op]:
 
 
 def writes(job: Job) -> int:
-    """Returns the most writes of `row_ops` for the change of one schedule."""
+    """Returns how many writes `row_ops` needs at most for the change of one schedule."""
     return 1 if job.facade == FACADE else 0

@@ -1,7 +1,8 @@
-"""The member of a job set, written in the transaction of its job: what the set applied, and what others changed since.
+"""The member of a job set, written in the transaction of its job.
 
-A change by anyone but the set clears the digest, so that the next plan repairs the job. Pauses and the service's own
-changes leave it: they change nothing that a set can ask for.
+It says what the set applied and whether others have changed the job since. A change by anyone but the set clears the
+digest, so that the next plan repairs the job. Pauses and the service's own changes keep the digest, because they change
+nothing that a set can ask for.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ PLAN_STALE = "PLAN_STALE"
 
 
 def create_ops(world: World, job: Job, asked: Membership, by: By) -> list[Op]:
-    """Returns the operations for a job as its set asks, and for the line of the set in the list of sets."""
+    """Returns the operations for a job that its set creates, and for the row of the set in the list of sets."""
     line = job_sets.line_op(world.table, job.tenant, JobSet(asked.job_set, job.modified_at, by.actor))
     return [*_ops(world, job, asked), line]
 
 
 def change_ops(world: World, job: Job, asked: Membership | None, by: By) -> list[Op]:
-    """Returns the operations for a job as it will be. asked: by its set; None: by somebody else."""
+    """Returns the operations for a changed job. job: as it will be. asked: None if anyone but the set changes it."""
     if asked is not None:
         return create_ops(world, job, asked, by)
     if job.job_set is None or job.key is None or by.actor is None or by.operation in NOT_OF_THE_SET:
@@ -39,7 +40,7 @@ def change_ops(world: World, job: Job, asked: Membership | None, by: By) -> list
 
 
 def delete_ops(world: World, job: Job, seen: Member | None) -> list[Op]:
-    """Returns the operations for a job that is deleted. seen: its member, if its set deletes it."""
+    """Returns the operations for a deleted job. seen: its member, if its set deletes it."""
     assert job.job_set is not None
     assert job.key is not None
     if seen is not None:
@@ -62,7 +63,7 @@ def _ops(world: World, job: Job, asked: Membership) -> list[Op]:
 
 
 def note(world: World, job: Job, asked: Membership) -> None:
-    """Writes the member of a job that is already as its set asks. Raises Moved, PreconditionFailed(PLAN_STALE)."""
+    """Writes the member of a job that already is as its set asks. Raises Moved, PreconditionFailed(PLAN_STALE)."""
     member = _member(job, asked)
     if member == asked.seen:
         return
@@ -77,7 +78,7 @@ def note(world: World, job: Job, asked: Membership) -> None:
 
 
 def check(refused: Cancelled, job_set: str, key: str) -> None:
-    """Raises PreconditionFailed(PLAN_STALE) if the member is not as the plan has seen it."""
+    """Raises PreconditionFailed(PLAN_STALE) if the member has changed since the plan read it."""
     if {job_sets.PART, OLD} & set(refused.refused):
         raise stale(job_set, key)
 

@@ -41,7 +41,7 @@ def references(book: Mapping[str, Calendar]) -> dict[str, str]:
 
 
 def named(timing: Mapping[str, Any]) -> list[str]:
-    """Returns the names in the member `calendars`; none if it cannot be read, which the timing's parser reports."""
+    """Returns the names in the member `calendars`; none if it cannot be read. The parser of the timing reports that."""
     try:
         return [use.name for use in calendar_uses.read(timing.get(MEMBER))]
     except InvalidRequest:
@@ -57,7 +57,7 @@ def use_ops(
 ) -> list[Op]:
     """Returns the operations of a job's transaction for its calendars. stay: the schedules as they will be.
 
-    Raises QuotaExceeded if they name too many calendars.
+    Raises QuotaExceeded if the schedules name too many calendars.
     """
     before, after = names_of(step.before for step in steps), names_of(stay)
     if len(after) > MOST_OF_A_JOB:
@@ -76,7 +76,7 @@ def use_ops(
 
 
 def leave_ops(world: World, tenant: str, job_id: str, schedules: Iterable[Schedule]) -> list[Op]:
-    """Returns the operations of a deleted job's transaction."""
+    """Returns the operations of a deleted job's transaction for its calendars."""
     names = sorted(names_of(schedules))
     return [op for name in names for op in store.leave_ops(world.table, tenant, name, job_id)]
 

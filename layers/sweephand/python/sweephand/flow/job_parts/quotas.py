@@ -14,8 +14,8 @@ from sweephand.store.tenants import usage
 def count_ops(world: World, before: Job | None, after: Job | None, seen: Usage) -> list[Op]:
     """Returns the operation that counts the jobs and schedules added or removed by a change of a job.
 
-    before, after None: the job is created or deleted. seen: the quotas as read, to judge a refusal by; a delete
-    ignores them.
+    before: None if the job is created. after: None if it is deleted. seen: the quotas as read, which explain a refusal.
+    A delete ignores them.
     """
     there = before or after
     assert there is not None
@@ -25,7 +25,7 @@ def count_ops(world: World, before: Job | None, after: Job | None, seen: Usage) 
 
 
 def exceeded(refused: Cancelled, seen: Usage) -> QuotaExceeded | None:
-    """Returns the error if the quotas as read refused the transaction; None as well if they have changed since."""
+    """Returns the error if the quotas as read refused the transaction; None otherwise, also if they have changed."""
     mine = refused.refused.get(usage.PART)
     there = mine.read(UsageItem) if mine is not None else None
     if there is None or (there.most_schedules, there.most_jobs) != (seen.most_schedules, seen.most_jobs):

@@ -29,7 +29,7 @@ with lazy():
 
 
 def brings(schedule: Schedule | None, name: str) -> bool:
-    """Returns whether a schedule has a hook of this name itself, from its row alone."""
+    """Returns whether a schedule itself has a hook of this name. Its row alone tells."""
     own = OwnHooks.read(schedule.hooks) if schedule is not None else None
     return own is not None and name in own.names
 
@@ -40,7 +40,7 @@ def stored(world: World, schedules: Iterable[Schedule]) -> Mapping[str, ByName]:
 
 
 def job_of(world: World, job: Job, schedule: Schedule | None, kind: Kind) -> Job:
-    """Returns the job as a run of this kind sees it: with its schedule's own hook, if any. It is never written.
+    """Returns the job as a run of this kind sees it: with its schedule's own hook, if any. Never write this job.
 
     Raises Unavailable.
     """
@@ -59,7 +59,7 @@ def job_for(world: World, job: Job, run: Run) -> Job:
 def secret_field(schedule_id: str, name: str, field: str) -> str:
     """Returns the field that a secret is sealed for, in addition to its tenant and job.
 
-    It keeps secrets of other schedules and hooks from being opened here.
+    So a secret of one schedule or hook cannot be opened for another.
     """
     return f"schedules.{schedule_id}.hooks.{name}.{field}"
 
@@ -100,7 +100,7 @@ def _sealed(
 
 
 def opened(world: World, job: Job, name: str, inline: Inline) -> dict[str, str]:
-    """Returns the secrets in the clear, by their field within the action; those that cannot be opened are left out."""
+    """Returns the secrets in clear text, by their field within the action. Those that cannot be opened are left out."""
     found: dict[str, str] = {}
     for field, text in inline.sealed.items():
         with suppress(NotFound):

@@ -1,7 +1,7 @@
 """Job sets: plans what a desired list changes, and makes the changes one job at a time.
 
-Each change is one transaction of its job, under the condition that its member is as the plan has seen it. A crash
-leaves whole jobs; the next apply of the same list makes the changes that are left.
+Each change is one transaction of its job, on condition that the member of the set has not changed since it was planned.
+A crash leaves no half-written job. The next apply of the same list makes the changes that are left.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ from sweephand.store.views import jobs as lists
 
 @dataclass(frozen=True)
 class Prospect:
-    """A plan, and the jobs that it changes, by their ids. opened: the collections of the list, by name, with quotas.
+    """A plan, and the jobs that it changes, by their ids.
 
-    ids: of the jobs of the list, by key: of those that are there, and of new ones to which others refer.
+    opened: the collections of the list, by name, with quotas. ids: the ids of jobs of the list, by key; only of those
+    that exist and of new ones to which others refer.
     """
 
     plan: Plan
@@ -50,7 +51,7 @@ class Prospect:
 
 
 def plan(world: World, tenant: str, name: str, wanted: Sequence[Wanted], *, prune: bool = True) -> Prospect:
-    """Plans without a write. A set of unchanged jobs costs one query. prune: deletes what the list lacks."""
+    """Plans without writing. A set of unchanged jobs costs one query. prune: whether to delete what the list lacks."""
     stored = list(store.members(world.table, tenant, name))
     there: dict[str, Planned] = {}
     missing: set[str] = set()
@@ -68,7 +69,7 @@ def plan(world: World, tenant: str, name: str, wanted: Sequence[Wanted], *, prun
 
 
 def _ids(world: World, planned: Plan, wanted: Sequence[Wanted], members: Sequence[Member]) -> dict[str, str]:
-    """Returns the ids of the jobs of the list. A job to which another refers gets its id before it is made."""
+    """Returns the ids of the list's jobs. A job to which another refers gets its id before it is created."""
     ids = rules.ids_of(wanted, members)
     refers = {key for each in planned.changes if each.wanted is not None for key in each.wanted.refers}
     now = world.clock.now()
@@ -80,8 +81,9 @@ def check(
 ) -> tuple[Prospect, Mapping[str, JobDraft]]:
     """Makes the checks that need no write, so that a refused list changes nothing. drafts: by key.
 
-    Returns what can be done: an occasion that is over is not repaired, and names move in the order in which they become
-    free. Raises InvalidRequest with the path of the entry, Conflict(NAME_TAKEN, STATE_CONFLICT).
+    Returns the changes that can be made. A job whose dates are all past is not repaired. Names are assigned in the
+    order in which they become free. Raises InvalidRequest with the path of the entry, Conflict(NAME_TAKEN,
+    STATE_CONFLICT).
     """
     wrong = Mistakes()
     opened: dict[str, tuple[Collection, Usage]] = {}
@@ -105,7 +107,7 @@ def _checked(
     draft: JobDraft,
     opened: dict[str, tuple[Collection, Usage]],
 ) -> JobDraft | None:
-    """Returns the draft that can be applied; None for a repair of what is over."""
+    """Returns the draft that can be applied; None for a repair of a job that is over."""
     assert each.wanted is not None
     repairs = each.verb is Verb.REPAIR
     if there is not None and repairs and is_final(there.job, there.schedules):
@@ -173,9 +175,9 @@ def _is_refused(
 
 
 def _by_names(world: World, tenant: str, plan: Plan, drafts: Mapping[str, JobDraft]) -> tuple[Change, ...]:
-    """Returns the changes so that each name is free once it is wanted.
+    """Returns the changes in an order in which each name is free when it is needed.
 
-    Raises InvalidRequest for a name that stands twice, Conflict(NAME_TAKEN) for one that another job keeps.
+    Raises InvalidRequest for a name that appears twice, Conflict(NAME_TAKEN) for one that another job keeps.
     """
     wanted: dict[tuple[str, str], Change] = {}
     for each in plan.changes:
@@ -201,7 +203,7 @@ def _by_names(world: World, tenant: str, plan: Plan, drafts: Mapping[str, JobDra
 
 
 def _is_of(world: World, tenant: str, job_set: str, key: str, job_id: str) -> bool:
-    """Returns whether another apply at the same time has made this job for the key."""
+    """Returns whether a concurrent apply has created this job for the key."""
     there = jobs.read_job(world.table, tenant, job_id)
     return there is not None and (there.job_set, there.key) == (job_set, key)
 
@@ -227,10 +229,10 @@ def _in_order(changes: Sequence[Change], frees: Mapping[str, Change]) -> tuple[C
 def is_overtaken(
     world: World, tenant: str, name: str, wanted: Sequence[Wanted], refused: AbstractSet[str], *, prune: bool = True
 ) -> bool:
-    """Returns whether another list was applied meanwhile, so that the set is not as this one, by one query.
+    """Returns whether another list was applied meanwhile, so that the set differs from this one. Costs one query.
 
-    So of two lists at once, whoever is told that all is done was the last one at that moment. refused: keys of changes
-    that were refused. Changes by hand do not count: they are drift.
+    So if two lists are applied at once, only the last one is reported as done. refused: keys of changes that were
+    refused. Changes by hand do not count: they are drift.
     """
     left = rules.plan(name, wanted, list(store.members(world.table, tenant, name)), prune=prune).changes
     return any(each.verb is not Verb.REPAIR and each.key not in refused for each in left)
@@ -246,7 +248,7 @@ def _mark(name: str) -> str:
 
 
 def forget(world: World, tenant: str, name: str) -> None:
-    """Takes an empty set from the list of sets; it returns if another apply has added jobs at the same time."""
+    """Removes an empty set from the list of sets. Adds it again if a concurrent apply has added jobs."""
     note_deleted(world, tenant, _mark(name))
     there = store.read_set(world.table, tenant, name)
     store.delete_set(world.table, tenant, name)
@@ -257,9 +259,9 @@ def forget(world: World, tenant: str, name: str) -> None:
 def apply_change(
     world: World, tenant: str, prospect: Prospect, each: Change, draft: JobDraft | None, by: By
 ) -> Job | None:
-    """Makes one change of a plan. Returns the job; None for a deleted one, and for one that is as wanted already.
+    """Makes one change of a plan. Returns the job; None for a deleted one, and for one that needs no change.
 
-    Harmless to repeat. Raises PreconditionFailed(PLAN_STALE) if a caller has changed the job since it was planned.
+    May be repeated. Raises PreconditionFailed(PLAN_STALE) if a caller has changed the job since it was planned.
     """
     name = prospect.plan.job_set
     try:
@@ -300,6 +302,6 @@ def _apply(world: World, tenant: str, prospect: Prospect, each: Change, draft: J
 
 
 def run_now(world: World, tenant: str, job: Job) -> None:
-    """Starts a run of a repaired job; once, also if the request is repeated."""
+    """Starts a run of a repaired job, once even if the request is repeated."""
     key = hashlib.sha256(f"repaired {job.id} {job.revision}".encode()).hexdigest()
     manual.run_now(world, tenant, job.id, None, Once(key, key))

@@ -46,7 +46,7 @@ with lazy():
 
 SCHEDULES_MOST = 1_000
 TRIED_S = 9.0
-"""No further try begins after this time if others keep changing the job: a request has 14 s, cold start included."""
+"""No further try begins after this time if others keep changing the job. A request has 14 s, cold start included."""
 LASTS = timedelta(seconds=3)
 SHORTEST_WAIT_S, LONGEST_WAIT_S = 0.02, 0.5
 TRIES_MOST = 40
@@ -58,8 +58,8 @@ Edit = Callable[[Planned, Mapping[str, Payload]], JobDraft]
 class _Wanted:
     """A requested change. parts: written together with the job. stored: the current payloads.
 
-    activation: applies to the schedules that the request does not name. seat: its place in a job set, if that asks.
-    once: the key of a request that makes one schedule.
+    activation: applies to the schedules that the request does not name. seat: the job's place in a job set, if that set
+    requests the change. once: the key of a request that creates one schedule.
     """
 
     job: Job
@@ -78,8 +78,9 @@ def change_job(
 ) -> Planned:
     """Replaces or patches a job.
 
-    edit: makes the wanted job from the stored one; it is called again after a concurrent change. If its draft has no
-    schedules (None), they stay. Otherwise they are matched by id, then by name, and all others are deleted.
+    edit: makes the wanted job from the stored one; it is called again after a concurrent change. If the draft's
+    schedules are None, the stored ones stay. Otherwise they are matched by id, then by name, and all others are
+    deleted.
     """
 
     def step(planned: Planned) -> Planned:
@@ -110,7 +111,7 @@ def check(world: World, planned: Planned, draft: JobDraft, opened: tuple[Collect
 def foresee(
     world: World, planned: Planned, draft: JobDraft, opened: tuple[Collection, Usage], stored: Mapping[str, Payload]
 ) -> Foreseen:
-    """Returns the job as the draft would leave it, as `check`. stored: the current payloads."""
+    """Returns the job as the draft would leave it. Raises as `check`. stored: the current payloads."""
     asked = _asked(world, planned, draft, stored, BY_SERVICE)
     _, scene, todo = _steps(world, planned, asked, *opened)
     return steps.foresee(world, asked.job, asked.parts.payloads, todo, scene.effect)
@@ -125,7 +126,7 @@ def change_schedules(
     by: By = BY_SERVICE,
     once: Once | None = None,
 ) -> Planned:
-    """Makes changes to single schedules; the job and the other schedules stay. once: of a request that makes one."""
+    """Changes single schedules; the job and the other schedules stay. once: the key of a request that creates one."""
 
     def step(planned: Planned) -> Planned:
         wanted = list(request(planned))
@@ -150,7 +151,7 @@ def set_state(
 ) -> Planned:
     """Changes whether a job is active or paused, and its schedules in the same write.
 
-    resumed_at: when a pause reaches its set end, the last instant that it covers.
+    resumed_at: the last instant that a pause covers, if it ends at its set end.
     """
 
     def step(planned: Planned) -> Planned:
@@ -164,7 +165,7 @@ def set_state(
 
 
 def follow_calendars(world: World, tenant: str, job_id: str) -> Planned:
-    """Moves a job's schedules to the current versions of their calendars; those that are up to date stay."""
+    """Moves a job's schedules to the current versions of their calendars. Schedules that are up to date stay."""
 
     def step(planned: Planned) -> Planned:
         wanted = [ScheduleRequest(schedule, None, recast=True) for schedule in planned.schedules]
@@ -183,8 +184,8 @@ def _retried(
 ) -> Planned:
     """Reads and changes a job, and starts again if the sweeper or another change came in between.
 
-    Many concurrent changes of one job take turns. After TRIED_S the change is refused, while its caller still waits.
-    An earlier change whose schedules are not all written yet is finished first.
+    Many concurrent changes of one job take turns. After TRIED_S the change is refused, so that the caller still gets an
+    answer. An earlier change whose schedules are not all written yet is finished first.
     """
     until = world.clock.monotonic() + TRIED_S
     with Turns(world, tenant, job_id) as turns:
@@ -298,7 +299,7 @@ def _look_for_end(world: World, job: Job) -> None:
 
 
 def _once_ops(world: World, planned: Planned, once: Once | None, schedules: Sequence[Schedule]) -> list[Op]:
-    """Returns the operation `once` of a request that makes one schedule."""
+    """Returns the operation `once` of a request that creates one schedule."""
     if once is None:
         return []
     known = {each.id for each in planned.schedules}
@@ -307,7 +308,7 @@ def _once_ops(world: World, planned: Planned, once: Once | None, schedules: Sequ
 
 
 def _explain(world: World, new: Entry, refused: Cancelled, seen: Usage, wanted: _Wanted) -> None:
-    """Returns if this change was written after all (its answer was lost); raises the reason otherwise."""
+    """Returns if this change was written although its answer was lost; raises the reason otherwise."""
     if history.is_written(world.table, new):
         return
     check_once(refused, wanted.once)
@@ -321,12 +322,12 @@ def _explain(world: World, new: Entry, refused: Cancelled, seen: Usage, wanted: 
 
 
 def _unchanged(before: Job, after: Job) -> bool:
-    """Returns whether the request asks for what is stored: then nothing is written or planned."""
+    """Returns whether the request asks for what is already stored. Then nothing is written or planned."""
     return replace(after, revision=before.revision, modified_at=before.modified_at) == before
 
 
 def _sealed(world: World, after: Job, before: Job, parts: drafts.Parts) -> tuple[Job, dict[str, str]]:
-    """Returns the job with the version of its secrets, and the secrets to write under it; none if all are kept."""
+    """Returns the job with the version of its secrets, and the secrets to write under it; none if nothing changed."""
     if after.action is before.action:
         return replace(after, secret_version=before.secret_version), {}
     if not parts.secrets and not parts.kept:
@@ -340,12 +341,12 @@ def _sealed(world: World, after: Job, before: Job, parts: drafts.Parts) -> tuple
 
 
 class Turns:
-    """The turn of one change, as a context manager: gives it back at the end. (Decision 0052.)
+    """The turn of one change: a context manager that gives the turn back at the end. (Decision 0052.)
 
     It serialises concurrent changes of one job after the first conflict. A change without a conflict takes no turn and
-    pays nothing. A change that has lost a try waits for its turn (two write units): of fifty at once, one works and the
-    others poll, instead of all working in vain. A turn expires, so a process that dies in its turn delays the others
-    only until then.
+    pays nothing. A change that has lost a try waits for its turn, which costs two write units. So if fifty come at
+    once, one works and the others poll, instead of all working in vain. A turn expires, so a process that dies in its
+    turn delays the others only until then.
     """
 
     def __init__(self, world: World, tenant: str, job_id: str) -> None:
@@ -357,7 +358,7 @@ class Turns:
     def wait(self, until: float) -> None:
         """Waits after a conflict until it is this change's turn or `until` (monotonic) has come.
 
-        Waits only shortly if it has the turn already: then a change without a turn, or the sweeper, came in between.
+        Waits only briefly if it already has the turn: then a change without a turn, or the sweeper, came in between.
         """
         if self._owner is not None:
             self._pause()
@@ -370,7 +371,7 @@ class Turns:
             self._pause()
 
     def _pause(self) -> None:
-        """Sleeps with jitter, longer each time, so that waiting changes do not crowd out the one that works."""
+        """Sleeps with jitter, longer each time, so that waiting changes do not slow down the one that works."""
         longest = min(LONGEST_WAIT_S, SHORTEST_WAIT_S * 2**self._waits)
         self._waits += 1
         self._world.clock.sleep(self._world.chance.uniform(0.0, longest))
@@ -390,7 +391,7 @@ class Turns:
 
 
 AHEAD = timedelta(seconds=15)
-"""Time for the queue, the executor and a few hundred schedules. Nothing is left out if the resume takes longer."""
+"""Time for the queue, the executor and a few hundred schedules. If the resume takes longer, no occurrence is lost."""
 
 
 def until_of(job: Job) -> datetime | None:
@@ -398,7 +399,7 @@ def until_of(job: Job) -> datetime | None:
 
 
 def row_ops(world: World, before: Job, after: Job) -> list[Op]:
-    """Returns the operations that keep the row exactly while the job has a pause with a set end."""
+    """Returns the operations that keep the wake row exactly as long as the job has a pause with a set end."""
     until = until_of(after)
     if until == until_of(before):
         return []
@@ -409,7 +410,7 @@ def row_ops(world: World, before: Job, after: Job) -> list[Op]:
 
 
 def send_ahead(world: World, before: Job, after: Job) -> None:
-    """Sends the end of a pause if it is so near that the sweep might see the row too late. The row sends it again."""
+    """Sends the end of a pause if it is so near that the sweep might see the row too late. The row sends it as well."""
     until = until_of(after)
     if until is None or until == until_of(before):
         return

@@ -45,15 +45,16 @@ def wake_up(world: World, pointer: Pointer) -> None:
     assert pointer.schedule is not None
     schedule = jobs.read_schedule(world.table, pointer.tenant, pointer.job, pointer.schedule)
     if schedule is not None and schedule.state is ScheduleState.ENDING:
-        complete_if_over(world, schedule)  # otherwise the row comes up again
+        complete_if_over(world, schedule)  # if it is not over, the row wakes it again
     elif schedule is not None and schedule.state in OVER:
         tell(world, schedule)
 
 
 def after_run(world: World, run: Run, seen: Schedule, job: Job | None) -> None:
-    """Completes the series of a run that has ended, if no other run of it is open. seen: as the run's gate read it.
+    """Completes the series of a run that has ended, if no other run of the series is open.
 
-    Reads the schedule again, because it may have been advanced or changed during the run.
+    seen: the schedule as the run's gate read it. It is read again, because it may have been advanced or changed during
+    the run.
     """
     for _ in range(TRIES):
         schedule = jobs.read_schedule(world.table, seen.tenant, seen.job_id, seen.id)
@@ -70,10 +71,10 @@ def after_run(world: World, run: Run, seen: Schedule, job: Job | None) -> None:
 
 
 def _ends_with(world: World, run: Run, schedule: Schedule) -> bool:
-    """Moves a schedule to ENDING if all its remaining occurrences have runs before any tick has met it.
+    """Moves a schedule to ENDING if all its remaining occurrences have runs before any tick has reached it.
 
-    A creation or a change may have sent them at once. Returns False if the series goes on, or if an occurrence was not
-    sent: the next tick sends that.
+    A creation or a change may have sent them at once. Returns False if the series continues, or if an occurrence was
+    not sent: the next tick sends that one.
     """
     at, now = schedule.next_run_at, world.clock.now()
     if at is None or schedule.held_from is not None or at > run.planned_at:
@@ -95,11 +96,11 @@ def _ends_with(world: World, run: Run, schedule: Schedule) -> bool:
 
 
 def complete_if_over(world: World, schedule: Schedule, job: Job | None = None) -> bool:
-    """Writes COMPLETED or FAULTED [ENDING, planned_total as read] once planned_total runs have ended; then its event.
+    """Writes COMPLETED or FAULTED [ENDING, planned_total as read] once planned_total runs have ended; sends the event.
 
-    Returns False if something came in between: then the schedule must be read again. If it was over already, the event
-    is sent again under the same id, because the writer may have died before sending it. The totals are settled first:
-    the audit no longer covers a schedule that is over, and its rows will expire.
+    Returns False if something came in between: then the schedule must be read again. If the schedule was already over,
+    sends the event again under the same id, because the writer may have died before sending it. The totals are settled
+    first, because the audit no longer covers a schedule that is over, and its rows will expire.
     """
     before = stats.read(world.table, schedule)
     since = EPOCH if before.settled_to is None else from_ms(before.settled_to)
@@ -144,9 +145,9 @@ def complete_if_over(world: World, schedule: Schedule, job: Job | None = None) -
 def mark_job(world: World, tenant: str, job_id: str, ending: Schedule | None = None) -> bool:
     """Marks a job as ended in the directory if all its schedules are over. Returns whether it did.
 
-    Called before the last schedule is written as over (ending: that schedule, as it will be), so that its wake row
-    repairs a crash in between. Called after that as well, because two schedules that end at once see each other
-    ENDING. A concurrent change raises the job's revision; then the schedules are read again.
+    Call it before the last schedule is written as over (ending: that schedule, as it will be), so that the schedule's
+    wake row repairs a crash in between. Call it afterwards as well, because two schedules that end at once see each
+    other as ENDING. A concurrent change raises the job's revision; then the schedules are read again.
     """
     job = jobs.read_job(world.table, tenant, job_id)
     if job is None:
@@ -165,7 +166,7 @@ def mark_job(world: World, tenant: str, job_id: str, ending: Schedule | None = N
 def tell(world: World, schedule: Schedule, job: Job | None = None) -> None:
     """Publishes that a schedule is over, if its collection publishes all events.
 
-    job: as this delivery's gate read it, together with its collection; neither is read again then.
+    job: as the gate of this delivery read it, together with its collection. Then neither is read again.
     """
     kept_s = KEPT_S if job is None else math.inf
     job = job or jobs.read_job(world.table, schedule.tenant, schedule.job_id)

@@ -40,7 +40,7 @@ with lazy():
     from sweephand.flow.tenants import applications
 
 COMPLETED_WITHIN_S = 2.0
-"""How long a request may spend on completing schedules that it has left no occurrence."""
+"""How long a request may spend on completing schedules that it leaves without an occurrence."""
 
 
 def create_job(
@@ -101,7 +101,7 @@ def check(world: World, tenant: str, draft: JobDraft, opened: tuple[Collection, 
 
 
 def foresee(world: World, tenant: str, draft: JobDraft, opened: tuple[Collection, Usage]) -> steps.Foreseen:
-    """Returns the job that the draft would make, as `check`."""
+    """Returns the job that the draft would make. Raises as `check`."""
     now = world.clock.now()
     begun = _begun(world, tenant, draft, world.chance.new_id(now), now, opened)
     return steps.foresee(world, begun.job, begun.parts.payloads, begun.todo, begun.scene.effect)
@@ -152,9 +152,9 @@ def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, b
 
 
 def completed(world: World, planned: Planned, before: Sequence[Schedule] = ()) -> Planned:
-    """Completes the schedules to which this write has left no occurrence, unless they have open runs.
+    """Completes the schedules that this write has left without an occurrence, unless they have open runs.
 
-    If that fails, their wake rows complete them. before: the schedules before the write. Returns the job as it then is.
+    If that fails, their wake rows complete them. before: the schedules before the write. Returns the job as it is then.
     """
     ending = {each.id for each in before if each.state is ScheduleState.ENDING}
     over = [each for each in planned.schedules if each.state is ScheduleState.ENDING and each.id not in ending]
@@ -179,7 +179,7 @@ def name_taken(job: Job) -> Conflict:
 
 
 def explain(world: World, job: Job, refused: Cancelled, seen: Usage) -> None:
-    """Raises the error for a transaction refused by what the job names: its flow key, name, collection or quotas."""
+    """Raises the error for a transaction that the job's flow key, name, collection or quotas have refused."""
     tenancy.flow_key_exists(refused, "policies.flowKey", job.policies.get("flowKey"))
     if "name" in refused.refused:
         raise name_taken(job)
@@ -195,7 +195,7 @@ def _not_created(
 ) -> Planned:
     """Returns the job if this request, or an earlier one with its key, has created it after all; raises otherwise.
 
-    A refused transaction may have been written by this very call, whose answer was lost.
+    A transaction may be refused because this same call has written it before and lost the answer.
     """
     tenant = job.tenant
     if once is not None and "once" in refused.refused:

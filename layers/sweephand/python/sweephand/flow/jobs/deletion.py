@@ -32,17 +32,17 @@ class Cause(Enum):
 
     REQUEST = auto()
     ENDED = auto()
-    """The service removes it after its end, so a job set does not miss it."""
+    """The service deletes the job after its end. Its job set does not create it again."""
     PURGE = auto()
-    """Its tenant goes: its runs are deleted from the ledger as well."""
+    """Its tenant is deleted, so the job's runs are deleted from the ledger as well."""
 
 
 def delete_job(
     world: World, tenant: str, job_id: str, if_match: int | None, cause: Cause | Member = Cause.REQUEST
 ) -> None:
-    """Deletes a job, its schedules and its directory rows at once; a clean-up row ends open runs and clears the rest.
+    """Deletes a job, its schedules and its directory rows at once. A clean-up ends open runs and deletes the rest.
 
-    cause: also its place in the job set that deletes it.
+    cause: why it is deleted, or its member of the job set that deletes it.
     """
     planned, deleted_at = _delete(world, tenant, job_id, if_match, cause)
     job = planned.job

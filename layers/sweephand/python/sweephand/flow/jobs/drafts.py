@@ -1,4 +1,4 @@
-"""Turns a caller's drafts into rows, and into the payloads and secrets that are written next to the job's row."""
+"""Turns a caller's drafts into rows, and into the payloads and secrets that are written together with the job's row."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def alike(there: object, names: Sequence[str]) -> dict[str, Any]:
 
 @dataclass
 class Parts:
-    """The parts of its actions that a job's transaction writes next to the job.
+    """The parts of a job's actions that its transaction writes in rows of their own.
 
-    payloads: by owner. secrets: in the clear, by field. kept: fields whose stored secret stays.
+    payloads: by owner. secrets: in clear text, by field. kept: fields whose stored secret stays.
     """
 
     payloads: dict[str, Payload] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Parts:
 def job_from(
     draft: JobDraft, tenant: str, job_id: str, now: datetime, version: int, before: Job | None = None
 ) -> tuple[Job, Parts]:
-    """Returns the job as it will be, and the parts that are written next to it. version: its new revision.
+    """Returns the job as it will be, and the parts that are written together with it. version: its new revision.
 
     Raises InvalidRequest.
     """
@@ -115,7 +115,7 @@ def keep_payloads(job: Job, before: Job, parts: Parts, stored: Mapping[str, Payl
 
 
 def job_as_stored(job: Job, payloads: Mapping[str, Payload], guard: GuardSettings) -> JobDraft:
-    """Returns the draft that asks for a job as it is stored; its schedules stay. payloads: the stored ones."""
+    """Returns the draft that requests a job as it is stored; its schedules stay. payloads: the stored ones."""
     return JobDraft(
         **alike(job, OF_JOB),
         **_each_action(job, lambda owner, spec: actions.as_stored(spec, payloads.get(owner), guard)),
@@ -128,7 +128,7 @@ def job_as_stored(job: Job, payloads: Mapping[str, Payload], guard: GuardSetting
 
 
 def as_stored(schedule: Schedule, payload: Payload | None = None) -> ScheduleDraft:
-    """Returns the draft that asks for a schedule as it is stored. payload: its own, if it has one."""
+    """Returns the draft that requests a schedule as it is stored. payload: its own, if it has one."""
     return ScheduleDraft(
         **alike(schedule, OF_SCHEDULE),
         name=schedule.name,
@@ -152,7 +152,7 @@ def requested_members(draft: ScheduleDraft, schedule_id: str, job: Job, timing: 
 
 
 def _each_action(job: Job | JobDraft, made: Callable[[str, Any], object]) -> dict[str, Any]:
-    """Returns the members that hold a job's actions, with what is made of each. made: gets the owner and the action."""
+    """Returns the members that hold a job's actions, each converted by `made`, which gets the owner and the action."""
     return {
         "action": made("action", job.action),
         "error_action": made("errorAction", job.error_action) if job.error_action is not None else None,
@@ -165,7 +165,7 @@ def _spec(draft: ActionDraft, version: int) -> ActionSpec:
 
 
 def seal(world: World, job: Job, parts: Parts, before: Job | None = None) -> dict[str, str]:
-    """Returns field -> ciphertext: encrypts new secrets and copies kept ones from the stored item."""
+    """Returns the ciphertexts by field: encrypts new secrets and copies kept ones from the stored item."""
     sealed = {
         name: world.secrets.encrypt(job.tenant, job.id, name, value) for name, value in sorted(parts.secrets.items())
     }

@@ -35,7 +35,7 @@ from sweephand.store.jobs.change_parts import Part, PartStep
 WRITES_IN_PART = 90
 """A transaction takes at most 100 writes; the rest is for the job, the part and a clean-up row."""
 WRITES_OF = {"add": 2, "change": 3, "delete": 1}
-"""The most writes of a step: the row, its payload, and a line for what it left out while it was off."""
+"""The most writes of a step: the row, its payload, and a line for the occurrences left out while it was off."""
 
 
 def start_ops(world: World, job: Job, wanted: Sequence[Step], resumed_at: datetime | None) -> list[Op]:
@@ -106,7 +106,7 @@ def finish(world: World, job: Job) -> None:
 def _carry_out(world: World, job: Job, part: Part) -> None:
     """Carries out one part [it is still there, the change is open].
 
-    The condition keeps it from repeating what another executor has done, and from bringing a deleted job back.
+    The condition prevents a repetition of what another executor has done, and the return of a deleted job.
     """
     began_at = world.clock.now()
     effect = Effect(began_at, job.modified_at, part.resumed_at)
@@ -132,7 +132,7 @@ def _carry_out(world: World, job: Job, part: Part) -> None:
             replan.send_ahead(world, carried.ahead)
         return
     if done.refused.keys() & {"job", "part"}:
-        # Carried out already, perhaps by this very call: send what is due soon from the current rows.
+        # The part was carried out before, perhaps by this call: send what is due soon from the current rows.
         replan.send_ahead(world, list(change_parts.rows(world.table, job, part).values()))
         return
     raise Moved
@@ -161,7 +161,7 @@ def _steps(world: World, job: Job, part: Part) -> list[Step]:
 
 
 def followed(world: World, job: Job) -> Planned:
-    """Finishes the change now if possible; otherwise it is finished within minutes. Returns the job as it then is."""
+    """Finishes the change now if possible; otherwise it is finished within minutes. Returns the job as it is then."""
     with tolerated(world, "schedules will follow their job later", job=job.id):
         finish(world, job)
     return find(world, job.tenant, job.id)

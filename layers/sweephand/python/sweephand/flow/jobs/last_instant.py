@@ -1,4 +1,4 @@
-"""The rule for changes that leave a schedule no date, for callers whose `active` is the same as the service's.
+"""The rule for changes that leave a schedule without a date, for callers whose `active` is the same as the service's.
 
 | before                  | `active` | new time, or new window of its job  | then                                      |
 | ----------------------- | -------- | ----------------------------------- | ----------------------------------------- |
@@ -15,9 +15,9 @@
 | new                     | any      | its own; without                    | is stored and over                        |
 | part of its job's body  | -, true  | its own; without                    | is stored and over                        |
 
-"Ran out": it has no further date, although its end lies ahead. "Past its end": its own end or its job's had come before
-the change. "-": not sent. The last two lines take precedence, so that an ended schedule never blocks a change of its
-job. For other callers the policy onNothingLeft applies. Sources: decisions 0055 and 0083.
+"Ran out": the schedule has no further date, although its end lies ahead. "Past its end": its own end, or that of its
+job, had come before the change. "-": not sent. The last two lines take precedence, so that an ended schedule never
+blocks a change of its job. For other callers the policy onNothingLeft applies. Sources: decisions 0055 and 0083.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from sweephand.schedules.timing import Timing, load_or_never
 def settled(
     there: Schedule, draft: ScheduleDraft, before: Job, after: Job, now: datetime
 ) -> tuple[ScheduleDraft, bool, bool]:
-    """Returns the draft, switched on or off by the rule; whether to keep it without a date; whether to refuse it then.
+    """Returns the draft, switched on or off by the rule, and whether to keep or to refuse it if it has no date.
 
     If both are False, the policy onNothingLeft decides.
     """

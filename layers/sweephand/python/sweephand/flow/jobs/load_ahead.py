@@ -1,7 +1,7 @@
 """The load ahead: how many runs each quarter of an hour of the next day will have, by the rules of all jobs.
 
-No index has it, because each row knows its next instant only. It is computed from all schedules and kept in the memory
-of the process. Later, only jobs that have changed are read again.
+No index contains the load, because each row knows only its next instant. It is computed from all schedules and kept in
+the memory of the process. Later, only jobs that have changed are read again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Planned = tuple[Job, Sequence[Schedule]]
 
 @dataclass(frozen=True)
 class Kept:
-    """The load as it was computed. known, planned: the jobs that it was computed from, by id. left_out: other jobs."""
+    """The load as it was computed. known, planned: the jobs that it counts, by id. left_out: how many it does not."""
 
     computed_at: datetime
     begin: datetime
@@ -44,7 +44,7 @@ class Kept:
 
 
 def load_ahead(world: World, tenant: str, now: datetime) -> Kept:
-    """Returns the load from memory while it is fresh; computes it anew otherwise."""
+    """Returns the load from memory while it is fresh; computes it again otherwise."""
     loads = world.memory.loads
     before = loads.get(tenant)
     if before is not None and now - before.computed_at < FRESH:
@@ -70,7 +70,7 @@ def _computed(world: World, tenant: str, before: Kept | None, now: datetime) -> 
 
 
 def _unchanged(before: Kept, known: dict[str, Known]) -> list[str]:
-    """Returns the jobs whose schedules are as they were read: those whose next instants follow from the rule alone."""
+    """Returns the jobs whose schedules are as they were read: their next instants follow from the rule alone."""
     return [
         id_
         for id_, each in known.items()

@@ -39,9 +39,10 @@ with lazy():
 
 @dataclass(frozen=True)
 class ScheduleRequest:
-    """The requested change of one schedule. before None: it is new.
+    """The requested change of one schedule. before: None for a new schedule.
 
-    draft None: it stays as it is and only follows its job's state; with `recast`, also its calendars' new versions.
+    draft: None for a schedule that stays as it is and only follows its job's state; with `recast`, it also follows its
+    calendars' new versions.
     """
 
     before: Schedule | None
@@ -56,7 +57,7 @@ def staying(planned: Planned) -> list[ScheduleRequest]:
 
 
 def matched(planned: Planned, wanted: Sequence[ScheduleDraft]) -> list[ScheduleRequest]:
-    """Matches the schedules of a PUT with the stored ones, by id or else by name; the others are deleted."""
+    """Matches the schedules of a PUT with the stored ones, by id or else by name. The other stored ones are deleted."""
     by_id = {schedule.id: schedule for schedule in planned.schedules}
     by_name = {schedule.name: schedule for schedule in planned.schedules}
     requests, taken = [], set()
@@ -101,7 +102,7 @@ def steps_of(world: World, requests: Sequence[ScheduleRequest], scene: Scene, no
 
 
 def _step(world: World, request: ScheduleRequest, scene: Scene, now: datetime, n: int) -> Step:
-    """Returns the step for one request. n: its position among the requests."""
+    """Returns the step for one request. n: the request's position."""
     if request.delete:
         return Step(request.before, None)
     if request.before is None:
@@ -113,7 +114,7 @@ def _step(world: World, request: ScheduleRequest, scene: Scene, now: datetime, n
 
 
 def _new(world: World, request: ScheduleRequest, scene: Scene, now: datetime, n: int) -> Step:
-    """Returns the step that adds a schedule. n: its position among the requests, which its id keeps."""
+    """Returns the step that adds a schedule. n: the request's position; the order of ids follows it."""
     assert request.draft is not None
     draft, job = replace(request.draft, book=_references(scene)), scene.after
     schedule_id = world.chance.new_id(now + timedelta(milliseconds=n))
@@ -144,7 +145,7 @@ def _new(world: World, request: ScheduleRequest, scene: Scene, now: datetime, n:
 
 
 def _over(draft: ScheduleDraft, job: Job, timing: Timing, now: datetime) -> InvalidRequest:
-    """Returns the error for a schedule without an occurrence, with the member at fault unless the job is over."""
+    """Returns the error for a schedule without an occurrence. Names the member at fault unless the job is over."""
     field: str | None = timing.notation
     if draft.timing.get("endTime") is not None and timing.ends_at <= now:
         field = "endTime"
@@ -209,7 +210,7 @@ def _plan(
 ) -> tuple[Timing, datetime | None]:
     """Returns the new timing, and its first instant if the rule alone does not give it.
 
-    keep: accepts a timing that never fires.
+    keep: whether to accept a timing that never fires.
     """
     before, after = scene.before, scene.after
     if draft.anew:
@@ -232,7 +233,7 @@ def _plan(
                 raise
             # The request names only the job, so its window is at fault.
             where = "endTime" if after.end_at != before.end_at else "startTime"
-            reason = f"leaves the schedule {there.name} no occurrence"
+            reason = f"leaves the schedule {there.name} without an occurrence"
             raise InvalidRequest(where, reason, code="NEVER_FIRES") from wrong
         instant = schedule_timing.one_time_instant(timing)
         stored = load_or_never(there.packed)
@@ -274,7 +275,7 @@ def _references(scene: Scene) -> dict[str, str]:
 
 @contextmanager
 def _within(path: str) -> Iterator[None]:
-    """Gives a refusal the path of its request."""
+    """Adds the path of the request to its refusal."""
     try:
         yield
     except InvalidRequest as wrong:

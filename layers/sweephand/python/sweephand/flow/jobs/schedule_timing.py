@@ -1,4 +1,4 @@
-"""Reads the timing of requested schedules, and tells how a change moves a stored one."""
+"""Reads the timing of requested schedules, and decides how a change moves the timing of a stored one."""
 
 from __future__ import annotations
 
@@ -54,8 +54,9 @@ def _agree(one: Mapping[str, Any], other: Mapping[str, Any], names: Sequence[str
 def timing_of(draft: ScheduleDraft, job: Job, schedule_id: str, now: datetime, *, may_be_empty: bool = False) -> Timing:
     """Returns the parsed timing. Raises InvalidRequest.
 
-    A one-time instant more than 60 s in the past is refused. The policy onPastStart `run_now` moves it to now instead,
-    and it stays in the past if the schedule may be over. may_be_empty: accepts a timing that never fires.
+    A one-time instant more than 60 s in the past is refused, with two exceptions. The policy onPastStart `run_now`
+    moves it to now; and it stays in the past if the schedule may be over. may_be_empty: accepts a timing that never
+    fires.
     """
     timing = _parsed(draft, job, schedule_id, now, may_be_empty=may_be_empty)
     at = timing.once_at
@@ -88,7 +89,7 @@ def may_be_over(draft: ScheduleDraft, job: Job) -> bool:
 
 
 def _at(instant: datetime, draft: ScheduleDraft) -> ScheduleDraft:
-    """Returns a one-time draft with this instant in place of its own. A `time` ignores the start."""
+    """Returns a one-time draft with this instant instead of its own. A `time` ignores the start."""
     notation = "at" if draft.timing.get("time") is None else "time"
     return replace(draft, timing={**draft.timing, **dict.fromkeys(NOTATIONS), notation: text(instant)})
 
@@ -101,8 +102,8 @@ def one_time_instant(timing: Timing) -> datetime | None:
 def first_instant(draft: ScheduleDraft, job: Job, timing: Timing, now: datetime) -> datetime | None:
     """Returns the first occurrence of a new schedule if the rule alone does not give it; None otherwise.
 
-    Concerns one-time schedules, intervals whose start has passed, and `onCreate: run_now`. Returns None as well for an
-    occurrence long ago or after the end.
+    Applies to one-time schedules, to intervals whose start has passed, and to `onCreate: run_now`. Also returns None
+    for an occurrence that was long ago or is after the end.
     """
     if not timing.recurring:
         at = one_time_instant(timing)
@@ -114,12 +115,12 @@ def first_instant(draft: ScheduleDraft, job: Job, timing: Timing, now: datetime)
 
 
 def still_runs(timing: Timing, at: datetime, now: datetime) -> bool:
-    """Returns whether a single instant still runs: it is at most 60 s in the past, and its end has not come."""
+    """Returns whether a single instant still runs: it is at most 60 s in the past, and the end has not come."""
     return at >= now - PAST_GRACE and timing.ends_at >= now.replace(microsecond=0)
 
 
 def runs_late(timing: Timing, policies: Mapping[str, Any], now: datetime) -> bool:
-    """Returns whether an interval from the actual start, activated at `now`, runs at once.
+    """Returns whether an interval that follows actual starts runs at once when it is activated at `now`.
 
     It does if its start has passed, its end has not, and `onPastStart` is `run_now`.
     """
@@ -130,9 +131,10 @@ def runs_late(timing: Timing, policies: Mapping[str, Any], now: datetime) -> boo
 
 
 def restarts(there: Schedule, draft: ScheduleDraft, timing: Timing, job: Job, now: datetime) -> bool:
-    """Returns whether a change makes an interval from the actual start run at once. job: as it will be.
+    """Returns whether a change makes an interval that follows actual starts run at once. job: as it will be.
 
-    It does if its new start has passed, or if it was over, has missed an occurrence since, and is switched on again.
+    It does if its new start has passed. It also does if the schedule was over, has missed an occurrence since, and is
+    switched on again.
     """
     if not runs_late(timing, policies_of(job, draft), now):
         return False
@@ -144,13 +146,13 @@ def restarts(there: Schedule, draft: ScheduleDraft, timing: Timing, job: Job, no
 
 
 def own_end(timing: Mapping[str, Any]) -> datetime | None:
-    """Returns a schedule's own end; None without one. timing: must not depend on a time zone outside its times."""
+    """Returns a schedule's own end; None if it has none. timing: each time must contain its own offset."""
     given = timing.get("endTime")
     return None if given is None else parse_instant(given, "endTime")
 
 
 def unchanged_timing(schedule: Schedule, draft: ScheduleDraft, before: Job, after: Job) -> bool:
-    """Returns whether the change leaves the rule as it is: a PUT of the stored schedule plans nothing."""
+    """Returns whether the change leaves the rule as it is, so that a PUT of the stored schedule plans nothing."""
     return dict(schedule.timing) == dict(draft.timing) and (before.start_at, before.end_at) == (
         after.start_at,
         after.end_at,
@@ -158,7 +160,7 @@ def unchanged_timing(schedule: Schedule, draft: ScheduleDraft, before: Job, afte
 
 
 def mended_timing(schedule: Schedule, draft: ScheduleDraft, job: Job, now: datetime) -> Timing:
-    """Returns the timing of an unreadable schedule that is requested unchanged: the caller's members, packed anew."""
+    """Returns the timing of an unreadable schedule that is requested unchanged: the caller's members, packed again."""
     try:
         return timing_of(draft, job, schedule.id, now)
     except InvalidRequest:

@@ -33,7 +33,7 @@ CALLERS = (
     *("name", "timing", "packed", "active", "policies", "misfire", "lane", "payload_version", "attributes"),
     *("hooks", "state_reason"),
 )
-"""The members of a schedule that a request decides. The others belong to the series, which goes on meanwhile.
+"""The members of a schedule that a request decides. The others belong to the series, which continues meanwhile.
 
 state_reason: set by the service's own requests.
 """
@@ -44,7 +44,7 @@ class Carried:
     """The result of steps: operations for a transaction, messages to send before and after it, and the new rows.
 
     held: schedules that must be released first; then their steps start again. missed: schedules with missed
-    occurrences, on which their policy must decide first, as in a sweep.
+    occurrences, about which their policy must decide first, as in a sweep.
     """
 
     ops: list[Op] = field(default_factory=list)
@@ -57,13 +57,13 @@ class Carried:
 
     @property
     def ahead(self) -> list[Schedule]:
-        """Returns the rows with a new plan: their occurrences due before the next sweep are sent at once."""
+        """Returns the rows with a new plan, whose occurrences due before the next sweep are sent at once."""
         return [*self.started, *(each.schedule for each in self.plans)]
 
 
 @dataclass(frozen=True)
 class Foreseen:
-    """A job as a change would leave it, of which nothing is written. payloads: those that it would write, by owner."""
+    """A job as a change would leave it; nothing is written. payloads: those that the change would write, by owner."""
 
     job: Job
     steps: Sequence[Step]
@@ -72,7 +72,7 @@ class Foreseen:
 
 
 def foresee(world: World, job: Job, payloads: Mapping[str, Payload], steps: Sequence[Step], effect: Effect) -> Foreseen:
-    """Returns what the steps would come to. job: as it will be. payloads: of its actions, by owner."""
+    """Returns the result that the steps would have. job: as it will be. payloads: of its actions, by owner."""
     own = {step.after.id: step.payload for step in steps if step.after is not None and step.payload is not None}
     return Foreseen(job, steps, carry_out(world, steps, job, effect).schedules, {**payloads, **own})
 
@@ -118,7 +118,7 @@ def let_go(world: World, carried: Carried) -> None:
 def _change(
     world: World, carried: Carried, step: Step, there: Schedule, wanted: Schedule, job: Job, effect: Effect
 ) -> None:
-    """Applies the caller's members to the current row; keeps members that the sweep may have moved on meanwhile."""
+    """Applies the caller's members to the current row. Keeps members that the sweep may have advanced meanwhile."""
     changed = replace(there, **{name: getattr(wanted, name) for name in CALLERS})
     anew = replans(there, changed, job) and not _stays_over(there, changed, step.at, effect)
     if changed == there and not anew:
@@ -156,9 +156,9 @@ def _change(
 
 
 def replans(there: Schedule, changed: Schedule, job: Job) -> bool:
-    """Returns whether a change needs a new generation: it touches the timing, the state, or what the sweep row packs.
+    """Returns whether a change needs a new generation. job: as it will be.
 
-    job: as it will be.
+    It does if it affects the timing, the state, or a member that is packed into the sweep row.
     """
     if there.state in OVER and there.active and changed.active:
         ended_at, at = (schedule_timing.one_time_instant(load_or_never(each.packed)) for each in (there, changed))
@@ -178,7 +178,7 @@ def replans(there: Schedule, changed: Schedule, job: Job) -> bool:
 
 
 def _stays_over(there: Schedule, changed: Schedule, at: datetime | None, effect: Effect) -> bool:
-    """Returns whether a series that is over stays over: the change gives it no new occurrence either."""
+    """Returns whether a series that is over stays over because the change gives it no new occurrence."""
     if there.state not in OVER or at is not None or not (there.active and changed.active):
         return False
     since = effect.seam_of(there).since

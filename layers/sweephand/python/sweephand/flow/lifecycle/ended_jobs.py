@@ -1,10 +1,10 @@
 """Deletes ended jobs, whose schedules are all COMPLETED, after the time that their collection sets.
 
-A schedule that completes stays in the next-run index, at the instant at which its job may be deleted. The row of the
-last schedule to complete finds the job ended; the rows before it then leave the index. One-time schedules of SAP's API
-are deleted one by one, 30 days after they ran or should have run. A schedule that was switched off has no instant in
-the index, so switching it off writes a separate row that wakes the check. Source: SAP's documentation of one-time
-schedules.
+A schedule that completes stays in the next-run index, at the instant at which its job may be deleted. When the row of
+the last schedule to complete wakes, the job has ended; the earlier rows have left the index by then. One-time schedules
+of SAP's API are deleted one by one, 30 days after they ran or should have run. A schedule that was switched off has no
+instant in the index, so switching it off writes a separate row that wakes the check. Source: SAP's documentation of
+one-time schedules.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def wake_up(world: World, pointer: Pointer) -> None:
 
 
 def _is_last(asking: Schedule, schedules: list[Schedule]) -> bool:
-    """Says whether all schedules are COMPLETED and none after this one; in the same second, each counts as last."""
+    """Says whether all schedules are COMPLETED, none later than this one. In the same second, each counts as last."""
     return all(
         each.completed_at is not None and asking.completed_at is not None and each.completed_at <= asking.completed_at
         for each in schedules
@@ -76,14 +76,14 @@ def _is_last(asking: Schedule, schedules: list[Schedule]) -> bool:
 
 
 def _stay(world: World, schedule: Schedule, at: datetime | None) -> None:
-    """Sets the next check, or none, unless the schedule was changed."""
+    """Sets the next check, or removes it, unless the schedule was changed."""
     key = keys.job(schedule.tenant, schedule.job_id), keys.schedule(schedule.id)
     then = assign(ScheduleItem.next_run_at, None if at is None else epoch_s(at))
     world.table.update(*key, [then], jobs.as_read(schedule))
 
 
 def _remove(world: World, job: Job) -> None:
-    """Deletes the job, unless it was changed meanwhile; the row then asks again."""
+    """Deletes the job unless it was changed meanwhile. If it was, the row wakes the check again."""
     try:
         deletion.delete_job(world, job.tenant, job.id, job.revision, deletion.Cause.ENDED)
     except (NotFound, PreconditionFailed):
@@ -116,7 +116,7 @@ def drop_row(world: World, tenant: str, job_id: str, schedule_id: str) -> None:
 
 
 def _remove_unused(world: World, job: Job, schedule: Schedule) -> None:
-    """Deletes the schedule as its owner would, if it is still unused at that moment; then its separate row."""
+    """Deletes the schedule as its owner would, if it is still unused at that moment. Then deletes its separate row."""
 
     def request(there: Planned) -> list[requested.ScheduleRequest]:
         found = [each for each in there.schedules if each.id == schedule.id]

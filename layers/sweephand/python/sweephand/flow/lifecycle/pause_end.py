@@ -33,7 +33,7 @@ def wake_up(world: World, pointer: Pointer) -> None:
         return
     until = until_of(job)
     if until is None or until - AHEAD > world.clock.now() + CLOCKS_DIFFER:
-        return  # of an earlier pause: if there is one now, its own row speaks for it
+        return  # the row belongs to an earlier pause; a current pause has a row of its own
 
     def resumed(there: Job) -> Job:
         return replace(there, pause=None) if until_of(there) == until else there

@@ -1,8 +1,8 @@
 """Notes whether a schedule's target can be reached, and switches the schedule off after ten days of failures.
 
 Most attempts never load this module. The streak of failures is in the schedule's row, which the gate reads anyway, so
-a success without a stored streak needs no read or write. Two concurrent attempts of a schedule may each miss the note
-of the other; the streak is then wrong by at most the length of a call.
+a success without a stored streak needs no read or write. Each of two concurrent attempts of a schedule may miss the
+note of the other. The streak is then wrong by at most the length of a call.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ with lazy():
 
 
 def follow(world: World, run: Run, outcome: Outcome, job: Job, schedule: Schedule) -> Schedule:
-    """Notes a first failure or a first contact before the outcome is settled, because it is true however the run ends.
+    """Notes a first failure or a first contact. Call it before the outcome is settled: the note is true in any case.
 
-    Returns the schedule with the note. A note that cannot be written fails no run: the next failure notes it again, and
-    the effects of the run's end repeat the note of a contact.
+    Returns the schedule with the note. If the note cannot be written, the run continues: the next failure notes it
+    again, and the effects of the run's end repeat the note of a contact.
     """
     if run.kind in APART:
         return schedule  # another target, or a test
@@ -63,7 +63,7 @@ def _note(world: World, schedule: Schedule, streak: str | None) -> bool:
 def judge(world: World, run: Run, job: Job, schedule: Schedule) -> None:
     """Switches a schedule off after an attempt if its streak has lasted for ten days.
 
-    May happen twice: for a schedule that is already off, only the same event is sent again. Raises Unavailable.
+    May be repeated: for a schedule that is already off, only sends the same event again. Raises Unavailable.
     """
     if run.kind in APART or run.finished_at is None or schedule.unreachable is None:
         return
@@ -100,7 +100,7 @@ def _switch_off(world: World, failed_at: datetime, schedule: Schedule) -> Schedu
     try:
         planned = change.change_schedules(world, schedule.tenant, schedule.job_id, request, None, by)
     except NotFound:
-        return None  # the job went meanwhile
+        return None  # the job was deleted meanwhile
     there = _of(planned.schedules, schedule.id)
     return there if there is not None and not there.active and there.state_reason == StateReason.UNREACHABLE else None
 
@@ -162,7 +162,7 @@ def streak_after(stored: str | None, action: ActionSpec, outcome: Outcome, now: 
 
 
 def is_out_of_reach(run: Run) -> bool:
-    """Returns True if its last attempt got no connection. With MAX_AGE, the missing status shows it."""
+    """Returns True if the run's last attempt got no connection. With MAX_AGE, the missing HTTP status shows that."""
     return run.reason in UNREACHABLE or (run.reason is Reason.MAX_AGE and run.http_status is None)
 
 

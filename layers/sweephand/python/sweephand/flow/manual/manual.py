@@ -40,12 +40,12 @@ with lazy():
 
 
 LOOKED_AT_MOST = 500
-"""How many runs are searched for an active one, latest planned first, in addition to the last one started this way."""
+"""How many runs are searched for an active one, latest planned first. The last run started this way comes on top."""
 
 
 @dataclass(frozen=True)
 class Answered:
-    """The answer to a request. run_id: the new run's id; if `started` is False, the active run's."""
+    """The answer to a request. run_id: the id of the new run or, if `started` is False, of the active run."""
 
     run_id: str
     started: bool = True
@@ -65,14 +65,14 @@ def run_now(
 ) -> Answered:
     """Starts a manual run, or finds the one that an earlier request with the same key started.
 
-    hop: how many runs came before it, if a run's call requests it. edit: replaces what the job says, for this run.
-    unless_active: only if no other run of the job, or of the schedule, is active; a request that starts nothing writes
-    nothing, no idempotency record either. kind: TEST for a run that counts nowhere and starts nothing at its end.
-    Raises NotFound; InvalidRequest for an edit that the action cannot send.
+    hop: how many runs came before it, if a run's call requests it. edit: replaces what the job says, for this run only.
+    unless_active: starts a run only if no other run of the job, or of the schedule, is active. A request that starts
+    nothing writes nothing, not even an idempotency record. kind: TEST for a run that counts nowhere and starts nothing
+    at its end. Raises NotFound; InvalidRequest for an edit that the action cannot send.
 
-    A run is active until it has ended: under way, or waiting for a retry, a result or its turn. Error actions and hooks
-    do not count. The job keeps which run was last started in this way, and a start fails if that has changed since it
-    was read, so that of two requests at once only one starts a run.
+    A run is active until it has ended: it runs, or it waits for a retry, a result or its turn. Error actions and hooks
+    do not count. The job stores which run was last started in this way. A start fails if that has changed since it was
+    read, so that only one of two concurrent requests starts a run.
     """
     job = find(world, tenant, job_id, schedule_id)
     if once is not None and (there := earlier(world, tenant, once)) is not None:
@@ -128,7 +128,7 @@ def find(world: World, tenant: str, job_id: str, schedule_id: str | None) -> Job
 def new_run(
     world: World, job: Job, schedule_id: str | None, once: Once | None, hop: int, kind: Kind = Kind.MANUAL
 ) -> Run:
-    """Returns the run as its row will be."""
+    """Returns the new run, as its row will contain it."""
     now = from_ms(epoch_ms(world.clock.now()))
     key = once.key if once else world.chance.new_id(now)
     uuid = ids.run_uuid(job.tenant, schedule_id or job.id, epoch_ms(now), kind.value, key)
@@ -155,7 +155,7 @@ def start_ops(world: World, job: Job, run: Run, once: Once | None, edit: Edit | 
 
 
 def _mark_op(world: World, job: Job, run: Run, last: LastStartItem | None) -> Op:
-    """Returns the operation that notes the run as the job's last start [the last start as read]."""
+    """Returns the operation that notes the run as the job's last start [the last start is as read]."""
     same: Condition = LastStartItem.pk.does_not_exist()
     if last is not None:
         same = LastStartItem.uuid == last.uuid

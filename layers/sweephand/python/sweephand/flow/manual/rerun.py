@@ -1,4 +1,4 @@
-"""Reruns a run that has ended: starts a new run, linked to the old one, by the job as it is now or with an edit.
+"""Reruns a run that has ended: starts a new run of the job as it is now, or with an edit, linked to the old run.
 
 One transaction writes the new row, the link on the old row and the entry of the error. The new id is computed from the
 old run and the request, so that a repetition finds the same run. Then the message is sent; if it is lost, the row's
@@ -44,7 +44,7 @@ with lazy():
 
 @dataclass(frozen=True)
 class Asking:
-    """A request for a rerun. key: tells requests apart. actor: the caller's client id.
+    """A request for a rerun. key: identifies the request. actor: the caller's client id.
 
     operation: the operation that makes the request, if any. hop: how many runs came before, if a run's call makes it.
     """
@@ -59,8 +59,8 @@ class Asking:
 class Wanted:
     """A rerun that is about to be written.
 
-    old: the run that it repeats. job: the job that it belongs to. lane: for its message. by: the request.
-    alone: it runs only while no other run of its schedule does.
+    old: the run that it repeats. job: the job that it belongs to. lane: the lane of its message. by: the request.
+    alone: whether it runs only while no other run of its schedule does.
     """
 
     run: Run
@@ -126,10 +126,9 @@ def prepared(
 ) -> Wanted:
     """Returns the run that repeats `old`.
 
-    at: its planned instant, the same for the same request; due: when it may begin.
-    Without an edit of its own, it takes over the edit of the old run. Raises NotFound if the job is gone and not
-    redirected; Conflict if the schedule or the reaction is gone, or the payload that a redirected run would have sent;
-    InvalidRequest for the edit.
+    at: its planned instant, the same for the same request. due: when it may begin. edit: None to take over the edit of
+    the old run. Raises NotFound if the job was deleted and is not redirected; Conflict if the schedule, the reaction or
+    the payload of a redirected run no longer exists; InvalidRequest for the edit.
     """
     redirect = failures.read_redirect(world.table, old.tenant, old.job_id)
     if edit is None and old.edited:
@@ -160,9 +159,9 @@ def prepared(
 
 
 def _with_payload(world: World, old: Run, edit: Edit | None) -> Edit | None:
-    """Returns the edit for a rerun by another job: with the old run's payload, unless it had none.
+    """Returns the edit for a rerun by another job: with the payload of the old run, if that had one.
 
-    Without a payload, the other job's own is sent. Raises Conflict if the old payload is no longer known.
+    Otherwise the other job's own payload is sent. Raises Conflict if the old payload is no longer known.
     """
     if edit is not None and edit.payload is not None:
         return edit
@@ -206,7 +205,7 @@ def _new(
 
 
 def write(world: World, wanted: Wanted, more: Sequence[Op] = ()) -> Written | Cancelled:
-    """Writes the new run and what goes with it in one transaction. more: further parts of it."""
+    """Writes the new run with all its parts in one transaction. more: further parts of the transaction."""
     if wanted.run.schedule_id is None:
         jobs.note_own_runs(world.table, wanted.job)
     return world.table.transact([*_ops(world, wanted), *more])

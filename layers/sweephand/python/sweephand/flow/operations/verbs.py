@@ -31,7 +31,7 @@ def begin(
 ) -> Operation:
     """Begins an operation, or returns the one that an earlier request with the same key began.
 
-    tenant: None for the provider's own. Raises Unavailable; then nothing was begun.
+    tenant: None for an operation of the provider. Raises Unavailable; then nothing was begun.
     """
     now = world.clock.now()
     operation = Operation(tenant, world.chance.new_id(now), kind, params, now, total=total, actor=actor)
@@ -67,7 +67,7 @@ def begin_with(world: World, operation: Operation, once: Once | None, more: Sequ
 
 
 def find(world: World, tenant: str | None, operation_id: str) -> Operation:
-    """Returns the operation. Raises NotFound, also if it has expired."""
+    """Returns the operation. Raises NotFound if it does not exist or has expired."""
     operation = store.read(world.table, tenant, operation_id)
     if operation is None or (operation.expires_at is not None and operation.expires_at <= world.clock.now()):
         raise NotFound("no such operation")
@@ -75,7 +75,7 @@ def find(world: World, tenant: str | None, operation_id: str) -> Operation:
 
 
 def pause(world: World, operation: Operation) -> Operation:
-    """Pauses an operation after its present page. Raises Conflict if it has ended."""
+    """Pauses an operation after its current page. Raises Conflict if it has ended."""
     return _turn(world, operation, OperationState.PAUSED, frozenset({OperationState.RUNNING}))
 
 
@@ -87,12 +87,12 @@ def resume(world: World, operation: Operation) -> Operation:
 
 
 def cancel(world: World, operation: Operation) -> Operation:
-    """Cancels an operation; what is done stays done. Raises Conflict if it is done or its kind cannot be cancelled.
+    """Cancels an operation; its finished part stays. Raises Conflict if it is done or its kind cannot be cancelled.
 
-    Rows and files of its own are removed once no page can still be at work.
+    Rows and files of its own are removed once no page can still be running.
     """
     if KINDS[operation.kind].for_good:
-        raise Conflict("it cannot be cancelled, because half of it cannot be undone: pause it instead")
+        raise Conflict("it cannot be cancelled, because its finished part cannot be undone: pause it instead")
     open_ = frozenset({OperationState.RUNNING, OperationState.PAUSED, OperationState.FAILED})
     cancelled = _turn(world, operation, OperationState.CANCELLED, open_)
     if cancelled.leaves:
@@ -101,11 +101,11 @@ def cancel(world: World, operation: Operation) -> Operation:
 
 
 def give_up(world: World, operation: Operation, cause: str) -> Operation | None:
-    """Fails the operation with a cause in words and publishes that. Returns None if it no longer runs."""
+    """Fails the operation and publishes that. cause: in words. Returns None if it no longer runs."""
     now = world.clock.now()
     failed = replace(operation, state=OperationState.FAILED, cause=cause, ended_at=now, expires_at=now + KEPT)
     written = store.turn(world.table, operation, failed, now, world.settings.shards)
-    # A refusal may follow from this very write, whose answer was lost; or a page may have got further than was read.
+    # A refusal may follow from this same write, whose answer was lost; or a page may have got further than was read.
     if isinstance(written, Refused):
         there = store.operation_in(written)
     else:
@@ -118,14 +118,14 @@ def give_up(world: World, operation: Operation, cause: str) -> Operation | None:
 
 
 def send(world: World, operation: Operation) -> None:
-    """Sends the message of the next page, for its time. If that fails, the row's wake sends it."""
+    """Sends the message of the next page, to arrive when it is due. If that fails, the row's wake sends it."""
     at = operation.cleared_at if operation.leaves else operation.due_at or world.clock.now()
     with tolerated(world, "an operation's message was not sent: its wake will send it", operation=operation.id):
         world.queue.send_one(Delivery(store.pointer_to(operation, at), at, Lane.OPERATIONS))
 
 
 def _turn(world: World, operation: Operation, wanted: OperationState, begun: frozenset[OperationState]) -> Operation:
-    """Moves the operation from one of the states `begun` to `wanted`; returns it as it is if it is there already."""
+    """Moves the operation from one of the states `begun` to `wanted`. Returns it unchanged if it already is there."""
     there: Operation | None = find(world, operation.tenant, operation.id)
     for _ in range(TRIES):
         if there is None:
@@ -153,8 +153,8 @@ def _turned(world: World, operation: Operation, wanted: OperationState) -> Opera
 class Kind:
     """The rules of one kind.
 
-    scope: needed to begin, pause, resume and cancel it. for_good: it cannot be cancelled, because half of it would be
-    neither the old state nor the new one. leaves: what it wrote is removed when it is cancelled.
+    scope: needed to begin, pause, resume and cancel it. for_good: whether it cannot be cancelled, because half of it
+    would be neither the old state nor the new one. leaves: whether what it wrote is removed when it is cancelled.
     """
 
     scope: str

@@ -1,6 +1,6 @@
-"""Starts runs from a run: of other jobs, and of the error action and hooks of its job or schedule.
+"""Starts runs that follow from a run: runs of other jobs, of the error action, and of hooks of its job or schedule.
 
-Each is a run of its own, with an id computed from the run that starts it, so that repeated effects start it only once.
+Each is a run of its own. Its id is computed from the run that starts it, so that repeated effects start it only once.
 The outcome of a hook does not change the run that started it.
 """
 
@@ -31,7 +31,7 @@ with lazy():
 
 
 def run_from(world: World, parent: Run, job_id: str) -> str | None:
-    """Starts a run of another job, under an id computed from the parent, so that a repetition finds the same run.
+    """Starts a run of another job. Its id is computed from the parent's, so that a repetition finds the same run.
 
     Returns its id; None if the tenant has no such job. Raises Unavailable.
     """
@@ -68,11 +68,11 @@ OF_STATE = {
     State.MISSED: "onMissed",
     State.EXPIRED: "onMissed",
 }
-"""The hook for each end of a run. A line of the ledger for many missed occurrences has one end, and so one hook."""
+"""The hook for each end of a run. A line of the ledger for many missed occurrences has one end, so it has one hook."""
 
 
 def start(world: World, ended: Run, job: Job, schedule: Schedule | None) -> None:
-    """Starts the error action and the hook for this end. May happen twice. Raises Unavailable."""
+    """Starts the error action and the hook for this end. May be repeated. Raises Unavailable."""
     if ended.state in FAILED and job.error_action is not None:
         start_reaction(world, ended, job, Kind.ERROR_ACTION)
     name = OF_STATE.get(ended.state)
@@ -105,7 +105,7 @@ def default_payload(world: World, run: Run, job: Job) -> Payload | None:
 
 
 def start_reaction(world: World, ended: Run, job: Job, kind: Kind) -> None:
-    """Starts a reaction as a run of its own, with an id computed from the ended run: row first, then message."""
+    """Starts a reaction as a run of its own: the row first, then the message. The ended run determines its id."""
     now = world.clock.now()
     owner = ended.schedule_id or ended.job_id
     uuid = ids.run_uuid(ended.tenant, owner, epoch_ms(ended.planned_at), kind.value, ended.uuid)

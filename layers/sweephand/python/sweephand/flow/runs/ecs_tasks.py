@@ -1,7 +1,7 @@
 """Ends runs when their ECS tasks end, and stops tasks whose runs are over.
 
-ECS publishes task events on the account's default bus. Two rules of the template put those of our tasks into the run
-queue. An event may come twice, late, or before the executor has recorded the task. If it never comes, the deadline
+ECS publishes task events on the account's default bus. Two rules of the template put the events of our tasks into the
+run queue. An event may come twice, late, or before the executor has recorded the task. If it never comes, the deadline
 ends the run.
 """
 
@@ -42,7 +42,7 @@ def heard(world: World, body: str) -> bool:
 
 
 def _ended(world: World, run: Run, change: Change, attempt: int) -> None:
-    """Ends the run with its task. A later end, or one of another attempt, is kept as a note."""
+    """Ends the run with its task. An end that comes later or belongs to another attempt is kept as a note."""
     success, message = ecs_task.judged(change, _container(world, run))
     if run.finished or attempt != run.attempt:
         if run.result_digest is None:
@@ -55,7 +55,7 @@ def _ended(world: World, run: Run, change: Change, attempt: int) -> None:
 
 
 def _container(world: World, run: Run) -> str | None:
-    """Returns the container whose exit code decides, by the job as it is now."""
+    """Returns the container whose exit code decides, according to the job as it is now."""
     job = jobs.read_job(world.table, run.tenant, run.job_id)
     if job is not None:
         job = schedule_hooks.job_for(world, job, run)
@@ -66,7 +66,7 @@ def _container(world: World, run: Run) -> str | None:
 
 
 def stop(world: World, run: Run, arn: str) -> None:
-    """Stops a task that its run no longer waits for. Raises Unavailable if ECS does not answer at the moment.
+    """Stops a task whose run no longer waits for it. Raises Unavailable if ECS does not answer at the moment.
 
     A permanent refusal by ECS is only logged, so that it does not block the other effects.
     """

@@ -26,7 +26,7 @@ LONGEST_OPEN = timedelta(days=600)
 
 @dataclass(frozen=True)
 class Edit:
-    """An edit of one run. payload: replaces the job's; None: keeps it. headers: name -> value, None removes one.
+    """An edit of one run. payload: replaces the job's; None keeps it. headers: values by name; None removes a header.
 
     tasks: whether its sender may set the payload of tasks.
     """
@@ -85,7 +85,7 @@ def applied(world: World, run: Run, action: ActionSpec, payload: Payload | None)
 
 
 def _merged(headers: Mapping[str, str], edited: Mapping[str, str | None]) -> dict[str, str]:
-    """Returns the headers with edited ones replacing those of the same name; letter case does not matter."""
+    """Returns the headers after the edit. An edited header replaces that of the same name, whatever its letter case."""
     gone = {name.lower() for name in edited}
     kept = {name: value for name, value in headers.items() if name.lower() not in gone}
     return kept | {name: value for name, value in edited.items() if value is not None}

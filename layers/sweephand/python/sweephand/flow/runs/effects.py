@@ -28,7 +28,10 @@ _ALERTS = {"ansConfig", "calmConfig"}
 
 
 def after(world: World, run: Run, job: Job | None, schedule: Schedule | None) -> None:
-    """Carries out the effects of a finished run, then drops its wake. Raises Unavailable: the message comes back."""
+    """Carries out the effects of a finished run, then removes its wake.
+
+    Raises Unavailable. Then the message comes back.
+    """
     if run.reported is not None:
         run = results.read_over(world, run, job, schedule)
     if run.kind not in APART and job is not None:
@@ -41,7 +44,7 @@ def after(world: World, run: Run, job: Job | None, schedule: Schedule | None) ->
         ecs_tasks.stop(world, run, run.task)
     if run.flow_key is not None:
         calls.leave(world, run, own=False)
-    _tell(world, run, job, schedule)
+    _publish(world, run, job, schedule)
     _note_errors(world, run, job)
     of_attempt(world, run, job, schedule)
     if schedule is not None and (schedule.state is not ScheduleState.ACTIVE or may_end(schedule.packed)):
@@ -51,7 +54,7 @@ def after(world: World, run: Run, job: Job | None, schedule: Schedule | None) ->
 
 
 def _note_errors(world: World, run: Run, job: Job | None) -> None:
-    """Records a failed run as an error, and what a rerun has done for the error that it repeats. A test is no error."""
+    """Records a failed run as an error, and a rerun's result in the error that it repeats. Leaves out test runs."""
     if run.kind is Kind.TEST:
         return
     if run.state in FAILED:
@@ -63,16 +66,16 @@ def _note_errors(world: World, run: Run, job: Job | None) -> None:
 
 
 def of_attempt(world: World, run: Run, job: Job | None, schedule: Schedule | None) -> None:
-    """Judges a schedule whose target could not be reached, whether another attempt follows or not."""
+    """Decides about a schedule whose target could not be reached, whether or not another attempt follows."""
     if job is None or schedule is None or schedule.unreachable is None:
         return
     unreachable.judge(world, run, job, schedule)
 
 
-def _tell(world: World, run: Run, job: Job | None, schedule: Schedule | None) -> None:
-    """Publishes the end of the run. A success that nobody subscribed to loads and reads nothing.
+def _publish(world: World, run: Run, job: Job | None, schedule: Schedule | None) -> None:
+    """Publishes the end of the run. A success that nobody has subscribed to loads and reads nothing.
 
-    The collection's choice counts as the gate read it, however long ago.
+    The collection's choice of events is the one that the gate read, however long ago.
     """
     if run.state is State.SUCCESS and job is not None and not _ALERTS & job.attributes.keys():
         terms = world.terms.of(job.tenant, job.collection, kept_s=math.inf)

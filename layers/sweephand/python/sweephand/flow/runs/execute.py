@@ -1,6 +1,6 @@
 """The executor: takes each pointer through gate, claim, act, settle and effects. Runs are settled only here.
 
-A message is acknowledged only if its run is finished with all effects, or if another message or wake row stands for it.
+A message is acknowledged only if its run has ended with all effects, or if another message or a wake row replaces it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ LOOKS = 3
 def carry_out(
     world: World, lane: Lane, request_id: str, message: Delivered, pointer: Pointer, rows: gate.Rows
 ) -> Verdict:
-    """Takes one run from its message through gate, claim, action and settlement. rows: read ahead for the batch."""
+    """Takes one run from its message through gate, claim, action and settlement. rows: read for the whole batch."""
     if timedelta(0) < pointer.instant - world.clock.now() <= SHORT_WAIT:
         world.clock.sleep((pointer.instant - world.clock.now()).total_seconds())
     seen = gate_rows.seen_of(world, pointer, rows)
@@ -58,14 +58,14 @@ def carry_out(
 
 
 Work = Callable[[World, Lane, Run, Seen], Verdict]
-"""Takes on an attempt that is claimed, and may begin: an executor acts and settles, a worker's claim ends here."""
+"""Takes a claimed attempt that may begin. An executor acts and settles; a worker's claim ends here."""
 
 
 def take(world: World, here: Lane, owner: str, message: Delivered, pointer: Pointer, seen: Seen, work: Work) -> Verdict:
     """Carries out the gate's decision on a run; hands a claimed attempt to `work`. here: the message's queue."""
     home = run_action.lane_now(seen.job, pointer.kind, here)
-    # Whoever holds a worker's message judges its lateness from the planned instant. Judged from when it was sent, an
-    # executor would take a message that was passed on a moment ago for a fresh one, and send it back.
+    # The lateness of a worker's message counts from the planned instant. If it counted from when the message was sent,
+    # an executor would consider a message that was just passed on to be fresh, and would send it back.
     sent_at = None if home.of_application else message.sent_at
     for _ in range(LOOKS):
         admitted = admission.admit(pointer, seen, world.clock.now(), sent_at)
@@ -81,8 +81,8 @@ def take(world: World, here: Lane, owner: str, message: Delivered, pointer: Poin
 def _passed_on(world: World, here: Lane, home: Lane, pointer: Pointer, admitted: Admission) -> bool:
     """Moves the message to the queue whose readers may do what the gate decides. Returns whether it did.
 
-    Nothing is claimed before that, so a second copy there meets the claim of the first. Raises Unavailable if the
-    message is not sent; it then comes back here.
+    Nothing is claimed before the move, so a second copy there meets the claim of the first. Raises Unavailable if the
+    message is not sent. Then it comes back here.
     """
     there = _place(here, home, admitted)
     if there == here:
@@ -95,8 +95,8 @@ def _passed_on(world: World, here: Lane, home: Lane, pointer: Pointer, admitted:
 def _place(here: Lane, home: Lane, admitted: Admission) -> Lane:
     """Returns the queue where a decision is carried out.
 
-    Claims are made where the run's action belongs; an executor that may wait longer than needed takes it too. All else
-    is for executors: a worker, or the API for it, may not do everything that the end of a run requires.
+    Claims are made where the run's action belongs, or by an executor that may wait longer than needed. Everything else
+    is done by executors: a worker, or the API on its behalf, may not do everything that the end of a run requires.
     """
     match admitted:
         case admission.Claim() | admission.TakeOver():
@@ -116,7 +116,7 @@ def _attempt(  # noqa: C901, PLR0911 - one line for each answer of the gate
     admitted: Admission,
     work: Work,
 ) -> Verdict | Run | None:
-    """Carries out the gate's decision. Returns a verdict; a Run (or None) if another write came first: the row now."""
+    """Carries out the gate's decision. Returns a verdict or, if another write came first, the row as it is now."""
     match admitted:
         case admission.Drop(why) | admission.Acknowledge(why):
             world.journal.info("dropped" if seen.run is None else "acknowledged", run=pointer.run, reason=why)
@@ -130,7 +130,7 @@ def _attempt(  # noqa: C901, PLR0911 - one line for each answer of the gate
         case admission.Effects():
             assert seen.run is not None
             effects.after(world, seen.run, seen.job, seen.schedule)
-            # A reported result ended the run outside any executor; its wake shows that no executor has seen that yet.
+            # A reported result ended the run outside any executor. Its wake shows that no executor has seen that yet.
             reported = seen.run.result_digest is not None and seen.run.wake_at is not None
             return replace(DONE, ended=seen.run if reported else None)
         case admission.End(state, reason, why):
@@ -189,7 +189,7 @@ def _end(
 
 
 def fail_attempt(world: World, lane: Lane, seen: Seen, how: admission.FailAttempt) -> Verdict | Run | None:
-    """Fails an attempt that no executor holds any more; the retry policy decides what follows."""
+    """Fails an attempt that no executor holds any more. The retry policy decides what follows."""
     assert seen.run is not None
     assert seen.job is not None
     failed = settle.fail_attempt(world, lane, seen.run, how, seen.job, seen.schedule)
@@ -231,7 +231,7 @@ def _take_turn_and_act(
     *,
     attempt: int,
 ) -> Verdict | Run | None:
-    """Claims and acts like _claim_and_act, for a schedule whose runs exclude each other."""
+    """Claims and acts as _claim_and_act does, for a schedule whose runs exclude each other."""
     if _too_late_to_claim(world, message):
         return AGAIN
     assert seen.job is not None
@@ -250,7 +250,7 @@ def _take_turn_and_act(
 
 
 def _too_late_to_claim(world: World, message: Delivered) -> bool:
-    """Returns whether other executors can see the message already, or soon will."""
+    """Returns whether other executors can already see the message or soon will."""
     margin = timedelta(seconds=world.settings.visibility_s - CLAIM_MARGIN_S)
     return world.clock.now() > message.received_at + margin
 
@@ -260,7 +260,7 @@ def _begin(
 ) -> Verdict | Run | None:
     """Hands a claimed attempt to `work`, unless its flow key stops it. mine: as the claim left the row.
 
-    A refused claim may be this executor's own: its answer was lost.
+    A claim may be refused because this executor made it before and lost the answer.
     """
     assert seen.job is not None
     if isinstance(claimed, Refused):
@@ -295,9 +295,9 @@ def _act_and_settle(world: World, lane: Lane, mine: Run, seen: Seen) -> Verdict:
 
 
 def conclude(world: World, lane: Lane, mine: Run, outcome: Outcome, seen: Seen, also: Sequence[Op] = ()) -> Verdict:
-    """Settles the outcome of an attempt that is mine, with its effects; tells its flow key and its schedule.
+    """Settles the outcome of an attempt that this executor holds, with its effects, its flow key and its schedule.
 
-    also: of a success: what is written with its end, or not at all.
+    also: operations for the transaction that writes a success.
     """
     assert seen.job is not None
     turned = None
@@ -397,7 +397,7 @@ def _log(world: World, run: Run) -> None:
 
 
 ALIGN = '"actual_start"'
-"""The name in a packed timing. A timing without it needs nothing, and need not be loaded."""
+"""The text in a packed timing whose interval follows actual starts. A timing without it need not be loaded."""
 
 LATE = timedelta(seconds=60)
 
@@ -408,16 +408,16 @@ REPLACED = State.MISSED, Reason.SERVICE_OUTAGE, BY_LATE_START
 
 
 def _started_late(run: Run, schedule: Schedule) -> bool:
-    """Returns whether the schedule is such an interval and its run started more than a minute after its instant."""
+    """Returns whether the interval follows actual starts and the run started more than a minute after its instant."""
     return ALIGN in schedule.packed and run.started_at is not None and run.started_at - run.planned_at > LATE
 
 
 def _follow_start(world: World, run: Run, schedule: Schedule) -> None:
-    """Moves the next occurrence to an interval after this start [generation and next_run_at as read].
+    """Moves the next occurrence to one interval after this start [generation and next_run_at as read].
 
-    A line of the ledger records the announced occurrences that this replaces. Occurrences that a tick may already have
-    sent stay, because they are on their way under their ids. If a tick is faster or the table does not answer, the
-    series goes on in the old rhythm.
+    A line of the ledger records the planned occurrences that this replaces. Occurrences that a tick may already have
+    sent stay, because their messages are on their way. If a tick is faster or the table does not answer, the series
+    keeps its old rhythm.
     """
     assert run.started_at is not None
     old, newest = schedule.next_run_at, schedule.generation

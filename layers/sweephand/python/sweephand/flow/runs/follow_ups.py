@@ -1,8 +1,8 @@
 """The next run of a chain: a target that reports its result says when its job runs again.
 
-Its row is written in the transaction that ends the run before it, so a chain cannot break, and its id is computed from
-that run, so a repeated report starts no second one. Source: decision 0124; chained one-time jobs of Root (R10) and
-timeouts of NServiceBus (N19).
+The row of the next run is written in the transaction that ends the run before it, so a chain cannot break. Its id is
+computed from that run, so a repeated report does not start a second one. Source: decision 0124; chained one-time jobs
+of Root (R10) and timeouts of NServiceBus (N19).
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ FURTHEST = timedelta(days=548)
 
 @dataclass(frozen=True)
 class FollowUp:
-    """When the job runs again, to the second. asked: the request's own text, by which a repeated report is known.
+    """The instant, to the second, at which the job runs again.
 
-    edit: another payload or other headers than the job's, for that run.
+    asked: the request's own text, which identifies a repeated report. edit: a payload or headers for that run that
+    differ from the job's.
     """
 
     at: datetime
@@ -41,9 +42,10 @@ class FollowUp:
 
 
 def check(follow_up: FollowUp, job: Job, now: datetime) -> None:
-    """Raises InvalidRequest for an instant that is over or too far ahead, or an edit that the action cannot send."""
+    """Raises InvalidRequest for an instant that is past or too far ahead, or an edit that the action cannot send."""
     if not now < follow_up.at <= now + FURTHEST:
-        raise InvalidRequest(f"{FIELD}.at", f"must be ahead, by {FURTHEST.days} days at most; now is {text_ms(now)}")
+        reason = f"must be in the future, by {FURTHEST.days} days at most; it is {text_ms(now)} now"
+        raise InvalidRequest(f"{FIELD}.at", reason)
     if follow_up.edit is not None:
         try:
             edits.check(job.action, follow_up.edit)
@@ -52,7 +54,7 @@ def check(follow_up: FollowUp, job: Job, now: datetime) -> None:
 
 
 def run_after(ended: Run, job: Job, follow_up: FollowUp) -> Run:
-    """Returns the next run as its row will be: it waits until its instant."""
+    """Returns the next run, which waits until its instant."""
     owner = ended.schedule_id or job.id
     uuid = ids.run_uuid(job.tenant, owner, epoch_ms(follow_up.at), Kind.MANUAL.value, ended.uuid)
     return replace(
@@ -77,7 +79,7 @@ def ops(world: World, run: Run, job: Job, follow_up: FollowUp) -> list[Op]:
 
 
 def send_soon(world: World, run: Run, job: Job) -> None:
-    """Sends the message of a run that is due before the next tick has certainly seen it; later ones the sweep sends."""
+    """Sends the message of a run that is due before the next tick has certainly seen it. The sweep sends later ones."""
     seen = timedelta(seconds=world.settings.look_ahead_s + LOOK_FURTHER_S)
     if run.planned_at <= world.clock.now() + seen:
         chained_runs.send(world, run, run_action.lane_of(job.action, job.tenant))

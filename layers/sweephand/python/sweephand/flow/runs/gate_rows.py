@@ -1,4 +1,4 @@
-"""Reads the rows by which the gate judges a run: those that all runs need, and the few that only some need."""
+"""Reads the rows that the gate needs to decide about a run: those that all runs need, and those that only some need."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ with lazy():
 def seen_of(world: World, pointer: Pointer, rows: gate.Rows | None = None) -> Seen:
     """Returns what the gate needs to know. Raises Unavailable.
 
-    rows: read for the whole batch, and not before the run's instant.
+    rows: those read for the whole batch, not before the run's instant.
     """
     seen = gate.look(world.table, world.terms, pointer, rows)
     now = world.clock.now()
@@ -35,7 +35,7 @@ def seen_of(world: World, pointer: Pointer, rows: gate.Rows | None = None) -> Se
 
 
 def _with_plan(world: World, pointer: Pointer, seen: Seen, now: datetime) -> Seen:
-    """Adds the plan of a late message's generation, if a change has replaced it: the message is judged by that plan."""
+    """Adds the plan of a late message's generation if a change has replaced it. The message is judged by that plan."""
     if not admission.needs_left(pointer, seen, now):
         return seen
     assert seen.schedule is not None
@@ -43,7 +43,7 @@ def _with_plan(world: World, pointer: Pointer, seen: Seen, now: datetime) -> See
 
 
 def _with_line(world: World, pointer: Pointer, seen: Seen, now: datetime) -> Seen:
-    """Adds the ledger line that covers a late message: it may lie in an earlier stretch that was left out."""
+    """Adds the ledger line that covers a late message, because it may belong to an earlier span that was left out."""
     if not admission.needs_line(pointer, seen, now):
         return seen
     assert seen.schedule is not None
@@ -73,4 +73,4 @@ def with_hooks(world: World, job: Job, schedule: Schedule | None, kind: Kind) ->
 
 
 SENT_AHEAD = 1_000
-"""More rows than can lie within a line: the runs, with their attempts, that were on their way when it began."""
+"""More rows than can lie within a line: runs that were on their way when the line began, with their attempts."""

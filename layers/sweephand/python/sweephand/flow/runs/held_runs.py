@@ -31,7 +31,7 @@ def hold(
 ) -> Written | Refused:
     """Writes the row of a run that waits for its consumer, if it has none. Raises Unavailable.
 
-    The consumer's wake comes first, so that no run is held whose time nobody watches.
+    The consumer's wake is written first, so that no run is held without a wake that ends it in time.
     """
     assert seen.job is not None
     if not _known(world, pointer.tenant, consumer).watched:

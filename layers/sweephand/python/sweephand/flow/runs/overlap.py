@@ -1,7 +1,8 @@
 """The slot of a schedule whose runs exclude each other: taken at the first attempt, released by the effects of the end.
 
-A run that has ended but is still in the slot, because its executor died, blocks nobody: the next run that meets it
-releases the slot. So an end needs no transaction, whether executor, callback, cancel or clean-up writes it.
+A run that has ended but is still in the slot, because its executor died, blocks nobody: the next run that finds it
+there releases the slot. So an end needs no transaction, whether an executor, a callback, a cancel or a clean-up writes
+it.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ WAKE_PASSED = timedelta(seconds=60)
 
 class Turn(Enum):
     WAITS = auto()
-    """The run is queued, and its wake row keeps it."""
+    """The run is queued. Its wake row makes sure that it continues."""
     MOVED = auto()
     """The slot, or a run in it, changed in between: read again."""
 
@@ -39,8 +40,8 @@ def take_turn(
 ) -> Written | Refused | Busy | Turn:
     """Claims the first attempt of a run together with its schedule's slot, or returns why not.
 
-    mine: the row as the claim will leave it, slotted; there: as it was read. Returns Refused if somebody else wrote
-    the run's row first, or this executor did and the answer was lost. Raises Unavailable.
+    mine: the row as the claim will leave it, in the slot. there: the row as it was read. Returns Refused if somebody
+    else wrote the run's row first, or if this executor did and the answer was lost. Raises Unavailable.
     """
     slot, rows = overlap_slots.look(world.table, mine)
     policy = Overlap(policies_of(job, schedule).get("overlap", Overlap.ALLOW))
@@ -67,7 +68,7 @@ def take_turn(
 def release(world: World, run: Run, schedule: Schedule | None) -> None:
     """Passes a finished run's slot on to the waiting run, or frees it. Raises Unavailable.
 
-    May happen twice, and after others have had the slot.
+    May be repeated, even after others have had the slot.
     """
     assert run.schedule_id is not None
     lane = schedule.lane if schedule is not None else world.settings.lane
@@ -89,7 +90,7 @@ def _replace(
 ) -> Written | Refused | Turn:
     """Claims the run and cancels the open ones.
 
-    A call that is under way cannot be recalled: its late answer becomes a note of the replaced run.
+    A call that has begun cannot be recalled: its late answer becomes a note of the replaced run.
     """
     now = world.clock.now()
     ended = tuple(
@@ -132,7 +133,7 @@ def _queue(world: World, lane: Lane, move: overlap_slots.Move) -> Refused | Turn
 
 
 def _refused(cancelled: Cancelled) -> Refused | Turn:
-    """Returns the run's refusal rather than the slot's: it shows whether this call was already carried out."""
+    """Returns the refusal of the run, not that of the slot: it shows whether this call was already carried out."""
     return cancelled.refused.get("run") or Turn.MOVED
 
 
@@ -161,7 +162,7 @@ def _clear(world: World, lane: Lane, slot: Slot, uuid: str) -> None:
 def _pass_on(world: World, lane: Lane, slot: Slot, after: Slot, queued: Run) -> Written | Refused | None:
     """Passes the slot on to the queued run. Raises Unavailable.
 
-    Returns None if that run waits no longer, Refused if the slot is no longer as it was read.
+    Returns None if that run no longer waits, Refused if the slot is no longer as it was read.
     """
     wake_at = world.clock.now() + WAKE_PASSED
     done = overlap_slots.pass_on(world.table, slot, after, queued, wake_at, shards=world.settings.shards, lane=lane)
@@ -176,7 +177,7 @@ def _row(world: World, slot: Slot, uuid: str | None) -> Run | None:
 
 
 def _wake(world: World, lane: Lane, active: Run) -> None:
-    """Sends the pointer of an active run that no executor attends to: its delivery continues or ends it."""
+    """Sends the pointer of an active run that no executor works on. Its delivery continues or ends the run."""
     if unattended(active, world.clock.now()):
         _try_pointer(world, lane, active)
 

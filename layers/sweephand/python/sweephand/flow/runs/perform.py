@@ -28,11 +28,11 @@ with lazy():
 JOBS_SPEAK_AS = "scheduler"
 """The prefix of the source of events that jobs put on the bus; the tenant follows."""
 LEASE_MARGIN_S = 2.0
-"""The time that must remain of the lease for the terminal write."""
+"""The time of the lease that must remain for the final write."""
 
 
 def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
-    """Performs one attempt. Never raises for a failure of the target.
+    """Performs one attempt. A failure of the target becomes an outcome.
 
     Raises Unavailable if the table or the key service does not answer.
     """
@@ -46,7 +46,7 @@ def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
         )
     base_url = world.settings.public_base_url or None
     reports = policies_of(job, schedule).get("callbackToken") is True
-    told = world.terms.of(job.tenant, job.collection).attributes
+    shown = world.terms.of(job.tenant, job.collection).attributes
     call = Call(
         tenant=run.tenant,
         job_id=run.job_id,
@@ -68,8 +68,8 @@ def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
         hop=run.hop + 1,
         closes_circle=run.closes_circle,
         job_name=job.attributes.get("name", job.name),
-        collection=told.get("name", job.collection),
-        region=told.get("location"),
+        collection=shown.get("name", job.collection),
+        region=shown.get("location"),
         resource_id=job.resource_id,
         tags=job.tags,
         missed=run.consumer is not None,
@@ -83,7 +83,7 @@ def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
 
 
 def to_send(world: World, run: Run, job: Job, schedule: Schedule | None) -> tuple[ActionSpec, Payload | None]:
-    """Returns the action of a run and the payload that it sends, with the edits of this run."""
+    """Returns the action of a run and the payload that it sends, with the edit of this run applied."""
     action, payload = action_of(job, run.kind), payload_of(world, run, job, schedule)
     return edits.applied(world, run, action, payload) if run.edited else (action, payload)
 
@@ -108,9 +108,9 @@ def payload_of(world: World, run: Run, job: Job, schedule: Schedule | None) -> P
 
 
 def secrets_of(world: World, run: Run, job: Job, action: ActionSpec) -> dict[str, str]:
-    """Returns the action's secrets in the clear, by their field within the action.
+    """Returns the action's secrets in clear text, by their field within the action.
 
-    Secrets that cannot be opened are left out: the action then reports the missing one.
+    Secrets that cannot be opened are left out. Then the action reports the missing one.
     """
     if action.inline is not None:
         return schedule_hooks.opened(world, job, HOOKS[run.kind], action.inline)
@@ -139,8 +139,8 @@ def token_of(world: World, run: Run) -> str:
 def put_event(world: World, tenant: str, application: str | None, detail_type: str, detail: str) -> str | None:
     """Puts an event on the bus, and into the queue of the application if one is named. Returns why it was not taken.
 
-    The tenant is in its source, so that no job can pose as another tenant or as the service. In the queue it has the
-    form that a rule of the bus would give it.
+    The source of the event contains the tenant, so that no job can pose as another tenant or as the service. In the
+    queue, the event has the form that a rule of the bus would give it.
     """
     source = f"{JOBS_SPEAK_AS}.{tenant}"
     refused = world.bus.put(source, detail_type, detail)
@@ -155,5 +155,5 @@ def put_event(world: World, tenant: str, application: str | None, detail_type: s
 
 
 def _redirects(world: World, job: Job, kind: str) -> Mapping[str, Mapping[str, str]]:
-    """Returns the collection's redirects for action kinds that can be redirected; none, without a read, for others."""
+    """Returns the collection's redirects if the kind of action can be redirected; otherwise none, without a read."""
     return world.terms.of(job.tenant, job.collection).redirects if actions.KINDS[kind].redirectable else {}

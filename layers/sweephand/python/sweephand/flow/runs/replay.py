@@ -1,7 +1,7 @@
-"""The replay of a consumer that starts: what it missed is chosen by job, then sent on run by run, oldest first.
+"""The replay of a consumer that starts: its missed runs are chosen job by job, then sent on one by one, oldest first.
 
-Each step is one conditional write and a message. Whatever is lost in between, the next heartbeat repeats. While the
-consumer is away, its wake ends what it will not get, so that a job holds few runs however long it is away.
+Each step is one conditional write and a message. If either is lost, the next heartbeat repeats it. While the consumer
+is away, its wake ends the runs that it will not get, so that each job holds few runs however long the consumer is away.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from sweephand.store.views import jobs as job_views
 DROPPED_TYPE = "job.missed.dropped"
 DROPPED_TOGETHER = 20
 DROPPED_AT_ONCE = 400
-"""Runs that one message ends; the next message goes on."""
+"""Runs that one message ends; the next message continues."""
 LOOKED_AT = 20
 NOTICED = timedelta(seconds=3)
-"""After this long no executor holds a run for a consumer that has become live."""
+"""After this long, no executor holds a run for a consumer that has become live."""
 IDLE_FOR = timedelta(seconds=10)
-"""After this long every executor knows that the consumer's wake is to go."""
+"""After this long, every executor knows that the consumer's wake will be removed."""
 UNDER_WAY = frozenset({State.QUEUED, State.TRIGGERED})
 
 
@@ -60,7 +60,7 @@ def wake_up(world: World, pointer: Pointer) -> None:
 
 @until_unmoved("changes of this consumer's replay", 10, wait_s=0.005)
 def go_on(world: World, tenant: str, name: str) -> None:
-    """Ends what the consumer will not get, then sends the next run on, or lets it become live."""
+    """Ends the runs that the consumer will not get. Then sends the next run on, or makes the consumer live."""
     consumer = store.read(world.table, tenant, name)
     if consumer is not None and consumer.ends_until is not None:
         consumer = _there_again(world, consumer)
@@ -84,9 +84,9 @@ def go_on(world: World, tenant: str, name: str) -> None:
 
 
 def _there_again(world: World, consumer: Consumer) -> Consumer | None:
-    """Ends what was held for a consumer that was deleted, and publishes it. Returns the consumer if it is there again.
+    """Ends the runs held for a deleted consumer, and publishes that. Returns the consumer if it exists again.
 
-    It is once somebody has taken its lease, or a job that still names it has fallen due since.
+    It does once somebody has taken its lease, or a job that still names it has fallen due since.
     """
     assert consumer.ends_until is not None
     if not _choose(world, consumer, starting=False):
@@ -103,9 +103,9 @@ def _there_again(world: World, consumer: Consumer) -> Consumer | None:
 
 
 def pass_on(world: World, run: Run) -> None:
-    """Sends the next run on once this one, which was held, has been attempted. A lost step heals by the heartbeat."""
+    """Sends the next run on after an attempt of this one, which was held. If that is lost, a heartbeat repeats it."""
     assert run.consumer is not None
-    with tolerated(world, "the replay goes on with the next heartbeat", consumer=run.consumer):
+    with tolerated(world, "the replay continues with the next heartbeat", consumer=run.consumer):
         _pass_on(world, run.tenant, run.consumer, run.id)
 
 
@@ -120,7 +120,7 @@ def _pass_on(world: World, tenant: str, name: str, run_id: str) -> None:
 
 
 def _send_next(world: World, consumer: Consumer) -> None:
-    """Sends the oldest held run on, unless the one before it is under way; with none left, the consumer is live.
+    """Sends the oldest held run on, unless the one before it is in progress. If none is left, the consumer is live.
 
     Raises Moved if somebody else took the step.
     """
@@ -171,7 +171,7 @@ def _held(world: World, consumer: Consumer) -> Iterator[Run]:
 
 @dataclass(frozen=True)
 class _Backlog:
-    """The held runs of a job, as the index has them, oldest first."""
+    """The held runs of a job as the index lists them, oldest first."""
 
     rule: MissedRule
     collection: str | None
@@ -197,14 +197,14 @@ def _choose(world: World, consumer: Consumer, *, starting: bool) -> bool:
 
 
 def _kept(consumer: Consumer, rule: MissedRule, planned: Sequence[datetime], now: datetime, *, starting: bool) -> range:
-    """Returns the places of those that are kept, as MissedRule.kept; after a delete, those planned since."""
+    """Returns the places of the runs that are kept, as MissedRule.kept does; after a delete, of those planned since."""
     if consumer.ends_until is None:
         return rule.kept(planned, now, starting=starting)
     return range(sum(instant <= consumer.ends_until for instant in planned), len(planned))
 
 
 def _backlogs(world: World, consumer: Consumer) -> Iterator[_Backlog]:
-    """Yields what is held of each job."""
+    """Yields the held runs of each job."""
     of_owner: Mapping[str, list[tuple[str, str]]] = defaultdict(list)
     for key in store.held(world.table, consumer.tenant, consumer.name):
         of_owner[key[0]].append(key)
@@ -225,7 +225,7 @@ def _backlogs(world: World, consumer: Consumer) -> Iterator[_Backlog]:
 
 
 def _by_schedule(entries: Sequence[tuple[str, str]]) -> Iterator[Sequence[tuple[str, str]]]:
-    """Yields the entries of one schedule at a time, as many as one transaction ends."""
+    """Yields the entries of one schedule at a time, at most as many as one transaction can end."""
     of_owner: Mapping[str, list[tuple[str, str]]] = defaultdict(list)
     for key in entries:
         of_owner[key[0]].append(key)
@@ -237,9 +237,9 @@ def _by_schedule(entries: Sequence[tuple[str, str]]) -> Iterator[Sequence[tuple[
 def _drop(
     world: World, consumer: Consumer, backlog: _Backlog, entries: Sequence[tuple[str, str]], now: datetime
 ) -> None:
-    """Ends some held runs and counts them, in one transaction; executors then do the effects of each end.
+    """Ends some held runs and counts them, in one transaction. Then executors carry out the effects of each end.
 
-    Raises Moved if one of them is no longer held, or somebody else has counted.
+    Raises Moved if one of them is no longer held, or if somebody else has changed the count.
     """
     runs = store.still_held(world.table, consumer.name, entries)
     if not runs:
@@ -265,7 +265,7 @@ def _drop(
 
 
 def _stand_for_all(world: World, consumer: Consumer, backlog: _Backlog, entries: Sequence[tuple[str, str]]) -> None:
-    """Lets the run that is kept stand for those that were dropped. Raises Moved."""
+    """Makes the kept run represent those that were dropped. Raises Moved."""
     there = store.dropped_of(world.table, consumer.tenant, consumer.name, backlog.job_id)
     if there is None:
         return
@@ -276,13 +276,13 @@ def _stand_for_all(world: World, consumer: Consumer, backlog: _Backlog, entries:
             raise Moved
 
 
-# The event of what was dropped
+# The event of dropped runs
 
 
 def _announce(world: World, consumer: Consumer) -> None:
-    """Publishes what the consumer will not get, an event for each job. A repetition has the same id.
+    """Publishes which runs the consumer will not get, with one event for each job. A repetition has the same id.
 
-    Raises Unavailable if the bus does not take an event: the replay waits for it. Raises Moved.
+    Raises Unavailable if the bus does not take an event; then the replay waits for it. Raises Moved.
     """
     for each in list(store.dropped(world.table, consumer.tenant, consumer.name)):
         if isinstance(store.close(world.table, consumer.tenant, consumer.name, each), Cancelled):
@@ -293,12 +293,12 @@ def _announce(world: World, consumer: Consumer) -> None:
         application = None if job is None else job.action.params.get("application")
         refused = put_event(world, consumer.tenant, application, DROPPED_TYPE, detail)
         if refused is not None:
-            raise Unavailable(f"an event was not put: {refused}")
+            raise Unavailable(f"an event could not be published: {refused}")
         store.forget(world.table, consumer.tenant, consumer.name, each)
 
 
 def _detail(consumer: Consumer, dropped: Dropped, job: Job | None) -> Mapping[str, object]:
-    """Returns the detail as events/schemas/job.missed.dropped.json has it."""
+    """Returns the event's detail in the form of events/schemas/job.missed.dropped.json."""
     tags = () if job is None else job.tags
     first, last = text(dropped.first_at), text(dropped.last_at)
     return {
@@ -321,9 +321,9 @@ def _detail(consumer: Consumer, dropped: Dropped, job: Job | None) -> Mapping[st
 
 
 def _see_to_wake(world: World, consumer: Consumer) -> None:
-    """Takes the consumer's wake out of the index in two steps once nothing is held; a deleted consumer goes with it.
+    """Takes the consumer's wake out of the index in two steps once nothing is held. Removes a deleted consumer with it.
 
-    Between the steps every executor learns of the first, so a run that is then held puts the wake again.
+    Between the steps, every executor learns of the first one. So a run that is held after that writes the wake again.
     """
     if next(store.held(world.table, consumer.tenant, consumer.name, 1), None) is not None:
         return

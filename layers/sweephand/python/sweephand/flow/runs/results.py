@@ -1,7 +1,8 @@
 """Ends runs from outside: by a result that the target reports, or by a user's cancel. The first valid end wins.
 
-The writer holds no lease, so the write sets a wake: the executor carries out the effects. A reported message may repeat
-a secret, and the API may not decrypt secrets: it stays hidden in the run's row until an executor has redacted it.
+The writer holds no lease, so the write sets a wake, and an executor carries out the effects. A reported message may
+repeat a secret, and the API may not decrypt secrets. So the message stays hidden in the run's row until an executor has
+redacted it.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ with lazy():
     from sweephand.flow.runs import follow_ups, perform
 
 LONGEST_NOTE = 1_000
-"""The longest message in a note, in characters: as long as the API accepts, and twenty of them fit into a row."""
+"""The longest message in a note, in characters: the API accepts no longer one, and twenty of these fit into a row."""
 NOT_KEPT = "(its message is not kept: it may repeat a secret)"
 
 
@@ -57,11 +58,11 @@ def record(
 ) -> Run:
     """Records the result that a target reports, even before its 202 was recorded. Repeating it changes nothing.
 
-    follow_up: when the job runs again; the run is written with the result, or not at all.
-    owner: the schedule's id, or the job's for a run without a schedule. message_counts: a different message makes a
-    different result; otherwise any end of the same kind is the same result. token: the callback token used, if any.
-    Raises NotFound; Conflict(RESULT_CONFLICT) if the run has ended otherwise: the late result is kept as a note, with
-    its message; Conflict for a line that stands for many occurrences.
+    owner: the schedule's id, or the job's for a run without a schedule. message_counts: if True, another message makes
+    another result; otherwise any end of the same kind is the same result. token: the callback token used, if any.
+    follow_up: when the job runs again; that run is written together with the result or not at all. Raises NotFound;
+    Conflict(RESULT_CONFLICT) if the run has ended otherwise, and keeps the late result with its message as a note;
+    Conflict for a line that stands for many occurrences.
 
     A message that may repeat a secret is hidden until the executor has redacted it. A note leaves it out.
     """
@@ -83,7 +84,7 @@ def record(
 
 
 def _agrees(there: State, reported: State, *, message_counts: bool) -> bool:
-    """Returns whether the run ended as reported. A report of failure without a message covers a refused request too."""
+    """Returns whether the run ended as reported. A reported failure without a message matches a refused request too."""
     return there is reported or (not message_counts and reported is State.ERROR and there is State.REQUEST_ERROR)
 
 
@@ -98,10 +99,10 @@ def _late(world: World, there: Run, message: str | None, *, success: bool) -> st
 
 @until_unmoved("changes of this run")
 def give_back(world: World, tenant: str, owner: str, uuid: str, attempt: int) -> Run:
-    """Says that no result of this attempt will come, so that the next one need not wait for the deadline.
+    """Ends an attempt that will not report a result, so that the next attempt need not wait for the deadline.
 
-    Returns the run; one that is past this attempt already is as it was asked for. Raises NotFound; Conflict for a run
-    that has ended, does not wait for a result, or ends at its deadline instead of being tried again.
+    Returns the run, unchanged if it is past this attempt already. Raises NotFound; Conflict for a run that has ended,
+    does not wait for a result, or ends at its deadline instead of being tried again.
     """
     run = _found(world, tenant, owner, uuid)
     if run.finished:
@@ -127,7 +128,7 @@ def give_back(world: World, tenant: str, owner: str, uuid: str, attempt: int) ->
 
 
 def cancel(world: World, tenant: str, owner: str, uuid: str) -> Run:
-    """Ends an open run at once. A call that is under way cannot be recalled: its late answer becomes a note.
+    """Ends an open run at once. A call that has begun cannot be recalled: its late answer becomes a note.
 
     Raises NotFound, Conflict.
     """
@@ -145,16 +146,16 @@ def _found(world: World, tenant: str, owner: str, uuid: str) -> Run:
 
 
 def end_from_outside(world: World, wanted: Run, now: datetime, follow_up: FollowUp | None = None) -> Run:
-    """Writes the end [not terminal] with its wake, and sends the pointer. Returns the row as it is now.
+    """Writes the end [not ended] with its wake, and sends the pointer. Returns the row as it is now.
 
-    Raises Conflict if the job that was to run again is gone.
+    Raises Conflict if the job that should run again was deleted.
     """
     job = jobs.read_job(world.table, wanted.tenant, wanted.job_id)
     follows: Run | None = None
     also: list[Op] = []
     if follow_up is not None:
         if job is None:
-            raise Conflict("the job is gone: it cannot run again")
+            raise Conflict("the job was deleted: it cannot run again")
         follow_ups.check(follow_up, job, now)
         follows = follow_ups.run_after(wanted, job, follow_up)
         also = follow_ups.ops(world, follows, job, follow_up)
@@ -187,7 +188,7 @@ def end_from_outside(world: World, wanted: Run, now: datetime, follow_up: Follow
 def may_repeat_a_secret(world: World, run: Run, job: Job | None) -> bool:
     """Returns whether the run's target may have received secrets.
 
-    That is assumed if the job is gone, and for hooks, which may be the schedule's own.
+    Assumes so if the job was deleted, and for hooks, which may belong to the schedule.
     """
     if job is None or job.secret_version is not None or (run.kind in HOOKS and run.schedule_id is not None):
         return True
@@ -195,7 +196,7 @@ def may_repeat_a_secret(world: World, run: Run, job: Job | None) -> bool:
 
 
 def read_over(world: World, run: Run, job: Job | None, schedule: Schedule | None) -> Run:
-    """Returns the run with its reported message, redacted by the job's current secrets. May happen twice.
+    """Returns the run with its reported message, redacted by the job's current secrets. May be repeated.
 
     Raises Unavailable, as an attempt does.
     """

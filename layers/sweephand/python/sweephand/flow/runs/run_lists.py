@@ -32,7 +32,7 @@ from sweephand.store.views.runs import ALWAYS, Passed, RunMark, Span
 
 ATTENTION_DAYS = 15
 OLDEST = timedelta(days=400)
-"""The most days of the index that a list reads; no run is retained for longer than a year by default."""
+"""The most days of the index that a list reads. By default, no run is retained for longer than a year."""
 MOST_JOBS = 1_000
 """The most jobs whose runs one list merges: at most some 1,000 read units per page."""
 ROWS_AT_ONCE = 100
@@ -42,8 +42,8 @@ ROWS_AT_ONCE = 100
 class Wanted:
     """The filter of a list of runs. All members must match.
 
-    Without a job, schedule, collection, tag or resource, a list has the whole tenant's runs that wait or did not
-    succeed; with a state that the index does not cover, it has the runs of all jobs.
+    Without a job, schedule, collection, tag or resource, a list contains all runs of the tenant that wait or did not
+    succeed. With a state that the index does not cover, it contains the runs of all jobs.
     """
 
     job_id: str | None = None
@@ -71,7 +71,7 @@ class Wanted:
         return self.state is not None and State(self.state) in NEEDS_ATTENTION
 
     def holds(self, run: Run | Passed, now: datetime) -> TypeGuard[Run]:
-        """Returns whether a run belongs to the list. A run whose retention is over does not."""
+        """Returns whether a run belongs to the list. A run whose retention has ended does not."""
         return (
             isinstance(run, Run)
             and self.state in {None, run.state.value}
@@ -107,10 +107,10 @@ def check(world: World, tenant: str, wanted: Wanted) -> None:
 def listed(
     world: World, tenant: str, wanted: Wanted, after: RunMark | None, page: int, now: datetime
 ) -> Iterator[Run | Passed]:
-    """Yields runs after a mark, latest planned first; the caller leaves out those that `wanted` does not hold.
+    """Yields runs after a mark, latest planned first. The caller leaves out those that `wanted` does not hold.
 
-    page: rows that a query reads. now: the time of the request, which may be long ago. Raises NotFound; InvalidRequest
-    if more than MOST_JOBS jobs would have to be merged.
+    page: how many rows a query reads. now: the time of the request, which may be long ago. Raises NotFound;
+    InvalidRequest if more than MOST_JOBS jobs would have to be merged.
     """
     if wanted.job_id is not None:
         owners = _owners(world, tenant, wanted.job_id, wanted.schedule_id)
@@ -131,12 +131,12 @@ def listed(
 def recent(
     world: World, tenant: str, span: Span, now: datetime, owners: Container[str] | None = None
 ) -> Iterator[Run | Passed]:
-    """Yields what did not succeed or waits, latest planned first, without the very latest writes: half the units."""
+    """Yields runs that wait or did not succeed, latest planned first. May miss the latest writes, at half the cost."""
     yield from _attention(world, tenant, span, None, ROWS_AT_ONCE, now, owners, consistent=False)
 
 
 def job_ids_of(world: World, tenant: str, wanted: Wanted, most: int = MOST_JOBS) -> list[str]:
-    """Returns the ids of the jobs that collection, tag and resource select; without any of them, of all jobs.
+    """Returns the ids of the jobs that collection, tag and resource select; if none of them is given, of all jobs.
 
     Raises InvalidRequest for more than `most` jobs.
     """
@@ -157,7 +157,7 @@ def job_ids_of(world: World, tenant: str, wanted: Wanted, most: int = MOST_JOBS)
 
 
 def latest_of(world: World, tenant: str, job_ids: Iterable[str], span: Span, most: int) -> list[Run]:
-    """Returns the latest planned runs of these jobs, at most so many; deleted jobs have none."""
+    """Returns the latest planned runs of these jobs, at most `most`; none of deleted jobs."""
     owners = _ledgers_of_all(world, tenant, job_ids)
     found = views.merged_runs(world.table, tenant, owners, None, most, span, consistent=False)
     now = world.clock.now()

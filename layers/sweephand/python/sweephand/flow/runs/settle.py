@@ -35,9 +35,9 @@ with lazy():
 
 ANSWER_BYTES = 16_384
 BEGINNING = "beginning"
-"""The choice of `keepAnswer` by which a success needs no other row for its answer."""
+"""The value of `keepAnswer` with which a success needs no other row for its answer."""
 LONGEST_IN_QUEUES = timedelta(days=15)
-"""The most that messages add between the attempts of a run: no queue keeps a message for longer."""
+"""The longest delay that messages add between the attempts of a run: no queue keeps a message for longer."""
 
 
 def settle(
@@ -51,8 +51,8 @@ def settle(
 ) -> Run | None:
     """Writes the outcome of an attempt. Returns the row as it is now; None if this executor had lost its lease.
 
-    also: of a success: what is written with its end, or not at all.
-    For a retry within 15 minutes, the row comes first, then its message, then (by the caller) the acknowledgement.
+    also: operations for the transaction that writes a success. For a retry within 15 minutes, the row comes first, then
+    its message, then (by the caller) the acknowledgement.
     """
     now = world.clock.now()
     waits_s = _callback_timeout_s(world, job) if outcome.verdict in WAITS else 0
@@ -91,7 +91,7 @@ def fail_attempt(
     settled = settlement.settle(run, outcome, action_of(job, run.kind), now, world.chance.uniform, 0)
     after = replace(settled.run, deadline_at=None)
     if after.wake_at is not None and settled.message_at is not None:
-        # The wake was for the deadline; from now on it stands in for the message of the next attempt.
+        # The wake was set for the deadline. From now on it replaces a lost message of the next attempt.
         after = replace(after, wake_at=up_to_second(settled.message_at) + settlement.FALLBACK)
     counts = _counts(settled, job, schedule)
     attempts: list[AttemptItem] = []
@@ -154,7 +154,7 @@ def _write(
 
 
 def _is_mine(there: Run, wanted: Run) -> bool:
-    """Returns whether a refused write was this executor's own: the row is as wanted, and the answer was lost."""
+    """Returns whether this executor made the refused write before: the row is as wanted, and the answer was lost."""
     return (there.state, there.attempt, there.started_at, there.finished_at) == (
         wanted.state,
         wanted.attempt,
@@ -164,7 +164,7 @@ def _is_mine(there: Run, wanted: Run) -> bool:
 
 
 def _ended_elsewhere(world: World, there: Run | None, late: Run) -> Run | None:
-    """Returns the run if a callback or cancel ended it first; the call's outcome becomes a note. None otherwise.
+    """Returns the run if a callback or a cancel ended it first, and notes the outcome of the call; None otherwise.
 
     The caller then carries out the effects.
     """
@@ -189,8 +189,8 @@ def end_unacted(
 ) -> Run | Refused:
     """Ends a run without an attempt, in a new row if it has none. The same transaction counts it.
 
-    message: None keeps the row's. collection: the job's; None if the job is gone. counted: False for a new row of a
-    deleted schedule, whose statistics are deleted as well.
+    message: None keeps that of the row. collection: the job's; None if the job was deleted. counted: False for a new
+    row of a deleted schedule, whose statistics are deleted as well.
     """
     now = world.clock.now()
     expires_at = run_expiry(world, pointer.tenant, collection, now)
@@ -250,7 +250,7 @@ def _callback_timeout_s(world: World, job: Job) -> int:
 
 
 def result_due_at(world: World, run: Run, outcome: Outcome, job: Job) -> datetime:
-    """Returns until when a run with this outcome waits for its result."""
+    """Returns the instant until which a run with this outcome waits for its result."""
     waits_s = _callback_timeout_s(world, job)
     now = world.clock.now()
     waiting = settlement.settle(run, outcome, action_of(job, run.kind), now, world.chance.uniform, waits_s).run
@@ -266,7 +266,7 @@ def counts_of(run: Run) -> dict[str, int]:
 
 
 def _attempt_expiry(world: World, run: Run, job: Job, now: datetime) -> datetime:
-    """Returns until when an attempt of an open run is kept: based on the latest time at which the run can end."""
+    """Returns when the row of an attempt of an open run expires, based on the latest time at which the run can end."""
     action = action_of(job, run.kind)
     policy = retry.load(action.retry)
     result_s = settlement.waits_s(action) or _callback_timeout_s(world, job)
@@ -279,7 +279,7 @@ def _attempts(
 ) -> list[AttemptItem]:
     """Returns a row for the attempt if it was not the only one, or if its answer is too long for the run's row.
 
-    expiry: when the row expires if the run goes on.
+    expiry: when the row expires if the run continues.
     """
     failed = after.state is not State.SUCCESS
     answer = outcome.answer if keep in {"all", BEGINNING} or (keep == "failures" and failed) else None

@@ -1,8 +1,8 @@
-"""Claims and settles the runs of workers, by the steps of the executor: a worker acts between the two, with its lease.
+"""Claims and settles the runs of workers, with the steps of the executor. Between the two, a worker acts under a lease.
 
-A worker gets the pointer of a run from its application's queue and claims the run by the API. It deletes the message
-only when its outcome is settled with all effects, as an executor acknowledges its own: after a crash in between, the
-message comes back. Any other decision of the gate is passed on to the executors.
+A worker gets the pointer of a run from its application's queue and claims the run through the API. As an executor does,
+it deletes the message only when the outcome is settled with all effects. After a crash in between, the message comes
+back. Any other decision of the gate is passed on to the executors.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ RESULT_CONFLICT = "RESULT_CONFLICT"
 
 @dataclass(frozen=True)
 class Claim:
-    """A worker's claim. owner: names the worker and this message, the same whenever the claim is repeated."""
+    """A worker's claim. owner: names the worker and this message; it is the same whenever the claim is repeated."""
 
     pointer: Pointer
     owner: str
@@ -57,7 +57,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Task:
-    """The task of a claimed run, for its worker. payload: what the job sends, or what this run sends in its place."""
+    """The task of a claimed run, for its worker. payload: the job's, or the one that this run sends in its place."""
 
     run: Run
     action: ActionSpec
@@ -76,7 +76,7 @@ def claim(world: World, wanted: Claim) -> Task | verdict.Verdict:
         raise InvalidRequest("message", "is not the pointer of a run")
     seen = gate_rows.seen_of(world, pointer)
     if not _is_ours(world, pointer, seen.run, now):
-        raise InvalidRequest("message", "is not a message of this service: send the body as the queue gave it")
+        raise InvalidRequest("message", "is not a message of this service: send the body exactly as received")
     if _holds(seen.run, wanted.owner) and seen.run is not None and (seen.run.lease_until or now) > now:
         return _task(world, seen.run, seen)
     message = Delivered(pointer.run, wanted.owner, "", received_at=now, sent_at=wanted.sent_at)
@@ -94,9 +94,9 @@ def _held(world: World, lane: Lane, mine: Run, seen: Seen) -> verdict.Verdict:  
 
 
 def _is_ours(world: World, pointer: Pointer, run: Run | None, now: datetime) -> bool:
-    """Returns whether the service sent this pointer: it says what the row says, or has the service's mark.
+    """Returns whether the service sent this pointer: it agrees with the row, or has the service's mark.
 
-    The row of a run decides on it, whoever asks; a pointer whose run has no row decides on what becomes a row.
+    If the run has a row, that row decides what happens. Without one, the pointer decides what the new row contains.
     """
     if run is None:
         return marks.is_ours(pointer, world.pointer_keys.current(), now)
@@ -115,7 +115,7 @@ def _holds(run: Run | None, owner: str) -> bool:
 
 
 def extend(world: World, tenant: str, owner_id: str, uuid: str, owner: str, lease_s: int) -> datetime:
-    """Extends the lease of a run that this worker holds, and its place under a flow key. Returns the end of the lease.
+    """Extends the lease of a run that this worker holds, and its place under a flow key. Returns when the lease ends.
 
     Raises NotFound, Conflict(LEASE_LOST).
     """
@@ -132,12 +132,12 @@ def extend(world: World, tenant: str, owner_id: str, uuid: str, owner: str, leas
 
 
 class Ended(StrEnum):
-    """How a task ended for its worker."""
+    """The end of a task, as its worker reports it."""
 
     SUCCESS = "success"
     FAILURE = "failure"
     BAD_PAYLOAD = "bad_payload"
-    """Its arguments do not fit the task. No attempt follows."""
+    """The arguments do not fit the task. No attempt follows."""
     UNKNOWN_TASK = "unknown_task"
     """This worker does not know the task. The run waits for one that does."""
     DISCARDED = "discarded"
@@ -148,8 +148,8 @@ class Ended(StrEnum):
 class Report:
     """A worker's report. attempt: the one that it claimed. exception: its type, which begins the message.
 
-    details: such as a stack trace, kept as the attempt's answer. retry False: no attempt follows. delay_s: the next one
-    waits at least so long. follow_up: of a success: when the job runs again.
+    details: such as a stack trace, kept as the attempt's answer. retry: if False, no attempt follows. delay_s: the
+    shortest wait before the next attempt. follow_up: after a success, when the job runs again.
     """
 
     owner: str
@@ -167,12 +167,12 @@ class Report:
         return ": ".join(filter(None, (self.exception, self.message))) or None
 
 
-def report(world: World, tenant: str, owner_id: str, uuid: str, told: Report) -> Run:
+def report(world: World, tenant: str, owner_id: str, uuid: str, sent: Report) -> Run:
     """Settles the attempt of a worker with its effects. Returns the run as it is now. May be repeated.
 
     Success counts even from a worker that has lost its lease, as long as the run has not ended. Raises NotFound,
     Conflict(LEASE_LOST) for another outcome without the lease, Conflict(RESULT_CONFLICT) if the run ended otherwise,
-    InvalidRequest for a follow-up that cannot be. Whichever report ends the run, its follow-up counts.
+    InvalidRequest for a follow-up that is not possible. The follow-up of the report that ends the run counts.
     """
     run = tenancy.find_run(world, tenant, owner_id, uuid)
     seen = gate_rows.seen_of(world, ledger.pointer_to(run))
@@ -180,42 +180,42 @@ def report(world: World, tenant: str, owner_id: str, uuid: str, told: Report) ->
     if seen.job is None:
         raise NotFound("the job of this run was deleted")
     lane = lane_of(action_of(seen.job, run.kind), tenant)
-    if not (_holds(run, told.owner) and run.attempt == told.attempt):
-        return _without_lease(world, lane, run, told, seen)
-    match told.ended:
+    if not (_holds(run, sent.owner) and run.attempt == sent.attempt):
+        return _without_lease(world, lane, run, sent, seen)
+    match sent.ended:
         case Ended.UNKNOWN_TASK:
-            return _unknown(world, lane, run, told, seen)
+            return _unknown(world, lane, run, sent, seen)
         case Ended.DISCARDED:
-            return _discarded(world, lane, run, told, seen)
-    return _settled(world, lane, run, told, seen)
+            return _discarded(world, lane, run, sent, seen)
+    return _settled(world, lane, run, sent, seen)
 
 
-def _outcome(told: Report) -> Outcome:
-    match told.ended:
+def _outcome(sent: Report) -> Outcome:
+    match sent.ended:
         case Ended.SUCCESS:
-            return Outcome(Verdict.SUCCEEDED, message=told.text)
+            return Outcome(Verdict.SUCCEEDED, message=sent.text)
         case Ended.BAD_PAYLOAD:
-            return Outcome(Verdict.FAILED, Reason.BAD_PAYLOAD, answer=told.details, message=told.text, final=True)
+            return Outcome(Verdict.FAILED, Reason.BAD_PAYLOAD, answer=sent.details, message=sent.text, final=True)
     return Outcome(
         Verdict.FAILED,
         Reason.TARGET_ERROR,
-        answer=told.details,
-        message=told.text,
+        answer=sent.details,
+        message=sent.text,
         retryable=True,
-        retry_after_s=told.delay_s,
-        final=not told.retry,
+        retry_after_s=sent.delay_s,
+        final=not sent.retry,
     )
 
 
-def _settled(world: World, lane: Lane, run: Run, told: Report, seen: Seen) -> Run:
-    """Settles what was reported. The next run of a chain is written with the end, or not at all."""
-    if told.follow_up is None:
-        return _concluded(world, lane, run, _outcome(told), seen)
+def _settled(world: World, lane: Lane, run: Run, sent: Report, seen: Seen) -> Run:
+    """Settles the reported outcome. The next run of a chain is written together with the end or not at all."""
+    if sent.follow_up is None:
+        return _concluded(world, lane, run, _outcome(sent), seen)
     assert seen.job is not None
-    follow_ups.check(told.follow_up, seen.job, world.clock.now())
-    follows = follow_ups.run_after(run, seen.job, told.follow_up)
-    also = follow_ups.ops(world, follows, seen.job, told.follow_up)
-    ended = _concluded(world, lane, run, _outcome(told), seen, also)
+    follow_ups.check(sent.follow_up, seen.job, world.clock.now())
+    follows = follow_ups.run_after(run, seen.job, sent.follow_up)
+    also = follow_ups.ops(world, follows, seen.job, sent.follow_up)
+    ended = _concluded(world, lane, run, _outcome(sent), seen, also)
     if ended.state is State.SUCCESS:
         follow_ups.send_soon(world, follows, seen.job)
     return ended
@@ -229,41 +229,41 @@ def _concluded(world: World, lane: Lane, run: Run, outcome: Outcome, seen: Seen,
     return said.ended
 
 
-def _without_lease(world: World, lane: Lane, run: Run, told: Report, seen: Seen) -> Run:
-    """Decides on a report of a worker that does not hold this attempt: it lost it, or has reported it before."""
-    if told.ended is Ended.SUCCESS and not run.finished:
-        return _settled(world, lane, replace(run, lease_owner=told.owner), told, seen)
-    if _agrees(run, told):
+def _without_lease(world: World, lane: Lane, run: Run, sent: Report, seen: Seen) -> Run:
+    """Decides about the report of a worker that does not hold this attempt: it lost it, or has reported it before."""
+    if sent.ended is Ended.SUCCESS and not run.finished:
+        return _settled(world, lane, replace(run, lease_owner=sent.owner), sent, seen)
+    if _agrees(run, sent):
         _send_again(world, lane, run)
         return run
     if not run.finished:
         raise Conflict("this worker does not hold the run any more", code=LEASE_LOST)
-    ledger.note(world.table, run, f"report after the end: {told.ended}")
+    ledger.note(world.table, run, f"report after the end: {sent.ended}")
     raise Conflict(f"the run has ended as {run.state}", code=RESULT_CONFLICT)
 
 
-def _agrees(run: Run, told: Report) -> bool:
+def _agrees(run: Run, sent: Report) -> bool:
     """Returns whether the run is as this report has left it."""
     if run.state is State.RETRY_WAIT:
-        same = told.attempt if told.ended is Ended.UNKNOWN_TASK else told.attempt + 1
-        return told.ended is not Ended.SUCCESS and run.attempt == same
-    if told.ended is Ended.SUCCESS:
+        same = sent.attempt if sent.ended is Ended.UNKNOWN_TASK else sent.attempt + 1
+        return sent.ended is not Ended.SUCCESS and run.attempt == same
+    if sent.ended is Ended.SUCCESS:
         return run.state is State.SUCCESS
-    if told.ended is Ended.DISCARDED:
+    if sent.ended is Ended.DISCARDED:
         return run.state is State.CANCELLED
-    return run.state in FAILED and run.attempt == told.attempt
+    return run.state in FAILED and run.attempt == sent.attempt
 
 
 def _send_again(world: World, lane: Lane, run: Run) -> None:
-    """Sends the pointer of a run again: of its next attempt, or for the effects of its end."""
+    """Sends the pointer of a run again, for its next attempt or for the effects of its end."""
     if run.finished:
         world.queue.send_one(Delivery(ledger.pointer_to(run), world.clock.now(), lane.executors))
     else:
         settle.send_pointer(world, lane, run)
 
 
-def _unknown(world: World, lane: Lane, run: Run, told: Report, seen: Seen) -> Run:
-    """Lets the run wait for a worker that knows its task: row first, then its message. Too often, and it has failed."""
+def _unknown(world: World, lane: Lane, run: Run, sent: Report, seen: Seen) -> Run:
+    """Lets the run wait for a worker that knows its task: row first, then message. Fails it after too many workers."""
     assert seen.job is not None
     action, times = action_of(seen.job, run.kind), run.unknown + 1
     now = world.clock.now()
@@ -284,29 +284,29 @@ def _unknown(world: World, lane: Lane, run: Run, told: Report, seen: Seen) -> Ru
         lease_owner=None,
         lease_until=None,
     )
-    done = ledger.give_back(world.table, waits, told.owner)
+    done = ledger.give_back(world.table, waits, sent.owner)
     if isinstance(done, Written):
         if run.flow_key is not None:
             calls.leave(world, run, own=True)
         settle.send_pointer(world, lane, waits)
         return waits
-    return _reread(world, lane, done, told, seen)
+    return _reread(world, lane, done, sent, seen)
 
 
-def _discarded(world: World, lane: Lane, run: Run, told: Report, seen: Seen) -> Run:
+def _discarded(world: World, lane: Lane, run: Run, sent: Report, seen: Seen) -> Run:
     assert seen.job is not None
-    why = f"discarded by the worker: {told.text}" if told.text else "discarded by the worker"
+    why = f"discarded by the worker: {sent.text}" if sent.text else "discarded by the worker"
     ended = settle.end_unacted(
         world, lane, ledger.pointer_to(run), run, State.CANCELLED, Reason.BY_USER, why, seen.job.collection
     )
     if isinstance(ended, Refused):
-        return _reread(world, lane, ended, told, seen)
+        return _reread(world, lane, ended, sent, seen)
     effects.after(world, ended, seen.job, seen.schedule)
     return ended
 
 
-def _reread(world: World, lane: Lane, refused: Refused, told: Report, seen: Seen) -> Run:
+def _reread(world: World, lane: Lane, refused: Refused, sent: Report, seen: Seen) -> Run:
     there = ledger.run_in(refused)
     if there is None:
         raise NotFound("no such run")
-    return _without_lease(world, lane, there, told, seen)
+    return _without_lease(world, lane, there, sent, seen)

@@ -1,6 +1,6 @@
 """Splits schedules with missed occurrences, so that fresh occurrences never wait for missed ones.
 
-The split is one transaction. The schedule goes on to its next fresh instant. The missed occurrences become either a
+The split is one transaction. The schedule advances to its next fresh instant. The missed occurrences become either a
 catch-up row, which sends them at a limited rate, or a line in the ledger that counts them as left out. The misfire
 policy is applied once, at the split.
 """
@@ -36,9 +36,9 @@ from sweephand.store.jobs import jobs
 from sweephand.store.views import runs as views
 
 STRETCH = timedelta(minutes=1)
-"""How much one visit to a catch-up row sends ahead."""
+"""The span of occurrences that one visit to a catch-up row sends."""
 SENT_FURTHER = timedelta(seconds=70)
-"""How far beyond the look-ahead a request sends what it plans, including differences between clocks."""
+"""How far beyond the look-ahead a request sends the occurrences that it plans, including differences between clocks."""
 
 
 @dataclass(frozen=True)
@@ -98,12 +98,12 @@ def split(world: World, row: WaitingRow, sweep: SweepText, now: datetime) -> Wai
 
 
 def _restarted(world: World, row: WaitingRow, sweep: SweepText, timing: Timing, now: datetime) -> WaitingRow | None:
-    """Sends the late occurrence of an interval from the actual start, and restarts the rhythm from it.
+    """Sends the late occurrence of an interval that follows actual starts, and restarts the rhythm from it.
 
-    Some minutes of the old rhythm may have been sent ahead when the row was planned. While they may still be on their
-    way, the next occurrence keeps the old rhythm, so that no interval is too short. Earlier occurrences of the old
-    rhythm that nobody has begun are left out: the executor drops them, and a line of the ledger records them.
-    Returns the row as it is now; unchanged if the series ends with it; None if somebody else changed it.
+    Occurrences of some minutes of the old rhythm may have been sent ahead when the row was planned. While they may
+    still be on their way, the next occurrence keeps the old rhythm, so that no interval is too short. Earlier
+    occurrences of the old rhythm that nobody has begun are left out: the executor drops them, and a line of the ledger
+    records them. Returns the row as it is now, unchanged if the series ends with it; None if somebody else changed it.
     """
     upcoming = _next_of_rhythm(world, row, timing, now)
     gone = _left_of_rhythm(row, timing, upcoming)
@@ -141,7 +141,7 @@ def _restarted(world: World, row: WaitingRow, sweep: SweepText, timing: Timing, 
 
 
 def _next_of_rhythm(world: World, row: WaitingRow, timing: Timing, now: datetime) -> datetime | None:
-    """Returns the occurrence after the late one: an interval after now, or by the old rhythm if that was sent."""
+    """Returns the occurrence after the late one: one interval from now, or in the old rhythm if that was sent."""
     upcoming = series.following(timing, row.next_run_at, now)
     sent_to = row.next_run_at + timedelta(seconds=world.settings.look_ahead_s) + SENT_FURTHER
     if upcoming is None or upcoming > sent_to:
@@ -152,7 +152,7 @@ def _next_of_rhythm(world: World, row: WaitingRow, timing: Timing, now: datetime
 
 
 def _left_of_rhythm(row: WaitingRow, timing: Timing, upcoming: datetime | None) -> Span | None:
-    """Returns the old rhythm's occurrences between the late one and the next, within the count; None if none."""
+    """Returns the span of the old rhythm between the late occurrence and the next, within the count; None if empty."""
     step = timedelta(seconds=timing.actual_start_interval_s or 0)
     last = timing.ends_at if upcoming is None else upcoming - timedelta(seconds=1)
     count = (last - row.next_run_at) // step
@@ -179,7 +179,7 @@ def _runs_now(found: Missed) -> int:
 
 
 def _runs_left_out(world: World, row: WaitingRow, found: Missed) -> list[Run]:
-    """Returns left-out occurrences that did get a run, because a sweep crashed between send and advance."""
+    """Returns the runs of left-out occurrences. A sweep that crashed between send and advance has sent them."""
     spans = [each.span for each in found.left_out]
     if not spans:
         return []
@@ -254,9 +254,9 @@ def _lines(row: WaitingRow, left_out: Sequence[LeftOut], there: Sequence[Run], n
 
 
 def send_stretch(world: World, row: WaitingRow, sweep: SweepText, now: datetime) -> int:
-    """Sends a minute's worth of a catch-up row, evenly spaced; then advances the cursor, or deletes a finished row.
+    """Sends one minute of a catch-up row, evenly spaced. Then advances the cursor, or deletes a finished row.
 
-    Returns how many were sent; 0 if any was not: the next visit then sends all of them again.
+    Returns how many were sent; 0 if any of them was not. Then the next visit sends all of them again.
     """
     catch_up = CatchUp.read(sweep.packed)
     rule = load(catch_up.packed).rule

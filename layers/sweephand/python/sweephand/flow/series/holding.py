@@ -1,9 +1,9 @@
 """Schedules of disabled collections and tenants: held without being sent, and let go once these are enabled.
 
 The row of a held schedule stays in the next-run index, an hour or more ahead, with its earliest unsent occurrence
-packed next to its kind. Letting it go is one transaction: what fell due meanwhile becomes one line of the ledger, and
-the row goes on with its next occurrence. A held row that may run is let go by the first that meets it: the release
-that enabling starts, the sweep, or a change of its job. The release only makes this happen sooner.
+packed next to its kind. Letting it go is one transaction: the occurrences that fell due meanwhile become one line of
+the ledger, and the row continues with its next occurrence. A held row that may run is let go by whatever reads it
+first: the release that enabling starts, the sweep, or a change of its job. The release only makes this happen sooner.
 
 With the policy `onEnable: run_now`, a one-time occurrence that fell due meanwhile is sent instead, under its own run
 id. If it had been sent before its schedule was held, the executor puts it back.
@@ -54,10 +54,10 @@ def hold(row: WaitingRow, sweep: SweepText, now: datetime) -> Advance:
 def decide(
     world: World, row: WaitingRow, sweep: SweepText, suspensions: Suspensions | None, now: datetime
 ) -> WaitingRow | Advance | None:
-    """Decides on a due row. Returns the row if it may be sent (let go if it was held); the step that holds it; or None
-    to leave it alone.
+    """Decides about a due row.
 
-    suspensions: what is disabled; None if that is not known. Raises as `let_go`.
+    Returns the row if it may be sent, after letting it go if it was held; the step that holds it; or None to leave it
+    alone. suspensions: what is disabled; None if that is not known. Raises as `let_go`.
     """
     if sweep.waits not in {Waits.OCCURRENCE, Waits.HELD}:
         return row
@@ -80,7 +80,7 @@ def _is_newer(world: World, row: WaitingRow, until: datetime) -> bool:
 
 
 def planned_since(schedule: Schedule, until: datetime) -> bool:
-    """Returns whether a schedule was created or changed after its collection was enabled; then all it has due runs."""
+    """Returns whether a schedule was created or changed after its collection was enabled. Then all that is due runs."""
     return schedule.held_from is None and schedule.modified_at > until
 
 
@@ -90,7 +90,7 @@ def row_of(schedule: Schedule) -> WaitingRow:
 
 
 def put_back(world: World, schedule: Schedule, instant: datetime) -> bool:
-    """Holds a schedule with its one occurrence unsent, although it was sent. Returns False if the row was changed."""
+    """Holds a schedule as if its one occurrence, which was sent, were unsent. Returns False if the row was changed."""
     if schedule.held_from is not None:
         return True
     looked_at = world.clock.now() + HOLD
@@ -109,11 +109,11 @@ def put_back(world: World, schedule: Schedule, instant: datetime) -> bool:
 
 
 def let_go(world: World, row: WaitingRow, until: datetime, *, enabled: bool = True) -> WaitingRow | None:
-    """Leaves out what a schedule did not send up to `until`, in one line, and lets it go on after that.
+    """Lets a schedule continue after `until`, and records in one line what it did not send up to then.
 
     Occurrences of that time that have runs (sent before the schedule was held, and skipped by the executor) count as
-    planned, not as left out. enabled: what `onEnable` allows is sent, before the row is written. Returns the row as it
-    is now; None if somebody else changed it. Raises ValueError if the row cannot be read, Unavailable.
+    planned, not as left out. enabled: whether to send what `onEnable` allows, before the row is written. Returns the
+    row as it is now; None if somebody else changed it. Raises ValueError if the row cannot be read, and Unavailable.
     """
     sweep = SweepText.read(row.sweep)
     timing = load(sweep.packed)
@@ -127,7 +127,7 @@ def let_go(world: World, row: WaitingRow, until: datetime, *, enabled: bool = Tr
         there = _sent(world, row, first, last)
         upcoming = timing.rule.next_after(max(until, last))
         begin = _first_unsent(timing.rule, first, there)
-        extra = timing.rule.last_until(first) != first  # a first occurrence that the rule does not have
+        extra = timing.rule.last_until(first) != first  # the rule does not have this first occurrence
         count = series.count_within(timing, first, last) + extra - len(there)
         late = enabled and not there and _runs_late(world, row, sweep)
         if late:
@@ -161,7 +161,7 @@ def let_go(world: World, row: WaitingRow, until: datetime, *, enabled: bool = Tr
 def let_all_go(world: World, held: Sequence[Schedule]) -> None:
     """Lets schedules go before a change, as if they were enabled now. If still disabled, they are held again later.
 
-    Sends nothing: the change plans anew what `onEnable` allows to run late.
+    Sends nothing, because the change plans again what `onEnable` allows to run late.
     """
     until = world.clock.now().replace(microsecond=0)
     for schedule in held:
@@ -180,13 +180,13 @@ def _runs_late(world: World, row: WaitingRow, sweep: SweepText) -> bool:
 
 
 def _send_late(world: World, row: WaitingRow, sweep: SweepText, instant: datetime) -> None:
-    """Sends an occurrence to run however late it comes. Raises Unavailable if that message is not sent."""
+    """Sends an occurrence that runs however late it is. Raises Unavailable if that message is not sent."""
     pointer = occurrence(row.tenant, row.owner, row.own_id, instant, row.generation)
     world.queue.send_one(Delivery(replace(pointer, decided=True), world.clock.now(), sweep.lane))
 
 
 def _sent(world: World, row: WaitingRow, first: datetime, last: datetime) -> frozenset[datetime]:
-    """Returns the occurrences in that time that have runs: their messages were under way when it was disabled."""
+    """Returns the occurrences in that time that have runs: their messages were on their way when it was disabled."""
     before = first - timedelta(seconds=1)
     found = views.planned_between(world.table, row.tenant, row.own_id, before, last)
     return frozenset(run.planned_at for run in found if run.range_count is None)
@@ -214,10 +214,10 @@ def _line_op(world: World, row: WaitingRow, sweep: SweepText, first: datetime, l
 
 
 STRETCH_S = 10.0
-"""How long one message may take: well within an executor's lease."""
+"""How long one message may work: well within an executor's lease."""
 
 LONGEST_TICK = timedelta(minutes=2)
-"""A sweep that began before the list changed has ended by then."""
+"""After this long, a sweep that began before the list of disabled collections changed has ended."""
 
 ROUNDS = 2
 
@@ -229,9 +229,9 @@ def pointer(tenant: str, collection: str | None, at: datetime) -> Pointer:
 
 
 def begin(world: World, tenant: str, collection: str | None) -> None:
-    """Sends the first message of a release, right after the write that enabled it. The next sweep sends it if lost."""
+    """Sends the first message of a release, right after the write that enabled it. If lost, the next sweep sends it."""
     now = world.clock.now()
-    with tolerated(world, "held schedules will go on with the next tick", tenant=tenant):
+    with tolerated(world, "held schedules will continue after the next tick", tenant=tenant):
         world.queue.send_one(Delivery(pointer(tenant, collection, now), now, Lane.FAST))
 
 
@@ -265,7 +265,7 @@ Mark = tuple[str, str]
 def _pages(
     world: World, tenant: str, collection: str | None, item: ReleaseItem
 ) -> Iterator[tuple[Mark, Sequence[Schedule]]]:
-    """Yields the schedules of one page of jobs at a time, from the row's cursor on, with the cursor after the page."""
+    """Yields the schedules of one page of jobs at a time, from the row's cursor on, each with the cursor after it."""
     begun, name = suspended.cursor_of(item)
     for each in _collections(world, tenant, collection, begun):
         entries = lists.by_name(world.table, tenant, each, name if each == begun else None, PAGE)
@@ -295,7 +295,7 @@ def _schedules(world: World, tenant: str, entries: Sequence[lists.Row]) -> list[
 
 
 def _let_go(world: World, schedules: Sequence[Schedule], until: datetime) -> None:
-    """Lets go the schedules that are held, and those that fell due without having been held yet."""
+    """Lets go of the schedules that are held, and of those that fell due without having been held yet."""
     going: list[Schedule] = []
     for schedule in schedules:
         first = schedule.unsent_from

@@ -21,11 +21,11 @@ from sweephand.store.dynamo.table import StatsItem
 from sweephand.store.runs import ledger, run_rows
 
 WRITTEN_WITHIN = timedelta(seconds=30)
-"""A line is written within this time after its announcement: no function works on it for longer."""
+"""A line is written within this time after its announcement, because no function works on it for longer."""
 
 
 class StandsForMany(Conflict):
-    """The error for treating a line that stands for many occurrences like a single run."""
+    """The error for a request that treats a line for many occurrences as a single run."""
 
 
 def line(
@@ -37,7 +37,7 @@ def line(
 ) -> Run:
     """Returns the row for the occurrences of a span. owner: the tenant, and the ids of the job and the schedule.
 
-    end: with the message. span: the first and the last planned instant, both included, and how many there are.
+    end: state, reason and message. span: the first and the last planned instant, both included, and how many there are.
     """
     (tenant, job_id, schedule_id), (state, reason, message), (first, last, count) = owner, end, span
     return Run(
@@ -64,9 +64,9 @@ def check_is_none(run: Run) -> None:
 
 
 def op(world: World, run: Run, collection: str | None) -> Op:
-    """Returns the operation that writes a line, under its computed id, so that a repetition writes the same.
+    """Returns the operation that writes a line under its computed id, so that a repetition writes the same row.
 
-    collection: the line is kept as long as its runs; None: not known.
+    collection: its retention applies to the line; None if it is not known.
     """
     assert run.finished_at is not None
     run = replace(run, expires_at=run_expiry(world, run.tenant, collection, run.finished_at))

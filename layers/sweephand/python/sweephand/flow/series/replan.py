@@ -1,8 +1,8 @@
 """Replans a schedule in one write, so that messages of the old plan cannot contradict the new one.
 
-The new plan begins with the request. The old one ends at E, five seconds later, because its messages may be on their
-way to a claim. Its instants up to E are sent and run; those that were sent but lie after E are taken back. An instant
-that both plans have runs once and counts once (domain.occurrences.generations).
+The new plan begins with the request. The old plan ends at E, five seconds later, because its messages may be on their
+way to a claim. The instants of the old plan up to E are sent and run; those that were sent but lie after E are taken
+back. An instant that both plans contain runs once and counts once (domain.occurrences.generations).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ with lazy():
     from sweephand.domain.occurrences import misfire, off_times
 
 TAKES_EFFECT_AFTER = timedelta(seconds=5)
-"""How long messages of the old plan may still be on their way to a claim after the change was asked for."""
+"""How long messages of the old plan may still be on their way to a claim after the change was requested."""
 COMMIT_MARGIN = timedelta(seconds=2)
 MOST_POINTERS = 100
 """Occurrences of a new plan that are sent at once: more than a minute's worth. The sweep sends the rest."""
@@ -46,8 +46,8 @@ LOOK_FURTHER_S = 60
 class Plan:
     """The result of replanning. schedule: as its row will be. owed: old occurrences to send before the write.
 
-    silence: if the schedule was off and goes on, the line for what it left out. left: the instants that the old
-    generation answers for, kept for the audit.
+    silence: if the schedule was off and is switched on, the line for what it left out. left: the instants of the old
+    generation, kept for the audit.
     """
 
     schedule: Schedule
@@ -61,7 +61,7 @@ class Effect:
     """The time at which a change takes effect.
 
     now: when its write is prepared. asked_at: when it was requested; the schedules of a large change are written
-    later. resumed_at: when a pause reaches its set end, the last instant that it covers.
+    later. resumed_at: the last instant that a pause covers, if it ends at its set end.
     """
 
     now: datetime
@@ -70,15 +70,15 @@ class Effect:
 
     @property
     def at(self) -> datetime:
-        """Returns E: in whole seconds, at least five ahead."""
+        """Returns E, in whole seconds, at least five seconds ahead."""
         return from_s(epoch_s(self.now + TAKES_EFFECT_AFTER) + 1)
 
     def seam_of(self, schedule: Schedule) -> Seam:
         """Returns where the old plan ends and the new one begins.
 
-        Nothing is planned while a schedule is off. Its new plan begins with the request, or with the end of the pause;
-        that may lie ahead, so that what is due then is sent on its second, and a further change until then begins there
-        too. It is not known what an unreadable schedule has sent: its new plan begins after the seam.
+        Nothing is planned while a schedule is off. Its new plan begins with the request, or with the end of the pause.
+        That end may lie ahead, so that occurrences are sent on their second; a further change until then begins there
+        too. It is not known what an unreadable schedule has sent, so its new plan begins after the seam.
         """
         if schedule.state in LIVE:
             resumes = off_times.ends_ahead(schedule.off_times, self.now) if schedule.off_times else None
@@ -94,9 +94,9 @@ class Effect:
 
 
 def in_time(world: World, effective: datetime) -> None:
-    """Raises Unavailable if too little time is left to write the change before E: the change then starts again."""
+    """Raises Unavailable if too little time is left to write the change before E. Then the change starts again."""
     if world.clock.now() > effective - COMMIT_MARGIN:
-        raise Unavailable("the change took too long to prepare")
+        raise Unavailable("the change took too long to prepare: try again")
 
 
 def first_plan(schedule: Schedule, job: Job, timing: Timing, now: datetime, at: datetime | None) -> Schedule:
@@ -128,8 +128,8 @@ def change(
 ) -> Plan:
     """Returns the next generation of a schedule. after: the schedule as requested.
 
-    at: the instant of a new one-time timing, or E for an interval that runs at once. The old plan answers for its
-    instants up to the end of the seam, the new one for its own since the request. anew: its `count` begins there.
+    at: the instant of a new one-time timing, or E for an interval that runs at once. The old plan covers its instants
+    up to the end of the seam, the new plan those since the request. anew: whether `count` begins again.
     """
     seam = effect.seam_of(before)
     old = load_or_never(before.packed)
@@ -178,7 +178,7 @@ def change(
 
 
 def _counted_from(timing: Timing, count: int | None, planned_total: int) -> Timing:
-    """Returns the timing with so many occurrences after those that were planned before."""
+    """Returns the timing with `count` occurrences after those that were planned before."""
     return timing if count is None else with_count(timing, planned_total + count)
 
 
@@ -187,8 +187,8 @@ def _start(
 ) -> Start:
     """Returns where the new plan begins.
 
-    If its calendars make that too hard to find, the row becomes due with the change. The sweep that meets it then takes
-    the schedule out of service, with a row in the ledger.
+    If its calendars make that too hard to compute, the row becomes due with the change. The sweep that reads it then
+    takes the schedule out of service, with a row in the ledger.
     """
     try:
         return generations.start_of(timing, planned_total, counted, seam, at)
@@ -210,7 +210,7 @@ def _off_times(
 ) -> str | None:
     """Returns the times when the schedule was off, including one that this change begins or ends.
 
-    They are needed to judge occurrences that were sent ahead, and to know of an end that lies ahead.
+    They are needed to decide about occurrences that were sent ahead, and to know an end that lies ahead.
     """
     reason = OFF.get(state)
     begins = reason is not None and before.state in LIVE and bool(still_due)
@@ -229,7 +229,7 @@ def _off_times(
 def leaves_nothing(
     before: Schedule, after: Schedule, job: Job, timing: Timing, effect: Effect, at: datetime | None
 ) -> bool:
-    """Returns whether `change` would leave the schedule no occurrence if it and its job were switched on."""
+    """Returns whether `change` would leave the schedule without an occurrence if it and its job were switched on."""
     if at is None and _is_late_start(before, after, job, timing, effect.at):
         return False
     return generations.start_of(timing, before.planned_total, (), effect.seam_of(before), at).first_at is None
@@ -238,9 +238,9 @@ def leaves_nothing(
 def _is_late_start(before: Schedule, after: Schedule, job: Job, timing: Timing, effective: datetime) -> bool:
     """Returns whether an occurrence that came while the schedule was off must run as soon as it is on again.
 
-    That is so for an interval from the actual start, whose new rhythm begins with it, and for a single instant if
-    `onPastStart` is `run_now`; for neither after its end. With `onEnable: run_now`, also for a single instant
-    that passed while it was held, before it went off.
+    It must for an interval that follows actual starts, whose new rhythm begins with it, and for a single instant if
+    `onPastStart` is `run_now`; for neither after the end. With `onEnable: run_now`, it must also for a single instant
+    that passed while the schedule was held, before it was switched off.
     """
     if before.state is not ScheduleState.INACTIVE:
         return False
@@ -260,7 +260,7 @@ OFF = {ScheduleState.PAUSED: Reason.PAUSED, ScheduleState.INACTIVE: Reason.DISAB
 
 
 def silence(before: Schedule, old: Timing, until: datetime, now: datetime) -> Run | None:
-    """Returns one line for what was due, and never sent, while this generation was off; None if nothing was.
+    """Returns one line for the occurrences that were due and never sent while this generation was off; None if none.
 
     Any change of the schedule ends that generation.
     """
@@ -283,7 +283,7 @@ def silence(before: Schedule, old: Timing, until: datetime, now: datetime) -> Ru
 
 
 def has_missed(schedule: Schedule, now: datetime) -> bool:
-    """Returns whether occurrences were missed on which the schedule's policy has to decide."""
+    """Returns whether occurrences were missed about which the schedule's policy must decide."""
     at = schedule.next_run_at
     if schedule.state is not ScheduleState.ACTIVE or schedule.held_from is not None or at is None or at >= now - FRESH:
         return False
@@ -304,7 +304,7 @@ def _owed(before: Schedule, old: Timing, effective: datetime) -> list[datetime]:
 def _delivery(schedule: Schedule, instant: datetime) -> Delivery:
     """Returns the message of an owed instant.
 
-    decided: it runs however late its message comes, if the policy runs missed occurrences at all.
+    The message is decided if the policy runs missed occurrences: then it runs however late it comes.
     """
     pointer = occurrence(schedule.tenant, schedule.job_id, schedule.id, instant, schedule.generation)
     policy = Policy.read(schedule.misfire)
@@ -313,9 +313,9 @@ def _delivery(schedule: Schedule, instant: datetime) -> Delivery:
 
 
 def send_owed(world: World, plans: Sequence[Plan], *, lines_too: bool) -> None:
-    """Sends before the write what the old plans still have to send. Raises Unavailable if a message was not sent.
+    """Sends what the old plans still have to send, before the write. Raises Unavailable if a message is not sent.
 
-    lines_too: announces the lines as well, for their events.
+    lines_too: whether to announce the lines as well, for their events.
     """
     owed = [delivery for plan in plans for delivery in plan.owed]
     if lines_too:
@@ -326,9 +326,9 @@ def send_owed(world: World, plans: Sequence[Plan], *, lines_too: bool) -> None:
 
 
 def send_ahead(world: World, schedules: Sequence[Schedule]) -> None:
-    """Sends after the write what is due before the sweep can have seen the row.
+    """Sends what is due before the sweep can have seen the row. Call it after the write.
 
-    The row is not advanced, so the sweep sends it again. A message that is not sent now is sent with the next tick.
+    The row is not advanced, so the sweep sends the same again. The next tick sends a message that is not sent now.
     """
     now = world.clock.now()
     until = now + timedelta(seconds=world.settings.look_ahead_s + LOOK_FURTHER_S)
@@ -345,9 +345,9 @@ def send_ahead(world: World, schedules: Sequence[Schedule]) -> None:
 def _due_soon(schedule: Schedule, now: datetime, until: datetime) -> tuple[datetime, ...]:
     """Returns the instants that are due up to `until`.
 
-    If the plan began so long ago that occurrences were missed (a pause that ended in an outage), only fresh ones are
-    returned: the policy decides on the others with the next tick. A schedule with a count returns none then, because
-    the missed ones may use it up.
+    If the plan began so long ago that occurrences were missed (a pause that ended in an outage), returns only fresh
+    ones: the policy decides about the others at the next tick. Then a schedule with a count has none, because the
+    missed ones may use it up.
     """
     if schedule.state is not ScheduleState.ACTIVE or schedule.next_run_at is None or schedule.next_run_at > until:
         return ()

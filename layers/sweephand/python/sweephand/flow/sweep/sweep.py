@@ -43,7 +43,7 @@ TICK_DEADLINE_S = 50.0
 MOST_THREADS = 16
 ADVANCE_TRIES = 4
 GROUP = 50
-"""Rows that are sent and advanced together; a crash in between repeats their messages only.
+"""Rows that are sent and advanced together. After a crash in between, only their messages are repeated.
 
 With one occurrence each, they fill five calls to the queue and two to the table.
 """
@@ -53,7 +53,7 @@ With one occurrence each, they fill five calls to the queue and two to the table
 class Tally:
     """The counts of one tick. resent: rows not advanced, whose messages the next tick sends again.
 
-    oldest_due_s: the age of the oldest due row, sent or left. unseen: True if there may be older rows, because the
+    oldest_due_s: the age of the oldest due row, sent or left. unseen: whether there may be older rows, because the
     table did not answer.
     """
 
@@ -105,7 +105,7 @@ def tick(world: World, shards: Iterable[int]) -> Tally:
 
 
 def _measure(world: World, total: Tally) -> None:
-    """Publishes OldestDue if the tick saw all rows, so that its absence shows a sweeper that is stopped or blind."""
+    """Publishes OldestDue if the tick saw all rows. Its absence shows that the sweeper has stopped or cannot read."""
     values = {} if total.unseen else {"OldestDue": total.oldest_due_s}
     if total.resent:
         values["Resent"] = total.resent
@@ -114,7 +114,7 @@ def _measure(world: World, total: Tally) -> None:
 
 
 def _suspensions(world: World) -> Suspensions | None:
-    """Returns what is disabled; None if it cannot be read: then all is sent, and the executor's gate decides."""
+    """Returns what is disabled; None if it cannot be read. Then everything is sent, and the executor's gate decides."""
     try:
         return suspended.read(world.table)
     except Unavailable:
@@ -198,7 +198,7 @@ def _sweep_group(
 
 
 def _know_calendars(world: World, rows: Sequence[WaitingRow]) -> None:
-    """Reads the calendar versions that these schedules name, each once in the life of a sweeper; most name none.
+    """Reads the calendar versions that these schedules name, each once in the life of a sweeper. Most name none.
 
     If a version cannot be read now, only the rows that name it wait for the next tick.
     """
@@ -230,7 +230,7 @@ def _advance(world: World, steps: Sequence[Advance], deadline: float) -> Advance
 def _step(
     world: World, row: WaitingRow, suspensions: Suspensions | None, now: datetime, horizon: datetime
 ) -> Step | int:
-    """Returns the row's step; or, for a row that is done here at once, how many messages that sent."""
+    """Returns the row's step or, for a row that is processed here at once, the number of messages sent."""
     try:
         sweep = SweepText.read(row.sweep)
         if suspensions or sweep.waits is Waits.HELD:
@@ -260,7 +260,7 @@ def _step(
 
 
 def plan_row(row: WaitingRow, sweep: SweepText, now: datetime, horizon: datetime) -> Step:
-    """Plans what the sweep does with one row. sweep: its text. Raises ValueError if its schedule cannot be read."""
+    """Plans the step for one row. sweep: its text. Raises ValueError if its schedule cannot be read."""
     match sweep.waits:
         case Waits.OCCURRENCE:
             return _occurrences(row, sweep, now, horizon)
@@ -312,7 +312,7 @@ def end_pointer(tenant: str, job_id: str, schedule_id: str, at: datetime) -> Poi
 
 
 def job_pointer(row: WaitingRow, subject: Subject) -> Pointer:
-    """Returns the pointer that asks the executor to act on a row of a partition, in most cases a job's."""
+    """Returns the pointer that asks the executor to act on a row of a partition, usually a job's."""
     return Pointer(row.tenant, row.owner, None, row.own_id, row.next_run_at, subject=subject)
 
 
@@ -324,7 +324,10 @@ def _run_pointer(row: WaitingRow, run: WaitingRun) -> Pointer:
 
 
 def _wake(row: WaitingRow, sweep: SweepText, now: datetime, pointer: Pointer) -> Step:
-    """Sends the pointer for the row's instant; the row moves 15 minutes on and repeats it until its work is done."""
+    """Returns the step that sends the pointer for the row's instant.
+
+    The row moves 15 minutes on and repeats the pointer until its work is done.
+    """
     delivery = Delivery(pointer, row.next_run_at, sweep.lane)
     return Step(Advance(row, max(row.next_run_at, now) + WAKE_AGAIN), (delivery,))
 
@@ -340,9 +343,9 @@ TOO_HARD = "the next occurrence takes too long to compute with its calendars: th
 def take_out(world: World, row: WaitingRow, why: ValueError) -> None:
     """Writes a failed run, sends its pointer, then takes the schedule out of the index unless it was changed.
 
-    After a crash in between the next tick repeats all. An executor gets the pointer a moment later and does the effects
-    of a failed run. The run counts as planned and as failed. A row of another kind stays where it is and is reported at
-    each tick. why: the error of reading or planning the schedule.
+    After a crash in between, the next tick repeats all of it. An executor gets the pointer a moment later and carries
+    out the effects of a failed run. The run counts as planned and as failed. A row of another kind stays where it is
+    and is reported at each tick. why: the error of reading or planning the schedule.
     """
     if not row.sk.startswith("SCH#"):
         world.journal.error("a waiting row cannot be read", tenant=row.tenant, job=row.owner, kind=row.sk[:8])

@@ -1,4 +1,4 @@
-"""Credentials: create, rotate, end and delete them. None grants more than its maker holds (decision 0073)."""
+"""Credentials: create, rotate, end and delete them. None grants more than its creator holds (decision 0073)."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def create_credential(
     by: Caller | None = None,
     once: Once | None = None,
 ) -> Issued:
-    """Creates a credential with these scopes; without them, with all that `by` holds on the credential's level.
+    """Creates a credential with these scopes; by default, with all that `by` holds on the credential's level.
 
-    by: the caller; None: the service, which holds all scopes. Raises NotFound for an unknown tenant, Forbidden for a
+    by: the caller; None for the service, which holds all scopes. Raises NotFound for an unknown tenant, Forbidden for a
     scope that `by` does not hold, Conflict for one that the provider withholds from the tenant.
     """
     granted = _granted(scopes, tenant, by, _withheld(world, tenant))
@@ -98,7 +98,7 @@ def rotate_credential(
     by: Caller,
     once: Once | None = None,
 ) -> Issued:
-    """Gives a credential a new secret; the present one and its tokens stay valid for `overlap`.
+    """Gives a credential a new secret. The current secret and its tokens stay valid for `overlap`.
 
     At most two secrets are valid. While two are, only a rotation without overlap is possible, which ends both.
     Raises NotFound, Forbidden if the credential has a scope that `by` does not hold, Conflict.
@@ -134,10 +134,10 @@ def rotate_credential(
 
 
 def end_former_secret(world: World, tenant: str | None, credential_id: str, by: Caller | None = None) -> None:
-    """Ends the secret before the last rotation, and its tokens, within a minute; the present one stays.
+    """Ends the secret before the last rotation, and its tokens, within a minute. The current secret stays.
 
-    Does nothing if the overlap is over, or if a rotation comes first: none begins an overlap while two secrets hold, so
-    that former secret has ended. Raises NotFound.
+    Does nothing if the overlap is over or if a rotation comes first. No rotation begins an overlap while two secrets
+    are valid, so that rotation has ended the former secret. Raises NotFound.
     """
     before = credentials.find_credential(world.table, tenant, credential_id)
     if before is None:
@@ -152,7 +152,7 @@ def end_former_secret(world: World, tenant: str | None, credential_id: str, by: 
 
 
 def delete_credential(world: World, tenant: str | None, credential_id: str, by: Caller | None = None) -> None:
-    """Deletes a credential; its tokens become invalid everywhere within a minute. Raises NotFound."""
+    """Deletes a credential. Its tokens become invalid everywhere within a minute. Raises NotFound."""
     before = credentials.find_credential(world.table, tenant, credential_id)
     if before is None:
         raise NotFound("no such credential")

@@ -33,9 +33,9 @@ OVER_TLS_ONLY = {
 
 
 def register(world: World, tenant: str, name: str, version: str | None) -> Application:
-    """Registers an application and creates its queue, if it is not there. May be repeated at each start of a worker.
+    """Registers an application and creates its queue if it does not exist. May be repeated at each start of a worker.
 
-    The queue comes before the row, and jobs need the row: so no message is sent to a queue that does not exist yet.
+    The queue comes before the row, and jobs need the row. So no message is sent to a queue that does not exist yet.
     Raises NotFound, QuotaExceeded, Unavailable.
     """
     there = applications.read(world.table, tenant, name, version)

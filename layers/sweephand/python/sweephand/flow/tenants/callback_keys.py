@@ -1,7 +1,7 @@
 """The key of callback tokens: one per stack, sealed in the table, created by the first process that needs it.
 
-It is independent of the stack's secret. So executors, which call targets, need no access to that secret, and a rotation
-of the secret leaves the tokens of waiting runs valid (decision 0072).
+The key is independent of the stack's secret. So executors, which call targets, need no access to that secret, and a
+rotation of the secret leaves the tokens of waiting runs valid (decision 0072).
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class Ordinals:
     def find(self, integer: int, tenant: str | None) -> tuple[str, str] | None:
         """Returns the tenant and the id of the job with this integer id, or None.
 
-        tenant: searches the jobs of this tenant; None: of all tenants.
+        tenant: limits the search to this tenant's jobs; None searches those of all tenants.
         """
         ordinal, number = ordinal_and_number(integer)
         owner = tenant if tenant is not None else self._owner(ordinal)
@@ -52,7 +52,7 @@ class Ordinals:
 
 
 def job_with(world: World, tenant: str, integer: int) -> Job:
-    """Returns the tenant's job with this integer id. Raises NotFound, also for a job without an integer id."""
+    """Returns the tenant's job with this integer id. Raises NotFound if there is none."""
     found = Ordinals(world).find(integer, tenant)
     job = None if found is None else jobs.read_job(world.table, *found)
     if job is None or job.integer_id != integer:

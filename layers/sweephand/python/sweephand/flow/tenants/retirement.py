@@ -13,7 +13,7 @@ from sweephand.store.tenants import tenants
 
 
 def retire(world: World, collection: Collection, actor: str) -> bool:
-    """Deletes a collection with its jobs: its address is free at once, an operation deletes the rest.
+    """Deletes a collection with its jobs. Its address is free at once; an operation deletes the rest.
 
     Returns False if another change came first.
     """

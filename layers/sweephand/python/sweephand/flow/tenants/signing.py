@@ -1,4 +1,4 @@
-"""The keys that sign a collection's calls: creates and deletes them; at most two at once, for a rotation."""
+"""The keys that sign a collection's calls: create and delete them. A collection has at most two, for a rotation."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def create(
 
 
 def delete(world: World, tenant: str, name: str, key_id: str, actor: str | None = None) -> None:
-    """Deletes a key; later calls are not signed by it. Raises NotFound."""
+    """Deletes a key. Later calls are not signed with it. Raises NotFound."""
 
     def without_it(there: Sequence[SigningKey]) -> Sequence[SigningKey]:
         left = tuple(key for key in there if key.id != key_id)
@@ -61,7 +61,7 @@ def delete(world: World, tenant: str, name: str, key_id: str, actor: str | None 
 def opened(world: World, tenant: str, collection: str) -> tuple[str, ...]:
     """Returns the secrets that sign the calls of a collection's jobs, at most two seconds old.
 
-    Leaves out a secret that cannot be opened: the receiver then refuses the call because of the missing signature.
+    Leaves out a secret that cannot be opened. Then the receiver refuses the call because of the missing signature.
     """
     found = []
     for key in world.terms.of(tenant, collection).signing:
@@ -71,7 +71,7 @@ def opened(world: World, tenant: str, collection: str) -> tuple[str, ...]:
 
 
 def owner_of(collection: str) -> str:
-    """Returns the owner under which a secret is sealed, in place of a job's id (which is a UUID)."""
+    """Returns the owner under which a secret is sealed. It takes the place of a job's id, which is a UUID."""
     return f"collection/{collection}"
 
 
@@ -92,8 +92,8 @@ def _change(
 ) -> None:
     """Changes the keys.
 
-    done: says by the keys' ids whether a refused try was written and only its answer lost. once: the request's key, and
-    what it makes.
+    done: decides from the keys' ids whether a refused try was written and only its answer was lost. once: the request's
+    Idempotency-Key, and the id of what it creates.
     """
     remembered = once_ops(world, tenant, *once)
     for tries in range(TRIES):

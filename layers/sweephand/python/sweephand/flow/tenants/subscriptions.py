@@ -28,9 +28,9 @@ GOING_ON = frozenset({OperationState.RUNNING, OperationState.PAUSED})
 
 @until_unmoved("changes to this tenant")
 def subscribe(world: World, name: str, application: str, actor: str | None = None) -> Subscription:
-    """Subscribes a tenant, which is created if it does not exist. Harmless to repeat.
+    """Subscribes a tenant; creates it if it does not exist. May be repeated.
 
-    Raises Conflict while the tenant is being deleted; it can be created again once nothing of it is left.
+    Raises Conflict while the tenant is being deleted. It can be created again once nothing of it is left.
     """
     before = tenants.read_tenant(world.table, name)
     if before is None:
@@ -54,7 +54,7 @@ def subscribe(world: World, name: str, application: str, actor: str | None = Non
 def unsubscribe(world: World, name: str, application: str, actor: str | None) -> Operation | None:
     """Ends a subscription. Returns None if others are left, else the operation that deletes the tenant.
 
-    Raises NotFound if there is no such subscription. Harmless to repeat while the tenant is being deleted.
+    Raises NotFound if there is no such subscription. May be repeated while the tenant is being deleted.
     """
     before = tenancy.find_tenant(world, name)
     if application not in before.applications:
@@ -71,14 +71,14 @@ def unsubscribe(world: World, name: str, application: str, actor: str | None) ->
 
 
 def _has_left(world: World, name: str, application: str) -> bool:
-    """Says whether the subscription is gone: the answer was lost, or another such request came first."""
+    """Says whether the subscription has ended: the answer was lost, or another such request came first."""
     there = tenants.read_tenant(world.table, name)
     return there is not None and there.purge is None and application not in there.applications
 
 
 @until_unmoved("changes to this tenant")
 def delete_tenant(world: World, name: str, actor: str | None) -> Operation:
-    """Begins the operation that deletes a tenant with all that it has. Raises Conflict while it is subscribed."""
+    """Begins the operation that deletes a tenant with everything it owns. Raises Conflict while it is subscribed."""
     before = tenancy.find_tenant(world, name)
     if before.applications and before.purge is None:
         raise Conflict(f"it is subscribed to {', '.join(sorted(before.applications)[:5])}: end these first")
@@ -86,7 +86,7 @@ def delete_tenant(world: World, name: str, actor: str | None) -> Operation:
 
 
 def _purge(world: World, tenant: Tenant, actor: str | None) -> Operation:
-    """Returns the operation that is under way, resumed if it had failed, or a new one. Raises Moved.
+    """Returns the operation in progress, resumed if it had failed, or a new one. Raises Moved.
 
     One transaction disables the tenant, names the operation that deletes it, and writes that operation.
     """

@@ -54,9 +54,9 @@ TENANT_KEPT_S = 10.0
 REFUSED_KEPT_S = 1.0
 """A refusal is remembered for less time, because the tenant may just have been enabled or created."""
 NOTICED = timedelta(seconds=TENANT_KEPT_S + 5)
-"""After this long every function knows a tenant's new state, and requests admitted before have done their writes."""
+"""After this long, every function knows a tenant's new state, and requests admitted before have made their writes."""
 SKEW = timedelta(seconds=5)
-"""Difference of two functions' clocks; less than a purge takes, so no credential of a purged tenant falls within."""
+"""The most by which two functions' clocks differ. A purge takes longer, so all tokens of a purged tenant are older."""
 
 
 def named(tenant: str, name: str) -> Collection:
@@ -108,13 +108,13 @@ def find_tenant(world: World, name: str) -> Tenant:
 
 
 def began_at(world: World, name: str) -> datetime | None:
-    """Returns when the tenant was created, or None; older rows belong to an earlier tenant of this name."""
+    """Returns when the tenant was created, or None. Older rows belong to an earlier tenant of this name."""
     tenant = tenants.read_tenant(world.table, name)
     return None if tenant is None else tenant.created_at
 
 
 def admitted(world: World, who: Caller, *, anew: bool = False) -> Caller:
-    """Returns the caller with those of its scopes that the provider does not withhold from its tenant.
+    """Returns the caller without the scopes that the provider withholds from its tenant.
 
     A withheld scope ends everywhere within 10 seconds, also for callers with tokens of other issuers. The target of a
     run keeps the rights of the run's token. Raises as `require_active` does.
@@ -127,10 +127,10 @@ def admitted(world: World, who: Caller, *, anew: bool = False) -> Caller:
 
 
 def find_run(world: World, tenant: str, owner: str, uuid: str) -> Run:
-    """Reads a run by its id. Raises NotFound if there is none, it has expired, or it is of a former tenant.
+    """Reads a run by its id. Raises NotFound if there is none, if it has expired, or if it is of a former tenant.
 
     owner: the schedule's id, or the job's for a run without a schedule. A former tenant of the name may have passed its
-    run ids to anybody; every target gets them.
+    run ids to anybody: every target gets them.
     """
     run = ledger.read(world.table, tenant, owner, uuid)
     if run is None or run.is_gone(world.clock.now()) or run.is_of_former(began_at(world, tenant)):
@@ -141,8 +141,8 @@ def find_run(world: World, tenant: str, owner: str, uuid: str) -> Run:
 def require_active(world: World, who: Caller, *, anew: bool = False) -> None:
     """Refuses callers of inactive tenants, everywhere within 10 seconds; the provider may still act for them.
 
-    Raises Forbidden if the tenant is disabled or being deleted; Unauthenticated if it is gone, even if another tenant
-    has its name now. anew: reads the tenant now instead of using the cache.
+    Raises Forbidden if the tenant is disabled or being deleted; Unauthenticated if it was deleted, even if another
+    tenant has its name now. anew: whether to read the tenant now instead of using the cache.
     """
     if who.tenant is None:
         return
@@ -163,7 +163,7 @@ def _refused(world: World, who: Caller, tenant: str, kept_s: float) -> Forbidden
 
 
 def require_tenant(world: World, name: str) -> None:
-    """Raises NotFound for an unknown tenant: a provider that acts for it would otherwise see an empty tenant."""
+    """Raises NotFound for an unknown tenant. A provider that acts for it would otherwise see an empty tenant."""
     for kept_s in (TENANT_KEPT_S, REFUSED_KEPT_S):
         if world.terms.of(name, DEFAULT_COLLECTION, kept_s=kept_s).tenant_since is not None:
             return
@@ -180,7 +180,7 @@ def change_tenant(
     withheld: frozenset[str] = frozenset(),
     actor: str | None = None,
 ) -> Tenant:
-    """Sets a tenant's description, quotas and withheld scopes; its resources stay. Raises NotFound."""
+    """Sets a tenant's description, quotas and withheld scopes. Its resources stay. Raises NotFound."""
     before = find_tenant(world, name)
     after = replace(
         before,
@@ -213,7 +213,7 @@ def stays_ops(world: World, tenant: str | None) -> list[Op]:
 
 
 def switch_tenant(world: World, name: str, *, on: bool, actor: str | None = None) -> Tenant:
-    """Enables or disables a tenant; harmless to repeat. Raises Conflict once its deletion has begun."""
+    """Enables or disables a tenant. May be repeated. Raises Conflict once its deletion has begun."""
     before = find_tenant(world, name)
     if before.purge is not None:
         raise being_purged(before)
@@ -256,7 +256,7 @@ def find_collection(world: World, tenant: str, name: str) -> Collection:
 
 
 def check_collection(world: World, tenant: str, name: str) -> None:
-    """Raises InvalidRequest where the tenant has no collection of this name: a list limited to it would look empty."""
+    """Raises InvalidRequest if the tenant has no collection of this name. A list limited to it would look empty."""
     if tenants.read_collection(world.table, tenant, name) is None:
         raise InvalidRequest("collection", f"there is no such collection: {fields.shown(name)}")
 
@@ -264,8 +264,9 @@ def check_collection(world: World, tenant: str, name: str) -> None:
 def open_with_usage(world: World, tenant: str, name: str, *, for_more: bool = True) -> tuple[Collection, Usage]:
     """Reads the collection that a job names, and the tenant's usage and quotas, in one call.
 
-    for_more: a job or a schedule is added. Raises InvalidRequest without such a collection; Conflict, for more, once
-    the tenant is being purged. A plain read is enough: a job created just as the purge begins is deleted with the rest.
+    for_more: whether a job or a schedule is added. Raises InvalidRequest if there is no such collection; Conflict, if
+    for_more, once the tenant is being purged. A plain read is enough: a job that is created just as the purge begins is
+    deleted with the others.
     """
     there, collection, seen = tenants.read_with_usage(world.table, tenant, name)
     if for_more and there is not None and there.purge is not None:
@@ -276,7 +277,7 @@ def open_with_usage(world: World, tenant: str, name: str, *, for_more: bool = Tr
 
 
 def check_home(collection: Collection, job: Job) -> None:
-    """Raises Conflict(FACADE_LIMIT) for a job that the facade of the collection did not make: it could not show it."""
+    """Raises Conflict(FACADE_LIMIT) for a job of another facade, which the facade of the collection could not show."""
     if collection.facade not in {DEFAULT_FACADE, job.facade}:
         reason = f"the collection {collection.name} takes jobs of the facade {collection.facade} only"
         raise Conflict(reason, code="FACADE_LIMIT")
@@ -290,9 +291,10 @@ def defaults_of(world: World, tenant: str, name: str) -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class Places:
-    """A limit on the collections of a facade whose addresses have one beginning.
+    """A limit on the collections of a facade whose addresses begin alike.
 
-    kind: those of one kind are counted. check: takes a kind and how many others there are; raises QuotaExceeded.
+    kind: collections of one kind are counted together. check: takes a kind and the number of other collections of that
+    kind; raises QuotaExceeded.
     """
 
     beginning: str
@@ -301,7 +303,7 @@ class Places:
 
 
 def _place_ops(world: World, before: Collection | None, wanted: Collection, places: Places | None) -> list[Op]:
-    """Returns the part of a transaction that fails if another collection came since the others were counted."""
+    """Returns the part of a transaction that fails if a collection was added since the others were counted."""
     if places is None or (before is not None and places.kind(before) == places.kind(wanted)):
         return []
     place, kind = (world.table, wanted.tenant, wanted.facade, places.beginning), places.kind(wanted)
@@ -352,7 +354,7 @@ def change_collection(
     actor: str | None = None,
     places: Places | None = None,
 ) -> Collection:
-    """Changes a collection. actor: the caller's client id; None: the service. places: a limit on those of its kind."""
+    """Changes a collection. actor: the caller's client id; None for the service. places: limits those of its kind."""
     before = find_collection(world, tenant, name)
     require_revision(if_match, before.revision, "the collection is at revision")
     if before.state is CollectionState.DELETING:
@@ -399,7 +401,7 @@ def delete_collection(world: World, tenant: str, name: str, if_match: int | None
 
 
 def flow_key_ops(world: World, tenant: str, before: str | None, after: str | None) -> list[Op]:
-    """Returns the parts of a transaction that changes which flow key a job or collection names; mostly none."""
+    """Returns the parts of a transaction that changes which flow key a job or collection names; usually none."""
     if before == after:
         return []
     return flow_keys.use_ops(world.table, tenant, before, after)
@@ -428,7 +430,7 @@ def bounded(collection: Collection, timing: Timing, count: int | None, path: str
 
 
 def full(world: World, job: Job) -> QuotaExceeded:
-    """Returns the error for a collection that takes no more jobs."""
+    """Returns the error for a collection that accepts no more jobs."""
     there = tenants.read_collection(world.table, job.tenant, job.collection)
     if there is None or (most := there.quota.max_jobs) is None:
         return QuotaExceeded(f"the collection {job.collection} is being deleted")
