@@ -110,7 +110,7 @@ def _may_have_backlog(schedule: Schedule, now: datetime) -> bool:
 
 
 def note_delay(world: World, where: Place, deleted_at: datetime, name: str = WHOLE_JOB) -> None:
-    """Moves `deleted_at` forward if the delete was written in a later second. What fell due by then came first."""
+    """Moves `deleted_at` forward if the delete was written in a later second. Runs that fell due by then came first."""
     stood_at = epoch_s(world.clock.now())
     if stood_at > epoch_s(deleted_at):
         key = keys.job(where.tenant, where.job_id), keys.clean_up(name)

@@ -100,7 +100,7 @@ def _sealed(
 
 
 def opened(world: World, job: Job, name: str, inline: Inline) -> dict[str, str]:
-    """Returns the secrets in clear text, by their field within the action. Those that cannot be opened are left out."""
+    """Returns the secrets in clear text, by their field within the action. Leaves out secrets that cannot be opened."""
     found: dict[str, str] = {}
     for field, text in inline.sealed.items():
         with suppress(NotFound):

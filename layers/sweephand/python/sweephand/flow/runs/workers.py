@@ -1,8 +1,8 @@
 """Claims and settles the runs of workers, with the steps of the executor. Between the two, a worker acts under a lease.
 
-A worker gets the pointer of a run from its application's queue and claims the run through the API. As an executor does,
-it deletes the message only when the outcome is settled with all effects. After a crash in between, the message comes
-back. Any other decision of the gate is passed on to the executors.
+A worker gets the pointer of a run from its application's queue and claims the run through the API. Like an executor, it
+deletes the message only when the outcome is settled with all effects. After a crash in between, the message comes back.
+Any other decision of the gate is passed on to the executors.
 """
 
 from __future__ import annotations

@@ -57,19 +57,19 @@ class CalendarVersionItem(Item):
 
 
 class CalendarTextItem(Item):
-    """The content of a version, which never changes. text: packed JSON, the caller's members and the result of them."""
+    """The content of a version, which never changes. text: packed JSON with the caller's members and their result."""
 
     text = UnicodeAttribute()
 
 
 class CalendarUseItem(Item):
-    """A job with schedules that name a calendar; the key says all."""
+    """A job with schedules that name a calendar. The key contains everything."""
 
 
 class ReplanItem(WakeItem):
     """The work of replanning the users of a changed calendar.
 
-    cursor: the last job that was replanned. left: a job could not be replanned, so another round follows.
+    cursor: the last job that was replanned. left: whether a job could not be replanned, so that another round follows.
     """
 
     version = Integer()
@@ -112,7 +112,7 @@ def calendar_of(item: CalendarItem) -> Calendar:
 
 
 def read(table: Table, tenant: str, name: str) -> Calendar | None:
-    """Reads the head of a calendar: all but its content."""
+    """Reads the head of a calendar: everything but its content."""
     return if_any(calendar_of, table.get(CalendarItem, *_key(tenant, name)))
 
 
@@ -154,7 +154,7 @@ def _key(tenant: str, name: str) -> tuple[str, str]:
 
 
 def create_ops(table: Table, calendar: Calendar, actor: str | None) -> list[Op]:
-    """Creates the head, if absent, with its first version and content."""
+    """Returns the operations that create the head, if absent, with its first version and content."""
     item = _CALENDARS.item(_key(calendar.tenant, calendar.name), calendar)
     return [
         table.put_op("calendar", item, ABSENT),
@@ -164,7 +164,10 @@ def create_ops(table: Table, calendar: Calendar, actor: str | None) -> list[Op]:
 
 
 def change_ops(table: Table, before: Calendar, after: Calendar, actor: str | None, shards: int) -> list[Op]:
-    """Writes the next version, if the version is as read; with a new content also a row that replans its users."""
+    """Returns the operations that write the next version [the version as read].
+
+    If the content is new, they also write a row that replans the calendar's users.
+    """
     anew = after.reference != before.reference
     key = _key(after.tenant, after.name)
     actions = changes(_CALENDARS.item(key, after), "version description reference modified_at")
@@ -203,7 +206,7 @@ def _text_op(table: Table, calendar: Calendar) -> Op:
 
 
 def forget_version(table: Table, calendar: Calendar, version: Version, now: datetime) -> None:
-    """Deletes an earlier version of a calendar about to be deleted. Its content expires later."""
+    """Deletes an earlier version of a calendar that is about to be deleted. Its content expires later."""
     table.delete(keys.calendar_rows(calendar.tenant, calendar.name), keys.calendar_version(version.number))
     if version.reference != calendar.reference:
         expires = [assign(CalendarTextItem.expires_at, epoch_s(now + KEPT_BEHIND))]
@@ -212,7 +215,7 @@ def forget_version(table: Table, calendar: Calendar, version: Version, now: date
 
 
 def delete_ops(table: Table, calendar: Calendar, now: datetime) -> list[Op]:
-    """Deletes the head, if the version is as read and nothing names it, its last version, and a replan row."""
+    """Returns the operations that delete the head [version as read, no users], its last version and a replan row."""
     unused = every(CalendarItem.version == calendar.version, CalendarItem.users == 0)
     rows = keys.calendar_rows(calendar.tenant, calendar.name)
     expires = [assign(CalendarTextItem.expires_at, epoch_s(now + KEPT_BEHIND))]
@@ -233,7 +236,7 @@ PART = "calendar "
 
 
 def take_ops(table: Table, calendar: Calendar, job_id: str) -> list[Op]:
-    """Adds a job to the users, if the calendar is at the version by which its schedules were planned."""
+    """Returns the operations that add a job to the users [the calendar's version is the one that was planned with]."""
     use = CalendarUseItem(pk=keys.calendar_rows(calendar.tenant, calendar.name), sk=keys.calendar_use(job_id))
     key = _key(calendar.tenant, calendar.name)
     one_more = [add(CalendarItem.users, 1)]
@@ -244,7 +247,7 @@ def take_ops(table: Table, calendar: Calendar, job_id: str) -> list[Op]:
 
 
 def keep_op(table: Table, calendar: Calendar) -> Op:
-    """Requires for a replanned user that the calendar is still at the version that it was planned by."""
+    """Returns the operation that checks that the calendar is still at the version that a user was replanned with."""
     key = _key(calendar.tenant, calendar.name)
     same = [assign(CalendarItem.reference, calendar.reference)]  # a mere check would need a permission of its own
     return table.update_op(PART + calendar.name, *key, same, _is_at(calendar))
@@ -256,7 +259,7 @@ def _is_at(calendar: Calendar) -> Condition:
 
 
 def leave_ops(table: Table, tenant: str, name: str, job_id: str) -> list[Op]:
-    """Removes a job from the users."""
+    """Returns the operations that remove a job from the users."""
     key = _key(tenant, name)
     return [
         table.update_op("old calendar", *key, [add(CalendarItem.users, -1)], CalendarItem.pk.exists()),
@@ -272,7 +275,10 @@ def read_replan(table: Table, tenant: str, name: str) -> ReplanItem | None:
 
 
 def go_on(table: Table, item: ReplanItem, *, cursor: str | None, left: bool, at: datetime) -> Written | Refused:
-    """Writes the progress, if it is as read. left: some jobs need another round; at: when the row wakes next."""
+    """Writes the progress, if it is as read.
+
+    left: whether some jobs need another round. at: when the row wakes next.
+    """
     actions = [
         assign(ReplanItem.cursor, cursor),
         assign(ReplanItem.left, True if left else None),

@@ -1,7 +1,7 @@
-"""Consumers: their rows, the runs that are held for them, and the counts of what they will not get.
+"""Consumers: their rows, the runs that are held for them, and the counts of occurrences that they will not get.
 
-A held run stands in the index `attention` under its consumer, so that holding one costs one write. It leaves that
-partition with the write that sends it on or ends it.
+The index `attention` lists a held run under its consumer, so that holding one costs one write. The write that sends the
+run on or ends it also removes it from that partition.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ConsumerItem(Item):
 
 
 class DroppedItem(Item):
-    """The occurrences of a job that its consumer will not get, until an event has said so."""
+    """The occurrences of a job that its consumer will not get, until an event has reported them."""
 
     first_at = Integer()
     last_at = Integer()
@@ -93,12 +93,12 @@ def unheld(now: datetime) -> Condition:
 
 
 def held_by(holder: str, now: datetime) -> Condition:
-    """Requires that the lease is this holder's, and not over."""
+    """Requires that this holder has the lease, and that it is not over."""
     return every(ConsumerItem.holder == holder, ConsumerItem.lease_until > epoch_ms(now))
 
 
 def as_read(consumer: Consumer) -> Condition:
-    """Requires the same holding of the lease, at the same place of its replay."""
+    """Requires the lease and the step of its replay that were read."""
     row = _CONSUMERS.item(_key(consumer.tenant, consumer.name), consumer)
     return every(
         _same(ConsumerItem.taken_at, row.taken_at),
@@ -113,13 +113,13 @@ def _same(attribute: Attribute[Any], value: Any) -> Condition:
 
 
 def renew(table: Table, tenant: str, name: str, holder: str, until: datetime, now: datetime) -> Written | Refused:
-    """Prolongs the lease of its holder."""
+    """Extends the lease of its holder."""
     actions = [assign(ConsumerItem.lease_until, epoch_ms(until))]
     return table.update(*_key(tenant, name), actions, held_by(holder, now))
 
 
 def take(table: Table, tenant: str, name: str, holder: str, until: datetime, now: datetime) -> Written | Refused:
-    """Takes the lease, if nobody else holds it. The consumer is away until it starts."""
+    """Takes the lease if nobody else holds it. The consumer is away until it starts."""
     actions = [
         assign(ConsumerItem.holder, holder),
         assign(ConsumerItem.lease_until, epoch_ms(until)),
@@ -135,7 +135,7 @@ def release(table: Table, tenant: str, name: str, holder: str, now: datetime) ->
 
 
 def start(table: Table, tenant: str, name: str, holder: str, now: datetime) -> Written | Refused:
-    """Begins the replay, if the holder has not begun it yet."""
+    """Begins the replay if the holder has not begun it yet."""
     condition = every(held_by(holder, now), ConsumerItem.phase.does_not_exist())
     return table.update(*_key(tenant, name), [assign(ConsumerItem.phase, Phase.STARTING.value)], condition)
 
@@ -144,9 +144,9 @@ def start(table: Table, tenant: str, name: str, holder: str, now: datetime) -> W
 
 
 def held(table: Table, tenant: str, name: str, limit: int | None = None) -> Iterator[tuple[str, str]]:
-    """Yields the keys of the runs that the index has under the consumer, oldest first.
+    """Yields the keys of the runs that the index lists under the consumer, oldest first.
 
-    The index lags by about a second, so a run may be missing, or have been sent on since. limit: of the first page.
+    The index lags by about a second, so a run may be missing or may have been sent on since. limit: for the first page.
     """
     rows = table.query_all(
         keys.consumer_rows(tenant, name), index=ATTENTION, partition=AttentionItem.attention_day, limit=limit
@@ -168,7 +168,7 @@ STILL_HELD: Condition = RunItem.state == State.HELD.value
 
 
 def send_on(table: Table, consumer: Consumer, run: Run, *, shards: int, lane: Lane) -> Written | Cancelled:
-    """Queues a held run with its wake, as the one that was sent on last. run: its new state."""
+    """Queues a held run with its wake, and notes it as the last one sent on. run: its new state."""
     assert run.wake_at is not None
     actions = [
         assign(RunItem.state, run.state.value),
@@ -186,13 +186,13 @@ def send_on(table: Table, consumer: Consumer, run: Run, *, shards: int, lane: La
 
 
 def go_live(table: Table, consumer: Consumer) -> Written | Refused:
-    """Ends the replay: events flow as they fall due."""
+    """Ends the replay. From now on, events are sent as they fall due."""
     actions = [assign(ConsumerItem.phase, Phase.LIVE.value), *removal(ConsumerItem, "decided current")]
     return table.update(*_key(consumer.tenant, consumer.name), actions, as_read(consumer))
 
 
 def decide(table: Table, consumer: Consumer) -> Written | Refused:
-    """Notes that the start has chosen what the consumer gets."""
+    """Notes that the runs which the consumer gets have been chosen."""
     actions = [assign(ConsumerItem.decided, value=True)]
     return table.update(*_key(consumer.tenant, consumer.name), actions, as_read(consumer))
 
@@ -219,7 +219,7 @@ def _dropped_key(tenant: str, name: str, job_id: str) -> tuple[str, str]:
 
 
 def count_as_read(there: Dropped | None) -> Condition:
-    """Requires the count that was read, so that no occurrence is counted twice or forgotten."""
+    """Requires the count that was read, so that each occurrence counts exactly once."""
     if there is None:
         absent: Condition = DroppedItem.pk.does_not_exist()
         return absent
@@ -238,7 +238,7 @@ def drop(
 ) -> Written | Cancelled:
     """Ends runs of one schedule that are held, and counts them. ended: their new states, each with its wake.
 
-    there: what was counted before of their job.
+    there: the count of their job so far.
     """
     one = ended[0]
     ops = [
@@ -255,7 +255,7 @@ def drop(
 
 
 def close(table: Table, tenant: str, name: str, there: Dropped) -> Written | Cancelled:
-    """Sets a count aside, so that its event always has the same number; what is dropped later counts anew."""
+    """Sets a count aside, so that its event always has the same number. Later occurrences start a new count."""
     item = _DROPPED.item(_told_key(tenant, name, there), there)
     gone: Op = table.delete_op("dropped", *_dropped_key(tenant, name, there.job_id), count_as_read(there))
     return table.transact([table.put_op("told", item), gone])
@@ -272,12 +272,12 @@ def forget(table: Table, tenant: str, name: str, told: Dropped) -> None:
 
 
 def _told_key(tenant: str, name: str, there: Dropped) -> tuple[str, str]:
-    """Returns the key of a count that was set aside: no other one begins with the same occurrence."""
+    """Returns the key of a count that was set aside. No other count begins with the same occurrence."""
     return keys.consumer_rows(tenant, name), f"{keys.to_tell(there.job_id)}#{epoch_ms(there.first_at)}"
 
 
 def stand_for(table: Table, name: str, run: Run, there: Dropped) -> Written | Cancelled:
-    """Lets a held run stand for those that were dropped: its event has their number. run: its new state."""
+    """Makes a held run represent those that were dropped: its event contains their number. run: its new state."""
     actions = run_rows.changes_of(run, "missed_count missed_from")
     gone: Op = table.delete_op("dropped", *_dropped_key(run.tenant, name, run.job_id), count_as_read(there))
     return table.transact([table.update_op("run", *run_rows.key_of(run), actions, STILL_HELD), gone])
@@ -287,7 +287,7 @@ def stand_for(table: Table, name: str, run: Run, there: Dropped) -> Written | Ca
 
 
 def watch(table: Table, tenant: str, name: str, wake_at: datetime, shards: int) -> None:
-    """Puts the consumer's wake into the index of what waits, then notes that it is there."""
+    """Puts the consumer's wake into the next-run index, then notes that it is there."""
     wake = WakeItem(
         pk=keys.consumer_rows(tenant, name),
         sk=keys.consumer(name),
@@ -301,7 +301,7 @@ def watch(table: Table, tenant: str, name: str, wake_at: datetime, shards: int) 
 
 
 def let_idle(table: Table, tenant: str, name: str, now: datetime) -> Written | Refused:
-    """Notes that nothing is held: who holds a run from now on puts the wake again."""
+    """Notes that nothing is held. An executor that holds a run after this writes the wake again."""
     actions = [assign(ConsumerItem.idle_at, epoch_ms(now)), *removal(ConsumerItem, "watched")]
     return table.update(*_key(tenant, name), actions, ConsumerItem.watched == True)  # noqa: E712 - an expression
 
@@ -312,7 +312,7 @@ def wake_of(table: Table, tenant: str, name: str) -> datetime | None:
 
 
 def drop_wake(table: Table, tenant: str, name: str, wake_at: datetime) -> Written | Refused:
-    """Takes the wake out, if nobody has put it again since it was read."""
+    """Removes the wake if nobody has written it again since it was read."""
     return table.delete(keys.consumer_rows(tenant, name), keys.consumer(name), same_wake(wake_at))
 
 
@@ -326,7 +326,10 @@ def same_wake(wake_at: datetime) -> Condition:
 
 
 def end(table: Table, tenant: str, name: str, now: datetime, *, even_if_held: bool) -> Written | Refused:
-    """Notes that the consumer was deleted, and ends its lease. Its wake must stand; the replay does the rest."""
+    """Notes that the consumer was deleted, and ends its lease.
+
+    Its wake must exist already; the replay does the rest.
+    """
     actions = [assign(ConsumerItem.ends_until, epoch_ms(now)), *removal(ConsumerItem, OF_LEASE)]
     return table.update(*_key(tenant, name), actions, None if even_if_held else unheld(now))
 

@@ -212,7 +212,7 @@ class Table:
     ) -> Iterator[dict[str, Any]]:
         """Yields all items, reading pages as they are needed.
 
-        limit: of the first page. Later pages grow, because a caller that needs them probably filters most items out.
+        limit: for the first page. Later pages grow, because a caller that needs them probably filters most items out.
         """
         start = None
         while True:
@@ -225,7 +225,7 @@ class Table:
     def listed(
         self, model: type[I], pk: str, key_of: Callable[[str], str], after: str | None, page: int | None
     ) -> Iterator[I]:
-        """Yields the items of a partition by name, after the name `after`. key_of: returns the sort key of a name."""
+        """Yields the items of a partition by name, after the name `after`. key_of: turns a name into its sort key."""
         first = key_of(after or "")
         for row in self.query_all(pk, Item.sk.between(first, key_of("\U0010ffff")), limit=page, consistent=True):
             if row["sk"]["S"] != first:
@@ -245,7 +245,7 @@ class Table:
         return self._write(self.delete_op("", pk, sk, condition))
 
     def increase(self, pk: str, sk: str, attribute: Attribute[int], by: int = 1, also: Sequence[Action] = ()) -> int:
-        """Increases a number and returns it, from 1; no other caller gets the same. A lost answer leaves a gap.
+        """Increases a number and returns it, from 1. No other caller gets the same. A lost answer leaves a gap.
 
         also: further changes of the item.
         """
@@ -254,7 +254,7 @@ class Table:
         return int(answer["Attributes"][attribute.attr_name]["N"])
 
     def _write(self, op: Op) -> Written | Refused:
-        """Writes a part of a transaction alone."""
+        """Writes a part of a transaction without a transaction."""
         ((verb, request),) = op.request.items()
         try:
             self.call(ALONE[verb], **request)

@@ -1,4 +1,4 @@
-"""Conditions and actions of writes, by PynamoDB, and the members of a request that express them."""
+"""Conditions and actions of writes in PynamoDB's terms, and the members of a request that express them."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def assign(attribute: Attribute[Any], value: Any) -> Action:
 
 
 def changes(item: Model, names: str) -> list[Action]:
-    """Sets these attributes, separated by blanks, as the item has them; removes those that it lacks."""
+    """Sets these attributes to the item's values; removes those that the item lacks. names: separated by spaces."""
     return [assign(getattr(type(item), name), getattr(item, name)) for name in names.split()]
 
 
 def removal(model: type[Model], names: str) -> list[Action]:
-    """Removes these attributes, separated by blanks."""
+    """Removes these attributes. names: separated by spaces."""
     return [assign(getattr(model, name), None) for name in names.split()]
 
 
@@ -64,7 +64,7 @@ def _placeholder(name: str, placeholders: dict[str, str]) -> str:
 
 
 def add(attribute: Attribute[Any], amount: int) -> AddAction:
-    """Adds to a number, from 0 if absent. Only inside a transaction whose condition lets it happen once."""
+    """Adds to a number, from 0 if absent. Use it only in a transaction whose condition makes it happen once."""
     return attribute.add(amount)
 
 

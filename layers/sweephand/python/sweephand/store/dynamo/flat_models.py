@@ -147,7 +147,10 @@ def one_of(kind: type[Enum]) -> Column:
 
 
 def of_key(name: str, place: int, read: Callable[[str], Any] = str) -> Column:
-    """Returns the column of a field that is read from a part of the key `name`, which the caller of `item` gives."""
+    """Returns the column of a field that is read from a part of the key `name`.
+
+    The caller of `item` passes that key.
+    """
     return Column(lambda key: read(keys.parts(key)[place]), None, name)
 
 
@@ -164,12 +167,12 @@ class _Field(NamedTuple):
 
 
 class Codec(Generic[R, M]):
-    """The conversion of one record, derived from its fields: an attribute has the name of its field.
+    """The conversion of one record to its row and back, derived from its fields: an attribute has its field's name.
 
-    A field with its default value is left out of the row if the attribute is optional, and is read as its default.
+    If the attribute is optional, a field with its default value is left out of the row, and read as the default.
 
-    special: columns by field. Instants are milliseconds unless it says otherwise. but: names of fields that come from
-    several attributes; the caller passes them to `read`, and their attributes to `item`.
+    special: columns by field. Instants are milliseconds unless their column says otherwise. but: names of fields that
+    come from several attributes; the caller passes them to `read`, and their attributes to `item`.
     """
 
     def __init__(self, record: type[R], model: type[M], special: Mapping[str, Column], but: str = "") -> None:
@@ -199,12 +202,12 @@ class Codec(Generic[R, M]):
         return self._record(**others)
 
     def item(self, key: tuple[str, str], record: R, **others: Any) -> M:
-        """Returns the record's row. others: attributes that are not the record's alone."""
+        """Returns the record's row. others: attributes that do not come from one field of the record."""
         written = {name: value for name in self._written if (value := self._value(name, record)) is not None}
         return self._model(pk=key[0], sk=key[1], **written, **others)
 
     def changes(self, record: R, names: str) -> list[Action]:
-        """Sets these attributes, separated by blanks, as the record has them; removes those without a value."""
+        """Sets these attributes to the record's values; removes those without a value. names: separated by spaces."""
         return [assign(getattr(self._model, name), self._value(name, record)) for name in names.split()]
 
     def _value(self, attribute: str, record: R) -> Any:

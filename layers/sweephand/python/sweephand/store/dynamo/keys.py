@@ -1,6 +1,6 @@
 """Keys of the table.
 
-Each part is encoded, so that no name can forge a key; every partition begins with the tenant.
+Each part is encoded, so that no name can forge a key. Every partition key begins with the tenant.
 """
 
 from __future__ import annotations
@@ -90,9 +90,9 @@ member = _of("MEMBER")
 """The key of a job set's member: the key of its job in the set."""
 consumer = _of("CONSUMER")
 dropped = _of("DROPPED")
-"""The key of the count of occurrences that a job's consumer will not get."""
+"""The key of the count of a job's occurrences that its consumer will not get."""
 to_tell = _of("TELL")
-"""The prefix of the keys of such counts that an event is to publish."""
+"""The prefix of the keys of such counts that an event has yet to publish."""
 clean_up = _of("CLEAN")
 unused = _of("UNUSED")
 """The key of the wake of a one-time schedule that is switched off."""
@@ -122,12 +122,15 @@ def attention_day(tenant_name: str, instant: datetime) -> str:
 
 
 def address(facade: str, text: str) -> str:
-    """Returns the key under which a facade finds a collection; for the beginning of addresses, their common prefix."""
+    """Returns the key under which a facade finds a collection.
+
+    For the beginning of an address, returns a key prefix.
+    """
     return f"ADDRESS#{part(facade)}#{part(text)}"
 
 
 def places(facade: str, beginning: str) -> str:
-    """Returns the key of the count of collections that came to addresses with this beginning."""
+    """Returns the key of the count of collections that were given addresses with this beginning."""
     return f"PLACES#{part(facade)}#{part(beginning)}"
 
 
@@ -141,7 +144,7 @@ def calendar_version(number: int) -> str:
 
 
 def line(order: str) -> str:
-    """Returns the key of an entry in the line; for order "" the prefix of all entries."""
+    """Returns the key of an entry in the line or, for the order "", the prefix of all entries."""
     return f"LINE#{order}"
 
 
@@ -171,7 +174,7 @@ def revision(number: int) -> str:
 
 
 def job_entry(number: int) -> str:
-    """Returns a job's key in the directory, a tag or a resource: by its number, so in the order of creation."""
+    """Returns a job's key in the directory, under a tag or under a resource. Its number gives the order of creation."""
     return f"JOB#{number:012d}"
 
 
@@ -198,7 +201,7 @@ def family(root_uuid: str) -> str:
 
 
 def suspended(tenant_name: str, collection_name: str | None) -> str:
-    """Returns the key in the stack's list of disabled collections; None: the whole tenant."""
+    """Returns the key in the stack's list of disabled collections. collection_name: None for the whole tenant."""
     return part(tenant_name) + ("" if collection_name is None else f"#{part(collection_name)}")
 
 
@@ -211,7 +214,10 @@ def release(collection_name: str | None) -> str:
 
 
 def operations(tenant_name: str | None) -> str:
-    """Returns the partition of a tenant's operations; None: the provider's own, which outlive any tenant."""
+    """Returns the partition of a tenant's operations.
+
+    tenant_name: None for the provider's, which outlive any tenant.
+    """
     return "STACK#provider#OPS#" if tenant_name is None else f"{tenant(tenant_name)}#OPS#"
 
 
@@ -239,7 +245,7 @@ def change(revision_number: int) -> str:
 
 
 def change_part(revision_number: int, number: int | str) -> str:
-    """Returns the key of a part of a change; for number "" the prefix of all its parts."""
+    """Returns the key of a part of a change or, for the number "", the prefix of all its parts."""
     return f"PART#{revision_number:08d}#{number}"
 
 
@@ -248,7 +254,7 @@ def run(uuid: str) -> str:
 
 
 def edit(uuid: str) -> str:
-    """Returns the key of a run's edits, which replace values of its job."""
+    """Returns the key of a run's edit, which replaces values of its job."""
     return f"RUN#{uuid}#EDIT"
 
 

@@ -1,8 +1,8 @@
 """The models: the only schema of the table, with the names, types and serialisation of all attributes.
 
-Instants: `_at` of runs and jobs are epoch milliseconds, those that an index sorts or the sweep compares (next_run_at,
-last_planned_at, first_at, began_at, through_at, ended_at, missed_from, missed_to, left_out_to, expires_at) epoch
-seconds. User JSON is stored as a string. Models of rarer rows are next to what reads and writes them.
+Instants that end in `_at` are epoch milliseconds. The ones that an index sorts or the sweep compares are epoch seconds:
+next_run_at, last_planned_at, first_at, began_at, through_at, ended_at, missed_from, missed_to, left_out_to, expires_at.
+Users' JSON is stored as a string. Models of rarer rows are next to the code that reads and writes them.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class Item(FlatModel):
 
 
 class TenantItem(Item):
-    """A tenant, and its line in the stack's register.
+    """A tenant, and its row in the stack's register.
 
-    Only in its own row: applications: JSON, name -> since when, or [since when, by whom]; purge: an operation's id;
-    off_times: when it was disabled. runs_per_minute, descendants: if they differ from domain.collection.Pace.
-    withheld: scopes, separated by spaces.
+    Only the tenant's own row contains: applications (JSON, name -> since when, or [since when, by whom]), purge (an
+    operation's id) and off_times (when it was disabled). runs_per_minute, descendants: only if they differ from the
+    defaults of domain.collection.Pace. withheld: scopes, separated by spaces.
     """
 
     tenant = UnicodeAttribute()
@@ -85,13 +85,13 @@ class AddressItem(Item):
 
 
 class PlacesItem(Item):
-    """A count of the collections that came to addresses with one beginning, or came to count otherwise."""
+    """A count of the collections that were given addresses with one beginning or that changed their kind."""
 
     came = Integer(default=0)
 
 
 class CredentialItem(Item):
-    """A credential. created_by, rotated_by: client ids. former_hash: the previous secret's, valid to `former_until`."""
+    """A credential. created_by, rotated_by: client ids. former_hash: of the former secret, valid to `former_until`."""
 
     tenant = UnicodeAttribute(null=True)
     credential_id = UnicodeAttribute()
@@ -141,7 +141,7 @@ class JobItem(Item):
 
 
 class ScheduleItem(Item):
-    """A schedule. shard: always. next_run_at: while it waits. schedule_id: while it is enabled (the catalogue's key).
+    """A schedule. shard: always set. next_run_at: set while it waits. schedule_id: set while enabled (catalogue key).
 
     still_due: JSON, epoch seconds. off_times: in the format of domain.occurrences.off_times.
     """
@@ -189,15 +189,15 @@ class PayloadItem(Item):
 
 
 class SecretItem(Item):
-    """The secrets of a job. sealed: JSON, field -> ciphertext (base64)."""
+    """The secrets of a job. sealed: JSON, field -> ciphertext (Base64)."""
 
     sealed = UnicodeAttribute()
 
 
 class OwnHooksItem(Item):
-    """The schedule's own hooks, by name; never changed.
+    """The schedule's own hooks, by name. The row never changes.
 
-    text: packed JSON, each with its payload and its secrets, field within the action -> ciphertext (base64).
+    text: packed JSON, each hook with its payload and its secrets, field within the action -> ciphertext (Base64).
     """
 
     text = UnicodeAttribute()
@@ -222,7 +222,10 @@ class IdempotencyItem(Item):
 
 
 class WakeItem(Item):
-    """A row of the next-run index; of a job: the end of its pause, or schedules that still follow a change."""
+    """A row of the next-run index.
+
+    A job's row wakes for the end of its pause, or for schedules that follow a change.
+    """
 
     shard = Integer()
     next_run_at = Integer()
@@ -230,18 +233,18 @@ class WakeItem(Item):
 
 
 class CatchUpItem(WakeItem):
-    """A catch-up of missed occurrences, sent at a limited rate: all is in the packed `sweep`."""
+    """A catch-up of missed occurrences, sent at a limited rate. The packed `sweep` contains everything."""
 
 
 class SuspensionItem(Item):
-    """A disabled tenant or collection, in the stack's list. until: enabled since then; releasing its schedules."""
+    """A disabled tenant or collection, in the stack's list. until: when it was enabled, while its schedules go free."""
 
     changed_at = Integer()
     until = Integer(null=True)
 
 
 class ReleaseItem(WakeItem):
-    """A release of held schedules. until: as in the list. round: 1 or 2. cursor: [collection, job's name]."""
+    """A release of held schedules. until: as in the list. round: 1 or 2. cursor: [collection, name of the job]."""
 
     until = Integer()
     round = Integer(default=1)
@@ -251,10 +254,10 @@ class ReleaseItem(WakeItem):
 class CleanUpItem(WakeItem):
     """The clean-up after a delete.
 
-    owners: JSON list of the ledger partitions to clear. whole: the whole job is deleted, not only some schedules.
-    collection: the job's, for events of runs that end after the delete. progress: of an unfinished clean-up. runs_too:
-    deletes the rows of the ledger as well. deleted_at: epoch seconds, the last one that counts as before the delete.
-    schedules: packed rows of the deleted schedules whose backlog has no rows in the ledger yet.
+    owners: JSON list of the ledger partitions to clear. whole: whether the whole job is deleted, not only some of its
+    schedules. collection: the job's, for events of runs that end after the delete. progress: of an unfinished clean-up.
+    runs_too: whether to delete the rows of the ledger as well. deleted_at: the last epoch second that counts as before
+    the delete. schedules: packed rows of the deleted schedules whose backlog has no rows in the ledger yet.
     """
 
     owners = UnicodeAttribute()
@@ -279,7 +282,7 @@ class RateItem(Item):
 
 
 class FamilyItem(Item):
-    """The count of runs that followed from one run, in the ledger partition of that run and deleted with it."""
+    """The count of runs that followed from one run. It is in that run's ledger partition and is deleted with it."""
 
     descendants = Integer(default=0)
 
@@ -287,7 +290,7 @@ class FamilyItem(Item):
 class StatsItem(Item):
     """The counts of runs that did not simply succeed, and of ended runs up to settled_to (planned instant, epoch ms).
 
-    missed: never sent; missed_sent: sent and counted as planned, but too late at the executor. manual_*: manual runs,
+    missed: never sent. missed_sent: sent and counted as planned, but too late at the executor. manual_*: manual runs,
     only with the policy `totals: all`. settled_planned: occurrences sent up to settled_to, some perhaps still open.
     late_ends: runs that ended so late that settled_to may have passed them; a change of this count makes the audit's
     write fail.
@@ -322,11 +325,13 @@ class LastStartItem(Item):
 
 
 class RunItem(Item):
-    """A run. shard, next_run_at: only while a wake is set. attention_day, attention_at (the order of its id): unless it
-    simply succeeded. slotted: it has been in its schedule's slot. flow_key: the key of its last claim. line_at: when it
-    joined the line of that key, if it did. task: the ARN of its ECS task. chain: if a job started its job, the ids of
-    the jobs before it; root: the run that began the chain. reported: the message of its target, until redacted.
-    consumer: while it is held, attention_day is that consumer's partition.
+    """A run.
+
+    shard, next_run_at: set only while a wake is. attention_day, attention_at (the order of its id): set unless the run
+    simply succeeded. slotted: whether it has been in its schedule's slot. flow_key: the key of its last claim. line_at:
+    when it joined the line of that key, if it did. task: the ARN of its ECS task. chain: if a job started its job, the
+    ids of the jobs before it. root: the run that began the chain. reported: the message of its target, until redacted.
+    consumer: the consumer that it is held for; attention_day is then that consumer's partition.
     """
 
     job_id = UnicodeAttribute()
@@ -382,7 +387,7 @@ class RunItem(Item):
 
 
 class EditItem(Item):
-    """The edits of one run, which replace values of its job. headers: JSON, name -> value, or null to remove one."""
+    """The edit of one run, which replaces values of its job. headers: JSON, name -> value, or null to remove one."""
 
     payload = UnicodeAttribute(null=True)
     is_json = BooleanAttribute(null=True)
@@ -390,9 +395,9 @@ class EditItem(Item):
 
 
 class AttemptItem(Item):
-    """An attempt. planned_at, enqueued_at: absent for the first one, because they are the run's.
+    """An attempt. planned_at, enqueued_at: absent for the first attempt, which has those of the run.
 
-    ended_as: the state, if the reason leaves it open.
+    ended_as: the state, if it does not follow from the reason.
     """
 
     attempt = Integer()
@@ -418,7 +423,7 @@ class AuditItem(Item):
 
 
 class WaitingItem(Item):
-    """The attributes that the next-run index has of a schedule, a run or another waiting row."""
+    """The attributes of a schedule, a run or another waiting row that the next-run index contains."""
 
     shard = Integer()
     next_run_at = Integer()

@@ -88,7 +88,7 @@ def read_group(table: Table, tenant: str, group_id: str, *, consistent: bool = T
 
 
 def begin_group(table: Table, group: Group, look_at: datetime, shards: int) -> Written | Refused:
-    """Creates a group with its first failure, if absent. look_at: when it wakes."""
+    """Creates a group with its first failure, if absent. look_at: when the group wakes."""
     signature = group.signature
     item = _GROUPS.item(
         _key(group),
@@ -142,7 +142,7 @@ def _key(group: Group) -> tuple[str, str]:
 
 
 class ErrorRunItem(Item):
-    """A failed run in its group. at: absent if it was run again before it was noted.
+    """A failed run in its group. at: absent if the run was run again before it was noted.
 
     closed_at: when this run alone was archived. rerun_at: when it was run again (epoch ms).
     """
@@ -172,13 +172,16 @@ def failure_of(item: ErrorRunItem) -> Failure:
 
 
 def note(table: Table, run: Run, now: datetime) -> Written | Refused:
-    """Notes a failed run, unless it is noted or run again already. It expires with its row in the ledger."""
+    """Notes a failed run, unless it was noted or run again before.
+
+    The note expires with the run's row in the ledger.
+    """
     item = ErrorRunItem(**_of(run), run_id=run.id, at=epoch_ms(now))
     return table.put(item, ErrorRunItem.pk.does_not_exist())
 
 
 def rerun_op(table: Table, run: Run, by: str, at: datetime, actor: str | None, operation: str | None) -> Op:
-    """Marks a failed run as run again, noted or not: by whom, and in which operation."""
+    """Returns the operation that marks a failed run, noted or not, as run again: by whom, and in which operation."""
     key = _of(run)
     actions = [
         assign(ErrorRunItem.run_id, run.id),
@@ -192,7 +195,10 @@ def rerun_op(table: Table, run: Run, by: str, at: datetime, actor: str | None, o
 
 
 def not_rerun_op(table: Table, run: Run, noted_at: datetime, by: str) -> Op:
-    """Reopens a failed run, unless a run later than `by` repeats it. noted_at: the new instant of its note."""
+    """Returns the operation that reopens a failed run, unless a later run than `by` repeats it.
+
+    noted_at: of its note.
+    """
     key = _of(run)
     actions = [assign(ErrorRunItem.at, epoch_ms(noted_at)), *removal(ErrorRunItem, "rerun_by rerun_at actor operation")]
     return table.update_op("error", key["pk"], key["sk"], actions, ErrorRunItem.rerun_by == by)
@@ -222,7 +228,10 @@ def read_run(table: Table, tenant: str, group_id: str, uuid: str) -> Failure | N
 
 
 def archive_run(table: Table, tenant: str, group_id: str, uuid: str, archived: Archived | None) -> Written | Refused:
-    """Archives a failed run, or reopens it (None), if its row exists: an expired row must not come back in part."""
+    """Archives a failed run if its row exists, because an expired row must not come back in part.
+
+    archived: None to reopen the run.
+    """
     actions = [
         assign(ErrorRunItem.closed_at, None if archived is None else epoch_ms(archived.at)),
         assign(ErrorRunItem.closed_by, None if archived is None else archived.by),

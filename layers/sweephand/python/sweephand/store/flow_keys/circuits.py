@@ -18,7 +18,7 @@ _SHOWN_TARGET = 200
 
 
 class CircuitItem(Item):
-    """A target under a flow key that has failed. failures: in a row. opened_at, probe_at: only while open."""
+    """A target under a flow key that has failed. failures: how many in a row. opened_at, probe_at: set while open."""
 
     target = UnicodeAttribute()
     failures = Integer(default=0)
@@ -54,7 +54,10 @@ def listed(table: Table, tenant: str, name: str) -> Iterator[tuple[str, Circuit]
 
 
 def count_failure(table: Table, tenant: str, name: str, target: str, reason: str, now: datetime) -> int:
-    """Counts a failure; returns how many are in a row. A lost answer may count twice, which opens the circuit early."""
+    """Counts a failure.
+
+    Returns how many came in a row. A lost answer may count twice, which opens the circuit early.
+    """
     also = [
         assign(CircuitItem.target, target[:_SHOWN_TARGET]),
         assign(CircuitItem.failed_at, epoch_ms(now)),
@@ -83,7 +86,7 @@ def take_probe(
 
 
 def close_circuit(table: Table, tenant: str, name: str, target: str) -> Circuit | None:
-    """Closes a circuit, because its target answers. Returns it if it was open (perhaps to two callers at once)."""
+    """Closes a circuit, because its target answers. Returns the circuit if it was open, perhaps to two callers."""
     key = _circuit_key(tenant, name, target)
     met = table.delete(*key, CircuitItem.opened_at.does_not_exist())
     if not isinstance(met, Refused):

@@ -21,9 +21,10 @@ from sweephand.store.runs import ledger, run_rows
 
 
 class LineItem(Item):
-    """A run that waits under a flow key; the sort key gives its order. owner: of its ledger partition.
+    """A run that waits under a flow key. The sort key gives its order. owner: the owner of its ledger partition.
 
-    until: when it stops waiting; tries_until: when it stops waiting for an open circuit (epoch ms; None: never).
+    until: when it stops waiting. tries_until: when it stops waiting for an open circuit. Both are epoch ms; None:
+    never.
     """
 
     owner = UnicodeAttribute()
@@ -92,14 +93,14 @@ def join(
 
 
 def line(table: Table, stile: Turnstile, after: str, until: str, most: int) -> list[Entry]:
-    """Returns the first entries after `after`, in order; until: the last one, "" for all."""
+    """Returns the first entries after `after`, in order. until: the last entry; "" for no limit."""
     sort = LineItem.sk.between(keys.line(after + " " if after else ""), keys.line(until or "~"))
     rows = table.query(keys.flow(stile.tenant, stile.name), sort, limit=most, consistent=True)[0]
     return [_entry_of(LineItem.from_raw_data(row)) for row in rows]
 
 
 def entries(table: Table, stile: Turnstile, orders: Sequence[str]) -> list[Entry]:
-    """Returns those of the entries that exist."""
+    """Returns the entries that exist."""
     pk = keys.flow(stile.tenant, stile.name)
     found = table.batch_get((pk, keys.line(order)) for order in orders) if orders else {}
     return [_entry_of(LineItem.from_raw_data(row)) for row in found.values()]
@@ -144,10 +145,10 @@ def waiting(table: Table, tenant: str, name: str, most: int) -> int:
 
 
 def still_queued(run: Run | None, entry: Entry) -> bool:
-    """Returns whether the run's row confirms the entry; if not, the entry is left over."""
+    """Returns whether the run's row confirms the entry. If not, the entry is left over."""
     return run is not None and run.in_line and order_of(run) == entry.order
 
 
 def at_work(run: Run | None) -> bool:
-    """Returns whether the run has been called and is trying to pass; it then removes or keeps its entry itself."""
+    """Returns whether the run has been called and tries to pass. Then it removes or keeps its entry itself."""
     return run is not None and run.state is State.TRIGGERED

@@ -93,7 +93,7 @@ def _terms_of(said: Mapping[str, Any]) -> Terms:
 
 
 def _terms_text(terms: Terms, resting: CircuitRule | None = None) -> str:
-    """Writes the terms for the turnstile; with `resting` for the owner's row."""
+    """Writes the terms for the turnstile or, with `resting`, for the owner's row."""
     said: dict[str, Any] = {} if resting is None else {"resting": [resting.failures, resting.probe_s]}
     if terms.rate is not None:
         said["rate"] = [terms.rate.limit, terms.rate.period_s]
@@ -111,14 +111,17 @@ def find(table: Table, tenant: str, name: str) -> FlowKey | None:
 
 
 def create_ops(table: Table, key: FlowKey, turn: str) -> list[Op]:
-    """Creates the owner's row, if absent, and its turnstile."""
+    """Returns the operations that create the owner's row, if absent, and its turnstile."""
     pk, sk = _stile_key(key.tenant, key.name)
     stile = TurnstileItem(pk=pk, sk=sk, terms=_terms_text(key.terms), turn=turn)
     return [table.put_op("key", _key_item(key), ABSENT), table.put_op("turnstile", stile)]
 
 
 def change_ops(table: Table, before: FlowKey, after: FlowKey, turn: str) -> list[Op]:
-    """Changes the key at the revision that was read. Waiting runs are called again under the new terms."""
+    """Returns the operations that change the key [the revision as read].
+
+    Waiting runs are called under the new terms.
+    """
     actions = changes(_key_item(after), "description settings paused_at note revision modified_at modified_by")
     stile = [
         assign(TurnstileItem.terms, _terms_text(after.terms)),
@@ -134,7 +137,7 @@ def change_ops(table: Table, before: FlowKey, after: FlowKey, turn: str) -> list
 
 
 def delete_ops(table: Table, key: FlowKey) -> list[Op]:
-    """Deletes the key at the revision that was read, if nothing names it."""
+    """Returns the operations that delete the key [the revision as read, no users]."""
     unused = every(FlowKeyItem.revision == key.revision, FlowKeyItem.users == 0)
     return [
         table.delete_op("key", *_key(key.tenant, key.name), unused),
@@ -178,8 +181,8 @@ def _stile_key(tenant: str, name: str) -> tuple[str, str]:
 class TurnstileItem(Item):
     """The turnstile that every call under a flow key passes. terms: its rules, JSON. turn: replaced by every move.
 
-    places: packed, which run holds one until when. next_at, called_to, mark_at: epoch microseconds. shard, sweep and
-    next_run_at: only while somebody may wait in the line; look_at: epoch ms.
+    places: packed; which run holds one until when. next_at, called_to, mark_at: epoch microseconds. look_at: epoch ms.
+    shard, sweep and next_run_at: set only while a run may wait in the line.
     """
 
     terms = UnicodeAttribute()
@@ -229,7 +232,7 @@ def read_stile(table: Table, tenant: str, name: str) -> Turnstile | None:
 
 
 def stile_in(refused: Refused) -> Turnstile | None:
-    """Returns the turnstile that a refused move met."""
+    """Returns the turnstile as a refused move found it."""
     return if_any(_STILES.read, refused.read(TurnstileItem))
 
 
@@ -255,6 +258,6 @@ def _wake_actions(before: Turnstile, after: Turnstile, shards: int) -> list[Acti
 
 
 def call_anew(table: Table, tenant: str, name: str, turn: str) -> None:
-    """Lets all waiting runs be called again, because a circuit has closed."""
+    """Makes the line call all waiting runs again, because a circuit has closed."""
     actions = [assign(TurnstileItem.turn, turn), *removal(TurnstileItem, _FRONT)]
     table.update(*_stile_key(tenant, name), actions, TurnstileItem.pk.exists())

@@ -23,7 +23,7 @@ PAGE = 500
 
 @dataclass(frozen=True)
 class WaitingRow:
-    """A row of the index. sweep: packed, not yet read; next_run_at: as the index has it (it may lag)."""
+    """A row of the index. sweep: packed, not yet read. next_run_at: as in the index, which may lag."""
 
     pk: str
     sk: str
@@ -51,7 +51,7 @@ class WaitingRow:
 
     @property
     def owner(self) -> str:
-        """Returns the job's id for a schedule's row; the schedule's (or the job's) id for a run's row."""
+        """Returns the job's id for a schedule's row; the schedule's or the job's id for a run's row."""
         return keys.parts(self.pk)[3]
 
     @property
@@ -114,14 +114,14 @@ def oldest(table: Table, shard: int) -> datetime | None:
 
 
 def oldest_of(table: Table, shard: int, tenant: str, until: datetime) -> datetime | None:
-    """Returns the earliest instant of a tenant among the shard's first rows that are due. Nothing is due as a rule."""
+    """Returns the earliest instant of a tenant among the shard's first due rows. Usually nothing is due."""
     rows, _ = _page(table, shard, None, until, None)
     begin = f"{keys.tenant(tenant)}#"
     return next((row.next_run_at for row in rows if row.pk.startswith(begin)), None)
 
 
 def first_catch_up(table: Table, tenant: str, schedule_id: str) -> datetime | None:
-    """Returns the first occurrence of the schedule's earliest catch-up under way."""
+    """Returns the first occurrence of the schedule's earliest catch-up in progress."""
     sort = WaitingItem.sk.startswith(keys.catch_up(""))
     rows, _ = table.query(keys.runs(tenant, schedule_id), sort, limit=1, consistent=True)
     return from_s(int(keys.parts(rows[0]["sk"]["S"])[1])) if rows else None
@@ -137,8 +137,8 @@ def catalogue(table: Table, shard: int) -> Iterator[tuple[str, str]]:
 class Advance:
     """One conditional step of a row, in absolute values, so that it may be sent twice.
 
-    planned_total, last_at: of a schedule (last_at only with `ending`). ending: the series is over; the row stays as a
-    wake. held_from: the schedule is held, and this is its earliest occurrence not yet sent.
+    planned_total, last_at: only for a schedule, last_at only with `ending`. ending: whether the series is over, so that
+    the row stays as a wake. held_from: the earliest unsent occurrence of a held schedule.
     """
 
     row: WaitingRow
@@ -153,7 +153,8 @@ class Advance:
 class Advanced:
     """The results of a batch of steps.
 
-    done: written, now or by an earlier try. left: changed by somebody else. again: throttled or in conflict.
+    done: steps that were written, now or by an earlier try. left: rows that somebody else changed. again: steps that
+    were throttled or in conflict.
     """
 
     done: tuple[Advance, ...] = ()
@@ -162,9 +163,9 @@ class Advanced:
 
 
 def advance(table: Table, steps: Sequence[Advance]) -> Advanced:
-    """Writes up to 25 steps in one call, each only if next_run_at and generation are as read and judged separately.
+    """Writes up to 25 steps in one call, each separately and only if next_run_at and generation are as read.
 
-    Source: the batched update costs 14 times less CPU a row than single updates (docs/benchmarks.md).
+    Source: the batched update costs 14 times less CPU per row than single updates (docs/benchmarks.md).
     """
     try:
         answers = table.statements([_statement(table.name, step) for step in steps])

@@ -1,4 +1,4 @@
-"""The stack's list of disabled tenants and collections, a small partition read once a tick; and releases."""
+"""The stack's list of disabled tenants and collections, a small partition that each tick reads once; and releases."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sweephand.store.dynamo.table import ReleaseItem, SuspensionItem
 
 
 def read(table: Table) -> Suspensions:
-    """Reads the list. Raises Unavailable; all is then sent, and the executor's gate decides."""
+    """Reads the list. Raises Unavailable; then everything is sent, and the executor's gate decides."""
     found: dict[Key, Suspension] = {}
     for row in table.query_all(keys.STACK_SUSPENDED, consistent=True):
         item = SuspensionItem.from_raw_data(row)
@@ -28,7 +28,7 @@ def read(table: Table) -> Suspensions:
 
 
 def begin_ops(table: Table, tenant: str, collection: str | None, now: datetime) -> list[Op]:
-    """Disables a tenant or a collection, and ends a release that is still under way."""
+    """Returns the operations that disable a tenant or a collection and end a release that is still in progress."""
     item = SuspensionItem(pk=keys.STACK_SUSPENDED, sk=keys.suspended(tenant, collection), changed_at=epoch_s(now))
     return [
         table.put_op("suspension", item),
@@ -37,7 +37,10 @@ def begin_ops(table: Table, tenant: str, collection: str | None, now: datetime) 
 
 
 def end_ops(table: Table, tenant: str, collection: str | None, now: datetime, shards: int) -> list[Op]:
-    """Enables it: the list notes until when it was disabled, and a row in the next-run index releases what was held."""
+    """Returns the operations that enable a tenant or a collection.
+
+    The list notes until when it was disabled, and a row in the next-run index releases the held schedules.
+    """
     item = ReleaseItem(
         pk=keys.releasing(tenant, collection),
         sk=keys.release(collection),
@@ -53,7 +56,7 @@ def end_ops(table: Table, tenant: str, collection: str | None, now: datetime, sh
 
 
 def forget_ops(table: Table, tenant: str, collection: str | None) -> list[Op]:
-    """Deletes the rows of a deleted collection or tenant, whatever its state was."""
+    """Returns the operations that delete the rows of a deleted collection or tenant, whatever its state was."""
     return [
         table.delete_op("suspension", keys.STACK_SUSPENDED, keys.suspended(tenant, collection)),
         table.delete_op("release", keys.releasing(tenant, collection), keys.release(collection)),
@@ -75,7 +78,7 @@ def cursor_of(item: ReleaseItem) -> tuple[str | None, str | None]:
 def go_on(
     table: Table, item: ReleaseItem, *, number: int, cursor: tuple[str, str] | None, at: datetime
 ) -> Written | Refused:
-    """Writes the progress of a release, if it is as read. number: its round; at: when its row wakes next."""
+    """Writes the progress of a release, if it is as read. number: its round. at: when its row wakes next."""
     text = None if cursor is None else json.dumps(cursor, ensure_ascii=False)
     actions = [
         assign(ReleaseItem.round, number),

@@ -1,4 +1,4 @@
-"""Job sets and their members: an item per key, written in the transaction of its job, so both say the same."""
+"""Job sets and their members: an item per key, written in the transaction of its job, so that both agree."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _place(tenant: str, name: str, key: str) -> tuple[str, str]:
 
 
 def as_seen(member: Member | None) -> Condition:
-    """Requires the member that a plan has read: no caller has changed or deleted its job since."""
+    """Requires the member that a plan has read, so that no caller has changed or deleted its job since."""
     if member is None:
         absent: Condition = MemberItem.pk.does_not_exist()
         return absent
@@ -103,5 +103,5 @@ def delete_op(table: Table, tenant: str, name: str, member: Member, part: str = 
 
 
 def forget(table: Table, tenant: str, name: str, member: Member) -> None:
-    """Removes the member of a job that is gone, if it is as seen."""
+    """Removes the member of a deleted job, if it is as read."""
     table.delete(*_place(tenant, name, member.key), as_seen(member))

@@ -32,7 +32,7 @@ with lazy():
 
 @dataclass(frozen=True)
 class PartStep:
-    """A step for the schedule `id`. added: the new schedule. members: values to set; None for a new or deleted one."""
+    """A step for the schedule `id`. added: the new schedule. members: values to set; None if it is new or deleted."""
 
     id: str
     added: Schedule | None = None
@@ -97,7 +97,7 @@ def open_parts(table: Table, tenant: str, job_id: str, revision: int) -> Iterato
 
 
 def done_op(table: Table, job: Job, part: Part) -> Op:
-    """Deletes a part, if it still exists, in the transaction that carries it out."""
+    """Returns the operation that deletes a part, if it still exists, in the transaction that carries it out."""
     key = keys.job(job.tenant, job.id), keys.change_part(job.revision, part.number)
     return table.delete_op("part", *key, ChangePartItem.pk.exists())
 

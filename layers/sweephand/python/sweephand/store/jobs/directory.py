@@ -1,7 +1,7 @@
 """The directory: one small row per job, in blocks of 1,000 numbers, and the count of each block.
 
 Lists, filters and totals read it instead of the jobs. Each row is written in the transaction of its job, under the
-condition of the job's own row, so that a repeat counts once. Source: decision 0019.
+condition of the job's own row, so that a repetition counts once. Source: decision 0019.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ BLOCK = 1_000
 
 
 class EntryItem(Item):
-    """A job in its collection by name, under a tag, under a resource. number: its place in the directory."""
+    """An entry of a job: by name in its collection, under a tag or under a resource.
+
+    number: its place in the directory.
+    """
 
     job_id = UnicodeAttribute()
     number = Integer()
@@ -43,8 +46,8 @@ class EntryItem(Item):
 class DirectoryItem(Item):
     """The members of a job that filters of lists read, in about 150 bytes. entry: packed, see _packed.
 
-    revision: the job's. ended: COMPLETED or FAULTED, if all of its schedules are over. search: only with an integer id;
-    packed, see store.tenants.searching.
+    revision: of the job. ended: COMPLETED or FAULTED, if all of its schedules are over. search: packed, see
+    store.tenants.searching; only if the job has an integer id.
     """
 
     entry = UnicodeAttribute()
@@ -74,7 +77,7 @@ CONDITIONS = {"name": ABSENT}
 class Entry(NamedTuple):
     """A job's entry in the directory. search: only if requested, see store.tenants.searching.
 
-    tagged: whether the job has tags; None in rows of jobs that have not changed since rows say so.
+    tagged: whether the job has tags; None in rows that were written before this member was added.
     """
 
     number: int
@@ -121,7 +124,7 @@ def number_of(sk: str) -> int:
 
 
 def entry_of(row: dict[str, dict[str, Any]]) -> Entry:
-    """Reads an entry from DynamoDB's JSON; without the model, as a page may need thousands (docs/benchmarks.md)."""
+    """Reads an entry from DynamoDB's JSON. Avoids the model, because a page may need thousands (docs/benchmarks.md)."""
     job_id, name, collection, active, paused, facade, *rest = json.loads(row["entry"]["S"])
     number = int(row["sk"]["S"][4:])
     ended = JobState(row["ended"]["S"]) if "ended" in row else None
@@ -137,7 +140,10 @@ def block_count_of(row: dict[str, Any]) -> Block:
 
 
 def next_number(table: Table, tenant: str) -> int:
-    """Returns a number that no other job of the tenant gets. An unused one stays a gap: no transaction covers it."""
+    """Returns a number that no other job of the tenant gets.
+
+    No transaction covers it, so an unused one leaves a gap.
+    """
     return table.increase(keys.directory(tenant), keys.LAST_NUMBER, NumberItem.last)
 
 
@@ -151,7 +157,7 @@ def job_id_of(table: Table, tenant: str, number: int) -> str | None:
 
 
 def create_ops(table: Table, job: Job, schedules: Sequence[Schedule]) -> list[Op]:
-    """Adds a job. The part `name` is refused if the collection has a job with this name."""
+    """Returns the operations that add a job. The part `name` is refused if the collection has a job with this name."""
     rows = [table.put_op(part, item, CONDITIONS.get(part)) for part, item in entry_items(job).items()]
     row = table.put_op("directory", row_item(job, schedules))
     return [*rows, row, _count_op(table, job, 1, int(job.active))]
@@ -173,7 +179,10 @@ def named(table: Table, tenant: str, places: Iterable[tuple[str, str]]) -> dict[
 def change_ops(
     table: Table, before: Job, after: Job, were: Sequence[Schedule], schedules: Sequence[Schedule]
 ) -> list[Op]:
-    """Changes a job's rows. were, schedules: before and after. Parts as in create_ops; deletes are named `old ...`."""
+    """Returns the operations that change a job's rows. were, schedules: before and after.
+
+    The parts are named as in create_ops; deletes are named `old ...`.
+    """
     old, new = _entry_keys(before), _entry_keys(after)
     ops = [table.delete_op(f"old {part}", *key) for part, key in old.items() if key not in new.values()]
     items = entry_items(after)
@@ -187,14 +196,14 @@ def change_ops(
 
 
 def delete_ops(table: Table, job: Job) -> list[Op]:
-    """Deletes a job's rows; call `drop_if_empty` afterwards."""
+    """Returns the operations that delete a job's rows. Call `drop_if_empty` afterwards."""
     rows = [table.delete_op(part, *key) for part, key in _entry_keys(job).items()]
     row = table.delete_op("directory", *row_key(job.tenant, job.number))
     return [*rows, row, _count_op(table, job, -1, -int(job.active))]
 
 
 def _entry_keys(job: Job) -> dict[str, tuple[str, str]]:
-    """Returns the keys of a job's rows outside the directory: part of the transaction -> key."""
+    """Returns the keys of a job's rows outside the directory, by the parts of its transaction."""
     sk = keys.job_entry(job.number)
     found = {"name": (keys.names(job.tenant, job.collection), keys.name(job.name))}
     if job.resource_id is not None:
@@ -231,9 +240,10 @@ def _packed(job: Job) -> str:
 
 
 def _change_row_op(table: Table, job: Job, were: Sequence[Schedule], schedules: Sequence[Schedule]) -> Op:
-    """Changes the entry; leaves `ended` as it is if a schedule that the change does not touch may end meanwhile.
+    """Returns the operation that changes the entry.
 
-    Only a change can undo an end, so a schedule that was over when it was read still is.
+    It leaves `ended` as it is if a schedule that the change does not touch may end meanwhile. Only a change can undo an
+    end, so a schedule that was over when it was read still is.
     """
     actions = [assign(DirectoryItem.entry, _packed(job)), assign(DirectoryItem.revision, job.revision)]
     if job.ordinal is not None:
@@ -265,7 +275,7 @@ def mark_ended(table: Table, job: Job, ended: JobState) -> bool:
 def drop_if_empty(table: Table, job: Job) -> None:
     """Deletes the count of an empty block after a delete, so that counts never outnumber the jobs.
 
-    If a crash prevents this, the count that stays is still right.
+    If a crash prevents this, the remaining count is still correct.
     """
     pk, sk = _count_key(job)
     try:

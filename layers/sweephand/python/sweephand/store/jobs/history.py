@@ -1,6 +1,6 @@
 """The change log of a job: one immutable item per revision, written in the transaction that makes the revision.
 
-It is in the job's partition and is deleted with it.
+The log is in the job's partition and is deleted with it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def put_op(table: Table, entry: Entry) -> Op:
 
 
 def is_written(table: Table, entry: Entry) -> bool:
-    """Returns whether this very entry exists: its transaction succeeded, although its answer was lost."""
+    """Returns whether this entry exists: its transaction succeeded although its answer was lost."""
     there = table.get(RevisionItem, keys.job(entry.after.tenant, entry.after.id), keys.revision(entry.revision))
     return there is not None and there.serialize() == item_of(entry).serialize()
 

@@ -130,7 +130,7 @@ def schedule_of(item: ScheduleItem) -> Schedule:
 
 
 def _sweep(text: str) -> SweepText:
-    """Reads the sweep's string. One that cannot be read must not fail a whole list; that schedule just cannot run."""
+    """Reads the sweep's string. One that cannot be read must not fail a whole list: only its schedule cannot run."""
     try:
         return SweepText.read(text)
     except (LookupError, ValueError):
@@ -157,7 +157,7 @@ def sweep_text(schedule: Schedule) -> str:
 
 
 def sweep_of(schedule: Schedule) -> SweepText:
-    """Returns what the sweeper reads of a schedule."""
+    """Returns the members of a schedule that the sweeper reads."""
     waits, since = Waits.OCCURRENCE, None
     if schedule.state is ScheduleState.ENDING:
         waits = Waits.END
@@ -195,7 +195,10 @@ def schedules_of(table: Table, items: Sequence[ScheduleItem]) -> list[Schedule]:
 
 
 def know_calendars(table: Table, texts: Iterable[tuple[str, str]]) -> None:
-    """Reads the calendars that packed timings (tenant, string) name, as loading them requires; most name none."""
+    """Reads the calendars that packed timings name, which loading them requires. Most name none.
+
+    texts: (tenant, string with a packed timing).
+    """
     named = [(tenant, packed) for tenant, packed in texts if names_calendars(packed)]
     if named:
         calendars.know(table, named)
@@ -215,7 +218,7 @@ def read_payloads(table: Table, tenant: str, job_id: str, versions: Mapping[str,
 
 
 def read_secrets(table: Table, tenant: str, job_id: str, version: int) -> dict[str, str]:
-    """Reads the secrets of a job: field -> ciphertext."""
+    """Returns the ciphertexts of a job's secrets by field."""
     item = table.get(SecretItem, keys.job(tenant, job_id), keys.secret(version))
     return json.loads(item.sealed) if item is not None else {}
 
@@ -251,7 +254,7 @@ def open_change_is(number: int) -> Condition:
 
 
 def as_read(schedule: Schedule) -> Condition:
-    """Requires the generation and next_run_at that were read: neither the sweeper nor a change has moved it."""
+    """Requires the generation and next_run_at that were read, so that neither the sweeper nor a change has moved it."""
     same: Condition = ScheduleItem.generation == schedule.generation
     if schedule.state in OVER:
         return same  # next_run_at says when its job is deleted: no sweep moves it
@@ -261,7 +264,7 @@ def as_read(schedule: Schedule) -> Condition:
 
 
 def reach_as_read(schedule: Schedule) -> Condition:
-    """Requires the streak that was read: no attempt has noted since that its target fails or answers again."""
+    """Requires the streak that was read, so that no attempt has noted since that its target fails or answers again."""
     if schedule.unreachable is None:
         return ScheduleItem.unreachable.does_not_exist()
     return ScheduleItem.unreachable == schedule.unreachable
@@ -282,7 +285,7 @@ def secret_op(table: Table, tenant: str, job_id: str, version: int, sealed: Mapp
 def schedule_update_actions(schedule: Schedule, shards: int) -> list[Action]:
     """Sets every attribute that a change may touch.
 
-    The schedule stays in the catalogue or returns to it. The audit removes one that is off once all is settled.
+    The schedule stays in the catalogue or returns to it. The audit removes one that is off once everything is settled.
     """
     item = schedule_item(schedule, shards)
     item.schedule_id = schedule.id
@@ -295,7 +298,7 @@ def schedule_update_actions(schedule: Schedule, shards: int) -> list[Action]:
 
 
 def description_actions(schedule: Schedule) -> list[Action]:
-    """Sets the attributes that may change without a new generation; the sweeper reads none of them.
+    """Sets the attributes that may change without a new generation. The sweeper reads none of them.
 
     timing: the same rule may be written in another way.
     """

@@ -22,12 +22,12 @@ ByName = Mapping[str, ActionSpec]
 
 
 def read(table: Table, schedule: Schedule) -> ByName:
-    """Reads the own hooks of a schedule, in the version that its row names."""
+    """Reads a schedule's own hooks, in the version that its row names."""
     return read_all(table, [schedule]).get(schedule.id, {})
 
 
 def read_all(table: Table, schedules: Iterable[Schedule]) -> dict[str, ByName]:
-    """Reads the own hooks of schedules by id, in one batched read; reads nothing if no schedule has any."""
+    """Reads the schedules' own hooks, by schedule id, in one batched read. Reads nothing if no schedule has any."""
     wanted = {key: schedule.id for schedule in schedules if (key := _key(schedule)) is not None}
     found = table.batch_get(wanted) if wanted else {}
     items = {wanted[key]: OwnHooksItem.from_raw_data(row) for key, row in found.items()}

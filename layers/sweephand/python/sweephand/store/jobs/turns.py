@@ -19,14 +19,14 @@ FORGOTTEN = timedelta(hours=1)
 
 
 class TurnItem(Item):
-    """The turn to change a job. owner: of the turn; until: epoch ms, when it ends in any case."""
+    """The turn to change a job. owner: the owner of the turn. until: epoch ms, when it ends in any case."""
 
     owner = UnicodeAttribute()
     until = Integer()
 
 
 def take(table: Table, tenant: str, job_id: str, owner: str, now: datetime, lasts: timedelta) -> bool:
-    """Takes the turn, if it is free. Returns whether the owner has it, also from a try whose answer was lost."""
+    """Takes the turn if it is free. Returns whether the owner has it, even from a try whose answer was lost."""
     until = now + lasts
     item = TurnItem(
         pk=keys.job(tenant, job_id),
@@ -43,5 +43,5 @@ def take(table: Table, tenant: str, job_id: str, owner: str, now: datetime, last
 
 
 def give_back(table: Table, tenant: str, job_id: str, owner: str) -> None:
-    """Gives the turn back, if it is the owner's."""
+    """Gives the turn back if the owner has it."""
     table.delete(keys.job(tenant, job_id), keys.TURN, TurnItem.owner == owner)

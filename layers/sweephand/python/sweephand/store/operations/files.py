@@ -1,8 +1,8 @@
 """The files that operations write to a private S3 bucket.
 
 A file is written as pieces, each an object. `join` copies them into one object inside S3, within one call, so that a
-multipart upload never outlives the page that began it. If it is cut off, the next try starts again, and the bucket's
-lifecycle rules remove what a crash left.
+multipart upload never outlives the page that began it. If the upload is cut off, the next try starts again, and the
+bucket's lifecycle rules remove what a crash left.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ class S3(Protocol):
 
 
 class Files:
-    """A bucket of files. Safe for threads. All methods but `link` raise Unavailable if S3 refuses or is silent."""
+    """A bucket of files.
+
+    Safe for threads. All methods but `link` raise Unavailable if S3 refuses or does not answer.
+    """
 
     def __init__(self, s3: S3, bucket: str) -> None:
         self._s3 = s3
@@ -56,9 +59,9 @@ class Files:
         return content
 
     def join(self, key: str, pieces: Sequence[str], media_type: str, name: str) -> None:
-        """Joins pieces, which stay, into one file. All but the last have LEAST_PIECE bytes or more. Harmless to repeat.
+        """Joins pieces, which stay, into one file. All but the last have LEAST_PIECE bytes or more. May be repeated.
 
-        Raises NotFound if a piece is gone. Cost: one call per piece, about 0.2 s for 16 MiB.
+        Raises NotFound if a piece no longer exists. Cost: one call per piece, about 0.2 s for 16 MiB.
         """
         upload = self._call("create_multipart_upload", Key=key, **_described(media_type, name))["UploadId"]
         try:
@@ -82,7 +85,7 @@ class Files:
                 raise Unavailable("files could not be deleted")
 
     def link(self, key: str, seconds: int) -> str:
-        """Returns an address that gives the file to anybody for so many seconds. Computed without a call to S3."""
+        """Returns an address that gives the file to anybody for `seconds`. It is computed without a call to S3."""
         place = {"Bucket": self._bucket, "Key": key}
         return self._s3.generate_presigned_url("get_object", Params=place, ExpiresIn=seconds)
 

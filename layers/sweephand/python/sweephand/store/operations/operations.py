@@ -1,4 +1,4 @@
-"""Operations: one row each, which is the source of truth and in the next-run index while the operation runs."""
+"""Operations: one row each, which is the source of truth. It is in the next-run index while the operation runs."""
 
 from __future__ import annotations
 
@@ -27,13 +27,16 @@ from sweephand.store.dynamo.flat_models import (
 from sweephand.store.dynamo.table import Item
 
 PROVIDER = "provider"
-"""The tenant's name in pointers to the provider's own operations; no tenant may have it."""
+"""The tenant's name in pointers to the provider's own operations. No tenant may have this name."""
 WAKE = timedelta(minutes=5)
-"""A lost message is sent again this long after its instant: longer than the sweep looks ahead."""
+"""A lost message is sent again this long after its instant, which is further than the sweep looks ahead."""
 
 
 class OperationItem(Item):
-    """An operation. params, cursor, result: JSON. generation: its step. shard, next_run_at, sweep: while it runs."""
+    """An operation.
+
+    params, cursor, result: JSON. generation: its step. shard, next_run_at, sweep: set while it runs.
+    """
 
     kind = UnicodeAttribute()
     state = UnicodeAttribute()
@@ -56,7 +59,7 @@ class OperationItem(Item):
 
 
 class OperationPlaceItem(Item):
-    """A place for an operation of a kind. operation: the last to take it; the place is free once that one has ended."""
+    """A place for an operation of a kind. operation: the last that took it. The place is free once that has ended."""
 
     operation = UnicodeAttribute()
 
@@ -96,7 +99,7 @@ def _item_of(operation: Operation, now: datetime, shards: int) -> OperationItem:
 
 
 def begin_op(table: Table, operation: Operation, shards: int) -> Op:
-    """Creates an operation, if absent, with its wake, which carries it out even if its message is lost."""
+    """Returns the part that creates an operation, if absent. Its wake carries it out even if its message is lost."""
     item = _item_of(operation, operation.started_at, shards)
     return table.put_op("operation", item, OperationItem.pk.does_not_exist())
 
@@ -113,12 +116,12 @@ def move_on(table: Table, before: Operation, after: Operation, now: datetime, sh
 
 
 def turn(table: Table, before: Operation, after: Operation, now: datetime, shards: int) -> Written | Refused:
-    """Writes another state, if the state is still that of `before`; the step and the cursor stay."""
+    """Writes another state, if the state is still that of `before`. The step and the cursor stay."""
     return _write(table, _item_of(after, now, shards), _STANDING, _as_it_is(before))
 
 
 def operation_in(refused: Refused) -> Operation | None:
-    """Returns the operation that a refused write met."""
+    """Returns the operation as a refused write found it."""
     return if_any(operation_of, refused.read(OperationItem))
 
 
@@ -136,9 +139,10 @@ def by_pointer(table: Table, pointer: Pointer) -> Operation | None:
 
 
 def place_op(table: Table, operation: Operation, most: int) -> Op | None:
-    """Takes one of the kind's `most` places for a new operation, if it is still as read. None: all are taken.
+    """Returns the part that takes one of the kind's `most` places for a new operation; None if all are taken.
 
-    A place is free once the operation that took it last has ended or is gone, so a crash never blocks one.
+    The place must still be as read. It is free once the operation that took it last has ended or no longer exists, so a
+    crash never blocks a place.
     """
     pk = keys.operations(operation.tenant)
     for number in range(most):

@@ -15,7 +15,7 @@ attempt_of = _ATTEMPTS.read
 def attempt_item(run: Run, *, reason: Reason | None, answer: str | None, state: State | None = None) -> AttemptItem:
     """Returns the row of the attempt that `run` has just made.
 
-    answer: up to 16 KB of the target's answer. state: if the reason leaves it open.
+    answer: up to 16 KB of the target's answer. state: given if it does not follow from the reason.
     """
     started_at = run.started_at or run.planned_at
     attempt = Attempt(

@@ -1,4 +1,4 @@
-"""Reads all that the gate needs consistently in one call: schedule, job and run (3 read units plus the payload's).
+"""Reads everything that the gate needs in one consistent call: schedule, job and run (3 read units plus the payload's).
 
 The messages of a batch share one call, because a call takes more CPU than its rows.
 """
@@ -31,7 +31,7 @@ def read(table: Table, pointers: Iterable[Pointer]) -> Rows:
 
 
 def look(table: Table, cache: CollectionTerms, pointer: Pointer, known: Rows | None = None) -> Seen:
-    """Returns what the gate decides by. known: rows read since the run's instant; if one is missing, all are read."""
+    """Returns what the gate decides with. known: rows read since the run's instant; if one is missing, reads all."""
     wanted = _keys(pointer)
     rows = known if known is not None and all(key in known for key in wanted) else read(table, [pointer])
     job_row, run_row = rows[wanted[0]], rows[wanted[1]]

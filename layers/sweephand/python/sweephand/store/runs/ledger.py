@@ -34,7 +34,7 @@ TERMINAL_TEXTS = tuple(sorted(TERMINAL))
 
 
 def run_in(refused: Refused) -> Run | None:
-    """Returns the run that a refused write met."""
+    """Returns the run as a refused write found it."""
     return if_any(run_of, refused.read(RunItem))
 
 
@@ -43,7 +43,7 @@ def read(table: Table, tenant: str, owner: str, uuid: str) -> Run | None:
 
 
 def read_many(table: Table, found: Sequence[tuple[str, str]]) -> list[Run]:
-    """Returns the runs that exist of these keys, in order."""
+    """Returns the existing runs with these keys, in order."""
     rows = table.batch_get(found)
     return [run_of(RunItem.from_raw_data(rows[key])) for key in found if key in rows]
 
@@ -55,7 +55,7 @@ NOT_TERMINAL: Condition = RunItem.pk.exists() & ~RunItem.state.is_in(*TERMINAL_T
 
 
 def claimable(attempt: int, now: datetime) -> Condition:
-    """Requires that the row waits for exactly this attempt, and its time has come."""
+    """Requires that the row waits for exactly this attempt and that its time has come."""
     return every(
         RunItem.attempt == attempt,
         RunItem.state.is_in(*sorted(CLAIMABLE)),
@@ -68,7 +68,7 @@ def own_lease(owner: str) -> Condition:
 
 
 def lease_as_read(run: Run) -> Condition:
-    """Requires that the holder whose lease is over is still the one that was read."""
+    """Requires that the holder is still the one that was read, whose lease is over."""
     return every(
         RunItem.state == State.TRIGGERED.value,
         RunItem.attempt == run.attempt,
@@ -87,7 +87,7 @@ def state_as_read(run: Run) -> Condition:
 
 @dataclass(frozen=True)
 class Lease:
-    """The holder of a run, since and until when. planned_at, enqueued_at: the stamps of an attempt after the first.
+    """The holder of a run, and the time of its hold. planned_at, enqueued_at: the stamps of an attempt after the first.
 
     flow_key: the key under which it calls.
     """
@@ -132,7 +132,7 @@ def claiming(run: Run, lease: Lease) -> list[Action]:
 
 
 def take_over(table: Table, run: Run, lease: Lease) -> Written | Refused:
-    """Takes the attempt over from an executor whose lease is over; the row notes when that executor's call began."""
+    """Takes the attempt over from an executor whose lease is over. The row notes when that executor's call began."""
     lost = RunItem.lost_calls.add({lost_text(LostCall.of(run))})
     return table.update(*key_of(run), [*_held_by(lease), lost], lease_as_read(run))
 
@@ -145,7 +145,7 @@ def extend(table: Table, place: tuple[str, str, str], owner: str, until: datetim
 
 
 def give_back(table: Table, run: Run, owner: str) -> Written | Refused:
-    """Gives an attempt back that its worker cannot make. run: its new state; owner: the worker that holds it."""
+    """Gives back an attempt that its worker cannot make. run: its new state. owner: the worker that holds it."""
     names = "state reason message unknown not_before"
     actions = [*changes_of(run, names), *removal(RunItem, "owner lease_until"), *attention(run)]
     return table.update(*key_of(run), actions, own_lease(owner))
@@ -166,7 +166,7 @@ def _held_by(lease: Lease) -> list[Action]:
 
 
 def succeed(table: Table, run: Run) -> Written | Refused:
-    """Ends a run as a success, in most cases by one write of its row. run: its new state.
+    """Ends a run as a success, usually with one write of its row. run: its new state.
 
     The first report wins, with or without a lease.
     """
@@ -185,7 +185,7 @@ def finish(
 ) -> Written | Refused:
     """Ends a run otherwise, with its counts and attempts, in one transaction. run: its new state.
 
-    also: what is written with it, or not at all.
+    also: further parts of the transaction.
     """
     actions = [*_ending(run), *changes_of(run, "max_attempts")]
     if run.state in NEEDS_ATTENTION:
@@ -198,7 +198,7 @@ def finish_from_outside(
 ) -> Written | Refused:
     """Ends a run without its lease (callback, cancel), if it has not ended. run: its new state, with its wake.
 
-    also: what is written with it, or not at all.
+    also: further parts of the transaction.
     """
     op = end_from_outside_op(table, "run", run, shards=shards, lane=lane)
     return _with_counts(table, run, op, counts, (), also)
@@ -226,18 +226,18 @@ def end_wait(table: Table, run: Run, at: datetime, *, shards: int, lane: Lane) -
 
 
 def note(table: Table, run: Run, text: str) -> None:
-    """Notes a report that came after the end; a run keeps at most twenty."""
+    """Notes a report that came after the end. A run keeps at most twenty notes."""
     few = RunItem.notes.does_not_exist() | (size(RunItem.notes) < MOST_NOTES)  # type: ignore[no-untyped-call]
     table.update(*key_of(run), [RunItem.notes.add({text})], every(RunItem.pk.exists(), few))
 
 
 def rerun_op(table: Table, run: Run, by: str) -> Op:
-    """Marks a run as run again, if its row exists, so that none comes back. by: the whole id of the new run."""
+    """Returns the operation that marks a run as run again, if its row exists. by: the whole id of the new run."""
     return table.update_op("old", *key_of(run), [assign(RunItem.rerun_by, by)], RunItem.pk.exists())
 
 
 def not_rerun_op(table: Table, run: Run, by: str) -> Op:
-    """Removes the mark of a rerun that did not run, if no later one replaced it."""
+    """Returns the operation that removes the mark of a rerun that did not run, if no later one has replaced it."""
     return table.update_op("old", *key_of(run), [assign(RunItem.rerun_by, None)], RunItem.rerun_by == by)
 
 
@@ -288,7 +288,7 @@ def tell_task(table: Table, run: Run, task: str) -> Written | Refused:
 
 
 def drop_wake(table: Table, run: Run) -> Written | Refused:
-    """Removes the wake of an ended run after its effects are done; a reported message becomes the run's message."""
+    """Removes the wake of an ended run after its effects are done. A reported message becomes the run's message."""
     actions = removal(RunItem, "shard sweep next_run_at")
     if run.reported is not None:
         actions += [assign(RunItem.message, run.message), assign(RunItem.reported, None)]
@@ -350,10 +350,10 @@ def _end_late(table: Table, run: Run, op: Op, counts: dict[str, int], rest: Sequ
 
 
 def late_ends(table: Table, runs: Sequence[Run]) -> tuple[dict[str, int], Condition | None]:
-    """Returns the counts of those runs (of one schedule) that end late, and the condition that settled_to is as read.
+    """Returns the counts of the runs (of one schedule) that end late, and the condition that settled_to is as read.
 
-    settled_total: those within the settled part. late_ends always increases, so that an audit that saw one of them open
-    cannot settle past it.
+    settled_total: counts runs within the settled part. late_ends: always increases, so that an audit that saw one of
+    the runs open cannot settle past it.
     """
     late = [run for run in runs if run.ends_late]
     if not late:
@@ -368,7 +368,7 @@ def late_ends(table: Table, runs: Sequence[Run]) -> tuple[dict[str, int], Condit
 
 
 def count_op(table: Table, run: Run, counts: dict[str, int], condition: Condition | None = None) -> Op:
-    """Returns the part of a transaction that adds to the statistics; never use it without a part that happens once."""
+    """Returns the part of a transaction that adds to the statistics. Never use it without a part that happens once."""
     actions: list[Action] = [add(getattr(StatsItem, name), amount) for name, amount in counts.items()]
     return table.update_op("stats", *_key(run), actions, condition)
 

@@ -36,7 +36,7 @@ def look(table: Table, run: Run) -> tuple[Slot, dict[str, Run]]:
 
 
 def read_in(refused: Refused, slot: Slot) -> Slot:
-    """Returns the slot that a refused move met. slot: identifies it."""
+    """Returns the slot as a refused move found it. slot: identifies it."""
     return _slot_of(slot, refused.read(SlotItem))
 
 
@@ -81,8 +81,8 @@ def _move_op(table: Table, before: Slot, after: Slot) -> Op:
 class Move:
     """A move of a schedule's slot by a run, with its changes of the ledger.
 
-    run: the new state of the run; there: the run as read, None if it has no row. ended: the new states of runs that
-    lose their turn by it, each with its wake. counts: added to the schedule's statistics.
+    run: the new state of the run. there: the run as read; None if it has no row. ended: the new states of runs that
+    lose their turn, each with its wake. counts: added to the schedule's statistics.
     """
 
     before: Slot

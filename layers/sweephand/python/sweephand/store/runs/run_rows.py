@@ -88,7 +88,7 @@ def attention(run: Run) -> list[Action]:
 
 
 def _attention_partition(run: Run) -> str:
-    """Returns the partition of the index: that of its day, or of the consumer for which a run is held."""
+    """Returns the partition of the index: that of the run's day, or that of the consumer for which it is held."""
     if run.state is State.HELD and run.consumer is not None:
         return keys.consumer_rows(run.tenant, run.consumer)
     return keys.attention_day(run.tenant, run.planned_at)

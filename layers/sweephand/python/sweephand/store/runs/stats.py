@@ -1,4 +1,4 @@
-"""The statistics of a schedule: final counts up to an instant; after it the rows of the ledger are counted."""
+"""The statistics of a schedule: final counts up to an instant. After that, the rows of the ledger are counted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def read(table: Table, schedule: Schedule, *, consistent: bool = True) -> StatsI
 
 
 def settled_as_read(before: StatsItem) -> Condition:
-    """Requires that nobody has settled since, and that no late run has ended within the settled part."""
+    """Requires that nobody has settled since and that no late run has ended within the settled part."""
     return every(
         _same(StatsItem.settled_to, before.settled_to),
         _same(StatsItem.settled_total, before.settled_total),
@@ -32,7 +32,7 @@ def settled_as_read(before: StatsItem) -> Condition:
 def settle(table: Table, before: StatsItem, until: datetime, *, ended: int, planned: int) -> Written | Refused:
     """Settles the counts up to `until`, in absolute values, if nothing has changed (settled_as_read).
 
-    ended, planned: ended runs, and all rows, of the occurrences after the part settled before and up to `until`.
+    ended, planned: the number of ended runs, and of all rows, of the occurrences after the settled part up to `until`.
     """
     wanted = epoch_ms(until), before.settled_total + ended, before.settled_planned + planned
     actions = [
@@ -45,10 +45,10 @@ def settle(table: Table, before: StatsItem, until: datetime, *, ended: int, plan
     if isinstance(result, Refused):
         there = result.read(StatsItem)
         if there is not None and (there.settled_to, there.settled_total, there.settled_planned) == wanted:
-            return Written()  # this very write succeeded; its answer was lost
+            return Written()  # this write succeeded before, and its answer was lost
     return result
 
 
 def _same(attribute: Attribute[int], value: int | None) -> Condition:
-    """Requires a count; zero and absent are the same."""
+    """Requires this count. Zero and absent are the same."""
     return attribute == value if value else (attribute.does_not_exist() | (attribute == 0))

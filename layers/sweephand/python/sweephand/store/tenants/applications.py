@@ -12,7 +12,7 @@ from sweephand.store.dynamo.table import Item
 
 
 class ApplicationItem(Item):
-    """An application that is registered. version: of the workers that alone read this queue; absent: all of them."""
+    """A registered application. version: only workers of this version read the queue; if absent, all workers do."""
 
     name = UnicodeAttribute()
     version = UnicodeAttribute(null=True)

@@ -17,7 +17,7 @@ from sweephand.store.dynamo.table import AuditItem
 
 @dataclass(frozen=True)
 class Rest:
-    """A part of the catalogue that an audit did not finish: all after this schedule of this shard."""
+    """A part of the catalogue that an audit did not finish: everything after this schedule of this shard."""
 
     part: int
     shard: int
@@ -26,7 +26,7 @@ class Rest:
 
 @dataclass(frozen=True)
 class LastAudit:
-    """The last audit. findings: counts by name. everything: it covered all schedules. rests: left for the next."""
+    """The last audit. findings: counts by name. everything: whether it covered all schedules. rests: what it left."""
 
     at: datetime
     findings: Mapping[str, int]
@@ -54,5 +54,5 @@ def read(table: Table) -> LastAudit | None:
 
 
 def write(table: Table, last: LastAudit) -> None:
-    """Writes the last audit. The later one of two concurrent audits wins; the other's rest follows a day later."""
+    """Writes the last audit. The later of two concurrent audits wins. The rest of the other follows a day later."""
     table.update(*_KEY, changes(_LAST.item(_KEY, last), "at findings everything rests"))

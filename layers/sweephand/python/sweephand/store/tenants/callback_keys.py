@@ -12,7 +12,7 @@ from sweephand.store.dynamo.table import Item
 
 
 class CallbackKeyItem(Item):
-    """The key of callback tokens. sealed: Base64 of 32 bytes, encrypted as a secret of the stack's own."""
+    """The key of callback tokens. sealed: Base64 of 32 bytes, encrypted as a secret of the stack itself."""
 
     sealed = UnicodeAttribute()
     created_at = Integer()
@@ -25,6 +25,6 @@ def read(table: Table) -> tuple[str, datetime] | None:
 
 
 def put_first(table: Table, sealed: str, now: datetime) -> None:
-    """Writes the key, if absent: if another process was first, its key stays."""
+    """Writes the key if there is none. If another process was first, its key stays."""
     item = CallbackKeyItem(pk=keys.STACK_KEYS, sk=keys.CALLBACK_KEY, sealed=sealed, created_at=epoch_ms(now))
     table.put(item, CallbackKeyItem.pk.does_not_exist())

@@ -1,4 +1,4 @@
-"""A cache of the settings of collections and tenants, which the executor needs for each run (2 s per process)."""
+"""A cache of the settings of collections and tenants, which the executor needs for each run. It keeps them for 2 s."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ KEPT_S = 2.0
 REMEMBERED = 1_000
 READERS = 64
 WAIT_S = 1.0
-"""Limit of waiting for another thread's read: if the table does not answer, ten threads must not wait in sequence."""
+"""Limit of waiting for another thread's read. If the table does not answer, ten threads must not wait in sequence."""
 
 
 class CollectionTerms:
-    """The cache of terms. Safe for threads."""
+    """A cache of terms. Safe for threads."""
 
     def __init__(self, table: Table, clock: Clock) -> None:
         self._table = table
@@ -28,7 +28,7 @@ class CollectionTerms:
         self._reading = [Lock() for _ in range(READERS)]
 
     def of(self, tenant: str, collection: str, *, kept_s: float = KEPT_S) -> Terms:
-        """Returns the terms as of at most `kept_s` ago; threads that ask at the same time share one read.
+        """Returns the terms, at most `kept_s` old. Threads that ask at the same time share one read.
 
         A collection that no longer exists disables nothing, because its jobs were deleted before it.
         """

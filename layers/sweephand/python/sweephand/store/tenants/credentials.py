@@ -43,7 +43,7 @@ def credential_item(
 
 
 def rotate_op(table: Table, after: Credential, now: datetime, actor: str | None) -> Op:
-    """Writes a new secret, if the row has the generation before it."""
+    """Returns the operation that writes a new secret, if the row has the generation before it."""
     assert after.generation > 1
     key = credential_key(after.tenant, after.id)
     item = _CREDENTIALS.item(key, after, rotated_at=epoch_ms(now), rotated_by=actor)
@@ -52,7 +52,7 @@ def rotate_op(table: Table, after: Credential, now: datetime, actor: str | None)
 
 
 def end_former_op(table: Table, credential: Credential) -> Op:
-    """Removes the secret before the last rotation, if none has come since."""
+    """Returns the operation that removes the secret before the last rotation, if no rotation has come since."""
     key = credential_key(credential.tenant, credential.id)
     actions = removal(CredentialItem, "former_hash former_until")
     return table.update_op("credential", *key, actions, CredentialItem.generation == credential.generation)

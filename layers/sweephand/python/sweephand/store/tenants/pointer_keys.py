@@ -1,7 +1,7 @@
 """The key that marks pointers to workers: one per stack, created by the first process that needs it.
 
-It is stored in the clear: who can read the table's rows can as well write them, so a sealed key would protect nothing,
-and a sweeper would need a call to the key service.
+The key is stored in clear text. Anybody who can read the table's rows can also write them, so an encrypted key would
+protect nothing, and a sweeper would need a call to the key service.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class PointerKeys:
         """Returns the stack's key; creates it if there is none. Raises Unavailable."""
         now, known = self._clock.now(), self._known
         if known is None or not now - KEPT < known[0] <= now:
-            # Without a lock: two threads that read at once find, or create, the same key.
+            # No lock is needed: two threads that read at once find or create the same key.
             self._known = known = now, self._read() or self._created()
         return known[1]
 
@@ -46,7 +46,7 @@ class PointerKeys:
         return None if item is None else base64.b64decode(item.key)
 
     def _created(self) -> bytes:
-        """Creates the key; if another process was first, its key counts."""
+        """Creates the key. If another process was first, its key counts."""
         fresh = base64.b64encode(self._chance.token(SIZE)).decode()
         item = PointerKeyItem(pk=keys.STACK_KEYS, sk=keys.POINTER_KEY, key=fresh)
         self._table.put(item, PointerKeyItem.pk.does_not_exist())

@@ -28,7 +28,7 @@ def count(table: Table, tenant: str | None, minute: int, more: int, counted: str
 
 
 def count_descendant(table: Table, tenant: str, root: str, most: int, now: datetime) -> bool:
-    """Counts a run that follows from `root`. Returns False if `most` are counted already."""
+    """Counts a run that follows from `root`. Returns False if `most` are already counted."""
     if most == 0:
         return False
     owner, uuid = root.split("_")

@@ -1,7 +1,7 @@
 """The members of a job with an integer id that a search reads, packed into its row in the directory.
 
-The job's own transaction writes them, so they always agree with the job. Long descriptions are left out, to keep the
-rows of lists short; a search then reads the job itself. Source: decision 0038.
+The job's own transaction writes them, so they always agree with the job. Long descriptions are left out, so that the
+rows of lists stay short. Then a search reads the job itself. Source: decision 0038.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sweephand.domain.job import Job
 from sweephand.domain.schedule import Schedule
 
 MOST_BYTES = 600
-"""Keeps a directory row below 1 KB, one write unit; most rows have 150 bytes of this."""
+"""The most bytes of these members, so that a directory row stays below 1 KB, one write unit. Most have 150."""
 
 
 class SearchedSchedule(NamedTuple):

@@ -38,13 +38,13 @@ ABSENT: Condition = Item.pk.does_not_exist()
 
 
 def _applications(text: str) -> dict[str, Subscription]:
-    """Reads subscriptions: each an instant, as the first version stored it, or an instant and an actor."""
+    """Reads subscriptions. Each is an instant, as the first version stored it, or an instant and an actor."""
     found = {name: [said] if isinstance(said, int) else said for name, said in json.loads(text).items()}
     return {name: Subscription(from_ms(said[0]), *said[1:]) for name, said in found.items()}
 
 
 def _applications_text(applications: Mapping[str, Subscription]) -> str:
-    """Writes applications sorted by name, so that an unchanged value is written the same."""
+    """Writes applications sorted by name, so that an unchanged value always has the same text."""
     return to_json(
         {
             name: epoch_ms(each.since) if each.by is None else [epoch_ms(each.since), each.by]
@@ -73,7 +73,10 @@ def tenant_of(item: TenantItem) -> Tenant:
 
 
 def _item_of(tenant: Tenant) -> TenantItem:
-    """Returns the tenant's own row. Its pace has only what differs from the default, so a new default reaches it."""
+    """Returns the tenant's own row.
+
+    It contains only the pace that differs from the default, so a new default applies.
+    """
     pace = tenant.pace
     return _TENANTS.item(
         (keys.tenant(tenant.name), keys.TENANT),
@@ -88,14 +91,17 @@ def read_tenant(table: Table, name: str) -> Tenant | None:
 
 
 def tenant_ops(table: Table, tenant: Tenant) -> list[Op]:
-    """Creates the tenant's own row, if absent, and its line in the stack's register."""
+    """Returns the operations that create the tenant's own row, if absent, and its row in the stack's register."""
     line = _item_of(replace(tenant, applications={}))
     line.pk, line.sk = keys.STACK_TENANTS, keys.part(tenant.name)
     return [table.put_op("tenant", _item_of(tenant), ABSENT), table.put_op("register", line)]
 
 
 def change_tenant_ops(table: Table, tenant: Tenant) -> list[Op]:
-    """Writes what the provider changes to the tenant's row, unless it is being purged, and to the stack's register."""
+    """Returns the operations that write the provider's changes to the tenant's row and to the stack's register.
+
+    They fail if the tenant is being purged.
+    """
     item, names = _item_of(tenant), "state description runs_per_minute descendants withheld modified_at modified_by"
     return [
         table.update_op("tenant", item.pk, item.sk, changes(item, f"{names} off_times"), _stays()),
@@ -111,15 +117,15 @@ def _stays() -> Condition:
 
 
 def stays_op(table: Table, name: str) -> Op:
-    """Guards a transaction that adds to a tenant: fails if the tenant does not exist or is being purged.
+    """Returns the guard of a transaction that adds to a tenant. It fails if there is no such tenant, or a purge began.
 
-    Writes a value that is there already, because no function has the permission to check without writing.
+    It writes a value that is already there, because no function has the permission to check without writing.
     """
     return table.update_op("tenant", keys.tenant(name), keys.TENANT, [assign(TenantItem.tenant, name)], _stays())
 
 
 def subscribe_op(table: Table, before: Tenant, after: Tenant) -> Op:
-    """Writes only the applications, if they are as read and the tenant is not being purged."""
+    """Returns the operation that writes only the applications [as read, and the tenant is not being purged]."""
     item, condition = _item_of(after), _stays() & _same_applications(before)
     return table.update_op("tenant", item.pk, item.sk, changes(item, "applications"), condition)
 
@@ -130,7 +136,7 @@ def _same_applications(before: Tenant) -> Condition:
 
 
 def purge_ops(table: Table, before: Tenant, operation_id: str) -> list[Op]:
-    """Marks the tenant as purged by this operation, if its applications and an earlier purge are as read."""
+    """Returns the operations that mark the tenant as purged by this operation [its subscriptions and purge as read]."""
     state = assign(TenantItem.state, TenantState.PURGING.value)
     known = before.purge
     same = TenantItem.purge == known if known else TenantItem.purge.does_not_exist()
@@ -143,7 +149,7 @@ def purge_ops(table: Table, before: Tenant, operation_id: str) -> list[Op]:
 
 
 def forget_tenant_ops(table: Table, name: str, operation_id: str) -> list[Op]:
-    """Deletes the tenant itself, as the purge's last step, if it is still this purge."""
+    """Returns the operations that delete the tenant itself, the last step of the purge, if it is still this purge."""
     return [
         table.delete_op("tenant", keys.tenant(name), keys.TENANT, TenantItem.purge == operation_id),
         table.delete_op("register", keys.STACK_TENANTS, keys.part(name)),
@@ -157,7 +163,7 @@ Conversion = tuple[Callable[[Any], Any], Callable[[Any], Any]]
 
 
 def _members(record: Callable[..., Any], names: Mapping[str, str]) -> Conversion:
-    """Returns the conversion of a record from and to JSON. names: JSON's member -> the record's field."""
+    """Returns the conversion of a record from and to JSON. names: the record's fields by the members of the JSON."""
     return (
         lambda said: record(**{names[name]: value for name, value in said.items()}),
         lambda one: {name: getattr(one, field) for name, field in names.items() if getattr(one, field) is not None},
@@ -186,7 +192,7 @@ def _signing(text: str) -> tuple[SigningKey, ...]:
 
 
 def _signing_text(signing: Sequence[SigningKey]) -> str:
-    """Writes keys as they were read: a key without a recorded creator has three members."""
+    """Writes keys as they were read. A key without a recorded creator has three members."""
     return to_json([[key.id, epoch_ms(key.created_at), key.sealed, *([key.by] if key.by else [])] for key in signing])
 
 
@@ -222,7 +228,7 @@ def _row_of(collection: Collection) -> CollectionItem:
 
 
 _OF_A_RUN = "events retention signing callback_timeout_s redirects flow_key attributes"
-"""The terms of a run that its collection has under the same names."""
+"""The terms of a run that have the same names in its collection."""
 
 
 def read_terms(table: Table, tenant: str, collection: str) -> Terms:
@@ -279,13 +285,13 @@ def read_at(table: Table, tenant: str, facade: str, address: str) -> Collection 
 
 
 def address_op(table: Table, collection: Collection) -> Op:
-    """Gives the collection its address, if no other has it."""
+    """Returns the operation that gives the collection its address, if no other has it."""
     pk, sk = _address_key(collection)
     return table.put_op("address", AddressItem(pk=pk, sk=sk, collection=collection.name), ABSENT)
 
 
 def free_address_op(table: Table, collection: Collection) -> Op:
-    """Frees the address, if it still leads to this collection."""
+    """Returns the operation that frees the address, if it still leads to this collection."""
     return table.delete_op("address", *_address_key(collection), AddressItem.collection == collection.name)
 
 
@@ -295,13 +301,13 @@ def _address_key(collection: Collection) -> tuple[str, str]:
 
 
 def read_places(table: Table, tenant: str, facade: str, beginning: str) -> int:
-    """Returns how many collections came to addresses with this beginning so far."""
+    """Returns how many collections have been given addresses with this beginning so far."""
     item = table.get(PlacesItem, keys.tenant(tenant), keys.places(facade, beginning))
     return 0 if item is None else item.came
 
 
 def places_op(table: Table, tenant: str, facade: str, beginning: str, came: int) -> Op:
-    """Counts one more collection there, if no other came since `came` was read."""
+    """Returns the operation that counts one more collection there, if no other was added since `came` was read."""
     item = PlacesItem(pk=keys.tenant(tenant), sk=keys.places(facade, beginning), came=came + 1)
     return table.put_op("places", item, PlacesItem.came == came if came else ABSENT)
 
@@ -311,14 +317,14 @@ def put_collection_op(table: Table, collection: Collection) -> Op:
 
 
 def change_collection_op(table: Table, collection: Collection, revision: int) -> Op:
-    """Writes all but the job count, which the jobs' transactions own, at the revision that was read."""
+    """Returns the operation that writes all but the job count [the revision as read]. Jobs' transactions count them."""
     item = _row_of(collection)
     actions = changes(item, "state settings revision modified_at modified_by off_times")
     return table.update_op("collection", item.pk, item.sk, actions, CollectionItem.revision == revision)
 
 
 def change_signing_op(table: Table, before: Collection, signing: Sequence[SigningKey]) -> Op:
-    """Writes only the keys that sign its jobs' calls, if they are as read."""
+    """Returns the operation that writes only the keys that sign the calls of its jobs, if they are as read."""
     known, item = _row_of(before).signing, _row_of(replace(before, signing=tuple(signing)))
     as_read = CollectionItem.signing == known if known else CollectionItem.signing.does_not_exist()
     condition = CollectionItem.pk.exists() & as_read
@@ -326,7 +332,10 @@ def change_signing_op(table: Table, before: Collection, signing: Sequence[Signin
 
 
 def count_job_op(table: Table, collection: Collection, step: int) -> Op:
-    """Counts one job more or less, if the collection exists and, for more, is below its quota."""
+    """Returns the operation that counts one job more or less.
+
+    It fails if the collection does not exist or, for one more, is at its quota.
+    """
     condition: Condition = CollectionItem.pk.exists()
     if step > 0 and collection.quota.max_jobs is not None:
         condition = condition & (CollectionItem.job_count < collection.quota.max_jobs)
@@ -339,6 +348,6 @@ def count_job_op(table: Table, collection: Collection, step: int) -> Op:
 
 
 def delete_collection_op(table: Table, collection: Collection) -> Op:
-    """Deletes a collection, if it has no job."""
+    """Returns the operation that deletes a collection, if it has no job."""
     key = keys.tenant(collection.tenant), keys.collection(collection.name)
     return table.delete_op("collection", *key, CollectionItem.job_count == 0)

@@ -18,7 +18,7 @@ PART = "usage"
 
 
 def usage_of(row: dict[str, Any] | None) -> Usage:
-    """Reads usage from a row in DynamoDB's JSON; None: nothing was counted yet."""
+    """Reads usage from a row in DynamoDB's JSON. row: None if nothing was counted yet."""
     if row is None:
         return Usage()
     item = UsageItem.from_raw_data(row)
@@ -37,7 +37,10 @@ def read_many(table: Table, tenants: Iterable[str], *, consistent: bool = False)
 
 
 def count_op(table: Table, tenant: str, schedules: int, jobs: int, seen: Usage) -> Op:
-    """Adds to the counts of schedules and jobs; an increase requires the quotas as seen, and room in them."""
+    """Returns the operation that adds to the counts of schedules and jobs.
+
+    An increase requires the quotas as read, and room in them.
+    """
     conditions: list[Condition] = []
     if schedules > 0 and seen.most_schedules is None:
         conditions.append(UsageItem.most_schedules.does_not_exist())
@@ -53,7 +56,7 @@ def count_op(table: Table, tenant: str, schedules: int, jobs: int, seen: Usage) 
 
 
 def limit_op(table: Table, tenant: str, allowed: Usage) -> Op:
-    """Sets the tenant's quotas; resources above them stay."""
+    """Returns the operation that sets the tenant's quotas. Resources above them stay."""
     actions = [
         add(UsageItem.schedules, 0),
         add(UsageItem.jobs, 0),

@@ -1,1 +1,1 @@
-"""Read-only lists and totals: bounded queries by key, never a scan. Facades may use no other part of the store."""
+"""Read-only lists and totals: bounded queries by key, never a scan. This is the only part of the store for facades."""

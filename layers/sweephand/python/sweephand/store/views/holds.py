@@ -22,7 +22,7 @@ Rows = Mapping[tuple[str, str], dict[str, Any]]
 
 
 def of_jobs(table: Table, tenant: str, jobs: Iterable[Job]) -> dict[str, Held]:
-    """Returns what holds each job, by id; if several do, the widest. Leaves out jobs that nothing holds.
+    """Returns what holds each job, by id; if several things do, the widest. Leaves out jobs that nothing holds.
 
     Cost: one batched read, and a second one if a collection names a flow key.
     """

@@ -1,6 +1,6 @@
 """Lists of jobs: by creation, by name in a collection, under a tag or a resource; filtered, counted, in pages.
 
-Lists come from small rows only; the jobs of a page are then read by key. The cost of a page of all jobs does not grow
+Lists come from small rows only. Then the jobs of a page are read by key. The cost of a page of all jobs does not grow
 with its offset. Source: decision 0019.
 """
 
@@ -63,7 +63,7 @@ class Filters:
 
     @property
     def all_of_a_facade(self) -> bool:
-        """Returns whether only the facade (or nothing) is filtered; block counts then locate an offset."""
+        """Returns whether only the facade (or nothing) is filtered. Then block counts locate an offset."""
         return self == Filters(facade=self.facade)
 
     @property
@@ -73,7 +73,7 @@ class Filters:
 
     @property
     def by_key(self) -> bool:
-        """Returns whether a list exists that is shorter than the directory."""
+        """Returns whether there is a list that is shorter than the directory."""
         return any(each is not None for each in (self.collection, self.tag, self.resource_id, self.name))
 
     @property
@@ -82,7 +82,7 @@ class Filters:
         return self in (Filters(self.collection), Filters(tag=self.tag), Filters(resource_id=self.resource_id))
 
     def hold(self, entry: Entry) -> bool:
-        """Returns whether an entry of the directory matches; it has no tag and resource to check."""
+        """Returns whether an entry of the directory matches. Tag and resource are not in the entry, so not checked."""
         return (
             (self.collection is None or entry.collection == self.collection)
             and (self.state is None or entry.state is self.state)
@@ -92,7 +92,7 @@ class Filters:
         )
 
     def hold_now(self, job: Job, schedules: Sequence[Schedule]) -> bool:
-        """Returns whether the job matches now; its small rows were read a moment before it."""
+        """Returns whether the job matches now. Its small rows were read a moment before it."""
         state = state_of(active=job.active, paused=job.pause is not None, ended=ended_state(schedules))
         return (
             self.collection in {None, job.collection}
@@ -152,7 +152,7 @@ def count(table: Table, tenant: str, filters: Filters) -> int:
 
 
 def _counted(table: Table, tenant: str, filters: Filters) -> int | None:
-    """Returns a count that somebody keeps; None if the jobs have to be looked through."""
+    """Returns a count that is stored; None if the jobs must be searched."""
     if filters.all_of_a_facade:
         return sum(block.live for block in blocks(table, tenant) if filters.facade in {None, block.facade})
     if filters.one_key and filters.collection is not None:
@@ -164,8 +164,9 @@ def _counted(table: Table, tenant: str, filters: Filters) -> int | None:
 def page_and_count(
     table: Table, tenant: str, filters: Filters, after: str | None, page: int, skip: int = 0
 ) -> tuple[list[Row], int]:
-    """Returns the first `page` rows as `listed` yields them, and how many jobs match: where both have to look through
-    all jobs, they do it once. Raises TooMany.
+    """Returns the first `page` rows as `listed` yields them, and how many jobs match. Raises TooMany.
+
+    If both need a search of all jobs, it is made once.
     """
     known = _counted(table, tenant, filters)
     if known is not None:
@@ -194,8 +195,8 @@ def blocks(table: Table, tenant: str) -> list[Block]:
 def _directory(table: Table, tenant: str, facade: str | None, after: int, page: int, skip: int) -> Iterator[Row]:
     """Yields all jobs (of a facade) by creation. The counts of the blocks locate the block of an offset.
 
-    That block is read from its beginning. Counted from its end, the page would shift with every job that is created or
-    deleted after it since the counts were read.
+    That block is read from its beginning. If the offset were counted from its end, the page would shift with every
+    later job that is created or deleted after the counts were read.
     """
     first = directory.block_of(after + 1)
     for number, grouped in groupby(blocks(table, tenant), key=lambda block: block.number):
@@ -255,7 +256,7 @@ def _searched(table: Table, tenant: str, filters: Filters, after: int) -> Iterat
 
 
 class Known(NamedTuple):
-    """A job as the directory knows it: enough to see that it has changed."""
+    """A job as the directory knows it, which is enough to notice a change."""
 
     job_id: str
     revision: int
@@ -263,9 +264,9 @@ class Known(NamedTuple):
 
 
 def known(table: Table, tenant: str, most: int) -> tuple[list[Known], int]:
-    """Returns the first jobs of a tenant by creation, some 20 read units for each thousand, and how many there are.
+    """Returns the first jobs of a tenant by creation, and how many there are. Costs some 20 read units per thousand.
 
-    most: jobs that are read, up to whole blocks.
+    most: how many jobs are read, rounded up to whole blocks.
     """
     there = blocks(table, tenant)
     numbers: list[int] = []
@@ -339,7 +340,7 @@ def _bounded(rows: Iterator[T]) -> Iterator[T]:
 
 
 def _filtered(table: Table, tenant: str, filters: Filters, rows: Iterator[Row], page: int) -> Iterator[Row]:
-    """Yields the rows that match all filters; checks one page first, then many rows at a time."""
+    """Yields the rows that match all filters. Checks one page first, then many rows at a time."""
     size = page
     while some := list(islice(rows, size)):
         entries = _entries(table, tenant, [row.number for row in some])
@@ -355,7 +356,7 @@ def _filtered(table: Table, tenant: str, filters: Filters, rows: Iterator[Row], 
 
 
 def _holding(table: Table, tenant: str, filters: Filters, entries: Iterable[Entry]) -> list[Entry]:
-    """Returns the entries that match. Reads the jobs of those that do not say whether their job has tags."""
+    """Returns the entries that match. If an entry does not say whether its job has tags, reads the job."""
     found = [each for each in entries if filters.hold(each)]
     unsure = [each.job_id for each in found if each.tagged is None] if filters.untagged else []
     tagged = {job.id for job in named_jobs(table, tenant, unsure).values() if job.tags} if unsure else set()

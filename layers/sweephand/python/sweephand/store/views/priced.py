@@ -10,7 +10,7 @@ READS = frozenset({"get_item", "batch_get_item", "query"})
 
 
 class Priced(Table):
-    """The same table, which adds up the read units of its reads. It uses the client of the table. Safe for threads."""
+    """A table that adds up the units of its reads. It uses the client of the given table. Safe for threads."""
 
     def __init__(self, table: Table) -> None:
         vars(self).update(vars(table))
@@ -18,7 +18,7 @@ class Priced(Table):
 
     @property
     def read_units(self) -> float:
-        """Returns what was read so far."""
+        """Returns the read units used so far."""
         return sum(self._spent)
 
     def call(self, operation: str, **kwargs: Any) -> Any:

@@ -81,7 +81,7 @@ def open_circuits(table: Table, tenant: str, name: str) -> list[Circuit]:
 
 
 def groups(table: Table, tenant: str) -> Iterator[Group]:
-    """Yields all groups of failures of a tenant, in no useful order."""
+    """Yields all groups of failures of a tenant, in no particular order."""
     model = failures.ErrorGroupItem
     for row in table.query_all(keys.errors(tenant), model.sk.startswith(keys.error_group(""))):
         yield failures.group_of(model.from_raw_data(row))

@@ -39,7 +39,7 @@ def planned_between(
 def line_over(table: Table, tenant: str, schedule_id: str, instant: datetime, *, back: int | None = None) -> Run | None:
     """Returns the line for many occurrences that covers an instant; None if there is none.
 
-    back: rows to read, consistently; by default a few, without the very latest writes.
+    back: how many rows to read consistently; by default a few, perhaps without the latest writes.
     """
     last = keys.run(first_uuid_after(epoch_ms(instant)))
     rows, _ = table.query(
@@ -65,7 +65,7 @@ def _runs(rows: Iterable[dict[str, Any]]) -> Iterator[Run]:
 
 
 LOOKED_BACK = 5
-"""A line covers at most a few runs: those under way when it began."""
+"""A line covers at most a few runs: those that were on their way when it began."""
 
 
 def first_uuid_after(instant_ms: int) -> str:
@@ -76,7 +76,7 @@ def first_uuid_after(instant_ms: int) -> str:
 
 AT_ONCE = 16
 MOST_CONSUMERS = 100
-"""The rows of consumers that one query reads; more follow."""
+"""The rows of consumers that one query reads; further queries read the rest."""
 LEAST_ROWS, ROWS_AT_ONCE = 10, 500
 LEAST_OF_EACH = 2
 RunMark = tuple[str, str]
@@ -115,7 +115,10 @@ def runs_of(
     *,
     consistent: bool = True,
 ) -> Iterator[Run]:
-    """Yields the runs of a schedule (or of a job itself), latest planned first, after `mark`. page: rows wanted."""
+    """Yields the runs of a schedule (or of a job itself), latest planned first, after `mark`.
+
+    page: how many are wanted.
+    """
     first = keys.run("") if span.since is None else keys.run(first_uuid_after(epoch_ms(span.since) - 1))
     last, limit = AFTER_ANY_RUN, page
     if mark is not None:
@@ -134,8 +137,8 @@ def with_attempts(
 ) -> Iterator[tuple[Run, list[Attempt]]]:
     """Yields the runs of a schedule, latest planned first, each with those of its attempts that have rows, in order.
 
-    until: the latest instant; None: no limit. wanted: rows that the caller will probably take. Later queries begin with
-    a few rows, and grow.
+    until: the latest instant; None for no limit. wanted: how many rows the caller will probably take. Later queries
+    begin with a few rows, and grow.
     """
     last = AFTER_ANY_RUN if until is None else keys.run(first_uuid_after(epoch_ms(until)))
     pk, sort = keys.runs(tenant, owner), RunItem.sk.between(keys.run(""), last)
@@ -162,7 +165,10 @@ def runs_after(table: Table, tenant: str, owner: str, uuid: str, page: int) -> I
 
 
 class Brief(NamedTuple):
-    """The members of a run that a count needs. many: a line for many occurrences. expires_s: epoch seconds."""
+    """The members of a run that a count needs.
+
+    many: whether it is a line for many occurrences. expires_s: epoch seconds.
+    """
 
     uuid: str
     state: State
@@ -181,10 +187,10 @@ SETTLING = timedelta(minutes=5)
 
 
 def briefs_of(table: Table, tenant: str, owner: str, after: str | None, wanted: int, now: datetime) -> Iterator[Brief]:
-    """Yields briefs in the order of runs_of, far faster where thousands are counted, and for half the read units.
+    """Yields briefs in the order of runs_of: far faster for counting thousands, and for half the read units.
 
-    Reads runs planned before the last minutes from any copy of the table. after: starts after this run's uuid; None:
-    from the top. wanted: how many the caller will probably take.
+    Runs planned before the last minutes are read from any copy of the table. after: the uuid of the run to start after;
+    None for the top. wanted: how many the caller will probably take.
     """
     newest, bound = AFTER_ANY_RUN, keys.run(first_uuid_after(epoch_ms(now - SETTLING)))
     if after is not None:
@@ -199,8 +205,8 @@ def _briefs(
 ) -> Iterator[Brief]:
     """Yields briefs between two places, without the later place itself.
 
-    Rows of attempts lie among those of runs. If the first query yields too few runs, the next one asks for little more,
-    because every row costs; if the caller drops most briefs, later queries ask for many.
+    Rows of attempts lie among those of runs. If the first query yields too few runs, the next one asks for a few more
+    only, because every row costs. If the caller drops most briefs, later queries ask for many.
     """
     pk, sort, last = keys.runs(tenant, owner), RunItem.sk.between(*places), places[1]
     only = (RunItem.sk, RunItem.state, RunItem.range_count, RunItem.expires_at)
@@ -231,8 +237,8 @@ def merged_runs(
 ) -> Iterator[Run]:
     """Yields the runs of several schedules as one list.
 
-    Reads the newest run of each first, in parallel, because a job may have 1,000 schedules. The more schedules, the
-    fewer rows a query reads of each.
+    Reads the newest run of each first, in parallel, because a job may have 1,000 schedules. The more schedules there
+    are, the fewer rows a query reads for each.
     """
     size = max(LEAST_OF_EACH, 2 * page // max(1, len(owners)))
     lists = [runs_of(table, tenant, owner, mark, min(page, size), span, consistent=consistent) for owner in owners]
@@ -259,8 +265,8 @@ def attention(
     """Yields runs of the tenant that did not succeed or that wait, latest planned first, after `mark`.
 
     Cost: one query per day. The index sorts by the order of the runs' ids, which are distinct, so a page never splits
-    equal positions. owners: only runs of these schedules (or of these jobs themselves). The index's keys name the owner
-    of a run, so rows of others are not read; their positions are yielded as Passed.
+    equal positions. owners: only runs of these schedules (or of these jobs themselves). The keys of the index name the
+    owner of a run, so rows of others are not read; their positions are yielded as Passed.
     """
     last = order_of(mark[0]) - 1 if mark else first_order_at(epoch_ms(until) + 1) - 1
     day = from_ms(instant_ms_of_order(last)).date()
@@ -324,7 +330,7 @@ def _attention_runs(
     *,
     consistent: bool,
 ) -> Iterator[Run | Passed]:
-    """Yields the runs of the index's entries; leaves out those that have succeeded since."""
+    """Yields the runs of the index's entries, without those that have succeeded since."""
     while batch := [(entry["pk"]["S"], entry["sk"]["S"]) for entry in islice(entries, page)]:
         others = set() if owners is None else {key for key in batch if keys.owner_of_runs(key[0]) not in owners}
         found = table.batch_get((key for key in batch if key not in others), consistent=consistent)

@@ -28,7 +28,7 @@ with lazy():
 
 @dataclass(frozen=True)
 class Listed:
-    """A credential without its hashes. created_by, rotated_by: client ids; None: the service, or not recorded."""
+    """A credential without its hashes. created_by, rotated_by: client ids; None for the service, or if not recorded."""
 
     tenant: str | None
     id: str
@@ -65,7 +65,7 @@ def usage_of_many(table: Table, tenants: Iterable[str]) -> dict[str, Usage]:
 
 
 def callback_timeouts(table: Table, tenant: str, names: Iterable[str]) -> dict[str, int | None]:
-    """Returns the default callback timeouts of these collections, in seconds; None: the stack's default."""
+    """Returns the default callback timeouts of these collections, in seconds; None for the stack's default."""
     found = table.batch_get((keys.tenant(tenant), keys.collection(name)) for name in names)
     there = (store.collection_of(CollectionItem.from_raw_data(row)) for row in found.values())
     return {collection.name: collection.callback_timeout_s for collection in there}
@@ -115,7 +115,7 @@ def last_audit(table: Table) -> LastAudit | None:
 
 
 def oldest_due_of(table: Table, tenant: str, shards: int, now: datetime) -> datetime | None:
-    """Returns the earliest instant of a tenant that is due and was not taken up: half a read unit for each shard."""
+    """Returns the earliest due instant of a tenant that no sweep has sent. Costs half a read unit per shard."""
     found = threads.at_once(lambda shard: next_run_index.oldest_of(table, shard, tenant, now), range(shards))
     return min((at for at in found if at is not None), default=None)
 

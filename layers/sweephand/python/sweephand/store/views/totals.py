@@ -1,4 +1,4 @@
-"""Totals of schedules, and how far they have come: the statistics, and the runs since the audit last settled them."""
+"""Totals and progress of schedules, from the statistics and the runs since the audit last settled them."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ with lazy():
 class Totals:
     """The totals of a schedule. planned: occurrences that were sent. ended: those that have ended.
 
-    Each also counts the manual runs that have ended if the policy `totals` of the job is `all`.
-    missed: skipped by the misfire policy before they were sent; missed_sent: after they were sent, by the executor.
+    Each also counts the manual runs that have ended if the policy `totals` of the job is `all`. missed: skipped by the
+    misfire policy before they were sent. missed_sent: skipped by the executor after they were sent.
     """
 
     planned: int = 0
@@ -45,7 +45,7 @@ class Totals:
 
     @property
     def executions(self) -> int:
-        """Returns how many that ended had begun or failed: not those that were left out."""
+        """Returns how many of the ended occurrences had begun or failed, without those that were left out."""
         return self.ended - self.skipped - self.missed_sent
 
     @property
@@ -106,7 +106,7 @@ def _totals(schedule: Schedule, stats: StatsItem | None, ended: int) -> Totals:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a schedule has come. started_at: when its last execution began; None before the first."""
+    """The progress of a schedule. started_at: when its last execution began; None before the first."""
 
     totals: Totals = Totals()
     started_at: datetime | None = None
@@ -130,8 +130,8 @@ AT_ONCE = 16
 def progress_of(table: Table, schedules: Sequence[Schedule], now: datetime) -> dict[str, Progress]:
     """Returns the progress of schedules by their ids.
 
-    Cost: one batched read of the statistics, and one of all runs that follow from the plans: of schedules with few runs
-    since the audit, or that are over. Any other schedule costs a query of its runs since then.
+    Cost: one batched read of the statistics, and one of the runs of all schedules that are over or have had few runs
+    since the audit. Any other schedule costs a query of its runs since then.
     """
     stats = stats_of(table, schedules)
     places = {each.id: _places(each, stats.get(each.id), now) for each in schedules}
@@ -149,8 +149,9 @@ def progress_of(table: Table, schedules: Sequence[Schedule], now: datetime) -> d
 
 
 def _places(schedule: Schedule, stats: StatsItem | None, now: datetime) -> list[tuple[str, str]] | None:
-    """Returns the keys of the due runs that are not settled, the newest first, or of the last one of a schedule that is
-    over; None where the ledger must be asked.
+    """Returns the keys of the due runs that are not settled, the newest first.
+
+    Returns only the last one for a schedule that is over; None if the ledger must be queried.
     """
     ran_manually = stats is not None and (stats.manual_ended > 0 or stats.manual_failed_attempts > 0)
     if ran_manually or (schedule.next_run_at is not None and schedule.next_run_at <= now):
@@ -174,7 +175,7 @@ def _place(schedule: Schedule, instant: datetime) -> tuple[str, str]:
 
 
 def _from(schedule: Schedule, stats: StatsItem | None, rows: Sequence[Mapping[str, Any] | None]) -> Progress | None:
-    """Returns the progress by these runs; None if one of them is not there, or none has begun."""
+    """Returns the progress according to these runs; None if one of them does not exist, or none has begun."""
     settled = _first_unsettled(stats)
     ended, started_at = 0, None
     for row in rows:
@@ -211,7 +212,7 @@ def _queried(table: Table, schedule: Schedule, stats: StatsItem | None) -> Progr
 
 _STARTS = (RunItem.first_started_at, RunItem.started_at)
 _READ = (RunItem.state, RunItem.kind, RunItem.range_count, *_STARTS)
-"""The attributes of a run that say how far its schedule has come."""
+"""The attributes of a run that show the progress of its schedule."""
 
 
 def _started_at(row: Mapping[str, Any]) -> datetime | None:
