@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from textwrap import wrap
 from typing import Any
 
 from sdk_document import MADE, Document, class_of, name_of
@@ -66,7 +67,8 @@ def _method(document: Document, verb: str, path: str, operation: Mapping[str, An
     arguments += [f"query={_table(asked)}"] if asked else []
     arguments += [f"body={_table(body)}"] if body else []
     request = f"Request({', '.join([*arguments, *_options(operation, headers)])})"
-    about = f'        """{operation.get("description") or operation["summary"]}"""'
+    words = dict(_texts(document, operation, [*given, *body, *asked], headers, paged))
+    about = _docstring(operation.get("description") or operation["summary"], words)
     if paged:
         item = _item(document, operation)
         paging = "page_size=page_size, max_items=max_items, cursor=cursor"
@@ -77,6 +79,55 @@ def _method(document: Document, verb: str, path: str, operation: Mapping[str, An
     call = f"await self._caller.json({request})"
     done = f"        {call}" if reading is None else f"        return {reading.format(call)}"
     return "\n".join(["", f"    async def {name}({signature}) -> {shown}:", about, done])
+
+
+WIDTH = 110
+IF_MATCH = "Changes it only while this is its revision."
+REPEATED = "A repetition with the same key within 24 hours has no further effect."
+OF_PAGES = {
+    "page_size": "How many entries one request reads.",
+    "max_items": "How many entries to return at most; by default all.",
+    "cursor": "The `cursor` of a page, to continue after it.",
+}
+MOST_CHOICES = 16
+"""A longer list of values stands in the reference only."""
+
+
+def _texts(
+    document: Document, operation: Mapping[str, Any], members: Sequence[str], headers: set[str], paged: bool
+) -> Iterator[tuple[str, str]]:
+    """Returns each argument with its text in openapi.json."""
+    facts = {each["name"]: each for each in operation.get("parameters", ()) if "name" in each}
+    content = operation.get("requestBody", {}).get("content", {}).get("application/json")
+    facts |= {} if content is None else document.schema(content["schema"]).get("properties", {})
+    for member in members:
+        yield name_of(member), _text(document, facts[member])
+    yield from OF_PAGES.items() if paged else ()
+    yield from [("if_match", IF_MATCH)] if "If-Match" in headers else []
+    yield from [("idempotency_key", REPEATED)] if "Idempotency-Key" in headers else []
+
+
+def _text(document: Document, facts: Mapping[str, Any]) -> str:
+    """Returns the description of a member or parameter, with the values that it may have."""
+    schema, _, _ = document.plain(facts.get("schema", facts))
+    text: str = facts.get("description") or schema["description"]
+    values = schema.get("enum") or document.plain(schema.get("items", {}))[0].get("enum", ())
+    named = [f"`{each}`" for each in values if each not in {"true", "false", None}]
+    if len(named) > MOST_CHOICES or all(each in text for each in named):
+        return text
+    return f"{text} Values: {', '.join(named)}."
+
+
+def _docstring(about: str, arguments: Mapping[str, str]) -> str:
+    """Returns the docstring of a method: a sentence, and one line or more for each argument."""
+    if not arguments:
+        return f'        """{about}"""'
+    lines = [f'        """{about}', "", "        Args:"]
+    for name, text in arguments.items():
+        lines += wrap(
+            f"{name}: {text}", WIDTH, initial_indent=" " * 12, subsequent_indent=" " * 16, break_on_hyphens=False
+        )
+    return "\n".join([*lines, '        """'])
 
 
 def _table(members: Mapping[str, Any]) -> str:

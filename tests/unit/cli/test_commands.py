@@ -118,6 +118,34 @@ def test_the_help_of_a_command_names_options_and_nothing_of_the_api_alone():
     assert commands()["jobs create"].help == "Creates a job with its action and schedules."
 
 
+def test_every_option_says_what_it_does():
+    """Seen failing when the options were made without the texts of the API's parameters."""
+    options = [
+        (words, each) for words, made in commands().items() for each in made.params if isinstance(each, click.Option)
+    ]
+
+    assert len(options) > 1_000
+    assert [(words, each.opts[0]) for words, each in options if not (each.help or "").strip().endswith(".")] == []
+    for words, each in options:
+        assert not re.search(r"412|`[a-z]+[A-Z]\w*` [a-z]+ --|the request|None", each.help), (words, each.help)
+
+
+def test_an_option_has_the_text_of_its_parameter_in_the_words_of_commands():
+    def help_of(words: str, option: str) -> str:
+        (found,) = (each for each in commands()[words].params if option in each.opts)
+        return found.help
+
+    assert help_of("jobs list", "--state").startswith("Only resources in this state. Values: `ACTIVE`, ")
+    assert help_of("jobs list", "--offset") == "How many entries to leave out."
+    assert help_of("jobs create", "--tag") == "Labels by which resources can be filtered. May be repeated."
+    assert help_of("jobs create", "--policies").endswith("lie in the past. Give JSON, or @FILE.")
+    assert help_of("jobs delete-matching", "--expected-count") == (
+        "Refused if another number matches. Required, except with --dry-run."
+    )
+    assert help_of("errors redrive", "--group").endswith("instead of --run or --filter.")
+    assert help_of("runs list", "--job-id") == "The id or the name of the job."
+
+
 def test_the_guide_has_every_command():
     guide = (ROOT / "docs" / "guide" / "cli.md").read_text()
     table = [line for line in guide.splitlines() if line.startswith("|")]

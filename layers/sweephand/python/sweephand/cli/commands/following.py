@@ -25,8 +25,8 @@ def made(name: str) -> click.Group:
 def _tailing() -> click.Command:
     options: list[click.Parameter] = [
         click.Option(["--job-id"], help="An id, or a name."),
-        click.Option(["--collection"]),
-        click.Option(["--tag"]),
+        click.Option(["--collection"], help="Only runs of jobs in this collection."),
+        click.Option(["--tag"], help="Only runs of jobs with this tag."),
         click.Option(
             ["--since", "since_s"],
             type=click.IntRange(1, 86_400),

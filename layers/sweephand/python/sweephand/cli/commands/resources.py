@@ -1,7 +1,7 @@
 """The commands of the API's resources, made from the methods of the SDK: `jobs list` is `sh.jobs.list`.
 
 An argument of a method that names a thing is an argument of the command; all others are options, of the type that the
-method says. The members of a body may also come from a file.
+method says, with the text of its docstring as their help. The members of a body may also come from a file.
 """
 
 from __future__ import annotations
@@ -59,11 +59,6 @@ PAGING = frozenset({"page_size", "max_items", "cursor"})
 LARGEST_PAGE = 100
 LONG_WORK = ("BulkDelete", "BulkSwitch", "Redrive", "Operation")
 """The answers of methods that may begin long work, which `--wait` waits for."""
-HELP = {
-    "if_match": "Change it only while this is its revision.",
-    "idempotency_key": "A second command with the same key does nothing more.",
-    "expected_count": "Act only if exactly this many match.",
-}
 ITEMS = "items"
 """The member of an answer that is a list: it is shown as a list, and what is said about it goes to stderr."""
 _FILE = "body_file"
@@ -72,21 +67,24 @@ _NAMED, _JSON, _ANY = "Named", "Json", "Any"
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a method. kinds: its annotation in parts. of_body: whether it is a member of the body."""
+    """A parameter of a method. kinds: its annotation in parts. of_body: whether it is a member of the body.
+    text: its line of the docstring.
+    """
 
     name: str
     kinds: frozenset[str]
     required: bool
     of_body: bool
     by_place: bool
+    text: str = ""
 
     @classmethod
-    def of(cls, given: inspect.Parameter) -> Parameter:
+    def of(cls, given: inspect.Parameter, text: str = "") -> Parameter:
         kinds = frozenset(str(given.annotation).split(" | "))
         required = given.default is inspect.Parameter.empty
         of_body = "Absent" in kinds or (required and _NAMED not in kinds)
         by_place = required and given.kind is given.POSITIONAL_OR_KEYWORD and not kinds & {_JSON}
-        return cls(given.name, kinds - {"Absent"}, required, of_body, by_place)
+        return cls(given.name, kinds - {"Absent"}, required, of_body, by_place, text)
 
     @property
     def option(self) -> str:
@@ -102,18 +100,19 @@ class Parameter:
     def is_json(self) -> bool:
         return any(_JSON in kind or kind == _ANY for kind in self.kinds)
 
-    def made(self) -> click.Parameter:
-        """Returns the argument or option of the command."""
+    def made(self, known: Mapping[str, Parameter]) -> click.Parameter:
+        """Returns the argument or option of the command. known: all parameters of the method."""
         if self.by_place:
             return click.Argument([self.name], required=not self.of_body)
+        text = _in_words_of_commands(self.text, known)
         if "bool" in self.kinds:
-            return click.Option([f"{self.option}/--no-{self.option[2:]}", self.name], default=None)
+            return click.Option([f"{self.option}/--no-{self.option[2:]}", self.name], default=None, help=text)
         if self.is_list:
-            return click.Option([self.option, self.name], multiple=True, help="May be repeated.")
+            return click.Option([self.option, self.name], multiple=True, help=f"{text} May be repeated.")
         if self.is_json:
-            return click.Option([self.option, self.name], metavar="JSON", help="JSON, or @FILE.")
+            return click.Option([self.option, self.name], metavar="JSON", help=f"{text} Give JSON, or @FILE.")
         kind = int if "int" in self.kinds else float if "float" in self.kinds else str
-        about = "An id, or a name." if self.name in job_names.PARAMETERS and not self.of_body else HELP.get(self.name)
+        about = "The id or the name of the job." if self.name in job_names.PARAMETERS and not self.of_body else text
         return click.Option([self.option, self.name], type=kind, help=about)
 
     def read(self, given: Any) -> Any:
@@ -146,10 +145,13 @@ def group(name: str) -> click.Group:
 def of_method(resource: str, method: str, function: Callable[..., Any], name: str | None = None) -> click.Command:
     """Returns the command of a method. name: None for the method's own."""
     signature = inspect.signature(function)
-    told = [Parameter.of(each) for each in signature.parameters.values() if each.name != "self"]
+    about, texts = _read(inspect.getdoc(function) or "")
+    told = [
+        Parameter.of(each, texts.get(each.name, "")) for each in signature.parameters.values() if each.name != "self"
+    ]
     answers = str(signature.return_annotation)
     known = {each.name: each for each in told if each.name not in PAGING or not answers.startswith("Pages")}
-    parameters = [each.made() for each in known.values()]
+    parameters = [each.made(known) for each in known.values()]
     waits = answers.removeprefix("models.").removesuffix(" | None") in LONG_WORK and resource != "operations"
     if answers.startswith("Pages"):
         parameters.append(
@@ -168,19 +170,27 @@ def of_method(resource: str, method: str, function: Callable[..., Any], name: st
     if (resource, method) in {("jobs", "create"), ("jobs", "patch")}:
         parameters += short_forms.options()
     run = partial(_run, resource, method, known, waits)
-    about = _in_words_of_commands(inspect.getdoc(function) or "", known)
-    return command(name or RENAMED.get(method, method).replace("_", "-"), run, parameters, help=about)
+    told_as = RENAMED.get(method, method).replace("_", "-")
+    return command(name or told_as, run, parameters, help=_in_words_of_commands(about, known))
+
+
+def _read(docstring: str) -> tuple[str, dict[str, str]]:
+    """Returns the summary of a method, and the text of each argument."""
+    summary, _, arguments = docstring.partition("\n\nArgs:\n")
+    texts = (each.partition(": ") for each in re.split(r"\n {4}(?! )", f"\n{arguments}")[1:])
+    return summary, {name: " ".join(text.split()) for name, _, text in texts}
 
 
 def _in_words_of_commands(summary: str, known: Mapping[str, Parameter]) -> str:
-    """Returns the summary of a method with options in the place of parameters, and without what only the API has."""
+    """Returns a text of a method with options in the place of parameters, and without what only the API has."""
     text = " ".join(summary.split()).replace(" (merge patch, RFC 7396); null removes a member", "; --clear removes one")
     text = re.sub(r" (`Idempotency-Key`|The ETag) [^.]*\.", "", text).replace("the request", "the command")
-    options = {each.option for each in known.values()}
+    text = re.sub(r" \(412\)| Not with `cursor`\.", "", text)
+    text = re.sub(r"`(\w+)=(\w+)`", r"`\1` \2", text)
+    options = {name.strip("_"): each.option for name, each in known.items() if not each.by_place}
 
     def option(found: re.Match[str]) -> str:
-        named = f"--{snake(found[1]).replace('_', '-')}"
-        return named if named in options else found[0]
+        return options.get(snake(found[1]), found[0])
 
     return re.sub(r"`(\w+)`", option, text)
 

@@ -71,22 +71,21 @@ POLICIES: Mapping[str, Policy] = {
     "onNothingLeft": Policy(
         one_of(
             ("refuse", "complete"),
-            description="What happens to a schedule without an instant left:"
-            " it is rejected, or completed without a run.",
+            description="The rule for a schedule without an instant left: it is rejected, or completed without a run.",
         ),
         "refuse",
     ),
     "onUnreachable": Policy(
         one_of(
             ("deactivate", "continue"),
-            description="What happens to a schedule whose target got no connection for 10 days without interruption.",
+            description="The rule for a schedule whose target got no connection for 10 days without interruption.",
         ),
         "deactivate",
     ),
     "onNoResult": Policy(
         one_of(
             ("end", "retry"),
-            description="What happens to a run whose target took the work and reported no result in time: it ends as"
+            description="The rule for a run whose target took the work and reported no result in time: it ends as"
             " UNKNOWN, or the next attempt of its retry policy is made.",
         ),
         "end",

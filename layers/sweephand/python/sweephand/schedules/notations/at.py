@@ -12,7 +12,7 @@ from sweephand.schedules.zones.localtime import Gap, Overlap, instant_text, wall
 FIELD = "at"
 DEFAULTS: Defaults = {}
 """Rules have none: a wall time in a gap or an overlap is refused until the caller states one."""
-SCHEMA = {**instants.SCHEMA, "description": f"Once. {instants.SCHEMA['description']}"}
+SCHEMA = {**instants.SCHEMA, "description": f"Once, at this instant. {instants.SCHEMA['description']}"}
 
 
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:  # noqa: ARG001 - an instant needs no anchor

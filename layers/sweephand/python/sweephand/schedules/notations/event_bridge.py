@@ -40,7 +40,7 @@ DEFAULTS: Defaults = {**ON_THE_CLOCK, "dstGap": "skip"}
 SCHEMA = json_schema.text(
     1,
     members.LONGEST_TEXT,
-    description="EventBridge Scheduler's `cron(30 2 ? * MON-FRI *)`, `rate(5 minutes)`, `at(...)`.",
+    description="An expression of EventBridge Scheduler: `cron(30 2 ? * MON-FRI *)`, `rate(5 minutes)` or `at(...)`.",
 )
 EXPECTED = 'an expression such as "cron(30 2 ? * MON-FRI *)", "rate(5 minutes)" or "at(2027-01-01T09:00:00)"'
 _SHAPE = re.compile(r"(at|rate|cron)\((.*)\)", re.ASCII)

@@ -45,7 +45,8 @@ DEFAULTS: Defaults = {"align": "start", **ON_THE_CLOCK, "monthOverflow": "clamp"
 SCHEMA = json_schema.text(
     1,
     members.LONGEST_TEXT,
-    description="`5m`, `PT10S`, `10 seconds`, `P1M`, `R5/2027-01-01T00:00Z/PT1H`: to 36,500 days, or 1,200 months.",
+    description="Equal steps, such as `5m`, `PT10S`, `10 seconds`, `P1M` or `R5/2027-01-01T00:00Z/PT1H`; "
+    "up to 36,500 days or 1,200 months.",
 )
 LONGEST_DAYS, LONGEST_MONTHS = 36_500, 1_200
 """A hundred years, as SAP counts them (365 days) and as the calendar does."""

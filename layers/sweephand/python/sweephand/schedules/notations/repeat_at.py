@@ -18,7 +18,9 @@ with lazy():
 FIELD = "repeatAt"
 EXPECTED = "a time of day such as 4.40pm, 18:40 or 17.20:30, or a date of ISO 8601 or RFC 2822"
 DEFAULTS = ON_THE_CLOCK
-SCHEMA = json_schema.text(1, members.LONGEST_WORDS, description="Daily: `4.40pm`, `18.40`, `17.20:30`.")
+SCHEMA = json_schema.text(
+    1, members.LONGEST_WORDS, description="Daily at a time, such as `4.40pm`, `18.40` or `17.20:30`."
+)
 
 
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:  # noqa: ARG001 - every day has its time

@@ -55,7 +55,8 @@ DEFAULTS: Defaults = {**ON_THE_CLOCK, "dstGap": "shift"}
 SCHEMA = json_schema.text(
     1,
     members.LONGEST_TEXT,
-    description="A rule of RFC 5545, `FREQ=WEEKLY;BYDAY=MO,FR`, or lines DTSTART, RRULE, RDATE, EXDATE.",
+    description="A recurrence rule of RFC 5545, such as `FREQ=WEEKLY;BYDAY=MO,FR`, "
+    "or lines with DTSTART, RRULE, RDATE and EXDATE.",
 )
 EXPECTED = (
     'a rule such as "FREQ=WEEKLY;BYDAY=MO,FR", or lines DTSTART, RRULE, RDATE and EXDATE, with a rule or an RDATE'

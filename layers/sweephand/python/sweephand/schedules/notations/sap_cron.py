@@ -36,7 +36,7 @@ DEFAULTS = ON_THE_CLOCK
 SCHEMA = json_schema.text(
     1,
     members.LONGEST_TEXT,
-    description="SAP's seven fields: year, month, day, weekday, hour, minute, second.",
+    description="Seven fields, as SAP writes them: year, month, day, weekday, hour, minute, second.",
 )
 EXPECTED = 'seven fields "Year Month Day DayOfWeek Hour Minute Second", such as "* * * mon:fri 2 30 0"'
 _WORD = re.compile(r"[^ \t]+")

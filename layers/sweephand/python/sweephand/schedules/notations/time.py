@@ -32,7 +32,7 @@ SCHEMA: json_schema.Schema = {
         ),
         json_schema.request({"date": _WORDS, "format": _WORDS}, ("date",)),
     ],
-    "description": "Once, as SAP's callers write it; words are read when the schedule is created.",
+    "description": "One instant, as SAP's callers write it. Words are read when the schedule is created.",
 }
 
 

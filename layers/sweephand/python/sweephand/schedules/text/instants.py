@@ -29,7 +29,8 @@ SCHEMA: Mapping[str, Any] = {
     "type": "string",
     "maxLength": members.LONGEST_TEXT,
     "pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})?$",
-    "description": "RFC 3339, years 1970 to 2199; without an offset wall time in `timezone`. Fractions round up.",
+    "description": "RFC 3339, years 1970 to 2199. Without an offset it is wall time in `timezone`. "
+    "Fractions are rounded up.",
 }
 """Written out, because every function that starts loads this module."""
 EXAMPLE = "an RFC 3339 instant such as 2027-01-01T09:00:00Z"

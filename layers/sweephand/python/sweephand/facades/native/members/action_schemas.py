@@ -14,13 +14,16 @@ from sweephand.json_schema import Members, Schema, answer, items, one_of, or_nul
 _AWS: Members = {"targetArn": aws.TARGET, "roleArn": aws.ROLE}
 _REDIRECT: Members = {
     **_AWS,
-    "format": one_of(redirects.FORMATS, description="Only for storage queues; always raw for the others."),
+    "format": one_of(
+        redirects.FORMATS,
+        description="The format of the message. Only for storage queues; others always get raw messages.",
+    ),
 }
 REDIRECTS: Schema = {
     "type": "object",
     "additionalProperties": request(_REDIRECT, _AWS),
     "maxProperties": redirects.MOST,
-    "description": "From an Azure queue or topic (`account/queue`, `namespace/entity`) to one of SQS or SNS.",
+    "description": "Maps Azure queues and topics (`account/queue`, `namespace/entity`) to SQS queues and SNS topics.",
 }
 SHOWN_REDIRECTS: Schema = {**REDIRECTS, "additionalProperties": answer(_REDIRECT)}
 _PAYLOAD: Members = {"payload": ANYTHING, "body": or_null(TEXT_BODY)}

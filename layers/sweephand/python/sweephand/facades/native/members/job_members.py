@@ -34,6 +34,7 @@ from sweephand.facades.native.members.schema_words import (
     FLAG,
     GIVEN_INSTANT,
     ID,
+    IN_UTC,
     INSTANT,
     INSTANT_MS,
     NAME,
@@ -166,7 +167,7 @@ JOB = Resource(
     {
         "id": answered(ID),
         "name": Member(
-            {**NAME, "description": "Unique in its collection; without one, the id."},
+            {**NAME, "description": "The name, unique in its collection; by default the id."},
             lambda value, field, _: fields.name(value, field),
             shown=TEXT,
         ),
@@ -188,8 +189,16 @@ JOB = Resource(
         "held": answered(HELD, lambda seen: held_body(seen.held)),
         "resourceId": Member(text(1, 256), lambda value, field, _: fields.line(value, field, 256)),
         "tags": Member(items(text(1, 128), maxItems=fields.MOST_TAGS, uniqueItems=True), _tags, shown=items(TEXT)),
-        "startTime": Member(GIVEN_INSTANT, shown=or_null(INSTANT), attribute="start_at"),
-        "endTime": Member(GIVEN_INSTANT, shown=or_null(INSTANT), attribute="end_at"),
+        "startTime": Member(
+            {**GIVEN_INSTANT, "description": f"The job does not run before this instant. {IN_UTC}"},
+            shown=or_null(INSTANT),
+            attribute="start_at",
+        ),
+        "endTime": Member(
+            {**GIVEN_INSTANT, "description": f"The job does not run after this instant. {IN_UTC}"},
+            shown=or_null(INSTANT),
+            attribute="end_at",
+        ),
         "nextRunAt": answered(or_null(INSTANT), _next_run_at),
         "action": Member(
             ref("Action"),

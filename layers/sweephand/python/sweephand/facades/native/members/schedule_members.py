@@ -145,16 +145,19 @@ SCHEDULE = Resource(
         "type": answered(
             one_of(("recurring", "one-time")), lambda seen: "recurring" if seen.timing.recurring else "one-time"
         ),
-        "summary": answered(text(description="In plain English."), lambda seen: seen.timing.summary),
+        "summary": answered(
+            text(description="The schedule as a phrase in plain English."), lambda seen: seen.timing.summary
+        ),
         "payload": Member(
-            {**ANYTHING, "description": "In the place of the action's. " + ANYTHING["description"]},
+            {**ANYTHING, "description": "Replaces the payload of the job's action. " + ANYTHING["description"]},
             lambda value, field, _: json_payload(value, field),
             shown=ANYTHING,
             show=lambda seen: None if seen.payload is None else payload_value(seen.payload),
         ),
         "hooks": Member(
             request(
-                dict.fromkeys(HOOK_KINDS, ref("Action")), description="Each in the place of the job's of that name."
+                dict.fromkeys(HOOK_KINDS, ref("Action")),
+                description="Each hook replaces the job's hook of the same name.",
             ),
             lambda value, field, reading: read_hooks(value, field, reading.guard, reading.shown_by, reading.stored),
             shown=answer(dict.fromkeys(HOOK_KINDS, ref("ShownAction")), HOOK_KINDS),

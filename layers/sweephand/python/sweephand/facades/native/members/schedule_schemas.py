@@ -13,9 +13,9 @@ from sweephand.schedules.timing import MOST_COUNT, MOST_JITTER_S
 from sweephand.schedules.zones.localtime import Gap, MonthOverflow, Overlap
 
 DST_RULES: Members = {
-    "dstGap": one_of(Gap, description="A wall time that the clock jumps over."),
-    "dstOverlap": one_of(Overlap, description="A wall time that the clock shows twice."),
-    "monthOverflow": one_of(MonthOverflow, description="A day that its month does not have."),
+    "dstGap": one_of(Gap, description="The rule for a wall time that the clock skips."),
+    "dstOverlap": one_of(Overlap, description="The rule for a wall time that the clock shows twice."),
+    "monthOverflow": one_of(MonthOverflow, description="The rule for a day that a month does not have."),
 }
 _NOTATIONS: Members = {name: notation.SCHEMA for name, notation in notations.NOTATIONS.items()}
 NOTATIONS: Members = {**_NOTATIONS, "recurrence": ref("Recurrence"), "time": ref("Time")}
@@ -31,27 +31,33 @@ _USES: Schema = items(
     request(
         {
             "name": PLAIN_NAME,
-            "mode": one_of(Mode, description="`exclude`, the default: nothing runs inside. `include`: only inside."),
+            "mode": one_of(
+                Mode,
+                description="`exclude`, the default: nothing runs in the calendar's times. `include`: runs "
+                "only in them.",
+            ),
             "roll": one_of(
-                Roll, description="To the nearest day that all calendars allow; `none`, the default: left out."
+                Roll,
+                description="Moves an excluded occurrence to the nearest day that all calendars allow. "
+                "`none`, the default, leaves it out.",
             ),
         },
         ("name",),
     ),
     maxItems=MOST,
-    description="An occurrence runs where all of them allow it.",
+    description="The calendars of the schedule. An occurrence runs if all of them allow it.",
 )
 _SHOWN_USES: Schema = items(answer({"name": PLAIN_NAME, "mode": one_of(Mode), "roll": one_of(Roll)}), maxItems=MOST)
-ALIGN = one_of(Align, description="Only with `every`: from where the steps count.")
+ALIGN = one_of(Align, description="The point from which the steps of `every` count. Only with `every`.")
 ONE_NOTATION = [{"required": [name], "properties": {name: {"not": NULL, **_described(name)}}} for name in NOTATIONS]
 TIMING: Members = {
     **NOTATIONS,
     "align": ALIGN,
     "timezone": ZONE,
     **DST_RULES,
-    "startTime": GIVEN_INSTANT,
-    "endTime": {**GIVEN_INSTANT, "description": "Included. " + GIVEN_INSTANT["description"]},
-    "count": whole(1, MOST_COUNT, description="Occurrences in all."),
+    "startTime": {**GIVEN_INSTANT, "description": "The start (inclusive). " + GIVEN_INSTANT["description"]},
+    "endTime": {**GIVEN_INSTANT, "description": "The end (inclusive). " + GIVEN_INSTANT["description"]},
+    "count": whole(1, MOST_COUNT, description="How many occurrences the schedule has in all."),
     "jitterSeconds": whole(0, MOST_JITTER_S),
     "calendars": ref("CalendarUses"),
 }

@@ -15,7 +15,7 @@ _DAY_AND_TIME = "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}"
 ID = text(format="uuid", pattern=f"^{_UUID}$")
 JOB_FILTER = text(
     pattern=f"^({_UUID}|[1-9][0-9]{{0,15}})$",
-    description="An id; of a job that SAP's API made also its integer `_id`.",
+    description="The id of the job. The integer `_id` of a job that SAP's API created is accepted too.",
 )
 RUN_ID = text(pattern=f"^{_UUID}_{_UUID}$", description="`<scheduleId>_<uuid>`; without a schedule `<jobId>_<uuid>`.")
 INSTANT = json_schema.INSTANT
@@ -23,10 +23,12 @@ INSTANT_MS = text(format="date-time", pattern=rf"^{_DAY_AND_TIME}\.[0-9]{{3}}Z$"
 LOCAL = text(pattern=f"^{_DAY_AND_TIME}$", description="A wall time in the schedule's zone.")
 LOCAL_WITH_OFFSET = text(
     pattern=f"^{_DAY_AND_TIME}[+-][0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}})?$",
-    description="What the clock of the schedule's zone reads, and its offset.",
+    description="The wall time in the schedule's zone, with its offset.",
 )
 GIVEN_INSTANT: Schema = dict(instants.SCHEMA)
-ZONE = text(1, LONGEST_TEXT, description="IANA, such as `Europe/Berlin`.")
+IN_UTC = "RFC 3339; without an offset it is in UTC."
+"""Describes an instant in a request that names no time zone."""
+ZONE = text(1, LONGEST_TEXT, description="An IANA time zone, such as `Europe/Berlin`.")
 TEXT = text()
 FLAG: Schema = {"type": "boolean"}
 ANYTHING = payloads.ANYTHING
@@ -38,7 +40,10 @@ STATUS_CODE = whole(100, 599)
 PLAIN_NAME = text(1, 128, pattern="^[A-Za-z0-9][A-Za-z0-9._-]*$")
 TENANT_NAME = text(1, 64, pattern="^[A-Za-z0-9][A-Za-z0-9_-]*$")
 ACTOR = or_null(
-    text(description="The client id of whoever did it; null: the service itself, or before the service kept it.")
+    text(
+        description="The client id of the caller; null for the service itself, and for changes from before "
+        "this was recorded."
+    )
 )
 SCOPES = items(one_of(sorted(TENANT_SCOPES | PROVIDER_SCOPES)), minItems=1)
 FACADE = one_of(("native", "sap", "azure"))

@@ -19,7 +19,15 @@ from sweephand.facades.native.jobs.job_list import LIST_INCLUDES
 from sweephand.facades.native.jobs.job_sets import FIGURES, LARGEST_LIMIT_S
 from sweephand.facades.native.jobs.narrow_lists import BY_NEXT_RUN
 from sweephand.facades.native.members import descriptions
-from sweephand.facades.native.members.schema_words import GIVEN_INSTANT, ID, JOB_FILTER, PLAIN_NAME, RUN_ID, TENANT_NAME
+from sweephand.facades.native.members.schema_words import (
+    GIVEN_INSTANT,
+    ID,
+    IN_UTC,
+    JOB_FILTER,
+    PLAIN_NAME,
+    RUN_ID,
+    TENANT_NAME,
+)
 from sweephand.facades.native.openapi.examples import REQUESTS
 from sweephand.facades.native.openapi.schemas import SCHEMAS
 from sweephand.facades.native.overview import timeline
@@ -60,26 +68,26 @@ TAGS = {
 }
 HEADERS: Mapping[str, tuple[str, Schema]] = {
     "If-Match": (
-        "The ETag of the revision that is to be changed, or `*`.",
+        "The ETag of the revision to change, or `*`.",
         text(pattern=r'^\s*(\*|(W/)?"[0-9]{1,15}")\s*$'),
     ),
     "If-None-Match": ("The ETag that the caller has.", text()),
-    "Accept-Encoding": ("`gzip` if the caller takes the answer compressed.", text()),
+    "Accept-Encoding": ("`gzip` if the caller accepts a compressed answer.", text()),
     "Idempotency-Key": (
-        "A repetition within 24 hours makes nothing more; with another body it is refused.",
+        "A repetition within 24 hours has no further effect. With another body it is refused.",
         text(pattern="^[!-~]{1,255}$"),
     ),
-    "Sweephand-Tenant": ("For provider credentials: the tenant that they act for.", TENANT_NAME),
+    "Sweephand-Tenant": ("The tenant for which a provider's credential acts.", TENANT_NAME),
 }
 ANSWER_HEADERS: Mapping[str, tuple[str, Schema]] = {
     "x-request-id": ("The id of this request, which is also in the log.", text()),
     "ETag": ("The revision, for If-Match. For this document: its hash.", text(pattern='^"[0-9a-f]+"$')),
-    "Location": ("The path of what came into being.", text(format="uri-reference")),
+    "Location": ("The path of what was created.", text(format="uri-reference")),
     "Link": ('The next page, as `rel="next"` (RFC 8288); absent on the last page.', text()),
-    "Retry-After": ("Seconds.", text(pattern="^[0-9]+$")),
+    "Retry-After": ("How long to wait, in seconds.", text(pattern="^[0-9]+$")),
     "Vary": ("The headers on which the answer depends.", text()),
-    "Content-Encoding": ("How the answer is compressed, for callers who take that.", text()),
-    "WWW-Authenticate": ("The schemes that are understood.", text()),
+    "Content-Encoding": ("How the answer is compressed.", text()),
+    "WWW-Authenticate": ("The supported schemes.", text()),
 }
 PATH: Mapping[str, Schema] = {
     "job": ID,
@@ -100,89 +108,95 @@ PATH: Mapping[str, Schema] = {
     "error": text(pattern="^[0-9a-f]{32}$"),
     "problem": text(pattern="^[a-z]+(-[a-z]+)*$", description="The last part of a problem's `type`."),
 }
-LOOKED_AT = f". Together with other filters: among at most {narrow_lists.MOST:,} jobs."
+LOOKED_AT = f". With other filters, it looks through at most {narrow_lists.MOST:,} jobs."
 QUERY: Mapping[str, Schema] = {
     "limit": whole(1, cursors.LARGEST_LIMIT, default=cursors.DEFAULT_LIMIT),
-    "cursor": text(1, 1_024, description="`nextCursor` of the page before, with the same query."),
-    "offset": whole(0, cursors.LARGEST_OFFSET, description="How many to leave out; not together with `cursor`."),
-    "collection": text(1, 128),
-    "search": text(1, 128, description="A part of the name, in any case."),
+    "cursor": text(1, 1_024, description="`nextCursor` of the previous page, with the same query."),
+    "offset": whole(0, cursors.LARGEST_OFFSET, description="How many entries to leave out. Not with `cursor`."),
+    "collection": text(1, 128, description="Only resources of this collection."),
+    "search": text(1, 128, description="Only resources with this text in their name, in upper or lower case."),
     "tag": text(1, 128),
     "resourceId": text(1, 256),
     "name": text(1, 128),
     "jobSet": text(1, 128),
-    "actionType": one_of(sorted(KINDS), description=f"Jobs whose action is of this type{LOOKED_AT}"),
+    "actionType": one_of(sorted(KINDS), description=f"Only jobs whose action is of this type{LOOKED_AT}"),
     **{
         f"{what}{side}": {**GIVEN_INSTANT, "description": f"{words} {when} this instant{LOOKED_AT}"}
-        for what, words in (("created", "Jobs that were created"), ("nextRun", "Jobs whose next run is"))
+        for what, words in (("created", "Only jobs that were created"), ("nextRun", "Only jobs whose next run is"))
         for side, when in (("After", "at or after"), ("Before", "before"))
     },
-    "sort": one_of((BY_NEXT_RUN,), description=f"Soonest next run first, jobs without one last{LOOKED_AT}"),
+    "sort": one_of(
+        (BY_NEXT_RUN,), description=f"Sorts by the next run, soonest first; jobs without one come last{LOOKED_AT}"
+    ),
     "scheduleId": ID,
     "jobId": JOB_FILTER,
-    "dryRun": one_of(("true", "false"), default="false", description="Only says how many it would be."),
-    "expectedCount": whole(0, 10**9, description="Refused (412) if it were another number; needed but with `dryRun`."),
-    "plan": one_of(("true", "false"), default="false", description="Only says what would be changed."),
-    "token": text(1, 64, description="The token of a plan. The request is rejected (412) if the plan has changed."),
-    "groupBy": one_of(By, description="The value that the errors of a sum share."),
+    "dryRun": one_of(("true", "false"), default="false", description="Only counts; changes nothing."),
+    "expectedCount": whole(
+        0, 10**9, description="Refused (412) if another number matches. Required, except with `dryRun`."
+    ),
+    "plan": one_of(("true", "false"), default="false", description="Only shows what would change."),
+    "token": text(1, 64, description="The token of a plan. Refused (412) if the plan has changed."),
+    "groupBy": one_of(By, description="The value by which the errors are summed up."),
     "force": one_of(
         ("true", "false"),
         default="false",
-        description="Deletes it although somebody holds its lease, or jobs name it.",
+        description="Deletes it even if somebody holds its lease, or jobs name it.",
     ),
     "allowDeletes": whole(
         0,
         9_999,
-        description="How many jobs the plan deletes; needed where they are over 10 and over a fifth of the set.",
+        description="How many jobs the plan deletes. Required for more than 10 jobs that are more than a "
+        "fifth of the set.",
     ),
     "prune": one_of(
-        ("true", "false"), default="true", description="Whether jobs of the set that the list lacks are deleted."
+        ("true", "false"), default="true", description="Whether to delete jobs of the set that are not in the list."
     ),
     "jobIds": items(
-        ID, minItems=1, maxItems=timeline.MOST_NAMED, description="Only the lanes of these jobs; without other filters."
+        ID, minItems=1, maxItems=timeline.MOST_NAMED, description="Only these jobs. Not with other filters."
     ),
-    "since": text(description="`since` of the timeline, or of its last changes."),
-    "holder": text(1, 128, description="Whose lease it is."),
+    "since": text(description="`since` from the answer of the timeline, or of its last changes."),
+    "holder": text(1, 128, description="The holder of the lease."),
     "onDrift": one_of(
         ("keep_next", "run_now"),
         default="keep_next",
-        description="Whether repaired jobs run at once; `run_now` needs the scope `runs:write`.",
+        description="When repaired jobs run: at their next instant, or at once. `run_now` needs the scope "
+        "`runs:write`.",
     ),
     "limitSeconds": whole(
         1,
         LARGEST_LIMIT_S,
-        description="With `include=figures`: the longest time that a run should take from its instant to its end.",
+        description="The longest time that a run should take from its instant to its end. With `include=figures`.",
     ),
     "kind": one_of(Kind),
     "format": one_of(("csv", "jsonl"), default="csv"),
     "include": items(one_of(sorted(INCLUDES))),
-    "from": {**GIVEN_INSTANT, "description": "By default now. " + GIVEN_INSTANT["description"]},
-    "until": GIVEN_INSTANT,
-    "at": {**GIVEN_INSTANT, "description": "By default now. " + GIVEN_INSTANT["description"]},
+    "from": {**GIVEN_INSTANT, "description": f"The start (inclusive); by default now. {IN_UTC}"},
+    "until": {**GIVEN_INSTANT, "description": f"The end (inclusive). {IN_UTC}"},
+    "at": {**GIVEN_INSTANT, "description": "The instant to explain; by default now. " + GIVEN_INSTANT["description"]},
 }
 OF_JOBS = ("/v1/jobs", "/v1/timeline", *(f"/v1/jobs:{verb}" for verb in ("activate", "deactivate", "pause", "resume")))
 """Paths with the filters of lists of jobs."""
 OF_ROUTE: Mapping[tuple[str, str], Schema] = {
     **{(path, "state"): one_of(JobState) for path in OF_JOBS},
     **{
-        (path, "tag"): text(0, 128, description="Only what has this tag; empty: only what has none.")
+        (path, "tag"): text(0, 128, description="Only jobs with this tag. If empty, only jobs without tags.")
         for path in OF_JOBS
     },
     ("/v1/timeline", "limit"): whole(1, timeline.LARGEST_LIMIT, default=timeline.LIMIT),
-    ("/v1/timeline", "from"): {**GIVEN_INSTANT, "description": "By default 24 hours ago."},
+    ("/v1/timeline", "from"): {**GIVEN_INSTANT, "description": f"The start; by default 24 hours ago. {IN_UTC}"},
     ("/v1/timeline", "until"): {
         **GIVEN_INSTANT,
-        "description": "By default 24 hours ahead; 14 days after `from` at most.",
+        "description": f"The end; by default in 24 hours. At most 14 days after `from`. {IN_UTC}",
     },
     **{
-        (path, name): {**GIVEN_INSTANT, "description": f"Runs planned at or {side} this instant; by default all."}
+        (path, name): {**GIVEN_INSTANT, "description": f"Only runs planned at or {side} this instant. {IN_UTC}"}
         for path in ("/v1/runs", "/v1/runs:export")
         for name, side in (("from", "after"), ("until", "before"))
     },
-    ("/v1/errors", "from"): {**GIVEN_INSTANT, "description": "Groups that last failed at or after this instant."},
-    ("/v1/errors", "until"): {
-        **GIVEN_INSTANT,
-        "description": "Groups that first failed at or before this instant.",
+    **{
+        (path, name): {**GIVEN_INSTANT, "description": f"Only groups that {words} this instant. {IN_UTC}"}
+        for path in ("/v1/errors", "/v1/errors:summary")
+        for name, words in (("from", "last failed at or after"), ("until", "first failed at or before"))
     },
     ("/v1/runs", "state"): one_of(state for state in State if state is not State.SCHEDULED),
     ("/v1/runs:export", "state"): one_of(state for state in State if state is not State.SCHEDULED),
@@ -194,8 +208,7 @@ OF_ROUTE: Mapping[tuple[str, str], Schema] = {
     ("/v1/job-sets/{job_set}", "include"): items(one_of(sorted(FIGURES))),
     ("/v1/job-sets/{job_set}", "from"): {
         **GIVEN_INSTANT,
-        "description": "With `include=figures`: counts runs planned at or after this instant,"
-        " by default those of the last 24 hours.",
+        "description": f"The start of the span for `include=figures`; by default 24 hours ago. {IN_UTC}",
     },
 }
 WITH_FIELDS = frozenset({400, 413, 415, 422})

@@ -14,6 +14,7 @@ from sweephand.facades.native.members.schema_words import (
     FLAG,
     GIVEN_INSTANT,
     ID,
+    IN_UTC,
     INSTANT,
     INSTANT_MS,
     JOB_FILTER,
@@ -37,8 +38,8 @@ from sweephand.schedules.explain.preview_warnings import CAUTIONS
 _ATTEMPT: Members = {
     "attempt": whole(1),
     "state": one_of(State, description="The result of the attempt. That of the last one is the state of the run."),
-    "plannedAt": or_null({**INSTANT_MS, "description": "When it was to begin."}),
-    "enqueuedAt": or_null({**INSTANT_MS, "description": "When its message came into the run queue."}),
+    "plannedAt": or_null({**INSTANT_MS, "description": "When it should have begun."}),
+    "enqueuedAt": or_null({**INSTANT_MS, "description": "When its message was put into the run queue."}),
     "startedAt": INSTANT_MS,
     "finishedAt": or_null(INSTANT_MS),
     "durationMs": or_null(whole()),
@@ -50,7 +51,7 @@ _ATTEMPT: Members = {
 _RUN: Members = {
     "id": RUN_ID,
     "jobId": ID,
-    "jobName": or_null({**TEXT, "description": "The job's name as it is now; null where the job is gone."}),
+    "jobName": or_null({**TEXT, "description": "The current name of the job; null if the job is deleted."}),
     "scheduleId": or_null(ID),
     "kind": one_of(Kind),
     "status": one_of(Status),
@@ -119,11 +120,11 @@ EDIT: Members = {
 }
 """The members that one run sends in place of its job's."""
 
-_OWNER = text(1, 200, description="Names the worker and the message; the same whenever a request is repeated.")
+_OWNER = text(1, 200, description="Identifies the worker and the message. A repeated request has the same value.")
 _LEASE = whole(
-    SHORTEST_LEASE_S, LONGEST_LEASE_S, default=LEASE_S, description="Without a heartbeat the run is taken from it then."
+    SHORTEST_LEASE_S, LONGEST_LEASE_S, default=LEASE_S, description="How long the claim holds without a heartbeat."
 )
-_VERSION = text(1, 64, description="Only workers of this version.")
+_VERSION = text(1, 64, description="The version of the worker.")
 _NO_OTHER = "Only with `failure`."
 WORKERS: dict[str, Schema] = {
     "ApplicationRequest": request({"version": _VERSION}),
@@ -184,17 +185,22 @@ WORKERS: dict[str, Schema] = {
             "attempt": whole(1, 50),
             "outcome": one_of(
                 Ended,
-                description="`unknown_task`: another worker may know it. `bad_payload`: no attempt follows. "
+                description="How the attempt ended. `unknown_task`: another worker may know it. "
+                "`bad_payload`: no attempt follows. "
                 "`discarded`: the run is cancelled.",
             ),
             "message": text(0, 1_000),
-            "exception": text(0, 200, description="Its type, by which errors are grouped."),
-            "details": text(0, 16_384, description="Such as a stack trace; kept as the answer of the attempt."),
-            "retry": {**FLAG, "default": True, "description": f"False: no attempt follows. {_NO_OTHER}"},
-            "delaySeconds": whole(0, 3_600, description=f"The next attempt waits at least so long. {_NO_OTHER}"),
+            "exception": text(0, 200, description="The type of the exception. Errors are grouped by it."),
+            "details": text(
+                0,
+                16_384,
+                description="More about the failure, such as a stack trace. Kept as the answer of the attempt.",
+            ),
+            "retry": {**FLAG, "default": True, "description": f"Whether another attempt may follow. {_NO_OTHER}"},
+            "delaySeconds": whole(0, 3_600, description=f"The shortest wait before the next attempt. {_NO_OTHER}"),
             FIELD: {
                 **or_null(ref("Reschedule")),
-                "description": "When the job runs again; null: by its schedules. Only after the outcome `success`.",
+                "description": "When the job runs again; null: as its schedules say. Only with the outcome `success`.",
             },
         },
         ("owner", "attempt", "outcome"),
@@ -208,13 +214,14 @@ SCHEMAS: dict[str, Schema] = {
             "ifActive": one_of(
                 ("start", "drop"),
                 default="start",
-                description="`drop`: nothing is started while a run of the job (or of the schedule) has not ended.",
+                description="With `drop`, nothing starts while a run of the job (or of the schedule) is active.",
             ),
             "mode": one_of(
                 ("run", "test"),
                 default="run",
-                description="`test`: the run counts nowhere, takes no turn, and its end starts no hook and no error "
-                "action, is no error, and switches nothing off. Its kind is `test`.",
+                description="With `test`, the run is not counted, does not wait for other runs, starts no "
+                "hook and no error "
+                "action, causes no error group, and switches nothing off. Its kind is `test`.",
             ),
             **EDIT,
         }
@@ -222,10 +229,13 @@ SCHEMAS: dict[str, Schema] = {
     "PreviewRequest": request(
         {
             **TIMING,
-            "collection": text(1, 128, description="Its defaults and quotas hold, as for a job of it."),
-            "after": {**GIVEN_INSTANT, "description": "By default now."},
+            "collection": text(1, 128, description="The collection whose defaults and quotas apply."),
+            "after": {
+                **GIVEN_INSTANT,
+                "description": f"Shows occurrences after this instant; by default now. {IN_UTC}",
+            },
             "limit": whole(1, 1_000, default=5),
-            "explain": {**GIVEN_INSTANT, "description": "An instant to be explained. " + GIVEN_INSTANT["description"]},
+            "explain": {**GIVEN_INSTANT, "description": "An instant to explain. " + GIVEN_INSTANT["description"]},
         },
         oneOf=ONE_NOTATION,
     ),
@@ -234,18 +244,21 @@ SCHEMAS: dict[str, Schema] = {
         {
             "success": FLAG,
             "message": text(0, 1_000),
-            FIELD: {**or_null(ref("Reschedule")), "description": "When the job runs again; null: by its schedules."},
+            FIELD: {
+                **or_null(ref("Reschedule")),
+                "description": "When the job runs again; null: as its schedules say.",
+            },
         },
         ("success",),
     ),
     "Nack": request(
-        {"attempt": whole(1, MOST_ATTEMPTS, description="The one whose result will not come.")},
+        {"attempt": whole(1, MOST_ATTEMPTS, description="The number of the attempt whose result will not come.")},
         ("attempt",),
     ),
     "Reschedule": request(
         {
-            "at": {**GIVEN_INSTANT, "description": "When. " + GIVEN_INSTANT["description"]},
-            "afterSeconds": whole(1, int(FURTHEST.total_seconds()), description="Or how long from now."),
+            "at": {**GIVEN_INSTANT, "description": f"The instant. {IN_UTC}"},
+            "afterSeconds": whole(1, int(FURTHEST.total_seconds()), description="How long from now, instead of `at`."),
             **EDIT,
         },
         description="When the job runs again. The run is written with the result, so a chain cannot break.",
@@ -256,7 +269,7 @@ SCHEMAS: dict[str, Schema] = {
             "plannedAt": INSTANT,
             "state": one_of(State),
             "reason": or_null(one_of(Reason)),
-            "runId": or_null({**RUN_ID, "description": "Null: a calendar leaves it out."}),
+            "runId": or_null({**RUN_ID, "description": "The id of its run; null if a calendar excludes it."}),
             "movedBy": _MOVED_BY,
             "calendar": _CALENDAR,
         }
@@ -319,7 +332,7 @@ SCHEMAS: dict[str, Schema] = {
     ),
 }
 
-_RATE = whole(1, redrive.MOST_RATE, default=redrive.USUAL_RATE, description="Runs a minute.")
+_RATE = whole(1, redrive.MOST_RATE, default=redrive.USUAL_RATE, description="How many runs begin per minute.")
 
 OPERATIONS: dict[str, Schema] = {
     "Operation": answer(OPERATION.answer()),
@@ -346,42 +359,51 @@ OPERATIONS: dict[str, Schema] = {
             "format": one_of(Format, default="csv"),
             "jobId": JOB_FILTER,
             "scheduleId": ID,
-            "collection": text(1, 128, description="Runs of the jobs of this collection."),
-            "tag": text(1, 128, description="Runs of the jobs that have this tag."),
-            "resourceId": text(1, 256, description="Runs of the jobs of this resource."),
-            "from": {**GIVEN_INSTANT, "description": "Runs planned at or after this instant."},
-            "until": {**GIVEN_INSTANT, "description": "Runs planned at or before this instant."},
+            "collection": text(1, 128, description="Only runs of jobs in this collection."),
+            "tag": text(1, 128, description="Only runs of jobs with this tag."),
+            "resourceId": text(1, 256, description="Only runs of jobs with this resource id."),
+            "from": {**GIVEN_INSTANT, "description": f"Only runs planned at or after this instant. {IN_UTC}"},
+            "until": {**GIVEN_INSTANT, "description": f"Only runs planned at or before this instant. {IN_UTC}"},
             "state": one_of(state for state in State if state is not State.SCHEDULED),
             "kind": one_of(Kind),
             "cursor": text(
                 1,
                 1_024,
-                description="`nextCursor` of the file before, with the same other members; or of a page of this list.",
+                description="`nextCursor` of the previous file, with the same other members, or of a page "
+                "of `GET /v1/runs`.",
             ),
         }
     ),
     "RerunRequest": request(EDIT),
     "RedriveRequest": request(
         {
-            "runs": items(RUN_ID, minItems=1, maxItems=redrive.MOST_RUNS, description="Or `group`, or `filter`."),
-            "group": {**GROUP_ID, "description": "A group whose unresolved runs are taken, instead of `runs`."},
+            "runs": items(
+                RUN_ID,
+                minItems=1,
+                maxItems=redrive.MOST_RUNS,
+                description="The runs to run again, instead of `group` or `filter`.",
+            ),
+            "group": {
+                **GROUP_ID,
+                "description": "The group whose unresolved runs are run again, instead of `runs` or `filter`.",
+            },
             "filter": {
                 **request(
                     {
                         "jobId": JOB_FILTER,
                         "collection": text(1, 128),
-                        "tag": text(1, 128, description="Groups of jobs with this tag."),
+                        "tag": text(1, 128, description="Only groups of jobs with this tag."),
                         "resourceId": text(1, 256),
                         "from": GIVEN_INSTANT,
                         "until": GIVEN_INSTANT,
                     }
                 ),
-                "description": "Takes the unresolved runs of all groups that `GET /v1/errors` lists with "
-                f"these parameters, up to {redrive.MOST_GROUPS}, instead of `runs`.",
+                "description": "Runs the unresolved runs of all groups again that `GET /v1/errors` lists with "
+                f"these parameters, up to {redrive.MOST_GROUPS} groups, instead of `runs` or `group`.",
             },
             "ratePerMinute": _RATE,
-            "dryRun": {**FLAG, "description": "Only says how many it would be."},
-            "expectedCount": whole(0, 10**9, description="Refused (412) if it would be another number."),
+            "dryRun": {**FLAG, "description": "Only counts; changes nothing."},
+            "expectedCount": whole(0, 10**9, description="Refused (412) if another number matches."),
         },
     ),
     "ErrorGroup": answer(GROUP.answer()),
@@ -398,7 +420,9 @@ OPERATIONS: dict[str, Schema] = {
     "ErrorRunPage": page("ErrorRun"),
     "NoteDraft": request({"text": text(1, 2_000)}, ("text",)),
     "ArchiveRequest": request({"reason": text(0, 1_000)}),
-    "RedirectDraft": request({"to": {**ID, "description": "A job, which is not redirected itself."}}, ("to",)),
+    "RedirectDraft": request(
+        {"to": {**ID, "description": "The job that runs them. It must not be redirected itself."}}, ("to",)
+    ),
     "Redirect": answer(REDIRECT.answer()),
     "RedirectPage": page("Redirect"),
     "Redrive": answer(

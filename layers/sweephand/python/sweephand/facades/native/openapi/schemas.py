@@ -41,6 +41,7 @@ from sweephand.facades.native.members.schema_words import (
     FLAG,
     GIVEN_INSTANT,
     ID,
+    IN_UTC,
     INSTANT,
     INSTANT_MS,
     NAME,
@@ -70,12 +71,13 @@ _JOB_REPLACEMENT: Members = {
     "schedules": items(
         ref("ScheduleReplacement"),
         maxItems=1_000,
-        description="Absent: they stay. Matched by `id`, else by `name`; the others are deleted.",
+        description="If left out, they stay. Schedules are matched by `id`, else by `name`; those not "
+        "listed are deleted.",
     ),
     **dict.fromkeys(JOB.read_only, PASSED_OVER),
 }
 _JOB: Members = {**JOB.answer(), "totals": ref("Totals"), "schedules": items(ref("Schedule"))}
-_UNTIL: Schema = {**GIVEN_INSTANT, "description": "The job resumes at this instant. " + GIVEN_INSTANT["description"]}
+_UNTIL: Schema = {**GIVEN_INSTANT, "description": f"The job resumes at this instant. {IN_UTC}"}
 _LISTED_JOB: Members = {
     **_JOB,
     "action": ref("ListedAction"),

@@ -25,12 +25,14 @@ _DESCRIPTION = text(0, 1_000)
 _END = text(1, _LONGEST, description=f"{content.AN_END[0].upper()}{content.AN_END[1:]}.")
 _TIME = text(1, _LONGEST, description=content.A_TIME[0].upper() + content.A_TIME[1:] + ".")
 _CONTENT: Members = {
-    "timezone": text(1, _LONGEST, description="IANA; absent: that of each schedule."),
+    "timezone": text(1, _LONGEST, description="An IANA time zone; by default that of each schedule."),
     "dates": items(
         text(1, _LONGEST, description="`2026-12-25`, or `12-25` for each year."), maxItems=content.MOST_DATES
     ),
     "ranges": items(
-        request({"from": _END, "to": {**_END, "description": "A day is included, a time is not."}}, ("from", "to")),
+        request(
+            {"from": _END, "to": {**_END, "description": "The end. A day is included, a time is not."}}, ("from", "to")
+        ),
         maxItems=content.MOST_RANGES,
     ),
     "weekly": items(
@@ -38,14 +40,16 @@ _CONTENT: Members = {
             {"days": items(one_of(content.WEEKDAYS), minItems=1, maxItems=7), "from": _TIME, "to": _TIME}, ("days",)
         ),
         maxItems=content.MOST_WEEKLY,
-        description="Hours of weekdays, without `from` and `to` all of them; past midnight where `to` is not later.",
+        description="Hours of weekdays: whole days without `from` and `to`; past midnight if `to` is not "
+        "later than `from`.",
     ),
 }
 _IMPORT: Members = {
     IMPORT: text(
         1,
         icalendar.LONGEST,
-        description="A text of RFC 5545: its events are added to the other members; it is not kept.",
+        description="A calendar as RFC 5545 defines it. Its events are added to the other members; the text "
+        "itself is not stored.",
     )
 }
 _SHOWN_CONTENT: Members = {**_CONTENT, "timezone": or_null(_CONTENT["timezone"])}
@@ -54,9 +58,9 @@ CALENDAR = Resource(
     {
         "name": replace(NAMED, shown=PLAIN_NAME),
         "description": Member(_DESCRIPTION, shown=or_null(_DESCRIPTION)),
-        "version": answered(whole(1, description="Raised by each change.")),
-        "usedBy": answered(whole(description="Jobs whose schedules name it."), "users"),
-        "replanning": answered({**FLAG, "description": "Some of these still go by an earlier version."}),
+        "version": answered(whole(1, description="The number of the version. Each change adds one.")),
+        "usedBy": answered(whole(description="How many jobs have schedules that name it."), "users"),
+        "replanning": answered({**FLAG, "description": "Whether some of these jobs still follow an earlier version."}),
         "createdAt": answered(INSTANT_MS),
         "modifiedAt": answered(INSTANT_MS),
     },

@@ -23,7 +23,7 @@ with lazy():
     from sweephand.actions.azure import redirects
     from sweephand.schedules.zones import zone_names
 
-FLOW_KEY = text(1, 128, description="The flow key for the calls of all its jobs that name none themselves.")
+FLOW_KEY = text(1, 128, description="The flow key for jobs of the collection that name none.")
 WAITS = "How long a run waits for its result if its job does not say; null: the default of the stack."
 LONGEST_INTERVAL_S = 548 * 86_400
 MOST_DAYS = 3_650
@@ -66,7 +66,7 @@ QUOTA = Resource(
             whole(
                 1,
                 2**31 - 1,
-                description="Occurrences that each schedule of a job may have in all. Manual runs do not count.",
+                description="How many occurrences each schedule of a job may have in all. Manual runs do not count.",
             )
         ),
         "minIntervalSeconds": Member(whole(1, LONGEST_INTERVAL_S), attribute="min_interval_s"),
@@ -75,12 +75,12 @@ QUOTA = Resource(
 RETENTION = Resource(
     Retention,
     {
-        "runDays": Member(whole(15, MOST_DAYS, description="Days for which a run is kept, counted from its end.")),
+        "runDays": Member(whole(15, MOST_DAYS, description="How many days a run is kept after its end.")),
         "endedJobDays": Member(
             whole(
                 0,
                 MOST_DAYS,
-                description="Days for which a job is kept after all its schedules are COMPLETED. 0 keeps it.",
+                description="How many days a job is kept after all its schedules are COMPLETED. 0 keeps it for good.",
             )
         ),
     },
@@ -91,7 +91,10 @@ COLLECTION = Resource(
         "name": NAMED,
         "facade": answered(FACADE),
         "attributes": answered(
-            {"type": "object", "description": "Members that only its facade reads, such as the names that it shows."},
+            {
+                "type": "object",
+                "description": "Members for the API of its facade only, such as the names that it shows.",
+            },
             lambda seen: dict(seen.attributes),
         ),
         "state": answered(one_of(CollectionState)),

@@ -39,10 +39,20 @@ CIRCUIT = Resource(
     CircuitRule,
     {
         "failures": Member(
-            whole(1, 1_000, default=CircuitRule.failures, description="In a row, after which a target's opens.")
+            whole(
+                1,
+                1_000,
+                default=CircuitRule.failures,
+                description="How many failures in a row open the circuit of a target.",
+            )
         ),
         "probeSeconds": Member(
-            whole(1, 3_600, default=CircuitRule.probe_s, description="While it is open, one call in so many."),
+            whole(
+                1,
+                3_600,
+                default=CircuitRule.probe_s,
+                description="While the circuit is open, the seconds between two calls that test the target.",
+            ),
             attribute="probe_s",
         ),
     },
@@ -72,9 +82,13 @@ FLOW_KEY = Resource(
     {
         "name": NAMED,
         "description": Member(text(0, 1_000)),
-        "rate": part(RATE, _rate, description="Calls, evenly spaced."),
+        "rate": part(RATE, _rate, description="How many calls may begin in a period. They are evenly spaced."),
         "parallelism": Member(
-            whole(1, MOST_PARALLEL, description="Calls at once; a run that waits for its target's result counts.")
+            whole(
+                1,
+                MOST_PARALLEL,
+                description="How many calls may be open at once. A run that waits for its result counts.",
+            )
         ),
         "circuit": Member(
             request({**_ENABLED, **CIRCUIT.request()}),
@@ -90,7 +104,7 @@ FLOW_KEY = Resource(
             or_null(answer({"since": INSTANT_MS, "note": or_null(TEXT)})),
             lambda key: key.pause and {"since": text_ms(key.pause.since), "note": key.pause.note},
         ),
-        "usedBy": answered(whole(description="Jobs and collections that name it."), "users"),
+        "usedBy": answered(whole(description="How many jobs and collections name it."), "users"),
         "revision": answered(REVISION),
         **CHANGED,
     },
@@ -100,9 +114,9 @@ CIRCUIT_NOW = Resource(
     Circuit,
     {
         "id": answered(text(pattern="^[0-9a-f]{16}$", description="The same id as `circuit` in events.")),
-        "target": answered(text(description="The address without its query; of other kinds, the kind and its names.")),
+        "target": answered(text(description="The address without its query; for other kinds, the kind and its names.")),
         "state": answered(one_of(CircuitState)),
-        "failures": answered(whole(description="In a row.")),
+        "failures": answered(whole(description="How many calls in a row have failed.")),
         "since": answered(or_null(INSTANT_MS), "opened_at"),
         "lastFailureAt": answered(or_null(INSTANT_MS), "failed_at"),
         "lastFailure": answered(or_null(one_of(Reason)), "reason"),
@@ -110,10 +124,13 @@ CIRCUIT_NOW = Resource(
     },
 )
 _LIVE: Members = {
-    "waiting": whole(0, MOST_COUNTED, description=f"Runs in its line, counted up to {MOST_COUNTED:,}."),
-    "running": or_null(whole(description="Places that are taken; null without `parallelism`.")),
+    "waiting": whole(0, MOST_COUNTED, description=f"How many runs wait, counted up to {MOST_COUNTED:,}."),
+    "running": or_null(whole(description="How many calls are open; null without `parallelism`.")),
     "nextCallAt": or_null(
-        {**INSTANT_MS, "description": "When the rate allows a call that comes now; null without a rate, or paused."}
+        {
+            **INSTANT_MS,
+            "description": "When the rate allows the next call; null without a rate, or while the key is paused.",
+        }
     ),
     "circuits": items(
         answer(CIRCUIT_NOW.answer()),

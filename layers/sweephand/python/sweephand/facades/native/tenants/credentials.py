@@ -31,10 +31,10 @@ CREDENTIAL = Resource(
         "scopes": answered(SCOPES),
         "createdAt": answered(INSTANT_MS),
         "createdBy": answered(ACTOR),
-        "rotatedAt": answered(or_null({**INSTANT_MS, "description": "When it got its present secret by a rotation."})),
+        "rotatedAt": answered(or_null({**INSTANT_MS, "description": "When its secret was last rotated."})),
         "rotatedBy": answered(ACTOR),
         "formerSecretUntil": answered(
-            or_null({**INSTANT_MS, "description": "Until when the secret before the last rotation is accepted too."}),
+            or_null({**INSTANT_MS, "description": "Until when the previous secret is still accepted."}),
             "former_until",
         ),
     },
@@ -44,7 +44,7 @@ OVERLAP = whole(
     0,
     int(LONGEST_OVERLAP.total_seconds()),
     default=int(USUAL_OVERLAP.total_seconds()),
-    description="How long the present secret and its tokens are accepted after the rotation; 0 ends them at once.",
+    description="How long the current secret and its tokens remain valid after the rotation; 0 ends them at once.",
 )
 
 

@@ -44,9 +44,9 @@ _QUOTA: Members = {
     "maxSchedules": whole(
         0,
         MOST_SCHEDULES,
-        description="Schedules that the tenant may have, in all its jobs; what it has stays.",
+        description="How many schedules the tenant may have in all its jobs. Existing ones stay.",
     ),
-    "maxJobs": whole(0, MOST_SCHEDULES, description="Jobs that the tenant may have; what it has stays."),
+    "maxJobs": whole(0, MOST_SCHEDULES, description="How many jobs the tenant may have. Existing ones stay."),
     "minIntervalSeconds": whole(
         1,
         LONGEST_INTERVAL_S,

@@ -14,7 +14,12 @@ class AsyncApplications:
         self._caller = caller
 
     async def register(self, application: Named, *, version: str | Absent | None = ABSENT) -> models.Application:
-        """Creates the queue of an application unless it exists. Workers call this at each start."""
+        """Creates the queue of an application unless it exists. Workers call this at each start.
+
+        Args:
+            application: The name of the application.
+            version: The version of the worker.
+        """
         return models.Application(
             await self._caller.json(
                 Request("PUT", f"/v1/applications/{part(application)}", body={"version": version}, acting=True)

@@ -28,7 +28,20 @@ class AsyncCalendars:
         i_calendar: str | Absent | None = ABSENT,
         idempotency_key: str | None = None,
     ) -> models.Calendar:
-        """Creates a calendar of dates and hours that schedules can name."""
+        """Creates a calendar of dates and hours that schedules can name.
+
+        Args:
+            name: Its name, for people and for filters.
+            description: Free text for people.
+            timezone: An IANA time zone; by default that of each schedule.
+            dates: Days: `2027-12-24`, or `12-25` for every year.
+            ranges: Ranges of days or of wall times.
+            weekly: Hours of weekdays: whole days without `from` and `to`; past midnight if `to` is not later
+                than `from`.
+            i_calendar: A calendar as RFC 5545 defines it. Its events are added to the other members; the text
+                itself is not stored.
+            idempotency_key: A repetition with the same key within 24 hours has no further effect.
+        """
         return models.Calendar(
             await self._caller.json(
                 Request(
@@ -53,7 +66,13 @@ class AsyncCalendars:
     def list(
         self, *, page_size: int | None = None, max_items: int | None = None, cursor: str | None = None
     ) -> AsyncPages[models.ListedCalendar]:
-        """Lists the tenant's calendars."""
+        """Lists the tenant's calendars.
+
+        Args:
+            page_size: How many entries one request reads.
+            max_items: How many entries to return at most; by default all.
+            cursor: The `cursor` of a page, to continue after it.
+        """
         return AsyncPages(
             self._caller,
             Request("GET", "/v1/calendars", acting=True),
@@ -64,7 +83,11 @@ class AsyncCalendars:
         )
 
     async def get(self, calendar: Named) -> models.Calendar:
-        """Returns the current version of a calendar."""
+        """Returns the current version of a calendar.
+
+        Args:
+            calendar: The name of the calendar.
+        """
         return models.Calendar(await self._caller.json(Request("GET", f"/v1/calendars/{part(calendar)}", acting=True)))
 
     async def put(
@@ -80,7 +103,21 @@ class AsyncCalendars:
         i_calendar: str | Absent | None = ABSENT,
         if_match: Revision | None = None,
     ) -> models.Calendar:
-        """Writes a new version of a calendar, and replans the schedules that name it."""
+        """Writes a new version of a calendar, and replans the schedules that name it.
+
+        Args:
+            calendar: The name of the calendar.
+            name: Its name, for people and for filters.
+            description: Free text for people.
+            timezone: An IANA time zone; by default that of each schedule.
+            dates: Days: `2027-12-24`, or `12-25` for every year.
+            ranges: Ranges of days or of wall times.
+            weekly: Hours of weekdays: whole days without `from` and `to`; past midnight if `to` is not later
+                than `from`.
+            i_calendar: A calendar as RFC 5545 defines it. Its events are added to the other members; the text
+                itself is not stored.
+            if_match: Changes it only while this is its revision.
+        """
         return models.Calendar(
             await self._caller.json(
                 Request(
@@ -102,13 +139,25 @@ class AsyncCalendars:
         )
 
     async def delete(self, calendar: Named, *, if_match: Revision | None = None) -> None:
-        """Deletes a calendar that no schedule names."""
+        """Deletes a calendar that no schedule names.
+
+        Args:
+            calendar: The name of the calendar.
+            if_match: Changes it only while this is its revision.
+        """
         await self._caller.json(Request("DELETE", f"/v1/calendars/{part(calendar)}", if_match=if_match, acting=True))
 
     def versions(
         self, calendar: Named, *, page_size: int | None = None, max_items: int | None = None, cursor: str | None = None
     ) -> AsyncPages[models.ListedCalendarVersion]:
-        """Lists the versions of a calendar, newest first."""
+        """Lists the versions of a calendar, newest first.
+
+        Args:
+            calendar: The name of the calendar.
+            page_size: How many entries one request reads.
+            max_items: How many entries to return at most; by default all.
+            cursor: The `cursor` of a page, to continue after it.
+        """
         return AsyncPages(
             self._caller,
             Request("GET", f"/v1/calendars/{part(calendar)}/versions", acting=True),
@@ -119,7 +168,12 @@ class AsyncCalendars:
         )
 
     async def get_version(self, calendar: Named, version: Named) -> models.CalendarVersion:
-        """Returns one version of a calendar."""
+        """Returns one version of a calendar.
+
+        Args:
+            calendar: The name of the calendar.
+            version: The number of the version.
+        """
         return models.CalendarVersion(
             await self._caller.json(
                 Request("GET", f"/v1/calendars/{part(calendar)}/versions/{part(version)}", acting=True)

@@ -27,7 +27,21 @@ class AsyncCollections:
         flow_key: str | Absent | None = ABSENT,
         idempotency_key: str | None = None,
     ) -> models.Collection:
-        """Creates a collection: a group of jobs with quotas, defaults and signing keys."""
+        """Creates a collection: a group of jobs with quotas, defaults and signing keys.
+
+        Args:
+            name: Its name, for people and for filters.
+            quota: Limits on what it may have and run.
+            retention: How long runs are kept.
+            events: Which events go to the event bus. Values: `failures`, `all`, `none`.
+            defaults: Default values for jobs of the collection.
+            callback_timeout_seconds: How long a run waits for its result if its job does not say; null: the
+                default of the stack.
+            redirects: Maps Azure queues and topics (`account/queue`, `namespace/entity`) to SQS queues and
+                SNS topics.
+            flow_key: The flow key for jobs of the collection that name none.
+            idempotency_key: A repetition with the same key within 24 hours has no further effect.
+        """
         return models.Collection(
             await self._caller.json(
                 Request(
@@ -53,7 +67,13 @@ class AsyncCollections:
     def list(
         self, *, page_size: int | None = None, max_items: int | None = None, cursor: str | None = None
     ) -> AsyncPages[models.Collection]:
-        """Lists the tenant's collections."""
+        """Lists the tenant's collections.
+
+        Args:
+            page_size: How many entries one request reads.
+            max_items: How many entries to return at most; by default all.
+            cursor: The `cursor` of a page, to continue after it.
+        """
         return AsyncPages(
             self._caller,
             Request("GET", "/v1/collections", acting=True),
@@ -64,7 +84,11 @@ class AsyncCollections:
         )
 
     async def get(self, collection: Named) -> models.Collection:
-        """Returns a collection with its quotas and its number of jobs."""
+        """Returns a collection with its quotas and its number of jobs.
+
+        Args:
+            collection: The name of the collection.
+        """
         return models.Collection(
             await self._caller.json(Request("GET", f"/v1/collections/{part(collection)}", acting=True))
         )
@@ -83,7 +107,22 @@ class AsyncCollections:
         flow_key: str | Absent | None = ABSENT,
         if_match: Revision | None = None,
     ) -> models.Collection:
-        """Replaces a collection. Members that are left out get their defaults."""
+        """Replaces a collection. Members that are left out get their defaults.
+
+        Args:
+            collection: The name of the collection.
+            name: Its name, for people and for filters.
+            quota: Limits on what it may have and run.
+            retention: How long runs are kept.
+            events: Which events go to the event bus. Values: `failures`, `all`, `none`.
+            defaults: Default values for jobs of the collection.
+            callback_timeout_seconds: How long a run waits for its result if its job does not say; null: the
+                default of the stack.
+            redirects: Maps Azure queues and topics (`account/queue`, `namespace/entity`) to SQS queues and
+                SNS topics.
+            flow_key: The flow key for jobs of the collection that name none.
+            if_match: Changes it only while this is its revision.
+        """
         return models.Collection(
             await self._caller.json(
                 Request(
@@ -119,7 +158,22 @@ class AsyncCollections:
         flow_key: str | Absent | None = ABSENT,
         if_match: Revision | None = None,
     ) -> models.Collection:
-        """Changes the given members of a collection (merge patch, RFC 7396); null removes a member."""
+        """Changes the given members of a collection (merge patch, RFC 7396); null removes a member.
+
+        Args:
+            collection: The name of the collection.
+            name: Its name, for people and for filters.
+            quota: Limits on what it may have and run.
+            retention: How long runs are kept.
+            events: Which events go to the event bus. Values: `failures`, `all`, `none`.
+            defaults: Default values for jobs of the collection.
+            callback_timeout_seconds: How long a run waits for its result if its job does not say; null: the
+                default of the stack.
+            redirects: Maps Azure queues and topics (`account/queue`, `namespace/entity`) to SQS queues and
+                SNS topics.
+            flow_key: The flow key for jobs of the collection that name none.
+            if_match: Changes it only while this is its revision.
+        """
         return models.Collection(
             await self._caller.json(
                 Request(
@@ -142,13 +196,23 @@ class AsyncCollections:
         )
 
     async def delete(self, collection: Named, *, if_match: Revision | None = None) -> None:
-        """Deletes a collection that contains no jobs."""
+        """Deletes a collection that contains no jobs.
+
+        Args:
+            collection: The name of the collection.
+            if_match: Changes it only while this is its revision.
+        """
         await self._caller.json(
             Request("DELETE", f"/v1/collections/{part(collection)}", if_match=if_match, acting=True)
         )
 
     async def enable(self, collection: Named, *, if_match: Revision | None = None) -> models.Collection:
-        """Enables a collection: its jobs run again."""
+        """Enables a collection: its jobs run again.
+
+        Args:
+            collection: The name of the collection.
+            if_match: Changes it only while this is its revision.
+        """
         return models.Collection(
             await self._caller.json(
                 Request("POST", f"/v1/collections/{part(collection)}/enable", if_match=if_match, acting=True)
@@ -156,7 +220,12 @@ class AsyncCollections:
         )
 
     async def disable(self, collection: Named, *, if_match: Revision | None = None) -> models.Collection:
-        """Disables a collection. Its occurrences that fall due in the meantime do not run."""
+        """Disables a collection. Its occurrences that fall due in the meantime do not run.
+
+        Args:
+            collection: The name of the collection.
+            if_match: Changes it only while this is its revision.
+        """
         return models.Collection(
             await self._caller.json(
                 Request("POST", f"/v1/collections/{part(collection)}/disable", if_match=if_match, acting=True)

@@ -17,7 +17,13 @@ class AsyncErrorRedirects:
     def list(
         self, *, page_size: int | None = None, max_items: int | None = None, cursor: str | None = None
     ) -> AsyncPages[models.Redirect]:
-        """Lists the redirects: the jobs whose failed runs are run again by another job."""
+        """Lists the redirects: the jobs whose failed runs are run again by another job.
+
+        Args:
+            page_size: How many entries one request reads.
+            max_items: How many entries to return at most; by default all.
+            cursor: The `cursor` of a page, to continue after it.
+        """
         return AsyncPages(
             self._caller,
             Request("GET", "/v1/error-redirects", acting=True),
@@ -28,7 +34,12 @@ class AsyncErrorRedirects:
         )
 
     async def put(self, job: Named, to: str) -> models.Redirect:
-        """Redirects a job: when its failed runs are run again, another job runs them."""
+        """Redirects a job: when its failed runs are run again, another job runs them.
+
+        Args:
+            job: The id of the job.
+            to: The job that runs them. It must not be redirected itself.
+        """
         return models.Redirect(
             await self._caller.json(
                 Request("PUT", f"/v1/error-redirects/{part(job, 'jobId')}", body={"to": to}, acting=True)
@@ -36,5 +47,9 @@ class AsyncErrorRedirects:
         )
 
     async def delete(self, job: Named) -> None:
-        """Deletes a redirect. Runs that were already redirected stay as they are."""
+        """Deletes a redirect. Runs that were already redirected stay as they are.
+
+        Args:
+            job: The id of the job.
+        """
         await self._caller.json(Request("DELETE", f"/v1/error-redirects/{part(job, 'jobId')}", acting=True))

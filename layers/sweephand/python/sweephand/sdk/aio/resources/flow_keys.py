@@ -24,7 +24,16 @@ class AsyncFlowKeys:
         circuit: Json | Absent | None = ABSENT,
         idempotency_key: str | None = None,
     ) -> models.FlowKey:
-        """Creates a flow key: a limit on the calls of all jobs that name it."""
+        """Creates a flow key: a limit on the calls of all jobs that name it.
+
+        Args:
+            name: Its name, for people and for filters.
+            description: Free text for people.
+            rate: How many calls may begin in a period. They are evenly spaced.
+            parallelism: How many calls may be open at once. A run that waits for its result counts.
+            circuit: The circuit breaker, which stops calls after consecutive failures.
+            idempotency_key: A repetition with the same key within 24 hours has no further effect.
+        """
         return models.FlowKey(
             await self._caller.json(
                 Request(
@@ -47,7 +56,13 @@ class AsyncFlowKeys:
     def list(
         self, *, page_size: int | None = None, max_items: int | None = None, cursor: str | None = None
     ) -> AsyncPages[models.ListedFlowKey]:
-        """Lists the tenant's flow keys."""
+        """Lists the tenant's flow keys.
+
+        Args:
+            page_size: How many entries one request reads.
+            max_items: How many entries to return at most; by default all.
+            cursor: The `cursor` of a page, to continue after it.
+        """
         return AsyncPages(
             self._caller,
             Request("GET", "/v1/flow-keys", acting=True),
@@ -58,7 +73,11 @@ class AsyncFlowKeys:
         )
 
     async def get(self, flow_key: Named) -> models.FlowKey:
-        """Returns a flow key, and what waits for it."""
+        """Returns a flow key, and what waits for it.
+
+        Args:
+            flow_key: The name of the flow key.
+        """
         return models.FlowKey(await self._caller.json(Request("GET", f"/v1/flow-keys/{part(flow_key)}", acting=True)))
 
     async def put(
@@ -72,7 +91,17 @@ class AsyncFlowKeys:
         circuit: Json | Absent | None = ABSENT,
         if_match: Revision | None = None,
     ) -> models.FlowKey:
-        """Replaces a flow key. Members that are left out get their defaults."""
+        """Replaces a flow key. Members that are left out get their defaults.
+
+        Args:
+            flow_key: The name of the flow key.
+            name: Its name, for people and for filters.
+            description: Free text for people.
+            rate: How many calls may begin in a period. They are evenly spaced.
+            parallelism: How many calls may be open at once. A run that waits for its result counts.
+            circuit: The circuit breaker, which stops calls after consecutive failures.
+            if_match: Changes it only while this is its revision.
+        """
         return models.FlowKey(
             await self._caller.json(
                 Request(
@@ -102,7 +131,17 @@ class AsyncFlowKeys:
         circuit: Json | Absent | None = ABSENT,
         if_match: Revision | None = None,
     ) -> models.FlowKey:
-        """Changes the given members of a flow key (merge patch, RFC 7396); null removes a member."""
+        """Changes the given members of a flow key (merge patch, RFC 7396); null removes a member.
+
+        Args:
+            flow_key: The name of the flow key.
+            name: Its name, for people and for filters.
+            description: Free text for people.
+            rate: How many calls may begin in a period.
+            parallelism: How many calls may be open at once. A run that waits for its result counts.
+            circuit: The circuit breaker, which stops calls after consecutive failures.
+            if_match: Changes it only while this is its revision.
+        """
         return models.FlowKey(
             await self._caller.json(
                 Request(
@@ -122,13 +161,24 @@ class AsyncFlowKeys:
         )
 
     async def delete(self, flow_key: Named, *, if_match: Revision | None = None) -> None:
-        """Deletes a flow key that no job names."""
+        """Deletes a flow key that no job names.
+
+        Args:
+            flow_key: The name of the flow key.
+            if_match: Changes it only while this is its revision.
+        """
         await self._caller.json(Request("DELETE", f"/v1/flow-keys/{part(flow_key)}", if_match=if_match, acting=True))
 
     async def pause(
         self, flow_key: Named, *, note: str | Absent | None = ABSENT, if_match: Revision | None = None
     ) -> models.FlowKey:
-        """Pauses a flow key: calls under it wait until it is resumed."""
+        """Pauses a flow key: calls under it wait until it is resumed.
+
+        Args:
+            flow_key: The name of the flow key.
+            note: A note that says why.
+            if_match: Changes it only while this is its revision.
+        """
         return models.FlowKey(
             await self._caller.json(
                 Request(
@@ -138,7 +188,12 @@ class AsyncFlowKeys:
         )
 
     async def resume(self, flow_key: Named, *, if_match: Revision | None = None) -> models.FlowKey:
-        """Resumes a flow key."""
+        """Resumes a flow key.
+
+        Args:
+            flow_key: The name of the flow key.
+            if_match: Changes it only while this is its revision.
+        """
         return models.FlowKey(
             await self._caller.json(
                 Request("POST", f"/v1/flow-keys/{part(flow_key)}/resume", if_match=if_match, acting=True)

@@ -36,7 +36,24 @@ class AsyncJobs:
         policies: Json | Absent | None = ABSENT,
         idempotency_key: str | None = None,
     ) -> models.Job:
-        """Creates a job with its action and schedules. `Idempotency-Key` makes the request repeatable."""
+        """Creates a job with its action and schedules. `Idempotency-Key` makes the request repeatable.
+
+        Args:
+            name: The name, unique in its collection; by default the id.
+            description: Free text for people.
+            collection: The collection that holds the job.
+            active: Whether it runs. If false, it does not run until this is true again.
+            resource_id: The caller's own id for it, by which resources can be filtered.
+            tags: Labels by which resources can be filtered.
+            start_time: The job does not run before this instant. RFC 3339; without an offset it is in UTC.
+            end_time: The job does not run after this instant. RFC 3339; without an offset it is in UTC.
+            action: The action of the job: its target and what to send there.
+            error_action: The action that runs after a run of the job has failed.
+            hooks: Actions that run after a run has succeeded or failed, or was missed.
+            policies: Rules for occurrences that overlap, are missed, or lie in the past.
+            schedules: The schedules of the job.
+            idempotency_key: A repetition with the same key within 24 hours has no further effect.
+        """
         return models.Job(
             await self._caller.json(
                 Request(
@@ -86,7 +103,38 @@ class AsyncJobs:
         max_items: int | None = None,
         cursor: str | None = None,
     ) -> AsyncPages[models.ListedJob]:
-        """Lists the tenant's jobs. Filters can be combined."""
+        """Lists the tenant's jobs. Filters can be combined.
+
+        Args:
+            offset: How many entries to leave out. Not with `cursor`.
+            collection: Only resources of this collection.
+            state: Only resources in this state. Values: `ACTIVE`, `INACTIVE`, `PAUSED`, `COMPLETED`,
+                `FAULTED`.
+            tag: Only jobs with this tag. If empty, only jobs without tags.
+            resource_id: Only resources with this resource id.
+            name: Only resources with exactly this name.
+            search: Only resources with this text in their name, in upper or lower case.
+            job_set: Only jobs that this job set owns.
+            action_type: Only jobs whose action is of this type. With other filters, it looks through at most
+                1,000 jobs. Values: `azure_service_bus_queue`, `azure_service_bus_topic`,
+                `azure_storage_queue`, `ecs`, `event`, `events`, `http`, `job`, `lambda`, `queue`, `sns`,
+                `sqs`, `states`.
+            created_after: Only jobs that were created at or after this instant. With other filters, it looks
+                through at most 1,000 jobs.
+            created_before: Only jobs that were created before this instant. With other filters, it looks
+                through at most 1,000 jobs.
+            next_run_after: Only jobs whose next run is at or after this instant. With other filters, it looks
+                through at most 1,000 jobs.
+            next_run_before: Only jobs whose next run is before this instant. With other filters, it looks
+                through at most 1,000 jobs.
+            sort: Sorts by the next run, soonest first; jobs without one come last. With other filters, it
+                looks through at most 1,000 jobs. Values: `nextRunAt`.
+            include: Optional parts of the answer, separated by commas. Values: `lastRuns`, `schedules`,
+                `total`.
+            page_size: How many entries one request reads.
+            max_items: How many entries to return at most; by default all.
+            cursor: The `cursor` of a page, to continue after it.
+        """
         return AsyncPages(
             self._caller,
             Request(
@@ -118,7 +166,12 @@ class AsyncJobs:
         )
 
     async def get(self, job: Named, *, include: str | Sequence[str] | None = None) -> models.Job:
-        """Returns a job with its action, schedules and totals. The ETag is its revision."""
+        """Returns a job with its action, schedules and totals. The ETag is its revision.
+
+        Args:
+            job: The id of the job.
+            include: Optional parts of the answer, separated by commas. Values: `schedules`.
+        """
         return models.Job(
             await self._caller.json(
                 Request("GET", f"/v1/jobs/{part(job, 'jobId')}", query={"include": include}, acting=True)
@@ -144,7 +197,26 @@ class AsyncJobs:
         schedules: Json | Sequence[Json] | Absent | None = ABSENT,
         if_match: Revision | None = None,
     ) -> models.Job:
-        """Replaces a job. Members that are left out get their defaults."""
+        """Replaces a job. Members that are left out get their defaults.
+
+        Args:
+            job: The id of the job.
+            name: The name, unique in its collection; by default the id.
+            description: Free text for people.
+            collection: The collection that holds the job.
+            active: Whether it runs. If false, it does not run until this is true again.
+            resource_id: The caller's own id for it, by which resources can be filtered.
+            tags: Labels by which resources can be filtered.
+            start_time: The job does not run before this instant. RFC 3339; without an offset it is in UTC.
+            end_time: The job does not run after this instant. RFC 3339; without an offset it is in UTC.
+            action: The action of the job: its target and what to send there.
+            error_action: The action that runs after a run of the job has failed.
+            hooks: Actions that run after a run has succeeded or failed, or was missed.
+            policies: Rules for occurrences that overlap, are missed, or lie in the past.
+            schedules: If left out, they stay. Schedules are matched by `id`, else by `name`; those not listed
+                are deleted.
+            if_match: Changes it only while this is its revision.
+        """
         return models.Job(
             await self._caller.json(
                 Request(
@@ -190,7 +262,26 @@ class AsyncJobs:
         schedules: Json | Sequence[Json] | Absent | None = ABSENT,
         if_match: Revision | None = None,
     ) -> models.Job:
-        """Changes the given members of a job (merge patch, RFC 7396); null removes a member."""
+        """Changes the given members of a job (merge patch, RFC 7396); null removes a member.
+
+        Args:
+            job: The id of the job.
+            name: The name, unique in its collection; by default the id.
+            description: Free text for people.
+            collection: The collection that holds the job.
+            active: Whether it runs. If false, it does not run until this is true again.
+            resource_id: The caller's own id for it, by which resources can be filtered.
+            tags: Labels by which resources can be filtered.
+            start_time: The job does not run before this instant. RFC 3339; without an offset it is in UTC.
+            end_time: The job does not run after this instant. RFC 3339; without an offset it is in UTC.
+            action: The action of the job: its target and what to send there.
+            error_action: The action that runs after a run of the job has failed.
+            hooks: Actions that run after a run has succeeded or failed, or was missed.
+            policies: Rules for occurrences that overlap, are missed, or lie in the past.
+            schedules: If left out, they stay. Schedules are matched by `id`, else by `name`; those not listed
+                are deleted.
+            if_match: Changes it only while this is its revision.
+        """
         return models.Job(
             await self._caller.json(
                 Request(
@@ -218,7 +309,12 @@ class AsyncJobs:
         )
 
     async def delete(self, job: Named, *, if_match: Revision | None = None) -> None:
-        """Deletes a job with its schedules, and ends its open runs. Its runs stay in the ledger."""
+        """Deletes a job with its schedules, and ends its open runs. Its runs stay in the ledger.
+
+        Args:
+            job: The id of the job.
+            if_match: Changes it only while this is its revision.
+        """
         await self._caller.json(Request("DELETE", f"/v1/jobs/{part(job, 'jobId')}", if_match=if_match, acting=True))
 
     async def delete_matching(
@@ -233,7 +329,19 @@ class AsyncJobs:
         dry_run: bool | None = None,
         expected_count: int | None = None,
     ) -> models.BulkDelete:
-        """Deletes the jobs that match the filters. Give `expectedCount`, or `dryRun` to count them only."""
+        """Deletes the jobs that match the filters. Give `expectedCount`, or `dryRun` to count them only.
+
+        Args:
+            collection: Only resources of this collection.
+            state: Only resources in this state. Values: `ACTIVE`, `INACTIVE`, `PAUSED`, `COMPLETED`,
+                `FAULTED`.
+            tag: Only jobs with this tag. If empty, only jobs without tags.
+            resource_id: Only resources with this resource id.
+            name: Only resources with exactly this name.
+            search: Only resources with this text in their name, in upper or lower case.
+            dry_run: Only counts; changes nothing.
+            expected_count: Refused (412) if another number matches. Required, except with `dryRun`.
+        """
         return models.BulkDelete(
             await self._caller.json(
                 Request(
@@ -267,7 +375,21 @@ class AsyncJobs:
         headers: Json | Absent | None = ABSENT,
         idempotency_key: str | None = None,
     ) -> models.RunStarted:
-        """Starts a manual run now, in addition to the schedules. The body may contain a payload and headers."""
+        """Starts a manual run now, in addition to the schedules. The body may contain a payload and headers.
+
+        Args:
+            job: The id of the job.
+            schedule_id: Starts a run of this schedule, with its payload.
+            if_active: With `drop`, nothing starts while a run of the job (or of the schedule) is active.
+                Values: `start`, `drop`.
+            mode: With `test`, the run is not counted, does not wait for other runs, starts no hook and no
+                error action, causes no error group, and switches nothing off. Its kind is `test`. Values:
+                `run`, `test`.
+            payload: JSON that this run sends in place of the job's payload.
+            body: A string that is sent as it is; refused together with `payload`.
+            headers: Headers that replace the action's headers of these names; null leaves one out.
+            idempotency_key: A repetition with the same key within 24 hours has no further effect.
+        """
         return models.RunStarted(
             await self._caller.json(
                 Request(
@@ -296,7 +418,14 @@ class AsyncJobs:
         until: datetime | str | Absent | None = ABSENT,
         if_match: Revision | None = None,
     ) -> models.Job:
-        """Pauses a job until it is resumed, or until a given instant."""
+        """Pauses a job until it is resumed, or until a given instant.
+
+        Args:
+            job: The id of the job.
+            note: A note that says why.
+            until: The job resumes at this instant. RFC 3339; without an offset it is in UTC.
+            if_match: Changes it only while this is its revision.
+        """
         return models.Job(
             await self._caller.json(
                 Request(
@@ -310,7 +439,12 @@ class AsyncJobs:
         )
 
     async def resume(self, job: Named, *, if_match: Revision | None = None) -> models.Job:
-        """Resumes a job. Occurrences that fell due during the pause do not run; the ledger has a row for them."""
+        """Resumes a job. Occurrences that fell due during the pause do not run; the ledger has a row for them.
+
+        Args:
+            job: The id of the job.
+            if_match: Changes it only while this is its revision.
+        """
         return models.Job(
             await self._caller.json(
                 Request("POST", f"/v1/jobs/{part(job, 'jobId')}/resume", if_match=if_match, acting=True)
@@ -318,7 +452,12 @@ class AsyncJobs:
         )
 
     async def activate(self, job: Named, *, if_match: Revision | None = None) -> models.Job:
-        """Activates a job. Repeating the request changes nothing."""
+        """Activates a job. Repeating the request changes nothing.
+
+        Args:
+            job: The id of the job.
+            if_match: Changes it only while this is its revision.
+        """
         return models.Job(
             await self._caller.json(
                 Request("POST", f"/v1/jobs/{part(job, 'jobId')}/activate", if_match=if_match, acting=True)
@@ -326,7 +465,12 @@ class AsyncJobs:
         )
 
     async def deactivate(self, job: Named, *, if_match: Revision | None = None) -> models.Job:
-        """Deactivates a job until it is activated again. Repeating the request changes nothing."""
+        """Deactivates a job until it is activated again. Repeating the request changes nothing.
+
+        Args:
+            job: The id of the job.
+            if_match: Changes it only while this is its revision.
+        """
         return models.Job(
             await self._caller.json(
                 Request("POST", f"/v1/jobs/{part(job, 'jobId')}/deactivate", if_match=if_match, acting=True)
@@ -346,7 +490,20 @@ class AsyncJobs:
         expected_count: int | None = None,
         idempotency_key: str | None = None,
     ) -> models.BulkSwitch:
-        """Activates the jobs that match the filters. Give `expectedCount`, or `dryRun` to count them only."""
+        """Activates the jobs that match the filters. Give `expectedCount`, or `dryRun` to count them only.
+
+        Args:
+            collection: Only resources of this collection.
+            state: Only resources in this state. Values: `ACTIVE`, `INACTIVE`, `PAUSED`, `COMPLETED`,
+                `FAULTED`.
+            tag: Only jobs with this tag. If empty, only jobs without tags.
+            resource_id: Only resources with this resource id.
+            name: Only resources with exactly this name.
+            search: Only resources with this text in their name, in upper or lower case.
+            dry_run: Only counts; changes nothing.
+            expected_count: Refused (412) if another number matches. Required, except with `dryRun`.
+            idempotency_key: A repetition with the same key within 24 hours has no further effect.
+        """
         return models.BulkSwitch(
             await self._caller.json(
                 Request(
@@ -382,7 +539,20 @@ class AsyncJobs:
         expected_count: int | None = None,
         idempotency_key: str | None = None,
     ) -> models.BulkSwitch:
-        """Deactivates the jobs that match the filters. Give `expectedCount`, or `dryRun` to count them."""
+        """Deactivates the jobs that match the filters. Give `expectedCount`, or `dryRun` to count them.
+
+        Args:
+            collection: Only resources of this collection.
+            state: Only resources in this state. Values: `ACTIVE`, `INACTIVE`, `PAUSED`, `COMPLETED`,
+                `FAULTED`.
+            tag: Only jobs with this tag. If empty, only jobs without tags.
+            resource_id: Only resources with this resource id.
+            name: Only resources with exactly this name.
+            search: Only resources with this text in their name, in upper or lower case.
+            dry_run: Only counts; changes nothing.
+            expected_count: Refused (412) if another number matches. Required, except with `dryRun`.
+            idempotency_key: A repetition with the same key within 24 hours has no further effect.
+        """
         return models.BulkSwitch(
             await self._caller.json(
                 Request(
@@ -420,7 +590,22 @@ class AsyncJobs:
         expected_count: int | None = None,
         idempotency_key: str | None = None,
     ) -> models.BulkSwitch:
-        """Pauses the jobs that match the filters. Give `expectedCount`, or `dryRun` to count them only."""
+        """Pauses the jobs that match the filters. Give `expectedCount`, or `dryRun` to count them only.
+
+        Args:
+            note: A note that says why.
+            until: The job resumes at this instant. RFC 3339; without an offset it is in UTC.
+            collection: Only resources of this collection.
+            state: Only resources in this state. Values: `ACTIVE`, `INACTIVE`, `PAUSED`, `COMPLETED`,
+                `FAULTED`.
+            tag: Only jobs with this tag. If empty, only jobs without tags.
+            resource_id: Only resources with this resource id.
+            name: Only resources with exactly this name.
+            search: Only resources with this text in their name, in upper or lower case.
+            dry_run: Only counts; changes nothing.
+            expected_count: Refused (412) if another number matches. Required, except with `dryRun`.
+            idempotency_key: A repetition with the same key within 24 hours has no further effect.
+        """
         return models.BulkSwitch(
             await self._caller.json(
                 Request(
@@ -457,7 +642,20 @@ class AsyncJobs:
         expected_count: int | None = None,
         idempotency_key: str | None = None,
     ) -> models.BulkSwitch:
-        """Resumes the jobs that match the filters. Give `expectedCount`, or `dryRun` to count them only."""
+        """Resumes the jobs that match the filters. Give `expectedCount`, or `dryRun` to count them only.
+
+        Args:
+            collection: Only resources of this collection.
+            state: Only resources in this state. Values: `ACTIVE`, `INACTIVE`, `PAUSED`, `COMPLETED`,
+                `FAULTED`.
+            tag: Only jobs with this tag. If empty, only jobs without tags.
+            resource_id: Only resources with this resource id.
+            name: Only resources with exactly this name.
+            search: Only resources with this text in their name, in upper or lower case.
+            dry_run: Only counts; changes nothing.
+            expected_count: Refused (412) if another number matches. Required, except with `dryRun`.
+            idempotency_key: A repetition with the same key within 24 hours has no further effect.
+        """
         return models.BulkSwitch(
             await self._caller.json(
                 Request(
@@ -481,7 +679,11 @@ class AsyncJobs:
         )
 
     async def next(self, job: Named) -> models.NextRun:
-        """Returns the next instant at which any schedule of the job runs."""
+        """Returns the next instant at which any schedule of the job runs.
+
+        Args:
+            job: The id of the job.
+        """
         return models.NextRun(
             await self._caller.json(Request("GET", f"/v1/jobs/{part(job, 'jobId')}/next", acting=True))
         )
@@ -497,7 +699,17 @@ class AsyncJobs:
         max_items: int | None = None,
         cursor: str | None = None,
     ) -> AsyncPages[models.Occurrence]:
-        """Lists a job's past runs and planned occurrences in one list."""
+        """Lists a job's past runs and planned occurrences in one list.
+
+        Args:
+            job: The id of the job.
+            schedule_id: Only runs of this schedule.
+            from_: The start (inclusive); by default now. RFC 3339; without an offset it is in UTC.
+            until: The end (inclusive). RFC 3339; without an offset it is in UTC.
+            page_size: How many entries one request reads.
+            max_items: How many entries to return at most; by default all.
+            cursor: The `cursor` of a page, to continue after it.
+        """
         return AsyncPages(
             self._caller,
             Request(
@@ -521,7 +733,15 @@ class AsyncJobs:
         max_items: int | None = None,
         cursor: str | None = None,
     ) -> AsyncPages[models.Change]:
-        """Lists the changes of a job, newest first: who changed which members, and when."""
+        """Lists the changes of a job, newest first: who changed which members, and when.
+
+        Args:
+            job: The id of the job.
+            include: Optional parts of the answer, separated by commas. Values: `before`.
+            page_size: How many entries one request reads.
+            max_items: How many entries to return at most; by default all.
+            cursor: The `cursor` of a page, to continue after it.
+        """
         return AsyncPages(
             self._caller,
             Request("GET", f"/v1/jobs/{part(job, 'jobId')}/changes", query={"include": include}, acting=True),

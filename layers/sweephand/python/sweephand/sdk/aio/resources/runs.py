@@ -33,7 +33,25 @@ class AsyncRuns:
         max_items: int | None = None,
         cursor: str | None = None,
     ) -> AsyncPages[models.Run]:
-        """Lists runs by job, schedule, state, kind or time, latest planned first."""
+        """Lists runs by job, schedule, state, kind or time, latest planned first.
+
+        Args:
+            job_id: The id of the job. The integer `_id` of a job that SAP's API created is accepted too.
+            schedule_id: Only runs of this schedule.
+            collection: Only resources of this collection.
+            tag: Only resources with this tag.
+            resource_id: Only resources with this resource id.
+            from_: Only runs planned at or after this instant. RFC 3339; without an offset it is in UTC.
+            until: Only runs planned at or before this instant. RFC 3339; without an offset it is in UTC.
+            state: Only resources in this state. Values: `TRIGGERED`, `ACK_RECVD`, `ACK_NOT_RECVD`,
+                `RETRY_WAIT`, `HELD`, `QUEUED`, `SUCCESS`, `ERROR`, `REQUEST_ERROR`, `UNKNOWN`, `TIMEOUT`,
+                `SKIPPED`, `MISSED`, `EXPIRED`, `CANCELLED`.
+            kind: Only entries of this kind. Values: `scheduled`, `manual`, `error_action`, `backfill`,
+                `on_success`, `on_failure`, `on_missed`, `test`.
+            page_size: How many entries one request reads.
+            max_items: How many entries to return at most; by default all.
+            cursor: The `cursor` of a page, to continue after it.
+        """
         return AsyncPages(
             self._caller,
             Request(
@@ -59,7 +77,11 @@ class AsyncRuns:
         )
 
     async def get(self, run: Named) -> models.Run:
-        """Returns a run with its attempts and the reason for its state."""
+        """Returns a run with its attempts and the reason for its state.
+
+        Args:
+            run: `<scheduleId>_<uuid>`; without a schedule `<jobId>_<uuid>`.
+        """
         return models.Run(await self._caller.json(Request("GET", f"/v1/runs/{part(run, 'runId')}", acting=True)))
 
     async def report(
@@ -70,7 +92,14 @@ class AsyncRuns:
         message: str | Absent | None = ABSENT,
         reschedule: Json | Absent | None = ABSENT,
     ) -> models.Run:
-        """Reports the result of a run that waits for one. The run's own token is enough."""
+        """Reports the result of a run that waits for one. The run's own token is enough.
+
+        Args:
+            run: `<scheduleId>_<uuid>`; without a schedule `<jobId>_<uuid>`.
+            success: Whether the run succeeded.
+            message: A sentence for people.
+            reschedule: When the job runs again; null: as its schedules say.
+        """
         return models.Run(
             await self._caller.json(
                 Request(
@@ -83,7 +112,12 @@ class AsyncRuns:
         )
 
     async def nack(self, run: Named, *, attempt: int) -> models.Run:
-        """Rejects an attempt whose result is awaited. The job's retry policy decides when the next one follows."""
+        """Rejects an attempt whose result is awaited. The job's retry policy decides when the next one follows.
+
+        Args:
+            run: `<scheduleId>_<uuid>`; without a schedule `<jobId>_<uuid>`.
+            attempt: The number of the attempt whose result will not come.
+        """
         return models.Run(
             await self._caller.json(
                 Request("POST", f"/v1/runs/{part(run, 'runId')}/nack", body={"attempt": attempt}, acting=True)
@@ -91,7 +125,11 @@ class AsyncRuns:
         )
 
     async def cancel(self, run: Named) -> models.Run:
-        """Cancels a run that has not ended. A call that has already begun is not interrupted."""
+        """Cancels a run that has not ended. A call that has already begun is not interrupted.
+
+        Args:
+            run: `<scheduleId>_<uuid>`; without a schedule `<jobId>_<uuid>`.
+        """
         return models.Run(
             await self._caller.json(Request("POST", f"/v1/runs/{part(run, 'runId')}/cancel", acting=True))
         )
@@ -105,7 +143,15 @@ class AsyncRuns:
         headers: Json | Absent | None = ABSENT,
         idempotency_key: str | None = None,
     ) -> models.RunStarted:
-        """Runs a finished run again, with its own payload or another one."""
+        """Runs a finished run again, with its own payload or another one.
+
+        Args:
+            run: `<scheduleId>_<uuid>`; without a schedule `<jobId>_<uuid>`.
+            payload: JSON that this run sends in place of the job's payload.
+            body: A string that is sent as it is; refused together with `payload`.
+            headers: Headers that replace the action's headers of these names; null leaves one out.
+            idempotency_key: A repetition with the same key within 24 hours has no further effect.
+        """
         return models.RunStarted(
             await self._caller.json(
                 Request(
@@ -135,7 +181,26 @@ class AsyncRuns:
         cursor: str | Absent | None = ABSENT,
         idempotency_key: str | None = None,
     ) -> models.Operation:
-        """Exports runs to a file. The operation in the answer has the link to the file."""
+        """Exports runs to a file. The operation in the answer has the link to the file.
+
+        Args:
+            format: The format of the file. Values: `csv`, `jsonl`.
+            job_id: The id of the job. The integer `_id` of a job that SAP's API created is accepted too.
+            schedule_id: Only runs of this schedule.
+            collection: Only runs of jobs in this collection.
+            tag: Only runs of jobs with this tag.
+            resource_id: Only runs of jobs with this resource id.
+            from_: Only runs planned at or after this instant. RFC 3339; without an offset it is in UTC.
+            until: Only runs planned at or before this instant. RFC 3339; without an offset it is in UTC.
+            state: Only runs in this state. Values: `TRIGGERED`, `ACK_RECVD`, `ACK_NOT_RECVD`, `RETRY_WAIT`,
+                `HELD`, `QUEUED`, `SUCCESS`, `ERROR`, `REQUEST_ERROR`, `UNKNOWN`, `TIMEOUT`, `SKIPPED`,
+                `MISSED`, `EXPIRED`, `CANCELLED`.
+            kind: Only runs of this kind. Values: `scheduled`, `manual`, `error_action`, `backfill`,
+                `on_success`, `on_failure`, `on_missed`, `test`.
+            cursor: `nextCursor` of the previous file, with the same other members, or of a page of `GET
+                /v1/runs`.
+            idempotency_key: A repetition with the same key within 24 hours has no further effect.
+        """
         return models.Operation(
             await self._caller.json(
                 Request(
@@ -172,7 +237,17 @@ class AsyncRuns:
         lease_seconds: int | Absent | None = ABSENT,
         sent_at: datetime | str | Absent | None = ABSENT,
     ) -> models.ClaimVerdict:
-        """Claims a run for the worker that received its message. Repeating the request returns the same task."""
+        """Claims a run for the worker that received its message. Repeating the request returns the same task.
+
+        Args:
+            run: `<scheduleId>_<uuid>`; without a schedule `<jobId>_<uuid>`.
+            message: The body of the message, unchanged.
+            owner: Identifies the worker and the message. A repeated request has the same value.
+            application: The application whose queue the message came from.
+            version: The version of the worker.
+            lease_seconds: How long the claim holds without a heartbeat.
+            sent_at: When the queue accepted the message.
+        """
         return models.ClaimVerdict(
             await self._caller.json(
                 Request(
@@ -194,7 +269,13 @@ class AsyncRuns:
     async def heartbeat(
         self, run: Named, *, owner: str, lease_seconds: int | Absent | None = ABSENT
     ) -> models.LeaseEnd:
-        """Extends the lease of a claimed run."""
+        """Extends the lease of a claimed run.
+
+        Args:
+            run: `<scheduleId>_<uuid>`; without a schedule `<jobId>_<uuid>`.
+            owner: Identifies the worker and the message. A repeated request has the same value.
+            lease_seconds: How long the claim holds without a heartbeat.
+        """
         return models.LeaseEnd(
             await self._caller.json(
                 Request(
@@ -220,7 +301,22 @@ class AsyncRuns:
         delay_seconds: int | Absent | None = ABSENT,
         reschedule: Json | Absent | None = ABSENT,
     ) -> models.Run:
-        """Reports the outcome of an attempt that a worker has claimed. Repeating the request changes nothing."""
+        """Reports the outcome of an attempt that a worker has claimed. Repeating the request changes nothing.
+
+        Args:
+            run: `<scheduleId>_<uuid>`; without a schedule `<jobId>_<uuid>`.
+            owner: Identifies the worker and the message. A repeated request has the same value.
+            attempt: The number of the attempt, from 1.
+            outcome: How the attempt ended. `unknown_task`: another worker may know it. `bad_payload`: no
+                attempt follows. `discarded`: the run is cancelled. Values: `success`, `failure`,
+                `bad_payload`, `unknown_task`, `discarded`.
+            message: A sentence for people.
+            exception: The type of the exception. Errors are grouped by it.
+            details: More about the failure, such as a stack trace. Kept as the answer of the attempt.
+            retry: Whether another attempt may follow. Only with `failure`.
+            delay_seconds: The shortest wait before the next attempt. Only with `failure`.
+            reschedule: When the job runs again; null: as its schedules say. Only with the outcome `success`.
+        """
         return models.Run(
             await self._caller.json(
                 Request(

@@ -15,7 +15,12 @@ class AsyncSigningKeys:
         self._caller = caller
 
     async def create(self, collection: Named, *, idempotency_key: str | None = None) -> models.IssuedSigningKey:
-        """Creates a key that signs the calls of a collection's jobs. Its secret is shown once."""
+        """Creates a key that signs the calls of a collection's jobs. Its secret is shown once.
+
+        Args:
+            collection: The name of the collection.
+            idempotency_key: A repetition with the same key within 24 hours has no further effect.
+        """
         return models.IssuedSigningKey(
             await self._caller.json(
                 Request(
@@ -36,7 +41,14 @@ class AsyncSigningKeys:
         max_items: int | None = None,
         cursor: str | None = None,
     ) -> AsyncPages[models.SigningKey]:
-        """Lists the signing keys of a collection, without their secrets."""
+        """Lists the signing keys of a collection, without their secrets.
+
+        Args:
+            collection: The name of the collection.
+            page_size: How many entries one request reads.
+            max_items: How many entries to return at most; by default all.
+            cursor: The `cursor` of a page, to continue after it.
+        """
         return AsyncPages(
             self._caller,
             Request("GET", f"/v1/collections/{part(collection)}/signing-keys", acting=True),
@@ -47,7 +59,12 @@ class AsyncSigningKeys:
         )
 
     async def delete(self, collection: Named, key: Named) -> None:
-        """Deletes a signing key. Calls are signed with the remaining keys."""
+        """Deletes a signing key. Calls are signed with the remaining keys.
+
+        Args:
+            collection: The name of the collection.
+            key: The id of the key.
+        """
         await self._caller.json(
             Request("DELETE", f"/v1/collections/{part(collection)}/signing-keys/{part(key)}", acting=True)
         )

@@ -17,7 +17,14 @@ class AsyncSubscriptions:
     def list(
         self, tenant: Named, *, page_size: int | None = None, max_items: int | None = None, cursor: str | None = None
     ) -> AsyncPages[models.Subscription]:
-        """Lists the applications to which a tenant is subscribed."""
+        """Lists the applications to which a tenant is subscribed.
+
+        Args:
+            tenant: The name of the tenant.
+            page_size: How many entries one request reads.
+            max_items: How many entries to return at most; by default all.
+            cursor: The `cursor` of a page, to continue after it.
+        """
         return AsyncPages(
             self._caller,
             Request("GET", f"/v1/tenants/{part(tenant)}/subscriptions"),
@@ -28,13 +35,23 @@ class AsyncSubscriptions:
         )
 
     async def subscribe(self, tenant: Named, application: Named) -> models.Subscription:
-        """Subscribes a tenant to an application, and creates the tenant if it is new."""
+        """Subscribes a tenant to an application, and creates the tenant if it is new.
+
+        Args:
+            tenant: The name of the tenant.
+            application: The name of the application.
+        """
         return models.Subscription(
             await self._caller.json(Request("PUT", f"/v1/tenants/{part(tenant)}/subscriptions/{part(application)}"))
         )
 
     async def unsubscribe(self, tenant: Named, application: Named) -> models.Operation | None:
-        """Ends a subscription. Ending the last one deletes the tenant, as an operation."""
+        """Ends a subscription. Ending the last one deletes the tenant, as an operation.
+
+        Args:
+            tenant: The name of the tenant.
+            application: The name of the application.
+        """
         return models.Operation.of(
             await self._caller.json(Request("DELETE", f"/v1/tenants/{part(tenant)}/subscriptions/{part(application)}"))
         )

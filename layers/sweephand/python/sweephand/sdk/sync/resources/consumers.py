@@ -17,7 +17,13 @@ class Consumers:
     def list(
         self, *, page_size: int | None = None, max_items: int | None = None, cursor: str | None = None
     ) -> Pages[models.Consumer]:
-        """Lists consumers, each with its state and the number of runs held for it."""
+        """Lists consumers, each with its state and the number of runs held for it.
+
+        Args:
+            page_size: How many entries one request reads.
+            max_items: How many entries to return at most; by default all.
+            cursor: The `cursor` of a page, to continue after it.
+        """
         return Pages(
             self._caller,
             Request("GET", "/v1/consumers", acting=True),
@@ -28,15 +34,30 @@ class Consumers:
         )
 
     def get(self, consumer: Named) -> models.Consumer:
-        """Returns a consumer with its state, its lease and the runs held for it."""
+        """Returns a consumer with its state, its lease and the runs held for it.
+
+        Args:
+            consumer: The name of the consumer, as in the jobs' actions.
+        """
         return models.Consumer(self._caller.json(Request("GET", f"/v1/consumers/{part(consumer)}", acting=True)))
 
     def delete(self, consumer: Named, *, force: bool | None = None) -> None:
-        """Deletes a consumer. The runs held for it end as MISSED, with one event for each job."""
+        """Deletes a consumer. The runs held for it end as MISSED, with one event for each job.
+
+        Args:
+            consumer: The name of the consumer, as in the jobs' actions.
+            force: Deletes it even if somebody holds its lease, or jobs name it.
+        """
         self._caller.json(Request("DELETE", f"/v1/consumers/{part(consumer)}", query={"force": force}, acting=True))
 
     def take_lease(self, consumer: Named, *, holder: str, seconds: int | Absent | None = ABSENT) -> models.Consumer:
-        """Takes the lease of a consumer, or extends it (heartbeat). Refused while another process holds it."""
+        """Takes the lease of a consumer, or extends it (heartbeat). Refused while another process holds it.
+
+        Args:
+            consumer: The name of the consumer, as in the jobs' actions.
+            holder: A name of the process, which nobody else uses.
+            seconds: How long the lease lasts unless it is extended.
+        """
         return models.Consumer(
             self._caller.json(
                 Request(
@@ -49,13 +70,23 @@ class Consumers:
         )
 
     def release_lease(self, consumer: Named, *, holder: str | None = None) -> None:
-        """Releases the lease of a consumer. From then on its events are held."""
+        """Releases the lease of a consumer. From then on its events are held.
+
+        Args:
+            consumer: The name of the consumer, as in the jobs' actions.
+            holder: The holder of the lease.
+        """
         self._caller.json(
             Request("DELETE", f"/v1/consumers/{part(consumer)}/lease", query={"holder": holder}, acting=True)
         )
 
     def start(self, consumer: Named, *, holder: str) -> models.Consumer:
-        """Starts a consumer: sends what it missed, oldest first, then live events."""
+        """Starts a consumer: sends what it missed, oldest first, then live events.
+
+        Args:
+            consumer: The name of the consumer, as in the jobs' actions.
+            holder: A name of the process, which nobody else uses.
+        """
         return models.Consumer(
             self._caller.json(
                 Request("POST", f"/v1/consumers/{part(consumer)}/start", body={"holder": holder}, acting=True)

@@ -23,7 +23,14 @@ class Credentials:
         scopes: Sequence[str] | Absent | None = ABSENT,
         idempotency_key: str | None = None,
     ) -> models.IssuedCredential:
-        """Creates a credential with scopes that its creator has. Its secret is shown once."""
+        """Creates a credential with scopes that its creator has. Its secret is shown once.
+
+        Args:
+            name: Its name, for people and for filters.
+            scopes: The scopes that the credential grants. Values: `admin`, `errors:edit`, `jobs:read`,
+                `jobs:write`, `provider:*`, `provider:admin`, `runs:write`, `tasks:write`.
+            idempotency_key: A repetition with the same key within 24 hours has no further effect.
+        """
         return models.IssuedCredential(
             self._caller.json(
                 Request(
@@ -40,7 +47,13 @@ class Credentials:
     def list(
         self, *, page_size: int | None = None, max_items: int | None = None, cursor: str | None = None
     ) -> Pages[models.Credential]:
-        """Lists the credentials, without their secrets."""
+        """Lists the credentials, without their secrets.
+
+        Args:
+            page_size: How many entries one request reads.
+            max_items: How many entries to return at most; by default all.
+            cursor: The `cursor` of a page, to continue after it.
+        """
         return Pages(
             self._caller,
             Request("GET", "/v1/credentials", acting=True),
@@ -53,7 +66,14 @@ class Credentials:
     def rotate(
         self, credential: Named, *, overlap_seconds: int | Absent | None = ABSENT, idempotency_key: str | None = None
     ) -> models.IssuedCredential:
-        """Gives a credential a new secret. The former one remains valid until the overlap ends."""
+        """Gives a credential a new secret. The former one remains valid until the overlap ends.
+
+        Args:
+            credential: A client id.
+            overlap_seconds: How long the current secret and its tokens remain valid after the rotation; 0
+                ends them at once.
+            idempotency_key: A repetition with the same key within 24 hours has no further effect.
+        """
         return models.IssuedCredential(
             self._caller.json(
                 Request(
@@ -68,9 +88,17 @@ class Credentials:
         )
 
     def end_former_secret(self, credential: Named) -> None:
-        """Ends the former secret of a credential, and its tokens, before the overlap ends."""
+        """Ends the former secret of a credential, and its tokens, before the overlap ends.
+
+        Args:
+            credential: A client id.
+        """
         self._caller.json(Request("DELETE", f"/v1/credentials/{part(credential)}/former-secret", acting=True))
 
     def delete(self, credential: Named) -> None:
-        """Deletes a credential. Its tokens end with it."""
+        """Deletes a credential. Its tokens end with it.
+
+        Args:
+            credential: A client id.
+        """
         self._caller.json(Request("DELETE", f"/v1/credentials/{part(credential)}", acting=True))

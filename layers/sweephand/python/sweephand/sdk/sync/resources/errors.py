@@ -31,7 +31,22 @@ class Errors:
         max_items: int | None = None,
         cursor: str | None = None,
     ) -> Pages[models.ErrorGroup]:
-        """Lists failed runs in groups by job and error, latest first."""
+        """Lists failed runs in groups by job and error, latest first.
+
+        Args:
+            job_id: The id of the job. The integer `_id` of a job that SAP's API created is accepted too.
+            collection: Only resources of this collection.
+            tag: Only resources with this tag.
+            resource_id: Only resources with this resource id.
+            from_: Only groups that last failed at or after this instant. RFC 3339; without an offset it is in
+                UTC.
+            until: Only groups that first failed at or before this instant. RFC 3339; without an offset it is
+                in UTC.
+            state: Only resources in this state. Values: `OPEN`, `ARCHIVED`, `RESOLVED`.
+            page_size: How many entries one request reads.
+            max_items: How many entries to return at most; by default all.
+            cursor: The `cursor` of a page, to continue after it.
+        """
         return Pages(
             self._caller,
             Request(
@@ -55,13 +70,24 @@ class Errors:
         )
 
     def get(self, error: Named) -> models.ErrorGroup:
-        """Returns a group of errors with its notes."""
+        """Returns a group of errors with its notes.
+
+        Args:
+            error: The id of the group of errors.
+        """
         return models.ErrorGroup(self._caller.json(Request("GET", f"/v1/errors/{part(error)}", acting=True)))
 
     def runs(
         self, error: Named, *, page_size: int | None = None, max_items: int | None = None, cursor: str | None = None
     ) -> Pages[models.ErrorRun]:
-        """Lists the failed runs of a group, each with what was done about it."""
+        """Lists the failed runs of a group, each with what was done about it.
+
+        Args:
+            error: The id of the group of errors.
+            page_size: How many entries one request reads.
+            max_items: How many entries to return at most; by default all.
+            cursor: The `cursor` of a page, to continue after it.
+        """
         return Pages(
             self._caller,
             Request("GET", f"/v1/errors/{part(error)}/runs", acting=True),
@@ -82,7 +108,20 @@ class Errors:
         from_: datetime | str | None = None,
         until: datetime | str | None = None,
     ) -> models.ErrorSummary:
-        """Sums open errors up by what their jobs have in common now."""
+        """Sums open errors up by what their jobs have in common now.
+
+        Args:
+            group_by: The value by which the errors are summed up. Values: `job`, `jobSet`, `target`,
+                `version`.
+            job_id: The id of the job. The integer `_id` of a job that SAP's API created is accepted too.
+            collection: Only resources of this collection.
+            tag: Only resources with this tag.
+            resource_id: Only resources with this resource id.
+            from_: Only groups that last failed at or after this instant. RFC 3339; without an offset it is in
+                UTC.
+            until: Only groups that first failed at or before this instant. RFC 3339; without an offset it is
+                in UTC.
+        """
         return models.ErrorSummary(
             self._caller.json(
                 Request(
@@ -103,7 +142,13 @@ class Errors:
         )
 
     def add_note(self, error: Named, text: str, *, idempotency_key: str | None = None) -> models.ErrorGroup:
-        """Adds a note to a group of errors."""
+        """Adds a note to a group of errors.
+
+        Args:
+            error: The id of the group of errors.
+            text: The text.
+            idempotency_key: A repetition with the same key within 24 hours has no further effect.
+        """
         return models.ErrorGroup(
             self._caller.json(
                 Request(
@@ -118,7 +163,12 @@ class Errors:
         )
 
     def archive(self, error: Named, *, reason: str | Absent | None = ABSENT) -> models.ErrorGroup:
-        """Archives a group of errors. It opens again when the job fails in the same way."""
+        """Archives a group of errors. It opens again when the job fails in the same way.
+
+        Args:
+            error: The id of the group of errors.
+            reason: Why it is archived, for people.
+        """
         return models.ErrorGroup(
             self._caller.json(
                 Request("POST", f"/v1/errors/{part(error)}/archive", body={"reason": reason}, acting=True)
@@ -126,11 +176,21 @@ class Errors:
         )
 
     def restore(self, error: Named) -> models.ErrorGroup:
-        """Reopens an archived group of errors."""
+        """Reopens an archived group of errors.
+
+        Args:
+            error: The id of the group of errors.
+        """
         return models.ErrorGroup(self._caller.json(Request("POST", f"/v1/errors/{part(error)}/restore", acting=True)))
 
     def archive_run(self, error: Named, failed_run: Named, *, reason: str | Absent | None = ABSENT) -> models.ErrorRun:
-        """Archives one failed run."""
+        """Archives one failed run.
+
+        Args:
+            error: The id of the group of errors.
+            failed_run: `<scheduleId>_<uuid>`; without a schedule `<jobId>_<uuid>`.
+            reason: Why it is archived, for people.
+        """
         return models.ErrorRun(
             self._caller.json(
                 Request(
@@ -143,7 +203,12 @@ class Errors:
         )
 
     def restore_run(self, error: Named, failed_run: Named) -> models.ErrorRun:
-        """Reopens an archived failed run, if its group is open."""
+        """Reopens an archived failed run, if its group is open.
+
+        Args:
+            error: The id of the group of errors.
+            failed_run: `<scheduleId>_<uuid>`; without a schedule `<jobId>_<uuid>`.
+        """
         return models.ErrorRun(
             self._caller.json(
                 Request("POST", f"/v1/errors/{part(error)}/runs/{part(failed_run, 'runId')}/restore", acting=True)
@@ -161,7 +226,18 @@ class Errors:
         expected_count: int | Absent | None = ABSENT,
         idempotency_key: str | None = None,
     ) -> models.Redrive:
-        """Runs failed runs again as an operation, at a given rate."""
+        """Runs failed runs again as an operation, at a given rate.
+
+        Args:
+            runs: The runs to run again, instead of `group` or `filter`.
+            group: The group whose unresolved runs are run again, instead of `runs` or `filter`.
+            filter: Runs the unresolved runs of all groups again that `GET /v1/errors` lists with these
+                parameters, up to 100 groups, instead of `runs` or `group`.
+            rate_per_minute: How many runs begin per minute.
+            dry_run: Only counts; changes nothing.
+            expected_count: Refused (412) if another number matches.
+            idempotency_key: A repetition with the same key within 24 hours has no further effect.
+        """
         return models.Redrive(
             self._caller.json(
                 Request(

@@ -20,7 +20,13 @@ class JobSets:
     def list(
         self, *, page_size: int | None = None, max_items: int | None = None, cursor: str | None = None
     ) -> Pages[models.ListedJobSet]:
-        """Lists the tenant's job sets."""
+        """Lists the tenant's job sets.
+
+        Args:
+            page_size: How many entries one request reads.
+            max_items: How many entries to return at most; by default all.
+            cursor: The `cursor` of a page, to continue after it.
+        """
         return Pages(
             self._caller,
             Request("GET", "/v1/job-sets", acting=True),
@@ -38,7 +44,16 @@ class JobSets:
         from_: datetime | str | None = None,
         limit_seconds: int | None = None,
     ) -> models.JobSet:
-        """Returns a job set with its jobs by key, and what others have changed since it was applied."""
+        """Returns a job set with its jobs by key, and what others have changed since it was applied.
+
+        Args:
+            job_set: The name of the job set.
+            include: Optional parts of the answer, separated by commas. Values: `figures`.
+            from_: The start of the span for `include=figures`; by default 24 hours ago. RFC 3339; without an
+                offset it is in UTC.
+            limit_seconds: The longest time that a run should take from its instant to its end. With
+                `include=figures`.
+        """
         return models.JobSet(
             self._caller.json(
                 Request(
@@ -61,7 +76,19 @@ class JobSets:
         on_drift: str | None = None,
         prune: bool | None = None,
     ) -> models.JobSetPlan:
-        """Applies a job set: creates, updates and deletes jobs until they match the list."""
+        """Applies a job set: creates, updates and deletes jobs until they match the list.
+
+        Args:
+            job_set: The name of the job set.
+            jobs: All jobs of the set: those that the list no longer names are deleted.
+            plan: Only shows what would change.
+            token: The token of a plan. Refused (412) if the plan has changed.
+            allow_deletes: How many jobs the plan deletes. Required for more than 10 jobs that are more than a
+                fifth of the set.
+            on_drift: When repaired jobs run: at their next instant, or at once. `run_now` needs the scope
+                `runs:write`. Values: `keep_next`, `run_now`.
+            prune: Whether to delete jobs of the set that are not in the list.
+        """
         return models.JobSetPlan(
             self._caller.json(
                 Request(
@@ -83,7 +110,15 @@ class JobSets:
     def delete(
         self, job_set: Named, *, plan: bool | None = None, token: str | None = None, allow_deletes: int | None = None
     ) -> models.JobSetPlan:
-        """Deletes a job set with all its jobs."""
+        """Deletes a job set with all its jobs.
+
+        Args:
+            job_set: The name of the job set.
+            plan: Only shows what would change.
+            token: The token of a plan. Refused (412) if the plan has changed.
+            allow_deletes: How many jobs the plan deletes. Required for more than 10 jobs that are more than a
+                fifth of the set.
+        """
         return models.JobSetPlan(
             self._caller.json(
                 Request(

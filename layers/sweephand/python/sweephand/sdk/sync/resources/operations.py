@@ -20,7 +20,16 @@ class Operations(Waiting):
         max_items: int | None = None,
         cursor: str | None = None,
     ) -> Pages[models.Operation]:
-        """Lists operations (long-running work), newest first."""
+        """Lists operations (long-running work), newest first.
+
+        Args:
+            state: Only resources in this state. Values: `RUNNING`, `PAUSED`, `DONE`, `FAILED`, `CANCELLED`.
+            kind: Only entries of this kind. Values: `redrive`, `delete_jobs`, `switch_jobs`,
+                `delete_collection`, `purge_tenant`, `export_runs`.
+            page_size: How many entries one request reads.
+            max_items: How many entries to return at most; by default all.
+            cursor: The `cursor` of a page, to continue after it.
+        """
         return Pages(
             self._caller,
             Request("GET", "/v1/operations", query={"state": state, "kind": kind}, acting=True),
@@ -31,23 +40,39 @@ class Operations(Waiting):
         )
 
     def get(self, operation: Named) -> models.Operation:
-        """Returns an operation with its progress, and what it waits for."""
+        """Returns an operation with its progress, and what it waits for.
+
+        Args:
+            operation: The id of the operation.
+        """
         return models.Operation(self._caller.json(Request("GET", f"/v1/operations/{part(operation)}", acting=True)))
 
     def pause(self, operation: Named) -> models.Operation:
-        """Pauses an operation before its next page."""
+        """Pauses an operation before its next page.
+
+        Args:
+            operation: The id of the operation.
+        """
         return models.Operation(
             self._caller.json(Request("POST", f"/v1/operations/{part(operation)}/pause", acting=True))
         )
 
     def resume(self, operation: Named) -> models.Operation:
-        """Resumes an operation where it stopped, including one that failed."""
+        """Resumes an operation where it stopped, including one that failed.
+
+        Args:
+            operation: The id of the operation.
+        """
         return models.Operation(
             self._caller.json(Request("POST", f"/v1/operations/{part(operation)}/resume", acting=True))
         )
 
     def cancel(self, operation: Named) -> models.Operation:
-        """Cancels an operation. Work that is already done stays done."""
+        """Cancels an operation. Work that is already done stays done.
+
+        Args:
+            operation: The id of the operation.
+        """
         return models.Operation(
             self._caller.json(Request("POST", f"/v1/operations/{part(operation)}/cancel", acting=True))
         )

@@ -33,7 +33,24 @@ class Overview:
         max_items: int | None = None,
         cursor: str | None = None,
     ) -> Pages[models.Lane]:
-        """Returns the timeline of the last and next 24 hours, with a lane for each job."""
+        """Returns the timeline of the last and next 24 hours, with a lane for each job.
+
+        Args:
+            from_: The start; by default 24 hours ago. RFC 3339; without an offset it is in UTC.
+            until: The end; by default in 24 hours. At most 14 days after `from`. RFC 3339; without an offset
+                it is in UTC.
+            collection: Only resources of this collection.
+            state: Only resources in this state. Values: `ACTIVE`, `INACTIVE`, `PAUSED`, `COMPLETED`,
+                `FAULTED`.
+            tag: Only jobs with this tag. If empty, only jobs without tags.
+            resource_id: Only resources with this resource id.
+            name: Only resources with exactly this name.
+            search: Only resources with this text in their name, in upper or lower case.
+            job_ids: Only these jobs. Not with other filters.
+            page_size: How many entries one request reads.
+            max_items: How many entries to return at most; by default all.
+            cursor: The `cursor` of a page, to continue after it.
+        """
         return Pages(
             self._caller,
             Request(
@@ -59,7 +76,11 @@ class Overview:
         )
 
     def changes(self, *, since: str | None = None) -> models.TimelineChanges:
-        """Returns the changes of the timeline since it was last read."""
+        """Returns the changes of the timeline since it was last read.
+
+        Args:
+            since: `since` from the answer of the timeline, or of its last changes.
+        """
         return models.TimelineChanges(
             self._caller.json(Request("GET", "/v1/timeline:changes", query={"since": since}, acting=True))
         )

@@ -49,7 +49,46 @@ class Schedules:
         if_match: Revision | None = None,
         idempotency_key: str | None = None,
     ) -> models.Schedule:
-        """Adds a schedule to a job. It contains exactly one notation, such as `cron` or `every`."""
+        """Adds a schedule to a job. It contains exactly one notation, such as `cron` or `every`.
+
+        Args:
+            job: The id of the job.
+            name: Its name, for people and for filters.
+            active: Whether it runs. If false, it does not run until this is true again.
+            payload: Replaces the payload of the job's action. Any JSON, up to 64 KB.
+            hooks: Each hook replaces the job's hook of the same name.
+            policies: Rules for occurrences that overlap, are missed, or lie in the past.
+            at: Once, at this instant. RFC 3339, years 1970 to 2199. Without an offset it is wall time in
+                `timezone`. Fractions are rounded up.
+            every: Equal steps, such as `5m`, `PT10S`, `10 seconds`, `P1M` or `R5/2027-01-01T00:00Z/PT1H`; up
+                to 36,500 days or 1,200 months.
+            cron: Five fields, or a name such as `@daily`.
+            event_bridge: An expression of EventBridge Scheduler: `cron(30 2 ? * MON-FRI *)`, `rate(5
+                minutes)` or `at(...)`.
+            sap_cron: Seven fields, as SAP writes them: year, month, day, weekday, hour, minute, second.
+            time: One instant: in words, in a standard format, or in a format of your own.
+            rrule: A recurrence rule of RFC 5545, such as `FREQ=WEEKLY;BYDAY=MO,FR`, or lines with DTSTART,
+                RRULE, RDATE and EXDATE.
+            repeat_at: Daily at a time, such as `4.40pm`, `18.40` or `17.20:30`.
+            recurrence: A recurrence as Azure Scheduler writes it.
+            align: The point from which the steps of `every` count. Only with `every`. Values: `start`,
+                `clock`, `epoch`, `actual_start`.
+            timezone: An IANA time zone, such as `Europe/Berlin`.
+            dst_gap: The rule for a wall time that the clock skips. Values: `skip`, `next_valid`, `shift`.
+            dst_overlap: The rule for a wall time that the clock shows twice. Values: `first`, `second`,
+                `both`.
+            month_overflow: The rule for a day that a month does not have. Values: `skip`, `clamp`, `next`.
+            start_time: The start (inclusive). RFC 3339, years 1970 to 2199. Without an offset it is wall time
+                in `timezone`. Fractions are rounded up.
+            end_time: The end (inclusive). RFC 3339, years 1970 to 2199. Without an offset it is wall time in
+                `timezone`. Fractions are rounded up.
+            count: How many occurrences the schedule has in all.
+            jitter_seconds: Delays each occurrence by 0 to this many seconds. The delay of an occurrence never
+                changes.
+            calendars: The calendars whose times the schedule excludes, or is limited to.
+            if_match: Changes it only while this is its revision.
+            idempotency_key: A repetition with the same key within 24 hours has no further effect.
+        """
         return models.Schedule(
             self._caller.json(
                 Request(
@@ -92,7 +131,14 @@ class Schedules:
     def list(
         self, job: Named, *, page_size: int | None = None, max_items: int | None = None, cursor: str | None = None
     ) -> Pages[models.Schedule]:
-        """Lists the schedules of a job."""
+        """Lists the schedules of a job.
+
+        Args:
+            job: The id of the job.
+            page_size: How many entries one request reads.
+            max_items: How many entries to return at most; by default all.
+            cursor: The `cursor` of a page, to continue after it.
+        """
         return Pages(
             self._caller,
             Request("GET", f"/v1/jobs/{part(job, 'jobId')}/schedules", acting=True),
@@ -103,7 +149,12 @@ class Schedules:
         )
 
     def get(self, job: Named, schedule: Named) -> models.Schedule:
-        """Returns a schedule with its next instants and totals."""
+        """Returns a schedule with its next instants and totals.
+
+        Args:
+            job: The id of the job.
+            schedule: The id of the schedule.
+        """
         return models.Schedule(
             self._caller.json(
                 Request("GET", f"/v1/jobs/{part(job, 'jobId')}/schedules/{part(schedule, 'scheduleId')}", acting=True)
@@ -142,7 +193,47 @@ class Schedules:
         calendars: Sequence[Json] | Absent | None = ABSENT,
         if_match: Revision | None = None,
     ) -> models.Schedule:
-        """Replaces a schedule. Members that are left out get their defaults."""
+        """Replaces a schedule. Members that are left out get their defaults.
+
+        Args:
+            job: The id of the job.
+            schedule: The id of the schedule.
+            id: The id of an existing schedule.
+            name: Its name, for people and for filters.
+            active: Whether it runs. If false, it does not run until this is true again.
+            payload: Replaces the payload of the job's action. Any JSON, up to 64 KB.
+            hooks: Each hook replaces the job's hook of the same name.
+            policies: Rules for occurrences that overlap, are missed, or lie in the past.
+            at: Once, at this instant. RFC 3339, years 1970 to 2199. Without an offset it is wall time in
+                `timezone`. Fractions are rounded up.
+            every: Equal steps, such as `5m`, `PT10S`, `10 seconds`, `P1M` or `R5/2027-01-01T00:00Z/PT1H`; up
+                to 36,500 days or 1,200 months.
+            cron: Five fields, or a name such as `@daily`.
+            event_bridge: An expression of EventBridge Scheduler: `cron(30 2 ? * MON-FRI *)`, `rate(5
+                minutes)` or `at(...)`.
+            sap_cron: Seven fields, as SAP writes them: year, month, day, weekday, hour, minute, second.
+            time: One instant: in words, in a standard format, or in a format of your own.
+            rrule: A recurrence rule of RFC 5545, such as `FREQ=WEEKLY;BYDAY=MO,FR`, or lines with DTSTART,
+                RRULE, RDATE and EXDATE.
+            repeat_at: Daily at a time, such as `4.40pm`, `18.40` or `17.20:30`.
+            recurrence: A recurrence as Azure Scheduler writes it.
+            align: The point from which the steps of `every` count. Only with `every`. Values: `start`,
+                `clock`, `epoch`, `actual_start`.
+            timezone: An IANA time zone, such as `Europe/Berlin`.
+            dst_gap: The rule for a wall time that the clock skips. Values: `skip`, `next_valid`, `shift`.
+            dst_overlap: The rule for a wall time that the clock shows twice. Values: `first`, `second`,
+                `both`.
+            month_overflow: The rule for a day that a month does not have. Values: `skip`, `clamp`, `next`.
+            start_time: The start (inclusive). RFC 3339, years 1970 to 2199. Without an offset it is wall time
+                in `timezone`. Fractions are rounded up.
+            end_time: The end (inclusive). RFC 3339, years 1970 to 2199. Without an offset it is wall time in
+                `timezone`. Fractions are rounded up.
+            count: How many occurrences the schedule has in all.
+            jitter_seconds: Delays each occurrence by 0 to this many seconds. The delay of an occurrence never
+                changes.
+            calendars: The calendars whose times the schedule excludes, or is limited to.
+            if_match: Changes it only while this is its revision.
+        """
         return models.Schedule(
             self._caller.json(
                 Request(
@@ -213,7 +304,47 @@ class Schedules:
         calendars: Sequence[Json] | Absent | None = ABSENT,
         if_match: Revision | None = None,
     ) -> models.Schedule:
-        """Changes the given members of a schedule (merge patch, RFC 7396); null removes a member."""
+        """Changes the given members of a schedule (merge patch, RFC 7396); null removes a member.
+
+        Args:
+            job: The id of the job.
+            schedule: The id of the schedule.
+            id: The id of an existing schedule.
+            name: Its name, for people and for filters.
+            active: Whether it runs. If false, it does not run until this is true again.
+            payload: Replaces the payload of the job's action. Any JSON, up to 64 KB.
+            hooks: Actions that run after a run has succeeded or failed, or was missed.
+            policies: Rules for occurrences that overlap, are missed, or lie in the past.
+            at: Once, at this instant. RFC 3339, years 1970 to 2199. Without an offset it is wall time in
+                `timezone`. Fractions are rounded up.
+            every: Equal steps, such as `5m`, `PT10S`, `10 seconds`, `P1M` or `R5/2027-01-01T00:00Z/PT1H`; up
+                to 36,500 days or 1,200 months.
+            cron: Five fields, or a name such as `@daily`.
+            event_bridge: An expression of EventBridge Scheduler: `cron(30 2 ? * MON-FRI *)`, `rate(5
+                minutes)` or `at(...)`.
+            sap_cron: Seven fields, as SAP writes them: year, month, day, weekday, hour, minute, second.
+            time: One instant: in words, in a standard format, or in a format of your own.
+            rrule: A recurrence rule of RFC 5545, such as `FREQ=WEEKLY;BYDAY=MO,FR`, or lines with DTSTART,
+                RRULE, RDATE and EXDATE.
+            repeat_at: Daily at a time, such as `4.40pm`, `18.40` or `17.20:30`.
+            recurrence: A recurrence as Azure Scheduler writes it.
+            align: The point from which the steps of `every` count. Only with `every`. Values: `start`,
+                `clock`, `epoch`, `actual_start`.
+            timezone: An IANA time zone, such as `Europe/Berlin`.
+            dst_gap: The rule for a wall time that the clock skips. Values: `skip`, `next_valid`, `shift`.
+            dst_overlap: The rule for a wall time that the clock shows twice. Values: `first`, `second`,
+                `both`.
+            month_overflow: The rule for a day that a month does not have. Values: `skip`, `clamp`, `next`.
+            start_time: The start (inclusive). RFC 3339, years 1970 to 2199. Without an offset it is wall time
+                in `timezone`. Fractions are rounded up.
+            end_time: The end (inclusive). RFC 3339, years 1970 to 2199. Without an offset it is wall time in
+                `timezone`. Fractions are rounded up.
+            count: How many occurrences the schedule has in all.
+            jitter_seconds: Delays each occurrence by 0 to this many seconds. The delay of an occurrence never
+                changes.
+            calendars: The calendars of the schedule. An occurrence runs if all of them allow it.
+            if_match: Changes it only while this is its revision.
+        """
         return models.Schedule(
             self._caller.json(
                 Request(
@@ -253,7 +384,13 @@ class Schedules:
         )
 
     def delete(self, job: Named, schedule: Named, *, if_match: Revision | None = None) -> None:
-        """Deletes a schedule. Its occurrences that are already sent but not yet due do not run."""
+        """Deletes a schedule. Its occurrences that are already sent but not yet due do not run.
+
+        Args:
+            job: The id of the job.
+            schedule: The id of the schedule.
+            if_match: Changes it only while this is its revision.
+        """
         self._caller.json(
             Request(
                 "DELETE",
@@ -264,7 +401,13 @@ class Schedules:
         )
 
     def activate(self, job: Named, schedule: Named, *, if_match: Revision | None = None) -> models.Schedule:
-        """Activates a schedule. Repeating the request changes nothing."""
+        """Activates a schedule. Repeating the request changes nothing.
+
+        Args:
+            job: The id of the job.
+            schedule: The id of the schedule.
+            if_match: Changes it only while this is its revision.
+        """
         return models.Schedule(
             self._caller.json(
                 Request(
@@ -277,7 +420,13 @@ class Schedules:
         )
 
     def deactivate(self, job: Named, schedule: Named, *, if_match: Revision | None = None) -> models.Schedule:
-        """Deactivates a schedule until it is activated again. Repeating the request changes nothing."""
+        """Deactivates a schedule until it is activated again. Repeating the request changes nothing.
+
+        Args:
+            job: The id of the job.
+            schedule: The id of the schedule.
+            if_match: Changes it only while this is its revision.
+        """
         return models.Schedule(
             self._caller.json(
                 Request(
@@ -290,7 +439,14 @@ class Schedules:
         )
 
     def explain(self, job: Named, schedule: Named, *, at: datetime | str | None = None) -> models.Explanation:
-        """Explains why a schedule runs at an instant or does not, and names the run."""
+        """Explains why a schedule runs at an instant or does not, and names the run.
+
+        Args:
+            job: The id of the job.
+            schedule: The id of the schedule.
+            at: The instant to explain; by default now. RFC 3339, years 1970 to 2199. Without an offset it is
+                wall time in `timezone`. Fractions are rounded up.
+        """
         return models.Explanation(
             self._caller.json(
                 Request(
@@ -329,7 +485,44 @@ class Schedules:
         limit: int | Absent | None = ABSENT,
         explain: datetime | str | Absent | None = ABSENT,
     ) -> models.Preview:
-        """Computes the next instants of a schedule, with warnings. Nothing is stored."""
+        """Computes the next instants of a schedule, with warnings. Nothing is stored.
+
+        Args:
+            at: Once, at this instant. RFC 3339, years 1970 to 2199. Without an offset it is wall time in
+                `timezone`. Fractions are rounded up.
+            every: Equal steps, such as `5m`, `PT10S`, `10 seconds`, `P1M` or `R5/2027-01-01T00:00Z/PT1H`; up
+                to 36,500 days or 1,200 months.
+            cron: Five fields, or a name such as `@daily`.
+            event_bridge: An expression of EventBridge Scheduler: `cron(30 2 ? * MON-FRI *)`, `rate(5
+                minutes)` or `at(...)`.
+            sap_cron: Seven fields, as SAP writes them: year, month, day, weekday, hour, minute, second.
+            time: One instant: in words, in a standard format, or in a format of your own.
+            rrule: A recurrence rule of RFC 5545, such as `FREQ=WEEKLY;BYDAY=MO,FR`, or lines with DTSTART,
+                RRULE, RDATE and EXDATE.
+            repeat_at: Daily at a time, such as `4.40pm`, `18.40` or `17.20:30`.
+            recurrence: A recurrence as Azure Scheduler writes it.
+            align: The point from which the steps of `every` count. Only with `every`. Values: `start`,
+                `clock`, `epoch`, `actual_start`.
+            timezone: An IANA time zone, such as `Europe/Berlin`.
+            dst_gap: The rule for a wall time that the clock skips. Values: `skip`, `next_valid`, `shift`.
+            dst_overlap: The rule for a wall time that the clock shows twice. Values: `first`, `second`,
+                `both`.
+            month_overflow: The rule for a day that a month does not have. Values: `skip`, `clamp`, `next`.
+            start_time: The start (inclusive). RFC 3339, years 1970 to 2199. Without an offset it is wall time
+                in `timezone`. Fractions are rounded up.
+            end_time: The end (inclusive). RFC 3339, years 1970 to 2199. Without an offset it is wall time in
+                `timezone`. Fractions are rounded up.
+            count: How many occurrences the schedule has in all.
+            jitter_seconds: Delays each occurrence by 0 to this many seconds. The delay of an occurrence never
+                changes.
+            calendars: The calendars whose times the schedule excludes, or is limited to.
+            collection: The collection whose defaults and quotas apply.
+            after: Shows occurrences after this instant; by default now. RFC 3339; without an offset it is in
+                UTC.
+            limit: The maximum number of entries.
+            explain: An instant to explain. RFC 3339, years 1970 to 2199. Without an offset it is wall time in
+                `timezone`. Fractions are rounded up.
+        """
         return models.Preview(
             self._caller.json(
                 Request(

@@ -26,7 +26,17 @@ class Tenants:
         withheld_scopes: Sequence[str] | Absent | None = ABSENT,
         idempotency_key: str | None = None,
     ) -> models.Tenant:
-        """Creates a tenant, whose data no other tenant can see. For providers."""
+        """Creates a tenant, whose data no other tenant can see. For providers.
+
+        Args:
+            tenant: The name of the tenant.
+            name: Its name, for people and for filters.
+            description: Free text for people.
+            quota: Limits on what it may have and run.
+            withheld_scopes: Scopes that no caller of the tenant has, whatever its credential or token says.
+                Values: `admin`, `errors:edit`, `jobs:read`, `jobs:write`, `runs:write`, `tasks:write`.
+            idempotency_key: A repetition with the same key within 24 hours has no further effect.
+        """
         return models.Tenant(
             self._caller.json(
                 Request(
@@ -48,7 +58,13 @@ class Tenants:
     def list(
         self, *, page_size: int | None = None, max_items: int | None = None, cursor: str | None = None
     ) -> Pages[models.Tenant]:
-        """Lists the tenants. For providers."""
+        """Lists the tenants. For providers.
+
+        Args:
+            page_size: How many entries one request reads.
+            max_items: How many entries to return at most; by default all.
+            cursor: The `cursor` of a page, to continue after it.
+        """
         return Pages(
             self._caller,
             Request("GET", "/v1/tenants"),
@@ -59,7 +75,11 @@ class Tenants:
         )
 
     def get(self, tenant: Named) -> models.Tenant:
-        """Returns a tenant with its quotas and usage."""
+        """Returns a tenant with its quotas and usage.
+
+        Args:
+            tenant: The name of the tenant.
+        """
         return models.Tenant(self._caller.json(Request("GET", f"/v1/tenants/{part(tenant)}")))
 
     def patch(
@@ -70,7 +90,15 @@ class Tenants:
         quota: Json | Absent | None = ABSENT,
         withheld_scopes: Sequence[str] | Absent | None = ABSENT,
     ) -> models.Tenant:
-        """Changes the given members of a tenant (merge patch, RFC 7396); null removes a member."""
+        """Changes the given members of a tenant (merge patch, RFC 7396); null removes a member.
+
+        Args:
+            tenant: The name of the tenant.
+            description: Free text for people.
+            quota: Limits on what it may have and run.
+            withheld_scopes: Scopes that no caller of the tenant has, whatever its credential or token says.
+                Values: `admin`, `errors:edit`, `jobs:read`, `jobs:write`, `runs:write`, `tasks:write`.
+        """
         return models.Tenant(
             self._caller.json(
                 Request(
@@ -82,13 +110,25 @@ class Tenants:
         )
 
     def delete(self, tenant: Named) -> models.Operation:
-        """Deletes a tenant with all its data, as an operation."""
+        """Deletes a tenant with all its data, as an operation.
+
+        Args:
+            tenant: The name of the tenant.
+        """
         return models.Operation(self._caller.json(Request("DELETE", f"/v1/tenants/{part(tenant)}")))
 
     def enable(self, tenant: Named) -> models.Tenant:
-        """Enables a tenant: its jobs run and its credentials work again."""
+        """Enables a tenant: its jobs run and its credentials work again.
+
+        Args:
+            tenant: The name of the tenant.
+        """
         return models.Tenant(self._caller.json(Request("POST", f"/v1/tenants/{part(tenant)}/enable")))
 
     def disable(self, tenant: Named) -> models.Tenant:
-        """Disables a tenant: its jobs do not run and its credentials are refused."""
+        """Disables a tenant: its jobs do not run and its credentials are refused.
+
+        Args:
+            tenant: The name of the tenant.
+        """
         return models.Tenant(self._caller.json(Request("POST", f"/v1/tenants/{part(tenant)}/disable")))
