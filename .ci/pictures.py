@@ -179,9 +179,9 @@ def changes() -> str:
     picture = Picture(
         "What a change, a pause and a disabling do to planned runs",
         "A job every minute. After a change of its timing, the new plan begins with the request, and instants of the"
-        " old plan run for six more seconds. A pause acts at once: what falls due later is SKIPPED, PAUSED, a row"
-        " each, and a resume brings the next ones back. The disabling of a collection acts within two seconds: what"
-        " was sent ahead, up to 150 seconds, has a row each, and the rest is one line with its count.",
+        " old plan run for six more seconds. A pause acts at once: what falls due later is SKIPPED, PAUSED, in"
+        " one row with its count, and a resume brings the next ones back. The disabling of a collection acts within"
+        " two seconds: what was sent ahead, up to 150 seconds, has a row each, and the rest is one row.",
     )
     begin, x0, scale = 36, 40, 62
 
@@ -198,14 +198,14 @@ def changes() -> str:
             picture.text(x0 + x * scale, row + 28, text, "sub", "mid")
 
     axis(begin, "Change of the timing", "PATCH: every 2 minutes", "oo-o-o-", (4.4, "the new plan, from the request on"))
-    axis(begin + 112, "Pause", "POST .../pause", "ooxxxoo", (3, "SKIPPED, PAUSED"), (5.5, "resumed"))
+    axis(begin + 112, "Pause", "POST .../pause", "ooxxxoo", (3, "SKIPPED, PAUSED: one row"), (5.5, "resumed"))
     axis(
         begin + 224,
         "Disabling of its collection",
         "POST .../disable",
         "ooxxxxx",
         (2.6, "a row each: 150 s"),
-        (5.4, "one line, with count"),
+        (5.4, "one row, with count"),
     )
     picture.legend(begin + 318, (28, "runs", "runs"), (120, "left-out", "does not run"), (260, "planned", "taken back"))
     return picture.svg(begin + 340)
