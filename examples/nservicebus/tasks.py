@@ -1,4 +1,4 @@
-"""The page "Scheduling" of NServiceBus, retold: each of its limits, and the line that lifts it.
+"""NServiceBus's page on scheduling, as a worker: each of its limits, and the line that removes it.
 
 Run it against the local stack, in as many processes as you like; the README says how.
 """
@@ -18,19 +18,19 @@ def send_message() -> None:
     print("call me back", flush=True)
 
 
-# With a name, which is the durable key here: the task keeps its id, its runs and its rhythm under it.
+# With a name, which is the durable key here: under it, the task keeps its id, its runs and its rhythm.
 @worker.every("5s", name="MyTask")
 def my_task(run: TaskRun) -> None:
     print(f"MyTask, planned for {run.planned_at:%H:%M:%S}", flush=True)
 
 
-# At a time of day, which the scheduler could not do.
+# At a time of day, which NServiceBus's scheduler could not do.
 @worker.cron("0 9 * * 1-5", name="Report", zone="Europe/Berlin", payload={"month": "last"})
 def report(month: str) -> str:
     return f"the report of {month} month"
 
 
-# A task that takes longer than its interval: the scheduler started it twice, here the next occurrence is left out.
+# A task that takes longer than its interval: NServiceBus started it twice; here, the next occurrence is skipped.
 @worker.every("10s", name="LongTask", overlap="skip")
 def long_task(run: TaskRun) -> None:
     """Ends early if the process is about to stop, or has lost the run."""
@@ -39,7 +39,7 @@ def long_task(run: TaskRun) -> None:
     print("LongTask runs alone", flush=True)
 
 
-# An exception does not end the process, as before; the task is tried again as well.
+# An exception does not end the process, as before, and the task is retried.
 @worker.every("10s", name="Shaky")
 def shaky(run: TaskRun) -> None:
     if run.attempt == 1:

@@ -1,6 +1,6 @@
-"""A payment that happens once for an invoice, whatever fails, and however often a job asks for it.
+"""A payment that happens once for each invoice, whatever fails and however often a job asks for it.
 
-The mark of each payment stands in a DynamoDB table of your own: table.yaml. The README says how to run this.
+A DynamoDB table of yours has the mark of each payment: see table.yaml. The README says how to run this.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def pay(run: TaskRun, invoice: str) -> None:
         if first:
             print(f"paid {invoice}", flush=True)
     if run.attempt == 1:
-        raise ConnectionError("the receipt could not be sent")  # the next attempt pays nothing
+        raise ConnectionError("the receipt could not be sent")  # the next attempt does not pay again
     print(f"receipt for {invoice}, attempt {run.attempt}", flush=True)
 
 

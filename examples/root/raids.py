@@ -1,7 +1,7 @@
-"""The page "Root Job scheduler", retold: a bot of a gaming community that reminds of raids and reads feeds.
+"""Root's page on its job scheduler, as a bot of a gaming community that reminds of raids and reads feeds.
 
-Each part has the page's own heading. Run it against the local stack; the README says how. It takes commands, a line
-each: `remind RAID SECONDS`, `call off RAID`, `list`, `quit`.
+Each part has the page's own heading. Run it against the local stack; the README says how. It takes one command on
+each line: `remind RAID SECONDS`, `call off RAID`, `list`, `quit`.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def due(data: JobData) -> None:
     execute(data, "")
 
 
-# Missed jobs. They come once each, oldest first, before `start` returns. Nothing is lost without a word: what an outage
-# longer than the job's `missed` allows has cost is counted.
+# Missed jobs. Each comes once, oldest first, before `start` returns. If an outage is longer
+# than the job's `missed` allows, the dropped ones are counted.
 @scheduler.on_missed
 def missed(data: JobData) -> None:
     execute(data, "missed: ")
@@ -53,20 +53,20 @@ def remind(raid: str, seconds: float) -> None:
     print(f"will remind of {raid}", flush=True)
 
 
-# Delete. A resource id, a tag or the id names what goes; the answer is how many went.
+# Delete. A resource id, a tag or an id names what to delete; the answer is how many jobs were deleted.
 def call_off(raid: str) -> None:
     print(f"{scheduler.delete_by_resource_id(raid)} called off", flush=True)
 
 
-# How to identify a job. Use the two strings of yours, or the id that `create` returned.
+# How to identify a job. Use your own two strings, or the id that `create` returned.
 def show() -> None:
     planned = sorted(job.resource_id for job in scheduler.list_by_tag("raid-start"))
     print(f"raids: {', '.join(planned) or 'none'}", flush=True)
 
 
-# Reconcile on startup. The page walks the bot's rows, compares, creates and removes; here the rows are the list of jobs
-# that the service compares itself. A feed whose row was written just before a crash gets its job now, and one whose row
-# is gone loses it. A chain of one-time jobs is not needed for an interval below a day, so none can break.
+# Reconcile on startup. Root's page walks the bot's rows, compares, creates and removes. Here, the rows are a list
+# of jobs that the service compares. A feed whose row was written just before a crash gets its job now, and a feed whose
+# row is gone loses it. An interval below a day needs no chain of one-time jobs, so no chain can break.
 def wanted() -> list[dict[str, object]]:
     action = event(consumer=BOT, application=BOT)
     return [
@@ -75,7 +75,7 @@ def wanted() -> list[dict[str, object]]:
     ]
 
 
-# Error notification. A method raises nothing by its twin `try_...`, whose result has Root's number of the error.
+# Error notification. Each method has a twin `try_...`, which does not raise: its result has Root's error number.
 def start() -> None:
     tried = scheduler.try_start(job_set="feeds", jobs=wanted(), lease_s=LEASE_S)
     if tried.error is not None:
