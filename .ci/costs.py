@@ -27,6 +27,7 @@ HTTP_REQUEST = 1.00e-6
 MONTH_H = 730
 MINUTES = MONTH_H * 60
 MILLION = 1_000_000
+GB_OF_KB = 1e-6
 FREE = {"SQS requests": 1e6, "Lambda GB-s": 400_000, "Lambda requests": 1e6, "GB of logs": 5, "GB stored": 25}
 """The permanent free tier: units that every account has free of charge each month."""
 
@@ -43,15 +44,15 @@ class Assumed:
 ASSUMED: Mapping[str, Assumed] = {
     "polls": Assumed(15, "empty receives a minute of an event source with `MaximumConcurrency`", "U5"),
     "tick_s": Assumed(0.10, "seconds of an idle tick (50 ms of CPU, and the table's answers)", "U7"),
-    "letters_s": Assumed(0.03, "seconds of a minute without dead letters", "U7"),
+    "letters_s": Assumed(0.03, "seconds that an executor looks for dead letters in a minute without any", "U7"),
     "audit_s": Assumed(0.5, "seconds of an idle audit", "U7"),
     "target_s": Assumed(0.12, "seconds that the target takes", "-"),
     "table_s": Assumed(0.04, "seconds that a batch waits for table and queue", "U7"),
-    "row_gb": Assumed(1.2e-6, "GB that a run and its index entries take", "-"),
-    "log_gb": Assumed(0.4e-6, "GB that a run's log line takes", "-"),
-    "tick_log_gb": Assumed(1.1e-6, "GB that the log lines of a minute take", "-"),
-    "bunched": Assumed(10, "runs a receive where many are due at once", "U4"),
-    "spread": Assumed(1, "runs a receive where each comes alone", "U4"),
+    "row_kb": Assumed(1.2, "KB that a run and its index entries take", "-"),
+    "log_kb": Assumed(0.4, "KB that a run's log line takes", "-"),
+    "tick_log_kb": Assumed(1.1, "KB that the log lines of a minute take", "-"),
+    "bunched": Assumed(10, "runs per receive, if many are due at once", "U4"),
+    "spread": Assumed(1, "runs per receive, if each comes alone", "U4"),
 }
 SWEEPER_GB, EXECUTOR_GB, AUDITOR_GB = 1769 / 1024, 0.5, 1.0
 PROCESSOR_OF_EXECUTOR = 512 / 1769
@@ -106,10 +107,10 @@ def _found(pattern: str, text: str) -> tuple[float, ...]:
 def million(received: float) -> list[Line]:
     """Returns the lines of a million successful runs of http jobs. received: how many messages come at a time."""
     figures, calls = counted(), MILLION / received
-    stored = MILLION * _assumed("row_gb") * KEPT_DAYS * 24 / MONTH_H
+    stored = MILLION * _assumed("row_kb") * GB_OF_KB * KEPT_DAYS * 24 / MONTH_H
     executor_s = _assumed("target_s") + _assumed("table_s") + received * figures.run_s / PROCESSOR_OF_EXECUTOR
     gb_s = calls * executor_s * EXECUTOR_GB
-    logs = MILLION * _assumed("log_gb")
+    logs = MILLION * _assumed("log_kb") * GB_OF_KB
     # Sent, received and deleted by tens or one by one; and each batch sets once how long it stays hidden.
     requests, fair = 4 * calls, 3 * calls
     # With a look at its collection's state, where no other run came within two seconds.
@@ -154,7 +155,7 @@ def running() -> list[Line]:
     tick_gb_s = MINUTES * _assumed("tick_s") * SWEEPER_GB
     letters_gb_s = MINUTES * _assumed("letters_s") * EXECUTOR_GB
     audit_gb_s = MONTH_H * _assumed("audit_s") * AUDITOR_GB
-    logs = MINUTES * _assumed("tick_log_gb")
+    logs = MINUTES * _assumed("tick_log_kb") * GB_OF_KB
     return [
         Line("KMS: the key of the jobs' secrets", KMS_KEY),
         Line("Secrets Manager: the stack's secret", SECRET),
@@ -231,6 +232,6 @@ TABLES: Mapping[str, tuple[tuple[str, ...], Callable[[], list[tuple[str, ...]]]]
         of_a_million,
     ),
     "costs-of-a-month": (("A month, in dollars", "list price", "with the free tier"), of_a_month),
-    "costs-assumed": (("Assumed", "Value", "Unknown"), assumptions),
+    "costs-assumed": (("Assumed", "Value", "Answer of the first deploy"), assumptions),
     "costs-in-short": (("In dollars", "list price", "with the free tier"), in_short),
 }
