@@ -1,4 +1,4 @@
-"""Applications: groups of worker processes that take their runs from a queue of their own. Pure."""
+"""Applications: groups of worker processes that take their runs from their own queue. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LONGEST_UNKNOWN_S = 900
 
 @dataclass(frozen=True)
 class Application:
-    """A registered application. version: only its workers of this version read the queue; None: all of them do."""
+    """A registered application. version: only workers of this version read the queue; None if all of them do."""
 
     tenant: str
     name: str
@@ -41,14 +41,14 @@ class Application:
 
 
 def lane_of(tenant: str, name: str, version: str | None) -> Lane:
-    """Returns the lane of an application's queue: a hash, so that no name can stand for another tenant's queue."""
+    """Returns the lane of an application's queue. It is a hash, so that no name can denote another tenant's queue."""
     facts = "\x00".join((tenant, name, version or "")).encode()
     digest = base64.b32encode(hashlib.sha256(facts).digest()[:16]).decode().rstrip("=").lower()
     return Lane(f"{APPLICATION}{digest}")
 
 
 def unknown_again_s(times: int) -> int:
-    """Returns how long a run waits for a worker that knows its task: 5 s, then twice as long each time, to 15 min."""
+    """Returns how long a run waits for a worker that knows its task: 5 s, doubled each time, up to 15 min."""
     return min(LONGEST_UNKNOWN_S, 5 << min(times - 1, 8))
 
 

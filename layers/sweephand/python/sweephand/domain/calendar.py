@@ -22,7 +22,8 @@ class Calendar:
     """The current version of a calendar. version: raised by each change. reference: names the content in timings.
 
     content: the members of schedules.calendar_content. facts: the dates and hours computed from them. Both are empty if
-    only the head was read. users: jobs that name it. replanning: some of these jobs still use an earlier version.
+    only the head was read. users: how many jobs name it. replanning: whether some of these jobs still use an earlier
+    version.
     """
 
     tenant: str
@@ -40,7 +41,7 @@ class Calendar:
 
 @dataclass(frozen=True)
 class Version:
-    """One version of a calendar. actor: who made it, None for the service."""
+    """One version of a calendar. actor: who made it; None for the service."""
 
     number: int
     reference: str

@@ -39,7 +39,7 @@ class Pace:
 
 @dataclass(frozen=True)
 class Subscription:
-    """A tenant's subscription to an application: since when, and who subscribed it."""
+    """A tenant's subscription to an application: when it began, and who subscribed the tenant."""
 
     since: datetime
     by: str | None = None
@@ -74,7 +74,7 @@ MOST_SCHEDULES = 10_000_000
 
 @dataclass(frozen=True)
 class Usage:
-    """The number of schedules and jobs that a tenant has and may have. None: no limit.
+    """The number of schedules and jobs that a tenant has, and its quotas. None: no limit.
 
     least_interval_s: the shortest time between two occurrences of a schedule.
     """
@@ -90,7 +90,10 @@ class CollectionState(StrEnum):
     ENABLED = "ENABLED"
     DISABLED = "DISABLED"
     DELETING = "DELETING"
-    """Its facade no longer shows it. Nothing runs and nothing is added; an operation deletes its jobs and then it."""
+    """Its facade no longer shows the collection. Nothing runs and nothing can be added.
+
+    An operation deletes its jobs and then the collection.
+    """
 
 
 class Events(StrEnum):
@@ -103,7 +106,7 @@ class Events(StrEnum):
 
 @dataclass(frozen=True)
 class Quota:
-    """Limits of a collection; None: no limit. max_runs_per_job: occurrences that one schedule of a job may plan in all.
+    """Limits of a collection. None: no limit. max_runs_per_job: how many occurrences one schedule may plan in all.
 
     min_interval_s: the shortest time between two occurrences.
     """
@@ -143,11 +146,11 @@ class SigningKey:
 class Collection:
     """A tenant's group of jobs. defaults: members of the API that new jobs get by default. signing: at most two keys.
 
-    callback_timeout_s: how long a run waits for its result if its job does not say; None: the stack's default.
+    callback_timeout_s: how long a run waits for its result if its job does not say; None for the stack's default.
     redirects: replacements for Azure queues, in the members of the API. flow_key: the key of all jobs that name no
-    other. off_times: when it was disabled (domain.occurrences.off_times). facade: its creator. address: by which the
-    facade finds it, if its own names differ from `name`. attributes: JSON that only its facade reads, except `name` and
-    `location`, which targets of its jobs are told.
+    other. off_times: when it was disabled (domain.occurrences.off_times). facade: the facade that created it. address:
+    the key by which the facade finds it, if the facade's names differ from `name`. attributes: JSON that only its
+    facade reads, except `name` and `location`, which are sent to the targets of its jobs.
     """
 
     tenant: str
@@ -175,11 +178,11 @@ class Collection:
 
 @dataclass(frozen=True)
 class Terms:
-    """The settings of its collection and tenant that matter to a run.
+    """The settings of a run's collection and tenant that matter to the run.
 
-    enabled: both are enabled. tenant_active: the tenant is. purging: one of them is being deleted with everything in
-    it. tenant_since: when the tenant was created; None if it does not exist. withheld: the scopes that no caller
-    of the tenant has. off_times: when one of the two was disabled. attributes: see Collection.
+    enabled: whether both are enabled. tenant_active: whether the tenant is. purging: whether one of them is being
+    deleted with everything in it. tenant_since: when the tenant was created; None if it does not exist. withheld: the
+    scopes that no caller of the tenant has. off_times: when one of the two was disabled. attributes: see Collection.
     """
 
     enabled: bool = True

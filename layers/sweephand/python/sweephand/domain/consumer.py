@@ -1,4 +1,4 @@
-"""A consumer of events: its lease, its phase, and which of the occurrences that it missed it still gets."""
+"""A consumer of events: its lease, its phase, and which of its missed occurrences it still gets."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ USUAL_LEASE_S, LEAST_LEASE_S, LONGEST_LEASE_S = 90, 10, 900
 USUAL_KEEP_S, LONGEST_KEEP_S = 604_800, 7_776_000
 USUAL_LIMIT, MOST_HELD = 100, 1_000
 NAME_PATTERN = "[A-Za-z0-9][A-Za-z0-9._-]*"
-NAME_RULE = "must begin with a letter or digit, and have only letters, digits and . _ - from there on"
+NAME_RULE = "must begin with a letter or digit, and may then have only letters, digits and . _ -"
 
 
 class Phase(StrEnum):
     AWAY = "AWAY"
     """Nobody has its lease, or its holder has not started: runs are held."""
     STARTING = "STARTING"
-    """It gets what it has missed, oldest first; what falls due meanwhile is held too."""
+    """It gets its missed events, oldest first. Events that fall due meanwhile are held as well."""
     LIVE = "LIVE"
     """It gets events as they fall due."""
 
@@ -31,17 +31,17 @@ class Mode(StrEnum):
     LATEST = "latest"
     EARLIEST = "earliest"
     COUNT = "count"
-    """One event, of the latest, with the number and the span of all."""
+    """One event, for the latest occurrence, with the number and the span of all."""
 
 
 @dataclass(frozen=True)
 class Consumer:
-    """A consumer. phase: as it was written; `phase_at` adds whether the lease is over.
+    """A consumer. phase: as stored; `phase_at` also considers whether the lease is over.
 
-    taken_at: when its holder took the lease, which identifies this time of holding it. decided: the start has chosen
-    what the consumer gets of what it missed. current: the whole id of the run that was sent on last. watched: its wake
-    stands in the index of what waits. idle_at: since when nothing is held and its wake is to go. ends_until: it was
-    deleted; runs planned until then are not sent any more.
+    taken_at: when its holder took the lease, which identifies this lease. decided: whether it was already chosen which
+    missed occurrences the consumer gets. current: the whole id of the last run that was sent on. watched: whether its
+    wake is in the next-run index. idle_at: since when nothing is held, so that its wake will be removed. ends_until:
+    set if it was deleted; runs planned until then are no longer sent.
     """
 
     tenant: str
@@ -66,7 +66,7 @@ class Consumer:
 
 @dataclass(frozen=True)
 class MissedRule:
-    """The choice of a job: which of the occurrences that its consumer missed it gets. limit: how many wait at most."""
+    """A job's choice of the missed occurrences that its consumer still gets. limit: how many wait at most."""
 
     mode: Mode = Mode.EACH
     keep_s: int = USUAL_KEEP_S
@@ -74,7 +74,7 @@ class MissedRule:
 
     @classmethod
     def of(cls, job: Job | None) -> Self:
-        """Returns the rule of a job; the usual one if the job is gone or names no consumer any more."""
+        """Returns the rule of a job; the default if the job was deleted or no longer names a consumer."""
         said: Mapping[str, Any] = (job.action.params.get("missed") if job is not None else None) or {}
         return cls(
             Mode(said.get("mode", Mode.EACH)),
@@ -83,9 +83,9 @@ class MissedRule:
         )
 
     def kept(self, planned: Sequence[datetime], now: datetime, *, starting: bool) -> range:
-        """Returns the places of those that are kept. planned: of one job's held runs, in order.
+        """Returns the places of the runs that are kept. planned: the instants of one job's held runs, in order.
 
-        starting: the consumer gets them now; before that, only age and number count.
+        starting: whether the consumer gets them now. Before that, only age and number count.
         """
         fresh = now - timedelta(seconds=self.keep_s)
         first = sum(instant < fresh for instant in planned)
@@ -97,7 +97,7 @@ class MissedRule:
 
 @dataclass(frozen=True)
 class Dropped:
-    """The occurrences of one job that its consumer will not get. The number counts each of them once."""
+    """The occurrences of one job that its consumer will not get. The count includes each of them once."""
 
     job_id: str
     first_at: datetime

@@ -1,6 +1,7 @@
-"""The events published on the bus: a small closed catalogue, and which fact becomes which event. Pure.
+"""The events published on the bus: a small closed catalogue, and the event for each fact. Pure.
 
-An event contains ids, names, timestamps, states and reasons; never a payload, an address, a secret or an answer. The
+An event contains ids, names, timestamps, states and reasons. It never contains a payload, an address, a secret or an
+answer. The
 same fact always gives the same event with the same id, so that a receiver can drop duplicates. Source: decision 0020.
 """
 
@@ -110,7 +111,7 @@ OWN_DOING = frozenset(
         Reason.OWNER_GONE,
     }
 )
-"""Reasons that follow from somebody's own decision: quiet for subscribers who watch for failures."""
+"""Reasons that follow from a user's own decision, so that subscribers who watch for failures need no event."""
 QUIET = frozenset(
     {
         EventType.RUN_SUCCEEDED,
@@ -127,7 +128,7 @@ QUIET = frozenset(
 
 @dataclass(frozen=True)
 class Event:
-    """An event for the bus. at: when it happened. quiet: it is neither a failure nor a surprise (QUIET, OWN_DOING)."""
+    """An event for the bus. at: when it happened. quiet: whether it is neither a failure nor a surprise."""
 
     type: EventType
     id: str
@@ -147,7 +148,7 @@ def wanted(events: Iterable[Event], choice: Events) -> list[Event]:
 
 
 def of_run(run: Run, job: Job | None, collection: str) -> Event:
-    """Returns the event of a finished run or of a ledger range. job None: the job has been deleted."""
+    """Returns the event of a finished run or of a ledger range. job: None if it was deleted."""
     assert run.finished
     kind = OF_STATE[run.state] if run.range_count is None else OF_LINE[run.state]
     members = {"runId": run.id, "scheduleId": run.schedule_id, "state": run.state.value, "reason": run.reason}
@@ -209,14 +210,14 @@ def _of_schedule(
 
 
 def of_finding(finding: Finding, schedule: Schedule, job: Job, count: int, at: datetime) -> Event:
-    """Returns the event of a repair by the audit. count: runs concerned. One event per finding and hour."""
+    """Returns the event of a repair by the audit. count: how many runs it concerns. One event per finding and hour."""
     members = {"scheduleId": schedule.id, "finding": finding.value, "count": count}
     key = f"{schedule.id}:{finding.value}:{int(at.timestamp()) // 3_600}"
     return _event(EventType.AUDIT_FINDING, key, at, job.tenant, job.collection, _of_job(job) | members)
 
 
 def of_expiring(group: Group, job: Job | None, count: int, first: datetime, at: datetime) -> Event:
-    """Returns the event of open failures that will expire. job None: deleted. first: when the first one expires."""
+    """Returns the event of open failures that will expire. job: None if deleted. first: when the first one expires."""
     key, members = f"{group.id}:{int(first.timestamp())}", {"count": count, "expiresAt": text_ms(first)}
     who = _of_job(job) | _of_signature(group.signature)
     return _event(EventType.ERRORS_EXPIRING, key, at, group.tenant, group.collection, who | members)
@@ -225,7 +226,7 @@ def of_expiring(group: Group, job: Job | None, count: int, first: datetime, at: 
 def of_archiving(
     kind: EventType, group: Group, job: Job | None, run_id: str | None, actor: str | None, at: datetime
 ) -> Event:
-    """Returns the event of failures that were archived or restored. run_id None: the whole group."""
+    """Returns the event of failures that were archived or restored. run_id: None for the whole group."""
     members = {"runId": run_id, "actor": actor}
     key = f"{run_id or group.id}:{epoch_ms(at)}"
     who = _of_job(job) | _of_signature(group.signature)
@@ -269,7 +270,7 @@ def of_circuit(kind: EventType, circuit: Circuit, flow_key: str, job: Job, at: d
 
 
 def of_operation(operation: Operation) -> Event:
-    """Returns the event of an operation that failed. It has no collection; the provider's own have no tenant."""
+    """Returns the event of an operation that failed. It has no collection; the provider's operations have no tenant."""
     assert operation.ended_at is not None
     members = {
         "operationId": operation.id,
@@ -290,7 +291,7 @@ def of_credential(
 ) -> Event:
     """Returns the event of a credential that was created, rotated or deleted, or lost its former secret.
 
-    credential: client_id, scopes, generation and former_until (until when its former secret is accepted).
+    credential: client_id, scopes, generation and former_until (the instant until which its former secret is accepted).
     """
     until = credential["former_until"]
     members = {
@@ -342,7 +343,7 @@ def of_switch(collection: Collection) -> Event:
 def of_change(before: Job, after: Job, *, schedules_too: bool) -> list[Event]:
     """Returns the events of one change: one for each switch that was moved, and job.changed for everything else.
 
-    schedules_too: a schedule was added, deleted or changed.
+    schedules_too: whether a schedule was added, deleted or changed.
     """
     kinds = []
     if before.active != after.active:
@@ -363,15 +364,15 @@ def _described(job: Job) -> dict[str, Any]:
 # Alerts that a job of the SAP facade requests with ansConfig and calmConfig
 
 DELAYED = timedelta(minutes=20)
-"""SAP's service promises that no run begins later than that."""
+"""SAP's service promises that no run begins later than this."""
 JOB_EXECUTION = "JobSchedulerJobExecution"
 
 
 def alerts(run: Run, job: Job, schedule: Schedule | None) -> list[Event]:
     """Returns the alert that `ansConfig` requests for a finished run, and the status that `calmConfig` requests.
 
-    States that SAP's log does not have (skipped, missed, cancelled), error actions and tests give none. Like a
-    collection's events, alerts are about runs, not about attempts.
+    There is none for states that SAP's log does not have (skipped, missed, cancelled), for error actions and for tests.
+    Like a collection's events, alerts are about runs, not about attempts.
     """
     if run.state not in FAILED | {State.SUCCESS} or run.kind in APART or run.range_count is not None:
         return []

@@ -15,7 +15,7 @@ _VARIES = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[0-9a-f]{12
 """The parts in which two messages of the same failure differ: ids, hashes, numbers."""
 
 _SINCE_EVER = {"action": False, "errorAction": True}
-"""The values that were hashed before hooks existed. With them, groups from that time keep their ids."""
+"""The values that were hashed before hooks existed. They let groups from that time keep their ids."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def normalised(message: str) -> str:
 
 
 def example_of(run: Run) -> str:
-    """Returns the message of a failed run as its group shows it, with what `text` of the signature leaves out."""
+    """Returns the message of a failed run as its group shows it, with the parts that the signature leaves out."""
     return (run.message or "")[:LONGEST_TEXT]
 
 
@@ -75,8 +75,8 @@ class Note:
 class Group:
     """All failures of one signature.
 
-    last_at: exact to half a minute. last_run: the whole id of a run that failed then. last_message: its message, cut;
-    None in groups that are older than this member. closed_through: failures up to this instant are archived.
+    last_at: exact to half a minute. last_run: the whole id of a run that failed then. last_message: its message,
+    shortened; None in groups that are older than this member. closed_through: failures up to this instant are archived.
     closed_by, closed_reason: who archived them, and why. job_name: the name at the first failure, kept in case the job
     is deleted; None in groups that are older than this member.
     """
@@ -113,9 +113,9 @@ class Archived:
 class Failure:
     """One failed run of a group. at: when it was recorded; None if it was rerun before that.
 
-    expires_at: when its row in the ledger expires. rerun_by: the whole id of the run that repeats it. rerun_at: since
-    when. operation: the operation that asked for the rerun, if any. archived: set if this run was archived alone,
-    in addition to the state of its group.
+    expires_at: when its row in the ledger expires. rerun_by: the whole id of the run that repeats it. rerun_at: when
+    that run was started. operation: the operation that requested the rerun, if any. archived: set if this run was
+    archived alone, in addition to the state of its group.
     """
 
     run_id: str
@@ -129,7 +129,7 @@ class Failure:
     archived: Archived | None = None
 
     def is_gone(self, now: datetime) -> bool:
-        """Returns True if its retention is over, even if the table still holds the row."""
+        """Returns True if its retention has ended, even if the table still contains the row."""
         return self.expires_at is not None and self.expires_at <= now
 
     def is_archived(self, group: Group) -> bool:

@@ -62,5 +62,5 @@ def text_ms(instant: datetime) -> str:
 
 
 def stamp(instant: datetime | None) -> str | None:
-    """Returns RFC 3339 in UTC with milliseconds, None for None."""
+    """Returns RFC 3339 in UTC with milliseconds; None for None."""
     return None if instant is None else text_ms(instant)

@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 DEFAULT_COLLECTION = "default"
 DEFAULT_FACADE = "native"
 CLOSED_FACADES = frozenset({"azure"})
-"""Facades whose resources have members of one form only. Their jobs can be switched on and off, run and deleted."""
+"""Facades that can show only their own form of a job. Such a job can be switched on and off, run and deleted."""
 TASK_KINDS = frozenset({"ecs"})
-"""Kinds of actions that run a tenant's code in the stack's own account. They need a separate scope."""
+"""Kinds of actions that run a tenant's code in the stack's own account. They require a separate scope."""
 IN_JOBS_TRANSACTION = 60
-"""The most writes of schedules and payloads in their job's transaction (DynamoDB takes 100). Schedules of larger
-jobs follow in separate transactions.
+"""The most writes of schedules and payloads in their job's transaction, of which DynamoDB allows 100 in all.
+
+Schedules of larger jobs follow in separate transactions.
 """
 SCHEDULES_AT_ONCE = 40
 """The most schedules in one request. They are written in one transaction with the job."""
@@ -90,7 +91,7 @@ class ActionSpec:
     """The typed target of a job in its stored form, without secrets and payload.
 
     params: the caller's fields as parsed by `actions/<kind>.py`. retry: the members of the retry policy.
-    payload_version: which item holds the payload; None without one. inline: only for a schedule's own hook.
+    payload_version: identifies the item with the payload; None without one. inline: only for a schedule's own hook.
     """
 
     kind: str
@@ -109,9 +110,9 @@ class Pause:
 
 @dataclass(frozen=True)
 class Job:
-    """The action and its policies. hooks: actions that a run's end starts, by `onSuccess` and so on.
+    """An action and its policies. hooks: actions that the end of a run starts, by `onSuccess` and so on.
 
-    revision: raised by each change that a user makes. secret_version: which item holds the encrypted secrets.
+    revision: raised by each change that a user makes. secret_version: identifies the item with the encrypted secrets.
 
     number: numbers the tenant's jobs by creation, from 1, with gaps; never reused. It is the job's place in the
     directory. ordinal: the number of its tenant among all tenants; None if its facade uses no integer ids.
@@ -120,7 +121,7 @@ class Job:
     schedule_ids: set for jobs with at most 40 schedules, so that a list reads them by key; empty with
     `many_schedules`. schedule_count: counts towards the tenant's quota, schedules not yet written included.
     open_change: the revision whose schedules are still being written because they did not fit into one transaction.
-    own_runs: True if it may have runs that belong to no schedule. A list of many jobs reads only ledgers that exist.
+    own_runs: whether it may have runs that belong to no schedule. A list of many jobs reads only ledgers that exist.
     job_set, key: the set that owns it, and its key there.
     """
 
@@ -187,10 +188,10 @@ def ordinal_and_number(integer: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class ActionDraft:
-    """An action that a caller asks for, not yet stored: params and retry are validated, secrets are in clear text.
+    """An action that a caller requests, not yet stored: params and retry are validated, secrets are in clear text.
 
-    secrets: field path -> value; the path is relative to the action: `authentication.password`. A field in `kept`
-    keeps the value that is stored.
+    secrets: values by field path, relative to the action: `authentication.password`. A field in `kept` keeps the stored
+    value.
     """
 
     kind: str
@@ -205,7 +206,7 @@ class ActionDraft:
 class Activation:
     """A request to which the rule of flow.jobs.last_instant applies.
 
-    active: the request's member; None if it was not sent. within_job: the schedule is part of its job's body.
+    active: the request's member; None if it was not sent. within_job: whether the schedule is part of its job's body.
     """
 
     active: bool | None = None
@@ -214,11 +215,11 @@ class Activation:
 
 @dataclass(frozen=True)
 class ScheduleDraft:
-    """A schedule that a caller asks for. timing: the members of schedules.timing as the caller wrote them.
+    """A schedule that a caller requests. timing: the members of schedules.timing as the caller wrote them.
 
     book: the current references of the calendars that it names, by name. because: why the service itself switches it
-    off. hooks, attributes: None keeps the stored ones. activation: set if the rule of flow.jobs.last_instant
-    applies. anew: a change plans the schedule as if it were created now; its `count` begins anew too.
+    off. hooks, attributes: None keeps the stored ones. activation: set if the rule of flow.jobs.last_instant applies.
+    anew: whether a change plans the schedule as if it were created now; then its `count` begins again too.
     """
 
     name: str | None
@@ -237,9 +238,9 @@ class ScheduleDraft:
 
 @dataclass(frozen=True)
 class JobDraft:
-    """A job that a caller asks for. schedules, attributes: None keeps the stored ones. activation: for schedules.
+    """A job that a caller requests. schedules, attributes: None keeps the stored ones. activation: for its schedules.
 
-    membership: the place that it takes in a job set; None: it keeps the one that it has.
+    membership: the place that it takes in a job set; None keeps the one that it has.
     """
 
     name: str | None

@@ -1,4 +1,4 @@
-"""Job sets: a list of desired jobs compared with what a set owns. Pure."""
+"""Job sets: compares a list of desired jobs with the jobs that a set owns. Pure."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from sweephand.records import dataclass
 
 MOST_JOBS = 1_000
 DELETES_ALWAYS = 10
-"""A plan may delete this many jobs, or a fifth of the set if that is more, unless the caller names the number."""
+"""A plan may delete this many jobs, or a fifth of the set if that is more. More need the caller's consent by number."""
 DELETES_SHARE = 5
 
 
 @dataclass(frozen=True)
 class Member:
-    """A job that a set owns, as the service keeps it.
+    """A job that a set owns, as the service stores it.
 
-    digest: of the desired job that was applied last; None: a caller has changed or deleted the job since. revision: the
-    job's, after its last change by a caller; None: a caller has deleted the job. missing: the job was not found.
+    digest: of the desired job that was applied last; None if a caller has changed or deleted the job since. revision:
+    the job's, after its last change by a caller; None if a caller has deleted the job. missing: whether the job was not
+    found.
     """
 
     key: str
@@ -37,9 +38,9 @@ class Member:
 
 @dataclass(frozen=True)
 class Membership:
-    """The place that a job takes in a set with its next write. seen: the member as the plan read it; None: new.
+    """The place that a job takes in a set with its next write.
 
-    job_id: of a job that is created; None: any.
+    seen: the member as the plan read it; None for a new one. job_id: the id of a job that is created; None for any id.
     """
 
     job_set: str
@@ -53,7 +54,8 @@ class Membership:
 class Wanted:
     """An entry of a desired list. place: its position. was: the key that it had before.
 
-    digest: of its text. refers: keys of the entries that its actions name by `jobKey`, in their order in the text.
+    digest: the digest of its text. refers: keys of the entries that its actions name by `jobKey`, in the order of the
+    text.
     """
 
     key: str
@@ -63,7 +65,10 @@ class Wanted:
     refers: tuple[str, ...] = ()
 
     def digest_with(self, ids: Mapping[str, str]) -> str:
-        """Returns the digest of the entry with the jobs that it refers to. ids: by key; a new job has none yet."""
+        """Returns the digest of the entry and of the ids of jobs that it refers to.
+
+        ids: by key; new jobs have none yet.
+        """
         if not self.refers:
             return self.digest
         facts = json.dumps([self.digest, [ids.get(key) for key in self.refers]])
@@ -74,7 +79,7 @@ class Verb(StrEnum):
     DELETE = "delete"
     UPDATE = "update"
     REPAIR = "repair"
-    """It was changed or deleted other than by the set, and becomes again what the list says."""
+    """The job was changed or deleted by somebody other than the set, and becomes again what the list says."""
     CREATE = "create"
 
 
@@ -84,7 +89,7 @@ ORDER = tuple(Verb)
 
 @dataclass(frozen=True)
 class Change:
-    """A change of one job. wanted None: it is deleted. member None: it is new."""
+    """A change of one job. wanted: None if it is deleted. member: None if it is new."""
 
     verb: Verb
     wanted: Wanted | None
@@ -98,13 +103,13 @@ class Change:
 
     @property
     def deletes(self) -> bool:
-        """Returns whether a job is lost: one that is gone already only leaves the set."""
+        """Returns whether a job is lost. A job that no longer exists only leaves the set."""
         return self.verb is Verb.DELETE and self.member is not None and not self.member.gone
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The changes that turn a set into a desired list, in the order in which they are made. stored: jobs it owns."""
+    """The changes that turn a set into a desired list, in order. stored: how many jobs the set owns."""
 
     job_set: str
     changes: tuple[Change, ...]
@@ -117,11 +122,11 @@ class Plan:
 
     @property
     def deletes_most(self) -> int:
-        """Returns how many jobs may be deleted without naming the number."""
+        """Returns how many jobs may be deleted unless the caller names the number."""
         return max(DELETES_ALWAYS, self.stored // DELETES_SHARE)
 
     def without(self, keys: Collection[str]) -> Plan:
-        """Returns the plan of the changes that are left once those with these keys are made."""
+        """Returns the plan that is left once the changes with these keys are made."""
         return replace(self, changes=tuple(each for each in self.changes if each.key not in keys))
 
     def settled(self, keys: Collection[str]) -> Plan:
@@ -130,7 +135,7 @@ class Plan:
 
     @property
     def token(self) -> str:
-        """Returns a token that no other plan has: it names each job with the state that the plan has seen."""
+        """Returns a token that no other plan has. It covers each job with the state that the plan has read."""
         lines = [
             [each.verb, each.key, each.wanted and each.wanted.digest, each.member and _seen(each.member)]
             for each in self.changes
@@ -144,10 +149,10 @@ def _seen(member: Member) -> list[str | int | None]:
 
 
 def plan(job_set: str, wanted: Sequence[Wanted], stored: Sequence[Member], *, prune: bool = True) -> Plan:
-    """Compares a desired list, whose keys are unique, with the members of the set. prune: deletes what the list lacks.
+    """Compares a desired list, whose keys are unique, with the members of the set.
 
-    A job changes too if one to which it refers is new, because its id will be another one. Jobs come after those to
-    which they refer, as far as these do not refer back.
+    prune: whether to delete what the list lacks. A job also changes if a job to which it refers is new, because that
+    will have another id. Each job comes after those to which it refers, unless they refer back to it.
     """
     ids = ids_of(wanted, stored)
     left = {member.key: member for member in stored}
@@ -168,14 +173,14 @@ def plan(job_set: str, wanted: Sequence[Wanted], stored: Sequence[Member], *, pr
 
 
 def ids_of(wanted: Sequence[Wanted], stored: Sequence[Member]) -> dict[str, str]:
-    """Returns the ids of the jobs of a desired list that are there, by the keys of the list."""
+    """Returns the ids of the existing jobs of a desired list, by the keys of the list."""
     there = {member.key: member.job_id for member in stored if not member.gone}
     keys = {entry.key: entry.key if entry.key in there or entry.was is None else entry.was for entry in wanted}
     return {key: there[stored_as] for key, stored_as in keys.items() if stored_as in there}
 
 
 def _referred_first(changes: Sequence[Change]) -> tuple[Change, ...]:
-    """Returns the changes in their order, but each after those to which it refers; a circle begins anywhere."""
+    """Returns the changes in their order, but each after those to which it refers. A circle may begin anywhere."""
     by_key = {each.key: each for each in changes if each.wanted is not None}
     ordered: dict[str, Change] = {}
     for each in changes:
@@ -203,5 +208,5 @@ def _verb(entry: Wanted, there: Member | None, ids: Mapping[str, str]) -> Verb |
 
 
 def with_missing(stored: Sequence[Member], missing: Collection[str]) -> list[Member]:
-    """Returns the members; those whose jobs (by id) were not found say so."""
+    """Returns the members, marked as missing if their jobs (by id) were not found."""
     return [replace(member, missing=member.job_id in missing) for member in stored]

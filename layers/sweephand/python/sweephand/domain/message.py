@@ -1,4 +1,4 @@
-"""The message of the run queues, a pointer: keys only, never a payload or an address."""
+"""The message of the run queues: a pointer, which contains keys only, never a payload or an address."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Pointer:
 
     @property
     def owner(self) -> str:
-        """Returns the id of the schedule or job whose ledger partition holds the run."""
+        """Returns the id of the schedule or job whose ledger partition contains the run."""
         return self.schedule or self.job
 
 

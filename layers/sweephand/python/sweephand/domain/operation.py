@@ -16,7 +16,7 @@ LAST_PAGE = timedelta(minutes=3)
 """The longest time that a page can take: the function's limit is two minutes."""
 
 WAITS_FOR = "waitsFor"
-"""The cursor's member that says in words what the next page waits for, if it waits for more than its pace."""
+"""The cursor's member that says in words what the next page waits for, apart from its pace."""
 
 
 class OperationKind(StrEnum):
@@ -48,12 +48,13 @@ OVER = frozenset({OperationState.DONE, OperationState.FAILED, OperationState.CAN
 
 @dataclass(frozen=True)
 class Operation:
-    """Long work, carried out page by page. tenant None: the provider's own.
+    """Long work, carried out page by page. tenant: None for an operation of the provider.
 
     params: the request, whose members depend on the kind. cursor: where its next page begins. step: counts its moves;
     each message is for one step. done: items finished. failed: items among them that failed. total: None while unknown.
-    due_at: the next page does not begin before. cause: why it failed, in words. result: depends on the kind. actor: the
-    caller's client id. by: who moved it last. leaves: it was cancelled, and its output must still be deleted.
+    due_at: the next page does not begin before this. cause: why it failed, in words. result: depends on the kind.
+    actor: the caller's client id. by: who moved it last. leaves: whether it was cancelled and its output must still be
+    deleted.
     """
 
     tenant: str | None
@@ -78,7 +79,7 @@ class Operation:
 
     @property
     def cleared_at(self) -> datetime:
-        """Returns the instant after which no worker is still on a page of this cancelled operation."""
+        """Returns the instant after which no function still works on a page of this cancelled operation."""
         assert self.ended_at is not None
         return self.ended_at + LAST_PAGE
 
@@ -87,8 +88,8 @@ class Operation:
 class Page:
     """The result of one page of an operation. done, failed: items of this page.
 
-    cursor: where the next page begins; None if all is done. due_at: the next page does not begin before. total: set if
-    this page found it. result: set by the last page.
+    cursor: where the next page begins; None if everything is done. due_at: the next page does not begin before this.
+    total: set if this page determined it. result: set by the last page.
     """
 
     cursor: Mapping[str, Any] | None

@@ -103,7 +103,7 @@ class Reason(StrEnum):
 UNREACHABLE = frozenset({Reason.DNS, Reason.TLS, Reason.CONNECT})
 LATE_AFTER_MS = 5_000
 LATE_END = timedelta(hours=23)
-"""A run that ends this long after its instant corrects the statistics, because the audit may have counted past it."""
+"""A run that ends this long after its instant corrects the statistics: the audit may have settled beyond it."""
 
 
 class Kind(StrEnum):
@@ -120,7 +120,7 @@ class Kind(StrEnum):
 REACTIONS = frozenset({Kind.ERROR_ACTION, Kind.ON_SUCCESS, Kind.ON_FAILURE, Kind.ON_MISSED})
 """Runs started by the end of another run. They have a separate action, and their own end starts nothing."""
 APART = REACTIONS | {Kind.TEST}
-"""Runs apart from those of the schedules: they take no turn, their end starts nothing and switches nothing off."""
+"""Runs that are apart from those of the schedules. They take no turn; their end starts and switches off nothing."""
 
 
 class Verdict(StrEnum):
@@ -130,7 +130,7 @@ class Verdict(StrEnum):
     ACCEPTED = "accepted"
     """The target accepted the work and will report later (202, and the job waits for the callback)."""
     SILENT = "silent"
-    """No answer in time, and the job's policy is to wait for the callback anyway."""
+    """The target did not answer in time, and the job's policy is to wait for the callback anyway."""
     FAILED = "failed"
 
 
@@ -144,10 +144,10 @@ class Outcome:
 
     reason: why it failed; None if it succeeded, was accepted or stayed silent. http_status: None without an answer.
     answer: the body as a string, at most 16 KB, decoded with replacement. message: one plain sentence for people, never
-    a secret. retryable: `retryOn: transient` allows another attempt. stop: only `retryOn: any` allows another attempt
-    (410). retry_after_s: requested by the target, already capped. final: no attempt follows, whatever the policy. task:
-    the ARN of the started ECS task. ends_as: the state of the run if no attempt follows; None if the reason determines
-    it. answer_headers: a line each, without secrets; None if nobody reads them.
+    a secret. retryable: whether `retryOn: transient` allows another attempt. stop: whether only `retryOn: any` allows
+    another attempt (410). retry_after_s: requested by the target, already capped. final: whether no attempt follows,
+    whatever the policy. task: the ARN of the started ECS task. ends_as: the state of the run if no attempt follows;
+    None if the reason determines it. answer_headers: one per line, without secrets; None if nobody reads them.
     """
 
     verdict: Verdict
@@ -166,7 +166,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class LostCall:
-    """A call whose executor stopped before reporting a result, which is therefore unknown. attempt: its attempt."""
+    """A call whose result is unknown, because its executor stopped before reporting it. attempt: its attempt."""
 
     attempt: int
     started_at: datetime
@@ -181,7 +181,7 @@ _FROM_ITS_JOB = "from its job"
 
 
 def from_its_job(default: Any) -> Any:
-    """Declares a member that a run takes from its job as it begins, and shows as the job does. Both use one name."""
+    """Declares a member that a run takes from its job as it begins and shows as the job does, under the same name."""
     return field(default=default, metadata={_FROM_ITS_JOB: True})
 
 
@@ -196,19 +196,20 @@ class Run:
 
     attempt: the current or last one, from 1. lost_calls: calls after which another executor took the run over, in
     order. unknown: how many workers did not know its task. lease_owner, lease_until: the executor or worker that holds
-    it and how long, only while TRIGGERED. not_before: earliest start of the next attempt. wake_at: when the sweeper
-    sends its pointer again. range_until, range_count: set on a ledger range, which stands for many occurrences.
-    slotted: it began, or waits, as the only active run of its schedule. attempt_planned_at, attempt_enqueued_at: set
-    from the second attempt on; the first has those of the run.
-    flow_key: the key that limits its calls. line_at: when it joined that key's line, kept after it left.
-    task: the ARN of the ECS task that it waits for, or waited for. reported: the target's message as received. It may
-    repeat a secret of the job, so it is never shown; the executor derives `message` from it.
+    it, and until when; set only while TRIGGERED. not_before: the earliest start of the next attempt. wake_at: when the
+    sweeper sends its pointer again. range_until, range_count: set on a ledger range, which stands for many occurrences.
+    slotted: whether it began, or waits, as the only active run of its schedule. attempt_planned_at,
+    attempt_enqueued_at: set from the second attempt on; the first has those of the run.
+
+    flow_key: the key that limits its calls. line_at: when it joined that key's line, kept after it left. task: the ARN
+    of the ECS task that it waits or waited for. reported: the target's message as received. It may repeat a secret of
+    the job, so it is never shown; the executor derives `message` from it.
 
     consumer: the consumer that was away when it fell due, and for which it was held. missed_count, missed_from: how
     many occurrences its event stands for, and the first of them.
 
     rerun_of: the whole id of the run that this one repeats, planned at occurrence_at. rerun_by: the whole id of the
-    last run that repeats this one. edited: a separate row holds the body that is sent instead of the job's.
+    last run that repeats this one. edited: whether a separate row has the body that is sent instead of the job's.
     """
 
     tenant: str
@@ -263,7 +264,7 @@ class Run:
 
     @property
     def id(self) -> str:
-        """Returns the native id: the schedule's (or the job's) and the run's."""
+        """Returns the native id: the id of the schedule (or of the job), and that of the run."""
         return f"{self.schedule_id or self.job_id}_{self.uuid}"
 
     @property
@@ -282,7 +283,7 @@ class Run:
     def closes_circle(self) -> bool:
         """Returns True for a reaction of a job that already has a run further up the chain.
 
-        Without this end, the chain would branch in each round, and one run would become thousands.
+        If the chain did not end here, it would branch in each round, and one run would become thousands.
         """
         return self.kind in REACTIONS and self.job_id in self.chain
 
@@ -306,7 +307,10 @@ class Run:
         return tenant_since is not None and seen_at < tenant_since
 
     def is_gone(self, now: datetime) -> bool:
-        """Returns True if its retention is over. DynamoDB deletes such rows within days; until then they are hidden."""
+        """Returns True if its retention has ended.
+
+        DynamoDB deletes such rows within days; until then they are hidden.
+        """
         return self.expires_at is not None and self.expires_at <= now
 
     @property
@@ -316,14 +320,14 @@ class Run:
 
     @property
     def ends_late(self) -> bool:
-        """Returns True if the audit may have counted past its instant before it ended."""
+        """Returns True if the audit may have settled beyond its instant before it ended."""
         if self.kind is not Kind.SCHEDULED or self.finished_at is None:
             return False
         return self.finished_at - self.planned_at > LATE_END
 
     @property
     def lateness_ms(self) -> int | None:
-        """Returns the time from the planned instant to the start of the first attempt; None before it."""
+        """Returns the time from the planned instant to the start of the first attempt; None before that start."""
         started = self.first_started_at or self.started_at
         if started is None:
             return None

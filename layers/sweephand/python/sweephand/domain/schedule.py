@@ -1,4 +1,4 @@
-"""A schedule: when a job runs, and how far its series has come."""
+"""A schedule: when a job runs, and the progress of its series."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ScheduleState(StrEnum):
     ENDING = "ENDING"
     COMPLETED = "COMPLETED"
     FAULTED = "FAULTED"
-    """Like COMPLETED, for a one-time schedule whose run failed."""
+    """The same as COMPLETED, for a one-time schedule whose run failed."""
     BROKEN = "BROKEN"
 
 
@@ -42,7 +42,7 @@ class StateReason(StrEnum):
 
 
 APPLICATION = "app-"
-"""The beginning of the lane of an application's workers; a hash follows."""
+"""The prefix of the lane of an application's workers. A hash follows."""
 _OF_APPLICATION = re.compile(rf"{APPLICATION}[a-z2-7]{{26}}", re.ASCII)
 
 
@@ -72,7 +72,7 @@ class Lane(StrEnum):
 
     @property
     def executors(self) -> Lane:
-        """Returns the queue whose executors do what no worker can: effects of ended runs, wake-ups of schedules."""
+        """Returns the queue of executors for work that no worker can do, such as effects of ended runs."""
         return Lane.FAST if self.of_application else self
 
 
@@ -84,21 +84,23 @@ OVER = frozenset({ScheduleState.COMPLETED, ScheduleState.FAULTED})
 class Schedule:
     """The times at which a job runs. generation: raised by every change of timing or state.
 
-    ended_at: generation -> epoch seconds at which it ended. timing: the caller's members, for responses. packed: read
-    by schedules.timing.load. next_run_at: the earliest instant not yet sent (ENDING: when the sweeper checks it again);
-    None while nothing waits. last_planned_at: the last counted instant. planned_total: occurrences sent so far.
-    first_at: the first occurrence of this generation, if its rule does not have it or if it lies before the end of the
-    previous generation. still_due: future instants that earlier generations have counted and this one does not have.
-    off_times: when it was off; needed for messages sent before that (domain.occurrences.off_times).
+    ended_at: the epoch second at which each generation ended. timing: the caller's members, for responses. packed: read
+    by schedules.timing.load. next_run_at: the earliest instant not yet sent (if ENDING, when the sweeper checks it
+    again); None while nothing waits. last_planned_at: the last counted instant. planned_total: occurrences sent so far.
+    first_at: the first occurrence of this generation, if its rule does not contain it or if it lies before the end of
+    the previous generation. still_due: future instants that earlier generations have counted and this one does not
+    contain. off_times: when it was off; needed for messages sent before that (domain.occurrences.off_times).
+
     missed_from, missed_to: the last span of occurrences that is not sent one by one; late messages of it are dropped.
-    Without missed_from, everything planned up to missed_to. left_out_to: up to here ledger ranges stand for what was
-    left out and nothing is sent, unless all of it is.
-    collection: of its job. held_from: the earliest instant not yet sent while its collection or tenant is disabled;
-    next_run_at is then only the next check. completed_at: set once COMPLETED. unreachable: since when its target does
-    not answer (flow.lifecycle.unreachable.Streak); None while it answers. hooks: hooks that replace those of its job
-    (domain.jobs.job_state.OwnHooks); None without any. attributes: JSON that only its job's facade reads.
-    newer_packed: the timing by the current versions of its calendars, while it does not follow them yet. Set only in
-    responses and never stored.
+    Without missed_from, the span is everything planned up to missed_to. left_out_to: up to here, ledger ranges stand
+    for the occurrences that were left out, and nothing is sent, unless all of them are.
+
+    collection: that of its job. held_from: the earliest instant not yet sent while its collection or tenant is
+    disabled; next_run_at is then only the next check. completed_at: set once COMPLETED. unreachable: since when its
+    target does not answer (flow.lifecycle.unreachable.Streak); None while it answers. hooks: hooks that replace those
+    of its job (domain.jobs.job_state.OwnHooks); None without any. attributes: JSON that only its job's facade reads.
+    newer_packed: the timing with the current versions of its calendars, while it does not follow them yet. It is set
+    only in responses and never stored.
     """
 
     tenant: str
@@ -137,7 +139,7 @@ class Schedule:
 
     @property
     def unsent_from(self) -> datetime | None:
-        """Returns the earliest instant not yet sent, None while nothing waits."""
+        """Returns the earliest instant not yet sent; None while nothing waits."""
         return self.held_from or self.next_run_at
 
 

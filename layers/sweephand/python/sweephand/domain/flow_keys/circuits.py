@@ -28,9 +28,9 @@ class CircuitState(StrEnum):
 class Circuit:
     """The circuit of one target under one flow key.
 
-    failures: consecutive ones. opened_at: None while it is closed. probe_at: when the next call may test it while it is
-    open. failed_at, reason: of the last failure. id: names it where the address must not appear; empty until it is
-    stored.
+    failures: consecutive ones. opened_at: None while it is closed. probe_at: while it is open, when the next call may
+    test the target. failed_at, reason: of the last failure. id: names the circuit where the address must not appear;
+    empty until it is stored.
     """
 
     target: str
@@ -81,7 +81,7 @@ _NOT_THE_TARGET = frozenset({"type", "method", "dialect", "roleArn", "region", "
 
 
 def target_of(action: ActionSpec) -> str:
-    """Returns the address without its query; for other kinds, the kind and the members that name the target."""
+    """Returns the address without its query or, for other kinds, the kind and the members that name the target."""
     url = action.params.get("url")
     if isinstance(url, str):
         return url.partition("#")[0].partition("?")[0]

@@ -26,13 +26,16 @@ COMES_LATE = timedelta(seconds=2)
 
 @dataclass(frozen=True)
 class Patience:
-    """The limits of a run's wait: in all (until), and for its target's circuit (tries_until). None: for ever."""
+    """The limits of a run's wait: in all (until), and for its target's circuit (tries_until). None: forever."""
 
     until: datetime | None = None
     tries_until: datetime | None = None
 
     def over_at(self, at: datetime, *, shut: bool) -> datetime | None:
-        """Returns when the patience ended if that is before `at`, else None. shut: the target's circuit is open."""
+        """Returns when the patience ended if that is before `at`, else None.
+
+        shut: whether the target's circuit is open.
+        """
         ends = [end for end in (self.until, self.tries_until if shut else None) if end is not None]
         return min(ends) if ends and min(ends) < at else None
 
@@ -55,7 +58,7 @@ class Line:
     """The entries to check, each in order.
 
     again: late entries; entries before the mark, if its turn is long over; one entry for each target with an open
-    circuit. fresh: entries after `called`. more: True if further entries follow.
+    circuit. fresh: entries after `called`. more: whether further entries follow.
     """
 
     again: Sequence[Waiting] = ()
@@ -86,8 +89,8 @@ def mark_is_over(stile: Turnstile, now: datetime) -> bool:
 def call(stile: Turnstile, line: Line, shut: Mapping[str, datetime], now: datetime) -> Calls:
     """Returns which runs are called out of the line, and for which instants.
 
-    shut: targets with an open circuit, and when the next call may test each of them; one run is called for each. A run
-    whose patience ends before its turn is called without a turn or a place at that time, and ends.
+    shut: targets with an open circuit, and when the next call may test each of them. One run is called for each. A run
+    whose patience ends before its turn is called when it ends, without a turn or a place, and then ends.
     """
     interval = stile.terms.rate.interval if stile.terms.rate else timedelta(0)
     turn_at = _next_turn(stile, now)
@@ -134,7 +137,7 @@ def _place_to(held: Place, turn_at: datetime) -> Place:
 
 
 def _in_vain(entry: Waiting, comes_at: datetime, probe_at: datetime | None, now: datetime) -> Called | None:
-    """Calls a run that would arrive too late at the end of its patience, if that is soon."""
+    """Calls a run that would arrive too late when its patience ends, if that is soon."""
     over_at = entry.patience.over_at(comes_at, shut=probe_at is not None)
     if over_at is None or over_at > now + AHEAD:
         return None
@@ -148,7 +151,7 @@ def _next_turn(stile: Turnstile, now: datetime) -> datetime:
 
 
 def _on_its_way(stile: Turnstile, entry: Waiting, now: datetime) -> bool:
-    """Returns True if a run was called and is still expected. Entries after `called` are called again by new terms."""
+    """Returns True if a run was called and is still expected. New terms call entries after `called` again."""
     place = stile.places.get(entry.who, NO_PLACE)
     return entry.order <= stile.called and place.holds is Holds.CALLED and place.lasts(now)
 
@@ -164,9 +167,9 @@ def rest(stile: Turnstile, now: datetime) -> Turnstile:
 
 
 def _wake_at(stile: Turnstile, now: datetime) -> datetime:
-    """Returns the next wake-up of the row. It moves only if it is far off, so that not every check writes to the index.
+    """Returns the next wake-up of the row. It moves only if it is far off, so that few checks write to the index.
 
-    The sweep moves it far ahead when it sends its message; the check then brings it back.
+    The sweep moves it far ahead when it sends its message. Then the check brings it back.
     """
     at = stile.wake_at
     if at is not None and LOOKS_AGAIN / 2 < at - now <= LOOKS_AGAIN * 1.5:

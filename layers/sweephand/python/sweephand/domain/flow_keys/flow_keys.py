@@ -1,8 +1,8 @@
 """Flow keys: limits that the calls of several jobs share (rate, parallelism, circuit). Pure.
 
-A key's turnstile is one row that every call passes. It holds the places of running calls and the instant from which the
-next one may begin. A run that may not pass joins the key's line and is called when its turn comes (flow_key_lines.py).
-Source: decision 0039.
+A key's turnstile is one row that every call passes. It contains the places of running calls and the instant from which
+the next call may begin. A run that may not pass joins the key's line and is called when its turn comes
+(flow_key_lines.py). Source: decision 0039.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NAP = timedelta(seconds=1)
 AHEAD = timedelta(seconds=60)
 """How far ahead of their turns runs are called out of the line."""
 COMES_WITHIN = timedelta(seconds=20)
-"""A called run that has not arrived after this time has lost its message: it loses its place and is called again."""
+"""A called run that has not arrived after this time has lost its message. It loses its place and is called again."""
 LOOKS_AGAIN = timedelta(seconds=60)
 """The longest time between two checks of the line, by its row in the next-run index."""
 AWAITS_BEYOND = timedelta(seconds=60)
@@ -47,7 +47,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class CircuitRule:
-    """The rule of a circuit: it opens after consecutive failures; then one call tests the target every probe_s."""
+    """The rule of a circuit. It opens after consecutive failures. Then one call tests the target every probe_s."""
 
     failures: int = 10
     probe_s: int = 5
@@ -64,12 +64,12 @@ class Terms:
 
     @property
     def limited(self) -> bool:
-        """Returns True if runs pass in an order. Otherwise they only wait for a circuit."""
+        """Returns True if runs pass in a fixed order. Otherwise they only wait for a circuit."""
         return self.rate is not None or self.parallelism is not None
 
     @property
     def slow(self) -> bool:
-        """Returns True if each run has its own turn: turns are at least a second long, as exact as queues deliver."""
+        """Returns True if each run has its own turn: turns last at least a second, the precision of the queues."""
         return self.rate is not None and self.rate.interval >= TOGETHER
 
 
@@ -191,7 +191,7 @@ class Wait:
 
 @dataclass(frozen=True)
 class Enter:
-    """A run asks to call. until: the end of its lease. order: its entry, if it is in the line."""
+    """A run's request to call. until: the end of its lease. order: its entry, if it is in the line."""
 
     who: str
     until: datetime
@@ -200,7 +200,7 @@ class Enter:
 
 @dataclass(frozen=True)
 class Stay:
-    """A run keeps its place. holds: until its result arrives, or while its call goes on."""
+    """A run's request to keep its place. holds: until its result arrives, or while its call continues."""
 
     who: str
     until: datetime
@@ -209,7 +209,7 @@ class Stay:
 
 @dataclass(frozen=True)
 class Leave:
-    """A run gives its place back. own: the executor that made the call asks; only it knows that the call has ended.
+    """A run's release of its place. own: whether the executor that made the call asks, which knows that it has ended.
 
     order: the entry of a run that left the line without a call, so that another run gets its turn.
     """
@@ -221,7 +221,7 @@ class Leave:
 
 @dataclass(frozen=True)
 class Join:
-    """A run has joined the line. again: it was called before and was not let through."""
+    """The news that a run has joined the line. again: whether it was called before and was not let through."""
 
     who: str
     order: str
@@ -310,7 +310,7 @@ def _enter(stile: Turnstile, ask: Enter, now: datetime) -> tuple[Turnstile, Go |
         if place.holds is Holds.CALLED:
             at = max(at, place.comes_at)  # an older message of this run may arrive during another run's turn
         if at - now > NAP:
-            return stile, Wait(Why.RATE)  # a place given to it stays reserved until its turn is over
+            return stile, Wait(Why.RATE)  # a place that it was given stays reserved until its turn is over
         stile = replace(stile, next_at=max(next_at, now) + terms.rate.interval)
     return with_place(stile, ask.who, Place(ask.until, Holds.CALL), now), Go(at)
 

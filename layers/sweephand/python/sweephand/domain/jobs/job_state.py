@@ -13,7 +13,10 @@ from sweephand.records import dataclass
 
 
 def ended_state(schedules: Sequence[Schedule]) -> JobState | None:
-    """Returns COMPLETED or, if a schedule is FAULTED, FAULTED for a job whose schedules are all over; else None."""
+    """Returns the final state of a job whose schedules are all over: FAULTED if one of them is, else COMPLETED.
+
+    Returns None for any other job.
+    """
     if not schedules or any(each.state not in OVER for each in schedules):
         return None
     return JobState.FAULTED if any(each.state is ScheduleState.FAULTED for each in schedules) else JobState.COMPLETED
@@ -70,7 +73,7 @@ class Held:
 
 
 def as_held(schedule: Schedule, held: Held | None, now: datetime) -> Schedule:
-    """Returns the schedule marked as held, if it is, so that no occurrence is announced that will be skipped.
+    """Returns the schedule, marked as held if it is, so that no occurrence is shown that will be skipped.
 
     The sweep marks its row as held a little later.
     """
@@ -104,10 +107,10 @@ class OwnHooks:
 
 @dataclass(frozen=True)
 class Entry:
-    """One revision. revision: the job's number after the change. actor: a client id, None for the service itself.
+    """One entry of the change log. revision: the job's, after the change. actor: a client id; None for the service.
 
-    before: None if the job was created. schedules: pairs of before and after for those that the caller changed, added
-    (before is None) or deleted (after is None). omitted: how many more changes did not fit into the item.
+    before: None if the job was created. schedules: pairs of before and after, for schedules that the caller changed,
+    added (before is None) or deleted (after is None). omitted: how many more changes did not fit into the item.
     """
 
     revision: int

@@ -1,4 +1,4 @@
-"""The policies of jobs and schedules: one line each, with its schema, its default and how it is read."""
+"""The policies of jobs and schedules: one line for each, with its schema, its default and its reader."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sweephand.json_schema import Members, Schema, items, one_of, or_null, ref, 
 from sweephand.records import dataclass
 
 LEAST_LATENESS_S, MOST_LATENESS_S = 10, 345_600
-"""Less would expire runs in normal operation; a message more than 4 days late is not acted on anyway."""
+"""A lower limit would expire runs in normal operation. A message that is more than 4 days late never runs."""
 MISFIRE: Members = {
     "type": one_of(Misfire),
     "ratePerMinute": whole(1, 6_000),
@@ -29,7 +29,7 @@ SHOWN_MISFIRE: Members = {
 
 @dataclass(frozen=True)
 class Policy:
-    """of_job: why a schedule cannot have it; empty where it can."""
+    """A policy. of_job: why a schedule cannot have it; empty if it can."""
 
     schema: Schema
     default: Any
@@ -52,7 +52,7 @@ def _misfire(value: object, field: str, _: Any) -> dict[str, Any]:
 
 
 def _hooks(value: object, field: str, _: Any) -> list[str]:
-    """Reads hooks into their own order; the caller's order means nothing."""
+    """Reads hooks into a fixed order. The caller's order has no meaning."""
     if not isinstance(value, list):
         raise InvalidRequest(field, f"must be a list of {', '.join(HOOK_KINDS)}, not {fields.shown(value)}")
     wrong = Mistakes()
@@ -134,7 +134,10 @@ _READERS = {name: policy.read or by_schema(policy.schema) for name, policy in PO
 
 
 def read(value: object, field: str, *, of_job: bool = False) -> dict[str, Any]:
-    """Returns the policies as the caller wrote them, checked. of_job: not of a schedule, or of what new jobs get."""
+    """Checks policies and returns them as the caller wrote them.
+
+    of_job: whether they belong to a job, not to a schedule or to the defaults of new jobs.
+    """
     wrong = Mistakes()
     given = fields.members(value, field, tuple(POLICIES), wrong)
     checked: dict[str, Any] = {}

@@ -19,7 +19,7 @@ with lazy():
     from sweephand.schedules.text import instants
 
 Read = Callable[[Any, str, Any], Any]
-"""Takes the value, its path and what the request is read against. Raises InvalidRequest."""
+"""Takes the value, its path and the context of the request. Raises InvalidRequest."""
 
 _SHOWN = 100
 MOST_TAGS = 10
@@ -76,7 +76,7 @@ def text(value: object, field: str, shortest: int, longest: int) -> str:
 
 
 def matching(pattern: str, reason: str, shortest: int, longest: int) -> Callable[..., str]:
-    """Returns a reader (value, field) of strings that match a pattern. reason: why others are refused."""
+    """Returns a reader (value, field) of strings that match a pattern. reason: why other strings are refused."""
     form = re.compile(pattern, re.ASCII)
 
     def reader(value: object, field: str, *_: object) -> str:
@@ -129,7 +129,7 @@ def flag(value: object, field: str) -> bool:
 
 @contextmanager
 def repeating(value: object) -> Iterator[None]:
-    """Adds the value to a reader's error that only says what was expected. Must not be used for secrets."""
+    """Adds the value to a reader's error that only says what was expected. Do not use it for secrets."""
     try:
         yield
     except InvalidRequest as wrong:
@@ -138,7 +138,10 @@ def repeating(value: object) -> Iterator[None]:
 
 
 def shown(value: object) -> str:
-    """Returns a wrong value in the form for error messages: short and printable; only the type of objects and lists."""
+    """Returns a wrong value as error messages show it: short and printable.
+
+    Shows only the type of objects and lists.
+    """
     return near_names.shown(value)
 
 
@@ -153,7 +156,7 @@ _FREE = re.compile(_LINE.pattern.replace("\x00-\x1f", "\x00-\x08\x0b\x0c\x0e-\x1
 """The same without tabs and line ends."""
 _UNSEEN = frozenset({"Cf", "Cc", "Zs", "Zl", "Zp", "Mn", "Me"})
 _BLANKS = frozenset("\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-"""Letters and symbols that are displayed as nothing."""
+"""Letters and symbols that are invisible."""
 
 
 def free(value: object, field: str, shortest: int, longest: int) -> str:
@@ -165,7 +168,7 @@ def line(value: object, field: str, longest: int) -> str:
     """Returns a string of one line with at least one visible character."""
     found = _checked(text(value, field, 1, longest), field, _LINE)
     if not is_visible(found):
-        raise InvalidRequest(field, f"holds no visible character: {shown(found)}", position=0)
+        raise InvalidRequest(field, f"contains no visible character: {shown(found)}", position=0)
     return found
 
 
@@ -175,10 +178,10 @@ def is_visible(given: str) -> bool:
 
 
 def name(value: object, field: str) -> str:
-    """Returns a name of 1 to 128 characters, without a blank at either end: two names must not look the same."""
+    """Returns a name of 1 to 128 characters, without a space at either end: two names must not look the same."""
     found = line(value, field, 128)
     if found != found.strip():
-        raise InvalidRequest(field, f"begins or ends with a blank: {shown(found)}")
+        raise InvalidRequest(field, f"begins or ends with a space: {shown(found)}")
     return found
 
 
@@ -192,7 +195,7 @@ def tags(value: object, field: str) -> tuple[str, ...]:
     found = [wrong.of(line, tag, f"{field}[{n}]", 128) for n, tag in enumerate(value)]
     for n, tag in enumerate(found):
         if tag in found[:n]:
-            wrong.add(InvalidRequest(f"{field}[{n}]", f"stands twice: {shown(tag)}"))
+            wrong.add(InvalidRequest(f"{field}[{n}]", f"appears twice: {shown(tag)}"))
     wrong.check()
     return tuple(found)
 
@@ -206,12 +209,12 @@ def _checked(given: str, field: str, strange: re.Pattern[str]) -> str:
     found = strange.search(given)
     if found:
         code = f"U+{ord(found[0]):04X}"
-        raise InvalidRequest(field, f"holds the control character {code}: leave it out", position=found.start())
+        raise InvalidRequest(field, f"contains the control character {code}: leave it out", position=found.start())
     return given
 
 
 def by_schema(schema: Schema) -> Read:
-    """Returns the reader of a plain member: a switch, a choice, a whole number, an instant or a text."""
+    """Returns the reader of a plain member: a flag, a choice, a whole number, an instant or a string."""
     if schema.get("type") == "boolean":
         return lambda value, field, _: flag(value, field)
     if "enum" in schema:

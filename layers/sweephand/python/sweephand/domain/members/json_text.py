@@ -1,6 +1,6 @@
-"""JSON that keeps what its author wrote: the digits of numbers and the order of members.
+"""JSON that keeps the digits of numbers and the order of members as their author wrote them.
 
-Spaces between tokens and the spelling of escapes are not kept, because they have no meaning (RFC 8259).
+It does not keep spaces between tokens and the spelling of escapes, because they have no meaning (RFC 8259).
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def _integer(text: str) -> int | float:
 
 
 def dumps(value: Any) -> str:
-    """Returns compact JSON; characters beyond ASCII stay as they are.
+    """Returns compact JSON. Characters beyond ASCII stay as they are.
 
-    Raises ValueError for NaN and infinities, TypeError for types that JSON does not have. Recursive: strict_json bounds
-    the depth of parsed input.
+    Raises ValueError for NaN and infinities, TypeError for types that JSON does not have. It is recursive, so
+    strict_json limits the depth of parsed input.
     """
     pieces: list[str] = []
     _write(value, pieces.append)

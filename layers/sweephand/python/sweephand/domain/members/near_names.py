@@ -46,7 +46,7 @@ ALIASES: Mapping[str, str] = {
     "uri": "url",
     "zone": "timezone",
 }
-"""Names that other schedulers use, in lower case without punctuation, and the names of this service."""
+"""The names of this service, by names that other schedulers use, in lower case without punctuation."""
 PLACES: Mapping[str, str] = {
     **dict.fromkeys(("url", "method", "headers", "payload", "body", "authentication", "outcome", "retry"), "action"),
     **dict.fromkeys(
@@ -78,13 +78,13 @@ PLACES: Mapping[str, str] = {
     **dict.fromkeys(("maxJobs", "maxRunsPerJob", "minIntervalSeconds"), "quota"),
     **dict.fromkeys(("runDays", "endedJobDays"), "retention"),
 }
-"""The objects that hold members which callers often write elsewhere."""
+"""The objects that contain members which callers often write elsewhere."""
 _COUNTED = re.compile(r"found \d+\Z", re.ASCII)
 _MARKS = re.compile("[^a-z0-9]")
 
 
 def shown(value: object) -> str:
-    """Returns a value in the form for error messages: short and printable; only the type of objects and lists."""
+    """Returns a value as error messages show it: short and printable. Shows only the type of objects and lists."""
     if isinstance(value, Mapping):
         return "an object"
     if isinstance(value, list | tuple):
@@ -96,7 +96,7 @@ def shown(value: object) -> str:
 
 
 def with_value(reason: str, value: object) -> str:
-    """Returns a reason that asks for something else, with the value that came unless it repeats that already."""
+    """Returns the reason with the value that was sent, unless the reason repeats the value already."""
     if not reason.startswith("expected ") or not isinstance(value, str | int | float):
         return reason
     said, (asked, found, _) = shown(value), reason.rpartition(", not a number")

@@ -17,8 +17,8 @@ from sweephand.records import dataclass
 PASSES_OPEN = LATE_END + timedelta(hours=1)
 """The audit does not wait for an open run older than this.
 
-A run that ends later than LATE_END corrects the totals itself. The extra hour covers clock differences and calls under
-way.
+A run that ends later than LATE_END corrects the totals itself. The extra hour covers clock differences and calls in
+progress.
 """
 SECOND = timedelta(seconds=1)
 
@@ -29,7 +29,7 @@ class Account:
 
     rows: sent occurrences by uuid. lines: ranges of occurrences that were not sent. generations: the plans that cover
     instants after `since`; the last one is in force. next_at: the schedule's next occurrence, if it waits for one.
-    whole: False if there are more rows than were read.
+    whole: whether all rows were read.
     """
 
     since: datetime
@@ -129,7 +129,7 @@ def links_between(run: Run, following: datetime, interval: timedelta) -> list[da
 
     A chain continues one interval after the run was planned, sent or started; the last two count only if they were
     late. If `following` is not a whole number of intervals after any of these instants, a link between them was itself
-    late. Only the first link is then known, and only if the run was sent in time and leaves room for it: it lies one
+    late. Then only the first link is known, and only if the run was sent in time and leaves room for it: it lies one
     interval after the planned instant.
     """
     bases = [run.planned_at, run.enqueued_at, run.first_started_at or run.started_at]

@@ -1,7 +1,7 @@
-"""The instants that each generation of a schedule answers for, and the change from one to the next. Pure.
+"""The instants that each generation of a schedule covers, and the change from one to the next. Pure.
 
-The audit compares these instants with the ledger. At a change the old plan answers for its instants up to the end of
-the seam, because its messages may be under way. The new plan begins with the request. An instant of both plans is one
+The audit compares these instants with the ledger. At a change, the old plan covers its instants up to the end of the
+seam, because its messages may be on their way. The new plan begins with the request. An instant of both plans is one
 occurrence with one run id, and the new plan counts it.
 """
 
@@ -24,8 +24,8 @@ SECOND = timedelta(seconds=1)
 class Generation:
     """One plan of a schedule: the instants of its rule with began < instant <= through, and `first`.
 
-    packed: read by schedules.timing.load. through: the last instant that it answers for, None while it is in force.
-    first: its first occurrence if the rule does not have it (a run at once, a one-time instant a moment ago).
+    packed: read by schedules.timing.load. through: the last instant that it covers; None while it is in force. first:
+    its first occurrence if the rule does not contain it (a run at once, a one-time instant a moment ago).
     """
 
     number: int
@@ -40,7 +40,7 @@ class Generation:
 
     @property
     def since(self) -> datetime:
-        """Returns an instant before everything that it answers for."""
+        """Returns an instant before everything that it covers."""
         return self.began if self.first is None else min(self.began, self.first - timedelta(seconds=1))
 
     @property
@@ -50,7 +50,7 @@ class Generation:
         return None if seconds is None else timedelta(seconds=seconds)
 
     def has(self, instant: datetime) -> bool:
-        """Returns True if it answers for this instant, provided that its rule has it."""
+        """Returns True if it covers this instant, provided that its rule contains it."""
         return self.began < instant and (self.through is None or instant <= self.through)
 
     def instants(self, since: datetime, until: datetime, most: int) -> list[datetime]:
@@ -106,7 +106,7 @@ def in_force(schedule: Schedule) -> Generation:
 
 
 def left_behind(schedule: Schedule, owed: Sequence[datetime], effective: datetime) -> Generation | None:
-    """Returns the rest of the generation in force after a change at `effective`; None if it answers for nothing.
+    """Returns the rest of the generation in force after a change at `effective`; None if it covers nothing.
 
     owed: the instants that the change itself sends for it. A completed generation is settled to its end.
     """
@@ -123,7 +123,7 @@ def left_behind(schedule: Schedule, owed: Sequence[datetime], effective: datetim
 
 @dataclass(frozen=True)
 class Owed:
-    """An instant and the generation that answers for it."""
+    """An instant and the generation that covers it."""
 
     instant: datetime
     generation: int
@@ -146,7 +146,7 @@ def owed_between(generations: Iterable[Generation], since: datetime, until: date
 
 @dataclass(frozen=True)
 class Seam:
-    """The time in which two plans meet. since: the new one begins after it. until: the last second of the old one."""
+    """The time in which two plans meet. since: the new plan begins after it. until: the last second of the old plan."""
 
     since: datetime
     until: datetime
@@ -154,7 +154,7 @@ class Seam:
 
 @dataclass(frozen=True)
 class Start:
-    """The start of a new plan. first_at: its first occurrence, None without any.
+    """The start of a new plan. first_at: its first occurrence; None if it has none.
 
     taken_over: instants that the old plan had counted and the new one counts instead.
     """
@@ -198,7 +198,7 @@ def start_of(
     """Returns where the new plan begins.
 
     planned_total: includes everything that the old plan has counted. counted: the future instants among these. at: set
-    if the new plan runs at once at an instant that its rule does not have.
+    if the new plan runs at once at an instant that its rule does not contain.
 
     The new plan's `count` must have room for the instants already counted. A series that follows its actual starts
     must not have another plan's occurrences between its own. Otherwise the new plan begins later, at the latest after
@@ -217,7 +217,7 @@ def start_of(
 
 
 def _candidates(timing: Timing, seam: Seam) -> Iterator[datetime]:
-    """Yields its instants within the seam, and the first one after it."""
+    """Yields the instants of a timing within the seam, and the first one after it."""
     upcoming = timing.rule.next_after(seam.since)
     while upcoming is not None:
         yield upcoming

@@ -27,7 +27,7 @@ class Waits(StrEnum):
     RUN = "R"
     """A run: its pointer is due (retry, deadline, lost message)."""
     CATCH_UP = "C"
-    """Missed occurrences that are sent paced."""
+    """Missed occurrences, which are sent at a limited rate."""
     CLEAN_UP = "X"
     """A deleted owner: its open runs must be ended."""
     RESUME = "P"
@@ -49,7 +49,7 @@ class Waits(StrEnum):
     CONSUMER = "M"
     """A consumer that is away: runs are held for it, and those that it will not get are ended."""
     ENDED = "K"
-    """A COMPLETED schedule in its retention: its job is deleted when all are. `since` is its completion."""
+    """A COMPLETED schedule in its retention. Its job is deleted when all schedules are. `since` is its completion."""
 
 
 class UnknownKind(LookupError):
@@ -60,9 +60,9 @@ class UnknownKind(LookupError):
 class SweepText:
     """The packed attribute `sweep`.
 
-    packed: for a schedule, the string that schedules.timing.load reads; for a run, a WaitingRun.
-    collection: of a schedule's job; None in older rows, which are never held for their collection. It follows the kind,
-    so that a version that does not know it leaves the row alone.
+    packed: for a schedule, the string that schedules.timing.load reads; for a run, a WaitingRun. collection: that of a
+    schedule's job; None in older rows, which are never held for their collection. It follows the kind in the text, so
+    that a version that does not know it leaves the row alone.
     """
 
     waits: Waits

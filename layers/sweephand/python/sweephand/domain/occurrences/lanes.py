@@ -1,4 +1,4 @@
-"""The instants of a schedule around now, for a picture of many schedules at once: few of each, the others counted.
+"""The instants of a schedule around now, for a picture of many schedules. A few are listed, the others counted.
 
 Pure. All instants are whole epoch seconds, because a picture has tens of thousands of them.
 """
@@ -18,10 +18,10 @@ from sweephand.schedules.rule import Undecided, limited
 from sweephand.schedules.timing import Timing
 
 MOST = 48
-"""Instants of each side of now: one for each half hour of a day."""
+"""The most instants on each side of now: one for each half hour of a day."""
 COUNTED_MOST = 999
 FEW = 200
-"""Instants that are found one by one; more are counted in each slot."""
+"""Up to this many instants are found one by one. If there are more, they are counted slot by slot."""
 
 
 class Some(NamedTuple):
@@ -35,9 +35,9 @@ NONE = Some([], 0)
 
 
 def known_since(schedule: Schedule, timing: Timing, since: datetime, now: datetime) -> datetime:
-    """Returns from when on the rule in force says what was planned: not from before the last change or pause.
+    """Returns the instant from which the rule in force shows what was planned: not before the last change or pause.
 
-    Instants that follow from actual starts are known from the ledger only.
+    Instants that follow from actual starts are known only from the ledger.
     """
     if timing.actual_start_interval_s is not None:
         return now
@@ -73,7 +73,7 @@ def planned(schedule: Schedule, timing: Timing, now: datetime, until: datetime) 
 
 
 def by_rule_alone(schedule: Schedule, timing: Timing) -> bool:
-    """Returns whether each instant of the rule runs, and no other."""
+    """Returns whether exactly the instants of the rule run."""
     return (
         schedule.state is ScheduleState.ACTIVE
         and timing.count is None
@@ -94,7 +94,10 @@ def _by_rule(timing: Timing, after: int, last: int) -> Some:
 
 
 def merged(some: list[Some], *, latest: bool) -> Some:
-    """Returns the instants of several schedules as one list of at most MOST: the latest, or else the earliest."""
+    """Returns the instants of several schedules as one list of at most MOST.
+
+    latest: keeps the latest, not the first.
+    """
     seconds = sorted(second for each in some for second in each.seconds)
     kept = seconds[-MOST:] if latest else seconds[:MOST]
     left_out = sum(each.left_out for each in some) + len(seconds) - len(kept)
@@ -116,7 +119,10 @@ def slots(schedule: Schedule, timing: Timing, begin: datetime, slot_s: int, coun
 
 @lru_cache(maxsize=4096)
 def _slots_by_rule(timing: Timing, begin: int, slot_s: int, count: int) -> tuple[int, ...]:
-    """Returns the same by the rule. Many schedules have the same one. A rule that takes too long gives what it has."""
+    """Returns the same for a rule, because many schedules share one.
+
+    If it takes too long, returns the counts so far.
+    """
     found = [0] * count
     last = begin + slot_s * count - 1
     with suppress(Undecided), limited():

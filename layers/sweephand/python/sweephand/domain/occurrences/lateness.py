@@ -10,9 +10,9 @@ from typing import Any
 from sweephand.records import dataclass
 
 FRESH = timedelta(minutes=2)
-"""An occurrence of this age is not missed yet: fewer than two ticks have passed."""
+"""An occurrence of this age is not missed yet, because fewer than two ticks have passed."""
 ALL_UNDER = timedelta(seconds=1_200)
-"""SAP's rule: below 20 minutes all missed occurrences run, from 20 minutes on only the last."""
+"""SAP's rule: below 20 minutes, all missed occurrences run; from 20 minutes on, only the last."""
 RATE_PER_MINUTE = 60
 
 
@@ -60,7 +60,7 @@ class Policy:
         return cls(Misfire(kind), int(rate) if rate else RATE_PER_MINUTE, int(most) if most else None)
 
     def runs_all(self, age: timedelta) -> bool:
-        """Returns True if all missed occurrences run. age: of the oldest one when the row was first found overdue."""
+        """Returns True if all missed occurrences run. age: that of the oldest one when the row was found overdue."""
         return self.type is Misfire.ALL or (self.type is Misfire.SAP and age < ALL_UNDER)
 
     def expires(self, lateness: timedelta) -> bool:

@@ -1,4 +1,4 @@
-"""Decides which late occurrences run, by the policy of lateness.py, for both the sweeper and the executor."""
+"""Decides which late occurrences run, by the policy of lateness.py, for the sweeper and for the executor."""
 
 from __future__ import annotations
 
@@ -48,9 +48,10 @@ class Missed:
 
 
 def missed(timing: Timing, policy: Policy, next_at: datetime, now: datetime, planned_total: int) -> Missed | None:
-    """Judges the occurrences that a sweep at `now` finds missed; None unless more than one is over two minutes old.
+    """Returns the verdict on the occurrences that a sweep at `now` finds missed.
 
-    planned_total: how many occurrences of its count were sent. The last missed one is computed, not reached by steps.
+    Returns None unless more than one is over two minutes old. planned_total: how many occurrences of its count were
+    sent. The last missed occurrence is computed, not reached step by step.
     """
     if timing.actual_start_interval_s is not None:
         return None  # the next occurrence depends on the start of this one: at most one can be missed
@@ -83,7 +84,7 @@ def _judged(timing: Timing, policy: Policy, whole: Span, now: datetime) -> Misse
 
 
 def _last_expired(timing: Timing, policy: Policy, whole: Span, now: datetime) -> datetime | None:
-    """Returns the last occurrence that exceeds the policy's max_lateness_s, None without one."""
+    """Returns the last occurrence that exceeds the policy's max_lateness_s; None if there is none."""
     if policy.max_lateness_s is None or not policy.expires(now - whole.first):
         return None
     limit = now - timedelta(seconds=policy.max_lateness_s)
@@ -92,7 +93,7 @@ def _last_expired(timing: Timing, policy: Policy, whole: Span, now: datetime) ->
 
 
 def _span(timing: Timing, first: datetime, last: datetime) -> Span:
-    """Returns the span from `first` to `last`. The rule need not have `first` (a run at once)."""
+    """Returns the span from `first` to `last`. The rule need not contain `first` (a run at once)."""
     return Span(first, last, 1 + (count_within(timing, first + SECOND, last) if last > first else 0))
 
 
@@ -107,9 +108,9 @@ def comes_too_late(
 ) -> tuple[State, Reason] | None:
     """Returns how an occurrence ends whose message reaches the executor late; None if it runs.
 
-    It is expired if it exceeds the policy's limit. It is missed if the policy runs no missed occurrence, or runs only
-    the last and a later one is already due. timing: the plan that sent it. through: that plan's last occurrence, if
-    the plan has ended. sent_at: when the queue accepted the message. A sweep that sent it late had decided that it
+    It is expired if it exceeds the policy's limit. It is missed if the policy runs no missed occurrence, or if it runs
+    only the last and a later one is already due. timing: the plan that sent it. through: that plan's last occurrence,
+    if the plan has ended. sent_at: when the queue accepted the message. A sweep that sent it late had decided that it
     runs, so only the time after that counts.
     """
     if policy.expires(now - instant):
@@ -124,7 +125,7 @@ def comes_too_late(
 
 
 def _following(timing: Timing, instant: datetime, accepted_at: datetime) -> datetime | None:
-    """Returns the next occurrence; in a series that follows its actual starts, one interval after it was sent."""
+    """Returns the next occurrence. In a series that follows its actual starts, it is one interval after the sending."""
     if timing.actual_start_interval_s is not None:
         return accepted_at + timedelta(seconds=timing.actual_start_interval_s)
     return timing.rule.next_after(instant)

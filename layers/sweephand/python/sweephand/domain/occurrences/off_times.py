@@ -1,7 +1,7 @@
-"""Times in which something was switched off: occurrences due then never run, however late the message. Pure.
+"""Times in which something was switched off. Occurrences that fell due then never run, however late the message. Pure.
 
 A schedule needs this only for occurrences that it had sent ahead when it was switched off. Tenants and collections need
-it for those of all their schedules. All other occurrences of that time were never sent.
+it for such occurrences of all their schedules. All other occurrences of that time were never sent.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sweephand.domain.run import Reason
 from sweephand.records import dataclass
 
 KEPT = timedelta(days=5)
-"""Longer than messages are valid (domain.runs.admission.MAX_AGE)."""
+"""How long a time is kept: longer than messages are valid (domain.runs.admission.MAX_AGE)."""
 MOST = 20
 ANY_GENERATION = 0
 
@@ -60,7 +60,7 @@ def ended(text: str | None, until: datetime) -> str | None:
 
 
 def ends_ahead(text: str | None, now: datetime) -> datetime | None:
-    """Returns the end of a time that was ended ahead of its instant, as a pause with a set end is; None if none was."""
+    """Returns the end of a time whose end lies ahead, such as a pause with a set end; None if there is none."""
     ahead = [each.until for each in _read(text) if each.until is not None and each.until > epoch_s(now)]
     return from_s(max(ahead)) if ahead else None
 

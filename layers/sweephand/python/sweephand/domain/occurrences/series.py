@@ -32,9 +32,9 @@ def due(timing: Timing, next_at: datetime, until: datetime, planned_total: int, 
     """Returns the occurrences from `next_at` up to and including `until`, within the remaining count.
 
     next_at: the earliest occurrence not yet sent. sent_at: the instant of the sweep. After a late occurrence, an
-    interval with align `actual_start` continues from there (SAP's repeatInterval). An occurrence of less than two
-    minutes is not late: if it was planned since the last tick, it was sent in time. Otherwise the executor that starts
-    it late moves the next one (flow/runs/execute.py).
+    interval with align `actual_start` continues from there (SAP's repeatInterval). An occurrence that is less than two
+    minutes old is not late: if it was planned since the last tick, it was sent in time. Otherwise the executor that
+    starts it late moves the next one (flow/runs/execute.py).
     """
     left = MOST_AT_ONCE if timing.count is None else min(MOST_AT_ONCE, timing.count - planned_total)
     instants: list[datetime] = []
@@ -48,7 +48,7 @@ def due(timing: Timing, next_at: datetime, until: datetime, planned_total: int, 
 
 
 def following(timing: Timing, occurrence: datetime, sent_at: datetime) -> datetime | None:
-    """Returns the next occurrence, None after the last."""
+    """Returns the next occurrence; None after the last."""
     if timing.actual_start_interval_s is None:
         return timing.rule.next_after(occurrence)
     upcoming = max(occurrence, sent_at.replace(microsecond=0)) + timedelta(seconds=timing.actual_start_interval_s)

@@ -2,7 +2,7 @@
 
 The schedules of a disabled tenant or collection are held: their rows move on, and nothing is sent. Occurrences that
 fall due before it is enabled again are left out; later ones run. With the policy `onEnable: run_now`, a one-time
-occurrence is not left out but runs once all is enabled.
+occurrence is not left out: it runs once both are enabled.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Suspension:
 
 
 Key = tuple[str, str | None]
-"""Tenant and collection; without one, the tenant as a whole."""
+"""Tenant and collection; None as the collection for the tenant as a whole."""
 
 
 @dataclass(frozen=True)
@@ -79,5 +79,8 @@ def looked_at_again(now: datetime, sweep: SweepText, spread: float) -> datetime:
 
 
 def runs_when_enabled(policies: Mapping[str, Any], packed: str) -> bool:
-    """Returns whether what falls due meanwhile runs once all is enabled. packed: the timing of the schedule."""
+    """Returns whether an occurrence that falls due meanwhile runs once tenant and collection are enabled.
+
+    packed: the timing of the schedule.
+    """
     return policies.get("onEnable") == "run_now" and not timing.load_or_never(packed).recurring

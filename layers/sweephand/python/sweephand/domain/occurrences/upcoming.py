@@ -16,7 +16,7 @@ from sweephand.schedules.timing import Timing, load_or_never
 SENT_AHEAD_MOST = timedelta(minutes=5)
 """Longer than any sweep looks ahead."""
 LOOKED_AT_FOR_EACH = 4
-"""Instants to compute of each version for each one that both have."""
+"""Instants to compute in each version for each instant that both versions contain."""
 
 
 def next_runs(schedule: Schedule, timing: Timing, now: datetime, limit: int) -> list[datetime]:
@@ -25,7 +25,7 @@ def next_runs(schedule: Schedule, timing: Timing, now: datetime, limit: int) -> 
 
 
 def ahead(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> list[Occurrence]:
-    """Returns the next occurrences after an instant, within the count; nothing while the schedule is off or held.
+    """Returns the next occurrences after an instant, within the count; none while the schedule is off or held.
 
     In the seconds after a change, includes those that the old plan still has due. Before the schedule follows a change
     of its calendars, returns only those that run in either version, which may be fewer.
@@ -64,7 +64,7 @@ def _own(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> lis
     """Returns the next occurrences of the generation in force."""
     try:
         found = _planned(schedule, timing, after, limit)
-    except Undecided:  # the sweep takes it out of service once it comes to what is known
+    except Undecided:  # the sweep will take the schedule out of service when it reaches this point
         at = schedule.next_run_at
         found = [] if at is None or at <= after else [Occurrence(at, None)]
     if schedule.state is ScheduleState.ENDING:
@@ -91,7 +91,7 @@ def _planned(schedule: Schedule, timing: Timing, after: datetime, limit: int) ->
     if after >= at:
         nearest = at + ((after - at) // step + 1) * step
     else:
-        # Occurrences that were sent already lie ahead too, but none from before the first of this generation.
+        # Some occurrences that lie ahead were already sent, but none from before the first of this generation.
         began = schedule.first_at or timing.rule.next_after(generations.began(schedule)) or at
         since = max(after, at - SENT_AHEAD_MOST, began - timedelta(seconds=1))
         nearest = at - max(0, -((since - at) // step) - 1) * step

@@ -1,6 +1,6 @@
 """Decides what an executor does with a delivered pointer, from the current rows. Pure; the executor carries it out.
 
-If the run has a row, the row decides; otherwise the schedule's state, its generations and the lateness.
+If the run has a row, the row decides. Otherwise the schedule's state, its generations and the lateness decide.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ with lazy():
     from sweephand.schedules import timing
 
 MAX_AGE = timedelta(days=4)
-"""A run whose message comes this late ends without a call. Queues keep messages for 14 days."""
+"""A run whose message is this late ends without a call. Queues keep messages for 14 days."""
 MAX_LOST = 1
 """How many executors may be lost in an attempt before it counts as failed, if another attempt may follow."""
 MAX_LOST_LAST = 7
-"""How many executors may be lost in the last attempt. Its message comes ten times, so one is left to end the run."""
+"""How many executors may be lost in the last attempt. Its message comes ten times, so some are left to end the run."""
 
 
 @dataclass(frozen=True)
 class Drop:
-    """Acknowledge without writing a row: the occurrence has no owner any more, or belongs to another plan."""
+    """Acknowledge without writing a row, because the occurrence no longer has an owner or belongs to another plan."""
 
     why: str
 
@@ -58,7 +58,10 @@ class End:
 
 @dataclass(frozen=True)
 class PutBack:
-    """Write no row: the schedule is held with this occurrence unsent, which runs once all is enabled."""
+    """Write no row.
+
+    The schedule is held with this occurrence unsent; it runs once tenant and collection are enabled.
+    """
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ class Hold:
 
 @dataclass(frozen=True)
 class Claim:
-    """Claim this attempt. contested: only if the schedule's slot is free."""
+    """Claim this attempt. contested: whether to claim it only if the schedule's slot is free."""
 
     attempt: int
     contested: bool = False
@@ -95,7 +98,7 @@ class EndUnanswered:
 
 @dataclass(frozen=True)
 class FailAttempt:
-    """Count the attempt as failed, so that the retry policy decides. state: the run's if no attempt follows."""
+    """Count the attempt as failed, so that the retry policy decides. state: the run's state if no attempt follows."""
 
     state: State
     reason: Reason
@@ -103,7 +106,7 @@ class FailAttempt:
 
 @dataclass(frozen=True)
 class Effects:
-    """Repeat what follows from the end of the finished run, then acknowledge."""
+    """Repeat the effects of the end of the finished run, then acknowledge."""
 
 
 @dataclass(frozen=True)
@@ -146,9 +149,8 @@ Admission = (
 class Seen:
     """The rows on which the decision depends. terms: of the job's collection and tenant.
 
-    left: the plan that sent the message, if the message is late and a change has replaced that plan.
-    line: the ledger range that the message's instant belongs to, if any. away: the consumer of the job's events, if it
-    is not live.
+    left: the plan that sent the message, if the message is late and a change has replaced that plan. line: the ledger
+    range that the message's instant belongs to, if any. away: the consumer of the job's events, if it is not live.
     """
 
     job: Job | None
@@ -161,7 +163,10 @@ class Seen:
 
 
 def flow_key_of(kind: Kind, seen: Seen) -> str | None:
-    """Returns the flow key of a run: its job's, else its collection's. Error actions and hooks have none."""
+    """Returns the flow key of a run: that of its job, else that of its collection.
+
+    Error actions and hooks have none.
+    """
     if kind in REACTIONS or seen.job is None:
         return None
     own: str | None = seen.job.policies.get("flowKey")
@@ -207,7 +212,7 @@ def _without_row(pointer: Pointer, seen: Seen, now: datetime, sent_at: datetime 
     if pointer.instant > now:
         return Later(pointer.instant)
     if seen.line is not None:
-        return Drop("a range of the ledger holds it")
+        return Drop("a range of the ledger includes it")
     return (
         _superseded(pointer, seen.schedule)
         or _was_off(pointer, seen.job, seen.schedule, seen.terms)
@@ -219,7 +224,7 @@ def _without_row(pointer: Pointer, seen: Seen, now: datetime, sent_at: datetime 
 
 
 def _superseded(pointer: Pointer, schedule: Schedule) -> Drop | None:
-    """Drops an instant that another plan answers for."""
+    """Drops an instant that another plan covers."""
     if pointer.generation < schedule.generation:
         ended_at = schedule.ended_at.get(pointer.generation)
         if ended_at is None:
@@ -229,7 +234,7 @@ def _superseded(pointer: Pointer, schedule: Schedule) -> Drop | None:
     if not _left_out(pointer.instant, schedule):
         return None
     if not pointer.decided:
-        return Drop("the catch-up decides on it")
+        return Drop("the catch-up decides about it")
     if schedule.left_out_to is not None and pointer.instant <= schedule.left_out_to:
         return Drop("an interrupted sweep sent it, and a later one left it out")
     return None
@@ -248,7 +253,7 @@ def _was_off(pointer: Pointer, job: Job, schedule: Schedule, terms: Terms) -> En
 
 
 def _planned_late(pointer: Pointer, schedule: Schedule) -> bool:
-    """Returns True if a request planned it for a moment ago, to run at once, even if the collection was off then."""
+    """Returns True if a request planned it for a moment ago, to run at once even if the collection was off then."""
     if pointer.instant != schedule.first_at or pointer.generation != schedule.generation:
         return False
     return pointer.instant < schedule.modified_at and _planned_from(schedule) >= pointer.instant
@@ -270,7 +275,7 @@ def _left_out(instant: datetime, schedule: Schedule) -> bool:
 def _too_late(pointer: Pointer, seen: Seen, now: datetime, sent_at: datetime | None) -> End | None:
     """Applies the misfire policy to a late message: executors were down, or their queue could not be reached.
 
-    A worker's lateness counts from the planned instant, and its run is missed because the worker was away.
+    The lateness of a worker counts from the planned instant, and its run is missed because the worker was away.
     """
     assert seen.job is not None
     assert seen.schedule is not None
@@ -319,7 +324,7 @@ def _with_row(pointer: Pointer, job: Job | None, schedule: Schedule | None, run:
     if run.finished:
         return Effects()
     if run.state is State.TRIGGERED and run.lease_until is not None and run.lease_until > now:
-        return Later(run.lease_until)  # the result of its executor counts even if its job is gone
+        return Later(run.lease_until)  # the result of its executor counts even if its job was deleted
     if job is None or (run.schedule_id is not None and schedule is None):
         return End(State.CANCELLED, Reason.OWNER_GONE)
     if run.kind in REACTIONS and job.reaction(run.kind) is None and run.state in CLAIMABLE:
@@ -341,9 +346,9 @@ def _with_row(pointer: Pointer, job: Job | None, schedule: Schedule | None, run:
 
 
 def _after_lost(job: Job, schedule: Schedule | None, run: Run) -> TakeOver | FailAttempt | EndLost:
-    """Decides on an attempt whose executor was lost.
+    """Decides about an attempt whose executor was lost.
 
-    Delivery at least once means that another try is made as long as one is possible: the call may never have begun.
+    At-least-once delivery means that another try is made as long as one is possible: the call may never have begun.
     """
     if policies_of(job, schedule).get("delivery") == "at_most_once":
         return EndLost()
@@ -355,7 +360,7 @@ def _after_lost(job: Job, schedule: Schedule | None, run: Run) -> TakeOver | Fai
 
 
 def _unanswered(job: Job, schedule: Schedule | None, run: Run) -> FailAttempt | EndUnanswered:
-    """Decides on a run whose result did not come in time. An ECS task is stopped then, so its run ends."""
+    """Decides about a run whose result did not come in time. An ECS task is stopped then, so its run ends."""
     if _is_task(job, run):
         return EndUnanswered(State.TIMEOUT)
     if policies_of(job, schedule).get("onNoResult") == "retry" and _attempts_left(job, run):
@@ -381,9 +386,9 @@ def contested(job: Job, schedule: Schedule | None) -> bool:
 
 
 def _still_ahead(run: Run, at: datetime | None) -> Later | Acknowledge:
-    """Decides on a run that waits for `at`.
+    """Decides about a run that waits for `at`.
 
-    If its wake-up lies after `at`, this message is the wake-up itself, a moment early by this clock. Acknowledging it
+    If its wake-up lies after `at`, this message is the wake-up itself, slightly early by this clock. Acknowledging it
     would delay the run until the next wake-up.
     """
     if at is not None and (run.wake_at is None or run.wake_at > at):

@@ -36,7 +36,10 @@ class Marked:
 
 @dataclass(frozen=True)
 class Container:
-    """A container of a stopped task. exit_code: None if it never ran or was lost. reason: why, if ECS knows."""
+    """A container of a stopped task.
+
+    exit_code: None if it never ran or was lost. reason: why it ended, if ECS knows.
+    """
 
     name: str
     exit_code: int | None = None
@@ -69,7 +72,7 @@ def client_token(tenant: str, run_id: str, attempt: int) -> str:
 
 
 def read_mark(text: object) -> Marked | None:
-    """Reads a mark; returns None for a task that no run of this service started."""
+    """Reads a mark. Returns None for a task that no run of this service started."""
     found = _MARK.fullmatch(text) if isinstance(text, str) else None
     if found is None:
         return None
@@ -78,7 +81,7 @@ def read_mark(text: object) -> Marked | None:
 
 
 def read_change(body: str) -> Change | None:
-    """Reads a message that the template's rule made of an ECS event; returns None for anything else."""
+    """Reads a message that the template's rule made from an ECS event. Returns None for anything else."""
     try:
         members = json.loads(body)
         if members["lastStatus"] not in {RUNNING, STOPPED}:

@@ -1,7 +1,7 @@
-"""Figures of runs: how late they began, how long they took in all, and when a limit on that will be broken.
+"""Figures of runs: how late they began, how long they took in all, and when a limit on that time will be exceeded.
 
-Source: critical time and its estimate in NServiceBus's metrics. Here the time counts from the planned instant, so a
-wait that was asked for is no part of it, and all stamps are of one clock, the service's.
+Source: critical time and its estimate in NServiceBus's metrics. Here the time counts from the planned instant, so that
+a requested delay does not count. All timestamps come from one clock, that of the service.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from sweephand.domain.run import FAILED, RAN, Run
 from sweephand.records import dataclass
 
 NEVER_S = 30 * 86_400
-"""An estimate that lies further ahead says nothing."""
+"""An estimate that lies further ahead has no value."""
 
 
 class Spread(NamedTuple):
-    """Seconds within which half of all, and 99 of 100, lie: the nearest ranks. None without any."""
+    """The median and the 99th percentile in seconds, by nearest rank; None if there are no values."""
 
     p50: float | None
     p99: float | None
@@ -27,10 +27,11 @@ class Spread(NamedTuple):
 
 @dataclass(frozen=True)
 class Figures:
-    """The figures of some runs. runs: how many of them ended by success or failure. retried: with several attempts.
+    """The figures of some runs. runs: how many ended by success or failure. retried: how many had several attempts.
 
     lateness: from the planned instant to the first attempt. critical: from the planned instant to the end. breach_in_s:
-    when the critical time will reach the limit if it goes on growing as it does; 0 if it has; None if it does not grow.
+    the seconds until the critical time reaches the limit if it continues to grow as it does; 0 if it already has; None
+    if it does not grow.
     """
 
     runs: int

@@ -1,6 +1,6 @@
-"""The overlap policy: one run of a schedule at a time holds its slot, and the policy decides on others. Pure.
+"""The overlap policy: one run of a schedule at a time holds its slot, and the policy decides about others. Pure.
 
-Scheduled and manual runs count, error actions do not. A run is active until its end, also while it waits for a retry or
+Scheduled and manual runs count; error actions do not. A run is active until its end, even while it waits for a retry or
 a result. The slot itself never expires: if the holder's lease is over, only the holder's own message continues or ends
 the run.
 """
@@ -45,7 +45,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Take:
-    """The run may begin. slot: the new value, unchanged if the run has the slot already."""
+    """The run may begin. slot: the new value, unchanged if the run already has the slot."""
 
     slot: Slot
 
@@ -75,7 +75,7 @@ class Busy:
 
 @dataclass(frozen=True)
 class Wait:
-    """The run is queued already and must keep waiting."""
+    """The run is already queued and must keep waiting."""
 
     active: Run
 
@@ -91,11 +91,11 @@ Contest = Take | Queue | Replace | Busy | Wait | Clear
 
 
 def contend(policy: Overlap, me: Run, slot: Slot, rows: Mapping[str, Run], *, queued_before: bool) -> Contest:
-    """Decides on a run that is about to begin its first attempt.
+    """Decides about a run that is about to begin its first attempt.
 
-    queued_before: a queued run waits for its turn under any policy. So does a rerun: it will not come again, and it is
-    not newer than the active run. rows: the other runs in the slot, by uuid. A run without a row ended so long ago that
-    the ledger no longer holds it.
+    queued_before: whether the run was queued before. Such a run waits for its turn under any policy. So does a rerun,
+    because it will not come again and is not newer than the active run. rows: the other runs in the slot, by uuid. A
+    run without a row ended so long ago that the ledger no longer contains it.
     """
     if slot.active in {None, me.uuid}:
         return Take(replace(slot, active=me.uuid, queued=None if slot.queued == me.uuid else slot.queued))

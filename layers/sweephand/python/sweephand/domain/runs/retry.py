@@ -50,9 +50,9 @@ class RetryOn(StrEnum):
 class RetryPolicy:
     """A retry policy. max_age_s: no attempt begins later than this after the planned instant of the run.
 
-    Type two_level (NServiceBus): a round is one attempt and `immediate` further ones at once. Up to `delayed` rounds
-    follow, and each waits `increase_s` longer than the previous one. never_on: statuses and reasons that end the run at
-    once, whatever retry_on says.
+    Type two_level (NServiceBus): a round is one attempt, followed at once by up to `immediate` further ones. Up to
+    `delayed` rounds follow, and each waits `increase_s` longer than the previous one. never_on: statuses and reasons
+    that end the run at once, whatever retry_on says.
     """
 
     type: RetryType = RetryType.NONE
@@ -97,9 +97,9 @@ class GiveUp:
 
 
 def parse(value: object, field: str) -> RetryPolicy:
-    """Reads the policy in a caller's `retry` member; None gives `none`.
+    """Reads the policy in a caller's `retry` member; None becomes the type `none`.
 
-    Raises InvalidRequest with the path, also for members that the type does not use.
+    Raises InvalidRequest with the path, even for members that the type does not use.
     """
     if value is None:
         return NO_RETRY
@@ -297,7 +297,7 @@ _SECONDS = re.compile(r"[0-9]{1,64}", re.ASCII)
 
 
 def retry_after_s(value: str | None, now: datetime) -> int | None:
-    """Returns the seconds that a Retry-After header asks for, within 0..3,600; None if it violates RFC 9110."""
+    """Returns the seconds that a Retry-After header requests, within 0..3,600; None if it violates RFC 9110."""
     if value is None:
         return None
     if _SECONDS.fullmatch(value):

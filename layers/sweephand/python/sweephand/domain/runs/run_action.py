@@ -32,7 +32,7 @@ def lane_of(action: ActionSpec, tenant: str) -> Lane:
 
 
 def lane_now(job: Job | None, kind: Kind, here: Lane) -> Lane:
-    """Returns the queue for the run's current action. here: the message's queue, kept if the job is gone."""
+    """Returns the queue for the run's current action. here: the message's queue, which stays if the job was deleted."""
     return here if job is None else lane_of(action_of(job, kind), job.tenant)
 
 

@@ -41,7 +41,7 @@ def head(form: Format) -> str:
 
 
 def lines(form: Format, runs: Iterable[Run], names: Mapping[str, str | None]) -> str:
-    """Returns a line for each run, without the attempts in separate rows. A cell may contain line ends.
+    """Returns a line for each run, without the attempts in separate rows. A cell may contain line breaks.
 
     names: the names of the runs' jobs, by job id.
     """
@@ -64,7 +64,7 @@ def _cells(run: dict[str, Any]) -> list[Any]:
 
 
 def _cell(value: Any) -> Any:
-    """Returns a value that neither a spreadsheet evaluates nor a terminal executes.
+    """Returns a value that no spreadsheet evaluates and no terminal executes.
 
     A formula gets a leading apostrophe, which spreadsheets do not show. A control character is written as `\\x1b`.
     """
@@ -83,13 +83,13 @@ def _camel(name: str) -> str:
 
 
 OF_ITS_JOB = {_camel(name): name for name in FROM_ITS_JOB}
-"""The members that a run has from its job, shown as the job has them: their attributes by their names."""
+"""The attributes of the members that a run takes from its job and shows as the job does, by their names."""
 
 
 def run_body(run: Run, attempts: Sequence[Attempt] = (), *, job_name: str | None) -> dict[str, Any]:
     """Returns a run as JSON.
 
-    attempts: rows of earlier attempts. The run's own row holds the last one and those whose executor was lost.
+    attempts: rows of earlier attempts. The run's own row contains the last one and those whose executor was lost.
     job_name: the current name of its job; None if the job was deleted.
     """
     return {
@@ -155,10 +155,10 @@ def _of_lost(run: Run, call: LostCall, rows: Sequence[Attempt]) -> dict[str, Any
 
 
 def _has_no_row(run: Run, rows: Sequence[Attempt]) -> bool:
-    """Returns True if the run's own row holds an attempt that has no separate row.
+    """Returns True if the run's own row contains an attempt that has no separate row.
 
     While the run waits for the next attempt, all earlier ones have rows. If the run was ended while it waited, its row
-    still holds the start of the last attempt.
+    still contains the start of the last attempt.
     """
     if run.started_at is None or run.state is State.RETRY_WAIT:
         return False

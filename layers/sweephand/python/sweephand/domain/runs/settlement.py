@@ -17,11 +17,12 @@ SHORT_RETRY = timedelta(minutes=15)
 SHORT_DEADLINE = timedelta(seconds=75)
 """A deadline within this time is sent as a delayed message, because the next sweep may come too late for it."""
 FALLBACK = timedelta(minutes=3)
-"""The wake-up of such a row lies this long after its deadline, in case the message is lost. It is longer than a sweep
-looks ahead, so that no sweep sends a needless second message.
+"""The wake-up of such a row lies this long after its deadline, in case the message is lost.
+
+It is longer than a sweep looks ahead, so that no sweep sends a needless second message.
 """
 EXCERPT_BYTES, BEGINNING_BYTES = 200, 2_048
-"""The most of an answer in the row of its run: usually, and with the policy `keepAnswer: beginning`."""
+"""The most bytes of an answer in the row of its run: by default, and with the policy `keepAnswer: beginning`."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def _failed(
             attempt_enqueued_at=None,
         )
         if decision.at - now <= SHORT_RETRY:
-            # A copy of an earlier message may send the attempt's message again: the first one counts.
+            # A copy of an earlier message may send the attempt's message again. The first one counts.
             waiting = replace(waiting, attempt_enqueued_at=now)
             return Settlement(waiting, counted(run, "failed_attempts"), decision.at)
         wake_at = up_to_second(decision.at)
@@ -126,7 +127,7 @@ def failure_state(reason: Reason, http_status: int | None) -> State:
 
 
 def waits_s(action: ActionSpec) -> int | None:
-    """Returns how long a run waits for its result, None if the action does not say."""
+    """Returns how long a run waits for its result; None if the action does not say."""
     said: int | None = action.params.get("outcome", {}).get("callbackTimeoutSeconds")
     return said
 
