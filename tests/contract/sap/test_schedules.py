@@ -205,7 +205,7 @@ def test_a_cron_that_can_be_read_but_has_no_run_left_is_not_called_invalid(api):
     reply = api("PUT", path(made), {"cron": "2028 * * * 2 30 0", "endTime": "2027-02-01"})
 
     assert reply.status == 400
-    assert reply.json["message"] == "Error while configuring job: cron: fires at no instant until 2027-02-01T00:00:00Z"
+    assert reply.json["message"] == "Error while configuring job: cron: has no occurrence until 2027-02-01T00:00:00Z"
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_a_cron_that_can_be_read_but_has_no_run_left_is_not_called_invalid(api):
             {"cron": "* * * * * * 0"},
             "job: cron: the schedule has repeatInterval: the kind of a schedule cannot be changed",
         ),
-        ({"endTime": "2027-02-01"}, "repeatInterval: fires at no instant until 2027-02-01T00:00:00Z"),
+        ({"endTime": "2027-02-01"}, "repeatInterval: has no occurrence until 2027-02-01T00:00:00Z"),
         ({"repeatInterval": "0 minutes"}, "repeatInterval: "),
         ({"repeatInterval": "twenty minutes"}, "repeatInterval: "),
         ({"repeatInterval": "5 mins"}, "repeatInterval: "),

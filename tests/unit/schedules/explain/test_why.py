@@ -79,26 +79,26 @@ def test_instants_said_to_match_occur_and_others_do_not(case: tuple[Timing, date
         ]),
         ({"cron": "1 9 13 * 5"}, "2026-06-05T09:00:00Z", ["DOES_NOT_MATCH minute: 0 is not 1"]),
         ({"eventBridge": "cron(0 9 LW * ? 2027)"}, "2026-06-06T09:00:00Z", [
-            "DOES_NOT_MATCH the year 2026 is none of its years",
+            "DOES_NOT_MATCH the year 2026 is not one of its years",
             "DOES_NOT_MATCH weekday: Saturday is not Monday to Friday",
-            "DOES_NOT_MATCH Saturday, 2026-06-06 is none of its days of the month",
+            "DOES_NOT_MATCH Saturday, 2026-06-06 is not one of its days of the month",
         ]),
         ({"eventBridge": "cron(0 9 ? 7 6#1 *)"}, "2026-06-06T09:00:00Z", [
             "DOES_NOT_MATCH month: June is not July",
             "DOES_NOT_MATCH weekday: Saturday is not Friday",
         ]),
         ({"eventBridge": "cron(0 9 ? * 6#1 *)"}, "2026-06-12T09:00:00Z", [
-            "DOES_NOT_MATCH Friday, 2026-06-12 is none of its days of the month",
+            "DOES_NOT_MATCH Friday, 2026-06-12 is not one of its days of the month",
         ]),
         ({"sapCron": "* * 13 fri 9 0 0"}, "2027-02-13T09:00:00Z", [
             "DOES_NOT_MATCH weekday: Saturday is not Friday",
         ]),
         ({"sapCron": "* * 13 fri 9 0 0"}, "2027-02-12T09:00:00Z", [
-            "DOES_NOT_MATCH Friday, 2027-02-12 is none of its days of the month",
+            "DOES_NOT_MATCH Friday, 2027-02-12 is not one of its days of the month",
         ]),
         ({"sapCron": "* * 13 fri 9 0 0"}, "2027-02-11T09:00:00Z", [
             "DOES_NOT_MATCH weekday: Thursday is not Friday",
-            "DOES_NOT_MATCH Thursday, 2027-02-11 is none of its days of the month",
+            "DOES_NOT_MATCH Thursday, 2027-02-11 is not one of its days of the month",
         ]),
         ({"sapCron": "* * * sun,mon 9 0 0"}, "2027-02-13T09:00:00Z", [
             "DOES_NOT_MATCH weekday: Saturday is not Monday and Sunday",
@@ -110,9 +110,9 @@ def test_instants_said_to_match_occur_and_others_do_not(case: tuple[Timing, date
             "BEFORE_START the schedule begins at 2026-06-06T00:00:00Z",
         ]),
         ({"every": "P1M", "startTime": "2026-06-06T00:00:00Z"}, "2026-06-07T00:00:00Z", [
-            "DOES_NOT_MATCH Sunday, 2026-06-07 is none of its days of the month",
+            "DOES_NOT_MATCH Sunday, 2026-06-07 is not one of its days of the month",
         ]),
-        ({"at": "2026-06-06T00:00:00Z"}, "2026-06-06T00:00:01Z", ["NOT_IN_SERIES none of its instants"]),
+        ({"at": "2026-06-06T00:00:00Z"}, "2026-06-06T00:00:01Z", ["NOT_IN_SERIES not one of its instants"]),
         ({"cron": "0 9 * * *", "endTime": "2026-06-06T00:00:00Z"}, "2026-06-06T09:00:00Z", [
             "AFTER_END the schedule ends at 2026-06-06T00:00:00Z",
         ]),

@@ -87,7 +87,7 @@ def test_a_summary_says_the_letters_in_words(text: str, summary: str) -> None:
         ("0 9 15W * *", "only in eventBridge", 4),
         ("0 9 1,15w * *", "eventBridge", 6),
         ("0 9 L-3 * *", "BYMONTHDAY=-3", 4),
-        ("0 9 L/2 * *", "is not read", 4),
+        ("0 9 L/2 * *", "is not supported", 4),
         ("0 9 * * L", "L needs its weekday", 8),
         ("0 9 * * 8L", "weekday 8 is outside 0..7", 8),
         ("0 9 * * 2#6", "6 after # is outside 1..5", 10),

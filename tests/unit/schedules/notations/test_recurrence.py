@@ -487,24 +487,28 @@ def test_the_shortest_gap_is_exact(recurrence: Given, gap_s: int) -> None:
         (
             {"frequency": "Day", "schedule": {"weekDays": ["monday"]}},
             "recurrence.schedule.weekDays",
-            "goes with the frequency week only",
+            "is only allowed with the frequency week",
         ),
         (
             {"frequency": "Week", "schedule": {"monthDays": [1]}},
             "recurrence.schedule.monthDays",
-            "goes with the frequency month only",
+            "is only allowed with the frequency month",
         ),
         (
             {"frequency": "Year", "schedule": {"monthlyOccurrences": [{"day": "friday"}]}},
             "recurrence.schedule.monthlyOccurrences",
-            "goes with the frequency month only",
+            "is only allowed with the frequency month",
         ),
-        ({"frequency": "Month", "schedule": {"monthDays": [1, 0]}}, "recurrence.schedule.monthDays[1]", "0 is no day"),
+        (
+            {"frequency": "Month", "schedule": {"monthDays": [1, 0]}},
+            "recurrence.schedule.monthDays[1]",
+            "0 is not a day",
+        ),
         ({"frequency": "Month", "schedule": {"monthDays": [32]}}, "recurrence.schedule.monthDays[0]", "-31 to 31"),
         (
             {"frequency": "Month", "schedule": {"monthDays": [1], "monthlyOccurrences": [{"day": "friday"}]}},
             "recurrence.schedule.monthlyOccurrences",
-            "goes without monthDays only",
+            "must not be combined with monthDays",
         ),
         (
             {"frequency": "Month", "schedule": {"monthlyOccurrences": [{"occurrence": 1}]}},
@@ -514,7 +518,7 @@ def test_the_shortest_gap_is_exact(recurrence: Given, gap_s: int) -> None:
         (
             {"frequency": "Month", "schedule": {"monthlyOccurrences": nth(("friday", 0))}},
             "recurrence.schedule.monthlyOccurrences[0].occurrence",
-            "0 is none",
+            "0 is not an occurrence",
         ),
         (
             {"frequency": "Month", "schedule": {"monthlyOccurrences": nth(("friday", 1), ("friday", -6))}},

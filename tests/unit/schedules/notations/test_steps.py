@@ -133,7 +133,7 @@ def test_a_schedule_emptied_by_calendars_is_refused_in_few_calls(
     fields, book = fields_of(rule, names, name)
 
     def refused() -> None:
-        with pytest.raises(InvalidRequest, match="leave it no occurrence"):
+        with pytest.raises(InvalidRequest, match="leave it without an occurrence"):
             parse(fields, now=NOW, book=book)
 
     refused()  # what is kept of a zone is made once

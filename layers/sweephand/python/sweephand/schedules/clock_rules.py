@@ -14,7 +14,7 @@ _LEAVE_OUT = "leave it out: the schedule runs through clock changes, loses nothi
 
 
 def check(notation: str, value: object, rules: Rules, series: Series) -> None:
-    """Raises InvalidRequest. A rule that repeats its default is accepted, because answers show it.
+    """Raises InvalidRequest for a rule without effect. A repeated default is accepted, because responses show it.
 
     value: the value of the notation. `time` accepts any rule, because its words may name an instant or a wall time. So
     do rules that name single dates (RDATE, repeating intervals).

@@ -1,6 +1,6 @@
 """The core of every schedule: a set of whole seconds that answers "next after?" and "last until?".
 
-Rule       the two questions in datetimes: all that the rest of the service uses
+Rule       the two questions in datetimes, which are all that the rest of the service uses
 Series     the same in Unix seconds, with the questions that only schedules ask; the base of all that follow
 ├── Once         one instant
 ├── Never        none
@@ -15,8 +15,8 @@ Series     the same in Unix seconds, with the questions that only schedules ask;
 All are frozen values: equal and hashable by content, safe to share between threads.
 
 The work of one question is limited. Most answers follow from arithmetic. Some need a search: calendars that roll, steps
-on certain days only. Each step of a search spends units, and a question that has spent MOST of them ends in Undecided.
-So no schedule can occupy a function for long: a unit is worth about a microsecond.
+on certain days only. Each step of a search spends units, and a question that has spent MOST of them raises Undecided.
+So no schedule can occupy a function for long: a unit takes about a microsecond.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Undecided(InvalidRequest, ValueError):
 
 
 class _Purse(local):
-    """left: the units that the current question of this thread may still spend; negative outside a question."""
+    """A budget. left: the units that this thread's current question may still spend; negative outside a question."""
 
     left = -1
 
@@ -67,12 +67,12 @@ def spend(units: int = 1) -> None:
 
 
 def left() -> int:
-    """Returns the units that the question may still spend; MOST outside `limited`."""
+    """Returns the units that the current question may still spend; MOST outside `limited`."""
     return MOST if _purse.left < 0 else _purse.left
 
 
 class limited:  # noqa: N801 - used as a function
-    """A common limit for all questions asked inside. A nested one spends from the outer one as well."""
+    """A common limit for all questions inside. A nested limit also spends from the outer one."""
 
     __slots__ = ("before", "begun", "most")
 
@@ -92,7 +92,7 @@ class Rule(Protocol):
     """Any set of planned instants. Hashable."""
 
     def next_after(self, instant: datetime) -> datetime | None:
-        """Returns the first occurrence strictly after `instant`, aware UTC, whole seconds; None: none up to 2199.
+        """Returns the first occurrence strictly after `instant`, aware UTC, whole seconds; None if none up to 2199.
 
         instant: aware, any zone. Raises ValueError if it is naive, and Undecided, which is one too (rule.py).
         """
@@ -105,8 +105,8 @@ class Rule(Protocol):
 class MovedBy:
     """A rule that decided an occurrence: dstGap, dstOverlap, monthOverflow, calendar.
 
-    local_time: the wall time it stands for; with monthOverflow on a day that does not exist, such as 31 February.
-    effect: moved or skipped (dstGap), doubled or once (dstOverlap: both copies run, or this one only), else moved.
+    local_time: the wall time that it stands for; with monthOverflow, on a day that does not exist, such as 31 February.
+    effect: moved or skipped (dstGap); doubled or once (dstOverlap: both copies run, or only this one); else moved.
     zone: the zone of local_time, if it differs from the schedule's.
     """
 
@@ -138,11 +138,11 @@ class Series:
         return None
 
     def dropped(self, after: int, until: int) -> Iterator[tuple[int, MovedBy]]:  # noqa: ARG002 - as above
-        """Yields (second of a clock change in (after, until], a wall time that a time rule drops there), in order."""
+        """Yields each wall time that a time rule drops, after the second of its clock change in (after, until]."""
         return iter(())
 
     def missing(self, begin: int, end: int) -> Iterator[tuple[int, int]]:  # noqa: ARG002 - as above
-        """Yields (a wall time of [begin, end) in a gap of the clock, the occurrence that stands for it), in order."""
+        """Yields each wall time of [begin, end) in a gap of the clock, with the occurrence that stands for it."""
         return iter(())
 
     def only_stands_in(self, second: int) -> bool:  # noqa: ARG002 - as above
@@ -173,7 +173,7 @@ class Series:
 
 
 class Over(Series):
-    """The occurrences of `series`, limited or changed. Subclasses answer themselves what they change."""
+    """The occurrences of `series`, limited or changed. Subclasses override what they change."""
 
     __slots__ = ()
     series: Series
@@ -197,7 +197,7 @@ class ByCalendars(Over):
     __slots__ = ()
 
     def comes(self, second: int) -> int | None:
-        """Returns the instant to which calendars move an occurrence of the series; None: it is left out."""
+        """Returns the instant to which calendars move an occurrence of the series; None if it is left out."""
         raise NotImplementedError
 
     def stopped_by(self, second: int) -> int | None:
@@ -205,7 +205,10 @@ class ByCalendars(Over):
         raise NotImplementedError
 
     def alike_until(self, second: int) -> int:
-        """Returns the end of a stretch from `second` whose occurrences are those of the series; earlier if unknown."""
+        """Returns the end of a stretch from `second` on whose occurrences are those of the series.
+
+        May return an earlier end if it is not known.
+        """
         raise NotImplementedError
 
 
@@ -245,7 +248,7 @@ class Never(Series):
 
 @value
 class Steps(Series):
-    """anchor + k * step_s for every whole k, also below 0: elapsed seconds, so no clock change touches it."""
+    """The seconds anchor + k * step_s for every whole k, even below 0. No clock change affects elapsed seconds."""
 
     anchor: int
     step_s: int
@@ -294,9 +297,9 @@ class Window(Over):
 
 @value
 class Jittered(Over):
-    """Each occurrence of `series` delayed by 0 to `spread_s` seconds, always equally for the same salt and instant.
+    """The occurrences of `series`, each delayed by 0 to `spread_s` seconds: the same for the same salt and instant.
 
-    It never reaches the next occurrence, so the order stays, and never passes `last`, the end of the window.
+    A delay never reaches the next occurrence, so the order stays, and never passes `last`, the end of the window.
     """
 
     series: Series
@@ -356,7 +359,7 @@ class Jittered(Over):
 
 
 def count_between(rule: Rule, after: datetime, until: datetime, limit: int) -> int:
-    """Returns how many occurrences lie in (after, until], at most `limit`. Constant cost for steps of elapsed time.
+    """Returns how many occurrences lie in (after, until], at most `limit`. The cost is constant for elapsed steps.
 
     Raises Undecided.
     """

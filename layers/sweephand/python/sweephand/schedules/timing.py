@@ -1,7 +1,7 @@
 """When a schedule fires: reads the caller's JSON members into a Timing, packs it for the table, and loads it again.
 
-A schedule is parsed once and loaded at every tick, so `packed` holds all that `load` needs, and both build the series
-in one way: `_build`.
+A schedule is parsed once and loaded at every tick. So `packed` contains everything that `load` needs, and both build
+the series with `_build`.
 """
 
 from __future__ import annotations
@@ -69,10 +69,10 @@ TIMING_MEMBERS = frozenset(
 """The JSON members that this module owns."""
 
 _BEATS_START = frozenset({"time"})
-"""Notations that ignore startTime: SAP's service runs a one-time schedule when its `time` says."""
+"""Notations that ignore startTime: SAP's service runs a one-time schedule at its `time`."""
 
 _FOLLOWS_STARTS = "actual_start"
-"""The `align` of series without a grid: each occurrence is counted from the start of the one before."""
+"""The `align` of series without a grid: each interval begins with the actual start of an occurrence."""
 
 MOST_COUNT = 2**31 - 1
 MOST_JITTER_S = 86_400
@@ -96,12 +96,11 @@ _UNREADABLE = (
 
 @value
 class Timing:
-    """When a schedule fires. Window (startTime, endTime inclusive) and jitter are part of `rule`; `count` is not.
+    """The timing of a schedule. Window (startTime, endTime inclusive) and jitter are part of `rule`; `count` is not.
 
-    actual_start_interval_s: only with align actual_start: the caller advances by it. has_end: an endTime limits it, its
-    own or the job's.
-    packed: a JSON string with all that `load` needs; under 400 bytes unless the notation's own value is long.
-    calendars: how it uses each calendar, packed (calendars.Use).
+    actual_start_interval_s: only with align actual_start: the interval by which the caller advances. has_end: whether
+    an endTime limits it, its own or the job's. packed: a JSON string with everything that `load` needs, under 400 bytes
+    unless the notation's own value is long. calendars: how it uses each calendar, packed (calendars.Use).
     """
 
     notation: str
@@ -139,7 +138,7 @@ class Timing:
 
     @property
     def ends_at(self) -> datetime:
-        """Returns its own end or its job's, included; without one the latest possible instant."""
+        """Returns its own end or that of its job, included; without one, the latest possible instant."""
         return to_instant(self.rule.last if isinstance(self.rule, Window | Jittered) else LAST_SECOND)
 
     @property
@@ -149,9 +148,9 @@ class Timing:
 
     @property
     def interval_s(self) -> int | None:
-        """Returns the smallest certain gap between two occurrences, jitter left out; None for one instant.
+        """Returns the smallest certain gap between two occurrences, without jitter; None for a single instant.
 
-        Occurrences that roll onto one day come as close as their times of the day.
+        Occurrences that roll onto one day may come as close as their times of the day.
         """
         if self._compiled.interval is None:
             return None
@@ -172,16 +171,17 @@ def parse(
     may_be_over: bool = False,
     may_be_empty: bool = False,
 ) -> Timing:
-    """Returns the timing that a caller asks for.
+    """Returns the timing that a caller requests. Its occurrences may all be in the past.
 
-    fields: the members of TIMING_MEMBERS as in the caller's JSON, of any JSON type; null is absent, other members are
-    ignored. now: the moment of creation, the anchor of `every` without startTime. job_start, job_end: the job's own
-    window, which also limits the schedule. salt: the schedule's id; the jitter is a hash of it. book: the reference of
-    each calendar that the fields name; its content is kept (schedules/calendars/calendars.py).
-    may_be_over: accepts an end before the first occurrence, not a rule that never fires. may_be_empty: accepts both.
-    Raises InvalidRequest (INVALID_FIELD, or NEVER_FIRES if nothing lies in the window), nothing else. INVALID_FIELD
-    also refuses rules whose first occurrence would take too long to find. A schedule may have all its occurrences in
-    the past.
+    fields: the members of TIMING_MEMBERS as in the caller's JSON, of any JSON type. Null counts as absent, and other
+    members are ignored. now: the moment of creation, the anchor of `every` without startTime. job_start, job_end: the
+    job's own window, which also limits the schedule. salt: the schedule's id; the jitter is a hash of it. book: the
+    reference of each calendar that the fields name, whose content must be kept (schedules/calendars/calendars.py).
+    may_be_over: accepts an end before the first occurrence, but not a rule that never fires. may_be_empty: accepts
+    both.
+
+    Raises only InvalidRequest: INVALID_FIELD, or NEVER_FIRES if nothing lies in the window. INVALID_FIELD also refuses
+    rules whose first occurrence would take too long to find.
     """
     notation = _notation_of(fields)
     try:
@@ -245,23 +245,23 @@ def _parse(
 
 
 def _fires_later(timing: Timing, first: int) -> bool:
-    """Returns whether only its end leaves it no occurrence."""
+    """Returns whether only its end leaves it without an occurrence."""
     endless = {name: value for name, value in json.loads(timing.packed).items() if name != "last"}
     return _build(endless).rule.after(first - 1) is not None
 
 
 def _by_calendars(given: object, timing: Timing, book: Mapping[str, str], first: int) -> Timing:
-    """Returns the timing as its calendars leave it. Raises InvalidRequest."""
+    """Returns the timing after its calendars are applied. Raises InvalidRequest."""
     named = calendar_uses.read(given)
     packed = calendar_uses.packed(named, book)
     if not packed:
         return timing
     if timing.actual_start_interval_s is not None:
-        raise InvalidRequest("calendars", "do not act on an interval with align actual_start")
+        raise InvalidRequest("calendars", "cannot be used with an interval with align actual_start")
     calendar_uses.check_rolling(named, timing.rule, first)
     timing = _build({**json.loads(timing.packed), "cal": packed})
     if timing.rule.after(first - 1) is None:
-        raise members.never_fires("calendars", "leave it no occurrence")
+        raise members.never_fires("calendars", "leave it without an occurrence")
     return timing
 
 
@@ -269,8 +269,8 @@ def _by_calendars(given: object, timing: Timing, book: Mapping[str, str], first:
 def load(packed: str) -> Timing:
     """Loads the timing of a string that `parse` packed.
 
-    Raises ValueError if it cannot be read any more, and Unavailable if a calendar that it names has not been read yet;
-    nothing else.
+    Raises only ValueError, if it cannot be read any more, and Unavailable, if a calendar that it names has not been
+    read yet.
     """
     try:
         read = json.loads(packed)
@@ -280,13 +280,13 @@ def load(packed: str) -> Timing:
 
 
 def with_count(timing: Timing, count: int | None) -> Timing:
-    """Returns the same timing with another count; None: without one."""
+    """Returns the same timing with another count. count: None for no count."""
     facts = {name: value for name, value in json.loads(timing.packed).items() if name != "count"}
     return _build(facts if count is None else {**facts, "count": count})
 
 
 def with_calendars(timing: Timing, references: Sequence[str]) -> Timing:
-    """Returns the timing with other versions of its calendars, in their order; it may then have no occurrence."""
+    """Returns the timing with other versions of its calendars, in their order. It may then have no occurrence."""
     from dataclasses import replace  # noqa: PLC0415 - as above
 
     from sweephand.schedules.calendars.calendars import Use  # noqa: PLC0415
@@ -296,7 +296,7 @@ def with_calendars(timing: Timing, references: Sequence[str]) -> Timing:
 
 
 def counted_from(packed: str) -> datetime | None:
-    """Returns the `now` that anchors a series without startTime; parsing again with it keeps the grid."""
+    """Returns the `now` that anchors a series without startTime. Parsing again with it keeps the grid."""
     try:
         facts = json.loads(packed)
         (notation,) = facts.keys() & NOTATIONS.keys()
@@ -307,7 +307,7 @@ def counted_from(packed: str) -> datetime | None:
 
 
 def begun_as(timing: Timing, packed: str) -> Timing:
-    """Returns an interval from the actual start, parsed anew, with the first occurrence of the packed series.
+    """Returns a newly parsed interval that follows actual starts, with the first occurrence of the packed series.
 
     So a running interval keeps its rhythm. Other timings are returned unchanged.
     """
@@ -318,7 +318,7 @@ def begun_as(timing: Timing, packed: str) -> Timing:
 
 
 def load_or_never(packed: str) -> Timing:
-    """Loads as `load` does; an unreadable string gives a timing without occurrences, for answers and changes."""
+    """Loads as `load` does. An unreadable string gives a timing without occurrences, for responses and changes."""
     try:
         return load(packed)
     except ValueError:
@@ -397,7 +397,9 @@ def _whole_member(fields: Mapping[str, object], name: str, least: int, most: int
 def _limits(
     fields: Mapping[str, object], notation: str, rules: Rules, *, may_be_empty: bool
 ) -> tuple[int | None, int | None, int | None, bool]:
-    """Returns (startTime, endTime) in Unix seconds, the wall time of a startTime that the clock jumps over, and whether
+    """Returns the limits of a schedule.
+
+    These are startTime and endTime in Unix seconds, the wall time of a startTime that the clock jumps over, and whether
     one of the two is a wall time. With `both`, a wall time that comes twice means the wider window. Raises
     InvalidRequest for an end before its start, unless may_be_empty.
     """
@@ -428,9 +430,9 @@ def _why_never(timing: Timing, first: int, last: int) -> str:
     if first > last:
         return "no instant is left between startTime and endTime, within the job's own window"
     if first == FIRST_SECOND and last == LAST_SECOND:
-        return "fires at no instant of the years 1970 to 2199"
+        return "has no occurrence in the years 1970 to 2199"
     if first == FIRST_SECOND:
-        return f"fires at no instant until {instant_text(last)}"
+        return f"has no occurrence until {instant_text(last)}"
     if last == LAST_SECOND:
-        return f"fires at no instant from {instant_text(first)} on"
-    return f"fires at no instant from {instant_text(first)} to {instant_text(last)}"
+        return f"has no occurrence from {instant_text(first)} on"
+    return f"has no occurrence from {instant_text(first)} to {instant_text(last)}"

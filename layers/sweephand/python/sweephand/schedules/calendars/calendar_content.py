@@ -1,11 +1,11 @@
 """Reads a calendar's content, as a caller writes it, into facts (calendars.py): dates, ranges and hours of the week.
 
 dates    a day, "2026-12-25", or a day of each year, "12-25"
-ranges   {"from", "to"}: two days, both of them included; or two times, the second of them excluded: wall times without
-         an offset, instants with one
+ranges   {"from", "to"}: two days, both included; or two times, the second one excluded. Times without an offset are
+         wall times; times with one are instants
 weekly   {"days", "from", "to"}: hours of some weekdays, "08:00" to "17:30"; past midnight if `to` is not later
 
-Everything without an offset is wall time: of the calendar's own zone, or of the schedule that uses it.
+Everything without an offset is wall time in the calendar's own zone or, without one, in that of the schedule.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _add_range(facts: Facts, value: object, field: str) -> None:
 
 
 def _end(value: object, field: str) -> tuple[str, int]:
-    """Returns the member of the facts that the end belongs to, and its number there."""
+    """Returns the member of the facts to which the end belongs, and its number there."""
     text = members.text(value, field, AN_END)
     if "T" not in text and "t" not in text:
         year, month, day = _date(text, field, AN_END)
@@ -132,7 +132,7 @@ def _end(value: object, field: str) -> tuple[str, int]:
 
 
 def _hours(value: object, field: str) -> list[list[int]]:
-    """Returns stretches in seconds since Monday's midnight, none of them beyond Sunday's end."""
+    """Returns stretches in seconds since Monday's midnight. None extends beyond the end of Sunday."""
     given = _members(value, field, ("days", "from", "to"))
     begin = _time(given.get("from", "00:00"), f"{field}.from")
     end = _time(given.get("to", "24:00"), f"{field}.to")

@@ -30,7 +30,7 @@ class Named:
 
 
 def read(value: object) -> list[Named]:
-    """Returns at most five calendars, each once; all that roll do so in one direction. Raises InvalidRequest."""
+    """Returns at most five calendars, each once. All that roll do so in one direction. Raises InvalidRequest."""
     if value is None:
         return []
     if not isinstance(value, Sequence) or isinstance(value, str):
@@ -47,7 +47,8 @@ def read(value: object) -> list[Named]:
     rolls = [(n, use.roll) for n, use in enumerate(found) if use.roll is not Roll.NONE]
     for n, roll in rolls:
         if roll is not rolls[0][1]:
-            raise InvalidRequest(f"{FIELD}[{n}].roll", f"all calendars of a schedule must roll one way: {rolls[0][1]}")
+            reason = f"all calendars of a schedule must roll the same way: {rolls[0][1]}"
+            raise InvalidRequest(f"{FIELD}[{n}].roll", reason)
     return found
 
 

@@ -1,9 +1,9 @@
 """Calendars of a schedule: which of its occurrences they let through, and where the others roll to.
 
 A calendar is a set of times. A schedule names up to five. A calendar that it excludes stops the occurrences inside; a
-calendar that it includes stops those outside. An occurrence that any calendar stops is left out. But if all calendars
-that stop it roll, it moves to the nearest day, before or after, on which its time of the day is let through. Two that
-come to the same instant are one occurrence.
+calendar that it includes stops those outside. An occurrence that any calendar stops is left out. However, if all
+calendars that stop it roll, it moves to the nearest day, before or after, that lets its time of the day through. Two
+occurrences that move to the same instant are one.
 
 The content of a reference never changes. Once read, it is kept (`keep`), and a series is built from that alone.
 """
@@ -39,7 +39,7 @@ __all__ = ["MOST_ROLLED_DAYS", "Calendar", "Filtered", "Mode", "Roll", "Rolled",
 MOST = 5
 """The most calendars of one schedule."""
 MOST_ROLLED_A_DAY = 24
-"""The most occurrences a day of a rule that rolls: every day that is not free must be looked through."""
+"""The most occurrences a day of a rule that rolls, because every day that is not free must be searched."""
 MARK = '"cal":['
 """Appears in the packed string of each schedule with calendars, and in no other."""
 _REFERENCES = re.compile(r'"cal":\[([^\]]*)\]', re.ASCII)
@@ -67,9 +67,9 @@ _MODES = {mode[0]: mode for mode in Mode}
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
-    """The content of one version. zone None: it uses the clock of the schedule that names it.
+    """The content of one version. zone: None to use the clock of the schedule that names it.
 
-    walls: wall times of that clock; fixed: Unix seconds. Only references are compared: each has one content.
+    walls: wall times of that clock. fixed: Unix seconds. Only references are compared, because each has one content.
     """
 
     reference: str
@@ -125,9 +125,9 @@ def known(reference: str) -> bool:
 
 
 def keep(reference: str, facts: Mapping[str, Any] | None) -> None:
-    """Keeps the content of a reference until the process ends or MOST_KEPT others came. None: the calendar is gone.
+    """Keeps the content of a reference until the process ends or MOST_KEPT others have been read.
 
-    Content never changes, so it does not matter who read it first.
+    facts: None if the calendar was deleted. Content never changes, so it does not matter who read it first.
     """
     found = None if facts is None else calendar(reference, facts)
     with _lock:
@@ -137,7 +137,7 @@ def keep(reference: str, facts: Mapping[str, Any] | None) -> None:
 
 
 def kept(reference: str) -> Calendar:
-    """Returns a kept calendar. Raises Unavailable if nobody has read it, ValueError if it is gone."""
+    """Returns a kept calendar. Raises Unavailable if nobody has read it, ValueError if it was deleted."""
     try:
         found = _kept[reference]
     except KeyError:
@@ -172,7 +172,7 @@ class Use:
 
 
 def references(packed: str) -> list[str]:
-    """Returns the references in a string that holds the packed timing of a schedule."""
+    """Returns the references in a string that contains the packed timing of a schedule."""
     found = _REFERENCES.search(packed)
     return [] if found is None else [Use.read(text).reference for text in json.loads(f"[{found[1]}]")]
 
@@ -218,7 +218,7 @@ class Filtered(ByCalendars):
         return LAST_SECOND if stopped is None else stopped - 1
 
     def count(self, after: int, until: int, limit: int) -> int:
-        """Counts by free stretches, not by single occurrences."""
+        """Counts one free stretch at a time, not one occurrence at a time."""
         counted = 0
         while counted < limit and (first := self.after(after)) is not None and first <= until:
             spend(20)
@@ -228,10 +228,10 @@ class Filtered(ByCalendars):
 
 
 def applied(series: Series, packed: Sequence[str], by: Zone) -> Series:
-    """Returns the series as the calendars of a schedule leave it. by: the schedule's own zone.
+    """Returns the series after a schedule's calendars are applied. by: the schedule's own zone.
 
     An occurrence that rolls may leave the window of the series. Raises ValueError for a string that was not packed or a
-    calendar that is gone; Unavailable for calendars that have not been read.
+    calendar that was deleted; Unavailable for calendars that have not been read.
     """
     uses = [Use.read(text) for text in packed]
     stops = tuple(
@@ -249,7 +249,7 @@ def applied(series: Series, packed: Sequence[str], by: Zone) -> Series:
 
 
 def _some_roll(series: Series, stops: Sequence[Stop], by: Zone) -> bool:
-    """Returns whether calendars that roll, and no others, may stop an occurrence. False is certain, True is not."""
+    """Returns False if certainly no occurrence is stopped only by calendars that roll; True if one may be."""
     asked = Asked(times_of_week(series, by), by, FIRST_SECOND, partial(rolled_days, series, by, 0))
     firm = [(each.times, each.include) for each in stops if not each.rolls]
     return any(reach(asked, [*firm, (each.times, not each.include)]) is not NOWHERE for each in stops if each.rolls)
@@ -279,7 +279,7 @@ def left_out(series: Series, after: int, until: int) -> Iterator[tuple[int, int]
 
 
 def of_calendars(series: Series) -> Filtered | Rolled | None:
-    """Returns the part of a series that asks its calendars, beneath its window and its jitter."""
+    """Returns the part of a series that applies its calendars, without its window and its jitter."""
     inner: Series | None = series
     while inner is not None and not isinstance(inner, Filtered | Rolled):
         inner = getattr(inner, "series", None)

@@ -1,12 +1,13 @@
 """Reads the events of an iCalendar file (RFC 5545) into the members of a calendar: dates, ranges and hours of the week.
 
-Reading is strict; its time grows with the length of the file only. Each VEVENT is read for DTSTART, DTEND or DURATION,
-RRULE, RDATE, EXDATE, RECURRENCE-ID, UID and STATUS. Whether it is shown as busy does not matter, because public
-holidays seldom are. Events of whole days, and times without a zone, are wall times; times in a zone become instants. A
-time zone must be an IANA name.
+Reading is strict, and its time grows only with the length of the file. Each VEVENT is read for DTSTART, DTEND or
+DURATION, RRULE, RDATE, EXDATE, RECURRENCE-ID, UID and STATUS. It does not matter whether an event is shown as busy,
+because public holidays seldom are. Events of whole days and times without a zone are wall times; times in a zone become
+instants. A time zone must be an IANA name.
 
-A recurrence needs COUNT or UNTIL and is followed for 20 years. Without them it must be a day of each year or hours of
-each week, without exceptions and begun already, because a calendar can express no other. Anything else is refused.
+A recurrence needs COUNT or UNTIL and is followed for 20 years. Without them, it must be a day of each year or hours of
+each week, without exceptions, and it must have begun, because a calendar cannot express any other. Anything else is
+refused.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ Key = tuple[str, int]
 
 
 class _Detached(NamedTuple):
-    """An event that replaces one occurrence of another. line: where its RECURRENCE-ID is."""
+    """An event that replaces one occurrence of another event. line: the line of its RECURRENCE-ID."""
 
     line: int
     event: Event
@@ -140,7 +141,7 @@ def _key(moment: Moment) -> Key:
 
 
 def _add(found: Members, event: Event, detached: dict[Key, _Detached], today: date) -> set[Key]:
-    """Adds its occurrences, except those that are left out or detached; returns the keys of all."""
+    """Adds the occurrences of an event, except those that are left out or detached. Returns the keys of all."""
     if _is_cancelled(event):
         return set()
     if "EXRULE" in event.properties:
@@ -205,7 +206,7 @@ def _same_kind(line: int, name: str, moment: Moment, start: Moment) -> bool:
 
 
 class _LeftOut(NamedTuple):
-    """Times that EXDATE takes out. days: first and last second of each, in order."""
+    """Times that EXDATE takes out. days: the first and last second of each day, in order."""
 
     seconds: set[int]
     days: list[tuple[int, int]]
@@ -315,7 +316,7 @@ def _add_endless(found: Members, event: Event, start: Moment, length: timedelta,
 
 
 def _days(today: date, first: date) -> Iterator[date]:
-    """Yields the days from today until the event begins, at most 8 years, which hold a leap day."""
+    """Yields the days from today until the event begins, for at most 8 years, which contain a leap day."""
     return (today + timedelta(days=n) for n in range(min((first - today).days, 8 * 366)))
 
 

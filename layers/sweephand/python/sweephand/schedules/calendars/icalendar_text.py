@@ -1,6 +1,7 @@
 """Parses an iCalendar text (RFC 5545): its events, their properties with the line of each, dates, durations, RRULE.
 
-RRULE: FREQ from DAILY to YEARLY, without positions, days of the year and numbered weeks; its days are those of `rrule`.
+RRULE: FREQ from DAILY to YEARLY, without positions, days of the year and numbered weeks. The notation `rrule` computes
+its days.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Moment:
 
     @property
     def kind(self) -> str:
-        """Names its kind for people. Only moments of one kind can be equal."""
+        """Returns the name of its kind, for people. Only moments of the same kind can be equal."""
         if self.day_only:
             return "a date"
         return "a time without a zone" if self.zone is None else "a time in a zone (with TZID or Z)"
@@ -176,14 +177,17 @@ class Recurrence(NamedTuple):
         return set(bits(self.rule.days.weekdays))
 
     def each(self, frequency: int) -> bool:
-        """Returns whether it is the day of its start each year, or some weekdays of each week."""
+        """Returns whether the rule is the day of its start each year, or some weekdays of each week."""
         plain = DayRule(week_start=self.rule.days.week_start)
         if frequency == WEEKLY:
             plain = plain._replace(weekdays=self.rule.days.weekdays)
         return self.rule.frequency == frequency and self.rule.interval == 1 and self.rule.days == plain
 
     def days(self, start: date, second_of: Callable[[date], int]) -> list[date]:
-        """Returns its days in 20 years from `start`, within COUNT and UNTIL. second_of: when a day's starts."""
+        """Returns the days in 20 years from `start`, within COUNT and UNTIL.
+
+        second_of: when the event of a day starts.
+        """
         found: list[date] = []
         begin = (start.toordinal() - EPOCH_DAY) * DAY_S
         try:
@@ -201,7 +205,7 @@ class Recurrence(NamedTuple):
 
 
 def recurrence(text: str, second: Callable[[str], int]) -> Recurrence:
-    """Parses RRULE. second: returns the last second that UNTIL lets in. Raises ValueError with a reason for people."""
+    """Parses RRULE. second: returns the last second that UNTIL includes. Raises ValueError with a reason for people."""
     parts: dict[str, str] = {}
     for part in text.upper().split(";"):
         name, equals, value = part.partition("=")

@@ -1,11 +1,10 @@
-"""Finds where a series and its calendars can meet at all, by the week, before anything is searched.
+"""Finds where a series and its calendars can meet at all, week by week, before anything is searched.
 
-Dates are finite. Outside of them only the weekly hours of calendars remain, and those meet the times of a series in
-every week alike, or never. So the hours that all calendars leave free are computed for one week, for each difference
-between the clocks involved, and the series is asked once for each of them (weeks.py). Where they do not meet, only the
-dates of calendars that include can bring an occurrence: dates of one of them, or of several together. Sets of days
-(day_masks.py) show which days those may be, and which days the calendars shut out as a whole: 31 December is never
-Christmas.
+Dates are finite. Outside of them, only the weekly hours of calendars remain, and those meet the times of a series in
+every week or never. So the hours that all calendars leave free are computed for one week, for each difference between
+the clocks involved, and compared with the times of the series (weeks.py). Where they do not meet, only the dates of
+calendars that include can bring an occurrence: dates of one calendar, or of several together. Sets of days
+(day_masks.py) show which days those may be, and which days the calendars exclude as a whole.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ MOST_LISTED = 500
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A series, as far as its reach needs it.
+    """The members of a series that its reach needs.
 
     times: the times of a week at which it may have occurrences, on the clock of `by` (weeks.times_of_week). since: the
     first second that matters. days: returns the days on which it may have any; called only if calendars have dates.
@@ -75,12 +74,12 @@ class _Parts:
     whole: int = 0
 
     def by_dates(self) -> _Parts:
-        """Returns it without hours, as if its dates came each week."""
+        """Returns the calendar without its hours, as if its dates came each week."""
         return _Parts(self.include, self.dates, self.zone)
 
 
 def reach(asked: Asked, calendars: Iterable[tuple[Stretches, bool]]) -> Stretches | None:
-    """Returns stretches that hold every occurrence; None: occurrences may lie anywhere.
+    """Returns stretches that contain every occurrence; None if occurrences may lie anywhere.
 
     calendars: the stretches that each covers, and whether the schedule includes it.
     """
@@ -112,7 +111,7 @@ def reach(asked: Asked, calendars: Iterable[tuple[Stretches, bool]]) -> Stretche
         return On(day_masks.spans_of(possible), asked.by)
     enough = [each for each in enough if not any(set(fewer) < set(each) for fewer in enough)]
     if len(enough) == 1 and not any(parts[n].week.begins for n in enough[0]):
-        return None  # a search meets no hours that would mislead it
+        return None  # there are no hours that a search would follow in vain
     listed = (tuple(at for n in chosen if (at := parts[n].listed) is not None) for chosen in enough)
     return Together(tuple(each[0] if len(each) == 1 else Together(each, where_all=True) for each in listed))
 
@@ -140,7 +139,7 @@ def _parts(covered: Stretches, include: bool, by: Zone) -> _Parts:
 
 @lru_cache(maxsize=256)
 def _of_dates(walls: Spans) -> Spans:
-    """Returns the times of a week that the dates of a calendar take together: 2,000 Saturdays are one."""
+    """Returns the times of a week that the dates of a calendar cover together: 2,000 Saturdays are one Saturday."""
     if isinstance(walls, Dates) and walls.touched == walls.whole:
         weekdays = bits(day_masks.weekdays_of(walls.touched))
         return week_spans((weekday * DAY_S, (weekday + 1) * DAY_S) for weekday in weekdays)
@@ -149,7 +148,7 @@ def _of_dates(walls: Spans) -> Spans:
 
 
 def _weekdays(parts: Sequence[_Parts], asked: Asked) -> int:
-    """Returns the weekdays on which the calendars leave hours free that the series has times in: bit 0 is Monday."""
+    """Returns the weekdays on which times of the series lie in hours that the calendars leave free: bit 0 is Monday."""
     zones = tuple(each.zone for each in parts)
     found = 0
     for ahead in _differences(zones, asked.by, asked.since):
@@ -165,7 +164,7 @@ def _weekdays(parts: Sequence[_Parts], asked: Asked) -> int:
 
 
 def _differences(zones: tuple[Zone, ...], by: Zone, since: int) -> list[tuple[int, ...]]:
-    """Returns how far the clocks of the zones are ahead of that of `by`: each combination that occurs after `since`."""
+    """Returns how far the zones' clocks are ahead of that of `by`, in each combination that occurs after `since`."""
     if all(zone == by for zone in zones):
         return [(0,) * len(zones)]
     return [ahead for ahead, end in _all_differences(zones, by) if end > since]

@@ -1,9 +1,9 @@
 """Occurrences that calendars stop, and that come on another day instead.
 
 Their new day is computed from the days that are free, not searched among the occurrences: only the day after a stop
-(before it, rolling back) can receive any. Each time of such a day receives the occurrences at that time of the days
-before it, as far back as the time is stopped on every day. So a question looks at stretches of the calendars, one after
-another, and at no more days of each than it is stopped, MOST_ROLLED_DAYS at most.
+(or before it, when rolling back) can receive any. Each time of such a day receives the occurrences at that time of the
+days before it, as far back as the time is stopped on every day. So a search looks at one stretch of the calendars after
+another, and only at the stopped days of each, at most MOST_ROLLED_DAYS.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sweephand.schedules.rule import ByCalendars, MovedBy, Series, spend
 from sweephand.schedules.zones.localtime import LAST_SECOND, Zone, wall_text
 
 MOST_ROLLED_DAYS = 62
-"""An occurrence that finds no free day within so many days is left out."""
+"""An occurrence that finds no free day within this many days is left out."""
 RULE = "calendar"
 _NEAR = 2 * DAY_S
 """More than any clock jumps."""
@@ -41,8 +41,8 @@ class Stop:
 class Filter:
     """All calendars of a schedule.
 
-    open: the stretches that they ever let anything through in. reach: the stretches that occurrences may come in. Both
-    are from reach.py; None: not known.
+    open: the stretches in which they ever let anything through. reach: the stretches in which occurrences may come.
+    Both are computed by reach.py; None if not known.
     """
 
     stops: tuple[Stop, ...]
@@ -54,7 +54,7 @@ class Filter:
         return not any(each.stops(second) for each in self.stops)
 
     def near(self, second: int, step: int) -> int | None:
-        """Returns the first second from `second` on that none of the calendars stops and an occurrence may come at."""
+        """Returns the first second from `second` on at which no calendar stops and an occurrence may come."""
         if self.reach is None:
             return self.free(second, step)
         within = self.reach.find(second, True, step)
@@ -111,7 +111,7 @@ class Rolled(ByCalendars):
         return self._first(second, -1)
 
     def _first(self, second: int, way: int) -> int | None:
-        """Returns the first occurrence from `second` on, looking at one free stretch after another."""
+        """Returns the first occurrence from `second` on. Looks at one free stretch after another."""
         looked = _Stretch(self.filter)
         at: int | None = second
         while True:
@@ -138,7 +138,7 @@ class Rolled(ByCalendars):
     def _comings(self, second: int) -> list[int]:
         """Returns the instants at which a stopped occurrence comes.
 
-        If it stands for times in a gap of the clock, each of those comes at its own time of the day.
+        If it stands for times in a gap of the clock, each of those times comes at its own time of the day.
         """
         if not self.filter.rolls(second):
             return []
@@ -152,7 +152,7 @@ class Rolled(ByCalendars):
         return [second] if self.filter.lets(second) else self._comings(second)
 
     def _on_free_day(self, wall: int) -> int | None:
-        """Returns the instant of a wall time on the nearest other day on which it is free; None: no such day."""
+        """Returns the instant of a wall time on the nearest other day on which it is free; None if there is none."""
         day, time = divmod(wall, DAY_S)
         on = day + self.step
         while abs(on - day) <= MOST_ROLLED_DAYS:
@@ -169,7 +169,7 @@ class Rolled(ByCalendars):
         return self.filter.first(second)
 
     def alike_until(self, second: int) -> int:
-        """Stops where moved occurrences may come: within a day of a stop, by the wall clock."""
+        """Returns an end before moved occurrences may come, which is within a day of a stop by the wall clock."""
         stopped, earlier = self.filter.stopped(second), self.filter.stopped(second, -1)
         if self.step > 0 and earlier is not None and second <= earlier + _NEAR:
             return second - 1
@@ -187,8 +187,9 @@ class Rolled(ByCalendars):
     # Occurrences that move to a free stretch
 
     def _moved(self, begin: int, end: int, way: int, stopped: _Stretch) -> tuple[int, int] | None:
-        """Returns the first second of [begin, end) that a stopped occurrence moves to (way -1: the last), and the wall
-        time that it comes from. The stretch is free.
+        """Returns the first second of [begin, end) to which a stopped occurrence moves, and its former wall time.
+
+        With way -1, returns the last such second. The stretch is free.
         """
         walls = [(self._wall(begin), self._wall(end))]
         edge = walls[0][0] if self.step > 0 else walls[0][1] - _NEAR  # of stopped occurrences
@@ -267,7 +268,7 @@ class Rolled(ByCalendars):
     def _onward(self, edge: int, way: int) -> int | None:
         """Returns the first second from `edge` on, in the direction `way`, at which an occurrence may come.
 
-        If occurrences are few, it is known where the last two before the edge, or the next two, come.
+        If occurrences are few, the last two before the edge, or the next two, are known.
         """
         rolls_on = way == self.step
         near = self._three(edge - way, -way) if rolls_on else self._three(edge, way)
@@ -308,7 +309,7 @@ class Rolled(ByCalendars):
         return found[-1] + 1 if found else self.zone.around_gap(wall - 1)[0]
 
     def _past(self, wall: int) -> int:
-        """Returns the same for all that the rule has before `wall`: times in a gap come up to its length later."""
+        """Returns the same for all times of the rule before `wall`. Times in a gap come up to its length later."""
         piece = self.zone.piece(wall - _NEAR)
         if wall + _NEAR < self.zone.ends[piece]:
             return wall - self.zone.offsets[piece]
@@ -329,7 +330,7 @@ class Rolled(ByCalendars):
 def rolled_days(series: Series, by: Zone, step: int) -> int:
     """Returns the days (day_masks.py), on the clock of `by`, on which an occurrence may come when rolling by `step`.
 
-    step 0: it does not roll.
+    step: 0 if it does not roll.
     """
     days = day_masks.of_series(series, by)
     most = MOST_ROLLED_DAYS + 2  # a change of the clock may lie on the way
@@ -337,7 +338,7 @@ def rolled_days(series: Series, by: Zone, step: int) -> int:
 
 
 class _Stretch:
-    """The stopped stretches of a filter. Keeps the last answer, which the days of one question often share."""
+    """The stopped stretches of a filter. Keeps the last answer, because the days of one search often share it."""
 
     __slots__ = ("begin", "end", "filter")
 
@@ -346,7 +347,7 @@ class _Stretch:
         self.begin = self.end = 0
 
     def around(self, second: int) -> tuple[int, int]:
-        """Returns (beginning, end) of the stopped stretch that holds `second`, or of the first one after it."""
+        """Returns (beginning, end) of the stopped stretch that contains `second`, or of the first one after it."""
         if not self.begin <= second < self.end:
             begin = self.filter.stopped(second)
             if begin is None:

@@ -39,7 +39,10 @@ class Occurrence:
 
 @dataclass(frozen=True)
 class Dropped:
-    """A wall time that does not exist and does not run, because dstGap is skip. at: the instant of the clock change."""
+    """A wall time that does not exist and so does not run, because dstGap is skip.
+
+    at: the instant of the clock change.
+    """
 
     at: datetime
     moved_by: MovedBy
@@ -47,7 +50,7 @@ class Dropped:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """An occurrence that a calendar stops and that does not roll. calendar: its place among the schedule's."""
+    """An occurrence that a calendar stops and that does not roll. calendar: its position among the schedule's."""
 
     instant: datetime
     calendar: int
@@ -63,14 +66,14 @@ def preview(timing: Timing, after: datetime, limit: int) -> list[Occurrence]:
 
 
 class Found(NamedTuple):
-    """Occurrences in order. whole: False if the next one takes too long to find, so that some are missing."""
+    """Occurrences in order. whole: False if some are missing because the next one takes too long to find."""
 
     occurrences: list[Occurrence]
     whole: bool
 
 
 def search(timing: Timing, after: datetime, limit: int) -> Found:
-    """Returns the same as `preview`, and whether it is the whole answer."""
+    """Returns the same as `preview`, and whether the list is complete."""
     found: list[Occurrence] = []
     try:
         with limited(_MOST_PREVIEWED):

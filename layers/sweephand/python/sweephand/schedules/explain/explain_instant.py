@@ -1,6 +1,6 @@
-"""Explains to people why an instant is or is not an occurrence of a schedule: what became of half past two.
+"""Explains to people why an instant is or is not an occurrence of a schedule.
 
-Only people ask for reasons, so a sweep does not load this module. A kind of series that _WHY_NOT does not name has one
+Only people need reasons, so a sweep does not load this module. A kind of series that _WHY_NOT does not name has one
 reason: the instant is not in the series.
 """
 
@@ -52,7 +52,7 @@ class Counted:
 
 @dataclass(frozen=True)
 class Explanation:
-    """An answer: whether an instant (aware UTC, whole seconds) is an occurrence, and why: at least one reason.
+    """An answer: whether an instant (aware UTC, whole seconds) is an occurrence, and at least one reason why.
 
     previous, following: the occurrences strictly before and after it, whatever `count` says.
     """
@@ -91,9 +91,9 @@ def _explain(timing: Timing, second: int, counted: Counted | None) -> Explanatio
 
 
 def explain_written(timing: Timing, written: Written, counted: Counted | None = None) -> Explanation:
-    """Explains a written instant; without an offset it is wall time in the schedule's own zone.
+    """Explains a written instant. Without an offset, it is wall time in the schedule's own zone.
 
-    A wall time in a gap is explained by the instant that stands for it, one that comes twice by the copy that runs.
+    A wall time in a gap is explained by the instant that stands for it; one that comes twice, by the copy that runs.
     """
     if written.second is not None:
         return explain(timing, to_instant(written.second), counted)
@@ -174,7 +174,7 @@ def _why(timing: Timing, second: int, moved_by: MovedBy | None) -> list[Reason]:
 
 
 def _missing(local_time: str) -> str:
-    """Says which day a month lacks, given 2027-02-31T09:00:00."""
+    """Returns in words which day a month lacks, given 2027-02-31T09:00:00."""
     year, month, day = (int(each) for each in local_time[:10].split("-"))
     return f"stands for the {english.ordinal(day)}, which {english.MONTHS[month - 1]} {year} does not have"
 
@@ -189,7 +189,7 @@ REASON_CODES = {
     "PUT_OFF_BY_JITTER": "planned there or earlier, and delayed by `jitterSeconds`",
     "DOES_NOT_MATCH": "a field of the clock (`field`) differs",
     "BETWEEN_STEPS": "between two equal steps",
-    "NOT_IN_SERIES": "none of its instants",
+    "NOT_IN_SERIES": "not one of its instants",
     "TAKEN_OUT": "one of its instants, but the rule takes it out (EXDATE)",
     "BEFORE_START": "before `startTime`, or before the first step",
     "AFTER_END": "after `endTime`",
@@ -213,9 +213,9 @@ LEFT_OUT_BY_GAP = "the clock jumps over {} to this instant, and dstGap is skip"
 
 @dataclass(frozen=True)
 class Reason:
-    """A reason: one of REASON_CODES, and a sentence. field: of the clock, for DOES_NOT_MATCH.
+    """A reason: one of REASON_CODES, and a sentence. field: for DOES_NOT_MATCH, the field of the clock.
 
-    calendar: for LEFT_OUT_BY_CALENDAR, the index of the calendar that stops it; the schedule knows its name.
+    calendar: for LEFT_OUT_BY_CALENDAR, the index of the calendar that stops it. The schedule knows its name.
     """
 
     code: str
@@ -225,16 +225,16 @@ class Reason:
 
 
 def why_not(series: Series, second: int) -> Iterator[Reason]:
-    """Yields the reasons, outermost limit first; at least one if it is not an occurrence. second: Unix or wall."""
+    """Yields the reasons, outermost limit first; at least one if `second` (Unix or wall) is not an occurrence."""
     for kind, why in _WHY_NOT.items():
         if isinstance(series, kind):
             yield from why(series, second)
             return
-    yield Reason("NOT_IN_SERIES", "none of its instants")
+    yield Reason("NOT_IN_SERIES", "not one of its instants")
 
 
 def on_clock(series: Series) -> OnWallClock | None:
-    """Returns the wall times beneath window, calendars and jitter; None for elapsed time."""
+    """Returns the wall times without window, calendars and jitter; None for elapsed time."""
     while isinstance(series, Over):
         series = series.series
     return series if isinstance(series, OnWallClock) else None
@@ -311,14 +311,14 @@ def _slots(slots: Slots, wall: int) -> Iterator[Reason]:
     unit, at = ("hour" if slots.size_s == 3600 else "minute"), wall_text(wall)[11:16]
     slot, within = divmod(wall, slots.size_s)
     if (slot - slots.anchor) % slots.every:
-        text = f"{at} lies in none of its {unit}s: they come each {slots.every:,} {unit}s"
+        text = f"{at} is in none of its {unit}s: they come every {slots.every:,} {unit}s"
         yield Reason("DOES_NOT_MATCH", text, unit)
     of_day = slot % (86_400 // slots.size_s)
     if not slots.chosen >> of_day & 1:
         if unit == "hour":
             yield _differs(unit, str(of_day), english.numbers(bits(slots.chosen)))
         else:
-            yield Reason("DOES_NOT_MATCH", f"{at} is none of its times of the day", unit)
+            yield Reason("DOES_NOT_MATCH", f"{at} is not one of its times of the day", unit)
     if unit == "hour" and not slots.minutes >> within // 60 & 1:
         yield _differs("minute", str(within // 60), english.numbers(bits(slots.minutes)))
     if wall % 60:
@@ -334,25 +334,26 @@ def _days(days: Days, day: int) -> Iterator[Reason]:
         yield from _day_fields(days.fields, on)
     elif isinstance(days, OfMonths):
         if not days.years >> on.year - FIRST_YEAR & 1:
-            yield Reason("DOES_NOT_MATCH", f"the year {on.year} is none of its years", "year")
+            yield Reason("DOES_NOT_MATCH", f"the year {on.year} is not one of its years", "year")
         yield from _month(days.months, on)
         if days.every > 1 and (on.year * 12 + on.month - 1 - days.anchor) % days.every:
-            text = f"{english.MONTHS[on.month - 1]} {on.year} is none of its months: they come each {days.every} months"
+            month = f"{english.MONTHS[on.month - 1]} {on.year}"
+            text = f"{month} is not one of its months: they come every {days.every} months"
             yield Reason("DOES_NOT_MATCH", text, "month")
         if not days.days_of(on.year, on.month) >> on.day & 1:
             yield from _day_of_month(days, on)
     elif isinstance(days, OfWeeks):
         week, number = divmod(day - days.begins, 7)
         if week % days.every:
-            text = f"{on} lies in none of its weeks: they come each {days.every} weeks"
+            text = f"{on} is in none of its weeks: they come every {days.every} weeks"
             yield Reason("DOES_NOT_MATCH", text, "week")
         if not days.weekdays >> number & 1:
-            yield Reason("DOES_NOT_MATCH", f"{weekday} is none of its weekdays", "weekday")
+            yield Reason("DOES_NOT_MATCH", f"{weekday} is not one of its weekdays", "weekday")
     elif isinstance(days, EachNth):
-        text = f"{on} is none of its days: they come each {days.every} days"
+        text = f"{on} is not one of its days: they come every {days.every} days"
         yield Reason("DOES_NOT_MATCH", text, "day")
     else:
-        yield Reason("DOES_NOT_MATCH", f"{weekday}, {on} is none of its days", "day")
+        yield Reason("DOES_NOT_MATCH", f"{weekday}, {on} is not one of its days", "day")
 
 
 def _day_fields(fields: DayFields, on: date) -> Iterator[Reason]:
@@ -368,7 +369,7 @@ def _day_fields(fields: DayFields, on: date) -> Iterator[Reason]:
 
 
 def _day_of_month(days: OfMonths, on: date) -> Iterator[Reason]:
-    """Yields the reason: the weekday, which the set never has, or the date, or that both do not meet here."""
+    """Yields the reason: the set never has the weekday, or it lacks the date, or the two do not meet here."""
     chosen = sum(1 << number for number in range(7) if _has_weekday(days, number))
     of_length = days.table[(month_length(on.year, on.month) - 28) * 7 :][:7]
     wrong_weekday = chosen and not chosen >> on.isoweekday() % 7 & 1
@@ -377,7 +378,7 @@ def _day_of_month(days: OfMonths, on: date) -> Iterator[Reason]:
         yield _differs("weekday", english.WEEKDAYS[on.isoweekday() % 7], names)
     if not wrong_weekday or not any(mask >> on.day & 1 for mask in of_length):
         weekday = english.WEEKDAYS[on.isoweekday() % 7]
-        yield Reason("DOES_NOT_MATCH", f"{weekday}, {on} is none of its days of the month", "day")
+        yield Reason("DOES_NOT_MATCH", f"{weekday}, {on} is not one of its days of the month", "day")
 
 
 def _has_weekday(days: OfMonths, number: int) -> bool:

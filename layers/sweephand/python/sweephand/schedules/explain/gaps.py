@@ -1,8 +1,9 @@
 """Measures the smallest and the largest distance between two occurrences in a stretch of time.
 
 Steps, wall times of a calendar and wall times by steps are measured by their shape, day by day, however dense they are.
-Under calendars they are measured one free stretch at a time. Everything else, and what jitter delays or calendars
-roll, is walked through. The work is counted in looks, so that no answer takes long; it says how far it was measured.
+With calendars, they are measured one free stretch at a time. Everything else, including occurrences that jitter delays
+or calendars roll, is measured one by one. The work is limited by a number of looks, so that no answer takes long. The
+answer says how far it was measured.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ if TYPE_CHECKING:
     from sweephand.schedules.rule import Series
 
 MOST_LOOKS = 2_000
-"""The most occurrences walked through; a free stretch of calendars counts as LOOKS_OF_STRETCH of them. The budget of a
-question (rule.py) may end the answer earlier."""
+"""The most occurrences that are measured one by one. A free stretch of calendars counts as LOOKS_OF_STRETCH of them.
+
+The budget of a question (rule.py) may end the answer earlier.
+"""
 LOOKS_OF_STRETCH = 5
 _MOST_EFFORT = MOST * 3 // 4
 _LISTED_IN_LOOK = 20
@@ -40,7 +43,7 @@ _SHAPED = (OnDays, Cycle, Expanded, Slots, SteppedClock, Steps, Within)
 
 
 class Stretch(NamedTuple):
-    """The occurrences of a stretch: the first, the last, the distances between neighbours (None for a single one).
+    """The occurrences of a stretch: the first, the last, and the distances between neighbours (None for a single one).
 
     until: the second up to which it was measured.
     """
@@ -53,7 +56,7 @@ class Stretch(NamedTuple):
 
 
 class _Looks:
-    """The looks that one answer has left. known: distances found on days that come again."""
+    """The looks that are left for one answer. known: distances found on days that come again."""
 
     __slots__ = ("known", "left")
 
@@ -63,7 +66,7 @@ class _Looks:
 
 
 def measure(series: Series, after: int, until: int, most: int = MOST_LOOKS) -> Stretch | None:
-    """Measures the occurrences in (after, until]; None if there are none. most: how many looks. Raises Undecided."""
+    """Measures the occurrences in (after, until]; None if there are none. most: limit of looks. Raises Undecided."""
     with limited(_MOST_EFFORT):
         return _measure(series, after, until, _Looks(most))
 
@@ -114,7 +117,10 @@ def _walk(series: Series, after: int, until: int, looks: _Looks) -> Stretch | No
 
 
 def _by_stretches(series: ByCalendars, after: int, until: int, looks: _Looks) -> Iterator[Stretch]:
-    """Yields stretches under calendars. Where these let all through, the series beneath is measured; else walked."""
+    """Yields stretches with calendars.
+
+    Where these let everything through, measures the series; else each occurrence.
+    """
     at = series.after(after)
     while at is not None and at <= until:
         end = min(series.alike_until(at), until)
@@ -133,7 +139,7 @@ def _by_stretches(series: ByCalendars, after: int, until: int, looks: _Looks) ->
 
 
 def _by_pieces(series: OnWallClock, after: int, until: int, looks: _Looks) -> Iterator[Stretch]:
-    """Yields the stretches between clock changes, and those after a gap, which hold the times that it moved."""
+    """Yields the stretches between clock changes, and those after a gap, which contain the times that it moved."""
     zone = series.zone
     for piece in range(zone.piece(after + 1), zone.piece(until) + 1):
         begin, end = series.bounds(piece)
@@ -156,7 +162,7 @@ def _by_pieces(series: OnWallClock, after: int, until: int, looks: _Looks) -> It
 
 
 def _calm(pattern: Series, after: int, until: int, looks: _Looks) -> Stretch | None:
-    """Measures a pattern alone, in wall seconds."""
+    """Measures a pattern without its zone, in wall seconds."""
     if isinstance(pattern, Steps):
         return _steps(pattern, after, until)
     listed = pattern.times if isinstance(pattern, Slots) else None
@@ -234,7 +240,7 @@ def _by_shape(times: Cycle | Expanded, first: int, last: int, looks: _Looks) -> 
 
 
 def _open_s(clock: Clock, time: int) -> int:
-    """Returns how many seconds after `time`, itself a time of the clock, are times of it without a break."""
+    """Returns how many seconds after `time`, itself a time of the clock, are its times without a break."""
     hour, minute, second = time // 3600, time // 60 % 60, time % 60
     seconds = _run(clock.seconds, second)
     if second + seconds < 59 or clock.seconds & 1 == 0:

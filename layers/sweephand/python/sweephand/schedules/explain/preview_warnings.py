@@ -1,4 +1,4 @@
-"""Describes a schedule in plain English, and warns of what is odd about it, for the preview.
+"""Describes a schedule in plain English for the preview, and warns of its oddities.
 
 Warnings are found by inspecting the rule and its next year.
 """
@@ -101,7 +101,7 @@ def _cautions(timing: Timing, second: int) -> Iterator[Caution]:
 
 
 def _zone(timing: Timing) -> Iterator[Caution]:
-    """Warns of a zone that somebody may take for one with clock changes."""
+    """Warns of a zone that somebody may mistake for one with clock changes."""
     name = timing.zone.name
     if name in zone_names.FIXED:
         offset, meant = zone_names.FIXED[name]
@@ -111,7 +111,7 @@ def _zone(timing: Timing) -> Iterator[Caution]:
 
 def _density(timing: Timing, first: int) -> Iterator[Caution]:
     left, begin = timing.count or _LAST_COUNT, first
-    for _ in range(2):  # the question may come within a dense hour; the next one is whole
+    for _ in range(2):  # the first hour may have begun before the question; the next one is complete
         often = timing.rule.count(begin - 1, begin + 3599, min(3601, left))
         if often >= MANY_IN_AN_HOUR:
             yield Caution("MANY_IN_AN_HOUR", f"runs {often:,} times in the hour from {instant_text(begin)}")
@@ -128,7 +128,7 @@ def _density(timing: Timing, first: int) -> Iterator[Caution]:
 
 
 def _of_pattern(pattern: Series, to_the_end: int, wall: int) -> Iterator[Caution]:
-    """Warns of a pattern. to_the_end: days that the rule does not name, but reaches. wall: the current wall time."""
+    """Warns of a pattern. to_the_end: days that the rule reaches without naming them. wall: the current wall time."""
     if isinstance(pattern, OnDays):
         days = pattern.days if pattern.unmoved is None else pattern.unmoved.series.days
         fields = days.fields if isinstance(days, OfMonths) else None
@@ -144,7 +144,7 @@ def _of_pattern(pattern: Series, to_the_end: int, wall: int) -> Iterator[Caution
 
 
 def _fixed_days(days: OfMonths) -> int:
-    """Returns the days that each month of the set has by its date, if it is long enough: no last days, no weekdays."""
+    """Returns the dates of each month of the set that is long enough, without last days and weekdays."""
     longest = days.table[-7:]
     if any(mask != longest[0] for mask in longest) or any(mask & ~longest[0] for mask in days.table):
         return 0  # it depends on the weekday, or shorter months have another day instead
@@ -185,7 +185,7 @@ def _empty_months(days: OfMonths, wall: int) -> Iterator[Caution]:
 
 
 def _missing_days(days: int, months: int, counted: str = "", *, never_only: bool = False) -> Iterator[Caution]:
-    """Warns of dates that some months lack. Among many chosen days the last ones do not matter to the user.
+    """Warns of dates that some months lack. If many days are chosen, the last ones do not matter to the user.
 
     counted: how days are counted, if not from the first. never_only: only dates that none of the months has.
     """
@@ -228,7 +228,7 @@ def _uneven(clock: Clock) -> Iterator[Caution]:
 class _Ahead(NamedTuple):
     """The occurrences of a schedule in (after, until], as windows and calendars leave them, without jitter.
 
-    most: how many occurrences `count` still allows after `after`; None: all.
+    most: how many occurrences `count` still allows after `after`; None for all.
     """
 
     series: Series
@@ -243,7 +243,7 @@ class _Ahead(NamedTuple):
         return self.most is None or self.series.count(self.after, second - 1, self.most) < self.most
 
     def first_marked(self, start: int, jump: int) -> tuple[int, MovedBy] | None:
-        """Returns the first occurrence that a time rule decides at a clock change, or a wall time left out."""
+        """Returns the first occurrence that a time rule decides at a clock change, or a wall time that is left out."""
         after = max(self.after, start + min(0, jump) - 1)
         until = min(self.until, start + abs(jump) - 1)
         for found in self.series.dropped(after, until):
@@ -335,7 +335,7 @@ def _touched(clock: OnWallClock, wall: int, jump: int) -> bool:
 
 
 def _own_beginning(facts: dict[str, Any]) -> list[int]:
-    """Returns DTSTART of a rule; without one, the creation, if its interval is longer than one."""
+    """Returns DTSTART of a rule or, without one and if its interval is longer than one, the creation."""
     rule = facts.get("rrule", {})
     if "now" in rule:
         return [int(rule["now"])] if "INTERVAL=" in rule.get("rule", "") else []

@@ -70,7 +70,7 @@ class Clock:
         return self._count_until(last) - self._count_until(first - 1) if first <= last else 0
 
     def shortest_gap_s(self, days: int = 1) -> int:
-        """Returns the smallest distance between two times; the first of the next day, `days` later, counts as well."""
+        """Returns the smallest distance between two times, counting the first one of the next day, `days` later."""
         gaps = []
         for mask, unit in ((self.seconds, 1), (self.minutes, 60), (self.hours, 3600)):
             numbers = bits(mask)

@@ -1,13 +1,13 @@
-"""Stretches of time, asked for the next and the last second that they cover, or do not.
+"""Stretches of time, which find the next or the last second that they cover or do not cover.
 
 Spans        stretches with a beginning and an end, listed
 Dates        the same, with the days on which they lie
 Weekly       stretches of a week, week after week
-On           either of them on the clock of a zone
+On           any of these on the clock of a zone
 Together     covered where any of its parts is
 
-All answer one question, `find`, and are frozen values. A step of 1 looks ahead, -1 back; the second that is asked
-from is the first that is looked at. None: there is none, up to the horizon.
+All have one method, `find`, and are frozen values. A step of 1 looks ahead, -1 back, beginning with the given second.
+None means that there is no such second up to the horizon.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _NEAR = 2 * DAY_S
 
 
 class Stretches(Protocol):
-    """A set of seconds, asked for the next second that it covers or does not."""
+    """A set of seconds that finds the next second that it covers or does not cover."""
 
     def find(self, second: int, covered: bool, step: int) -> int | None:
-        """Returns the first second from `second` on, in the direction of `step`, that is covered, or is not."""
+        """Returns the first second from `second` on, in the direction of `step`, that is covered or is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Spans:
 
 @dataclass(frozen=True, slots=True)
 class Dates(Spans):
-    """Spans with their days (day_masks.py). touched: days with some second covered; whole: with all covered."""
+    """Spans with their days (day_masks.py). touched: days that are covered in part. whole: days covered completely."""
 
     touched: int = field(compare=False, repr=False)
     whole: int = field(compare=False, repr=False)
@@ -79,7 +79,10 @@ def spans(pairs: Iterable[tuple[int, int]]) -> Spans:
 
 @dataclass(frozen=True, slots=True)
 class Weekly:
-    """Stretches of each week, in seconds since Monday's midnight. One that goes on into the next week is two."""
+    """Stretches of each week, in seconds since Monday's midnight.
+
+    One that continues into the next week counts as two.
+    """
 
     week: Spans
 
@@ -126,7 +129,7 @@ class On:
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """Covered where any of the parts is, or where all are."""
+    """A combination that is covered where any of its parts is, or where all are."""
 
     parts: tuple[Stretches, ...]
     where_all: bool = False
@@ -138,7 +141,7 @@ class Together:
 
 
 def nearest(found: Iterable[int | None], step: int) -> int | None:
-    """Returns the first of some seconds, seen in the direction of `step`."""
+    """Returns the first of some seconds in the direction of `step`."""
     best = None
     for second in found:
         if second is not None and (best is None or (second - best) * step < 0):

@@ -1,6 +1,6 @@
 """Wall seconds by steps that do not fit the clock: every 7 hours, every 90 minutes from 9 to 17, only on Mondays.
 
-Cycle         the same seconds of each period, for ever
+Cycle         the same seconds of each period, forever
 Slots         minutes of equal steps of whole minutes or hours, in parts of the day only
 SteppedClock  equal steps, at times of a clock only
 Expanded      several seconds for each of a series
@@ -32,7 +32,7 @@ _FEW = 8
 
 @value
 class Cycle(Series):
-    """k * period + r for every whole k and each r of `residues`: rising, from 0, below the period; at least one."""
+    """The seconds k * period + r for every whole k and each r of `residues`, which rise from 0 to below the period."""
 
     period: int
     residues: tuple[int, ...]
@@ -81,9 +81,9 @@ def meeting(step: int, anchor: int, day: int, times: Iterable[int]) -> tuple[int
 
 @dataclass(frozen=True, slots=True)
 class Slots(Series):
-    """Wall seconds: in each `every`-th slot since slot `anchor`, of those that `chosen` admits, these minutes.
+    """Wall seconds: certain minutes in each `every`-th slot since slot `anchor` that `chosen` admits.
 
-    size_s: of a slot, 60 or 3600. anchor: slots since 1970-01-01T00:00:00. chosen: bit n is the n-th slot of a day.
+    size_s: of a slot, 60 or 3600. anchor: in slots since 1970-01-01T00:00:00. chosen: bit n is the n-th slot of a day.
     minutes: bit n is minute n of the slot. times: the same as a Cycle of at most 1,440 seconds, or Never.
     """
 
@@ -118,7 +118,7 @@ class Slots(Series):
 class SteppedClock(Series):
     """The seconds of `steps` that are times of `clock`, for clocks with so many times that the two soon meet.
 
-    If they do not, as with steps of almost a day, the next one is looked up in a list of one turn (`_turn`).
+    If they do not meet, as with steps of almost a day, the next one is looked up in a list of one turn (`_turn`).
     """
 
     steps: Steps
@@ -182,9 +182,9 @@ class SteppedClock(Series):
 
 @lru_cache(maxsize=16)
 def _turn(step: int, begin: int, clock: Clock) -> Sequence[int]:
-    """Lists for each number of steps from the time `begin` on how many of them are times of the clock, for one turn.
+    """Lists how many of the first n steps from the time `begin` on are times of the clock, for each n of one turn.
 
-    After DAY_S / gcd(step, DAY_S) steps the same times of the day come again: that is a turn.
+    A turn has DAY_S / gcd(step, DAY_S) steps; after that, the same times of the day come again.
     """
     steps = DAY_S // gcd(step, DAY_S)
     spend(steps // 15)
@@ -204,7 +204,7 @@ def _turn(step: int, begin: int, clock: Clock) -> Sequence[int]:
 
 @value
 class Expanded(Series):
-    """Each second of `units` and `offsets` later; rising, the last of them before the next of `units`."""
+    """The seconds of `units`, each delayed by each of `offsets`. These rise and end before the next of `units`."""
 
     units: Cycle
     offsets: tuple[int, ...]

@@ -1,7 +1,7 @@
 """Sets of days as whole numbers: bit n is the n-th day from FIRST_DAY on, by the wall clock, up to the horizon.
 
-Whether two sets meet is known within microseconds, however many days they have. The set of a series may have too many
-days, never too few: it holds each day on which the series may have an occurrence.
+It takes only microseconds to find out whether two sets meet, however many days they have. The set of a series may have
+too many days, but never too few: it contains each day on which the series may have an occurrence.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def spans_of(days: int) -> Spans:
 
 
 def widened(days: int, back: int, ahead: int) -> int:
-    """Returns the set with so many days before and after each of its days."""
+    """Returns the set with this many days added before and after each of its days."""
     for most, sign in ((back, -1), (ahead, 1)):
         reached = 0
         while reached < most:
@@ -179,9 +179,9 @@ def _of_steps(anchor: int, step_s: int) -> int:
 def _of_months(
     months: int, days_of: Callable[[int, int], int], years: int = ALL_YEARS, every: int = 1, anchor: int = 0
 ) -> int:
-    """Returns days by months. days_of(year, month): bit n is day n; it depends on the length and first weekday only.
+    """Returns days by months. days_of(year, month): bit n is day n; it depends only on the length and first weekday.
 
-    The rest as in OfMonths.
+    The other arguments are as in OfMonths.
     """
 
     def of(kind: _Kind, year: int) -> int:

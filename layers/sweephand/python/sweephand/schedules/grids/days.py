@@ -1,8 +1,8 @@
-"""Sets of calendar days, asked for the next and for the previous one, and the wall times that lie on them.
+"""Sets of calendar days, which find the next and the previous day, and the wall times that lie on them.
 
 A day is its number since 1970-01-01 by the wall clock; day 0 was a Thursday.
 
-Days          the two questions
+Days          the interface: next and previous
 ├── OfMonths  days of a month by its length and first weekday; of chosen months and years, or each k-th month
 ├── OfWeeks   weekdays of each k-th week
 ├── EachNth   each k-th day
@@ -58,9 +58,10 @@ class Days(Protocol):
 
 
 def month_table(pick: Callable[[int, int], int]) -> tuple[int, ...]:
-    """Builds the table of OfMonths from a rule that sees only how long a month is and how it begins.
+    """Builds the table of OfMonths from a rule that knows only how long a month is and how it begins.
 
-    pick(length, first): the mask of the month's days (bit n is day n); first: weekday of its first day, 0 is Monday.
+    pick(length, first): the mask of the month's days (bit n is day n). first: the weekday of its first day, 0 is
+    Monday.
     """
     table = [pick(length, first) & (2 << length) - 2 for length in _LENGTHS for first in range(7)]
     return tuple(table)
@@ -69,7 +70,7 @@ def month_table(pick: Callable[[int, int], int]) -> tuple[int, ...]:
 class DayFields(NamedTuple):
     """The two day fields of a cron. dates: bit n is day n. weekdays: bit 0 is Sunday.
 
-    either: a day counts if one of the two has it (Vixie cron's rule when both are restricted), else both must.
+    either: whether a day counts if one of the two has it (Vixie cron's rule if both are restricted); else both must.
     """
 
     dates: int
@@ -87,15 +88,15 @@ class DayFields(NamedTuple):
 
 
 class OfPeriods:
-    """Days of months, weeks or years, each of them a mask whose bit n is the n-th day of the period, from 1.
+    """Days of months, weeks or years. Each period is a mask whose bit n is its n-th day, from 1.
 
-    Subclasses number the periods, and find the next of those that are chosen.
+    Subclasses number the periods and find the next chosen one.
     """
 
     __slots__ = ()
 
     def period(self, day: int) -> int:
-        """Returns the period that holds a day."""
+        """Returns the period that contains a day."""
         raise NotImplementedError
 
     def eve(self, period: int) -> int:
@@ -103,16 +104,16 @@ class OfPeriods:
         raise NotImplementedError
 
     def place(self, day: int) -> tuple[int, int]:
-        """Returns the period that holds a day, and the day before that period."""
+        """Returns the period that contains a day, and the day before that period."""
         period = self.period(day)
         return period, self.eve(period)
 
     def mask(self, period: int) -> int:
-        """Returns the days of a period, none if it is not chosen."""
+        """Returns the days of a period; none if it is not chosen."""
         raise NotImplementedError
 
     def neighbour(self, period: int, way: int) -> int | None:
-        """Returns the next period (way -1: the one before) that may be chosen; None: there is none."""
+        """Returns the next period (with way -1, the previous one) that may be chosen; None if there is none."""
         raise NotImplementedError
 
     def next(self, day: int) -> int | None:
@@ -174,7 +175,7 @@ class OfMonths(OfPeriods):
     """Days of months. table: from month_table. months: bit n is month n. years: bit n is the year 1969 + n.
 
     every, anchor: only the months at a whole number of `every` months from month `anchor` (year * 12 + month - 1).
-    fields: of a cron, whose table is made of them alone.
+    fields: the fields of a cron, if the table is made from them alone.
     """
 
     table: tuple[int, ...] = field(repr=False)
@@ -223,7 +224,7 @@ class OfMonths(OfPeriods):
         return (years.bit_length() - 1 + FIRST_YEAR) * 12 + self.months.bit_length() - 2
 
     def visited(self) -> int:
-        """Returns the months among `months` whose turn ever comes."""
+        """Returns those of `months` that the steps ever reach."""
         return self.months & sum(1 << month + 1 for month in {(self.anchor + n * self.every) % 12 for n in range(12)})
 
     def days_of(self, year: int, month: int) -> int:
@@ -232,7 +233,7 @@ class OfMonths(OfPeriods):
         return self.table[(month_length(year, month) - 28) * 7 + first]
 
     def has_month(self, year: int, month: int) -> bool:
-        """Returns whether a month is chosen, and has its turn."""
+        """Returns whether a month is chosen and the steps reach it."""
         chosen = self.months >> month & 1 and self.years >> year - FIRST_YEAR & 1
         return bool(chosen) and (self.every == 1 or (year * 12 + month - 1 - self.anchor) % self.every == 0)
 
@@ -277,7 +278,7 @@ class OfWeeks:
         return min(around, _least_distance(self.weekdays))
 
     def _before(self, day: int) -> int:
-        """Counts the days of the set from `begins` up to `day`, without it; negative before `begins`."""
+        """Counts the days of the set from `begins` up to but not including `day`; negative before `begins`."""
         weeks, rest = divmod(day - self.begins, 7 * self.every)
         return weeks * self.weekdays.bit_count() + (self.weekdays & (1 << min(rest, 7)) - 1).bit_count()
 
@@ -306,7 +307,7 @@ class EachNth:
 
 @dataclass(frozen=True, slots=True)
 class OrNextDay:
-    """The days of `days`, and the day after each day of `short`: a missing day moves to the first of the next month."""
+    """The days of `days`, and the day after each day of `short`, so that a missing day moves to the next month."""
 
     days: Days
     short: Days
@@ -340,7 +341,7 @@ class OrNextDay:
 
 @dataclass(frozen=True, slots=True)
 class Unmoved:
-    """A pattern before missing dates move. series: without them. dates: bit n is day n of the month."""
+    """A pattern before missing dates move. series: the pattern without them. dates: bit n is day n of the month."""
 
     series: OnDays
     dates: int

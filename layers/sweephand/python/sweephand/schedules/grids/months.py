@@ -12,7 +12,7 @@ from sweephand.schedules.zones.localtime import EPOCH, MonthOverflow
 
 
 def of_months(every: int, day: int) -> Callable[[tuple[int, ...]], OfMonths]:
-    """Returns a function that makes the days of a table in each `every`-th month from that of `day` on and before."""
+    """Returns a function that makes the days of a table in each `every`-th month, counted from the month of `day`."""
     if every < 1:
         raise ValueError("a step must be at least one month")
     on = EPOCH + timedelta(days=day)

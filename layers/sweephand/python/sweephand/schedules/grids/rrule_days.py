@@ -32,11 +32,11 @@ _WEEK = 0x7F
 
 
 class DayRule(NamedTuple):
-    """The limits on the days of a month or year; empty members limit nothing.
+    """The limits on the days of a month or year. Empty members limit nothing.
 
     months: mask, bit n is month n. weekdays: mask, bit 0 is Monday. ordinals: (which, weekday) in each chosen month, or
-    in the year if no month is chosen. week_start: the weekday that begins a week. positions: which of the days that all
-    other members leave.
+    in the year if no month is chosen. week_start: the weekday that begins a week. positions: which of the days that the
+    other members leave are chosen.
     """
 
     months: int = 0
@@ -78,7 +78,7 @@ def of_year(rule: DayRule, length: int, first: int, before: int, following: int)
 
 
 def at_positions(mask: int, positions: tuple[int, ...]) -> int:
-    """Returns the bits of a mask that stand at one of the positions; all of them if none is given."""
+    """Returns the bits of a mask at one of the positions; all of them if no position is given."""
     if not positions:
         return mask
     days = bits(mask)
@@ -90,7 +90,7 @@ def at_positions(mask: int, positions: tuple[int, ...]) -> int:
 
 
 def _numbered(numbers: tuple[int, ...], length: int) -> int:
-    """Returns days by number, negative from the end; leaves out those that the month or year lacks."""
+    """Returns days by number, negative from the end. Leaves out those that the month or year lacks."""
     mask = 0
     for number in numbers:
         day = number if number > 0 else length + 1 + number
@@ -125,7 +125,7 @@ def _in_months(rule: DayRule, length: int, first: int) -> int:
 
 
 def _in_weeks(rule: DayRule, length: int, first: int, before: int, following: int) -> int:
-    """Returns the days of a year that lie in one of the numbered weeks, also of the neighbouring years."""
+    """Returns the days of a year that lie in one of the numbered weeks, including those of the neighbouring years."""
     start = rule.week_start
     firsts = ((first - before) % 7, first, (first + length) % 7, (first + length + following) % 7)
     begins = (-before, 0, length, length + following)
@@ -184,7 +184,7 @@ def _eve(year: int) -> int:
 
 @value
 class Both:
-    """The days that are in `first` and in `second`. A search looks at no more days than the smaller set has."""
+    """The days that are in both `first` and `second`. A search looks at no more days than the smaller set has."""
 
     first: Days
     second: Days
@@ -221,7 +221,7 @@ class Both:
 
 @value
 class PickedOfWeeks(OfPeriods):
-    """Days of each k-th week, in chosen months and on chosen weekdays, that stand at one of `positions`.
+    """Days of each k-th week, in chosen months and on chosen weekdays, at one of `positions`.
 
     weekdays: bit 0 is the first day of the week. months: bit n is month n. begins: a day on which a week of the set
     begins.

@@ -1,4 +1,4 @@
-"""Series built from another and from instants named one by one, and the n-th occurrence of any series."""
+"""Series built from another series and from single instants, and the n-th occurrence of any series."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from sweephand.values import value
 
 @value
 class Also(Amended):
-    """The occurrences of `series` and the seconds `extras`: in order, at least one unless all are dropped.
+    """The occurrences of `series` and the seconds `extras`, which are in order; at least one unless all are dropped.
 
-    marks: in order, how time rules changed extras; an extra that a rule dropped is marked at the clock change.
+    marks: in order, how time rules changed extras. An extra that a rule dropped is marked at the clock change.
     """
 
     series: Series
@@ -67,7 +67,7 @@ class Also(Amended):
 
 @value
 class Without(Amended):
-    """The occurrences of `series` that lie in none of `spans`: (first, last) seconds, rising, apart, at least one.
+    """The occurrences of `series` outside of `spans`: (first, last) seconds, in order, not adjacent, at least one.
 
     A search skips each span at most once.
     """
@@ -112,7 +112,7 @@ class Without(Amended):
 
 
 def _moves(mark: MovedBy) -> bool:
-    """Returns whether it marks a wall time of the schedule's own clock that a gap moved."""
+    """Returns whether the mark is for a wall time of the schedule's own clock that a gap moved."""
     return mark.rule == "dstGap" and mark.effect == "moved" and mark.zone is None
 
 
@@ -130,7 +130,7 @@ def joined(spans: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 def nth_after(series: Series, second: int, which: int, last: int) -> int | None:
     """Returns the `which`-th occurrence (from 1) strictly after `second`; None if it lies beyond `last`.
 
-    Counts in spans that double, then in spans that halve, so that little beyond the answer is searched.
+    Counts in spans that double, then in spans that halve, so that hardly anything beyond the answer is searched.
     """
     left, span = which - 1, 1 << 16
     counted = series.count(second, min(second + span, last), left + 1)

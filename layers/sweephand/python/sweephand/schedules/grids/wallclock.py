@@ -1,4 +1,4 @@
-"""Wall times in a zone: a pattern of what the clock on the wall should read, turned into instants."""
+"""Wall times in a zone: turns a pattern of wall times into instants."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _NEAR = 2 * 86_400
 class OnWallClock(Series):
     """The instants at which the clock of `zone` reads a time of `pattern`, with a rule for each gap and overlap.
 
-    pattern: a series of wall seconds (localtime.py), not of Unix seconds.
-    marked: False if each real hour counts, so that nothing is moved and nothing is doubled.
-    since: in wall seconds; earlier times in a gap of the clock do not count, although they would come after it.
+    pattern: a series of wall seconds (localtime.py), not of Unix seconds. marked: False if each real hour counts, so
+    that nothing is moved or doubled. since: in wall seconds; earlier times in a gap of the clock do not count, although
+    they would come after it.
 
-    Each piece of constant offset is searched on its own, in order of time; within it, wall time and Unix time differ by
+    Each piece of constant offset is searched separately, in order of time. Within it, wall time and Unix time differ by
     a constant. So two wall times in the wrong order (a shifted one after the next) need no special care.
     """
 
@@ -41,7 +41,7 @@ class OnWallClock(Series):
     def after(self, second: int) -> int | None:
         starts, offsets, ends = self.zone.starts, self.zone.offsets, self.zone.ends
         piece = bisect_right(starts, second + 1) - 1
-        if second - starts[piece] > _NEAR:  # most questions end here: no change is near, neither now nor then
+        if second - starts[piece] > _NEAR:  # most searches end here: no clock change is near
             wall = self.pattern.after(second + offsets[piece])
             if wall is not None:
                 if wall - offsets[piece] < ends[piece] - _NEAR:
@@ -51,7 +51,7 @@ class OnWallClock(Series):
         return self._search_after(piece, second)
 
     def _search_after(self, piece: int, second: int) -> int | None:
-        """Searches piece by piece, beginning with that of the first second asked for."""
+        """Searches piece by piece, beginning with that of the first second."""
         starts, offsets = self.zone.starts, self.zone.offsets
         while True:
             offset = offsets[piece]
@@ -108,7 +108,7 @@ class OnWallClock(Series):
             second, piece = starts[preceding + 1] - 1, preceding
 
     def count(self, after: int, until: int, limit: int) -> int:
-        """Counts by pieces; the pattern counts each of them, which is cheap if it counts by masks."""
+        """Counts piece by piece. The pattern counts each of them, which is cheap if it counts by masks."""
         found = 0
         for piece in range(self.zone.piece(after + 1), self.zone.piece(until) + 1):
             offset = self.zone.offsets[piece]
@@ -173,7 +173,7 @@ class OnWallClock(Series):
         return found if zone.starts[piece] + _NEAR < found < zone.ends[piece] - _NEAR else None
 
     def bounds(self, piece: int) -> tuple[int, int]:
-        """Returns (first, end) of the seconds of a piece that count: without the copy that the overlap rule drops."""
+        """Returns (first, end) of the seconds of a piece that count, without the copy that the overlap rule drops."""
         zone = self.zone
         begin, end = zone.starts[piece], zone.ends[piece]
         if self.overlap is Overlap.FIRST:
@@ -225,9 +225,9 @@ def certain_gap(series: OnWallClock, wall_gap_s: int, common_s: int = 0) -> int:
     """Returns the smallest distance in seconds between two occurrences that is certain, at least 1.
 
     wall_gap_s: the smallest distance between two wall times of the pattern. common_s: a divisor of the distance between
-    any two of them (0: wall_gap_s is one), and if time rules act also of their distance from midnight. A clock change
+    any two of them (0 if wall_gap_s is one) and, if time rules apply, of their distance from midnight. A clock change
     can bring occurrences closer together by as much as the clock jumps, and a wall time that runs twice comes back
-    after that much.
+    after that time.
     """
     zone = series.zone
     jumps = [abs(zone.jump(piece)) for piece in range(1, len(zone.starts)) if zone.starts[piece] >= 0]

@@ -1,7 +1,7 @@
 """The times of a week at which a series may have an occurrence: possibly too many, never too few.
 
-Each is a series of wall seconds that is the same in every week, so one week stands for all. Times that depend on the
-date (a day of the month, each third week) count for every date. Calendars (reach.py) ask one question: `meets`.
+Each is a series of wall seconds that is the same in every week, so one week represents all. Times that depend on the
+date (a day of the month, each third week) count for every date. Calendars (reach.py) use only `meets`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NEAR = 70 * DAY_S
 _MOST_GAPS = 20
 """The most gaps in a row that are tried without finding one of the times."""
 _MOST_TIMES = 6_000
-"""The most times of a series that are listed one by one; with more, any time counts as possible."""
+"""The most times of a series that are listed one by one. If there are more, any time counts as possible."""
 _MOST_LISTED = 1_440
 
 
@@ -46,7 +46,7 @@ def meets(times: Iterable[Series], begin: int, end: int) -> bool:
 def times_of_week(series: Series, zone: Zone, *, any_day: bool = False, since: int = FIRST_SECOND) -> list[Series]:
     """Returns the times that the clock of `zone` may read at an occurrence. any_day: as if each came on every weekday.
 
-    since: the first Unix second that matters: earlier clock changes are ignored.
+    since: the first Unix second that matters. Earlier clock changes are ignored.
     """
     while isinstance(series, Window | Without):
         since = max(since, series.first - _NEAR) if isinstance(series, Window) else since
@@ -198,8 +198,8 @@ class _Shifted(Series):
 def _after_gaps(times: Sequence[Series], series: OnWallClock, since: int, *, any_day: bool) -> list[Series]:
     """Returns the times that gaps of the clock move: to the end of the gap, or by as much as the clock jumps.
 
-    An occurrence that rolls may come to the end of a gap too, also one that a gap moved before. So the search goes on
-    until no gap is met.
+    An occurrence that rolls may also come to the end of a gap, even one that a gap moved before. So the search
+    continues until it meets no further gap.
     """
     moved: list[Series] = []
     left = gaps_of(series.zone, since)
@@ -233,7 +233,7 @@ def _meets(times: Sequence[Series], moved: Sequence[Series], gap: tuple[int, int
 
 
 def gaps_of(zone: Zone, since: int) -> list[tuple[int, int]]:
-    """Returns (where in a week the clock jumps, by how much) for each kind of gap at or after `since`."""
+    """Returns where in a week the clock jumps, and by how much, for each kind of gap at or after `since`."""
     return [kind for kind, start in _kinds_of_gaps(zone) if start >= since]
 
 

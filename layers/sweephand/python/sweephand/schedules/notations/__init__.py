@@ -1,8 +1,8 @@
 """The notations, one module each: `read` turns a caller's value into facts, `compile_` turns facts into a series.
 
-Facts are plain JSON, kept in the table: all that `compile_` needs apart from the shared rules, nothing of the clock.
-A new notation is a module and a line in _MODULES. The API's schemas, defaults and refusals follow from these two;
-tests/unit/schedules/notations/test_notations.py names each list of the tests that lacks it.
+Facts are plain JSON, stored in the table. They contain everything that `compile_` needs apart from the shared rules; it
+reads no clock. A new notation is a module and a line in _MODULES. The API's schemas, defaults and refusals follow from
+these two. tests/unit/schedules/notations/test_notations.py names each list of the tests that lacks it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MODULES = {
 
 
 class _Notations(Mapping[str, "Notation"]):
-    """A mapping that loads each module when its notation is first met: a sweeper pays for no other."""
+    """A mapping that loads each module when its notation is first used, so that a sweeper pays for no other."""
 
     def __getitem__(self, name: str) -> Notation:
         return cast("Notation", import_module(f"{__name__}.{_MODULES[name]}"))
@@ -54,7 +54,7 @@ def is_one_time(notation: str, value: object) -> bool:
 
 
 def defaults_of(notation: str, value: object) -> Defaults:
-    """Returns the rules that hold where a caller states none; some depend on the value."""
+    """Returns the rules that apply if a caller states none. Some depend on the value."""
     module: Any = NOTATIONS[notation]
     own = getattr(module, "defaults_of", None)
     made: Defaults = module.DEFAULTS if own is None else own(value)
@@ -62,18 +62,18 @@ def defaults_of(notation: str, value: object) -> Defaults:
 
 
 def counted_from(notation: str, facts: Facts) -> int | None:
-    """Returns the `now` (Unix seconds) from which facts without a start took their grid; None without one."""
+    """Returns the `now` (Unix seconds) from which facts without a start took their grid; None if there is none."""
     own = getattr(NOTATIONS[notation], "counted_from", None)
     return None if own is None else own(facts)
 
 
 def zone_named(notation: str, value: object) -> str | None:
-    """Returns the zone that the value itself names (DTSTART;TZID=Europe/Berlin), in the place of `timezone`."""
+    """Returns the zone that the value itself names (DTSTART;TZID=Europe/Berlin) instead of `timezone`."""
     own = getattr(NOTATIONS[notation], "zone_named", None)
     return None if own is None else own(value)
 
 
 def as_rfc_3339(notation: str, value: object) -> object:
-    """Returns a startTime or endTime that is written in a notation's own form as RFC 3339; anything else as it is."""
+    """Returns a startTime or endTime in a notation's own form as RFC 3339; anything else unchanged."""
     own = getattr(NOTATIONS[notation], "as_rfc_3339", None)
     return value if own is None else own(value)

@@ -11,12 +11,12 @@ from sweephand.schedules.zones.localtime import Gap, Overlap, instant_text, wall
 
 FIELD = "at"
 DEFAULTS: Defaults = {}
-"""Rules have none: a wall time in a gap or an overlap is refused until the caller states one."""
+"""There are no defaults: a wall time in a gap or an overlap is refused unless the caller states a rule."""
 SCHEMA = {**instants.SCHEMA, "description": f"Once, at this instant. {instants.SCHEMA['description']}"}
 
 
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:  # noqa: ARG001 - an instant needs no anchor
-    """Returns {"second"} of a string with offset, {"wall"} of one without.
+    """Returns {"second"} for a string with an offset, {"wall"} for one without.
 
     A wall time in a gap or an overlap is refused with both instants named, unless the caller states the rule for it.
     """
@@ -24,7 +24,7 @@ def read(value: object, rules: Rules, beginning: Beginning) -> Facts:  # noqa: A
 
 
 def facts_of(written: instants.Written, field: str, rules: Rules) -> Facts:
-    """Returns the facts of an instant as read, whatever the grammar of its text."""
+    """Returns the facts of an instant that was read from any grammar."""
     check_no_overflow(rules, "it is one instant")
     second = instants.resolve(written, field, rules.zone, rules.gap, rules.overlap)
     if written.second is not None:

@@ -57,7 +57,7 @@ _MOVING = (MonthOverflow.CLAMP, MonthOverflow.NEXT)
 
 @value
 class Parsed:
-    """stepped_hours: the hour field is a step over the whole day, so it does not fix the hour.
+    """A parsed cron. stepped_hours: whether the hour field is a step over the whole day, so that no hour is fixed.
 
     on: the day fields in words, if they have letters.
     """

@@ -28,7 +28,7 @@ from sweephand.schedules.text import english
 from sweephand.schedules.zones.localtime import MonthOverflow
 
 _SHORT_OF = {29: 1 << 2, 30: 1 << 2, 31: 1 << 2 | 1 << 4 | 1 << 6 | 1 << 9 | 1 << 11}
-"""Date -> the months that lack it, in some year at least; bit n is month n."""
+"""The months that lack each date, at least in some years; bit n is month n."""
 
 
 class Dates(NamedTuple):
@@ -81,7 +81,7 @@ class Weekdays(NamedTuple):
 def with_letters(
     fields: tuple[Field, Field], day: tuple[int, str], weekday: tuple[int, str], months: int
 ) -> tuple[OfMonths, str]:
-    """Reads the two day fields; returns their days, and them in words, "" for every day.
+    """Reads the two day fields. Returns their days, and the fields in words; "" for every day.
 
     fields: day of the month and weekday. day, weekday: position and string of each. Raises InvalidRequest.
     """
@@ -116,8 +116,8 @@ def _dates(field: Field, position: int, text: str) -> Dates:
 
 
 _INSTEAD = {
-    True: "is not read in five fields, only in eventBridge",
-    False: 'is not read here, nor in eventBridge; count from the end by "rrule": "FREQ=MONTHLY;BYMONTHDAY=-3"',
+    True: "is not supported in five fields, only in eventBridge",
+    False: 'is not supported here, or in eventBridge; count from the end by "rrule": "FREQ=MONTHLY;BYMONTHDAY=-3"',
 }
 
 
@@ -142,7 +142,7 @@ def _weekdays(field: Field, position: int, text: str) -> Weekdays:
 
 
 def check_named(text: str) -> None:
-    """Raises InvalidRequest for days that are counted, not named: of */2 nothing says which one a month lacks."""
+    """Raises InvalidRequest for days that are counted, not named: */2 does not say which day a month lacks."""
     words = text.split()
     if len(words) == 5 and words[2][:2] == "*/":
         raise InvalidRequest("monthOverflow", f"acts on days that cron names, such as 31, not on {words[2][:20]}")
@@ -166,7 +166,7 @@ def overflowing(plain: OnDays, named: OfMonths, fields: DayFields, overflow: Mon
 
 
 def _short_months(dates: int) -> int:
-    """Returns the months that lack one of the dates. A search in others would find no day up to the horizon."""
+    """Returns the months that lack one of the dates. A search in other months would find no day up to the horizon."""
     lacking = 0
     for day, months in _SHORT_OF.items():
         lacking |= months if dates >> day & 1 and dates != ALL_DATES else 0

@@ -1,10 +1,11 @@
 """`eventBridge`: the expressions of Amazon EventBridge Scheduler: `at(...)`, `rate(...)` and `cron(...)` of six fields.
 
 cron(minutes hours day-of-month month day-of-week year): one of the two day fields is `?`. Weekdays are 1 to 7 or SUN to
-SAT. In the day of the month L is the last day, LW the last weekday, 15W the weekday nearest to the 15th of that month;
-in the day of the week L is Saturday, 6L the last Friday of the month, 6#3 the third Friday.
-Wall times in a gap are skipped, those that come twice run the first time, unless the schedule states its rules. A cron
-of all 24 hours runs both copies.
+SAT. In the day of the month, L is the last day, LW the last weekday, and 15W the weekday nearest to the 15th of that
+month. In the day of the week, L is Saturday, 6L the last Friday of the month, and 6#3 the third Friday.
+
+Unless the schedule states its rules, wall times in a gap are skipped, and those that come twice run the first time. A
+cron of all 24 hours runs both copies.
 Source: the service's user guide, "Schedule types".
 """
 
@@ -107,7 +108,7 @@ def compile_(facts: Facts, rules: Rules) -> Compiled:
 def _on_wall_clock(pattern: OnDays, rules: Rules) -> OnWallClock:
     """Applies the service's rules (decision 0068): skips times in a gap, runs repeated ones the first time.
 
-    With all 24 hours each real hour has its occurrences, unless the schedule states another rule.
+    With all 24 hours, each real hour has its occurrences, unless the schedule states another rule.
     """
     if pattern.clock.hours == ALL_HOURS and rules.overlap is None:
         return OnWallClock(pattern, rules.zone, rules.gap or Gap.SKIP, Overlap.BOTH, marked=rules.gap is not None)
@@ -115,7 +116,7 @@ def _on_wall_clock(pattern: OnDays, rules: Rules) -> OnWallClock:
 
 
 class Parsed(NamedTuple):
-    """on: the day field in words, "" for every day."""
+    """A parsed cron(). on: the day field in words; "" for every day."""
 
     days: OfMonths
     clock: Clock
@@ -221,7 +222,10 @@ def _of_week(length: int, first: int, weekday: int) -> int:
 
 
 def _nearest_weekday(day: int, length: int, first: int) -> int:
-    """Returns the Monday to Friday nearest to a day (0: the last), never in another month; 0 if this month lacks it."""
+    """Returns the weekday from Monday to Friday that is nearest to a day, never in another month.
+
+    day: 0 for the last day. Returns 0 if this month lacks the day.
+    """
     day = day or length
     if day > length:
         return 0

@@ -1,12 +1,12 @@
 """`every`: equal steps, of elapsed time (seconds to weeks; a day is 24 hours) or of calendar months and years.
 
-align says where the grid of the steps lies (decision 0011):
+align sets where the grid of the steps lies (decision 0011):
   start         on startTime, which is itself an occurrence; without one, on the moment of creation plus one step
-  actual_start  like start; the sweeper goes on from the instant at which a late occurrence really began
+  actual_start  like start; the sweeper continues from the instant at which a late occurrence really began
   epoch         on 1970-01-01T00:00:00Z
   clock         on the wall clock of `timezone`: steps that divide a day lie on the multiples of the step since local
                 midnight (2 hours: 00:00, 02:00, ...), months on the first of the month at 00:00; no other steps
-A repeating interval of ISO 8601 (repeating.py) has a start of its own.
+A repeating interval of ISO 8601 (repeating.py) has its own start.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ LONGEST_DAYS, LONGEST_MONTHS = 36_500, 1_200
 _DAY_S = 86_400
 _UNITS = (("day", _DAY_S), ("hour", 3600), ("minute", 60), ("second", 1))
 _MOST_OF_A_UNIT = 1_000
-"""So many hours, minutes or seconds are still said as such: 90 minutes, 600 seconds."""
+"""Up to this number, hours, minutes and seconds are not converted to larger units: 90 minutes, 600 seconds."""
 _UTC = "UTC"
 
 
@@ -65,14 +65,14 @@ class Align(StrEnum):
 
 
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
-    """Returns {"seconds" or "months", "align"}; "anchor" if the grid lies on a start; "earliest" for a fresh one.
+    """Returns {"seconds" or "months", "align"}, with "anchor" if the grid lies on a start, "earliest" for a fresh one.
 
-    A repeating interval has "until", its last second, too.
+    A repeating interval also has "until", its last second.
     """
     align = Align.START if beginning.align is None else members.choice(beginning.align, "align", Align)
     if isinstance(value, str) and (value[:1] == "R" or ("/" in value and " " not in value)):  # not a cron string
         if align is not Align.START:
-            raise InvalidRequest("align", "does not go with a repeating interval, which has a start of its own")
+            raise InvalidRequest("align", "cannot be combined with a repeating interval, which has its own start")
         return _read_repeating(value, rules, beginning)
     return _read_step(duration.read(value, FIELD), align, rules, beginning)
 
@@ -94,7 +94,7 @@ def _read_repeating(value: str, rules: Rules, beginning: Beginning) -> Facts:
 
 
 def _steps_back(series: Series, end: int, times: int) -> int:
-    """Returns the occurrence so many steps before `end`, itself a step; the first since 1970 where that is later."""
+    """Returns the occurrence `times` steps before `end`, itself a step, or the first since 1970 if that is later."""
     if isinstance(series, Steps):
         return end - min(times, (end - FIRST_SECOND) // series.step_s) * series.step_s
     begun = end
@@ -136,7 +136,7 @@ def _read_months(step: duration.Duration, align: Align, where: Zone, beginning: 
 
 
 def counted_from(facts: Facts) -> int | None:
-    """Returns the `now` of a grid on its start: without startTime it began one step before its anchor."""
+    """Returns the `now` of a grid on its start. Without startTime, the grid began one step before its anchor."""
     if not isinstance(facts, dict) or "anchor" not in facts:
         return None
     return int(facts["anchor"]) - int(facts.get("seconds", 0))
@@ -181,10 +181,10 @@ def _compile(facts: Facts, rules: Rules) -> Compiled:
 
 
 def on_the_clock(step_s: int, where: Zone) -> OnWallClock:
-    """Multiples of a step since local midnight. Clock changes lose none and double none, whatever the caller's rules.
+    """Returns the multiples of a step since local midnight. No clock change loses or doubles one, whatever the rules.
 
-    Up to an hour each reading of the clock counts, also the second of an overlap. A longer step has each of its wall
-    times once: one in a gap at the first instant after it, one that comes twice the first time.
+    For steps of up to an hour, each reading of the clock counts, even the second one of an overlap. A longer step has
+    each of its wall times once: a time in a gap at the first instant after it, one that comes twice the first time.
     """
     if step_s <= 3600:
         return OnWallClock(Steps(0, step_s), where, Gap.SKIP, Overlap.BOTH, marked=False)

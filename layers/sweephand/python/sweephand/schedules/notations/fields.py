@@ -1,4 +1,4 @@
-"""Reads the fields of cron notations: numbers and names within bounds; refuses others with their position."""
+"""Reads the fields of cron notations: numbers and names within bounds. Refuses others with their position."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 
 @value
 class Field:
-    """member: of the caller's JSON. name: for refusals. top: the largest value that may be written; last: the one that
-    `*` and an open step end with. letters: whether L and LW are read as well.
+    """A field of a cron. member: the member of the caller's JSON. name: for refusals.
+
+    top: the largest value that may be written. last: the value with which `*` and an open step end. letters: whether L
+    and LW are read as well.
     """
 
     member: str

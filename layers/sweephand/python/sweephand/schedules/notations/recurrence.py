@@ -1,19 +1,20 @@
 """`recurrence`: every so many minutes, hours, days, weeks, months or years, and a schedule within them.
 
 {"frequency", "interval", "schedule": {"minutes", "hours", "weekDays", "monthDays", "monthlyOccurrences"}}, as Azure
-Scheduler wrote it; an interval of 1 and no schedule is one of Root's job intervals. The anchor is startTime, else the
-moment of creation; it gives all that the caller does not say: the day, the hour, the minute. Without a schedule:
+Scheduler wrote it. An interval of 1 without a schedule is one of Root's job intervals. The anchor is startTime, else
+the moment of creation. It supplies everything that the caller does not state: the day, the hour, the minute. Without a
+schedule:
 
   minute, hour        equal steps of elapsed time from the anchor
   day to year         the anchor's time by the clock in `timezone`, every so many days, weeks, months or years
 
-With one, on whole minutes (see `_days` and `_clock`):
+With a schedule, on whole minutes (see `_days` and `_clock`):
 
-  day, week, month    the times `hours` x `minutes` on the days that the schedule names, else on the anchor's
-  hour, minute        the grid of whole hours or minutes on the clock since the anchor's, cut to `hours` and `minutes`
+  day, week, month    the times `hours` x `minutes` on the days that the schedule names, else on the anchor's day
+  hour, minute        the grid of whole hours or minutes on the clock since the anchor, limited to `hours` and `minutes`
 
-Weeks begin on Monday. Hours that the schedule fixes obey dstGap and dstOverlap (next_valid, first); a grid runs
-through a clock change without loss or double. Source: decision 0026.
+Weeks begin on Monday. Hours that the schedule fixes follow dstGap and dstOverlap (next_valid, first). A grid runs
+through a clock change and neither loses nor doubles an occurrence. Source: decision 0026.
 """
 
 from __future__ import annotations
@@ -54,11 +55,11 @@ _ALL_MINUTES = (1 << 60) - 1
 _SLOT_S = {"minute": 60, "hour": 3600}
 _AZURE = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:T([0-9]{2}:[0-9]{2})([Zz]|[+-][0-9]{2}:[0-9]{2})?)?", re.ASCII)
 _MONDAY = 3
-"""The weekday of 1970-01-01 is Thursday: so many days after Monday."""
+"""The weekday of 1970-01-01 is Thursday, which is this many days after Monday."""
 
 
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
-    """Returns the members of Spec that are set, and "earliest" where the anchor is the moment of creation."""
+    """Returns the members of Spec that are set, and "earliest" if the anchor is the moment of creation."""
     spec = read_spec(value)
     elapsed = spec.unit in _SLOT_S and not spec.scheduled
     second = beginning.now if beginning.start is None else beginning.start
@@ -72,7 +73,7 @@ def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
 
 
 def defaults_of(value: object) -> Defaults:
-    """Returns the defaults of a recurrence: the day of its anchor is clamped, a day that it names is not."""
+    """Returns the defaults of a recurrence. The day of its anchor is clamped; a day that it names is not."""
     schedule = value.get("schedule") if isinstance(value, dict) else None
     names_days = isinstance(schedule, dict) and bool(schedule.get("monthDays"))
     return {**DEFAULTS, "monthOverflow": "skip"} if names_days else DEFAULTS
@@ -126,7 +127,7 @@ def _pattern(spec: Spec, rules: Rules) -> OnDays | Slots:
 
 
 def _on_wall_clock(spec: Spec, pattern: OnDays | Slots, rules: Rules) -> OnWallClock:
-    """Returns a series: a grid of up to an hour counts each real hour, a wider one has each wall time once."""
+    """Returns a series. A grid of up to an hour counts each real hour; a wider one has each wall time once."""
     if isinstance(pattern, OnDays):
         return at_hours(pattern, pattern.clock.hours, rules, stepped=False)
     if _fixes_hour(spec):
@@ -137,7 +138,7 @@ def _on_wall_clock(spec: Spec, pattern: OnDays | Slots, rules: Rules) -> OnWallC
 
 
 def _clock(spec: Spec) -> Clock:
-    """Returns the times of a day: minutes without hours are those of every hour; what is not given is the anchor's."""
+    """Returns the times of a day. Minutes without hours apply to every hour; the anchor supplies missing values."""
     anchors = Clock.at(spec.anchor % DAY_S)
     if not spec.scheduled:
         return anchors
@@ -157,12 +158,12 @@ def _days(spec: Spec) -> Days:
 
 
 def _of_months(spec: Spec) -> Callable[[tuple[int, ...]], OfMonths]:
-    """Returns the days of a table in the months that it comes to."""
+    """Returns a function that makes the days of a table in the months that the recurrence reaches."""
     return months.of_months(spec.interval * (12 if spec.unit == "year" else 1), spec.anchor // DAY_S)
 
 
 def _dates(spec: Spec) -> int:
-    """Returns the days of the month that it has by their date: bit n is day n. Without any, the anchor's."""
+    """Returns the dates that the recurrence names, else that of the anchor: bit n is day n of the month."""
     if spec.month_days or spec.from_end:
         return spec.month_days
     return 1 << (EPOCH + timedelta(days=spec.anchor // DAY_S)).day

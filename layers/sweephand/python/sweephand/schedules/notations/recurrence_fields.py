@@ -1,4 +1,4 @@
-"""The members of a `recurrence`, read: what each may hold, and which go together."""
+"""Reads the members of a `recurrence`: the values that each may have, and which can be combined."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONGEST = {"minute": 1_000, "hour": 1_000, "day": 548, "week": 78, "month": 18, 
 """The largest interval of each frequency."""
 MONDAY_FIRST = tuple(name.lower() for name in (*WEEKDAYS[1:], WEEKDAYS[0]))
 MOST = {"minutes": 60, "hours": 24, "weekDays": 7, "monthDays": 62, "monthlyOccurrences": 77}
-"""Entries of each list: one for each value that it may hold."""
+"""The most entries of each list: one for each value that it may contain."""
 _ONLY_WITH = {"weekDays": "week", "monthDays": "month", "monthlyOccurrences": "month"}
 _INTERVALS = ", ".join(f"{unit} {most:,}" for unit, most in LONGEST.items()) + " at most."
 _OF_MONTHS = "With the frequency `month`. -1 is the last."
@@ -61,7 +61,7 @@ _OF_THE_SCHEDULE = ("count", "endTime", "startTime", "timezone")
 
 
 class Spec(NamedTuple):
-    """A recurrence as masks; 0 is not given.
+    """A recurrence as masks. 0 means not given.
 
     anchor: Unix seconds of an elapsed grid, else wall seconds. minutes, hours: bit n is n. week_days: bit 0 is Monday.
     month_days: bit n is day n; from_end: bit n is the n-th last day. nth: eleven bits a weekday from Monday on: every
@@ -84,7 +84,7 @@ class Spec(NamedTuple):
 
 
 def read_spec(value: object) -> Spec:
-    """Returns all but the anchor. Raises InvalidRequest with the path of the member that breaks a rule."""
+    """Returns everything but the anchor. Raises InvalidRequest with the path of the member that breaks a rule."""
     if isinstance(value, dict):
         for name in _OF_THE_SCHEDULE:
             if value.get(name) is not None:
@@ -106,9 +106,9 @@ def _schedule(value: object, unit: str) -> dict[str, int]:
     lists = {name: each for name, each in lists.items() if each}
     for name, needed in _ONLY_WITH.items():
         if name in lists and unit != needed:
-            raise InvalidRequest(f"{path}.{name}", f"goes with the frequency {needed} only")
+            raise InvalidRequest(f"{path}.{name}", f"is only allowed with the frequency {needed}")
     if "monthDays" in lists and "monthlyOccurrences" in lists:
-        raise InvalidRequest(f"{path}.monthlyOccurrences", "goes without monthDays only")
+        raise InvalidRequest(f"{path}.monthlyOccurrences", "must not be combined with monthDays")
     month_days = _month_days(lists.get("monthDays", []), f"{path}.monthDays")
     return {
         "minutes": _mask(lists.get("minutes", []), f"{path}.minutes", partial(members.whole, least=0, most=59)),
@@ -121,7 +121,7 @@ def _schedule(value: object, unit: str) -> dict[str, int]:
 
 
 def _list(value: object, path: str, most: int) -> list[object]:
-    """Reads a list; a number alone is a list of one."""
+    """Reads a list. A single number is a list of one."""
     if isinstance(value, int) and not isinstance(value, bool):
         return [value]
     if not isinstance(value, list):
@@ -138,7 +138,7 @@ def _mask(values: list[object], path: str, read: Callable[[object, str], int]) -
 def _month_days(values: list[object], path: str) -> set[int]:
     days = {members.whole(each, f"{path}[{n}]", -31, 31): n for n, each in enumerate(values)}
     if 0 in days:
-        raise InvalidRequest(f"{path}[{days[0]}]", "0 is no day: expected 1 to 31, or -1 (the last) to -31")
+        raise InvalidRequest(f"{path}[{days[0]}]", "0 is not a day: expected 1 to 31, or -1 (the last) to -31")
     return set(days)
 
 
@@ -162,6 +162,6 @@ def _nth(values: list[object], path: str) -> int:
         if "occurrence" in given:
             which = members.whole(given["occurrence"], f"{here}.occurrence", -5, 5)
             if which == 0:
-                raise InvalidRequest(f"{here}.occurrence", "0 is none: expected 1 to 5, or -1 (the last) to -5")
+                raise InvalidRequest(f"{here}.occurrence", "0 is not an occurrence: expected 1..5 or -5..-1 (the last)")
         mask |= 1 << 11 * weekday + (which if which >= 0 else 5 - which)
     return mask

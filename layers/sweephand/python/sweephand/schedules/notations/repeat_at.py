@@ -1,4 +1,4 @@
-"""`repeatAt`: daily at a time of day: "4.40pm", "18.40", "17.20:30", or a date of which the time counts."""
+"""`repeatAt`: daily at a time of day: "4.40pm", "18.40", "17.20:30", or a date whose time counts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SCHEMA = json_schema.text(
 
 
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:  # noqa: ARG001 - every day has its time
-    """Returns seconds since midnight on the wall. Raises InvalidRequest for what is neither a time nor a date."""
+    """Returns wall seconds since midnight. Raises InvalidRequest for a value that is neither a time nor a date."""
     check_no_overflow(rules, "it runs each day")
     text = members.text(value, FIELD, EXPECTED, longest=members.LONGEST_WORDS)
     if iso_dates.looks_like_one(text):

@@ -1,8 +1,8 @@
 """Repeating intervals of ISO 8601 in `every`: R5/2027-01-01T00:00Z/PT1H, R/2027-01-31T09:00/P1M, R/PT1H/2027-01-01T00Z.
 
 An interval is a beginning with a duration or an end, or a duration with an end. Its occurrences are the beginnings of
-so many intervals (`R`: without end), one after another; with an end given, the last interval ends there. `R5/PT1H`
-begins where `every` itself would. Source: ISO 8601-1, 5.6.
+the given number of intervals (`R`: without end), one after another. If an end is given, the last interval ends there.
+`R5/PT1H` begins where `every` itself would. Source: ISO 8601-1, 5.6.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ _HEAD = re.compile(r"R(-?[0-9]+)?", re.ASCII)
 
 
 class Repeating(NamedTuple):
-    """step: as written, or seconds between beginning and end. at: Unix seconds of what the text states; times: None for
-    without end. backwards: `at` is the end of the last interval. step_at: where the text says the step. unread: the
-    wall time that the text states, where the clock jumps over it and `at` only stands for it.
+    """A repeating interval as read. step: as written, or the seconds between beginning and end.
+
+    at: the instant in the text, in Unix seconds. times: None for no end. backwards: whether `at` is the end of the last
+    interval. step_at: the position of the step in the text. unread: the wall time in the text, if the clock jumps over
+    it and `at` only stands for it.
     """
 
     step: duration.Duration
@@ -68,7 +70,7 @@ def _step(text: str, field: str, position: int) -> duration.Duration:
 
 
 def _instant(text: str, field: str, position: int, rules: Rules) -> tuple[int, int | None]:
-    """Returns (`at`, `unread`) of a date of ISO 8601, with a time of day or at midnight; without offset wall time."""
+    """Returns (`at`, `unread`) of an ISO 8601 date, with a time of day or at midnight. No offset means wall time."""
     if not text[:4].isdigit() or " " in text:
         raise InvalidRequest(field, "expected a date, or a date and time such as 2027-01-01T00:00Z", position=position)
     try:

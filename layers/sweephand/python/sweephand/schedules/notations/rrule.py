@@ -1,10 +1,11 @@
 """`rrule`: recurrence rules of RFC 5545, alone, with lines DTSTART, RDATE and EXDATE, or dates alone.
 
-A rule alone begins at the schedule's startTime, else at its creation. COUNT counts instants of the rule, before EXDATE
-takes any away; the beginning is one of them only if it matches. Without a rule it is the first of the dates. A date in
-UNTIL or EXDATE means all of its day. Wall times in a gap are shifted, those that come twice run the first time, unless
-the schedule states its rules. Steps that fix no hour run through clock changes (decision 0027). A wall time in EXDATE
-takes out the instants that the rule gives for it.
+A rule alone begins at the schedule's startTime, else at its creation. COUNT counts instants of the rule before EXDATE
+takes any away. The beginning counts only if it matches the rule; without a rule, it is the first of the dates. A date
+in UNTIL or EXDATE means its whole day. Unless the schedule states its rules, wall times in a gap are shifted, and those
+that come twice run the first time. Steps that fix no hour run through clock changes (decision 0027). A wall time in
+EXDATE takes out the instants that the rule gives for it.
+
 Source: RFC 5545, 3.3.10, 3.8.2.4, 3.8.5.
 """
 
@@ -70,7 +71,7 @@ _TIME = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})(?:T([0-9]{2})([0-9]{2})([0-9
 
 
 class Line(NamedTuple):
-    """A line of the text: name, TZID if it has one, value, where the value stands."""
+    """A line of the text: its name, its TZID if any, its value, and the position of the value."""
 
     name: str
     zone: Zone | None
@@ -79,7 +80,7 @@ class Line(NamedTuple):
 
 
 class Stamp(NamedTuple):
-    """A date or time as written. day: it has no time."""
+    """A date or time as written. day: whether it has no time."""
 
     wall: int
     utc: bool
@@ -89,10 +90,9 @@ class Stamp(NamedTuple):
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
     """Returns {"rule", "start", "first"}: the rule in upper case, its beginning in wall seconds and as a second.
 
-    None of them where dates stand alone. Where they are: "last" (UNTIL, COUNT), "also" and "except" (RDATE, EXDATE:
-    seconds, or pairs of first and last), "exceptions" (how many EXDATE names, where "except" has both
-    copies of a time), "marked" (dates that a clock change touches, as of `_marks`), "now" if the beginning is the
-    creation.
+    None of these if there are only dates. If they apply, also "last" (UNTIL, COUNT), "also" and "except" (RDATE,
+    EXDATE: seconds, or pairs of first and last), "exceptions" (how many times EXDATE names, if "except" has both copies
+    of one), "marked" (dates that a clock change touches, from `_marks`), and "now" if the beginning is the creation.
     """
     check_no_overflow(rules, "RFC 5545 leaves such days out, and BYMONTHDAY=-1 is the last of a month")
     text = members.text(value, FIELD, EXPECTED, lines=True)
@@ -162,7 +162,7 @@ def counted_from(facts: Facts) -> int | None:
 
 
 def zone_named(value: object) -> str | None:
-    """Returns the zone that the rule itself names, UTC if DTSTART ends in Z; None if it names none or is no rule."""
+    """Returns the zone that the rule itself names, UTC if DTSTART ends in Z; None if it names none."""
     try:
         text = members.text(value, FIELD, EXPECTED, lines=True)
         begin = _one("DTSTART", _lines(_FOLD.sub("", text)))
@@ -197,8 +197,9 @@ def compile_(facts: Facts, rules: Rules) -> Compiled:
 
 
 def _on_clock(made: Pattern, rules: Rules, start: int) -> OnWallClock:
-    """Returns the instants of a pattern; its hours decide on clock changes (decision 0027). start: the wall time at
-    which the rule begins.
+    """Returns the instants of a pattern. Its hours decide how clock changes affect it (decision 0027).
+
+    start: the wall time at which the rule begins.
     """
     if 0 < made.step_s <= 3600:
         return OnWallClock(made.series, rules.zone, Gap.SKIP, Overlap.BOTH, marked=False)
@@ -223,7 +224,7 @@ def _interval(base: OnWallClock | Never, series: Series) -> int:
 
 
 def _lines(text: str) -> list[Line]:
-    """Raises InvalidRequest for a line that is not of this notation."""
+    """Returns the lines. Raises InvalidRequest for one that does not belong to this notation."""
     return [_line(found[0].rstrip(), found.start()) for found in _LINE.finditer(text) if found[0].strip()]
 
 
@@ -243,7 +244,7 @@ def _line(text: str, begin: int) -> Line:
         if name != "RRULE" and key.upper() == "TZID":
             where = _known_zone(setting, position + len(key) + 1)
         elif name == "RRULE" or key.upper() != "VALUE" or setting.upper() not in ("DATE", "DATE-TIME", "PERIOD"):
-            raise InvalidRequest(FIELD, f"{name}: {shown(parameter)} is not read here", position=position)
+            raise InvalidRequest(FIELD, f"{name}: {shown(parameter)} is not supported here", position=position)
         position += len(parameter) + 1
     return Line(name, where, value[blank:].upper(), begin + len(head) + 1 + blank)
 
@@ -307,7 +308,7 @@ def _stamp(name: str, text: str, position: int) -> Stamp:
 
 
 def _until(recur: Recur, where: Zone) -> int:
-    """Returns the last second: for a repeated wall time the later copy, for a date its end."""
+    """Returns the last second: that of the later copy of a repeated wall time, or of a whole date."""
     stamp = _stamp("UNTIL", recur.until or "", recur.until_at)
     if stamp.utc:
         return stamp.wall
@@ -324,7 +325,7 @@ def _stamps(line: Line) -> Iterator[Stamp]:
 
 
 def _instants(stamp: Stamp, where: Zone, rules: Rules) -> Sequence[int]:
-    """Returns the instants of one date or time by the schedule's rules for clock changes: none, one or both copies."""
+    """Returns the instants of a date or time under the schedule's rules for clock changes: none, one or both copies."""
     if stamp.utc:
         return (stamp.wall,)
     copies = where.instants(stamp.wall)
@@ -336,9 +337,9 @@ def _instants(stamp: Stamp, where: Zone, rules: Rules) -> Sequence[int]:
 
 
 def _marks(line: Line, rules: Rules) -> Iterator[tuple[int, int, str] | tuple[int, int, str, str]]:
-    """Returns for each time that a clock change touches its instants (the change, if left out), wall second and effect.
+    """Yields instants, wall second and effect of each time that a clock change touches.
 
-    Also the zone of the line, if it differs from the schedule's.
+    If the time is left out, yields the instant of the change. Adds the zone of the line if it is not the schedule's.
     """
     where = line.zone or rules.zone
     other = () if where == rules.zone else (where.name,)
@@ -353,7 +354,7 @@ def _marks(line: Line, rules: Rules) -> Iterator[tuple[int, int, str] | tuple[in
 
 
 def _excluded(line: Line, rules: Rules) -> Iterator[list[tuple[int, int]]]:
-    """Returns what each date or time of an EXDATE takes out: its whole day, or none, one or both copies."""
+    """Yields the seconds that each date or time of an EXDATE takes out: its whole day, or none, one or both copies."""
     where = line.zone or rules.zone
     for stamp in _stamps(line):
         if stamp.day:

@@ -38,9 +38,9 @@ _NOT_WITH = {
 
 
 class Recur(NamedTuple):
-    """A rule as written. times: of COUNT. times, until: None if not said; until is text at `until_at`.
+    """A rule as written. times: the value of COUNT. until: the text of UNTIL, at `until_at`. Both: None if not given.
 
-    hours, minutes, seconds: masks, 0 if not said. days: without positions, which are of the whole period.
+    hours, minutes, seconds: masks; 0 if not given. days: without positions, which apply to the whole period.
     """
 
     frequency: int
@@ -96,7 +96,7 @@ def parse(text: str, begin: int = 0) -> Recur:
 
 
 def _parts(text: str, begin: int) -> dict[str, tuple[str, int]]:
-    """Returns name -> (value, position)."""
+    """Returns the value and the position of each part, by name."""
     parts: dict[str, tuple[str, int]] = {}
     position = begin
     for part in text.removesuffix(";").split(";"):
@@ -117,19 +117,19 @@ def _check(frequency: int, parts: dict[str, tuple[str, int]], ordinals: bool) ->
     """Raises InvalidRequest for parts that RFC 5545 does not allow together."""
     for name, frequencies in _NOT_WITH.items():
         if name in parts and frequency in frequencies:
-            reason = f"{name} does not go with FREQ={FREQUENCIES[frequency]}"
+            reason = f"{name} cannot be combined with FREQ={FREQUENCIES[frequency]}"
             raise InvalidRequest(FIELD, reason, position=parts[name][1])
     if ordinals and frequency not in (MONTHLY, YEARLY):
-        reason = f"BYDAY: a number before the weekday does not go with FREQ={FREQUENCIES[frequency]}"
+        reason = f"BYDAY: a number before the weekday cannot be combined with FREQ={FREQUENCIES[frequency]}"
         raise InvalidRequest(FIELD, reason, position=parts["BYDAY"][1])
     if ordinals and "BYWEEKNO" in parts:
-        reason = "BYDAY: a number before the weekday does not go with BYWEEKNO"
+        reason = "BYDAY: a number before the weekday cannot be combined with BYWEEKNO"
         raise InvalidRequest(FIELD, reason, position=parts["BYDAY"][1])
     if "BYSETPOS" in parts and not any(name.startswith("BY") and name != "BYSETPOS" for name in parts):
         raise InvalidRequest(FIELD, "BYSETPOS needs another BY... to pick from", position=parts["BYSETPOS"][1])
     if "COUNT" in parts and "UNTIL" in parts:
         raise InvalidRequest(
-            FIELD, "COUNT and UNTIL do not go together", position=max(parts[name][1] for name in ("COUNT", "UNTIL"))
+            FIELD, "COUNT and UNTIL cannot be combined", position=max(parts[name][1] for name in ("COUNT", "UNTIL"))
         )
 
 

@@ -1,7 +1,7 @@
 """Turns the parts of a recurrence rule and its beginning into wall times.
 
-Each part limits or widens its period as the table of RFC 5545 says. Where the rule leaves the month, the day or the
-time open, those of its beginning hold.
+Each part limits or widens its period as the table of RFC 5545 says. If the rule does not state the month, the day or
+the time, that of its beginning applies.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ _WEEK_S = 7 * DAY_S
 
 
 class Pattern(NamedTuple):
-    """A series of wall seconds, also before the beginning.
+    """A series of wall seconds, even before the beginning.
 
-    step_s: of a rule that leaves the hours to its steps; 0 for one that fixes the hour.
+    step_s: the step of a rule whose steps determine the hours; 0 for a rule that fixes the hour.
     """
 
     series: Series
     step_s: int
 
 
-@lru_cache(maxsize=64)  # a text that was read is built at once; those of a stack share few
+@lru_cache(maxsize=64)  # a text that was read is built right after, and a stack has few different texts
 def pattern(recur: Recur, anchor: int) -> Pattern:
     """Builds the pattern. anchor: the beginning in wall seconds. Raises NEVER_FIRES if the parts exclude each other."""
     day, time = divmod(anchor, DAY_S)
@@ -247,7 +247,7 @@ def _on_weekdays(cycle: Cycle, weekdays: int) -> Cycle:
 
 
 def _fitting(recur: Recur, anchor: int) -> Clock | None:
-    """Returns the times of each day, where the steps divide the hours of a day, the minutes of an hour or so on."""
+    """Returns the times of each day if the steps divide the hours of a day, the minutes of an hour, and so on."""
     frequency, every = recur.frequency, recur.interval
     if recur.positions or (24 if frequency == HOURLY else 60) % every:
         return None
@@ -274,7 +274,7 @@ def _masks(recur: Recur, anchor: int) -> tuple[int, int, int]:
 
 
 def _stepping(recur: Recur, anchor: int) -> Cycle | Expanded | SteppedClock:
-    """Steps that do not fit the clock: first the units (hours, minutes, seconds), then the times within each."""
+    """Returns steps that do not fit the clock: first the hours, minutes or seconds, then the times within each."""
     unit_s, every = _UNIT_S[recur.frequency], recur.interval
     hours, minutes, seconds = _masks(recur, anchor)
     if recur.frequency == HOURLY:
@@ -318,7 +318,7 @@ def _cycle(period: int, residues: list[int]) -> Cycle:
 
 
 def _stepped_clock(every: int, anchor: int, clock: Clock) -> SteppedClock:
-    """Raises NEVER_FIRES if no step meets the clock's times."""
+    """Returns the steps at times of the clock. Raises NEVER_FIRES if no step meets one."""
     common = gcd(every, DAY_S)
     seconds = {second % common for second in bits(clock.seconds)}
     begun = Clock(clock.hours, clock.minutes, 1)

@@ -1,9 +1,10 @@
 """`sapCron`: the seven fields of SAP Job Scheduling Service: Year Month Day DayOfWeek Hour Minute Second.
 
 A field is a list of `*`, `*/n` (the values that n divides), `a`, `a:b` and `a:b/n` (a, a + n, ...). Days below 0 count
-from the end of the month: -1 is its last day; a range is read in each month anew (3:-2). Weekdays are mon to sun, in
-any case; `sat:mon` goes over Sunday; `2.fri` is the second Friday of the month, `-1.fri` the last, `5.fri` only where
-there are five. Day *and* DayOfWeek must have a day. Decision 0025 has what SAP's documents leave open.
+from the end of the month: -1 is its last day. A range applies to each month separately (3:-2). Weekdays are mon to sun,
+in any case, and `sat:mon` includes Sunday. `2.fri` is the second Friday of the month, `-1.fri` the last, and `5.fri`
+exists only in months with five. A day must match both Day and DayOfWeek. Decision 0025 settles what SAP's documents
+leave open.
 """
 
 from __future__ import annotations
@@ -48,7 +49,10 @@ _FIVE_WEEKS = sum(1 << 7 * week for week in range(5))
 
 
 class Span(NamedTuple):
-    """first, first + step, ... up to last; days below 0 count from the end of the month, weekdays are 1 to 7."""
+    """The values first, first + step, ... up to last.
+
+    Days below 0 count from the end of the month; weekdays: 1 to 7.
+    """
 
     first: int
     last: int
@@ -56,14 +60,14 @@ class Span(NamedTuple):
 
 
 class Nth(NamedTuple):
-    """which: 1 to 5 from the month's begin, -1 to -5 from its end. weekday: 1 is Monday."""
+    """The n-th weekday of a month. which: 1 to 5 from its beginning, -1 to -5 from its end. weekday: 1 is Monday."""
 
     which: int
     weekday: int
 
 
 class Field(NamedTuple):
-    """A field: numbers from low to high, or names that stand for them. below: numbers below 0 too, as in SAP's Day."""
+    """A field: numbers from low to high, or names for them. below: whether numbers below 0 are allowed, as in Day."""
 
     name: str
     low: int
@@ -145,7 +149,10 @@ def compile_(facts: Facts, rules: Rules) -> Compiled:
 
 
 class Parsed(NamedTuple):
-    """dates, weekdays: the items of the two day fields, for words. stepped_hours: they step over the whole day."""
+    """The parsed fields. dates, weekdays: the items of the two day fields, for the summary.
+
+    stepped_hours: whether the hours are a step over the whole day.
+    """
 
     days: OfMonths
     clock: Clock
@@ -179,7 +186,7 @@ def parse(text: str) -> Parsed:
 
 
 def resolved(day: int, length: int) -> int:
-    """Returns a day of a month of so many days; one below 0 counts from its end. May lie outside the month."""
+    """Returns a day of a month of `length` days. A day below 0 counts from the end. It may lie outside the month."""
     return day if day >= 0 else length + 1 + day
 
 
@@ -244,8 +251,10 @@ def _of_weekdays(items: list[Span | Nth], length: int, first: int) -> int:
 
 
 def _not_seven(text: str, found: int) -> str:
-    """Suggests seven fields for six. SAP's documents once showed six: one form lacked the Day of Week, another (since
-    corrected) the Second. Both are possible.
+    """Suggests seven fields for six.
+
+    SAP's documents once showed six: one form lacked the Day of Week, another (since corrected) the Second. Both are
+    possible.
     """
     reason = f"expected {EXPECTED}; found {found}"
     if found != 6:

@@ -23,7 +23,10 @@ Defaults = Mapping[str, str]
 
 @value
 class Rules:
-    """The rules of a schedule next to its notation. None: not stated, the notation has its own default."""
+    """The rules that a schedule states in addition to its notation.
+
+    None: not stated; the notation's default applies.
+    """
 
     zone: Zone
     gap: Gap | None = None
@@ -33,9 +36,10 @@ class Rules:
 
 @value
 class Beginning:
-    """Where a series may take its anchor from (Unix seconds). start: the schedule's startTime, else its job's.
+    """The instants from which a series may take its anchor, in Unix seconds.
 
-    unread: the wall time that startTime says, where the clock jumps over it and `start` only stands for it.
+    start: the schedule's startTime, else that of its job. unread: the wall time of startTime, if the clock jumps over
+    it and `start` only stands for it.
     """
 
     now: int
@@ -44,8 +48,9 @@ class Beginning:
     unread: int | None = None
 
     def wall(self, where: Zone, *, fixed: bool = True) -> int:
-        """Returns the wall time there, or the skipped one; without a start, now. fixed: False for a grid through
-        clock changes, which lies on `start` itself.
+        """Returns the wall time of the start, or the skipped one; without a start, that of now.
+
+        fixed: False for a grid that runs through clock changes, which lies on `start` itself.
         """
         if self.start is None:
             return where.wall(self.now)
@@ -54,10 +59,10 @@ class Beginning:
 
 @value
 class Compiled:
-    """A series and what is known about it. earliest: nothing before it counts (Unix seconds).
+    """A series and what is known about it. earliest: the first Unix second that counts.
 
-    summary: makes the sentence, when asked. interval: finds the smallest gap between two occurrences that is certain,
-    in seconds, when asked; None for one instant.
+    summary: makes the sentence when it is needed. interval: computes the smallest certain gap between two occurrences,
+    in seconds, when it is needed; None for a single instant.
     """
 
     series: Series
@@ -69,12 +74,14 @@ class Compiled:
 
 
 class Notation(Protocol):
-    """A module of this package. It may also have the functions that this package's `is_one_time`, `defaults_of`,
-    `counted_from`, `zone_named` and `as_rfc_3339` ask for.
+    """A module of this package.
+
+    It may also have the functions that `is_one_time`, `defaults_of`, `counted_from`, `zone_named` and `as_rfc_3339` of
+    this package call.
     """
 
     DEFAULTS: Defaults
-    """The rules that act on it, as answers show them where a caller states none."""
+    """The rules that apply to the notation, as responses show them if a caller states none."""
     SCHEMA: Schema
     """The JSON Schema of the member, with its description."""
 
@@ -82,7 +89,7 @@ class Notation(Protocol):
         """Returns the facts of a caller's value. Raises InvalidRequest for anything else, whatever its JSON type."""
 
     def compile_(self, facts: Facts, rules: Rules) -> Compiled:
-        """Returns the series of these facts. Raises any of LookupError, TypeError, ValueError for facts of others."""
+        """Returns the series of these facts. Raises LookupError, TypeError or ValueError for facts that do not fit."""
 
 
 ALL_HOURS = (1 << 24) - 1
@@ -103,10 +110,11 @@ def at_hours(
     *,
     stepped: bool,
 ) -> OnWallClock:
-    """Returns the wall times of a pattern in the schedule's zone; its hours decide on clock changes (decision 0012).
+    """Returns the wall times of a pattern in the schedule's zone. The hours decide about clock changes (decision 0012).
 
-    hours: mask. All of them: each real hour counts, nothing is lost or doubled. stepped: they are a step over the whole
-    day, which loses and doubles nothing either. Else they fix the hour, and the schedule's rules decide.
+    hours: mask. With all hours, each real hour counts, and nothing is lost or doubled. stepped: whether the hours are a
+    step over the whole day, which loses and doubles nothing either. Otherwise the hours are fixed, and the schedule's
+    rules decide.
     """
     if hours == ALL_HOURS:
         return OnWallClock(pattern, rules.zone, Gap.SKIP, Overlap.BOTH, marked=False)

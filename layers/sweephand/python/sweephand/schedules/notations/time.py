@@ -1,7 +1,8 @@
 """`time`: one instant as SAP's callers write it: words, ISO 8601, RFC 2822, or an object of a date and its format.
 
-Words are read once, at creation, as seen from then. Without an offset a date is wall time in `timezone`. A startTime
-does not bind it, the schedule's or the job's: as in SAP's service the time that was asked for goes first (timing.py).
+Words are read once, at creation, relative to that instant. Without an offset, a date is wall time in `timezone`. No
+startTime limits it, neither the schedule's nor the job's: as in SAP's service, the requested time takes precedence
+(timing.py).
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ SCHEMA: json_schema.Schema = {
 
 
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
-    """Returns {"second"} or {"wall"}, as of `at`. Doubtful wall times are refused unless the caller states the rule.
+    """Returns {"second"} or {"wall"}, as `at` does. Ambiguous wall times are refused unless the caller states the rule.
 
-    Words without a time of the day ("in 1 day") take the first valid instant, and the first of two.
+    Words without a time of the day ("in 1 day") mean the first valid instant, and the first of two.
     """
     written = _written(value, rules, beginning.now)
     if not written.exact:

@@ -1,8 +1,8 @@
 """Reads dates in the caller's own format: {"date": "2027-10-20 04:30 +0000", "format": "YYYY-MM-DD HH:mm Z"}.
 
-The tokens are those of SAP's table, and mean what they mean in moment.js. Other letters are refused, but for T; text in
-[brackets] stands for itself. Missing parts are filled from the left with today's year, month and day, from the right
-with the first month, the first day and midnight.
+The tokens are those of SAP's table, with their meaning in moment.js. Other letters are refused, except T; text in
+[brackets] is literal. Missing parts are filled from the left with today's year, month and day, and from the right with
+the first month, the first day and midnight.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ _MONTH_NUMBERS |= {name.lower(): number for number, name in enumerate(MONTHS, 1)
 
 
 class _Kind(NamedTuple):
-    """A kind of token. name: of its value. shape: its pattern. value: reads it, or refuses with field and position."""
+    """A kind of token.
+
+    name: that of its value. shape: its pattern. value: reads it, or refuses it with its position.
+    """
 
     name: str
     shape: re.Pattern[str]
@@ -56,7 +59,7 @@ def _number(name: str, digits: str, least: int, most: int, suffix: str = "") -> 
 
 
 def _short_year(name: str) -> _Kind:
-    """Returns a two-digit year: 69 to 99 belong to the last century."""
+    """Returns the kind of a two-digit year: 69 to 99 belong to the last century."""
 
     def value(found: re.Match[str], field: str) -> int:
         year = int(found[0]) + (1900 if int(found[0]) > 68 else 2000)
@@ -144,7 +147,7 @@ def _tokens(format_: str, field: str) -> list[str]:
         found = _FORMAT.match(format_, position)
         if found is None:
             letter = format_[position]
-            reason = f"{letter} begins no token that is known; text of your own stands in [brackets]"
+            reason = f"{letter} does not begin a known token; write literal text in [brackets]"
             raise InvalidRequest(field, reason, position=position)
         tokens.append(found[0])
         position = found.end()
@@ -152,7 +155,7 @@ def _tokens(format_: str, field: str) -> list[str]:
 
 
 def _literal(text: str, position: int, token: str, field: str) -> int:
-    """Skips literal characters; any blanks match any blanks."""
+    """Skips literal characters. Any number of blanks matches any number of blanks."""
     if token.isspace():
         blanks = _BLANKS.match(text, position)
         if blanks is None:

@@ -19,9 +19,9 @@ _SHAPE = 'an object such as {"date": "2027-10-20 04:30", "format": "YYYY-MM-DD H
 
 
 def read(value: object, field: str, now: int, where: Zone) -> Written:
-    """Returns the date of a string or of {"date", "format"}; without a format the string follows one of the standards.
+    """Returns the date of a string or of {"date", "format"}. Without a format, the string follows one of the standards.
 
-    now, where: complete a format without year, month or day. A date without an offset is wall time.
+    now, where: fill in the year, month or day that a format lacks. A date without an offset is wall time.
     Raises InvalidRequest for `field`, `field`.date or `field`.format.
     """
     if not isinstance(value, dict):
@@ -40,10 +40,10 @@ def read(value: object, field: str, now: int, where: Zone) -> Written:
 def read_second(
     value: object, field: str, now: int, where: Zone, gap: Gap | None = None, overlap: Overlap | None = None
 ) -> int:
-    """Returns the same in Unix seconds. gap, overlap: the caller's rules; without one, doubtful times are refused."""
+    """Returns the same in Unix seconds. gap, overlap: the caller's rules. Without them, ambiguous times are refused."""
     return instants.resolve(read(value, field, now, where), field, where, gap, overlap)
 
 
 def read_whole_second(value: object, field: str, now: int, where: Zone) -> int:
-    """Returns the second in which the instant lies: a fraction is cut off, as SAP's service shows it."""
+    """Returns the second in which the instant lies. A fraction is cut off, as in SAP's service."""
     return instants.resolve(read(value, field, now, where).cut_off(), field, where, None, None)

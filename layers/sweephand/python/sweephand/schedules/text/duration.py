@@ -1,6 +1,6 @@
 """Durations as callers write them: "5m", "10 seconds", "PT10S", "P1Y6M", "1.02:03:04". Linear time.
 
-Fractions of a second, where the form has them, round up; but less than a second is none at all.
+Fractions of a second, in forms that allow them, round up. A duration of less than a second is refused.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ _NUMBER = re.compile(r"[0-9]+", re.ASCII)
 
 
 class Duration(NamedTuple):
-    """Elapsed seconds, calendar months, or both (which only the caller can judge)."""
+    """Elapsed seconds, calendar months, or both; the caller decides whether both are allowed."""
 
     seconds: int
     months: int
 
 
 def read(value: object, field: str) -> Duration:
-    """Reads ISO 8601 (a day has 24 hours; months and years are calendar units), a number and a unit up to weeks (`5m`
-    are minutes), or .NET's TimeSpan as it is printed.
+    """Reads ISO 8601, a number and a unit up to weeks (`5m` are minutes), or .NET's TimeSpan as it is printed.
 
+    In ISO 8601, a day has 24 hours; months and years are calendar units.
     Raises InvalidRequest with the position of the first character that does not fit.
     """
     text = members.text(value, field, EXPECTED)
@@ -73,9 +73,9 @@ def _up(whole: int, *, part: bool) -> int:
 def read_interval(value: object, field: str) -> int:
     """Returns seconds of SAP's repeatInterval: a number and a unit, where a month is 30 days and a year 365 days.
 
-    `every` with the align `actual_start` does what SAP's service does with it: write the result as PT<seconds>S.
-    Decimals are taken, and sums: "1.5 hours", "1 hour and 30 minutes".
-    Raises InvalidRequest for less than a second, what is negative, numbers in words and any other unit.
+    `every` with the align `actual_start` then acts as SAP's service does: write the result as PT<seconds>S. Decimals
+    and sums are accepted: "1.5 hours", "1 hour and 30 minutes". Raises InvalidRequest for less than a second, negative
+    values, numbers in words and any other unit.
     """
     text = members.text(value, field, INTERVAL, longest=LONGEST_WORDS)
     lead = len(text) - len(text.lstrip())

@@ -109,7 +109,7 @@ def months(mask: int) -> str:
 
 
 def lacking(days: int, months: int, overflow: MonthOverflow) -> str:
-    """Says that some of these months lack dates; "" if that makes no difference."""
+    """Returns a clause saying that some of these months lack dates; "" if that makes no difference."""
     for month in bits(months):
         for length in (28, 29) if month == 2 else (LONGEST_MONTHS[month],):
             if not days >> length + 1:
@@ -177,7 +177,7 @@ def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _step(numbers: Sequence[int], size: int) -> int:
-    """Returns the step if the numbers are equal steps around the whole clock, else 0; one number is no step."""
+    """Returns the step if the numbers are equal steps around the whole clock, else 0. One number is not a step."""
     gaps = {later - number for number, later in zip(numbers, [*numbers[1:], numbers[0] + size], strict=True)}
     return gaps.pop() if len(gaps) == 1 and len(numbers) > 1 else 0
 

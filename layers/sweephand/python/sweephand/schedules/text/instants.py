@@ -55,8 +55,8 @@ _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a wall time has no zone
 class Written(NamedTuple):
     """An instant as read: `second` if it had an offset, else `wall`. Fractions are already rounded up.
 
-    rounded_up: there was a fraction.
-    exact: False for words without a time of the day; their wall time is that of the moment they were read.
+    rounded_up: whether there was a fraction. exact: False for words without a time of the day, whose wall time is that
+    of the moment at which they were read.
     """
 
     second: int | None
@@ -71,22 +71,22 @@ class Written(NamedTuple):
         return Written(None if self.second is None else self.second - 1, self.wall - 1)
 
     def unread(self, where: Zone) -> int | None:
-        """Returns the wall time, if it is one that the clock jumps over."""
+        """Returns the wall time if the clock jumps over it."""
         return None if self.second is not None or where.instants(self.wall) else self.wall
 
 
 def parse_instant(value: object, field: str, zone: ZoneInfo | None = None) -> datetime:
-    """Returns the instant of an RFC 3339 string, aware UTC; fractions of a second are rounded up, never down.
+    """Returns the instant of an RFC 3339 string, aware UTC. Fractions of a second are rounded up, never down.
 
-    zone: whose wall time a text without an offset is (UTC if None). Raises InvalidRequest for any other value, for
-    years outside 1970..2199, and for a wall time that `zone` does not have or has twice, naming both instants.
+    zone: the zone of a string without an offset; None for UTC. Raises InvalidRequest for any other value, for years
+    outside 1970..2199, and for a wall time that `zone` does not have or has twice; names both instants.
     """
     where = localtime.zone("UTC" if zone is None else zone.key)
     return to_instant(resolve(read(value, field), field, where))
 
 
 def read(value: object, field: str) -> Written:
-    """Reads RFC 3339 strictly; the offset may be missing. Raises InvalidRequest."""
+    """Reads RFC 3339 strictly. The offset may be missing. Raises InvalidRequest."""
     text = members.text(value, field, EXAMPLE)
     found = re.fullmatch(_GRAMMAR, text, re.ASCII)
     if found is None:
@@ -118,9 +118,10 @@ def read_zone(value: object, field: str = "timezone") -> Zone:
 
 
 def resolve(written: Written, field: str, where: Zone, gap: Gap | None = None, overlap: Overlap | None = None) -> int:
-    """Returns the second of a written instant. gap, overlap: the caller's; without one, doubtful times are refused.
+    """Returns the second of a written instant.
 
-    Overlap.BOTH counts as the first. Raises InvalidRequest, for a gap with Gap.SKIP with code NEVER_FIRES.
+    gap, overlap: the caller's rules. Without them, ambiguous times are refused. Overlap.BOTH counts as the first.
+    Raises InvalidRequest; with the code NEVER_FIRES for a gap with Gap.SKIP.
     """
     second = written.second if written.second is not None else _on_clock(written.wall, field, where, gap, overlap)
     if not FIRST_SECOND <= second <= LAST_SECOND:

@@ -1,7 +1,7 @@
 """Dates as two standards write them: ISO 8601 (calendar, week and ordinal dates) and RFC 2822. Linear time.
 
-Without an offset they are wall time. Fractions of a second are rounded up. The strict RFC 3339 of the native members is
-in instants.py; these are for callers who bring their texts along.
+Without an offset, they are wall time. Fractions of a second are rounded up. The strict RFC 3339 of the native members
+is in instants.py; these forms are for callers who already have their strings.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def number_of(day: date) -> int:
 
 
 def within(name: str, digits: str, least: int, most: int, field: str, position: int) -> int:
-    """Returns the number, if it lies within these bounds. Raises InvalidRequest."""
+    """Returns the number. Raises InvalidRequest if it lies outside these bounds."""
     number = int(digits)
     if not least <= number <= most:
         raise InvalidRequest(field, f"{name} {digits} is outside {least}..{most}", position=position)
@@ -192,7 +192,7 @@ def _rfc_2822(text: str, field: str) -> Written:
 
 
 def _rfc_day(found: re.Match[str], field: str) -> date:
-    """Reads the day. Two-digit years are 1950 to 2049, by the standard."""
+    """Reads the day. Two-digit years mean 1950 to 2049, as in the standard."""
     if found["month"].title() not in _MONTH_NAMES:
         reason = f"expected a month from {', '.join(_MONTH_NAMES)}"
         raise InvalidRequest(field, reason, position=found.start("month"))

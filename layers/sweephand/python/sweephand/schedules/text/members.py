@@ -1,4 +1,4 @@
-"""Reads JSON members of any type: returns the right type and range, or refuses and says what was expected."""
+"""Reads JSON members of any type: returns the right type and range, or refuses and names what was expected."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def kind_of(value: object) -> str:
 
 
 def text(value: object, field: str, expected: str, *, longest: int = LONGEST_TEXT, lines: bool = False) -> str:
-    """Reads printable ASCII (and tabs) of 1 to `longest` characters. expected: what the error message asks for.
+    """Reads printable ASCII (and tabs) of 1 to `longest` characters. expected: what the error message requests.
 
-    lines: allows line ends.
+    lines: whether line breaks are allowed.
     """
     if not isinstance(value, str):
         raise InvalidRequest(field, f"expected {expected}, not {kind_of(value)}")
@@ -98,7 +98,7 @@ def choice(value: object, field: str, choices: type[Choice]) -> Choice:
 
 
 def whole(value: object, field: str, least: int, most: int) -> int:
-    """Returns a JSON integer within bounds; refuses true, false and 1.0."""
+    """Returns a JSON integer within bounds. Refuses true, false and 1.0."""
     if isinstance(value, bool) or not isinstance(value, int):
         what = "a number with a fraction or exponent" if isinstance(value, float) else kind_of(value)
         raise InvalidRequest(field, f"expected {_range(least, most)}, not {what}")

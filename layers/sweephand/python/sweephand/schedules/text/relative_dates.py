@@ -1,6 +1,6 @@
-"""An instant in words, seen from now: "in 2 hours", "tomorrow at 4pm", "next week monday at 5am", "9pm tonight".
+"""Reads an instant in words: "in 2 hours", "tomorrow at 4pm", "next week monday at 5am", "9pm tonight".
 
-A cursor reads the text once from left to right. Seconds to hours are elapsed time; days and longer count by the
+A cursor reads the text once from left to right. Seconds to hours are elapsed time. Days and longer units count by the
 calendar, at the same time of day unless one is given. Decision 0025 defines the words.
 """
 
@@ -35,7 +35,7 @@ _UNITS = (*_ELAPSED_S, *_DAYS, *_MONTHS)
 _SHORT = {"sec": "second", "min": "minute", "hr": "hour"}
 _ONE = {"a", "an"}
 _LONGEST = {"second": 10**10, "minute": 10**8, "hour": 10**7, "day": 10**5, "week": 10**4, "month": 3_000, "year": 300}
-"""More than what is left up to 2199, so that no sum grows without bound."""
+"""More than the time that is left up to 2199, so that no sum grows without bound."""
 _DAY_S = 86_400
 _NOON_S = 43_200
 _WEEKDAYS = {name.lower(): number for number, name in enumerate((*WEEKDAYS[1:], WEEKDAYS[0]))}
@@ -71,7 +71,7 @@ class _Now(NamedTuple):
     overlap: Overlap | None
 
     def is_over(self, wall: int) -> bool:
-        """Returns whether a wall time is past; if it comes twice, the caller's rule chooses the copy."""
+        """Returns whether a wall time is past. If it comes twice, the caller's rule chooses the copy."""
         copies = self.zone.instants(wall)
         if not copies:
             return wall < self.zone.wall(self.second)
@@ -92,12 +92,12 @@ class _Cursor:
         self.position = found.end() if found else position
 
     def word(self) -> str:
-        """Returns the word that begins here, "" if none does."""
+        """Returns the word that begins here; "" if none does."""
         found = _WORD.match(self.text, self.position)
         return found[0] if found else ""
 
     def take(self, *words: str) -> str:
-        """Passes over the word here if it is one of these; "" if it is not."""
+        """Takes the word here if it is one of these, and returns it; "" if it is not."""
         word = self.word()
         if word not in words:
             return ""
@@ -136,7 +136,7 @@ class _Cursor:
         return int(said), unit
 
     def time(self) -> int | None:
-        """Returns a time of day in seconds, None if none begins here."""
+        """Returns a time of day in seconds; None if none begins here."""
         found = time_at(self.text, self.position, self.field)
         if found is None:
             return None
@@ -183,7 +183,10 @@ def _from_now(words: _Cursor, now: int, where: Zone, counted: str) -> Written:
 
 
 def _months_on(day: int, months: int) -> int:
-    """Returns the same day some months later, or the last day of a shorter month. Beyond 2199: the year 2200."""
+    """Returns the same day some months later, or the last day of a shorter month.
+
+    Beyond 2199, returns the year 2200.
+    """
     on = iso_dates.day_on(day)
     year, month = divmod(on.year * 12 + on.month - 1 + months, 12)
     year = min(year, iso_dates.LAST_YEAR + 1)
@@ -211,7 +214,10 @@ def _on_a_day(words: _Cursor, now: _Now) -> Written:
 
 
 class _Named(NamedTuple):
-    """day: since 1970-01-01 by the calendar. weekly: a weekday that may be today, if its time is still ahead."""
+    """A named day.
+
+    day: since 1970-01-01 by the calendar. weekly: whether it may be today if its time is still ahead.
+    """
 
     day: int
     weekly: bool = False
@@ -219,7 +225,7 @@ class _Named(NamedTuple):
 
 
 def _day(words: _Cursor, today: int) -> _Named | None:
-    """Returns the day that begins here, None if none does."""
+    """Returns the day that begins here; None if none does."""
     word = words.take("today", "tonight", "tomorrow", "next", "this", "on", *_WEEKDAYS)
     if word in ("today", "tonight"):
         return _Named(today, needs_time=word)
@@ -257,15 +263,15 @@ def _next(words: _Cursor, today: int) -> _Named:
 def _wall(words: _Cursor, named: _Named | None, time: int | None, now: _Now) -> int:
     today, begun = divmod(now.zone.wall(now.second), _DAY_S)
     if named is None:
-        assert time is not None  # a text of neither was refused before
+        assert time is not None  # a text without day and time was refused before
         return (today + now.is_over(today * _DAY_S + time)) * _DAY_S + time
     if named.needs_time == "tonight" and (time is None or time < _NOON_S):
         if time == 0:
             reason = 'midnight is the first instant of a day: write "tomorrow at 12am" for the end of today'
             raise InvalidRequest(words.field, reason, position=0)
-        raise InvalidRequest(words.field, 'expected a time after noon with it, as in "9pm tonight"', position=0)
+        raise InvalidRequest(words.field, 'expected a time after noon as well, as in "9pm tonight"', position=0)
     if named.needs_time and time is None:
-        raise InvalidRequest(words.field, 'expected a time with it, as in "today at 9pm"', position=0)
+        raise InvalidRequest(words.field, 'expected a time as well, as in "today at 9pm"', position=0)
     day = named.day
     if named.weekly and day == today and (time is None or now.is_over(today * _DAY_S + time)):
         day += 7

@@ -1,11 +1,11 @@
 """Wall time and instants: a zone as pieces of constant offset, the gaps and overlaps between them, the rules for both.
 
-Seconds are whole numbers here: `second` counts on the time line (Unix seconds), `wall` counts what the clock on the
-wall reads, from 1970-01-01T00:00:00 on that clock. Within one piece, wall = second + offset.
+Seconds are whole numbers here. `second` counts Unix seconds. `wall` counts seconds from 1970-01-01T00:00:00 on the
+local clock. Within one piece, wall = second + offset.
 
 The pieces are read from the files of the `tzdata` package (RFC 9636). zoneinfo answers "which offset now?" but not
-"when does it change?", and every rule about daylight saving turns on the change. The host's own files are never looked
-at: two machines must not disagree about an instant.
+"when does it change?", and every rule about daylight saving time depends on the change. The host's own files are never
+used, because two machines must not disagree about an instant.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Zone:
         return f"Zone({self.name!r})"
 
     def piece(self, second: int) -> int:
-        """Returns the index of the piece that holds the instant."""
+        """Returns the index of the piece that contains the instant."""
         return bisect_right(self.starts, second) - 1
 
     def jump(self, piece: int) -> int:
@@ -142,7 +142,7 @@ def instant_text(second: int) -> str:
 IANA_VERSION: str = tzdata.IANA_VERSION
 
 LAST_YEAR = 2200
-"""The last year whose changes are computed: one beyond the horizon, so that its end has neighbours."""
+"""The last year whose changes are computed: one beyond the horizon, so that the last piece has a neighbour."""
 
 ALWAYS = -(1 << 40)
 """A start before all instants that this package knows."""
@@ -166,7 +166,7 @@ def names() -> frozenset[str]:
 
 
 def _content(path: str) -> bytes:
-    """Returns a file of the package. pkgutil would read it too, but makes a cold start slower."""
+    """Returns a file of the package. pkgutil would read it as well, but makes a cold start slower."""
     content: bytes = tzdata.__spec__.loader.get_data(f"{tzdata.__path__[0]}/{path}")
     return content
 
@@ -185,7 +185,7 @@ def table(name: str) -> Table:
 
 
 def _merge(initial: int, changes: list[tuple[int, int]]) -> Table:
-    """Drops changes that leave the offset as it was (a new abbreviation, the isdst flag)."""
+    """Merges pieces: drops changes that keep the offset (a new abbreviation, the isdst flag)."""
     starts, offsets = [ALWAYS], [initial]
     for start, offset in changes:
         if offset != offsets[-1]:
@@ -195,7 +195,7 @@ def _merge(initial: int, changes: list[tuple[int, int]]) -> Table:
 
 
 def _parse(content: bytes) -> tuple[list[int], list[int], int, str]:
-    """Returns (instants, offsets from each on, offset before the first, footer) of the 64-bit block of a TZif file."""
+    """Returns (instants, offset from each on, offset before the first, footer) of the 64-bit block of a TZif file."""
     first = _counts(content, 0)
     base = 44 + _block_size(first, 4)
     isutc, isstd, leaps, times, types, letters = _counts(content, base)
@@ -235,7 +235,7 @@ class _Footer:
 
     @classmethod
     def parse(cls, text: str) -> _Footer:
-        """Parses `EST5EDT,M3.2.0,M11.1.0` and the like. Raises ValueError for any other form; guesses nothing."""
+        """Parses `EST5EDT,M3.2.0,M11.1.0` and the like. Raises ValueError for any other form."""
         try:
             names, *days = text.split(",")
             west, *summer_west = _offsets(names)
@@ -271,7 +271,7 @@ def _offsets(text: str) -> list[str]:
 
 
 def _day_and_clock(text: str) -> tuple[str, int]:
-    """Splits `M3.2.0/1` into (`M3.2.0`, seconds of its wall clock); two o'clock if none is given."""
+    """Splits `M3.2.0/1` into (`M3.2.0`, seconds of its wall clock). The default is two o'clock."""
     day, slash, clock = text.partition("/")
     _day(1972, day)  # a form that cannot be read must not wait for its year
     return day, _clock(clock if slash else "2")

@@ -110,7 +110,7 @@ FIXED = {
     "MST": ("UTC-7", "America/Denver"),
     "HST": ("UTC-10", "Pacific/Honolulu"),
 }
-"""Abbreviations that IANA data knows as zones without daylight saving: their offset, and the zone often meant."""
+"""Abbreviations that IANA data has as zones without daylight saving time: their offset, and the zone often meant."""
 _OFFSET = re.compile(r"(?:UTC|GMT)?\s*([+-])(\d{1,2})(?::?(\d{2}))?", re.ASCII | re.IGNORECASE)
 _LETTERS = {
     "CET": "Europe/Berlin",
