@@ -28,6 +28,7 @@ FOLDER = Path(__file__).resolve().parent.parent / "events" / "schemas"
 MEANING: Mapping[EventType, str] = {
     EventType.RUN_SUCCEEDED: "A run ended as `SUCCESS`.",
     EventType.RUN_FAILED: "A run failed for good: no attempt is left. One event a run, not one an attempt.",
+    EventType.RUN_RETRYING: "An attempt of a run failed, and another one follows.",
     EventType.RUN_SKIPPED: "An occurrence was due and was not run, by a rule of its owner.",
     EventType.RUN_MISSED: "One occurrence came too late for its misfire policy.",
     EventType.RUN_EXPIRED: "A run came too late to be run at all.",
@@ -213,6 +214,15 @@ COMPLETIONS = (
 
 
 OTHERS: Mapping[EventType, Members] = {
+    EventType.RUN_RETRYING: {
+        **JOB,
+        **RUN,
+        "state": one_of([State.RETRY_WAIT]),
+        "reason": one_of(Reason, description="Why the attempt failed."),
+        "finishedAt": {**INSTANT, "description": "Of the attempt that failed."},
+        "attempt": whole(1, description="The one that failed."),
+        "nextAttemptAt": {**INSTANT, "description": "Not before this instant."},
+    },
     EventType.SCHEDULE_COMPLETED: {
         **JOB,
         **SCHEDULE,

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from sweephand.domain.event import EventType
 from sweephand.sdk import ApiError, ConfigError, TransportError
 from sweephand.sdk.worker import BadPayload, Delay, Discard, MoveTo, Retry, Worker, attempts
 from tests.contract.native.api import Api
@@ -251,6 +252,26 @@ def test_an_instance_that_does_not_know_the_task_gives_it_back(api):  # N10
     new.work()
 
     assert seen == [1]
+    assert [run["state"] for run in runs(api)] == ["SUCCESS"]
+
+
+def test_each_failed_attempt_is_an_event_and_one_that_nobody_knew_is_none(api):  # N46
+    api("PATCH", "/v1/collections/default", {"events": "all"})
+
+    def declare(worker: Worker) -> None:
+        @worker.every("1h", name="report", retry={"type": "fixed", "maxRetries": 2, "delaySeconds": 10})
+        def report(run) -> None:
+            if run.attempt < 3:
+                raise LookupError("x")
+
+    new = started(api, declare)
+    old = Worker("billing", client=new.worker.client).attempts(new.queue)
+    api.stage.run(3_601)
+    Hands(api, Worker("billing"), old, new.queue, new.queues).work()
+    new.live(60, 2)
+
+    told = api.stage.bus.of(EventType.RUN_RETRYING)
+    assert [(each["attempt"], each["reason"]) for each in told] == [(1, "TARGET_ERROR"), (2, "TARGET_ERROR")]
     assert [run["state"] for run in runs(api)] == ["SUCCESS"]
 
 

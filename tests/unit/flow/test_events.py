@@ -99,6 +99,36 @@ def test_a_failure_is_told_by_default_once_its_last_attempt_has_failed(stage: St
     assert (told["attempt"], told["maxAttempts"]) == (3, 3)
 
 
+def test_a_failed_attempt_is_told_to_who_asked_for_all_before_the_next_one(loud: Stage) -> None:
+    loud.endpoint.script = [BUSY, BUSY]
+    planned = due_now(loud, action=loud.action(retry=fixed(10, retries=2)))
+    loud.run(60)
+
+    run = loud.only_run(planned)
+    first, second = loud.bus.of(EventType.RUN_RETRYING)
+    assert [each["id"] for each in (first, second)] == [f"run.retrying:{run.id}:{n}" for n in (1, 2)]
+    assert (first["state"], first["reason"], first["httpStatus"]) == ("RETRY_WAIT", "HTTP_STATUS", 503)
+    assert (first["attempt"], first["maxAttempts"], first["jobId"]) == (1, 3, planned.job.id)
+    assert first["occurredAt"] == first["finishedAt"] < first["nextAttemptAt"] <= second["finishedAt"]
+    assert loud.bus.only(EventType.RUN_SUCCEEDED)["attempt"] == 3
+
+
+@pytest.mark.parametrize("delay_s", [10, 1_800])
+@pytest.mark.parametrize("fault", [crash_before, crash_after])
+def test_an_executor_that_dies_between_attempt_and_event_is_made_good(loud: Stage, fault: Fault, delay_s: int) -> None:
+    """A retry within 15 minutes has a message, a later one is woken by its row."""
+    loud.endpoint.script = [BUSY]
+    due_now(loud, action=loud.action(retry=fixed(delay_s, retries=1)))
+    with loud.taps.once(PUT, fault), pytest.raises(Crash):
+        loud.deliver()
+
+    loud.run(delay_s + 300)
+
+    assert len(loud.bus.of(EventType.RUN_RETRYING)) == (1 if fault is crash_before else 2)
+    assert_repeats_are_equal(loud)
+    assert loud.bus.only(EventType.RUN_SUCCEEDED)["attempt"] == 2
+
+
 def test_an_error_action_is_told_as_a_run_of_its_own(loud: Stage) -> None:
     loud.endpoint.script = [WRONG]
 

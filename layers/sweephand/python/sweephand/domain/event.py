@@ -34,6 +34,7 @@ class EventType(StrEnum):
 
     RUN_SUCCEEDED = "run.succeeded"
     RUN_FAILED = "run.failed"
+    RUN_RETRYING = "run.retrying"
     RUN_SKIPPED = "run.skipped"
     RUN_MISSED = "run.missed"
     RUN_EXPIRED = "run.expired"
@@ -115,6 +116,7 @@ OWN_DOING = frozenset(
 QUIET = frozenset(
     {
         EventType.RUN_SUCCEEDED,
+        EventType.RUN_RETRYING,
         EventType.SCHEDULE_COMPLETED,
         EventType.ERRORS_ARCHIVED,
         EventType.ERRORS_RESTORED,
@@ -155,6 +157,17 @@ def of_run(run: Run, job: Job | None, collection: str) -> Event:
     members |= {"plannedAt": text_ms(run.planned_at)} | (_of_one(run) if run.range_count is None else _of_many(run))
     who = {**_of_job(job), "jobId": run.job_id}
     return _event(kind, run.id, run.finished_at or run.planned_at, run.tenant, collection, who | members)
+
+
+def of_retry(run: Run, job: Job) -> Event:
+    """Returns the event of an attempt that failed, while the run waits for the next one."""
+    assert run.state is State.RETRY_WAIT
+    failed, at = run.attempt - 1, run.finished_at or run.planned_at
+    members = {"runId": run.id, "scheduleId": run.schedule_id, "state": run.state.value, "reason": run.reason}
+    members |= {"plannedAt": text_ms(run.planned_at), **_of_one(run), "attempt": failed}
+    members |= {"nextAttemptAt": text_ms(run.not_before or at)}
+    key = f"{run.id}:{failed}"
+    return _event(EventType.RUN_RETRYING, key, at, run.tenant, job.collection, _of_job(job) | members)
 
 
 def _of_one(run: Run) -> dict[str, Any]:

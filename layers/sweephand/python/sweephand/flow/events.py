@@ -6,6 +6,7 @@ counted; for a run, the ledger gets a note as well.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -42,9 +43,25 @@ def run_ended(world: World, run: Run, job: Job | None, schedule: Schedule | None
         new_events += event.alerts(run, job, schedule)
     if job is not None and schedule is not None and _found_broken(run, schedule):
         new_events.append(event.of_broken(schedule, job, run.finished_at or run.planned_at))
-    unsent = _publish(world, _choice(world, run.tenant, collection), new_events)
-    for each in unsent:
+    _publish_of_run(world, run, _choice(world, run.tenant, collection), new_events)
+
+
+def _publish_of_run(world: World, run: Run, choice: Events, new_events: Iterable[Event]) -> None:
+    for each in _publish(world, choice, new_events):
         ledger.note(world.table, run, f"the event {each.type} could not be published")
+
+
+def run_retrying(world: World, run: Run, job: Job) -> None:
+    """Publishes that an attempt failed and another one follows. To be called before its message is sent.
+
+    Then whatever dies leaves a message that comes back and publishes it again. The collection's choice counts as the
+    gate read it. An attempt that no worker knew did not fail.
+    """
+    if run.reason is Reason.UNKNOWN_TASK:
+        return
+    choice = world.terms.of(job.tenant, job.collection, kept_s=math.inf).events
+    if choice is Events.ALL:
+        _publish_of_run(world, run, choice, [event.of_retry(run, job)])
 
 
 def _found_broken(run: Run, schedule: Schedule) -> bool:

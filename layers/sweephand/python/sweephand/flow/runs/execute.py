@@ -34,7 +34,7 @@ from sweephand.store.runs import gate, ledger
 with lazy():
     from sweephand.domain.occurrences import series
     from sweephand.domain.runs import overlap as slot
-    from sweephand.flow import rates
+    from sweephand.flow import events, rates
     from sweephand.flow.flow_keys import calls
     from sweephand.flow.lifecycle import unreachable
     from sweephand.flow.runs import held_runs, overlap, replay
@@ -119,12 +119,14 @@ def _attempt(  # noqa: C901, PLR0911 - one line for each answer of the gate
     """Carries out the gate's decision. Returns a verdict or, if another write came first, the row as it is now."""
     match admitted:
         case admission.Drop(why) | admission.Acknowledge(why):
+            _tell_of_retry(world, pointer, seen)
             world.journal.info("dropped" if seen.run is None else "acknowledged", run=pointer.run, reason=why)
             return DONE
         case admission.Later(at):
             return later(world, at)
         case admission.SendPointer():
             assert seen.run is not None
+            _tell_of_retry(world, pointer, seen)
             settle.send_pointer(world, lane, seen.run)
             return DONE
         case admission.Effects():
@@ -156,6 +158,13 @@ def _attempt(  # noqa: C901, PLR0911 - one line for each answer of the gate
             return _within_quotas(world, lane, pointer, seen, claim) if limited else claim()
         case admission.TakeOver():
             return _claim_and_act(world, lane, owner, message, pointer, seen, work, attempt=None)
+
+
+def _tell_of_retry(world: World, pointer: Pointer, seen: Seen) -> None:
+    """Publishes once more that an attempt failed, for a message of that attempt that has come back."""
+    run = seen.run
+    if run is not None and run.state is State.RETRY_WAIT and pointer.attempt < run.attempt and seen.job is not None:
+        events.run_retrying(world, run, seen.job)
 
 
 def _within_quotas(

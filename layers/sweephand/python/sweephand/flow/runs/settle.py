@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sweephand.domain.runs.admission import FailAttempt
 
 with lazy():
+    from sweephand.flow import events
     from sweephand.store.runs import attempts as attempt_rows
 
 ANSWER_BYTES = 16_384
@@ -70,6 +71,8 @@ def settle(
         if current is None or not _is_mine(current, after):
             return _ended_elsewhere(world, current, after)
         after = current
+    if after.state is State.RETRY_WAIT:
+        events.run_retrying(world, after, job)
     if settled.message_at is not None:
         send = send_pointer if after.state is State.RETRY_WAIT else _send_deadline
         send(world, lane, after)
@@ -119,6 +122,8 @@ def fail_attempt(
         there = ledger.run_in(result)
         if there is None or not _is_mine(there, after):
             return result
+    if after.state is State.RETRY_WAIT:
+        events.run_retrying(world, after, job)
     if settled.message_at is not None:
         send_pointer(world, lane, after)
     return after

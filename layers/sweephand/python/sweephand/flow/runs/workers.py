@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from sweephand.flow.runs.follow_ups import FollowUp
 
 with lazy():
+    from sweephand.flow import events
     from sweephand.flow.flow_keys import calls
     from sweephand.flow.runs import follow_ups
 
@@ -234,7 +235,7 @@ def _without_lease(world: World, lane: Lane, run: Run, sent: Report, seen: Seen)
     if sent.ended is Ended.SUCCESS and not run.finished:
         return _settled(world, lane, replace(run, lease_owner=sent.owner), sent, seen)
     if _agrees(run, sent):
-        _send_again(world, lane, run)
+        _send_again(world, lane, run, seen)
         return run
     if not run.finished:
         raise Conflict("this worker does not hold the run any more", code=LEASE_LOST)
@@ -254,11 +255,13 @@ def _agrees(run: Run, sent: Report) -> bool:
     return run.state in FAILED and run.attempt == sent.attempt
 
 
-def _send_again(world: World, lane: Lane, run: Run) -> None:
-    """Sends the pointer of a run again, for its next attempt or for the effects of its end."""
+def _send_again(world: World, lane: Lane, run: Run, seen: Seen) -> None:
+    """Sends the pointer of a run again, for its next attempt (with its event) or for the effects of its end."""
     if run.finished:
         world.queue.send_one(Delivery(ledger.pointer_to(run), world.clock.now(), lane.executors))
     else:
+        if run.state is State.RETRY_WAIT and seen.job is not None:
+            events.run_retrying(world, run, seen.job)
         settle.send_pointer(world, lane, run)
 
 
