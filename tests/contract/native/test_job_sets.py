@@ -1000,14 +1000,20 @@ def test_a_plan_shows_a_limited_number_of_members_and_what_it_did_shows_none(api
     assert {*done[0]} == {"key", "jobId", "name"}
 
 
-def test_a_plan_compares_no_secrets_and_cuts_long_values(api):
-    signed = {**CALL, "authentication": {"type": "basic", "username": "me", "password": "one"}}
-    apply(api, job("a", action=signed))
-    other = {**signed, "authentication": {**signed["authentication"], "password": "two"}}
+def test_a_plan_names_the_secrets_that_are_written_anew_and_cuts_long_values(api):
+    signed = {**CALL, "authentication": {"type": "basic", "username": "me", "password": "canary-1"}}
+    apply(api, job("a", action=CALL, errorAction=signed))
+    other = {**signed, "authentication": {**signed["authentication"], "password": "canary-2"}}
 
-    (same,) = apply(api, job("a", action=other), plan="true").json["updated"]
-    (long,) = apply(api, job("a", action=signed, description="x" * 500), plan="true").json["updated"]
+    plan = apply(api, job("a", action=CALL, errorAction=other), plan="true")
+    (long,) = apply(api, job("a", action=CALL, errorAction=signed, description="x" * 500), plan="true").json["updated"]
+    (new,) = apply(api, job("a", action=signed, hooks={"onSuccess": signed}), plan="true").json["updated"]
 
-    assert same["changes"] == []
-    (line,) = long["changes"]
-    assert (line["path"], len(line["new"]), line["cut"]) == ("description", 400, True)
+    secret = {"schedule": None, "path": "errorAction.authentication.password", "old": "***", "new": "***", "cut": False}
+    assert plan.json["updated"][0]["changes"] == [secret]
+    assert "canary" not in plan.text
+    line, also = long["changes"]
+    assert (line["path"], len(line["new"]), line["cut"], also) == ("description", 400, True, secret)
+    paths = [each["path"] for each in new["changes"]]
+    at = "action.authentication"
+    assert paths == [f"{at}.type", f"{at}.username", f"{at}.password", "errorAction", "hooks.onSuccess"]

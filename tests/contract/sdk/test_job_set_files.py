@@ -115,6 +115,24 @@ def test_a_plan_that_is_out_of_date_is_a_conflict_and_the_new_one_is_shown(clien
     )
 
 
+def test_a_plan_that_changes_only_a_secret_names_it(client: Sweephand, tmp_path, capsys):
+    path = tmp_path / "jobs.json"
+
+    def wanted(password: str) -> str:
+        authentication = {"type": "basic", "username": "me", "password": password}
+        action = {"type": "http", "url": "https://example.org", "authentication": authentication}
+        path.write_text(json.dumps({"set": "billing", "jobs": [{"key": "a", "action": action}]}))
+        return str(path)
+
+    ran(capsys, "apply", wanted("canary-1"))
+
+    assert ran(capsys, "plan", wanted("canary-2"))[1].splitlines()[:3] == [
+        "billing: 1 change, 0 same",
+        "~ a  next never as before",
+        '\taction.authentication.password\t"***"\t->\t"***"',
+    ]
+
+
 def test_many_deletes_need_their_number(client: Sweephand, write, capsys):
     ran(capsys, "apply", write(**{f"job-{n:02}": "0 3 * * *" for n in range(12)}))
     file = write()

@@ -11,6 +11,7 @@ from typing import Any
 from sweephand.domain.instants import text
 from sweephand.domain.job import JobDraft, Payload, by_owner
 from sweephand.domain.job_set import Change, Plan, Verb
+from sweephand.domain.members.json_text import Difference
 from sweephand.facades.native.context import Context
 from sweephand.facades.native.jobs import changes
 from sweephand.facades.native.jobs.changes import Shown
@@ -82,7 +83,7 @@ def _foreseen(
         return {**nothing, "nextRunAtBefore": before}
     stored = lookup.payloads_of(ctx.world, there) if there is not None else {}
     after = apply.foresee(ctx.world, ctx.tenant, prospect, each, draft, stored)
-    found = [] if there is None else list(islice(_lines(ctx, there, after, stored), most + 1))
+    found = [] if there is None else list(islice(_lines(ctx, there, after, draft, stored), most + 1))
     return {
         "changes": found if len(found) <= most else None,
         "nextRunAtBefore": before,
@@ -95,8 +96,14 @@ def _next(schedules: Sequence[Any], now: datetime) -> str | None:
     return None if found is None else text(found)
 
 
-def _lines(ctx: Context, there: Planned, after: Foreseen, stored: Mapping[str, Payload]) -> Iterator[dict[str, Any]]:
-    """Yields the changed members. Secrets are not compared: the stored ones are not read for a plan."""
+def _lines(
+    ctx: Context, there: Planned, after: Foreseen, draft: JobDraft, stored: Mapping[str, Payload]
+) -> Iterator[dict[str, Any]]:
+    """Yields the changed members. Secrets are not compared: who plans may not open the stored ones.
+
+    Each that the entry gives is named, because it is written anew.
+    """
+    named: set[str] = set()
     pairs = [(step.before, step.after) for step in after.steps if step.before != step.after]
     was = replace(changes.shown_as_stored(ctx, there.job, [before for before, _ in pairs]), payloads=stored)
     job = replace(after.job, secret_version=there.job.secret_version)
@@ -107,7 +114,18 @@ def _lines(ctx: Context, there: Planned, after: Foreseen, stored: Mapping[str, P
         else:
             old, new = (_without_id(side) for side in (found.old, found.new))
         name = None if schedule is None else schedule.name
+        named |= {found.path} if schedule is None else set()
         yield {"schedule": name, **changes.member_body(found._replace(old=old, new=new), LONGEST_VALUE)}
+    for path in sorted(_secrets(draft)):
+        if path in named or any(path.startswith(f"{each}.") for each in named):
+            continue
+        yield {"schedule": None, **changes.member_body(Difference(path, changes.MASK, changes.MASK))}
+
+
+def _secrets(draft: JobDraft) -> set[str]:
+    """Returns the paths of the secrets that a draft gives; those of its schedules' hooks are compared with them."""
+    owners = by_owner(draft.action, draft.error_action, draft.hooks)
+    return {f"{owner}.{name}" for owner, asked in owners.items() for name in asked.secrets}
 
 
 def _without_id(body: Mapping[str, Any] | None) -> dict[str, Any] | None:
