@@ -163,7 +163,12 @@ def of_retry(run: Run, job: Job) -> Event:
     """Returns the event of an attempt that failed, while the run waits for the next one."""
     assert run.state is State.RETRY_WAIT
     failed, at = run.attempt - 1, run.finished_at or run.planned_at
-    members = {"runId": run.id, "scheduleId": run.schedule_id, "state": run.state.value, "reason": run.reason}
+    members: dict[str, Any] = {
+        "runId": run.id,
+        "scheduleId": run.schedule_id,
+        "state": run.state.value,
+        "reason": run.reason,
+    }
     members |= {"plannedAt": text_ms(run.planned_at), **_of_one(run), "attempt": failed}
     members |= {"nextAttemptAt": text_ms(run.not_before or at)}
     key = f"{run.id}:{failed}"
