@@ -1,10 +1,10 @@
-"""`make sdk`: writes the parts of the SDK that are made, from openapi.json and from its own asyncio half.
+"""`make sdk`: writes the generated parts of the SDK, from openapi.json and from the asyncio half.
 
-- `models.py`, `api_errors.py` and `aio/resources/`, from the description of the API and the closed table of codes, by
-  `sdk_answers.py` and `sdk_resources.py`; the names of methods are in `sdk_methods.py`;
-- `sync/`, from `aio/` by replacing words.
+- `models.py`, `api_errors.py` and `aio/resources/` are made from the description of the API and the table of codes, by
+  `sdk_answers.py` and `sdk_resources.py`. The names of methods are in `sdk_methods.py`.
+- `sync/` is made from `aio/` by replacing words.
 
-All of it is checked in. tests/unit/sdk/test_generated.py fails if a file differs from what this makes.
+All of them are checked in. tests/unit/sdk/test_generated.py fails if a file differs from the generated one.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def in_turn(text: str) -> str:
 
 
 def made() -> dict[Path, str]:
-    """Returns each made file with its text."""
+    """Returns the text of each generated file, by its path."""
     document = Document(json.loads(FILE.read_text(encoding="utf-8")))
     files = {Path("aio/resources") / f"{name}.py": resource(document, name, each) for name, each in METHODS.items()}
     files[Path("models.py")] = models(document)
@@ -75,14 +75,14 @@ def made() -> dict[Path, str]:
 
 
 def _formed(files: Mapping[Path, str]) -> dict[Path, str]:
-    """Returns the files as ruff writes them: imports in order, without those that are not used."""
+    """Returns the files as ruff formats them, with sorted imports and without unused ones."""
     with tempfile.TemporaryDirectory() as folder:
         for path, text in files.items():
             (Path(folder) / path).parent.mkdir(parents=True, exist_ok=True)
             (Path(folder) / path).write_text(text)
         rules = ["--config", str(ROOT / "pyproject.toml"), "--config", 'lint.isort.known-first-party = ["sweephand"]']
         for command in (["check", "--fix-only", "--quiet", "--select", "I,F401"], ["format", "--quiet"]):
-            subprocess.run([str(RUFF), *command, *rules, folder], check=True)  # noqa: S603 - of this repository
+            subprocess.run([str(RUFF), *command, *rules, folder], check=True)  # noqa: S603 - fixed arguments
         return {path: (Path(folder) / path).read_text() for path in files}
 
 

@@ -1,4 +1,4 @@
-"""The modules of the SDK with a class for each answer, and for each code of an error."""
+"""Makes the SDK's modules with a class for each answer and for each error code."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from sdk_document import MADE, Document, name_of
 from sweephand.facades.native.problems import STATUS
 
 WITH_A_PLAN = frozenset({"PLAN_STALE", "TOO_MANY_DELETES"})
-"""Codes of problems that show the present plan of a job set."""
+"""Codes of problems that contain the current plan of a job set."""
 
 
 def models(document: Document) -> str:
-    """Returns the module of all answers."""
+    """Returns the source of the module with all answers."""
     lines = [
         f'"""The answers of the service. {MADE}"""',
         "from __future__ import annotations",
@@ -39,14 +39,14 @@ def models(document: Document) -> str:
 
 
 def _later(reading: str | None, seen: Sequence[str]) -> str:
-    """Returns the function that reads a member; of a class that comes later in the module, through a lambda."""
+    """Returns the function that reads a member, in a lambda if its class comes later in the module."""
     if reading is None or "." not in reading or reading.partition(".")[0] in seen:
         return str(reading)
     return f"lambda json: {reading}(json)"
 
 
 def _by_need(document: Document) -> list[str]:
-    """Returns the names of the classes, each after those that it needs."""
+    """Returns the names of the classes, each after the classes it needs."""
     done: list[str] = []
 
     def visit(name: str, above: tuple[str, ...]) -> None:
@@ -64,7 +64,7 @@ def _by_need(document: Document) -> list[str]:
 
 
 def api_errors() -> str:
-    """Returns the module with a class for each code."""
+    """Returns the source of the module with a class for each code."""
     lines = [
         f'"""An error for each code of the service. {MADE}"""',
         "from __future__ import annotations",

@@ -1,4 +1,4 @@
-"""The description of the API as the SDK needs it: types of members in requests and answers, and their names."""
+"""Reads from the description of the API what the SDK needs: the names and types of members."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from sdk_methods import ONE_OR_MORE
 
 from sweephand.sdk.model import snake
 
-MADE = "Made by .ci/sdk.py: change that, or its source, and run `make sdk`."
+MADE = "Made by .ci/sdk.py. Edit that file or its source, and run `make sdk`."
 PATTERN_OF_INSTANTS = "^[0-9]{4}-[0-9]{2}-[0-9]{2}"
 
 
 @dataclass
 class Document:
-    """The description of the API. models: the classes that answers need, by name, with their schemas."""
+    """The description of the API. content: of openapi.json. models: the schemas of the answers' classes, by name."""
 
-    told: Mapping[str, Any]
+    content: Mapping[str, Any]
     models: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def schema(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Returns the schema that a reference leads to; any other as it is."""
+        """Returns the schema that a reference points to; any other schema as it is."""
         found: Mapping[str, Any] = given
         while "$ref" in found:
-            found = self.told["components"]["schemas"][found["$ref"].rpartition("/")[2]]
+            found = self.content["components"]["schemas"][found["$ref"].rpartition("/")[2]]
         return found
 
     def plain(self, given: Mapping[str, Any]) -> tuple[Mapping[str, Any], str | None, bool]:
-        """Returns a schema without null and without references, its name if it has one, and whether it may be null."""
+        """Returns a schema without null and references, its name if it has one, and whether null is allowed."""
         name = given["$ref"].rpartition("/")[2] if "$ref" in given else None
         found, nullable = self.schema(given), False
         kinds = found.get("type")
@@ -47,7 +47,7 @@ class Document:
         return found, name, nullable
 
     def operations(self) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-        for path, methods in self.told["paths"].items():
+        for path, methods in self.content["paths"].items():
             for method, operation in methods.items():
                 yield method.upper(), path, operation
 
@@ -75,7 +75,7 @@ class Document:
         return ("Any", None) if kind != "object" else (f"Mapping[str, Any]{also}", None)
 
     def model(self, name: str, schema: Mapping[str, Any]) -> None:
-        """Notes the class of an answer, with the classes that it needs."""
+        """Adds the class of an answer and the classes it needs to `models`."""
         if name in self.models:
             return
         self.models[name] = schema
@@ -83,7 +83,7 @@ class Document:
             self.reading(facts, name, member)
 
     def _members(self, schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Returns an object's schema; of several kinds of one, the members of all, none of them required."""
+        """Returns an object's schema. For alternatives, returns the members of all, none of them required."""
         if "properties" in schema:
             return schema
         kinds = [self.plain(each)[0] for each in schema.get("oneOf", ())]
@@ -111,7 +111,7 @@ class Document:
         return "Any"
 
     def asking(self, given: Mapping[str, Any], name: str) -> str:
-        """Returns the type of a parameter of a query."""
+        """Returns the type of a query parameter."""
         schema = self.schema(given)
         if set(schema.get("enum", ())) == {"true", "false"}:
             return "bool"

@@ -1,4 +1,4 @@
-"""The methods of the SDK by their operations in openapi.json, written by hand."""
+"""The names of the SDK's methods, by their operations in openapi.json. Written by hand."""
 
 from __future__ import annotations
 
@@ -144,23 +144,23 @@ METHODS: Mapping[str, Mapping[str, str]] = {
     },
     "service": {"health": "health"},
 }
-"""The methods: resource -> operation -> name."""
+"""The names of methods: resource -> operation -> name."""
 
 LEFT_OUT = {
-    "readDocument": "the SDK is made of it",
-    "exportRuns": "its rows are those of runs.list; runs.export makes a file of them",
-    "readKeys": "for who verifies the stack's tokens",
-    "readConfiguration": "for who verifies the stack's tokens",
+    "readDocument": "the SDK is made from it",
+    "exportRuns": "runs.list returns the same rows, and runs.export writes them to a file",
+    "readKeys": "for programs that verify the stack's tokens",
+    "readConfiguration": "for programs that verify the stack's tokens",
     "listProblems": "pages for people; ApiError.help leads to them",
     "readProblem": "pages for people; ApiError.help leads to them",
-    "token": "the SDK identifies itself by Basic",
+    "token": "the SDK uses Basic authentication",
 }
-"""Operations without a method, each with its reason."""
+"""Operations without a method, with the reasons."""
 
 FIRST = {"createJob": ("name", "action", "schedules"), "addNote": ("text",), "putRedirect": ("to",)}
-"""Members of a body that may be given without their names."""
+"""Members of a body that become positional arguments."""
 ONE_OR_MORE = {"schedules"}
-"""Members with an array of which one element may be given alone."""
+"""Members that take an array or a single element."""
 
 OWN_IDS: Mapping[str, str] = {"job": "jobId", "run": "runId", "failed_run": "runId", "schedule": "scheduleId"}
-"""Members by which an answer names the resource that it is about, by the parameters of paths that take them."""
+"""For each path parameter, the member of an answer that contains the id of such a resource."""

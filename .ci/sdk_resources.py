@@ -1,4 +1,4 @@
-"""The modules of the SDK with the methods of a resource."""
+"""Makes the SDK's modules with the methods of the resources."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sdk_methods import FIRST, ONE_OR_MORE, OWN_IDS
 
 
 def resource(document: Document, name: str, methods: Mapping[str, str]) -> str:
-    """Returns the module of a resource."""
+    """Returns the source of a resource's module."""
     parts = [_method(document, *found, methods[found[2]["operationId"]]) for found in _found(document, methods)]
     base = "AsyncWaiting" if name == "operations" else ""
     lines = [
@@ -40,22 +40,22 @@ def _found(document: Document, methods: Mapping[str, str]) -> list[tuple[str, st
 
 
 def _part(found: re.Match[str]) -> str:
-    """Returns how a method writes a parameter of its path."""
+    """Returns the source of a parameter in a method's path."""
     own = OWN_IDS.get(found[1])
     return f"{{part({found[1]})}}" if own is None else f"{{part({found[1]}, '{own}')}}"
 
 
 def _method(document: Document, verb: str, path: str, operation: Mapping[str, Any], name: str) -> str:
-    """Returns a method's text."""
+    """Returns the source of a method."""
     headers, queries = parameters(operation)
     paged = name == "list" or "cursor" in queries
     given = re.findall(r"\{(\w+)\}", path)
     body = {member: facts for member, facts in _body(document, operation).items() if member not in given}
-    asked = {member: facts for member, facts in queries.items() if not (paged and member in {"limit", "cursor"})}
+    filters = {member: facts for member, facts in queries.items() if not (paged and member in {"limit", "cursor"})}
     first = FIRST.get(operation["operationId"], ())
     named = [_argument(member, *facts) for member, facts in body.items() if member not in first]
     named += [
-        f"{name_of(each)}: {document.asking(facts['schema'], each)} | None = None" for each, facts in asked.items()
+        f"{name_of(each)}: {document.asking(facts['schema'], each)} | None = None" for each, facts in filters.items()
     ]
     named += [f"{each} | None = None" for each in ("page_size: int", "max_items: int", "cursor: str") if paged]
     named += ["if_match: Revision | None = None"] if "If-Match" in headers else []
@@ -64,7 +64,7 @@ def _method(document: Document, verb: str, path: str, operation: Mapping[str, An
     signature = ", ".join(["self", *positional, *(["*", *named] if named else [])])
     where = re.sub(r"\{(\w+)\}", _part, path)
     arguments = [f'"{verb}"', f'{"f" if given else ""}"{where}"']
-    arguments += [f"query={_table(asked)}"] if asked else []
+    arguments += [f"query={_table(filters)}"] if filters else []
     arguments += [f"body={_table(body)}"] if body else []
     request = f"Request({', '.join([*arguments, *_options(operation, headers)])})"
     words = dict(_texts(document, operation, [*given, *body, *asked], headers, paged))
@@ -73,8 +73,8 @@ def _method(document: Document, verb: str, path: str, operation: Mapping[str, An
         item = _item(document, operation)
         paging = "page_size=page_size, max_items=max_items, cursor=cursor"
         head = f"    def {name}({signature}) -> AsyncPages[models.{item}]:"
-        made_of = f"        return AsyncPages(self._caller, {request}, models.{item}, {paging})"
-        return f"\n{head}\n{about}\n{made_of}"
+        code = f"        return AsyncPages(self._caller, {request}, models.{item}, {paging})"
+        return f"\n{head}\n{about}\n{code}"
     shown, reading = _answer(document, operation)
     call = f"await self._caller.json({request})"
     done = f"        {call}" if reading is None else f"        return {reading.format(call)}"
@@ -145,7 +145,7 @@ def _argument(member: str, kind: str, required: bool) -> str:
 
 
 def _leading(first: Sequence[str], body: Mapping[str, tuple[str, bool]]) -> list[str]:
-    """Returns the arguments that may be given without their names. A required one makes those before it required."""
+    """Returns the positional arguments. A required one makes all before it required."""
     last = max((n for n, member in enumerate(first) if body[member][1]), default=-1)
     return [_argument(member, body[member][0], n <= last) for n, member in enumerate(first)]
 
@@ -160,13 +160,13 @@ def _options(operation: Mapping[str, Any], headers: set[str]) -> list[str]:
 
 
 def parameters(operation: Mapping[str, Any]) -> tuple[set[str], dict[str, Mapping[str, Any]]]:
-    """Returns the headers of an operation that are described once for all, and its parameters of the query."""
+    """Returns the names of an operation's shared headers, and its query parameters by name."""
     headers = {each["$ref"].rpartition("/")[2] for each in operation.get("parameters", ()) if "$ref" in each}
     return headers, {each["name"]: each for each in operation.get("parameters", ()) if each.get("in") == "query"}
 
 
 def _body(document: Document, operation: Mapping[str, Any]) -> dict[str, tuple[str, bool]]:
-    """Returns the members of a body that a caller may give: type, and whether it must be there."""
+    """Returns the members that a caller may set in a body, each with its type and whether it is required."""
     content = operation.get("requestBody", {}).get("content", {}).get("application/json")
     if content is None:
         return {}
@@ -189,7 +189,7 @@ def _schema_of_answer(operation: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _answer(document: Document, operation: Mapping[str, Any]) -> tuple[str, str | None]:
-    """Returns the type of an answer, and how it is made of the JSON."""
+    """Returns the type of an answer, and the code that makes it from the JSON."""
     schema = _schema_of_answer(operation)
     if schema is None:
         return "None", None

@@ -230,7 +230,7 @@ def test_a_process_that_was_killed_is_followed_by_one_that_starts_the_same_way(a
         assert program.kinds() == ["missed"]
         (said,) = [each.getMessage() for each in caplog.records if each.name == "sweephand.scheduler"]
         assert re.fullmatch(
-            r"killed-1 holds the lease of this consumer until .*Z; waiting for its end, unless .*", said
+            r"killed-1 holds the lease of this consumer until .*Z; waiting for the end of its lease, unless .*", said
         )
         assert api.stage.clock.now() - NOON < timedelta(seconds=27 + 90 + 10)
 

@@ -156,11 +156,11 @@ def test_a_set_of_another_name_replaces_the_resource(api: Api, ask: Callable[...
     [
         (None, {}, "Jobs must be a JSON string"),
         ({"key": "a"}, {}, "Jobs must be a JSON string"),
-        ("[", {}, "Jobs is not JSON"),
+        ("[", {}, "Jobs is not valid JSON"),
         ('[{"key": "a", "key": "b"}]', {}, 'Jobs cannot be used: the member "key" is there twice'),
         ("{}", {}, "Jobs must be a JSON list"),
         ("[]", {"Set": ""}, "Set must name the job set"),
-        ("[]", {"Job": "x"}, "Job is no property of a job set"),
+        ("[]", {"Job": "x"}, "Job is not a property of a job set"),
         ("[]", {"OnDrift": "never"}, "onDrift"),
         ("[]", {"Set": ".."}, "must not be '..'"),
     ],

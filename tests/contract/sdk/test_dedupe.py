@@ -101,7 +101,7 @@ def test_a_worker_that_died_between_effect_and_mark_never_repeats_it_at_most_onc
     [run] = runs(api)
     assert payments == [run["id"]]
     assert run["state"] == "ERROR"
-    assert "was begun, and nothing says whether it happened" in str(api.get(f"/v1/runs/{run['id']}").json)
+    assert "was begun, and it is unknown whether it happened" in str(api.get(f"/v1/runs/{run['id']}").json)
 
 
 @pytest.mark.parametrize("hook", [None, lambda _error, _run: None])

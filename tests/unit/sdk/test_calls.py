@@ -353,7 +353,7 @@ def test_an_answer_of_something_else_names_the_address(status, content, shown):
 def test_a_page_of_something_in_front_of_the_service_is_not_shown():
     sh, _ = client(*[reply(None, 502)._replace(content=b"<html>Bad Gateway")] * 4)
 
-    with pytest.raises(Unavailable, match="a page of something in front of the service, not JSON"):
+    with pytest.raises(Unavailable, match="a page from something in front of the service, not JSON"):
         sh.jobs.get("j-1")
 
 
@@ -450,7 +450,7 @@ def test_arguments_come_before_the_environment():
     ("given", "environment", "reason"),
     [
         ((None, None, None), {}, "the credential is missing; give client_id= and secret=, or set SWEEPHAND_CLIENT_ID"),
-        ((None, "me", None), ENVIRONMENT, "client_id= and secret= must be given together: only the client id is there"),
+        ((None, "me", None), ENVIRONMENT, "client_id= and secret= must be given together: only the client id is set"),
         ((None, None, None), {"SWEEPHAND_SECRET": "x"}, "SWEEPHAND_CLIENT_ID and SWEEPHAND_SECRET must be given"),
         ((None, "me", "mine"), {}, "the address is missing: give url= or set SWEEPHAND_URL"),
         (("localhost:8080", "me", "mine"), {}, "must begin with https:// or http://"),

@@ -180,7 +180,7 @@ def test_a_death_never_repeats_an_effect_that_happens_at_most_once(marks, clock,
         attempt(later, effects)
     else:
         for _ in range(2):
-            with pytest.raises(Unsure, match='"pay/1" was begun, and nothing says whether it happened'):
+            with pytest.raises(Unsure, match='"pay/1" was begun, and it is unknown whether it happened'):
                 attempt(later, effects)
 
     assert len(effects) == (0 if (method, when) == ("claim", "after") else 1)
@@ -207,7 +207,7 @@ def test_a_confirmation_without_an_answer_is_logged_and_raises_nothing(marks, cl
     attempt(made(marks, clock), effects)
 
     assert len(effects) == 1
-    assert 'the effect "pay/1" happened and may be forgotten' in caplog.text
+    assert 'the effect "pay/1" happened but may not be remembered' in caplog.text
 
 
 def test_a_release_without_an_answer_leaves_the_effect_s_error_and_the_lease(marks, clock):

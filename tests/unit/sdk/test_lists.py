@@ -47,7 +47,7 @@ def test_each_iteration_begins_anew():
 def test_a_cursor_that_comes_twice_ends_the_list_by_an_error(cursors):
     sh, _ = client(*(page("a", cursor=cursor) for cursor in cursors))
 
-    with pytest.raises(TransportError, match="GET /v1/jobs: the service gave a cursor twice"):
+    with pytest.raises(TransportError, match="GET /v1/jobs: the service repeated a cursor"):
         list(sh.jobs.list())
 
 

@@ -255,6 +255,6 @@ def test_a_loop_that_cannot_begin_is_an_error_and_no_wait(monkeypatch):
     monkeypatch.setattr(asyncio, "run", full)
     work = asyncio.sleep(0)
 
-    with pytest.raises(RuntimeError, match="the event loop of async tasks did not begin"):
+    with pytest.raises(RuntimeError, match="the event loop of async tasks did not start"):
         Loop(thread).run(work)
     work.close()

@@ -100,7 +100,7 @@ def test_a_worker_without_a_right_at_its_queue_ends_with_one_sentence(capsys):
         made_of(receive).run()
 
     assert ended.value.code == 2
-    assert capsys.readouterr().err == "the worker cannot begin: there are no AWS credentials\n"
+    assert capsys.readouterr().err == "the worker cannot start: there are no AWS credentials\n"
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_a_refused_credential_is_one_sentence_and_status_2(capsys):
 
     said = capsys.readouterr().err
     assert ended.value.code == 2
-    assert said.startswith("the worker cannot begin: ")
+    assert said.startswith("the worker cannot start: ")
     assert (said.count("\n"), "the credential is wrong" in said) == (1, True)
 
 
@@ -164,7 +164,7 @@ def test_a_wrong_address_is_one_sentence_and_status_2(capsys):
 
     said = capsys.readouterr().err
     assert ended.value.code == 2
-    assert said.startswith("the worker cannot begin: https://sweephand.example does not answer as a stack does (")
+    assert said.startswith("the worker cannot start: https://sweephand.example does not answer as a stack does (")
     assert said.count("\n") == 1
 
 
@@ -236,7 +236,7 @@ def _by_place(month, /): ...
         (lambda worker: worker.task(never_on=None), "not None"),
         (lambda worker: worker.task()(_yields), r"test_worker\.py:\d+\) is a generator"),
         (lambda worker: worker.task()(_yields_late), "is a generator"),
-        (lambda worker: worker.task()(_by_place), 'the parameter "month" of the task .* take away the slash'),
+        (lambda worker: worker.task()(_by_place), 'the parameter "month" of the task .* remove the slash'),
         (lambda _: Delay("soon"), "Delay: an interval must be such as .* not 'soon'"),
         (lambda _: Delay(None), "not None"),
         (lambda _: Delay(float("nan")), "NaN"),

@@ -41,7 +41,7 @@ _PLACES = {
     "verify": "sweephand.sdk.signatures",
     **dict.fromkeys(("at", "cron", "event", "every", "http", "rrule"), "sweephand.sdk.bodies"),
 }
-"""The public names, each imported with its first use. Errors by code are in `sweephand.sdk.api_errors`."""
+"""The public names with their modules, imported on first use. Errors by code are in `sweephand.sdk.api_errors`."""
 
 __all__ = [
     "ApiError",

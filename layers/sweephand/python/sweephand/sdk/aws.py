@@ -7,8 +7,8 @@ from typing import Any
 from sweephand.sdk.errors import ConfigError, NoAccess, TransportError
 
 NO_CREDENTIALS = (
-    "there are no AWS credentials, and messages come from SQS: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and"
-    " AWS_SECRET_ACCESS_KEY; for the local stack set AWS_ENDPOINT_URL to its awsEndpointUrl as well"
+    "there are no AWS credentials, which receiving messages from SQS needs: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and"
+    " AWS_SECRET_ACCESS_KEY; for the local stack, also set AWS_ENDPOINT_URL to its awsEndpointUrl"
 )
 REFUSALS = frozenset(
     {
@@ -22,7 +22,7 @@ MISSING = 'a worker needs the extra "worker": pip install "sweephand[worker]"'
 
 
 class ConditionFailed(Exception):
-    """A conditional write that was not carried out. item: the item that the table has."""
+    """A conditional write that was refused. item: the item in the table."""
 
     def __init__(self, item: dict[str, Any]) -> None:
         super().__init__("the condition of the write does not hold")
@@ -30,7 +30,7 @@ class ConditionFailed(Exception):
 
 
 def client_of(service: str, region: str | None = None) -> Any:
-    """Returns a botocore client with the credentials of this machine. Raises ConfigError without botocore."""
+    """Returns a botocore client with the credentials of this machine. Raises ConfigError if botocore is missing."""
     try:
         from botocore.config import Config  # noqa: PLC0415 - an extra
         from botocore.session import Session  # noqa: PLC0415
@@ -41,7 +41,10 @@ def client_of(service: str, region: str | None = None) -> Any:
 
 
 def asked(client: Any, operation: str, place: str, **arguments: Any) -> dict[str, Any]:
-    """Calls AWS. place: for the error's text. Raises ConditionFailed, NoAccess, TransportError."""
+    """Calls AWS and returns its answer. place: names the resource in error messages.
+
+    Raises ConditionFailed, NoAccess, TransportError.
+    """
     from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError  # noqa: PLC0415 - an extra
 
     try:

@@ -1,4 +1,4 @@
-"""Short forms for bodies: `http.post(url, payload=...)` for actions, `cron(...)` and its kin for schedules."""
+"""Short forms for request bodies: `http.post(url, payload=...)` for actions, `cron(...)` and others for schedules."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ _ZONE, _START, _END = "timezone", "startTime", "endTime"
 
 
 def cron(expression: str, *, zone: str | None = None, **members: Any) -> Body:
-    """Returns a schedule by a five-field expression, such as `30 2 * * 1-5`. members: the API's, in snake case."""
+    """Returns a schedule for a five-field cron expression, such as `30 2 * * 1-5`.
+
+    members: further members of the API's schedule, in snake case.
+    """
     return _schedule({"cron": expression}, zone, members)
 
 
 def every(interval: str | timedelta, *, zone: str | None = None, **members: Any) -> Body:
-    """Returns a schedule by an interval: `5m`, `PT10S`, `10 seconds`, a timedelta."""
+    """Returns a schedule for an interval: `5m`, `PT10S`, `10 seconds`, or a timedelta."""
     return _schedule({"every": duration_text(interval) if isinstance(interval, timedelta) else interval}, zone, members)
 
 
@@ -29,16 +32,16 @@ def at(instant: str | datetime, *, zone: str | None = None, **members: Any) -> B
 
 
 def rrule(rule: str, *, zone: str | None = None, **members: Any) -> Body:
-    """Returns a schedule by a rule of RFC 5545, such as `FREQ=WEEKLY;BYDAY=MO`."""
+    """Returns a schedule for a recurrence rule of RFC 5545, such as `FREQ=WEEKLY;BYDAY=MO`."""
     return _schedule({"rrule": rule}, zone, members)
 
 
 def event(detail_type: str = "job", **members: Any) -> Body:
-    """Returns an action that puts an event on the stack's own bus."""
+    """Returns an action that publishes an event on the stack's own bus."""
     return {"type": "event", "detailType": detail_type, **camel(members)}
 
 
-class http:  # noqa: N801 - reads as the word that it stands for
+class http:  # noqa: N801 - so that a call reads `http.post(...)`
     """Actions over HTTP: `http.post("https://example.org/run", payload={"report": 1})`."""
 
     @staticmethod
@@ -63,7 +66,10 @@ class http:  # noqa: N801 - reads as the word that it stands for
 
     @staticmethod
     def call(method: str, url: str, **members: Any) -> Body:
-        """Returns an action with any method. members: `payload`, `headers`, `authentication`, `outcome`, `retry` ..."""
+        """Returns an action that calls a URL with any method.
+
+        members: further members of the action, such as `payload`, `headers`, `authentication`, `outcome` and `retry`.
+        """
         return {"type": "http", "method": method, "url": url, **camel(members)}
 
 
@@ -72,7 +78,7 @@ def _schedule(timing: Body, zone: str | None, members: Mapping[str, Any]) -> Bod
 
 
 def camel(members: Mapping[str, Any]) -> Body:
-    """Returns members by their names in the API. Only these are renamed, and nothing inside them."""
+    """Returns the members under their names in the API. Names inside their values stay as they are."""
     return {_camel_name(name): to_json(value) for name, value in members.items()}
 
 

@@ -9,7 +9,7 @@ from sweephand.sources import SystemClock
 
 
 class AsyncClock(Protocol):
-    """A clock as in sources.py, whose `sleep` is awaited."""
+    """A clock like the one in sources.py, except that `sleep` is awaited."""
 
     def now(self) -> datetime: ...
     def monotonic(self) -> float: ...

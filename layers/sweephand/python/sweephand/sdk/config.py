@@ -1,4 +1,4 @@
-"""The address of a stack, and the credential: from arguments, else from the environment. Nothing is guessed."""
+"""The address of a stack and the credential, from arguments or else from the environment. Nothing is guessed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ URL, CLIENT_ID, SECRET = "SWEEPHAND_URL", "SWEEPHAND_CLIENT_ID", "SWEEPHAND_SECR
 
 @dataclass(frozen=True)
 class Access:
-    """A stack's address without a slash at its end, and a credential."""
+    """A stack's address, without a trailing slash, and a credential."""
 
     url: str
     client_id: str
@@ -25,7 +25,8 @@ class Access:
 def access(url: str | None, client_id: str | None, secret: str | None, environment: Mapping[str, str]) -> Access:
     """Returns the stack and the credential to use. Raises ConfigError.
 
-    A credential comes whole from one place: a client id as argument is never joined to a secret of the environment.
+    Both parts of a credential come from one place: a client id given as an argument is never combined with a secret
+    from the environment.
     """
     where = "client_id= and secret="
     if client_id is None and secret is None:
@@ -33,18 +34,21 @@ def access(url: str | None, client_id: str | None, secret: str | None, environme
         where = f"{CLIENT_ID} and {SECRET}"
     if not client_id or not secret:
         given = "client id" if client_id else "secret" if secret else None
-        lacks = f"{where} must be given together: only the {given} is there" if given else "the credential is missing"
-        raise ConfigError(f"{lacks}; give client_id= and secret=, or set {CLIENT_ID} and {SECRET}")
+        missing = f"{where} must be given together: only the {given} is set" if given else "the credential is missing"
+        raise ConfigError(f"{missing}; give client_id= and secret=, or set {CLIENT_ID} and {SECRET}")
     return Access(_address(url or environment.get(URL)), client_id, secret)
 
 
 def of_local_stack(path: str | Path, tenant: str | None) -> Access:
-    """Returns the access of a stack on this machine, from its file stack.json. tenant: None for the first one."""
+    """Returns the access to a stack on this machine, from its stack.json. tenant: None for the first one in the file.
+
+    Raises ConfigError.
+    """
     try:
-        told = json.loads(Path(path).read_text(encoding="utf-8"))
-        tenants = {each["tenant"]: each for each in told["tenants"]}
+        stack = json.loads(Path(path).read_text(encoding="utf-8"))
+        tenants = {each["tenant"]: each for each in stack["tenants"]}
         chosen = tenants[tenant or next(iter(tenants))]
-        return Access(_address(told["baseUrl"]), chosen["clientId"], chosen["secret"])
+        return Access(_address(stack["baseUrl"]), chosen["clientId"], chosen["secret"])
     except OSError as error:
         raise ConfigError(f"there is no running local stack: {path} cannot be read ({error.strerror})") from error
     except (ValueError, LookupError, TypeError, StopIteration) as error:
@@ -57,7 +61,7 @@ def _address(given: str | None) -> str:
         raise ConfigError(f"the address is missing: give url= or set {URL} to the stack's output ApiUrl")
     try:
         parts = urlsplit(given)
-        _ = parts.port  # read to check it
+        _ = parts.port  # raises ValueError for a port out of range
     except ValueError as wrong:
         raise ConfigError(f"the address {given!r} cannot be read: {wrong}") from wrong
     if parts.scheme not in {"http", "https"} or not parts.hostname:

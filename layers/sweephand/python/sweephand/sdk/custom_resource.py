@@ -1,7 +1,7 @@
-"""A job set as a custom resource of CloudFormation, so that jobs stand in the template of the program they belong to.
+"""A job set as a custom resource of CloudFormation: jobs are declared in the template of the program they belong to.
 
-`handler` is that of a Lambda function in the user's own stack; docs/guide/job-sets.md has the template. Properties:
-`Set`, its name; `Jobs`, the list as a JSON string; `AllowDeletes` and `OnDrift`, as the API has them. Attributes:
+`handler` is the handler of a Lambda function in the user's stack; docs/guide/job-sets.md has the template. Properties:
+`Set`, its name; `Jobs`, the list as a JSON string; `AllowDeletes` and `OnDrift`, as in the API. Attributes:
 `Created`, `Updated`, `Deleted`, `Unchanged`. Source: custom resources in the AWS CloudFormation User Guide.
 """
 
@@ -28,21 +28,21 @@ with lazy():
     from sweephand.sdk.sync import client, http
 
 NO_SET = "none"
-"""The physical id after a creation that failed and found the set there: CloudFormation then deletes nothing."""
+"""The physical id after a failed creation of a set that existed before. CloudFormation then deletes nothing."""
 PREFIX = "job-set/"
 PROPERTIES = {"ServiceToken", "ServiceTimeout", "Set", "Jobs", "AllowDeletes", "OnDrift"}
 MOST_REASON = 1_000
 RESERVE_S = 20.0
-"""No request begins with less time than this left: one takes up to 14 s, and then CloudFormation must be answered."""
+"""No request begins with less time left than this: it may take 14 s, and CloudFormation must be answered after it."""
 UPLOAD_TRIES, UPLOAD_S = 3, 3.0
 _LOG = logging.getLogger(__name__)
 
 
 def handler(event: Mapping[str, Any], context: Any) -> None:
-    """Applies or deletes the set that a request of CloudFormation names, and answers the request.
+    """Applies or deletes the set that a request from CloudFormation names, and answers the request.
 
-    The address and the credential are those of the environment: SWEEPHAND_URL, SWEEPHAND_CLIENT_ID, SWEEPHAND_SECRET.
-    Raises TransportError if the answer cannot be sent; Lambda then calls it again.
+    The address and the credential come from SWEEPHAND_URL, SWEEPHAND_CLIENT_ID and SWEEPHAND_SECRET. Raises
+    TransportError if the answer cannot be sent; Lambda then calls the function again.
     """
     answer = answered(event, lambda: context.get_remaining_time_in_millis() / 1_000)
     transport = http.HttpTransport()
@@ -53,9 +53,10 @@ def handler(event: Mapping[str, Any], context: Any) -> None:
 
 
 def answered(event: Mapping[str, Any], remaining_s: Callable[[], float]) -> dict[str, Any]:
-    """Carries out a request of CloudFormation and returns the answer. remaining_s: how long the function may still run.
+    """Carries out a request from CloudFormation and returns the answer.
 
-    Never raises: without an answer CloudFormation waits for an hour.
+    remaining_s: returns how long the function may still run. Never raises, because CloudFormation waits for an hour if
+    it gets no answer.
     """
     change = _Change(event, remaining_s)
     try:
@@ -64,8 +65,8 @@ def answered(event: Mapping[str, Any], remaining_s: Callable[[], float]) -> dict
         outcome: dict[str, Any] = {"Status": "SUCCESS", "Data": data}
     except SweephandError as error:
         outcome = {"Status": "FAILED", "Reason": _in_properties(str(error))[:MOST_REASON]}
-    except Exception as error:  # noqa: BLE001 - logged, and answered like any other failure
-        _LOG.exception("a request of CloudFormation failed")
+    except Exception as error:  # noqa: BLE001 - it is logged and reported like any other failure
+        _LOG.exception("a request from CloudFormation failed")
         outcome = {"Status": "FAILED", "Reason": f"{type(error).__name__}: see the function's log"}
     about = {name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")}
     return {**about, "PhysicalResourceId": change.physical_id, **outcome}
@@ -77,7 +78,7 @@ def _in_properties(text: str) -> str:
 
 
 def send(transport: Transport, url: str, answer: Mapping[str, Any]) -> None:
-    """Puts an answer to the address that CloudFormation gave. Raises TransportError after the last try."""
+    """Uploads an answer to the address that CloudFormation gave. Raises TransportError after the last try."""
     body = json.dumps(answer).encode()
     for left in reversed(range(UPLOAD_TRIES)):
         try:
@@ -93,7 +94,10 @@ def send(transport: Transport, url: str, answer: Mapping[str, Any]) -> None:
 
 
 class _Change:
-    """A request of CloudFormation. physical_id: what the answer gives back; another one replaces the resource."""
+    """A request from CloudFormation.
+
+    physical_id: the id of the resource, which the answer returns. CloudFormation replaces the resource if it differs.
+    """
 
     def __init__(self, event: Mapping[str, Any], remaining_s: Callable[[], float]) -> None:
         self._given: Mapping[str, Any] = event.get("ResourceProperties", {})
@@ -102,11 +106,11 @@ class _Change:
         self.physical_id: str = event.get("PhysicalResourceId", NO_SET)
 
     def put(self, job_sets: JobSets) -> dict[str, int]:
-        """Makes the jobs of the set what the list says. Returns the numbers of changes."""
+        """Applies the list of jobs to the set. Returns the number of changes of each kind."""
         name, jobs = self._name(), self._jobs()
         allowed, at_drift = self._allowed(), self._given.get("OnDrift")
         if self._creates and not _is_there(job_sets, name):
-            # If the creation fails, CloudFormation deletes what it made; of a set that was there it deletes nothing.
+            # If the creation fails, CloudFormation deletes this id: name the set only if it did not exist before.
             self.physical_id = PREFIX + name
         done = self._whole(
             lambda token: job_sets.put(name, jobs=jobs, token=token, allow_deletes=allowed, on_drift=at_drift)
@@ -115,7 +119,7 @@ class _Change:
         return done
 
     def delete(self, job_sets: JobSets) -> dict[str, int]:
-        """Deletes the set with all its jobs: whoever takes the resource out of the template means it."""
+        """Deletes the set with all its jobs, because the resource was removed from the template on purpose."""
         kind, _, name = self.physical_id.rpartition("/")
         if f"{kind}/" != PREFIX:
             return {}
@@ -126,7 +130,7 @@ class _Change:
             return {}
 
     def _whole(self, ask: Callable[[str | None], JobSetPlan]) -> dict[str, int]:
-        """Asks until nothing remains; a request makes as many changes as it has time for."""
+        """Repeats the request until nothing remains; each one makes as many changes as it has time for."""
         counts, token, same = Counter[str](), None, None
         while True:
             done = ask(token)
@@ -147,7 +151,7 @@ class _Change:
     def _name(self) -> str:
         unknown = sorted(self._given.keys() - PROPERTIES)
         if unknown:
-            raise InvalidArgument(unknown[0], "is no property of a job set")
+            raise InvalidArgument(unknown[0], "is not a property of a job set")
         name = self._given.get("Set")
         if not isinstance(name, str) or not name:
             raise InvalidArgument("Set", "must name the job set")
@@ -165,9 +169,9 @@ class _Change:
         except Twice as error:
             raise InvalidArgument("Jobs", f"cannot be used: {error}") from error
         except ValueError as error:
-            raise InvalidArgument("Jobs", f"is not JSON: {error}") from error
+            raise InvalidArgument("Jobs", f"is not valid JSON: {error}") from error
         if not isinstance(jobs, list):
-            raise InvalidArgument("Jobs", "must be a JSON list; an empty one, [], deletes all jobs of the set")
+            raise InvalidArgument("Jobs", "must be a JSON list; an empty list, [], deletes all jobs of the set")
         return jobs
 
     def _allowed(self) -> int | None:

@@ -1,10 +1,10 @@
-"""The errors that the client raises. Their root is `sweephand.errors.SweephandError`, as of all errors here.
+"""The errors that the client raises. Their root is `sweephand.errors.SweephandError`.
 
 SweephandError
 ├── ApiError          the service refused: a class for each code, in sweephand.sdk.api_errors
-├── TransportError    no answer, or one that is not the service's
-├── InvalidArgument   a value that no call can take: nothing was sent
-├── OperationFailed   long work ended without being done
+├── TransportError    no answer, or an answer from something other than the service
+├── InvalidArgument   a value that no call accepts; nothing was sent
+├── OperationFailed   an operation failed, was cancelled or took too long
 └── ConfigError       the address or the credential is missing or cannot be used
 """
 
@@ -22,10 +22,10 @@ with lazy():
     from sweephand.sdk import models
 
 MOST_SHOWN = 5
-"""Mistakes of one request that the text of an error names."""
+"""How many mistakes of a request the text of an error names."""
 
 ROOT_CODES = {400: 300, 401: 16, 404: 2, 409: 3, 413: 10, 415: 300, 422: 300, 429: 9}
-"""Root's number of an error by the HTTP status. 403 depends on the verb, 5xx is 1, all else is 0 (unspecified)."""
+"""Root's error number for an HTTP status. 403 depends on the method, 5xx is 1, all others are 0 (unspecified)."""
 ROOT_PERMISSIONS = {"POST": 1000, "GET": 1002, "PUT": 1003, "PATCH": 1003, "DELETE": 1004}
 ROOT_SERVER_ERROR, ROOT_TIMEOUT = 1, 12
 _PARAMETER = re.compile(r"(?<![?&\w-])(?P<name>[a-z][A-Za-z]*)=(?P<value>\w+)")
@@ -40,14 +40,14 @@ class FieldError(NamedTuple):
 
 
 class ConfigError(SweephandError):
-    """An address or a credential that is missing or cannot be used: nothing was sent."""
+    """An address or a credential that is missing or cannot be used. Nothing was sent."""
 
     code = "CONFIG"
     root_code: ClassVar[int] = 0
 
 
 class InvalidArgument(SweephandError):
-    """A value that no call can take: nothing was sent. field: the argument."""
+    """A value that no call accepts. Nothing was sent. field: the argument."""
 
     code = "INVALID_FIELD"
     root_code: ClassVar[int] = 300
@@ -58,9 +58,9 @@ class InvalidArgument(SweephandError):
 
 
 class TransportError(SweephandError):
-    """A call without an answer of the service: no connection, no answer in time, or the answer of something else.
+    """A call without an answer from the service: no connection, a timeout, or an answer from something else.
 
-    timed_out: whether the time was over. sent: False if the request certainly did not reach the service.
+    timed_out: True after a timeout. sent: False if the request certainly did not reach the service.
     """
 
     code = "TRANSPORT"
@@ -71,16 +71,16 @@ class TransportError(SweephandError):
 
     @property
     def root_code(self) -> int:
-        """Root's number of this error."""
+        """Root's number for this error."""
         return ROOT_TIMEOUT if self.timed_out else ROOT_SERVER_ERROR
 
 
 class NoAccess(TransportError):
-    """A call to AWS without credentials, without the right to make it, or to a queue that does not exist."""
+    """A call to AWS without credentials, without permission, or to a queue that does not exist."""
 
 
 class OperationFailed(SweephandError):
-    """Long work that failed or was cancelled, or was not done in the time given. operation: as it was seen last."""
+    """An operation that failed, was cancelled or did not end in time. operation: its last known state."""
 
     code = "OPERATION"
     root_code: ClassVar[int] = ROOT_SERVER_ERROR
@@ -93,11 +93,11 @@ class OperationFailed(SweephandError):
 class ApiError(SweephandError):
     """A refusal by the service.
 
-    status: of HTTP. errors: the mistakes of the request, field by field. request_id: the id in the service's log.
-    help: the address of the page with cause and cure. problem: the whole answer, as JSON. tries: how often the request
-    was sent; after more than one, an earlier one may have been carried out. retry_after_s: when the service asks to be
-    called again. The error's text names parameters as Python does, such as `allow_deletes=12`; detail, errors and
-    problem as the API does.
+    status: the HTTP status. errors: the mistakes in the request, field by field. request_id: the request's id in the
+    service's log. help: the address of a page with cause and cure. problem: the whole answer, as JSON. tries: how often
+    the request was sent; if more than once, an earlier try may have been carried out. retry_after_s: how long the
+    service asks the caller to wait. The error's text names parameters as in Python, such as `allow_deletes=12`; detail,
+    errors and problem name them as in the API.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class ApiError(SweephandError):
 
     @property
     def root_code(self) -> int:
-        """Root's number of this error."""
+        """Root's number for this error."""
         if self.status == 403:
             return ROOT_PERMISSIONS.get(self.method, 0)
         return ROOT_SERVER_ERROR if self.status >= 500 else ROOT_CODES.get(self.status, 0)
@@ -159,5 +159,5 @@ class PlanRefused(ApiError):
 
     @property
     def plan(self) -> models.JobSetPlan | None:
-        """The present plan, whose token applies it; None if the answer shows none."""
+        """The current plan, whose token applies it; None if the answer contains no plan."""
         return models.JobSetPlan.of(self.problem.get("plan"))

@@ -1,4 +1,4 @@
-"""Functions of a user that get events: of a thread, or of an event loop."""
+"""The user's functions that receive events, called in a thread or on an event loop."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from sweephand.sdk.errors import InvalidArgument
 E = TypeVar("E")
 Handler = Callable[[E], None]
 AsyncHandler = Callable[[E], Awaitable[None] | None]
-"""A function that gets an event; by asyncio it is awaited if it can be."""
+"""A function that receives an event. The asyncio client awaits its result if it is awaitable."""
 NOT_AWAITED = "is async, and JobScheduler would not await it: use AsyncJobScheduler, or a plain function"
 
 
 class Handlers:
-    """Functions that return once the event is done."""
+    """Plain functions, which return once they are done with the event."""
 
     @staticmethod
     def check(handler: Callable[..., Any]) -> None:
@@ -27,7 +27,7 @@ class Handlers:
 
     @staticmethod
     def give(handler: Callable[[E], object], event: E) -> None:
-        """Calls the function. Raises InvalidArgument if it has only begun to await something."""
+        """Calls the function. Raises InvalidArgument if it returns an awaitable, which nothing would await."""
         done = handler(event)
         if iscoroutine(done):
             done.close()
@@ -36,15 +36,15 @@ class Handlers:
 
 
 class AsyncHandlers:
-    """Functions that are awaited. Others are called in a thread, so that the event loop goes on."""
+    """Async functions, which are awaited. Plain ones are called in a thread, so that the event loop is not blocked."""
 
     @staticmethod
     def check(handler: Callable[..., Any]) -> None:
-        """Lets all functions through."""
+        """Accepts every function."""
 
     @staticmethod
     async def give(handler: AsyncHandler[E], event: E) -> None:
-        """Calls the function, and returns once the event is done."""
+        """Calls the function and waits until it is done with the event."""
         done = handler(event) if iscoroutinefunction(handler) else await asyncio.to_thread(handler, event)
         if isawaitable(done):
             await done

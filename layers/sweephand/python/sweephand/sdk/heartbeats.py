@@ -1,4 +1,4 @@
-"""Work in the background: of a thread, or of a task of the event loop."""
+"""Background work: in a thread, or in a task of the event loop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Heartbeat:
-    """A thread that calls a function again and again. A call that fails is made again at its next turn."""
+    """A thread that calls a function at an interval. A failed call is repeated at the next turn."""
 
     def __init__(self, beat: Callable[[], None], every_s: float) -> None:
         self._beat, self._every_s, self._over = beat, every_s, Event()
@@ -29,13 +29,13 @@ class Heartbeat:
                 self._beat()
 
     def close(self) -> None:
-        """Ends it, and waits for a call that is under way."""
+        """Ends the thread, and waits for a call in progress."""
         self._over.set()
         self._thread.join()
 
 
 class AsyncHeartbeat:
-    """The same as a task of the running event loop."""
+    """The same as Heartbeat, as a task of the running event loop."""
 
     def __init__(self, beat: Callable[[], Awaitable[None]], every_s: float) -> None:
         self._beat, self._every_s = beat, every_s
@@ -54,7 +54,7 @@ class AsyncHeartbeat:
                 await self._beat()
 
     async def aclose(self) -> None:
-        """Ends it, and waits for a call that is under way."""
+        """Ends the task, and waits for a call in progress."""
         self._over.set()
         if self._task is not None:
             await self._task
@@ -69,7 +69,7 @@ class Blocking:
 
 
 class AsyncBlocking:
-    """The same in a thread, so that the event loop goes on."""
+    """The same in a thread, so that the event loop is not blocked."""
 
     @staticmethod
     async def call(work: Callable[..., T], *arguments: Any, **more: Any) -> T:

@@ -1,4 +1,4 @@
-"""Answers of the service: the JSON as it came, read by attributes in snake case."""
+"""Answers of the service: the JSON as received, with attributes in snake case."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ Reading = Callable[[Any], Any]
 
 
 class Model:
-    """An answer. Its attributes are annotated in each class; `members` says where a value must be converted.
+    """An answer. Each class annotates its attributes; `members` says which values are converted.
 
-    A member that this version does not know is kept: it is in `to_json()`, and an attribute in snake case reads it. A
-    documented member that the service left out is None. Two answers are equal if their JSON is.
+    A member that this version does not know is kept: it is in `to_json()` and can be read as an attribute in snake
+    case. A documented member that the service left out is None. Two answers are equal if they have the same class and
+    the same JSON.
     """
 
     __slots__ = ("_json",)
@@ -36,10 +37,10 @@ class Model:
         return tuple(map(cls, json)) if isinstance(json, list) else None
 
     def to_json(self) -> dict[str, Any]:
-        """Returns a copy of the JSON as it came."""
+        """Returns a copy of the JSON as received."""
         return deepcopy(dict(self._json))
 
-    if not TYPE_CHECKING:  # so that a misspelt attribute is an error of the type checker
+    if not TYPE_CHECKING:  # so that the type checker reports a misspelt attribute
 
         def __getattr__(self, attribute: str) -> Any:
             if attribute in self.members:
@@ -57,16 +58,16 @@ class Model:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Model) and type(self) is type(other) and self._json == other._json
 
-    __hash__ = None  # type: ignore[assignment]  # its JSON may be any
+    __hash__ = None  # type: ignore[assignment]  # JSON may contain lists, which have no hash
 
     def __repr__(self) -> str:
-        told = [name for name in ("id", "name", "state", "code") if name in self._json] or list(self._json)[:3]
-        shown = [f"{snake(name)}={self._json[name]!r}" for name in told]
+        names = [name for name in ("id", "name", "state", "code") if name in self._json] or list(self._json)[:3]
+        shown = [f"{snake(name)}={self._json[name]!r}" for name in names]
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
 def snake(name: str) -> str:
-    """Returns a member's name in snake case: `createdAt` gives `created_at`."""
+    """Returns a member's name in snake case: `created_at` for `createdAt`."""
     return _HUMP.sub("_", name).lower()
 
 

@@ -1,4 +1,4 @@
-"""An outbox: a row of the caller's own in DynamoDB, and the job that belongs to it. Either both come, or none."""
+"""An outbox in DynamoDB: the caller's rows and the job that belongs to them are written in one transaction."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ LONGEST_KEY = 128
 
 
 class DynamoOutbox:
-    """Jobs that are yet to be created, in a DynamoDB table of your own.
+    """Jobs that wait to be created, in a DynamoDB table of your own.
 
     table: its partition key is the string `id`. client: a botocore client; by default one with the credentials of this
-    machine. They need `dynamodb:PutItem` to write, `dynamodb:Scan` and `dynamodb:DeleteItem` to relay.
+    machine. To write it needs `dynamodb:PutItem`; to relay, `dynamodb:Scan` and `dynamodb:DeleteItem`.
     """
 
     def __init__(self, table: str, *, region: str | None = None, client: Any = None) -> None:
@@ -36,11 +36,11 @@ class DynamoOutbox:
         self._client = client or aws.client_of("dynamodb", region)
 
     def write(self, key: str, writes: Sequence[Mapping[str, Any]], **job: Any) -> None:
-        """Carries out the caller's writes and keeps the job, in one transaction.
+        """Carries out the caller's writes and stores the job, in one transaction.
 
-        key: of this fact, such as `order-4711/reminder`, the same if the call is repeated; it is the job's name, too.
-        writes: up to 99, as TransactWriteItems takes them. job: the other arguments of `jobs.create`. Raises
-        InvalidArgument, TypeError for an argument that `jobs.create` lacks, and whatever the botocore client raises.
+        key: identifies the job, such as `order-4711/reminder`, and is its name. Use the same key if you repeat the
+        call. writes: up to 99, in the form of TransactWriteItems. job: the other arguments of `jobs.create`. Raises
+        InvalidArgument, TypeError for an argument that `jobs.create` does not have, and the errors of botocore.
         """
         if not isinstance(key, str) or not 0 < len(header("key", key)) <= LONGEST_KEY:
             raise InvalidArgument("key", f"must be a string of 1 to {LONGEST_KEY} characters, not {key!r}")
@@ -54,10 +54,10 @@ class DynamoOutbox:
         self._client.transact_write_items(TransactItems=[*writes, own])
 
     def relay(self, client: Sweephand) -> int:
-        """Creates the jobs that wait, and removes them from the outbox. Returns how many it removed.
+        """Creates the waiting jobs and removes them from the outbox. Returns how many it removed.
 
-        A job that was created before is not created again: for a day by its Idempotency-Key, afterwards by its name.
-        One that the service refuses stays, and the log says why. Raises TransportError.
+        A job that was created before is not created again: its Idempotency-Key prevents that for a day, and its name
+        afterwards. A job that the service refuses stays in the outbox, and the log says why. Raises TransportError.
         """
         return sum(self._sent(client, item["id"]["S"], json.loads(item["job"]["S"])) for item in self._waiting())
 

@@ -9,7 +9,10 @@ T = TypeVar("T")
 
 
 class Page(Generic[T]):
-    """A page of a list. next_cursor: goes on there as `cursor=`; None at the end. total: if it was asked for."""
+    """A page of a list.
+
+    next_cursor: the argument `cursor=` for the next page; None at the end. total: None unless it was requested.
+    """
 
     def __init__(self, json: Mapping[str, Any], items: tuple[T, ...]) -> None:
         self._json, self.items = json, items

@@ -18,7 +18,7 @@ LONGEST_HIDDEN_S = 43_200
 
 @dataclass(frozen=True)
 class Message:
-    """A received message. receipt: of this receive. sent_at: when the queue accepted it. url: its queue."""
+    """A received message. receipt: identifies this delivery. sent_at: when the queue accepted it. url: its queue."""
 
     body: str
     receipt: str
@@ -27,7 +27,7 @@ class Message:
 
 
 class Queue(Protocol):
-    """The queues of a worker. Its methods raise TransportError where a queue does not answer."""
+    """The queues of a worker. Its methods raise TransportError if a queue does not answer."""
 
     def receive(self, url: str, most: int, *, hidden_s: int, wait_s: int) -> Sequence[Message]: ...
     def hide(self, message: Message, seconds: float) -> None: ...
@@ -61,7 +61,7 @@ class SqsQueue:
         ]
 
     def hide(self, message: Message, seconds: float) -> None:
-        """Sets how long the message stays hidden. Best effort: otherwise it comes back a little earlier or later."""
+        """Sets how long the message stays hidden. Best effort: if it fails, the message reappears earlier or later."""
         wanted = max(0, min(LONGEST_HIDDEN_S, round(seconds)))
         with suppress(TransportError):
             self._asked(
@@ -72,7 +72,7 @@ class SqsQueue:
             )
 
     def delete(self, message: Message) -> None:
-        """Deletes the message. Best effort: one that comes back finds its run settled."""
+        """Deletes the message. Best effort: if it fails, the message reappears, and its run is already settled."""
         with suppress(TransportError):
             self._asked("delete_message", QueueUrl=message.url, ReceiptHandle=message.receipt)
 

@@ -1,4 +1,4 @@
-"""Root's nouns: intervals, records and results, by Root's names in snake case. Pure."""
+"""Root's types: intervals, records and results, under Root's names in snake case. Pure."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from sweephand.sdk.models import Job, ListedJob
 T = TypeVar("T")
 
 SCHEDULE = "root"
-"""The name of the one schedule that such a job has."""
+"""The name of the only schedule of a job that is made here."""
 
 
 class JobInterval(IntEnum):
-    """How often a job comes, by Root's numbers. Root's 0 (unspecified) is refused."""
+    """How often a job runs, by Root's numbers. Root's 0 (unspecified) is refused."""
 
     ONE_TIME = 1
     DAILY = 2
@@ -47,9 +47,10 @@ class JobRecord:
 
 @dataclass(frozen=True)
 class JobData:
-    """An event of a job. id: the occurrence's, the same however often the event comes. job_time: the planned instant.
+    """An event of a job.
 
-    missed_count: how many missed occurrences it stands for.
+    id: of the occurrence, the same however often the event is delivered. job_time: the planned instant. missed_count:
+    how many missed occurrences the event stands for.
     """
 
     id: str
@@ -63,7 +64,7 @@ class JobData:
 
 @dataclass(frozen=True)
 class Dropped:
-    """Missed occurrences of a job that do not come any more: how many, from the first to the last planned instant."""
+    """Missed occurrences of a job that will not be delivered: how many, and the first and last planned instant."""
 
     id: str
     job_schedule_id: str
@@ -91,7 +92,7 @@ class Result(Generic[T]):
 
 
 def data_of(detail: Mapping[str, Any]) -> JobData:
-    """Returns the data of an event `job` or `job.missed`. detail: as it came over the bus."""
+    """Returns the data of an event `job` or `job.missed`. detail: the event's `detail` on the bus."""
     return JobData(
         detail["id"],
         detail["jobScheduleId"],
@@ -115,7 +116,7 @@ def members_of(
 ) -> dict[str, Any]:
     """Returns the members of the API. Raises InvalidArgument, such as for an instant without a zone.
 
-    A month without the day of `start` has the job on its last day; the months after it keep the day of `start`.
+    In a month without the day of `start`, the job runs on the last day; later months return to the day of `start`.
     """
     try:
         interval = JobInterval(job_interval)
@@ -143,14 +144,17 @@ def _check_instant(name: str, given: Any) -> None:
 
 
 def resource_of(given: Any) -> str:
-    """Returns a resource, which Root demands as a string. Raises InvalidArgument: an empty filter matches all jobs."""
+    """Returns a resource id, which must be a string that is not empty: an empty filter would match all jobs.
+
+    Raises InvalidArgument.
+    """
     if not isinstance(given, str) or not given:
         raise InvalidArgument("resource_id", f"must be a string that is not empty, not {given!r}")
     return given
 
 
 def tag_of(given: Any) -> str:
-    """Returns a tag; as a filter None selects the jobs without one. Raises InvalidArgument for an empty string."""
+    """Returns a tag; None becomes the filter for jobs without one. Raises InvalidArgument for an empty string."""
     if given is None:
         return ""
     if not isinstance(given, str) or not given:
@@ -159,7 +163,7 @@ def tag_of(given: Any) -> str:
 
 
 def record_of(job: Job | ListedJob) -> JobRecord | None:
-    """Returns the record of a job; None for a job that was not made as one."""
+    """Returns the record of a job; None for a job that was not created from a record."""
     found = [each for each in job.schedules or () if each.name == SCHEDULE]
     if len(found) != 1 or job.resource_id is None:
         return None

@@ -1,4 +1,4 @@
-"""The errors of answers."""
+"""Makes errors from answers that refuse a request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CODES_OF_OTHERS = {413: "TOO_LARGE", 429: "RATE_LIMITED", 500: "INTERNAL"} | dic
 """The code of an answer that is not a problem document, such as API Gateway's 429, by its status."""
 
 DETAILS = ("detail", "message", "error_description")
-"""The members that may say why: of a problem document, of API Gateway's answers, and of OAuth's."""
+"""The members that give the cause: in a problem document, in API Gateway's answers, and in OAuth's."""
 
 
 def api_error(
@@ -30,7 +30,7 @@ def api_error(
     tries: int = 1,
     parameters: Collection[str] = (),
 ) -> ApiError:
-    """Returns the error of an answer; its class follows from its code. parameters: of the query, by the API's names."""
+    """Returns the error for an answer; its code decides the class. parameters: of the query, by the API's names."""
     problem = _problem(content)
     code = problem.get("code") if isinstance(problem.get("code"), str) else None
     known = code or CODES_OF_OTHERS.get(status, "ERROR")
@@ -52,14 +52,14 @@ def api_error(
 
 
 def of_something_else(status: int, content: bytes) -> bool:
-    """Returns whether something else than the service has answered: a redirect, no JSON object, or an unknown 404.
+    """Returns whether something other than the service answered: a redirect, no JSON object, or an unknown 404.
 
-    Answers in front of the service that may pass, such as API Gateway's 429 and 503, count as the service's.
+    Temporary answers of what is in front of the service, such as API Gateway's 429 and 503, count as the service's.
     """
     if status in CODES_OF_OTHERS:
         return False
-    told = _problem(content)
-    return status < 400 or not told or (status == 404 and not told.keys() & {"code", "error"})
+    problem = _problem(content)
+    return status < 400 or not problem or (status == 404 and not problem.keys() & {"code", "error"})
 
 
 def _problem(content: bytes) -> Mapping[str, Any]:
@@ -73,7 +73,7 @@ def _problem(content: bytes) -> Mapping[str, Any]:
 def _beginning(content: bytes) -> str:
     text = content[:200].decode(errors="replace").strip()
     if text.startswith("<"):
-        return "the answer is a page of something in front of the service, not JSON"
+        return "the answer is a page from something in front of the service, not JSON"
     return text or "the answer has no text"
 
 

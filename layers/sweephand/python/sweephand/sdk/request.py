@@ -1,4 +1,4 @@
-"""A request to the API, as the generated methods write it, and its answer as a transport gives it."""
+"""Requests to the API, as the generated methods make them, and answers, as a transport returns them."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ class Absent:
 
 
 ABSENT: Final = Absent()
-"""Stands for a member that is not sent. None is sent as null, which takes a member away in a patch."""
+"""Stands for a member that is not sent. None is sent as null, which removes a member in a patch."""
 
 Json = Mapping[str, Any] | Model
-"""An object of a body, with the names of the API: from `bodies`, written by hand, or an answer of the service."""
+"""An object in a body, with the API's names: made by `bodies`, written by hand, or an answer of the service."""
 Named = str | Model
 """An id or a name, or an answer of the service that has one."""
 NAMES = ("id", "clientId", "tenant", "name")
-"""The members of an answer that have its id or its name, the first one first."""
+"""The members of an answer that may contain its id or name, in order of preference."""
 JOB = "jobId"
-"""The member of an answer about something else, such as a run, that names its job."""
+"""The member that names the job in an answer about something else, such as a run."""
 Revision = int | str | Model
 """A revision, an ETag, or an answer of the service that has a revision."""
 
@@ -45,10 +45,11 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class Request:
-    """A request. path: from the slash on, quoted. query: None is left out. body: ABSENT is left out.
+    """A request.
 
-    repeatable: whether two of it do no more than one. keyed: whether it takes an Idempotency-Key; key: the caller's.
-    acting: whether the header Sweephand-Tenant may say for whom it is.
+    path: begins with a slash, and is quoted. query: None is left out. body: ABSENT is left out. repeatable: whether
+    sending it twice has the effect of sending it once. keyed: whether it takes an Idempotency-Key. key: the caller's
+    Idempotency-Key. acting: whether the header Sweephand-Tenant may name another tenant.
     """
 
     method: str
@@ -62,11 +63,11 @@ class Request:
     acting: bool = False
 
     def query_strings(self) -> dict[str, str]:
-        """Returns the query as it is sent. None is left out; an empty string is not."""
+        """Returns the query as it is sent. None is left out; an empty string is sent."""
         return {name: _query_string(name, value) for name, value in self.query.items() if value is not None}
 
     def json(self) -> dict[str, Any] | None:
-        """Returns the body as it is sent, without what is ABSENT."""
+        """Returns the body as it is sent, without members that are ABSENT."""
         if self.body is None:
             return None
         return {name: to_json(value) for name, value in self.body.items() if value is not ABSENT}
@@ -84,9 +85,9 @@ class Request:
 
 
 def part(given: Named, own: str | None = None) -> str:
-    """Returns an id or a name as a part of a path. own: as for `name_of`. Raises InvalidArgument.
+    """Returns an id or a name, quoted for a path. own: see `name_of`. Raises InvalidArgument.
 
-    It refuses `.`, `..` and a slash too, which lead elsewhere: the gateway reads `%2F` as a slash.
+    Refuses `.`, `..` and a slash, which would lead to another resource: the gateway reads `%2F` as a slash.
     """
     name = name_of(given, own)
     if name in {".", ".."}:
@@ -101,16 +102,16 @@ def part(given: Named, own: str | None = None) -> str:
 
 
 def header(argument: str, given: str) -> str:
-    """Returns the value of a header. Raises InvalidArgument for one that no header can hold."""
+    """Returns the value of a header. Raises InvalidArgument for a value that no header can contain."""
     if not (given.isascii() and given.isprintable()):
         raise InvalidArgument(argument, f"must be printable ASCII, not {given!r}")
     return given
 
 
 def name_of(given: Named, own: str | None = None) -> str:
-    """Returns the id of an answer, or its name where it has no id; a string as it is. Raises InvalidArgument.
+    """Returns the id of an answer, or its name if it has no id; a string as it is. Raises InvalidArgument.
 
-    own: the member that comes first, such as `runId` where a run is meant: the answer may be about one.
+    own: the preferred member, such as `runId` if a run is wanted and the answer refers to one.
     """
     found: object = given
     if isinstance(given, Model):
@@ -127,7 +128,7 @@ def several(value: Any) -> Any:
 
 
 def to_json(value: Any) -> Any:
-    """Returns a value as JSON. Instants become RFC 3339; without a zone, wall times. Durations become ISO 8601."""
+    """Returns a value as JSON. Instants become RFC 3339, without an offset if naive. Durations become ISO 8601."""
     if isinstance(value, Model):
         return value.to_json()
     if isinstance(value, date | time):
@@ -142,14 +143,14 @@ def to_json(value: Any) -> Any:
 
 
 def instant_text(instant: date | time) -> str:
-    """Returns RFC 3339: in UTC with `Z`, or without an offset for a naive datetime, a date or a time."""
+    """Returns an instant as RFC 3339 in UTC with `Z`. A naive datetime, a date or a time has no offset."""
     if not isinstance(instant, datetime) or instant.tzinfo is None:
         return instant.isoformat()
     return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def duration_text(duration: timedelta) -> str:
-    """Returns ISO 8601 in whole seconds."""
+    """Returns a duration as ISO 8601. Raises ValueError unless it is whole seconds."""
     if duration % timedelta(seconds=1):
         raise ValueError(f"a duration must be whole seconds, not {duration}")
     return f"PT{duration // timedelta(seconds=1)}S"

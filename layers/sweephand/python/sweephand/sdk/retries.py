@@ -1,4 +1,4 @@
-"""When a call is tried again, and after how long. Pure."""
+"""Decides whether a call is tried again, and after how long. Pure."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from sweephand.sources import Chance
 
 TEMPORARY = frozenset({429, 502, 503, 504})
 REFUSED_UNREAD = frozenset({429})
-"""Refusals after which the request was certainly not carried out."""
+"""Statuses after which the request was certainly not carried out."""
 
 
 @dataclass(frozen=True)
 class Retries:
-    """How often and how long a call is tried.
+    """The limits of a call's tries.
 
-    tries: at most, the first one included. base_s: the longest wait before the second try; it doubles with each try, up
-    to longest_s. deadline_s: of the whole call with all its tries and waits. timeout_s: of a single try.
+    tries: the most, including the first one. base_s: the longest wait before the second try; it doubles with each try,
+    up to longest_s. deadline_s: of the whole call with all tries and waits. timeout_s: of a single try.
     """
 
     tries: int = 4
@@ -33,24 +33,24 @@ class Retries:
             raise InvalidArgument("tries", f"must be at least 1, not {self.tries}")
 
     def wait_s(self, tried: int, asked_s: float | None, chance: Chance) -> float:
-        """Returns how long to wait after so many tries. asked_s: the service's Retry-After, which comes first."""
+        """Returns how long to wait after `tried` tries. asked_s: the service's Retry-After, which takes precedence."""
         if asked_s is not None:
             return asked_s
         return chance.uniform(0, min(self.longest_s, self.base_s * 2 ** (tried - 1)))
 
 
 def status_allows(status: int, *, repeatable: bool) -> bool:
-    """Returns whether a call with this answer may be tried again. repeatable: if twice is the same as once."""
+    """Returns whether a call with this status may be tried again. repeatable: see Request."""
     return status in REFUSED_UNREAD or (repeatable and (status in TEMPORARY or status == 500))
 
 
 def fault_allows(fault: TransportError, *, repeatable: bool) -> bool:
-    """Returns whether a call without an answer may be tried again."""
+    """Returns whether a call without an answer may be tried again. repeatable: see Request."""
     return repeatable or not fault.sent
 
 
 def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Returns the seconds of a Retry-After, whether they are written as a number or as a date; None without one."""
+    """Returns the wait of a Retry-After, which is a number of seconds or a date; None without a valid one."""
     given = headers.get("retry-after", "").strip()
     if given.isascii() and given.isdigit():
         return float(given)

@@ -1,4 +1,4 @@
-"""The receiver's check of a signed call, by Standard Webhooks v1. It needs no client and no network."""
+"""Verifies signed calls on the receiver's side, by Standard Webhooks v1. It needs no client and no network."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STAMP = re.compile(r"[0-9]{1,12}", re.ASCII)
 
 
 class NotSigned(SweephandError):
-    """A call that Sweephand has not signed with one of the secrets, or not lately. Answer it with 401."""
+    """A call that is not signed with one of the secrets, or whose timestamp is out of tolerance. Answer it with 401."""
 
     code = "NOT_SIGNED"
 
@@ -34,14 +34,14 @@ def verify(
     tolerance_s: int = TOLERANCE_S,
     clock: Clock | None = None,
 ) -> str:
-    """Returns the `webhook-id` of a signed call: the run's id, the same for all attempts. Do the work of each once.
+    """Returns the `webhook-id` of a signed call: the run's id, the same for all attempts. Do the work once for each id.
 
     secrets: one or, during a rotation, several, as `whsec_...`. headers: with names in any case. body: the bytes as
-    they came, before anything parses them. tolerance_s: how far the call's time may be from that of this machine.
-    Raises NotSigned, which repeats neither secret nor signature; ConfigError for a secret that is none.
+    received, before anything parses them. tolerance_s: how far the call's time may be from this machine's time.
+    Raises NotSigned, whose text has neither secret nor signature; ConfigError for a string that is not a secret.
     """
     if not isinstance(body, bytes | bytearray | memoryview):
-        raise InvalidArgument("body", f"must be the bytes as they came, not {type(body).__name__}")
+        raise InvalidArgument("body", f"must be the bytes as received, not {type(body).__name__}")
     keys = [_key(each) for each in ([secrets] if isinstance(secrets, str) else secrets)]
     if not keys:
         raise ConfigError("no signing secret is given")
@@ -50,7 +50,7 @@ def verify(
     _check_time(stamp, (clock or SystemClock()).now().timestamp(), tolerance_s)
     signed = f"{run}.{stamp}.".encode("utf-8", "surrogateescape") + bytes(body)
     if not _fits(keys, signed, signatures):
-        raise NotSigned("no signature of the call fits: its secret is another one, or the body has been changed")
+        raise NotSigned("no signature of the call matches: the secret is another one, or the body was changed")
     return run
 
 
@@ -62,7 +62,7 @@ def _header(given: Mapping[str, str], name: str) -> str:
 
 
 def _key(secret: str) -> bytes:
-    """Returns the bytes of a secret. The error does not repeat it."""
+    """Returns the bytes of a secret. The error does not contain the secret."""
     try:
         key = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
     except (binascii.Error, ValueError):
@@ -78,12 +78,12 @@ def _check_time(stamp: str, now_s: float, tolerance_s: int) -> None:
     off_s = now_s - int(stamp)
     if abs(off_s) > tolerance_s:
         where = "before" if off_s > 0 else "after"
-        said = f"webhook-timestamp is {abs(off_s):.0f} s {where} this machine's time"
-        raise NotSigned(f"{said}, and {tolerance_s} s are allowed")
+        reason = f"webhook-timestamp is {abs(off_s):.0f} s {where} this machine's time"
+        raise NotSigned(f"{reason}; {tolerance_s} s are allowed")
 
 
 def _fits(keys: Iterable[bytes], signed: bytes, signatures: str) -> bool:
-    """Compares all pairs, each in constant time, so that the time taken says nothing about any of them."""
+    """Compares all pairs, each in constant time, so that the time taken reveals nothing about them."""
     expected = [base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()) for key in keys]
     parts = (each.partition(",") for each in signatures.split(" "))
     given = [one.encode("utf-8", "surrogateescape") for version, _, one in parts if version == VERSION]

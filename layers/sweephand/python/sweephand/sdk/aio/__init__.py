@@ -1,1 +1,1 @@
-"""The asyncio half: what is written by hand, and `resources`, which is made."""
+"""The asyncio half of the SDK. `resources` is generated; the other modules are written by hand."""

@@ -1,4 +1,4 @@
-"""Calls of the API: the credential, the key, the tries, and the errors."""
+"""Calls to the API, with credential, idempotency key, retries and errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LEAST_S = 0.001
 
 
 class AsyncCaller:
-    """A stack, as one credential calls it. tenant: for whom a provider's credential acts."""
+    """A stack, called with one credential. tenant: the tenant for which a provider's credential acts."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class AsyncCaller:
         self._retries, self._tenant = retries, None if tenant is None else header("tenant", tenant)
 
     async def json(self, request: Request) -> Any:
-        """Returns the JSON of the answer; None without a body. Raises ApiError or TransportError."""
+        """Returns the JSON of the answer; None if it has no body. Raises ApiError or TransportError."""
         answer = await self.answer(request)
         if not answer.content:
             return None
@@ -51,7 +51,7 @@ class AsyncCaller:
             raise self._not_a_stack(request, answer) from wrong
 
     async def answer(self, request: Request) -> Answer:
-        """Returns the answer of a request that was carried out. Raises ApiError or TransportError."""
+        """Sends the request, if need be several times, and returns its answer. Raises ApiError or TransportError."""
         began = self.clock.monotonic()
         url, headers, content = self._written(request)
         for tried in range(1, self._retries.tries + 1):
@@ -100,7 +100,7 @@ class AsyncCaller:
         )
 
     def _written(self, request: Request) -> tuple[str, dict[str, str], bytes | None]:
-        """Returns the address, the headers and the body, which are the same in each try."""
+        """Returns the address, the headers and the body, which are the same for each try."""
         pair = f"{self._access.client_id}:{self._access.secret}".encode()
         headers = {
             "Accept": "application/json",
@@ -128,7 +128,7 @@ class AsyncCaller:
 
 
 def _content(request: Request) -> bytes | None:
-    """Returns the body as it is sent. Raises InvalidArgument for what JSON cannot hold."""
+    """Returns the body as it is sent. Raises InvalidArgument for a value that JSON cannot represent."""
     try:
         body = request.json()
         if body is None:

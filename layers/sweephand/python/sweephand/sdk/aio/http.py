@@ -1,4 +1,4 @@
-"""The transport: the one module that knows httpx2 (decision 0130)."""
+"""The transport: the only module that imports httpx2 (decision 0130)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CONNECTIONS = 20
 
 
 class AsyncTransport(Protocol):
-    """The way of one request to the service and of its answer back. Raises TransportError if there is no answer."""
+    """Sends a request to the service and returns its answer. Raises TransportError if there is no answer."""
 
     async def send(
         self, method: str, url: str, headers: Mapping[str, str], content: bytes | None, timeout_s: float
@@ -25,7 +25,7 @@ class AsyncTransport(Protocol):
 
 
 class AsyncHttpTransport:
-    """HTTP by httpx2, with connections that are kept. Redirects are not followed, so that no credential travels on."""
+    """HTTP by httpx2, with persistent connections. Redirects are not followed: they would forward the credential."""
 
     def __init__(self) -> None:
         limits = httpx2.Limits(max_connections=CONNECTIONS)
@@ -48,8 +48,8 @@ class AsyncHttpTransport:
             raise ConfigError(f"the address {url!r} cannot be used: {fault}") from fault
         except httpx2.HTTPError as fault:
             raise TransportError(f"{method} {url}: {fault or type(fault).__name__}") from fault
-        told = {name.lower(): value for name, value in answer.headers.items()}
-        return Answer(answer.status_code, told, answer.content)
+        received = {name.lower(): value for name, value in answer.headers.items()}
+        return Answer(answer.status_code, received, answer.content)
 
     async def aclose(self) -> None:
         """Closes the connections."""

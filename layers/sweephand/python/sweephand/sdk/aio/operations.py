@@ -1,4 +1,4 @@
-"""Long work: waiting for its end."""
+"""Waits for the end of operations."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class AsyncWaiting:
         *,
         timeout_s: float | None = None,
     ) -> models.Operation | None:
-        """Waits until long work is done, and returns it; None if what was begun needed no long work.
+        """Waits until an operation is done, and returns it; None if the call did not start one.
 
-        begun: the work, its id, or the answer of a call that may have begun it. progress: called with each state that
-        differs from the one before. A paused one is waited for. Raises OperationFailed if it failed or was cancelled,
-        or is not done in the time.
+        begun: the operation, its id, or the answer of a call that may have started one. progress: called whenever the
+        operation has changed. A paused operation is waited for. Raises OperationFailed if the operation failed, was
+        cancelled, or is not done after `timeout_s`.
         """
         if isinstance(begun, models.Redrive | models.BulkDelete | models.BulkSwitch):
             if begun.operation is None:

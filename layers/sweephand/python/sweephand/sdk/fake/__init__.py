@@ -1,1 +1,1 @@
-"""A stack in memory for users' tests: the same client, a clock that is moved by hand, and no network."""
+"""A stack in memory for users' tests: the same client, a clock that tests move, and no network."""

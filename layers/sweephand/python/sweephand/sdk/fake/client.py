@@ -27,22 +27,22 @@ class Advancing:
 
     @property
     def occurrences(self) -> Sequence[Occurrence]:
-        """All occurrences so far, in their order."""
+        """All occurrences so far, in order."""
         return tuple(self._service.calls)
 
     def advance(self, by: timedelta | str | datetime) -> list[Run]:
-        """Moves the clock and runs what falls due. Returns the runs.
+        """Moves the clock and runs everything that falls due. Returns the runs.
 
-        by: a timedelta, an instant, or a string such as "1d", "90 minutes" and "PT1H".
+        by: a timedelta, an instant, or a string such as "1d", "90 minutes" or "PT1H".
         """
         return self._service.advance_to(until(self._service.time, by))
 
 
 class FakeSweephand(Advancing, Sweephand):
-    """A client of a stack in memory, for tests. No time goes by but by `advance`.
+    """A client of a stack in memory, for tests. Only `advance` and the waits of the client move its clock.
 
-    now: when its clock stands first, aware. on_run: called with each occurrence, at its instant; a run fails if it
-    raises. It knows jobs, schedules, runs and collections; other calls raise NotFaked.
+    now: the first time of its clock, an aware datetime. on_run: called with each occurrence, at its instant; a run
+    fails if it raises. The stack knows jobs, schedules, runs and collections; other calls raise NotFaked.
     """
 
     def __init__(self, *, now: datetime, on_run: OnRun | None = None) -> None:
@@ -52,7 +52,7 @@ class FakeSweephand(Advancing, Sweephand):
 
 
 class AsyncFakeSweephand(Advancing, AsyncSweephand):
-    """The same for asyncio. `advance` and `on_run` are not awaited."""
+    """The asyncio form of FakeSweephand. `advance` and `on_run` are not awaited."""
 
     def __init__(self, *, now: datetime, on_run: OnRun | None = None) -> None:
         self._service = FakeService(now, on_run)
@@ -61,7 +61,7 @@ class AsyncFakeSweephand(Advancing, AsyncSweephand):
 
 
 class _Waiting:
-    """The transport and the clock of a stack in memory. Sleeping moves its clock."""
+    """The transport and the clock of a stack in memory. A sleep moves the clock."""
 
     def __init__(self, service: FakeService) -> None:
         self._service = service
@@ -85,7 +85,7 @@ class _Waiting:
 
 
 class _AsyncWaiting:
-    """The same for asyncio."""
+    """The asyncio form of _Waiting."""
 
     def __init__(self, service: FakeService) -> None:
         self._service = service

@@ -1,4 +1,4 @@
-"""Jobs of the stack in memory: their members as the API shows them, and the instants of their schedules."""
+"""Jobs of the stack in memory: their members, as the API shows them, and the occurrences of their schedules."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SHOWN_ALONE = frozenset(
     {"id", "facade", "revision", "createdAt", "modifiedAt", "state", "stateReason", "pause", "held"}
 )
 SHOWN_ALONE |= {"nextRunAt", "totals"}
-"""Members that only answers have. In a body they are passed over."""
+"""Members that only answers have. In a request they are ignored, as by the service."""
 SHOWN_OF_SCHEDULE = frozenset({"jobId", "state", "stateReason", "held", "type", "summary", "nextRuns", "lastRun"})
 SHOWN_OF_SCHEDULE |= {"nextRunAt", "totals", "createdAt", "modifiedAt"}
 NewId = Callable[[], str]
@@ -47,7 +47,7 @@ NewId = Callable[[], str]
 
 @dataclass
 class FakeSchedule:
-    """A schedule. given: its members. next_at: the next occurrence. left: how many may still come; None: no limit."""
+    """A schedule. given: its members. next_at: its next occurrence. left: how many remain; None: no limit."""
 
     id: str
     given: dict[str, Any]
@@ -56,13 +56,13 @@ class FakeSchedule:
     left: int | None
 
     def pass_on(self) -> None:
-        """Moves on after an occurrence."""
+        """Moves to the next occurrence."""
         assert self.next_at is not None
         self.left = None if self.left is None else self.left - 1
         self.next_at = None if self.left == 0 else self._after(self.next_at)
 
     def skip_to(self, now: datetime) -> None:
-        """Leaves out the occurrences up to an instant."""
+        """Leaves out all occurrences up to an instant."""
         while self.next_at is not None and self.next_at <= now:
             self.pass_on()
 
@@ -74,7 +74,7 @@ class FakeSchedule:
         return upcoming if upcoming <= self.timing.ends_at else None
 
     def body(self, job_id: str) -> dict[str, Any]:
-        """Returns it as the API shows it."""
+        """Returns the schedule as the API shows it."""
         active = self.given.get("active", True)
         return {
             **self.given,
@@ -90,7 +90,7 @@ class FakeSchedule:
 
 @dataclass
 class FakeJob:
-    """A job. given: its members without schedules."""
+    """A job. given: its members, without schedules."""
 
     id: str
     given: dict[str, Any]
@@ -106,7 +106,7 @@ class FakeJob:
 
     @property
     def next_at(self) -> datetime | None:
-        """Returns the next occurrence of any schedule; None while it does not run."""
+        """The next occurrence of any schedule; None while the job does not run."""
         upcoming = [each.next_at for each in self.live() if each.next_at is not None]
         return min(upcoming, default=None) if self.runs else None
 
@@ -123,7 +123,7 @@ class FakeJob:
         return "COMPLETED" if over else "ACTIVE"
 
     def body(self) -> dict[str, Any]:
-        """Returns it as the API shows it, without totals."""
+        """Returns the job as the API shows it, without totals."""
         return {
             "id": self.id,
             **self.given,
@@ -141,7 +141,7 @@ class FakeJob:
 
 
 def members_of(body: Any, job_id: str) -> tuple[dict[str, Any], list[Any] | None]:
-    """Reads a body: the job's members with their defaults, and its schedules. Raises InvalidRequest."""
+    """Returns the job's members with their defaults, and its schedules, from a body. Raises InvalidRequest."""
     known = (*OF_JOB, "schedules", *SHOWN_ALONE)
     wrong = Mistakes()
     given = fields.members(body, "", known, wrong)
@@ -158,7 +158,7 @@ def members_of(body: Any, job_id: str) -> tuple[dict[str, Any], list[Any] | None
 
 
 def _check_action(value: Any, field: str) -> None:
-    """Raises InvalidRequest for an action that the service refuses. Kinds that are not in the wheel are not read."""
+    """Raises InvalidRequest for an action that the service refuses. Kinds whose modules are not installed pass."""
     with suppress(ModuleNotFoundError):
         actions.draft(value, field=field, guard=guard.GuardSettings())
 
@@ -182,11 +182,11 @@ READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "hooks": _check_hooks,
     "policies": lambda value, field: policies.read(value, field, of_job=True),
 }
-"""The checks of members, as the service makes them."""
+"""The service's checks of members."""
 
 
 def schedules_of(given: list[Any], job: FakeJob, now: datetime, new_id: NewId) -> list[FakeSchedule]:
-    """Returns the schedules of a body; those that stay as they are keep their rhythm. Raises InvalidRequest."""
+    """Returns the schedules of a body. Unchanged ones keep their next occurrence. Raises InvalidRequest."""
     made = []
     for number, body in enumerate(given):
         path = f"schedules[{number}]"
@@ -223,9 +223,9 @@ def _timing_of(members: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def timing_of(members: Mapping[str, Any], job: Mapping[str, Any], now: datetime, salt: str = "") -> Timing:
-    """Returns a timing. Raises InvalidRequest, also for calendars, whose days the service keeps."""
+    """Returns a timing. Raises InvalidRequest, also for calendars, whose days only the service has."""
     if members.get("calendars"):
-        raise InvalidRequest("calendars", "are kept by the service: FakeSweephand has none; use the local stack")
+        raise InvalidRequest("calendars", "are not available in FakeSweephand: use the local stack for this test")
     start, end = (
         None if job.get(name) is None else parse_instant(job[name], name) for name in ("startTime", "endTime")
     )

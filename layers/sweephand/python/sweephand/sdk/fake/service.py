@@ -1,6 +1,7 @@
-"""The stack in memory: answers the requests of the client, and runs what falls due as its clock is moved.
+"""The stack in memory: answers the client's requests, and runs everything that falls due when its clock moves.
 
-It knows jobs, schedules, runs and collections. Each run ends at its instant: no retries, no overlap, nothing is missed.
+It knows jobs, schedules, runs and collections. Each run ends at its instant: there are no retries, overlaps or missed
+occurrences.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ STATUSES = {
     "KEY_REUSED": 422,
     "INVALID_QUERY": 400,
 }
-"""Statuses by code; every other refusal is 422."""
+"""Statuses by code. Every other code is a 422."""
 
 
 class Occurrence(NamedTuple):
-    """An occurrence as a test's function is given it. payload: the schedule's own, else the action's."""
+    """An occurrence, for the function of a test. payload: the run's own, else the schedule's, else the action's."""
 
     job: models.Job
     run: models.Run
@@ -49,13 +50,13 @@ LISTS_BY = frozenset(
 
 
 class NotFaked(SweephandError):
-    """A request that the stack in memory does not know: the local stack does."""
+    """A request that the stack in memory does not answer, but the local stack does."""
 
     code = "NOT_FAKED"
 
 
 class Refused(SweephandError):
-    """A refusal by its code."""
+    """A refusal of the service, with its code."""
 
 
 class FakeService:
@@ -82,11 +83,11 @@ class FakeService:
         return (self.time - self._began).total_seconds()
 
     def advance_to(self, end: datetime) -> list[models.Run]:
-        """Moves the clock, and runs each occurrence at its instant, in their order."""
+        """Moves the clock, and runs each occurrence at its instant, in order."""
         if self._busy:
-            raise InvalidArgument("advance", "cannot be called by the function that a run calls")
+            raise InvalidArgument("advance", "cannot be called from within on_run")
         if end < self.time:
-            raise InvalidArgument("by", f"time does not go back: it is {text(self.time)}")
+            raise InvalidArgument("by", f"must not move the clock back: it is {text(self.time)}")
         done: list[models.Run] = []
         self._busy = True
         try:
@@ -192,7 +193,7 @@ class FakeService:
     def _pause(self, job_id: str, *, body: Any, match: str | None, **_: Any) -> tuple[int, Any]:
         note, until = ((body or {}).get(name) for name in ("note", "until"))
         if until is not None:
-            raise NotFaked("FakeSweephand does not end a pause by itself: call resume, or use the local stack")
+            raise NotFaked("FakeSweephand does not end a pause on its own: call resume, or use the local stack")
         pause = {"since": text_ms(self.time), "note": note, "until": None}
         return self._set(self._job(job_id), match, pause=pause)
 
@@ -225,7 +226,7 @@ class FakeService:
         return 200, found.body(job.id)
 
     def _list_runs(self, *, query: dict[str, str], **_: Any) -> tuple[int, Any]:
-        """Lists runs; without a job, a schedule, a filter of jobs or a state, none that succeeded."""
+        """Lists runs. Without a filter by job, schedule or state, successful runs are left out."""
         found = [run for run in self._runs.values() if self._run_matches(run, query)]
         if not query.keys() & {"jobId", "scheduleId", "collection", "tag", "resourceId", "state"}:
             found = [run for run in found if run["state"] != "SUCCESS"]
@@ -293,7 +294,7 @@ class FakeService:
         return self._keep(job, draft)
 
     def _keep(self, before: FakeJob, after: FakeJob) -> tuple[int, Any]:
-        """Keeps a change; one that changes nothing raises no revision. Occurrences while it was off are left out."""
+        """Stores a change. The revision increases if anything differs; what fell due while off is left out."""
         if after.runs and not before.runs:
             for schedule in after.schedules:
                 schedule.skip_to(self.time)
@@ -364,7 +365,7 @@ class FakeService:
         if self._on_run is not None:
             try:
                 self._on_run(occurrence)
-            except Exception as error:  # noqa: BLE001 - as of a target: whatever it raises fails the run
+            except Exception as error:  # noqa: BLE001 - on_run stands for the target: any error fails the run
                 failure = f"{type(error).__name__}: {error}"
         self._runs[run_id] = _ended(run, failure, self.time)
         return models.Run(self._runs[run_id])
@@ -477,12 +478,12 @@ def _problem(code: str, detail: str, refused: SweephandError | None = None) -> A
 
 
 def until(now: datetime, by: timedelta | str | datetime) -> datetime:
-    """Returns the instant that is meant. by: how much later, such as "1d" or a timedelta, or the instant itself."""
+    """Returns the instant to move to. by: how much later, such as "1d" or a timedelta, or the instant itself."""
     if isinstance(by, datetime):
         return by
     if isinstance(by, timedelta):
         return now + by
-    from sweephand.schedules.text import duration  # noqa: PLC0415 - for durations in words alone
+    from sweephand.schedules.text import duration  # noqa: PLC0415 - needed for strings only
 
     found = duration.read(by, "by")
     if found.months:

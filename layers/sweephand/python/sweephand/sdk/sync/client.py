@@ -1,4 +1,4 @@
-"""The client."""
+"""The client of a stack."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 
 
 class Sweephand:
-    """A stack of Sweephand, as one credential sees it. To be closed after use, best by `with`.
+    """A client of a stack, with one credential. Close it after use, or use it in a `with` statement.
 
-    url: the stack's output ApiUrl; without it, SWEEPHAND_URL of the environment. client_id, secret: the credential;
-    without both, SWEEPHAND_CLIENT_ID and SWEEPHAND_SECRET. tenant: for whom a provider's credential acts. retries: how
-    often and how long a call is tried. transport, clock, chance: for tests; by default HTTP and those of this machine.
-    Raises ConfigError if the address or the credential is missing.
+    url: the stack's output ApiUrl; by default the environment variable SWEEPHAND_URL. client_id, secret: the
+    credential; by default SWEEPHAND_CLIENT_ID and SWEEPHAND_SECRET. tenant: the tenant for which a provider's
+    credential acts. retries: how often and how long a call is tried. transport, clock, chance: for tests; by default
+    HTTP, and the clock and randomness of this machine. Raises ConfigError if the address or the credential is missing.
     """
 
     def __init__(
@@ -70,23 +70,23 @@ class Sweephand:
 
     @classmethod
     def local(cls, path: str | Path = ".local/stack.json", *, tenant: str | None = None) -> Self:
-        """Returns a client of the stack on this machine, as `make run` starts it. tenant: None for the first one."""
+        """Returns a client of the stack that `make run` started on this machine. tenant: None for the first one."""
         found = of_local_stack(path, tenant)
         return cls(found.url, client_id=found.client_id, secret=found.secret)
 
     def call(
         self, method: str, path: str, *, query: Mapping[str, Any] | None = None, body: Mapping[str, Any] | None = None
     ) -> Answer:
-        """Calls any path of the service, such as one that has no method here. Raises what all calls raise.
+        """Calls any path of the service, such as one that has no method here. Raises the errors of all calls.
 
-        A POST is tried again only if it certainly was not carried out.
+        A POST is tried again only if it was certainly not carried out.
         """
         request = Request(method, path, query=query or {}, body=body, repeatable=method != "POST", acting=True)
         return self._caller.answer(request)
 
     @property
     def clock(self) -> Clock:
-        """The clock by which it waits."""
+        """The clock that times its waits."""
         return self._caller.clock
 
     def __enter__(self) -> Self:
@@ -102,7 +102,7 @@ class Sweephand:
         self._caller.close()
 
     def _resource(self, module: str, name: str) -> Any:
-        """Returns a resource, whose module is imported with its first use."""
+        """Returns a resource. Its module is imported on first use."""
         return getattr(import_module(f"{__package__}.resources.{module}"), name)(self._caller)
 
     @cached_property

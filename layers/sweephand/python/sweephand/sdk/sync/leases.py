@@ -1,4 +1,4 @@
-"""The lease of a consumer that another process may have left."""
+"""Takes the lease of a consumer, which a killed process may still hold."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from sweephand.sdk.sync.client import Sweephand
 
 log = logging.getLogger("sweephand.scheduler")
 AGAIN_S = 5.0
-"""How long it waits before it asks for the lease again."""
+"""The wait before the lease is requested again."""
 
 
 def take(client: Sweephand, consumer: str, holder: str, seconds: int, *, wait: bool) -> models.Consumer:
     """Takes the lease of a consumer.
 
-    wait: until a lease that nobody prolongs is over, such as that of a process which was killed. Raises ConsumerTaken
-    as soon as its holder prolongs it; without wait, at once.
+    wait: True to wait until the present lease ends, such as that of a killed process. Raises ConsumerTaken if its
+    holder prolongs it meanwhile; without wait, at once.
     """
     first = None
     while True:
@@ -30,7 +30,7 @@ def take(client: Sweephand, consumer: str, holder: str, seconds: int, *, wait: b
             until = there.lease_until
             if first is None and until is not None:
                 first = until
-                log.warning("%s; waiting for its end, unless that process prolongs it", taken.detail)
+                log.warning("%s; waiting for the end of its lease, unless that process prolongs it", taken.detail)
             elif first is not None and until is not None and until > first:
                 raise
         client.clock.sleep(AGAIN_S)

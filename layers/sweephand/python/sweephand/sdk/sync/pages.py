@@ -1,4 +1,4 @@
-"""Lists: every item of all pages, or page by page."""
+"""Lists, read item by item or page by page."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ T = TypeVar("T")
 
 
 class Pages(Generic[T]):
-    """A list. Iterating over it gives every item and asks for pages as they are needed; each iteration begins anew.
+    """A list. Iterating over it yields every item and requests pages as needed; each iteration starts over.
 
-    A page may be short, or empty, and still not be the last one.
+    A page that is short or empty need not be the last one.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Pages(Generic[T]):
                         return
 
     def pages(self) -> Iterator[Page[T]]:
-        """Yields the pages, whole. Raises TransportError if the service gives a cursor twice."""
+        """Yields the pages, without regard to `max_items`. Raises TransportError if the service repeats a cursor."""
         cursor, seen = self._cursor, {self._cursor}
         while True:
             paging = {"limit": self._page_size, "cursor": cursor}
@@ -59,7 +59,7 @@ class Pages(Generic[T]):
             if cursor is None:
                 return
             if cursor in seen:
-                raise TransportError(f"{self._request.method} {self._request.path}: the service gave a cursor twice")
+                raise TransportError(f"{self._request.method} {self._request.path}: the service repeated a cursor")
             seen.add(cursor)
 
     def first(self) -> T | None:

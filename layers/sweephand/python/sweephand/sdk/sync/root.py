@@ -1,4 +1,4 @@
-"""Root's JobScheduler: its methods and events over the native API. Source: @rootsdk/server-bot 0.17.0, its types."""
+"""Root's JobScheduler: its methods and events, on the native API. Source: the types of @rootsdk/server-bot 0.17.0."""
 
 from __future__ import annotations
 
@@ -46,26 +46,27 @@ with lazy():
 log = logging.getLogger("sweephand.scheduler")
 T = TypeVar("T")
 LEASE_S, BEATS, START_S, LOOK_S = 90, 3, 600.0, 1.0
-"""How long the lease holds, how many heartbeats that is, how long a start may take, how often it looks."""
+"""How long the lease holds, its number of heartbeats, how long a start may take, how often its state is read."""
 AWAY, LIVE = "AWAY", "LIVE"
 MARGIN_S, AGAIN_S, WAIT_S, PAUSE_S = 30, 120, 5, 5
-"""How much longer than the lease an event stays hidden; how long one does whose function failed; how long a receive
-waits; the pause after a failed one."""
+"""How much longer than the lease an event stays hidden; how long an event stays hidden after its function failed; how
+long a receive waits; the pause after a failed receive."""
 MOST_RECEIVED = 10
 TRIES = 5
-"""How often jobs are counted and deleted while others make and delete such jobs."""
+"""How often counting and deleting is tried while other processes create and delete such jobs."""
 
 
 class JobScheduler:
-    """The jobs of one collection, as Root's JobScheduler has those of one community.
+    """The jobs of one collection, with the methods of Root's JobScheduler for the jobs of one community.
 
-    At its instant each puts the event `job` on the stack's bus, with Root's members. collection: made with the first
-    job; it should hold these jobs only, as a delete by tag or resource takes all that match. Each method has a twin
-    `try_...`, which returns a Result instead of raising. consumer: the name under which this program receives events;
-    they are held while no process has started with it. holder: the name of this process, by default another one at each
-    start; with a name that stays, a restart takes its own lease at once. receive: lets the jobs send
-    their events to a queue of the consumer, too, from which this process takes them once it has started. queue: for
-    tests.
+    Each job publishes the event `job` with Root's members on the stack's bus at its instant. Each method has a
+    counterpart `try_...`, which returns a Result instead of raising.
+
+    collection: created with the first job. It should contain these jobs only, because a delete by tag or resource
+    deletes all jobs that match. consumer: the name under which this program receives events; they are held while no
+    process has started with it. holder: the name of this process, by default a new one at each start; with a fixed
+    name, a restarted process takes its own lease again at once. receive: True to also send the jobs' events to a queue
+    of the consumer, which this process reads once it has started. queue: for tests.
     """
 
     def __init__(
@@ -100,25 +101,25 @@ class JobScheduler:
     # Events
 
     def on_job(self, handler: Handler[JobData]) -> Handler[JobData]:
-        """Sets the function that gets each job at its instant."""
+        """Sets the function that receives each job at its instant."""
         Handlers.check(handler)
         self._on_job = handler
         return handler
 
     def on_missed(self, handler: Handler[JobData]) -> Handler[JobData]:
-        """Sets the function that gets what fell due while no process had started with this consumer."""
+        """Sets the function that receives jobs that fell due while no process had started with this consumer."""
         Handlers.check(handler)
         self._on_missed = handler
         return handler
 
     def on_dropped(self, handler: Handler[Dropped]) -> Handler[Dropped]:
-        """Sets the function that is told what was missed and does not come any more."""
+        """Sets the function that receives notices of missed occurrences that will not be delivered."""
         Handlers.check(handler)
         self._on_dropped = handler
         return handler
 
     def handle(self, told: Mapping[str, Any]) -> None:
-        """Gives an event of the stack's bus to its function. told: as a rule's target gets it, with `detail-type`."""
+        """Passes an event of the stack's bus to its function. told: as a rule's target gets it, with `detail-type`."""
         kind, detail = told["detail-type"], told["detail"]
         if kind == DROPPED:
             if self._on_dropped is not None:
@@ -138,13 +139,13 @@ class JobScheduler:
         timeout_s: float = START_S,
         wait: bool = True,
     ) -> models.JobSetPlan | None:
-        """Becomes the consumer, applies the job set if one is named, and gets what was missed. Returns once all came.
+        """Becomes the consumer, applies the job set if one is named, and waits until all missed events were sent.
 
-        From then on heartbeats in the background keep the lease. Returns what was done to the job set: its `failed`
-        has what was refused. allow_deletes: how many jobs the set may lose; needed where they are over 10 and over a
-        fifth. wait: for the end of a lease that a killed process has left, at most its length; the log says so. Raises
-        ConsumerTaken if another process is the consumer and prolongs its lease, and without `wait` at once;
-        TransportError if what was missed has not gone out after `timeout_s`.
+        Afterwards, heartbeats in the background keep the lease. Returns the changes of the job set; its `failed` lists
+        refused jobs. allow_deletes: how many jobs the set may lose; needed if they are more than 10 and more than a
+        fifth. wait: True to wait for the end of a lease that a killed process still holds; the log says so. Raises
+        ConsumerTaken if another process is the consumer and prolongs its lease, or at once without `wait`;
+        TransportError if missed events are still to be sent after `timeout_s`.
         """
         if self._consumer is None:
             raise InvalidArgument("consumer", "is needed to start: JobScheduler(..., consumer=...)")
@@ -163,9 +164,9 @@ class JobScheduler:
         return done
 
     def close(self) -> None:
-        """Ends the heartbeats and gives the lease back: events are held from then on.
+        """Ends the heartbeats and releases the lease. Events are held from then on.
 
-        A function that has an event finishes; events that were received after it go back to the queue.
+        A function that is processing an event finishes first; further received events return to the queue.
         """
         receiver, self._receiver = self._receiver, None
         if receiver is not None:
@@ -181,7 +182,7 @@ class JobScheduler:
             return
 
     def _beat(self) -> None:
-        """Prolongs the lease; takes it again and starts if it was over."""
+        """Prolongs the lease. If it had ended, takes it again and starts the consumer."""
         assert self._consumer is not None
         there = self._client.consumers.take_lease(self._consumer, holder=self._holder, seconds=self._lease_s)
         if there.state == AWAY:
@@ -192,7 +193,7 @@ class JobScheduler:
     # The queue
 
     def _register(self) -> None:
-        """Registers the consumer's queue, once in a process that receives. Jobs name it, so it comes before them."""
+        """Registers the consumer's queue once, if this process receives. It must exist before jobs can name it."""
         if not self._receives or self._url or self._consumer is None:
             return
         found = self._client.applications.register(self._consumer)
@@ -204,17 +205,17 @@ class JobScheduler:
         return self._queue
 
     def receive(self, *, wait_s: int = WAIT_S) -> int:
-        """Takes up to ten events from the queue and gives each to its function. Returns how many it took.
+        """Takes up to ten events from the queue and passes each to its function. Returns how many it took.
 
-        An event is deleted after its function has returned. If that raises, the event comes again, under the same id.
-        `start` does this in the background. Raises TransportError.
+        An event is deleted after its function has returned. If the function raises, the event is delivered again with
+        the same id. `start` calls this in the background. Raises TransportError.
         """
         call = heartbeats.Blocking.call
         self._register()
         self._in_hand = list(
             call(self._sqs().receive, self._url, MOST_RECEIVED, hidden_s=self._lease_s + MARGIN_S, wait_s=wait_s)
         )
-        took = len(self._in_hand)
+        taken = len(self._in_hand)
         while self._in_hand:
             message = self._in_hand[0]
             if self._closing:
@@ -224,13 +225,13 @@ class JobScheduler:
             else:
                 call(self._sqs().hide, message, AGAIN_S)
             self._in_hand.pop(0)
-        return took
+        return taken
 
     def _handled(self, message: Message) -> bool:
         try:
             self.handle(json.loads(message.body))
         except Exception:
-            log.exception("the function of an event failed; the event comes again")
+            log.exception("the function of an event failed; the event will be delivered again")
             return False
         return True
 
@@ -276,7 +277,7 @@ class JobScheduler:
         tag: str | None = None,
         end: datetime | None = None,
     ) -> JobRecord:
-        """Creates a job. Raises InvalidArgument, such as for an interval outside 1 to 5, and ApiError."""
+        """Creates a job. Raises ApiError, and InvalidArgument, such as for an interval outside 1 to 5."""
         members = members_of(resource_id, tag, start, end, job_interval)
         self._register()
         try:
@@ -289,7 +290,7 @@ class JobScheduler:
         return JobRecord(job.id, resource_id, start, JobInterval(job_interval), tag, end)
 
     def get(self, job_schedule_id: str) -> JobRecord | None:
-        """Returns a job; None if there is none."""
+        """Returns a job; None if the collection has no such job."""
         try:
             job = self._client.jobs.get(job_schedule_id, include="schedules")
         except NotFound:
@@ -297,7 +298,7 @@ class JobScheduler:
         return record_of(job) if job.collection == self._collection else None
 
     def edit(self, record: JobRecord) -> None:
-        """Replaces a job by its record, whole. Raises NotFound if there is none in the collection."""
+        """Replaces a job with this record. Raises NotFound if the collection has no such job."""
         if not isinstance(record, JobRecord):
             raise InvalidArgument("record", f"must be a JobRecord, not {record!r}")
         members = members_of(record.resource_id, record.tag, record.start, record.end, record.job_interval)
@@ -313,7 +314,7 @@ class JobScheduler:
         self._client.jobs.put(record.job_schedule_id, action=self._action, collection=self._collection, **members)
 
     def delete(self, job_schedule_id: str) -> None:
-        """Deletes a job. Succeeds if there is none in the collection."""
+        """Deletes a job. Does nothing if the collection has no such job."""
         if self.get(job_schedule_id) is None:
             return
         try:
@@ -322,11 +323,11 @@ class JobScheduler:
             return
 
     def delete_by_resource_id(self, resource_id: str) -> int:
-        """Deletes the jobs of a resource. Returns how many. Raises TransportError, not repeated, for a lost answer."""
+        """Deletes the jobs of a resource. Returns how many. A lost answer raises TransportError and is not retried."""
         return self._delete(resource_id=resource_of(resource_id))
 
     def delete_by_tag(self, tag: str | None) -> int:
-        """Deletes the jobs with a tag; with None, those without one. Otherwise as `delete_by_resource_id`."""
+        """Deletes the jobs with a tag; with None, those without one. Otherwise like `delete_by_resource_id`."""
         return self._delete(tag=tag_of(tag))
 
     def list(self) -> tuple[JobRecord, ...]:
@@ -385,11 +386,21 @@ class JobScheduler:
         *,
         job_set: str | None = None,
         jobs: Sequence[Json] = (),
+        allow_deletes: int | None = None,
         lease_s: int = LEASE_S,
         timeout_s: float = START_S,
         wait: bool = True,
     ) -> Result[models.JobSetPlan | None]:
-        return _tried(lambda: self.start(job_set=job_set, jobs=jobs, lease_s=lease_s, timeout_s=timeout_s, wait=wait))
+        return _tried(
+            lambda: self.start(
+                job_set=job_set,
+                jobs=jobs,
+                allow_deletes=allow_deletes,
+                lease_s=lease_s,
+                timeout_s=timeout_s,
+                wait=wait,
+            )
+        )
 
     def _list(self, *, resource_id: str | None = None, tag: str | None = None) -> tuple[JobRecord, ...]:
         found: tuple[JobRecord, ...] = ()
@@ -406,7 +417,7 @@ class JobScheduler:
         return found
 
     def _delete(self, *, resource_id: str | None = None, tag: str | None = None) -> int:
-        """Counts the jobs and deletes so many, again where others have made or deleted some meanwhile.
+        """Counts the jobs and deletes that many; repeats this if other processes changed the count meanwhile.
 
         Returns how many were deleted: a job that is changed after the count stays.
         """
@@ -434,7 +445,7 @@ class JobScheduler:
         raise AssertionError("the last try returns or raises")
 
     def _is_unknown(self, refused: ApiError) -> bool:
-        """Tells whether the collection is what a refusal is about: it is made with the first job."""
+        """Returns whether a refusal says that the collection does not exist yet: the first job creates it."""
         return [each.field for each in refused.errors] == ["collection"]
 
     def _make_collection(self) -> None:

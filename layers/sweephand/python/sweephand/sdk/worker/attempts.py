@@ -1,6 +1,7 @@
-"""The way of one message through a worker: claim, carry out, settle, delete.
+"""The path of one message through a worker: claim, carry out, settle, delete.
 
-A message is deleted only once its run is settled, so whatever dies in between comes back under the same id.
+A message is deleted only after its run is settled. If the process dies before that, the run comes back under the same
+id.
 """
 
 from __future__ import annotations
@@ -30,19 +31,19 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("sweephand.worker")
 MARGIN_S = 10
-"""A message stays hidden for longer than its run's lease, so that its next delivery may take the run over."""
+"""How much longer than its run's lease a message stays hidden, so that its next delivery can take over the run."""
 COMES_BACK_S = 30
 LONGEST_MESSAGE, LONGEST_DETAILS, LONGEST_TYPE = 1_000, 16_384, 200
 LOST = {"LEASE_LOST"}
 OVER = {"RESULT_CONFLICT", "NOT_FOUND"}
 FOR_GOOD = range(400, 500)
 MAY_CHANGE = frozenset({401, 404, 408, 409, 429})
-"""Refusals of a report that say nothing about its text, so that the same one may be taken later."""
+"""Statuses that refuse a report for a reason other than its content: the same report may be accepted later."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an attempt ended: the members of the report. again: when the job runs again, as TaskRun.reschedule says."""
+    """The outcome of an attempt, as the members of the report. again: the next run, from TaskRun.reschedule."""
 
     outcome: str
     message: str | None = None
@@ -55,7 +56,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Held:
-    """A claimed run, for its heartbeat. stop: tells the task that it must end."""
+    """A claimed run, for its heartbeat. stop: set when the task must end."""
 
     run_id: str
     owner: str
@@ -64,9 +65,10 @@ class Held:
 
 
 class Attempts:
-    """Takes messages of an application, each in the thread that calls it. tasks: those that this process knows.
+    """The processing of an application's messages, each in the calling thread.
 
-    owner: returns the owner of a claim, different for each received message. loop: of async tasks.
+    tasks: those that this process knows. owner: returns the owner of a claim, a new one for each received message.
+    loop: runs async tasks.
     """
 
     def __init__(
@@ -89,27 +91,27 @@ class Attempts:
         self.stopping = Event()
 
     def receive(self, url: str, most: int, *, wait_s: int) -> Sequence[Message]:
-        """Receives messages, which stay hidden as long as a lease and its margin. Raises TransportError."""
+        """Receives messages and hides them for the lease and its margin. Raises TransportError."""
         return self._queue.receive(url, most, hidden_s=self._lease_s + MARGIN_S, wait_s=wait_s)
 
     def take(self, message: Message, version: str | None) -> None:
-        """Carries out what a message asks for. version: of the queue that it came from. Never raises an error."""
+        """Carries out the run of a message. version: of the queue that the message came from. Never raises an error."""
         if self.stopping.is_set():
-            self._queue.hide(message, 0)  # has not begun: another worker takes it at once
+            self._queue.hide(message, 0)  # its run has not begun: let another worker take it at once
             return
         try:
             self._take(message, version)
         except SweephandError as fault:
-            log.warning("a message comes back: %s", fault)
+            log.warning("a message will be delivered again: %s", fault)
             self._queue.hide(message, COMES_BACK_S)
 
     def _take(self, message: Message, version: str | None) -> None:
         run_id = run_id_of(message.body)
         if run_id is None:
-            log.error("a message that is no run's is left to the dead letters")
+            log.error("a message does not belong to a run; it is left for the dead-letter queue")
             return
         owner = self._owner()
-        said = self._client.runs.claim(
+        claimed = self._client.runs.claim(
             run_id,
             message=message.body,
             owner=owner,
@@ -118,17 +120,17 @@ class Attempts:
             lease_seconds=self._lease_s,
             sent_at=message.sent_at,
         )
-        if said.verdict == "delete":
+        if claimed.verdict == "delete":
             self._queue.delete(message)
-        elif said.verdict != "run" or said.task is None:
-            self._queue.hide(message, said.wait_seconds or COMES_BACK_S)
+        elif claimed.verdict != "run" or claimed.task is None:
+            self._queue.hide(message, claimed.wait_seconds or COMES_BACK_S)
         else:
-            self._carry_out(Held(said.task.run_id, owner, message, Event()), said.task)
+            self._carry_out(Held(claimed.task.run_id, owner, message, Event()), claimed.task)
 
     def _carry_out(self, held: Held, given: models.Task) -> None:
         task = self._tasks.get(given.name)
         if task is None:
-            log.warning('the task "%s" is not known here; the run %s goes back', given.name, held.run_id)
+            log.warning('the task "%s" is unknown to this worker; the run %s is returned', given.name, held.run_id)
             self._settle(held, given.attempt, Outcome("unknown_task"))
             return
         with self._lock:
@@ -141,7 +143,7 @@ class Attempts:
         self._settle(held, given.attempt, outcome)
 
     def _outcome(self, task: Task, run: TaskRun) -> Outcome:
-        """Calls the task. Whatever it raises is an outcome, so that no task ends its worker."""
+        """Calls the task. Turns everything it raises into an outcome, so that no task ends its worker."""
         try:
             run = _with_payload(run, task.read(run.payload))
             task.carry_out(run, self._loop)
@@ -154,41 +156,41 @@ class Attempts:
         return Outcome("success", again=run.again or None)
 
     def _failure(self, task: Task, run: TaskRun, error: BaseException) -> Outcome:
-        """Returns how a failed attempt ends: as an error at once if the hook or its verdict fails."""
+        """Returns the outcome of a failed attempt: an error without a retry if the hook or its verdict fails."""
         failed = _failed(error)
         try:
             return self._decided(task, run, error, failed)
         except Exception:
-            log.exception("what the hook wants cannot be done; the run %s becomes an error", run.id)
+            log.exception("the hook's verdict cannot be carried out; the run %s becomes an error", run.id)
             return _final(failed, failed.message or "")
 
     def _decided(self, task: Task, run: TaskRun, error: BaseException, failed: Outcome) -> Outcome:
-        verdict, said = self._verdict(run, error), failed.message or ""
+        verdict, message = self._verdict(run, error), failed.message or ""
         if isinstance(verdict, Discard):
             return Outcome("discarded", _cut(verdict.reason, LONGEST_MESSAGE))
         if isinstance(verdict, MoveTo):
             moved = self._moved(run, verdict, failed)
-            return _final(failed, f"moved to {verdict.queue_url}: {said}" if moved else said)
+            return _final(failed, f"moved to {verdict.queue_url}: {message}" if moved else message)
         if isinstance(error, (*task.never_on, Unsure, BadReschedule)):
-            return _final(failed, said)
+            return _final(failed, message)
         if isinstance(verdict, Delay):
             return Outcome(*failed_members(failed), delay_s=verdict.delay_s)
         return failed
 
     def _verdict(self, run: TaskRun, error: BaseException) -> Verdict:
-        """Returns the hook's verdict. Raises RuntimeError and TypeError if there is none."""
+        """Returns the hook's verdict. Raises RuntimeError if the hook fails, TypeError if it returns anything else."""
         usual = Delay(min(error.wait_s, LONGEST_DELAY_S)) if isinstance(error, InProgress) else AS_USUAL
         if self._hook is None:
             return usual
         try:
-            said = self._hook(error, run)
+            verdict = self._hook(error, run)
         except BaseException as broken:
             raise RuntimeError("the hook failed") from broken
-        if said is None:
+        if verdict is None:
             return usual
-        if not isinstance(said, Retry | Delay | MoveTo | Discard):
-            raise TypeError(f"the hook returned {said!r}, which is no verdict")
-        return said
+        if not isinstance(verdict, Retry | Delay | MoveTo | Discard):
+            raise TypeError(f"the hook must return a verdict or None, not {verdict!r}")
+        return verdict
 
     def _moved(self, run: TaskRun, verdict: MoveTo, failed: Outcome) -> bool:
         body = {
@@ -208,10 +210,10 @@ class Attempts:
         return True
 
     def _settle(self, held: Held, attempt: int, ended: Outcome) -> None:
-        """Reports the outcome, then deletes the message. Raises TransportError: the message then comes back.
+        """Reports the outcome, then deletes the message. Raises TransportError; the message is then delivered again.
 
-        A report that cannot be sent, or that the service refuses for good, would be refused each time: the run ends as
-        an error with that reason, and its task is not repeated.
+        A report that is not valid JSON, or that the service refuses for good, would be refused each time. The run then
+        becomes an error with that reason, and its task is not repeated.
         """
         try:
             self._report(held, attempt, ended)
@@ -219,8 +221,8 @@ class Attempts:
             if isinstance(refused, ApiError) and not _is_for_good(refused.status):
                 raise
             log.exception("the report of the run %s was refused; the run becomes an error", held.run_id)
-            said = _cut(f"the report of the outcome {ended.outcome} was refused: {refused}", LONGEST_MESSAGE)
-            self._report(held, attempt, Outcome("failure", said, retry=False))
+            message = _cut(f"the report of the outcome {ended.outcome} was refused: {refused}", LONGEST_MESSAGE)
+            self._report(held, attempt, Outcome("failure", message, retry=False))
 
     def _report(self, held: Held, attempt: int, ended: Outcome) -> None:
         try:
@@ -248,13 +250,13 @@ class Attempts:
     # While tasks run
 
     def beat(self) -> None:
-        """Keeps all runs of this process: extends lease and visibility. Tells a task whose run was lost to stop."""
+        """Keeps all runs of this process: extends lease and visibility. Tells a task to stop if its run is lost."""
         for held in self._now_held():
             try:
                 self._client.runs.heartbeat(held.run_id, owner=held.owner, lease_seconds=self._lease_s)
             except ApiError as refused:
                 if refused.code in LOST | OVER:
-                    log.warning("the run %s is lost, its task must stop: %s", held.run_id, refused)
+                    log.warning("the run %s is lost; its task must stop: %s", held.run_id, refused)
                     held.stop.set()
                 continue
             except TransportError as fault:
@@ -263,7 +265,7 @@ class Attempts:
             self._queue.hide(held.message, self._lease_s + MARGIN_S)
 
     def stop(self) -> None:
-        """Lets nothing more begin, and tells the tasks that run that they should end soon."""
+        """Lets no further task begin, and tells the running tasks to end soon."""
         self.stopping.set()
         for held in self._now_held():
             held.stop.set()
@@ -285,11 +287,11 @@ def _failed(error: BaseException) -> Outcome:
     kind = type(error)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     try:
-        said = str(error)
-    except Exception as broken:  # noqa: BLE001 - the text of a task's own class
-        said = f"its text cannot be read: {type(broken).__name__}"
+        message = str(error)
+    except Exception as broken:  # noqa: BLE001 - str() of a task's own class may raise anything
+        message = f"its text cannot be read: {type(broken).__name__}"
     trace = "".join(traceback.format_exception(error))
-    return Outcome("failure", _cut(said, LONGEST_MESSAGE), _cut(name, LONGEST_TYPE), _end(trace))
+    return Outcome("failure", _cut(message, LONGEST_MESSAGE), _cut(name, LONGEST_TYPE), _end(trace))
 
 
 def _final(failed: Outcome, message: str) -> Outcome:
@@ -298,18 +300,18 @@ def _final(failed: Outcome, message: str) -> Outcome:
 
 
 def _cut(text: str, longest: int) -> str:
-    """Returns a text that the API takes: without half characters, and not too long."""
+    """Returns a text that the API accepts: without lone surrogates, and cut to the limit."""
     text = text.encode(errors="replace").decode()
     return text if len(text) <= longest else text[: longest - 3] + "..."
 
 
 def _end(trace: str) -> str:
-    """Returns the end of a stack trace, where it says what was raised and where."""
+    """Returns the end of a stack trace, which says what was raised and where."""
     return trace[-LONGEST_DETAILS:].encode(errors="replace").decode()
 
 
 def run_id_of(body: str) -> str | None:
-    """Returns the id of the run that a message points to; None for a message of something else."""
+    """Returns the id of the run that a message points to; None if the message is not a run pointer."""
     with suppress(ValueError, TypeError, KeyError):
         pointer = json.loads(body)
         return f"{pointer['schedule'] or pointer['job']}_{pointer['run']}"

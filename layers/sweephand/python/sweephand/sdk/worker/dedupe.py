@@ -1,7 +1,8 @@
-"""An effect once for a key, such as a payment for the id of a run: `with dedupe(run.id) as first`.
+"""Carries out an effect once for a key, such as a payment for the id of a run: `with dedupe(run.id) as first`.
 
-A mark is claimed before the effect and confirmed after it. A process that dies between the two leaves a claim, which
-does not say whether the effect happened. Then it happens again (at least once, the default), or never (at most once).
+A mark is claimed before the effect and confirmed after it. A process that dies between the two leaves a claim that does
+not say whether the effect happened. The effect is then repeated (at least once, the default) or never begun again (at
+most once).
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ LONGEST_KEY = 1_024
 
 
 class InProgress(SweephandError):
-    """An effect that another process has claimed and not confirmed yet. The worker tries again once the claim ends.
+    """An effect that another process has claimed and not confirmed yet. The worker tries again when the claim ends.
 
-    wait_s: until then.
+    wait_s: the time until then.
     """
 
     code = "IN_PROGRESS"
@@ -36,19 +37,20 @@ class InProgress(SweephandError):
 
 
 class Unsure(SweephandError):
-    """An effect of which nobody knows whether it happened. No attempt follows: a person must find out.
+    """An effect that may or may not have happened. No attempt follows: a person must find out.
 
-    Raise it in the block if the effect's answer was lost; its claim then stays.
+    Raise it in the block if the answer of the effect was lost; the claim then stays.
     """
 
     code = "UNSURE"
 
 
 class Dedupe:
-    """Lets effects happen once for their keys. marks: where they are kept, such as `DynamoMarks("effects")`.
+    """A guard that carries out an effect once for each key.
 
-    keep: how long an effect is remembered. lease_s: how long a claim keeps others out; it must be longer than the
-    longest effect. at_most_once: an effect that was begun and neither confirmed nor failed is never begun again.
+    marks: where the keys are kept, such as `DynamoMarks("effects")`. keep: how long an effect is remembered. lease_s:
+    how long a claim keeps others out; it must be longer than the longest effect. at_most_once: True if an effect that
+    was begun, and neither confirmed nor failed, must not be begun again.
     """
 
     def __init__(
@@ -68,10 +70,11 @@ class Dedupe:
         self._clock, self._chance = clock or SystemClock(), chance or SystemChance()
 
     def __call__(self, key: str) -> Once:
-        """Returns a block, for `with` or `async with`, whose value is True if the effect is to happen now.
+        """Returns a context manager, for `with` or `async with`, whose value is True if the effect must happen now.
 
-        Entering raises InProgress, Unsure (at most once only), TransportError. An Exception in the block says that the
-        effect did not happen and frees the key. Anything else that ends it, such as SystemExit, leaves the claim.
+        Entering raises InProgress, TransportError, and Unsure with `at_most_once`. An Exception in the block means that
+        the effect did not happen, and frees the key. Unsure, and what is no Exception, such as SystemExit, leaves the
+        claim.
         """
         if not isinstance(key, str):
             raise InvalidArgument("key", f"must be a string, such as the id of the run, not {key!r}")
@@ -80,13 +83,13 @@ class Dedupe:
         return Once(self, key)
 
     def claim(self, key: str) -> Mark | None:
-        """Returns the claim; None if the effect has happened. Raises as entering the block does."""
+        """Returns the claim; None if the effect has happened. Raises the same errors as entering the block."""
         now = self._clock.now()
         mine = Mark(self._chance.token(16).hex(), now + self._lease, now + self._keep)
         try:
             standing = self._marks.claim(key, mine, now=now, take_over=not self._at_most_once)
         except TransportError:
-            self.release(key, mine)  # it may have been written, and nothing has happened yet
+            self.release(key, mine)  # the claim may have been written, but the effect has not begun
             raise
         if standing.owner == mine.owner:
             return mine
@@ -94,20 +97,20 @@ class Dedupe:
         return None
 
     def confirm(self, key: str, mark: Mark) -> None:
-        """Remembers the effect. If the store does not answer, that is logged: an error would only repeat the effect."""
+        """Remembers the effect. Only logs a failure of the store: an error would cause the effect to be repeated."""
         try:
             self._marks.confirm(key, confirmed(mark, self._clock.now() + self._keep))
         except TransportError as fault:
-            log.error('the effect "%s" happened and may be forgotten after its claim: %s', key, fault)  # noqa: TRY400
+            log.error('the effect "%s" happened but may not be remembered: %s', key, fault)  # noqa: TRY400
 
     def release(self, key: str, mark: Mark) -> None:
-        """Frees the key. Best effort: otherwise it is free after the lease."""
+        """Frees the key. Best effort: if it fails, the claim ends with its lease."""
         with suppress(TransportError):
             self._marks.release(key, mark)
 
 
 class Once:
-    """The block around an effect. Its value is True if the effect is to happen now, False if it has happened."""
+    """The context manager around an effect. Its value is True if the effect must happen now, False if it happened."""
 
     def __init__(self, dedupe: Dedupe, key: str) -> None:
         self._dedupe, self._key = dedupe, key
@@ -141,12 +144,12 @@ class Once:
 
 
 def _refuse(key: str, standing: Mark, now: datetime) -> None:
-    """Raises what a claim of somebody else means; nothing if the effect has happened."""
+    """Raises InProgress or Unsure for another process's claim; returns if the effect has happened."""
     if standing.claimed_until is None:
         return
     if standing.claimed_until > now:
         raise InProgress(key, (standing.claimed_until - now).total_seconds())
     raise Unsure(
-        f'the effect "{key}" was begun, and nothing says whether it happened; find out, then delete its mark to have '
-        "it done, or take claimed_until out of it if it was done"
+        f'the effect "{key}" was begun, and it is unknown whether it happened: find out, then delete its mark to '
+        "repeat the effect, or remove claimed_until from the mark if the effect happened"
     )

@@ -1,4 +1,4 @@
-"""The event loop of a worker's async tasks: one for the whole process, so that they can share clients and locks."""
+"""The event loop of a worker's async tasks: one for the process, so that the tasks can share clients and locks."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ CLOSES_WITHIN_S = 5
 
 
 class Loop:
-    """Runs coroutines of any thread on one event loop, in a thread that begins with the first of them.
+    """An event loop that runs coroutines for any thread. Its own thread starts with the first coroutine.
 
-    thread: starts a thread, and is told if its function raises.
+    thread: starts a thread for a function, and handles the errors that the function raises.
     """
 
     def __init__(self, thread: Callable[[Callable[[], None]], Thread]) -> None:
@@ -25,7 +25,7 @@ class Loop:
         self._end = asyncio.Event()
 
     def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        """Waits in the calling thread for what the coroutine returns or raises."""
+        """Blocks the calling thread until the coroutine ends. Returns or raises its result."""
         loop = self._running()
         done, ended = asyncio.run_coroutine_threadsafe(_kept(coroutine), loop).result()
         if ended is not None:
@@ -33,7 +33,7 @@ class Loop:
         return done
 
     def close(self) -> None:
-        """Cancels what tasks have left on the loop, and ends its thread. A later `run` begins another."""
+        """Cancels everything that is left on the loop, and ends its thread. A later `run` starts a new one."""
         with self._lock:
             thread, loop = self._thread, self._loop
             self._thread = self._loop = None
@@ -50,7 +50,7 @@ class Loop:
                 self._thread = self._begin(partial(self._serve, began))
                 began.wait()
             if self._loop is None:
-                raise RuntimeError("the event loop of async tasks did not begin")
+                raise RuntimeError("the event loop of async tasks did not start")
             return self._loop
 
     def _serve(self, began: Event) -> None:
@@ -66,7 +66,7 @@ class Loop:
 
 
 async def _kept(coroutine: Coroutine[Any, Any, Any]) -> tuple[Any, BaseException | None]:
-    """Returns SystemExit and KeyboardInterrupt: raised, they would end the loop instead of the task."""
+    """Returns SystemExit and KeyboardInterrupt instead of raising them, which would end the loop."""
     try:
         return await coroutine, None
     except (SystemExit, KeyboardInterrupt) as ended:

@@ -1,4 +1,4 @@
-"""The stores of `dedupe`: a mark under each key, with the same rules in memory and in DynamoDB."""
+"""The stores of `dedupe`, in memory and in DynamoDB: a mark under each key."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sweephand.sdk import aws
 class Mark:
     """A mark under a key. claimed_until: the end of a claim; None once the effect has happened.
 
-    owner: of the claim, different for each. expires_at: when the mark no longer counts.
+    owner: the id of the claim, a new one for each. expires_at: when the mark no longer counts.
     """
 
     owner: str
@@ -24,24 +24,24 @@ class Mark:
     expires_at: datetime
 
     def gives_way(self, now: datetime, *, take_over: bool) -> bool:
-        """Returns True if a new claim may take its place. take_over: also from a claim that has run out."""
+        """Returns whether a new claim may replace this mark. take_over: True to also replace a claim that has ended."""
         run_out = self.claimed_until is not None and self.claimed_until <= now
         return self.expires_at <= now or (take_over and run_out)
 
 
 class Marks(Protocol):
-    """A store of marks. Its methods raise TransportError where it does not answer; each may be carried out twice."""
+    """A store of marks. Its methods raise TransportError if it does not answer, and may be carried out twice."""
 
     def claim(self, key: str, mark: Mark, *, now: datetime, take_over: bool) -> Mark:
-        """Writes the mark unless one stands that does not give way. Returns the mark that stands afterwards."""
+        """Writes the mark unless the present one may not be replaced. Returns the mark that is then in the store."""
         ...
 
     def confirm(self, key: str, mark: Mark) -> None:
-        """Writes the mark in the place of any other."""
+        """Writes the mark, and replaces any other."""
         ...
 
     def release(self, key: str, mark: Mark) -> None:
-        """Deletes the mark of the same owner; any other stays."""
+        """Deletes the mark if it has the same owner."""
         ...
 
 
@@ -72,8 +72,8 @@ class MemoryMarks:
 class DynamoMarks:
     """Marks in a DynamoDB table of your own.
 
-    table: its partition key is the string `id`; let its TTL be the attribute `expires_at`. client: a botocore client;
-    by default one with the credentials of this machine, which need `dynamodb:PutItem` and `dynamodb:DeleteItem`.
+    table: its partition key is the string `id`; set its TTL to the attribute `expires_at`. client: a botocore client;
+    by default one with the credentials of this machine. It needs `dynamodb:PutItem` and `dynamodb:DeleteItem`.
     """
 
     def __init__(self, table: str, *, region: str | None = None, client: Any = None) -> None:
@@ -119,7 +119,7 @@ def _item(key: str, mark: Mark) -> dict[str, Any]:
 
 
 def _number(instant: datetime) -> dict[str, str]:
-    """Returns whole seconds, rounded up, so that no mark gives way early."""
+    """Returns whole seconds, rounded up, so that no mark ends early."""
     return {"N": str(ceil(instant.timestamp()))}
 
 

@@ -1,4 +1,4 @@
-"""The tasks of a worker: functions with a durable name, their schedules, and how a payload becomes their arguments."""
+"""The tasks of a worker: functions with a durable name, whose arguments come from the payload of a run."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ with lazy():
 Function = Callable[..., Any]
 LONGEST_NAME = 128
 RUN = "run"
-"""The name of the parameter that gets the run itself."""
+"""The name of the parameter that receives the run itself."""
 
 
 class BadReschedule(ValueError):
-    """Raised by `run.reschedule` for a time or a payload that cannot be. No attempt follows: it would ask the same."""
+    """An invalid time or payload in `run.reschedule`. No attempt follows, because it would repeat the mistake."""
 
 
 class BadPayload(Exception):
-    """Raised by a task, or for it, if its payload does not fit. No attempt follows."""
+    """A payload that does not fit its task. Tasks may raise it, too. No attempt follows."""
 
 
 @dataclass(frozen=True)
 class TaskRun:
-    """A run of a task, as its function sees it. id: the same in every attempt, so a key for what must happen once.
+    """A run of a task, for its function.
 
-    planned_at: when it was due, whatever the time is now. payload: JSON of the job, or what the task's schema makes of
-    it.
+    id: the same in every attempt, and so a key for effects that must happen once. planned_at: when the run was due.
+    payload: the JSON of the job, or the object that the task's schema makes from it.
     """
 
     id: str
@@ -69,37 +69,38 @@ class TaskRun:
         at: datetime | str | None = None,
         payload: Any = ABSENT,
     ) -> None:
-        """Asks for another run of the job, which is written with the success of this one, or not at all.
+        """Requests another run of the job. It is planned together with the success of this run, or not at all.
 
-        after: counted from the success: `5m`, seconds or a timedelta. payload: of that run, in place of the job's. A
-        later call replaces an earlier one; an attempt that fails starts nothing. Raises BadReschedule for what
-        the service would refuse with the report of this run.
+        after: counted from the success: `5m`, seconds or a timedelta. payload: of the new run, instead of the job's. A
+        later call replaces an earlier one; a failed attempt plans nothing. Raises BadReschedule for arguments that the
+        service would refuse in the report of this run.
         """
         if (after is None) is (at is None):
-            raise BadReschedule("reschedule needs one of after, at")
+            raise BadReschedule("reschedule needs either after or at")
         wanted: Body = {"afterSeconds": _ahead(after)} if after is not None else {"at": self._later(at)}
         wanted |= {} if payload is ABSENT else {"payload": _sendable(payload)}
         self.again.clear()
         self.again.update(wanted)
 
     def _later(self, at: datetime | str | None) -> str:
-        """Returns an instant as it is sent. Raises BadReschedule for one that is not ahead of this run."""
+        """Returns an instant as it is sent. Raises BadReschedule for one that is not later than this run."""
         text = instant_text(at) if isinstance(at, datetime) else at
         try:
             found = instants.parse_instant(text, "at")
         except InvalidRequest as wrong:
             raise BadReschedule(f"reschedule cannot read the instant {at!r}: {wrong}") from wrong
         if found <= self.planned_at:
-            raise BadReschedule(f"reschedule needs an instant ahead, not {text}: this run was due at {self.planned_at}")
+            raise BadReschedule(f"reschedule needs an instant after this run, due at {self.planned_at}, not {text}")
         return str(text)
 
 
 @dataclass(frozen=True)
 class Task:
-    """A function with its name and its job. never_on: types of exceptions after which no attempt follows.
+    """A function with its durable name and its job.
 
-    schema: takes the payload and returns what the function gets, or raises ValueError or TypeError. body: the job's.
-    pinned: only workers of the same version carry it out.
+    body: of the job in the API. never_on: types of exceptions after which no attempt follows. schema: takes the payload
+    and returns the object for the function, or raises ValueError or TypeError. pinned: True if only workers of the same
+    version carry the task out.
     """
 
     name: str
@@ -111,13 +112,13 @@ class Task:
 
     @property
     def place(self) -> str:
-        """Where the function is written, for messages."""
+        """The function's name and its place in the source, for messages."""
         code = getattr(inspect.unwrap(self.function), "__code__", None)
         where = f"{code.co_filename}:{code.co_firstlineno}" if code else repr(self.function)
         return f"{name_of(self.function)} ({where})"
 
     def carry_out(self, run: TaskRun, loop: Loop) -> Any:
-        """Calls the function, an async one on the loop. Raises BadPayload, and what it raises."""
+        """Calls the function, an async one on the loop. Raises BadPayload, and everything that the function raises."""
         arguments = self._arguments(run)
         done = self.function(**arguments)
         if inspect.isgenerator(done) or inspect.isasyncgen(done):
@@ -125,7 +126,7 @@ class Task:
         return loop.run(done) if inspect.iscoroutine(done) else done
 
     def _arguments(self, run: TaskRun) -> dict[str, Any]:
-        """Binds parameters: `run` by its name, all others to the payload's members of their names."""
+        """Returns the arguments: the run for the parameter `run`, and the payload's members for all others."""
         wanted = inspect.signature(self.function).parameters
         payload = {} if run.payload is None else run.payload
         given: dict[str, Any] = {}
@@ -141,7 +142,7 @@ class Task:
         return given
 
     def read(self, payload: Any) -> Any:
-        """Returns the payload as the schema makes it. Raises BadPayload."""
+        """Returns the payload, converted by the schema if there is one. Raises BadPayload."""
         if self.schema is None:
             return payload
         try:
@@ -152,13 +153,11 @@ class Task:
 
 def _check_function(task: Task) -> None:
     if inspect.isgeneratorfunction(task.function) or inspect.isasyncgenfunction(task.function):
-        raise ConfigError(
-            f"the task {task.place} is a generator, whose body no run would carry out: take its yield away"
-        )
+        raise ConfigError(f"the task {task.place} is a generator, whose body no run would carry out: remove its yield")
     for each in inspect.signature(task.function).parameters.values():
         if each.kind is inspect.Parameter.POSITIONAL_ONLY:
-            said = "is filled by its name from the payload: take away the slash after it"
-            raise ConfigError(f'the parameter "{each.name}" of the task {task.place} {said}')
+            reason = "is filled by its name from the payload: remove the slash after it"
+            raise ConfigError(f'the parameter "{each.name}" of the task {task.place} {reason}')
 
 
 class Tasks:
@@ -168,10 +167,10 @@ class Tasks:
         self._tasks: dict[str, Task] = {}
 
     def add(self, task: Task) -> None:
-        """Adds a task. Raises ConfigError for a name that another one has, and a function that no run could call."""
+        """Adds a task. Raises ConfigError for a name that is taken, and for a function that no run could call."""
         if not (isinstance(task.name, str) and 1 <= len(task.name) <= LONGEST_NAME):
-            said = f"must be a string of 1 to {LONGEST_NAME} characters, not {task.name!r}"
-            raise ConfigError(f"the name of the task {task.place} {said}")
+            reason = f"must be a string of 1 to {LONGEST_NAME} characters, not {task.name!r}"
+            raise ConfigError(f"the name of the task {task.place} {reason}")
         _check_function(task)
         other = self._tasks.get(task.name)
         if other is not None:
@@ -187,7 +186,7 @@ class Tasks:
 
 
 def name_of(function: Function) -> str:
-    """Returns module and name of a function, of what a partial calls, or of a callable object's class."""
+    """Returns module and name of a function, of a partial's function, or of a callable object's class."""
     inner = function.func if isinstance(function, partial) else function
     named = inner if hasattr(inner, "__qualname__") else type(inner)
     return f"{named.__module__}.{named.__qualname__}"
@@ -199,12 +198,12 @@ def _ahead(after: str | float | timedelta) -> int:
     except ValueError as wrong:
         raise BadReschedule(str(wrong)) from wrong
     if seconds < 1:
-        raise BadReschedule(f"reschedule needs at least a second, not {after!r}")
+        raise BadReschedule(f"reschedule needs at least one second, not {after!r}")
     return seconds
 
 
 def _sendable(payload: Any) -> Any:
-    """Returns a payload as JSON holds it, so that the report of the run can be sent. Raises BadReschedule."""
+    """Returns a payload as JSON, so that the report of the run can be sent. Raises BadReschedule."""
     try:
         held = to_json(payload)
         json.dumps(held, ensure_ascii=False, allow_nan=False).encode()
@@ -214,7 +213,7 @@ def _sendable(payload: Any) -> Any:
 
 
 def exception_types(given: object) -> tuple[type[BaseException], ...]:
-    """Returns the types of `never_on`: of one class or of several. Raises ConfigError for anything else."""
+    """Returns `never_on` as a tuple: from one class or several. Raises ConfigError for anything else."""
     several = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str | type) else (given,)
     for each in several:
         if not (isinstance(each, type) and issubclass(each, BaseException)):
@@ -223,7 +222,10 @@ def exception_types(given: object) -> tuple[type[BaseException], ...]:
 
 
 def seconds_of(interval: str | float | timedelta) -> int:
-    """Returns whole seconds, rounded up, of `5m`, `5 minutes`, a number or a timedelta. Raises ValueError."""
+    """Returns the length of an interval in whole seconds, rounded up: of `5m`, `5 minutes`, a number or a timedelta.
+
+    Raises ValueError.
+    """
     if isinstance(interval, timedelta):
         interval = interval.total_seconds()
     if isinstance(interval, int | float):
@@ -238,7 +240,7 @@ def seconds_of(interval: str | float | timedelta) -> int:
 
 
 def interval_text(interval: str | float | timedelta) -> str:
-    """Returns an interval as the API reads it: from seconds, a timedelta, or any text of the API itself."""
+    """Returns an interval as the API reads it: from seconds, a timedelta, or a string in the API's form."""
     if isinstance(interval, int | float):
         interval = timedelta(seconds=interval)
     if not isinstance(interval, str | timedelta):

@@ -1,4 +1,4 @@
-"""The threads of a worker that are free, and the signals that stop them."""
+"""The free threads of a worker, and the signals that stop it."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from sweephand.sources import Clock
 
 log = logging.getLogger("sweephand.worker")
 SAME_SIGNAL_S = 1.0
-"""Signals closer together are one: `timeout`, make and terminals signal a process and its group."""
+"""Signals closer together count as one: `timeout`, make and terminals signal both a process and its group."""
 
 
 class Slots:
-    """The free threads of a worker: no more messages are received than can begin at once."""
+    """The free threads of a worker. No more messages are received than can be processed at once."""
 
     def __init__(self, most: int) -> None:
         self._most = self._free = most
         self._changed = threading.Condition()
 
     def take(self, sharers: int) -> int:
-        """Returns how many slots it took: up to ten, and no more than a fair share among the queues; perhaps none."""
+        """Takes up to ten slots, and at most a fair share among the queues. Returns how many it took, perhaps none."""
         with self._changed:
             taken = min(10, self._free, max(1, self._most // sharers))
             self._free -= taken
@@ -38,18 +38,18 @@ class Slots:
 
     @property
     def all_free(self) -> bool:
-        """Returns True while nothing runs and nothing is received."""
+        """True while no task runs and no message is being received."""
         with self._changed:
             return self._free == self._most
 
     def wait(self, seconds: float) -> None:
-        """Waits until a slot becomes free, at most so long."""
+        """Waits until a slot becomes free, at most `seconds`."""
         with self._changed:
             self._changed.wait(seconds)
 
 
 class Signals:
-    """Stops the worker at SIGTERM and SIGINT, and the process at a later one; only in the main thread."""
+    """Signal handlers: SIGTERM and SIGINT stop the worker, a later one ends the process. Only in the main thread."""
 
     def __init__(self, stop: Callable[[], None], clock: Clock, end: Callable[[int], None] = os._exit) -> None:
         self._stop, self._clock, self._end = stop, clock, end
@@ -59,11 +59,11 @@ class Signals:
     def _hear(self, number: int, _frame: object) -> None:
         if self._told_at is not None:
             if self._clock.monotonic() - self._told_at >= SAME_SIGNAL_S:
-                log.warning("a second signal: the worker ends now, and its runs go to others after their lease")
+                log.warning("a second signal: the worker ends now; other workers take its runs after their lease")
                 self._end(128 + number)
             return
         self._told_at = self._clock.monotonic()
-        log.info("the worker finishes what runs, and takes no more")
+        log.info("the worker finishes its running tasks and takes no more")
         self._stop()
 
     def __enter__(self) -> None:

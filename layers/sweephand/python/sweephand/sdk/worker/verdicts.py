@@ -1,4 +1,4 @@
-"""The answers of a worker's hook to a task that raised an error: what becomes of its run."""
+"""The verdicts of a worker's hook, which decide what happens to a run whose task raised an error."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Retry:
 
 @dataclass(frozen=True)
 class Delay:
-    """A retry whose next attempt waits at least so long, up to an hour: `5m`, seconds or a timedelta."""
+    """A retry whose next attempt waits at least `seconds`, up to an hour: `5m`, a number or a timedelta."""
 
     seconds: str | float | timedelta
 
@@ -37,13 +37,13 @@ class Delay:
 
     @property
     def delay_s(self) -> int:
-        """Returns the wait in seconds; 0 for a negative one."""
+        """The wait in whole seconds; 0 for a negative one."""
         return max(0, seconds_of(self.seconds))
 
 
 @dataclass(frozen=True)
 class MoveTo:
-    """A move to another SQS queue. No attempt follows, and the run is an error, also if the move fails."""
+    """A move to another SQS queue. No attempt follows, and the run becomes an error, even if the move fails."""
 
     queue_url: str
 
@@ -53,7 +53,7 @@ class MoveTo:
 
 @dataclass(frozen=True)
 class Discard:
-    """An end without an attempt or an error: the run is cancelled for this reason."""
+    """A cancellation of the run for this reason. No attempt follows, and the run is not an error."""
 
     reason: str
 
@@ -63,11 +63,11 @@ class Discard:
 
 def _check_text(given: object, needs: str) -> None:
     if not isinstance(given, str) or not given:
-        raise ConfigError(f"{needs}, which is a string that is not empty, not {given!r}")
+        raise ConfigError(f"{needs}, as a string that is not empty, not {given!r}")
 
 
 Verdict = Retry | Delay | MoveTo | Discard
 Hook = Callable[[BaseException, "TaskRun"], Verdict | None]
-"""Decides on a failed attempt. None: as Retry. If the hook itself fails, the run is an error without a retry."""
+"""A function that decides on a failed attempt. None means Retry. If it fails, the run becomes an error at once."""
 AS_USUAL: Final = Retry()
 LONGEST_DELAY_S = 3_600

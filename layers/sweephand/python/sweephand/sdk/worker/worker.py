@@ -1,7 +1,7 @@
 """The worker: its tasks become jobs of the service, and its threads carry out their runs.
 
-There is no clock here. The service plans each run, sends it to the application's queue on its second, and plans the
-next one whether a worker lives or not. All processes of an application share the queue.
+The worker has no clock. The service plans each run, sends it to the application's queue at its second, and plans the
+next one even if no worker is running. All processes of an application share the queue.
 """
 
 from __future__ import annotations
@@ -48,27 +48,28 @@ with lazy():
 log = logging.getLogger("sweephand.worker")
 F = TypeVar("F", bound=Function)
 USUAL_RETRY: Mapping[str, Any] = {"type": "two_level", "maxAgeSeconds": 86_400}
-"""NServiceBus's own: five further attempts at once, then three rounds after 10, 20 and 30 s; none after a day."""
+"""The default of NServiceBus: five retries at once, then three rounds after 10, 20 and 30 s; none after a day."""
 LEASE_S = 60
 WAIT_S, SHORT_WAIT_S = 10, 1
-"""How long a receive waits for a message. Short with several queues, which share the free threads."""
+"""How long a receive waits for a message. The wait is short for several queues, because they share the free threads."""
 PAUSE_S = 5.0
-"""The wait after a queue did not answer."""
+"""The pause after a queue did not answer."""
 LOOK_S = 0.5
-"""How often a worker that stops looks whether all has ended, or one of its threads has died."""
+"""How often a stopping worker checks whether all tasks have ended, or one of its threads has died."""
 MOST_THREADS = 100
 CANNOT_BEGIN = 2
-"""The exit status of a worker that cannot begin."""
+"""The exit status of a worker that cannot start."""
 
 
 class Worker:
     """The tasks of an application, and the process that carries them out.
 
-    application: its durable name, which all processes share. version: of this program, where several live side by side:
-    it deletes no job of a task that it lacks, and tasks may be pinned to it. client: by default one by the environment.
-    threads: runs at the same time. lease_s: after how long without a sign of life another process takes a run over.
-    retry: of tasks that set none. hook: decides on failed attempts. allow_deletes: how many jobs of tasks that are gone
-    the start may delete; needed where they are over 10 and over a fifth. queue: for tests.
+    application: its durable name, which all processes share. version: of this program, if several versions run side by
+    side: a worker with a version deletes no jobs of tasks it does not have, and tasks can be pinned to the version.
+    client: by default one from the environment. threads: how many runs at the same time. lease_s: how long without a
+    heartbeat until another process takes over a run. retry: the policy of tasks that set none. hook: decides on failed
+    attempts. allow_deletes: how many jobs of removed tasks the start may delete; needed if they are more than 10 and
+    more than a fifth. queue: for tests.
     """
 
     def __init__(
@@ -107,23 +108,23 @@ class Worker:
     # Tasks
 
     def every(self, interval: str | float | timedelta, **members: Any) -> Callable[[F], F]:
-        """Runs the function at an interval: `5m`, seconds, a timedelta, `PT5M`. members: see `task`."""
+        """Runs the function at an interval: `5m`, `PT5M`, seconds or a timedelta. members: see `task`."""
         _check_called(interval, 'every("5m")')
         text = interval_text(interval)
         return self._scheduled(lambda **more: bodies.every(text, **more), members)
 
     def cron(self, expression: str, **members: Any) -> Callable[[F], F]:
-        """Runs the function by a cron expression, such as `0 9 * * 1-5` with `zone="Europe/Berlin"`."""
+        """Runs the function on a cron expression, such as `0 9 * * 1-5` with `zone="Europe/Berlin"`."""
         _check_called(expression, 'cron("0 9 * * *")')
         return self._scheduled(lambda **more: bodies.cron(expression, **more), members)
 
     def at(self, instant: str | datetime, **members: Any) -> Callable[[F], F]:
-        """Runs the function once, at an instant; without an offset it is wall time in `zone`."""
+        """Runs the function once, at an instant. An instant without an offset is the wall time in `zone`."""
         _check_called(instant, 'at("2027-03-01T18:00:00Z")')
         return self._scheduled(lambda **more: bodies.at(instant, **more), members)
 
     def rrule(self, rule: str, **members: Any) -> Callable[[F], F]:
-        """Runs the function by a rule of RFC 5545."""
+        """Runs the function on a recurrence rule of RFC 5545."""
         _check_called(rule, 'rrule("FREQ=WEEKLY;BYDAY=MO")')
         return self._scheduled(lambda **more: bodies.rrule(rule, **more), members)
 
@@ -146,13 +147,13 @@ class Worker:
         policies: Mapping[str, Any] | None = None,
         **members: Any,
     ) -> Callable[[F], F]:
-        """Registers the function as a task; without `schedules` it runs by hand, as a hook or from another job.
+        """Registers the function as a task. Without `schedules` it is started by hand, as a hook or by another job.
 
-        name: the durable key, by default module and name of the function; was: the one that it had before. overlap:
-        what to do while an earlier run goes on. never_on: types of exceptions after which no attempt follows. schema:
-        makes the payload of JSON, such as `Model.model_validate`. pinned: only workers of this version carry it out.
-        members: further members of the job, such as `tags`, in snake case. Raises ConfigError for a name used twice,
-        and for a value that cannot be.
+        name: the durable name, by default the module and name of the function. was: its previous name. overlap: what to
+        do while an earlier run is active. never_on: types of exceptions after which no attempt follows. schema: makes
+        the payload from JSON, such as `Model.model_validate`. pinned: True if only workers of this version carry the
+        task out. members: further members of the job, such as `tags`, in snake case. Raises ConfigError for a name used
+        twice, and for invalid values.
         """
         _check_called(bare[0] if bare else None, "task()")
         never = exception_types(never_on)
@@ -173,8 +174,8 @@ class Worker:
                 "schedules": list(schedules),
             }
             body |= {} if was is None else {"was": was}
-            passes = {"onNothingLeft": "complete"} if schedules else {}
-            body |= {"policies": {"overlap": overlap, **passes, **(policies or {})}}
+            at_end = {"onNothingLeft": "complete"} if schedules else {}
+            body |= {"policies": {"overlap": overlap, **at_end, **(policies or {})}}
             body |= bodies.camel(members)
             self._tasks.add(Task(known, function, body, never, schema, pinned))
             return function
@@ -182,7 +183,7 @@ class Worker:
         return register
 
     def call(self, name: str, payload: Any = None, *, planned_at: datetime | None = None) -> Any:
-        """Calls a task here and now, for tests: with the schema, without a retry. Raises what the task raises."""
+        """Calls a task in this process, for tests: with the schema, without a retry. Raises what the task raises."""
         task = self._tasks.get(name)
         if task is None:
             raise KeyError(f'no task has the name "{name}"')
@@ -193,56 +194,56 @@ class Worker:
 
     @property
     def job_set(self) -> str:
-        """The name of the job set that has the jobs of the tasks."""
+        """The name of the job set that contains the jobs of the tasks."""
         return f"worker.{self.application}"
 
     def _name(self, key: str) -> Body:
-        """Returns the name of a task's job, which no other application has; it has none where that were too long."""
+        """Returns the name of a task's job, prefixed with the application; no name if that would be too long."""
         name = f"{self.application}/{key}".strip()
         return {"name": name} if len(name) <= LONGEST_NAME else {}
 
     def _key(self, name: str, *, pinned: bool) -> str:
-        """Returns the key of a task's job in the set: each version has jobs of its own for the tasks pinned to it."""
+        """Returns the key of a task's job in the set. Each version has its own jobs for the tasks pinned to it."""
         return f"{name}@{self.version}" if pinned else name
 
     @property
     def client(self) -> Sweephand:
-        """The client; made from the environment at its first use."""
+        """The client. Without one, it is created from the environment on first use."""
         if self._client is None:
             self._client = clients.Sweephand()
         return self._client
 
     def apply(self, *, prune: bool | None = None) -> None:
-        """Makes the jobs of the service what the tasks say. Equal ones stay as they are, with their next times.
+        """Applies the tasks to the jobs of the service. Unchanged jobs keep their next occurrences.
 
-        prune: tasks that are gone lose their jobs; by default unless the worker has a version, because another version
-        may still have them. Raises ApiError, TransportError.
+        prune: True to delete the jobs of removed tasks. By default they are deleted unless the worker has a version,
+        because another version may still have these tasks. Raises ApiError, TransportError.
         """
         jobs = [task.body for task in self._tasks.all()]
         prune = self.version is None if prune is None else prune
         while True:
-            said = self.client.job_sets.put(self.job_set, jobs=jobs, prune=prune, allow_deletes=self._allow_deletes)
-            for refused in said.failed or ():
+            done = self.client.job_sets.put(self.job_set, jobs=jobs, prune=prune, allow_deletes=self._allow_deletes)
+            for refused in done.failed or ():
                 log.error('the job of the task "%s" was refused: %s', refused.key, refused.reason)
-            self._tell_passed([*(said.created or ()), *(said.updated or ())])
-            if not said.remaining:
+            self._warn_of_passed([*(done.created or ()), *(done.updated or ())])
+            if not done.remaining:
                 return
 
-    def _tell_passed(self, changed: Iterable[models.JobSetChange]) -> None:
-        """Logs which of the changed tasks have no instant left: they never run, and stop no other task."""
+    def _warn_of_passed(self, changed: Iterable[models.JobSetChange]) -> None:
+        """Logs the changed tasks that have no occurrence left, and therefore never run. Other tasks are unaffected."""
         may_be_over = {task.body["key"] for task in self._tasks.all() if any(map(_ends, task.body["schedules"]))}
         for each in changed:
             if each.key not in may_be_over or each.job_id is None:
                 continue
             if self.client.jobs.get(each.job_id).next_run_at is None:
-                log.warning('the task "%s" has no instant left that is ahead: it does not run', each.key)
+                log.warning('the task "%s" has no occurrence in the future: it will not run', each.key)
 
     def cancel(self, name: str) -> None:
-        """Pauses a task until `resume`, also over restarts. Raises KeyError for a task without a job."""
+        """Pauses a task until `resume`, even across restarts. Raises KeyError for a task without a job."""
         self.client.jobs.pause(self._job_of(name), note="cancelled by its worker")
 
     def resume(self, name: str) -> None:
-        """Ends what `cancel` began."""
+        """Ends the pause of a task that `cancel` began. Raises KeyError for a task without a job."""
         self.client.jobs.resume(self._job_of(name))
 
     def _job_of(self, name: str) -> str:
@@ -251,12 +252,12 @@ class Worker:
         for each in self.client.job_sets.get(self.job_set).jobs:
             if each.key == key:
                 return each.job_id
-        raise KeyError(f'the application has no job for a task "{name}"')
+        raise KeyError(f'the application has no job for the task "{name}"')
 
     # Running
 
     def attempts(self, queue: Queue) -> Attempts:
-        """Returns what takes this worker's messages."""
+        """Returns the object that processes this worker's messages."""
         return Attempts(
             self.client,
             queue,
@@ -269,7 +270,7 @@ class Worker:
         )
 
     def start(self) -> list[tuple[str, str | None]]:
-        """Registers the application and applies its tasks. Returns its queues, each with the version that it is for."""
+        """Registers the application and applies its tasks. Returns its queues, each with its version."""
         versions = [None] if self.version is None else [None, self.version]
         found = [self._registered(version) for version in versions]
         self.apply()
@@ -282,18 +283,18 @@ class Worker:
         return self.client.applications.register(self.application, **given)
 
     def run(self) -> None:
-        """Carries out tasks until SIGTERM or SIGINT. Then what runs is finished; a later signal ends it at once.
+        """Carries out tasks until SIGTERM or SIGINT. Running tasks then finish; a later signal ends them at once.
 
-        If it cannot begin, for an address, a credential, a right or a refused task, it writes one sentence to stderr
-        and exits with status 2; outside the main thread it raises the error. Raises what ended one of its threads, so
-        that a process whose worker is dead does not seem to live.
+        If the worker cannot start, because of an address, a credential, a permission or a refused request, it writes
+        one sentence to stderr and exits with status 2; outside the main thread it raises the error. If one of its
+        threads dies, it raises that thread's error, so that the process does not seem to be alive.
         """
         try:
             self._run(self.start())
         except (ApiError, ConfigError, TransportError) as error:
             if threading.current_thread() is not threading.main_thread():
                 raise
-            sys.stderr.write(f"the worker cannot begin: {error}\n")
+            sys.stderr.write(f"the worker cannot start: {error}\n")
             raise SystemExit(CANNOT_BEGIN) from error
 
     def _run(self, queues: Sequence[tuple[str, str | None]]) -> None:
@@ -373,7 +374,7 @@ class Worker:
 
 
 def _ends(schedule: Body) -> bool:
-    """Returns whether a schedule names an instant after which it plans nothing."""
+    """Returns whether a schedule has an instant after which it plans nothing."""
     return "at" in schedule or "endTime" in schedule
 
 
@@ -383,7 +384,7 @@ def _check_name(argument: str, given: object) -> None:
 
 
 def _check_called(given: object, example: str) -> None:
-    """Raises ConfigError for a decorator without parentheses, which gets the function itself."""
+    """Raises ConfigError for a decorator without parentheses, which receives the function itself."""
     if callable(given):
         raise ConfigError(f"`@worker.{example.partition('(')[0]}` needs parentheses: write `@worker.{example}`")
 

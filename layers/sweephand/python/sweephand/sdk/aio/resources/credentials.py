@@ -1,4 +1,4 @@
-"""`credentials`. Made by .ci/sdk.py: change that, or its source, and run `make sdk`."""
+"""`credentials`. Made by .ci/sdk.py. Edit that file or its source, and run `make sdk`."""
 
 from __future__ import annotations
 

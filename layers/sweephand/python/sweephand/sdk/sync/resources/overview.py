@@ -1,4 +1,4 @@
-"""`overview`. Made by .ci/sdk.py: change that, or its source, and run `make sdk`."""
+"""`overview`. Made by .ci/sdk.py. Edit that file or its source, and run `make sdk`."""
 
 from __future__ import annotations
 
