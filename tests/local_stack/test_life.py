@@ -189,7 +189,7 @@ def test_a_stack_whose_emulator_dies_says_so_and_ends(sample):
     os.kill(children_of(service)[0], signal.SIGKILL)
 
     until(lambda: not held(sample.place.folder))
-    assert "The emulator ended by itself." in sample.place.folder.service_log.read_text()
+    assert "The emulator stopped unexpectedly." in sample.place.folder.service_log.read_text()
     assert not sample.place.folder.stack_file.exists()
 
 

@@ -178,9 +178,9 @@ def test_other_resources_of_a_template_are_left_out_with_a_reason(api):
     assert status == 1
     assert lines[2:] == [
         "left out   Nightly/Report  is in the files twice",
-        "left out   site  Microsoft.Web/sites is not of Azure Scheduler",
+        "left out   site  Microsoft.Web/sites does not belong to Azure Scheduler",
         "left out   Nightly/Off  its condition is false",
-        "failed     more  a template within the template: import it as a file of its own",
+        "failed     more  is a nested template: import it as a file of its own",
         "created 0, changed 0, unchanged 2, failed 1, left out 3",
     ]
 
@@ -189,7 +189,7 @@ def test_two_resources_of_one_name_are_not_taken_for_one(api):
     status, lines = imported(api, template(collection(), job(), job("nightly/REPORT", recurrence=EVERY_HOUR)))
 
     assert status == 1
-    assert lines[2] == "failed     nightly/REPORT  is in the files twice, with differences: the first was taken"
+    assert lines[2] == "failed     nightly/REPORT  is in the files twice, with differences: the first was used"
 
 
 # Answers of the API
@@ -303,7 +303,7 @@ def test_jobs_that_are_over_are_left_out(api):
 
     assert status == 0
     assert lines[1:] == [
-        "left out   Nightly/Report  is Completed: nothing of it is left to run",
+        "left out   Nightly/Report  is Completed: it has no runs left",
         "created 1, changed 0, unchanged 0, failed 0, left out 1",
     ]
 
@@ -315,7 +315,7 @@ def test_a_job_that_is_over_in_the_stack_is_not_changed(api):
     for dry_run in (True, False):
         assert imported(api, template(job()), dry_run=dry_run)[1][0] == "unchanged  Nightly/Report"
         status, lines = imported(api, template(job(recurrence=EVERY_HOUR)), dry_run=dry_run)
-        final = "is Completed in the stack, which is final: delete it there to import it anew"
+        final = "is Completed in the stack, which is a final state: delete it there to import it again"
         assert (status, lines[0]) == (1, f"failed     Nightly/Report  {final}")
 
 
@@ -327,8 +327,8 @@ def test_a_new_job_says_what_its_owner_may_not_expect(api):
     content = [exported, job("Nightly/Past", startTime="2017-01-01"), job("Nightly/Off", state="Disabled")]
 
     assert imported(api, content)[1][:3] == [
-        "created    Nightly/Report  its count of 9 begins anew; 4 runs are over",
-        "created    Nightly/Past  runs at once",
+        "created    Nightly/Report  its count of 9 starts over; 4 runs have already taken place",
+        "created    Nightly/Past  runs immediately",
         "created    Nightly/Off",
     ]
 
@@ -339,7 +339,7 @@ def test_a_disabled_import_runs_nothing_until_it_is_repeated_without_that(api):
     for expected in ("created 3, changed 0, unchanged 0, failed 0", "created 0, changed 0, unchanged 3, failed 0"):
         status, lines = imported(api, content, disabled=True)
         assert (status, lines[-1]) == (0, expected)
-        assert "runs at once" not in "".join(lines)
+        assert "runs immediately" not in "".join(lines)
         api.stage.run(7_200)
     assert api.stage.endpoint.received == []
 
@@ -411,7 +411,7 @@ def test_objects_that_say_nothing_of_themselves_are_not_passed_over(api):
     assert status == 1
     assert lines[:2] == [
         "failed     a resource without a name  has neither an id nor a type",
-        "failed     'x'  is no object",
+        "failed     'x'  is not an object",
     ]
 
 
@@ -419,7 +419,7 @@ def test_a_list_that_goes_on_is_not_taken_for_whole(api):
     status, lines = imported(api, {"value": [collection()], "nextLink": "https://next"})
 
     assert status == 1
-    assert lines[1] == "failed     the list  goes on at its nextLink, which is not in the file"
+    assert lines[1] == "failed     the list  continues at its nextLink, which is not in the file"
 
 
 # Refusals
@@ -486,7 +486,7 @@ def test_the_stack_refuses_values_that_only_it_can_judge(api):
     assert lines[1].startswith(
         "failed     Nightly/B  the collection Nightly has 1 job, and its quota maxJobCount allows 1"
     )
-    assert lines[2] == "failed     None/C  its job collection is not in the stack"
+    assert lines[2] == "failed     None/C  its job collection does not exist in the stack"
 
 
 @pytest.mark.parametrize(
@@ -535,8 +535,8 @@ def test_the_provider_names_the_tenant(api):
         ({"a.json": b"{"}, ["a.json"], "a.json: Expecting property name"),
         ({"a.json": b"[" * 100_000}, ["a.json"], "a.json: is nested too deeply"),
         ({"a.json": b'["\\ud800"]'}, ["a.json"], "a.json: 'utf-8' codec can't encode"),
-        ({"a.json": b'{"parameters": {}}'}, ["a.json"], "a.json: is neither a template of ARM nor an answer"),
-        ({"a.json": b"[]", "p.json": b"[]"}, ["a.json", "--parameters", "p.json"], "p.json: is no file of parameters"),
+        ({"a.json": b'{"parameters": {}}'}, ["a.json"], "a.json: is neither an ARM template nor an answer"),
+        ({"a.json": b"[]", "p.json": b"[]"}, ["a.json", "--parameters", "p.json"], "p.json: must be a parameter file"),
         ({"a.json": b"[]", "s.json": b'{"a": 1}'}, ["a.json", "--secrets", "s.json"], "s.json: must be an object"),
         ({"a.json": b"[]"}, ["a.json"], "--to is missing"),
     ],

@@ -146,7 +146,7 @@ def test_an_issuer_that_is_down_refuses_its_own_and_nobody_else(api: Api, issuer
         api.facade.door = before
 
     assert (reply.status, reply.code) == (401, "UNAUTHENTICATED")
-    assert "the keys of an issuer cannot be had" in api.stage.journal.at("warning")
+    assert "the keys of an issuer cannot be fetched" in api.stage.journal.at("warning")
 
 
 def test_a_credential_made_by_a_token_of_another_issuer_has_the_token_s_scopes(api: Api, issuer: Issuer) -> None:

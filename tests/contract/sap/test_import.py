@@ -129,7 +129,7 @@ def test_a_job_of_the_same_name_that_is_no_copy_is_left_alone(api, dry_run):
 
     assert (status, lines[0]) == (
         1,
-        "failed     report  its name is taken by a job that is no copy of it: rename one of them",
+        "failed     report  its name is taken by a job that is not a copy of it: rename one of them",
     )
 
 
@@ -243,9 +243,9 @@ def test_ended_schedules_are_left_out_and_reported_and_the_job_is_copied(api, dr
     assert (status, lines[:3]) == (
         0,
         [
-            "created    some  (1 schedules)  left out: 2 over",
-            "created    ended  (0 schedules)  left out: 1 over",
-            "created    words  (0 schedules)  left out: 1 with a time in words and no run planned",
+            "created    some  (1 schedules)  left out: 2 ended",
+            "created    ended  (0 schedules)  left out: 1 ended",
+            "created    words  (0 schedules)  left out: 1 with a time in words and no planned run",
         ],
     )
     if not dry_run:
@@ -351,7 +351,7 @@ def test_a_second_import_leaves_switched_jobs_alone(api, option):
 
     assert (status, lines) == (
         0,
-        ["unchanged  report  switched already", "created 0, changed 0, unchanged 1, failed 0"],
+        ["unchanged  report  already switched", "created 0, changed 0, unchanged 1, failed 0"],
     )
     assert shown(api, OTHER) == before
     once = api.get(f"/jobs/{there['_id']}/schedules", caller=OTHER).json["results"][0]["scheduleId"]
@@ -442,7 +442,7 @@ def test_a_switched_off_time_in_words_never_gets_the_instant_of_another_schedule
 
     first, second, third = (imported(api, **option)[1] for _ in range(3))
 
-    left_out = "report  (1 schedules)  left out: 1 with a time in words and no run planned"
+    left_out = "report  (1 schedules)  left out: 1 with a time in words and no planned run"
     assert first[0] == f"created    {left_out}"
     assert second[0] == third[0] == f"unchanged  {left_out}"
     assert words(api) == ["2027-03-01 14:00:01"]
@@ -457,7 +457,7 @@ def test_nor_once_the_other_has_run_or_is_off_too(api, order):
 
     lines = imported(api, inactive=True)[1]
 
-    assert "left out: 2 with a time in words and no run planned" in lines[0]
+    assert "left out: 2 with a time in words and no planned run" in lines[0]
     assert words(api) == []
 
 
@@ -488,7 +488,7 @@ def test_a_copy_whose_job_was_deleted_in_the_old_service_is_told_each_time_and_s
 
     lines = imported(api, **option)[1]
 
-    why = f"its job is no longer in the old service; the copy is {state}: delete it, or keep it"
+    why = f"its job no longer exists in the old service; the copy is {state}: delete it, or keep it"
     assert f"gone       gone  {why}" in lines
     assert [line.split()[1] for line in lines if line.startswith("gone ")] == ["gone"]
     assert lines[-1].endswith(", gone 1")
@@ -526,6 +526,6 @@ def test_a_switch_says_which_targets_get_no_header(api, dry_run, identity, of_tl
     lines = imported(api, switch=True, dry_run=dry_run)[1]
 
     by_name = {line.split()[1]: line for line in lines[:2]}
-    assert by_name["plain"].endswith("the stack shows its token over https alone")
+    assert by_name["plain"].endswith("the stack sends its token over https only")
     assert by_name["tls"].endswith(of_tls)
     assert not [line for line in imported(api, switch=False)[1] if "Authorization" in line]

@@ -163,7 +163,7 @@ WORDS = 'a number of seconds, minutes, hours, days, weeks, months or years, such
 REFUSED = [
     (
         old_job(GOOD, name="with blanks"),
-        'name: must have letters, digits, - and _ only, and not be a number, but it is "with blanks"',
+        'name: must consist of letters, digits, - and _, and must not be a number, not "with blanks"',
     ),
     (old_job(GOOD, ansConfig={"foo": True}), "'foo' is not an allowed property for object 'ansConfig'"),
     (old_job(GOOD, httpMethod="PATCH"), 'httpMethod "PATCH": must be one of DELETE, GET, POST, PUT, not "PATCH"'),
@@ -231,4 +231,4 @@ def test_a_dry_run_of_the_switch_says_what_is_to_be_switched(api):
 def test_a_key_and_what_it_takes_the_place_of_are_not_both_given(tmp_path, capsys, other):
     assert main(["import", "sap", "--service-key", str(tmp_path / "key.json"), other, "x"]) == 2
 
-    assert capsys.readouterr().err == f"{other} and --service-key are given: the key takes its place\n"
+    assert capsys.readouterr().err == f"{other} and --service-key exclude each other: leave out {other}\n"

@@ -107,7 +107,7 @@ def imported(api: Sap, instance: Instance, **options: Any) -> tuple[int, list[st
 
 
 LINES = [
-    "created    stock-report  (3 schedules)  left out: 2 over",
+    "created    stock-report  (3 schedules)  left out: 2 ended",
     "created    tidy_up  (1 schedules)  has the user tidier: give its password, and switch it on",
 ]
 
@@ -201,7 +201,7 @@ def test_an_old_service_key_has_user_and_password(tmp_path):
     ("text", "why"),
     [
         ("no json", "Expecting value"),
-        ('{"xsuaa": []}', "no url with uaa"),
+        ('{"xsuaa": []}', "must contain a url with uaa"),
         ('{"url": "https://a", "uaa": {"url": "https://b", "clientid": "me", "certificate": "x"}}', "with a secret"),
     ],
 )

@@ -342,8 +342,8 @@ def test_a_profile_is_written_after_the_service_has_accepted_it(
 
 def test_a_wrong_secret_is_refused_in_one_sentence_and_nothing_is_saved(url, capsys, monkeypatch, tmp_path):
     for secret, says in (
-        ("wrong", "a.b from your input is refused: the id or the secret is wrong, or it is deleted\n"),
-        ("", "the secret is empty: give both\n"),
+        ("wrong", "a.b from your input is refused: the id or the secret is wrong, or it was deleted\n"),
+        ("", "the secret is empty: enter both\n"),
     ):
         monkeypatch.setattr(sys, "stdin", io.StringIO(f"{secret}\n"))
 

@@ -157,7 +157,7 @@ def test_a_set_of_another_name_replaces_the_resource(api: Api, ask: Callable[...
         (None, {}, "Jobs must be a JSON string"),
         ({"key": "a"}, {}, "Jobs must be a JSON string"),
         ("[", {}, "Jobs is not valid JSON"),
-        ('[{"key": "a", "key": "b"}]', {}, 'Jobs cannot be used: the member "key" is there twice'),
+        ('[{"key": "a", "key": "b"}]', {}, 'Jobs cannot be used: the member "key" appears twice'),
         ("{}", {}, "Jobs must be a JSON list"),
         ("[]", {"Set": ""}, "Set must name the job set"),
         ("[]", {"Job": "x"}, "Job is not a property of a job set"),

@@ -23,7 +23,7 @@ KINDS = {
 }
 
 
-WHICH_TWICE = 'the member "type" is there twice'
+WHICH_TWICE = 'the member "type" appears twice'
 COMPLETES = """
 import sys
 from sweephand.cli import main
@@ -210,7 +210,7 @@ def test_completion_prints_a_script(capsys, shell):
         (["jobs", "run", "j", "--payload", "hello"], '"text" in quotes'),
         (["api", "GET", "/v1/jobs", "-q", "limit"], "NAME=VALUE"),
         (["api", "GET", "/v1/jobs", "-d", "[]"], "must be an object"),
-        (["api", "GET", "v1/jobs"], "begins with a slash"),
+        (["api", "GET", "v1/jobs"], "must begin with a slash"),
         (["import", "sap", "--inactive", "--switch"], "exclude each other"),
     ],
 )

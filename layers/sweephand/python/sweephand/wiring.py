@@ -1,4 +1,4 @@
-"""The real collaborators, created once per function. Rarely needed modules are imported at their first use."""
+"""Creates the collaborators of a function, once per process. Rarely needed modules are imported on first use."""
 
 from __future__ import annotations
 
@@ -261,13 +261,13 @@ def foreign_tokens(world: World) -> oidc.ForeignTokens:
         return jwks.Keys(jwks.Source(issuer.url, issuer.keys_url), fetch, say)
 
     def say(reason: str) -> None:
-        world.journal.warning("the keys of an issuer cannot be had", reason=reason)
+        world.journal.warning("the keys of an issuer cannot be fetched", reason=reason)
 
     return oidc.ForeignTokens(trusted, keys_of, lambda name: tenants.read_tenant(world.table, name) is not None)
 
 
 class StackSecret:
-    """The stack's secret and its derived keys; read again every 5 minutes, because it may have been rotated.
+    """The stack's secret and its derived keys. It is fetched again every 5 minutes, because it may have been rotated.
 
     It uses the wall clock, because the monotonic clock of a frozen function may stand still. Safe for threads.
     """
@@ -279,7 +279,7 @@ class StackSecret:
         self._settings = settings
         self._clock = clock
         self._known: tuple[str, tokens.StackKeys] | None = None
-        self._asked_at: datetime | None = None
+        self._tried_at: datetime | None = None
         self._lock = Lock()
 
     def keys(self) -> tokens.StackKeys:
@@ -288,13 +288,13 @@ class StackSecret:
     def read(self) -> tuple[str, tokens.StackKeys]:
         """Returns the secret and its keys, including those from before the last rotation.
 
-        Raises Unavailable if it cannot be read and none is known.
+        Raises Unavailable if it cannot be read and none is cached.
         """
         with self._lock:
             now = self._clock.now()
-            if self._known is None or self._asked_at is None or not now - self.KEPT <= self._asked_at <= now:
-                self._asked_at = now
-                self._learn(self._asked())
+            if self._known is None or self._tried_at is None or not now - self.KEPT <= self._tried_at <= now:
+                self._tried_at = now
+                self._remember(self._fetch())
             if self._known is None:
                 raise Unavailable(UNREADABLE)
             return self._known
@@ -302,19 +302,19 @@ class StackSecret:
     def read_anew(self) -> tuple[str, tokens.StackKeys]:
         """Reads the current secret and its keys. Raises Unavailable if it cannot be read, even if one is cached."""
         with self._lock:
-            asked = self._asked()
-            if asked is None:
+            fetched = self._fetch()
+            if fetched is None:
                 raise Unavailable(UNREADABLE)
-            self._asked_at = self._clock.now()
-            return self._learn(asked) or asked
+            self._tried_at = self._clock.now()
+            return self._remember(fetched) or fetched
 
-    def _learn(self, asked: tuple[str, tokens.StackKeys] | None) -> tuple[str, tokens.StackKeys] | None:
-        """Returns the known object if nothing has changed, because it is compared by identity."""
-        if asked is not None and asked != self._known:
-            self._known = asked
+    def _remember(self, fetched: tuple[str, tokens.StackKeys] | None) -> tuple[str, tokens.StackKeys] | None:
+        """Returns the cached object if nothing has changed, because it is compared by identity."""
+        if fetched is not None and fetched != self._known:
+            self._known = fetched
         return self._known
 
-    def _asked(self) -> tuple[str, tokens.StackKeys] | None:
+    def _fetch(self) -> tuple[str, tokens.StackKeys] | None:
         current = self._version("AWSCURRENT")
         if current is None:
             return None
@@ -338,7 +338,7 @@ UNREADABLE = "the stack's secret cannot be read"
 
 
 class Doorkeeper:
-    """A maker of doors from the stack's secret: a new door after the secret has changed."""
+    """A factory of doors from the stack's secret. It makes a new door when the secret has changed."""
 
     def __init__(self, world: World) -> None:
         self._world = world

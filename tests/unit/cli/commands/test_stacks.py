@@ -53,7 +53,7 @@ def test_a_profile_that_is_not_whole_is_named(environment, tmp_path):
     path = tmp_path / "half.json"
     stacks.write(path, {"default": {"url": "https://a.example", "clientId": "a"}})
 
-    with pytest.raises(ConfigError, match=r"the profile 'default' of .*half.json is not whole: run `sweephand login "):
+    with pytest.raises(ConfigError, match=r"the profile 'default' in .*half.json is incomplete: run `sweephand login "):
         stacks.find({"SWEEPHAND_PROFILES": str(path)})
 
 
@@ -70,7 +70,7 @@ def test_the_file_is_for_its_owner_alone(environment, tmp_path):
 
     path.chmod(0o640)
 
-    with pytest.raises(ConfigError, match=r"can be read by others \(mode 640\): run `chmod 600"):
+    with pytest.raises(ConfigError, match=r"can be read by other users \(mode 640\): run `chmod 600"):
         stacks.find(environment)
 
 
@@ -92,7 +92,7 @@ def test_the_local_stack_is_chosen_alone(tmp_path, monkeypatch):
 
     assert stacks.find({}, local=True).access.client_id == "a.id"
     assert stacks.find({}, local=True, tenant="b").access.client_id == "b.id"
-    with pytest.raises(ConfigError, match="leave out --url and --profile"):
+    with pytest.raises(ConfigError, match="--local excludes --url and --profile"):
         stacks.find({}, local=True, profile="two")
 
 

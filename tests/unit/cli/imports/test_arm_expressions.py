@@ -69,14 +69,14 @@ def test_an_expression_has_the_value_that_azure_gives_it(expression, value):
         ("[parameters('empty')]", "the parameter empty has no value: give it in the file of --parameters"),
         ("[parameters('none')]", "the template has no parameter none"),
         ("[variables('none')]", "the template has no variable none"),
-        ("[parameters('circle')]", "the parameter circle needs itself"),
-        ("[parameters('moment')]", "only Azure knows utcNow(): write its value into the file"),
-        ("[reference('x').y]", "only Azure knows reference(): write its value into the file"),
+        ("[parameters('circle')]", "the parameter circle refers to itself"),
+        ("[parameters('moment')]", "utcNow() is not supported: write its value into the file"),
+        ("[reference('x').y]", "reference() is not supported: write its value into the file"),
         (
             "[resourceGroup().location]",
-            "the location of where it is deployed is not in the file: give it with --location",
+            "the location of the deployment is not in the file: give it with --location",
         ),
-        ("[copyIndex('other')]", "copyIndex() stands outside its loop"),
+        ("[copyIndex('other')]", "copyIndex() is used outside its loop"),
         ("[variables('list')[2]]", "has no member 2"),
         ("[variables('deep').none]", "has no member none"),
         ("[int('x')]", "int() does not take these arguments"),
@@ -94,10 +94,10 @@ def test_a_value_that_the_file_does_not_have_is_reported(expression, reason):
     ("expression", "reason"),
     [
         ("[concat('a', ]", "ends too early"),
-        ("[concat('a') 7]", "cannot be read from character 13 on"),
-        ("[concat('canary]", "cannot be read from character 9 on"),
-        ("[parameters('canary'", "is no expression"),
-        ("[canary", "is no expression"),
+        ("[concat('a') 7]", "has a syntax error at character 13"),
+        ("[concat('canary]", "has a syntax error at character 9"),
+        ("[parameters('canary'", "is not an expression"),
+        ("[canary", "is not an expression"),
         ("[canary]", "ends too early"),
         ("[]", "ends too early"),
     ],
@@ -106,7 +106,7 @@ def test_a_string_that_is_no_expression_is_not_repeated(expression, reason):
     with pytest.raises(Unresolved) as wrong:
         resolve({"password": [expression]}, SCOPE, "action")
 
-    assert str(wrong.value) == f"action.password[0] {reason}: a string that begins with [ is written with [["
+    assert str(wrong.value) == f"action.password[0] {reason}: write [[ for a string that begins with ["
 
 
 def test_all_reasons_are_told_at_once_and_each_only_once():
@@ -114,9 +114,9 @@ def test_all_reasons_are_told_at_once_and_each_only_once():
         resolve({"a": "[parameters('empty')]", "b": ["[utcNow()]", "[parameters('empty')]"], "copy": []}, SCOPE)
 
     assert str(wrong.value) == (
-        "copy is not known here: write its elements out; "
+        "copy is not supported: write out its elements; "
         "the parameter empty has no value: give it in the file of --parameters; "
-        "only Azure knows utcNow(): write its value into the file"
+        "utcNow() is not supported: write its value into the file"
     )
 
 

@@ -11,7 +11,7 @@ with lazy():
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command. Returns the exit status; those of all commands are in `sweephand.cli.commands.statuses`.
+    """Runs a command. Returns the exit status; `sweephand.cli.commands.statuses` lists them.
 
     arguments: without the program's name; None for those of the process.
     """

@@ -1,4 +1,4 @@
-"""The program: its commands by name, each imported with its first use, because completion starts the program, too."""
+"""The program and its commands. Each is imported on first use, because shell completion starts the program often."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ COMMANDS: Mapping[str, tuple[str, ModuleType]] = {
     "preview": ("Show when a schedule would run.", resources),
     "explain": ("Say why a schedule runs at an instant, or does not.", resources),
     "runs": ("List, follow, rerun, cancel and export runs.", following),
-    "overview": ("See what happened to all jobs, and what comes.", resources),
+    "overview": ("See what happened to all jobs, and what will happen.", resources),
     "errors": ("List failed runs in groups, archive them, run them again.", resources),
     "redirects": ("Let another job run the failed runs of a job.", resources),
-    "ops": ("List, watch, pause and cancel long work (operations).", following),
+    "ops": ("List, watch, pause and cancel operations (long work).", following),
     "plan": ("Show what applying a file with a job set would change.", job_sets),
-    "apply": ("Create, change and delete jobs as a file says.", job_sets),
+    "apply": ("Create, change and delete the jobs of a set as a file says.", job_sets),
     "diff": ("Show what others have changed since a file was applied.", job_sets),
     "sets": ("List, show and delete job sets.", resources),
     "applications": ("Register the applications of workers.", resources),
@@ -50,12 +50,12 @@ COMMANDS: Mapping[str, tuple[str, ModuleType]] = {
 
 
 class _Program(click.Group):
-    """The commands of the table. Their help needs no import."""
+    """The commands of the table. Listing them imports none of them."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - as click calls it
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click passes it
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - as click calls it
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click passes it
         if cmd_name not in COMMANDS:
             return None
         about, module = COMMANDS[cmd_name]
@@ -64,7 +64,7 @@ class _Program(click.Group):
             found.help = about
         return found
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - the same
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as above
         with formatter.section("Commands"):
             formatter.write_dl([(name, about) for name, (about, _) in COMMANDS.items()])
 
@@ -86,5 +86,5 @@ def run(arguments: Sequence[str] | None) -> int:
         return int(program().main(arguments, prog_name="sweephand", standalone_mode=False) or 0)
     except click.UsageError as error:
         return statuses.of_error(error, as_json=False)
-    except click.Abort:  # Ctrl-C, or no more input to a question
+    except click.Abort:  # Ctrl-C, or the end of input at a prompt
         return statuses.INTERRUPTED

@@ -1,4 +1,4 @@
-"""Commands for the user: their output, their failures and their exit status."""
+"""The output, the failures and the exit status of commands for the user."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def say_error(text: str) -> None:
 
 
 def carry_out(command: Callable[[], int]) -> int:
-    """Returns the command's exit status, or the one of its failure, which is printed as one line.
+    """Runs a command. Returns its exit status, or that of its failure, which is printed as one line.
 
     SIGTERM and SIGHUP end the command like Ctrl-C: with the summary and an orderly stop of the stack.
     """

@@ -1,4 +1,4 @@
-"""The commands' view of the stack: attach to it, start it, stop it."""
+"""Attaches to the stack of a folder, starts it and stops it."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def _await_end(settings: Settings, clock: Clock) -> None:
 
 
 def release(running: Running, settings: Settings, clock: Clock) -> None:
-    """Stops a stack that is ours; leaves any other alone."""
+    """Stops the stack if we started it; leaves any other running."""
     if running.owner is None:
         return
     os.close(running.owner)

@@ -1,4 +1,4 @@
-"""Failures of the local stack. Each one is a clear line for the user and has its own exit status."""
+"""Failures of the local stack. Each is one line for the user and has its own exit status."""
 
 from __future__ import annotations
 
@@ -10,24 +10,32 @@ class LocalFailure(Exception):
 
 
 class PortTaken(LocalFailure):
+    """A port that another program uses."""
+
     status = 3
 
 
 class ForeignState(LocalFailure):
-    """The state folder was written by another emulator or for another template."""
+    """A state folder that another emulator wrote, or that belongs to another template."""
 
     status = 4
 
 
 class EmulatorFailed(LocalFailure):
+    """An emulator or stack that did not start, stopped, or does not stop."""
+
     status = 5
 
 
 class DeployFailed(LocalFailure):
+    """A deploy, or a call of a function, that failed."""
+
     status = 6
 
 
 class NotRunning(LocalFailure):
+    """A command that needs a running stack, without one."""
+
     status = 7
 
 

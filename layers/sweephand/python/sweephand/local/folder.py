@@ -110,8 +110,8 @@ def emulator_version() -> str:
 class Lock:
     """A lock that the process of the stack and its emulator share.
 
-    The kernel frees it when both have ended, for whatever reason. So nobody reads a state that an orphaned emulator is
-    still saving.
+    The kernel frees it when both have ended, for whatever reason. No process therefore reads a state that an orphaned
+    emulator is still saving.
     """
 
     def __init__(self, folder: StateFolder) -> None:
@@ -119,7 +119,7 @@ class Lock:
         self._descriptor = os.open(folder.lock_file, os.O_RDWR | os.O_CREAT, 0o600)
 
     def take(self, clock: Clock) -> bool:
-        """Takes the lock and writes our process id into it. Returns False if somebody else holds it."""
+        """Takes the lock and writes our process id into it. Returns False if another process holds it."""
         for _ in range(TAKE_ATTEMPTS):
             try:
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -133,7 +133,7 @@ class Lock:
 
     @property
     def descriptor(self) -> int:
-        """Returns the descriptor for a child process that must hold the lock too."""
+        """The descriptor, for a child process that must hold the lock, too."""
         return self._descriptor
 
     def close(self) -> None:

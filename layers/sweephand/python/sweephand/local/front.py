@@ -133,13 +133,13 @@ class _Peer:
 
 
 class _Exchange:
-    """A client's connection and its own connection to the emulator, which keeps requests in order and clients apart."""
+    """A client's connection and its own connection to the emulator, so that clients do not affect each other."""
 
     def __init__(self, client: _Peer, upstream: Upstream, places: asyncio.Semaphore) -> None:
         self._client = client
         self._upstream = upstream
         self._places = places
-        self._behind: _Peer | None = None
+        self._backend: _Peer | None = None
 
     async def run(self) -> None:
         try:
@@ -147,7 +147,7 @@ class _Exchange:
                 self._client.http.start_next_cycle()
         finally:
             # Close both before waiting, because a cancellation may interrupt a wait.
-            peers = [peer for peer in (self._behind, self._client) if peer is not None]
+            peers = [peer for peer in (self._backend, self._client) if peer is not None]
             for peer in peers:
                 peer.writer.close()
             for peer in peers:
@@ -173,7 +173,7 @@ class _Exchange:
         return self._client.http.our_state is h11.DONE and self._client.http.their_state is h11.DONE
 
     async def _request(self) -> Request | None:
-        """The next request, whole; None if the client has gone."""
+        """Returns the next complete request; None if the client has disconnected."""
         async with asyncio.timeout(IDLE_S):
             head = await self._client.event()
         if not isinstance(head, h11.Request):
@@ -204,8 +204,8 @@ class _Exchange:
             raise h11.RemoteProtocolError("the request ended too early")
 
     async def _forward(self, request: Request) -> Answer:
-        """Returns the emulator's answer. Opens an idle connection again, once, if the emulator has closed it."""
-        kept = self._behind is not None
+        """Returns the emulator's answer. Reconnects once if the emulator has closed an idle connection."""
+        kept = self._backend is not None
         try:
             async with asyncio.timeout(ANSWER_WITHIN_S), self._places:
                 try:
@@ -223,43 +223,43 @@ class _Exchange:
             return _own_answer(503, "Service Unavailable")
 
     async def _ask(self, request: Request) -> Answer:
-        if self._behind is None:
+        if self._backend is None:
             reader, writer = await asyncio.open_connection(self._upstream.host, self._upstream.port)
-            self._behind = _Peer(reader, writer, h11.CLIENT)
-        behind = self._behind
+            self._backend = _Peer(reader, writer, h11.CLIENT)
+        backend = self._backend
         headers = [(b"Host", f"{self._upstream.host}:{self._upstream.port}".encode()), *request.headers]
         if request.has_body:
             headers.append((b"Content-Length", str(len(request.body)).encode()))
         target = self._upstream.prefix.encode() + request.target
         try:
             head = h11.Request(method=request.method, target=target, headers=headers)
-            await behind.send(head, *([h11.Data(data=request.body)] if request.body else []), h11.EndOfMessage())
-            answer = await self._read(behind)
+            await backend.send(head, *([h11.Data(data=request.body)] if request.body else []), h11.EndOfMessage())
+            answer = await self._read(backend)
         except h11.RemoteProtocolError as error:
             raise _UpstreamGone from error
-        if behind.http.our_state is h11.DONE and behind.http.their_state is h11.DONE:
-            behind.http.start_next_cycle()
+        if backend.http.our_state is h11.DONE and backend.http.their_state is h11.DONE:
+            backend.http.start_next_cycle()
         else:
             await self._leave()
         return answer
 
-    async def _read(self, behind: _Peer) -> Answer:
-        head = await behind.event()
+    async def _read(self, backend: _Peer) -> Answer:
+        head = await backend.event()
         while isinstance(head, h11.InformationalResponse):
-            head = await behind.event()
+            head = await backend.event()
         if not isinstance(head, h11.Response):
             raise _UpstreamGone
         parts: list[bytes] = []
-        while isinstance(event := await behind.event(), h11.Data):
+        while isinstance(event := await backend.event(), h11.Data):
             parts.append(bytes(event.data))
         raw = list(head.headers.raw_items())
         kept = [(name, value) for name, value in raw if name.lower() == b"content-length"]
         return Answer(head.status_code, end_to_end(raw) + kept, b"".join(parts))
 
     async def _leave(self) -> None:
-        behind, self._behind = self._behind, None
-        if behind is not None:
-            await behind.close()
+        backend, self._backend = self._backend, None
+        if backend is not None:
+            await backend.close()
 
     async def _answer(self, answer: Answer, *, last: bool = False) -> None:
         """Writes the answer. last: closes the connection after it, even if the request has not fully arrived."""
@@ -276,7 +276,7 @@ class _Exchange:
             await self._drain()
 
     async def _drain(self) -> None:
-        """Reads the rest of the request. Closing at once would make the client's system discard our answer."""
+        """Reads the rest of the request. If we closed at once, the client's system would discard our answer."""
         self._client.writer.write_eof()
         with contextlib.suppress(TimeoutError, OSError):
             async with asyncio.timeout(LINGER_S):
@@ -309,7 +309,7 @@ class Front:
         return int(self._socket.getsockname()[1])
 
     def serve(self, upstream: Upstream) -> None:
-        """Starts to listen; returns once it does."""
+        """Starts the server. Returns when it listens."""
         self._upstream = upstream
         self._socket.listen(128)
         listening = threading.Event()
@@ -342,7 +342,7 @@ class Front:
             await exchange.run()
 
     def close(self) -> None:
-        """Stops serving and gives the port back."""
+        """Stops the server and frees the port."""
         if self._thread is not None:
             self._loop.call_soon_threadsafe(self._stop.set)
             self._thread.join()

@@ -1,4 +1,4 @@
-"""The log lines of the functions on the local stack, read from the embedded CloudWatch."""
+"""Prints the log lines of the functions on the local stack, from the embedded CloudWatch."""
 
 from __future__ import annotations
 

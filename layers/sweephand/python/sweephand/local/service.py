@@ -1,4 +1,4 @@
-"""The process that runs a stack: emulator, deploy, front, tenants, first sweep and audit; then it waits for the stop.
+"""The process that runs a stack: starts the emulator, deploys, creates tenants, sweeps and audits, then waits.
 
 It runs in the background with a lock on the state folder. It sends messages through a pipe to the process that started
 it, one JSON object per line: {"say": text}, {"failed": text, "status": n} or {"ready": true}.
@@ -125,7 +125,7 @@ class Report:
         self._pipe = os.fdopen(descriptor, "w", encoding="utf-8")
 
     def send(self, message: Mapping[str, Any]) -> None:
-        with suppress(BrokenPipeError, ValueError):  # ValueError: closed already
+        with suppress(BrokenPipeError, ValueError):  # ValueError: already closed
             self._pipe.write(json.dumps(message) + "\n")
             self._pipe.flush()
 
@@ -144,7 +144,7 @@ def serve(settings: Settings, clock: Clock, chance: Chance, *, report_to: int, o
     if not lock.take(clock):
         report.send({"failed": "Another process runs this stack.", "status": ALREADY_RUNNING})
         return ALREADY_RUNNING
-    settings.folder.stack_file.unlink(missing_ok=True)  # a killed stack's
+    settings.folder.stack_file.unlink(missing_ok=True)  # a killed stack leaves it
     over = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: over.set())
@@ -157,7 +157,7 @@ def serve(settings: Settings, clock: Clock, chance: Chance, *, report_to: int, o
         report.close()
         while not over.wait(WATCH_EVERY_S):
             if not service.running():
-                raise EmulatorFailed(f"The emulator ended by itself. See {settings.folder.emulator_log}")
+                raise EmulatorFailed(f"The emulator stopped unexpectedly. See {settings.folder.emulator_log}")
     except LocalFailure as failure:
         sys.stderr.write(f"{failure}\n")
         report.send({"failed": str(failure), "status": failure.status})
@@ -174,7 +174,7 @@ def _watch_owner(descriptor: int, over: threading.Event) -> None:
     over.set()
 
 
-# The credentials of the stack: the provider's, and those of two tenants, created through the public API. They stand
+# The credentials of the stack: the provider's, and those of two tenants, created through the public API. They are kept
 # in the state folder, so that they stay the same after restarts.
 
 
@@ -225,7 +225,7 @@ def _make(base_url: str, provider: Credential, tenant: str) -> Credential:
         try:
             api.call("POST", "/v1/tenants", {"tenant": tenant})
         except Refused as refused:
-            if refused.status != 409:  # there already
+            if refused.status != 409:  # 409: the tenant exists
                 raise
     with closing(Api(base_url, provider, for_tenant=tenant)) as acting:
         made = acting.call("POST", "/v1/credentials", {"name": CREDENTIAL_NAME, "scopes": list(TENANT_SCOPES)})

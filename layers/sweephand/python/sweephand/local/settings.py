@@ -24,7 +24,7 @@ TARGET_ROLE = "arn:aws:iam::000000000000:role/sweephand-targets"
 TASK_CLUSTER, TASK_FAMILY = "sweephand-tasks", "sweephand-task"
 TASK_DEFINITIONS = f"arn:aws:ecs:us-east-1:000000000000:task-definition/{TASK_FAMILY}:*"
 """The tasks that jobs may run on the embedded AWS, once the user has registered them there."""
-# Only between the background process and its starter: two were started at once, and the other one was first.
+# Used only between the background process and its starter, when two were started at once and the other one was first.
 ALREADY_RUNNING = 9
 
 
@@ -32,7 +32,7 @@ ALREADY_RUNNING = 9
 class Settings:
     """The settings. template: path of template.yaml. port: of the base URL. aws_port: of the emulator, None by default.
 
-    aws_also_on: a second address for the emulator next to loopback, or None. chosen: parameters of the template.
+    aws_also_on: an address for the emulator in addition to loopback, or None. chosen: parameters of the template.
     """
 
     folder: StateFolder
@@ -96,7 +96,7 @@ def _chosen(text: str) -> dict[str, str]:
 
 
 def _bridge(address: str | None) -> str | None:
-    """Returns the address if it can be that of a container engine's bridge.
+    """Returns the address if it may belong to a container engine's bridge.
 
     Everyone who reaches the emulator can run code as a function. The unspecified address and public ones are therefore
     refused.

@@ -1,4 +1,4 @@
-"""The file `stack.json` with all addresses of the running stack, for tools and tests. Removed at the stop."""
+"""The file `stack.json` with all addresses of the running stack, for tools and tests. A stop removes it."""
 
 from __future__ import annotations
 

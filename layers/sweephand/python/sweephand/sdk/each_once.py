@@ -15,5 +15,5 @@ def each_once(members: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(members)
     if len(found) < len(members):
         twice = next(name for name, times in Counter(name for name, _ in members).items() if times > 1)
-        raise Twice(f'the member "{twice}" is there twice')
+        raise Twice(f'the member "{twice}" appears twice')
     return found

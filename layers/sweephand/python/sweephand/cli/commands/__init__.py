@@ -1,1 +1,1 @@
-"""The commands, and what they share: the client, output, exit statuses."""
+"""The commands, and the parts they share: client, output and exit statuses."""

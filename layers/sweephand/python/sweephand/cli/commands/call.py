@@ -1,4 +1,4 @@
-"""A command: its options, those that all commands have, and its exit status."""
+"""Makes commands: with their own options, the options of all commands, and an exit status."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Run = Callable[..., int | None]
 
 @dataclass(frozen=True)
 class Call:
-    """One use of a command. as_json: print JSON and nothing else."""
+    """One call of a command. as_json: True to print JSON and nothing else."""
 
     as_json: bool = False
     url: str | None = None
@@ -39,12 +39,12 @@ class Call:
         return stacks.find(os.environ, url=self.url, profile=self.profile, tenant=self.tenant, local=local)
 
     def client(self) -> Any:
-        """Returns the client of the stack, to be used by `with`. Raises ConfigError."""
+        """Returns a client of the stack, for a `with` statement. Raises ConfigError."""
         return connect(self.stack().access, None if self.local else self.tenant)
 
 
 class Group(click.Group):
-    """Commands with their summaries: the whole first sentences, which click would cut."""
+    """A group of commands. Its help shows whole summaries, which click would cut."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -53,12 +53,12 @@ class Group(click.Group):
 
 
 def connect(access: Access, tenant: str | None) -> Any:
-    """Returns the client of a stack."""
+    """Returns a client of a stack."""
     return client.Sweephand(access.url, client_id=access.client_id, secret=access.secret, tenant=tenant)
 
 
 def command(name: str, run: Run, parameters: Sequence[click.Parameter] = (), **more: Any) -> click.Command:
-    """Returns a command. run: gets the Call and a value for each parameter, and returns the exit status; None is 0."""
+    """Returns a command. run: takes the Call and each parameter, and returns the exit status; None stands for 0."""
 
     def carry_out(as_json: bool, **given: Any) -> int:
         call = Call(as_json, **{each: given.pop(f"of_{each}", None) for each in ("url", "profile", "tenant", "local")})
@@ -79,7 +79,7 @@ def _shared() -> list[click.Parameter]:
     return [
         click.Option(["--json", "as_json"], is_flag=True, help="Print JSON, and nothing else."),
         click.Option(["--url", "of_url"], help="Base URL of the stack; default: SWEEPHAND_URL."),
-        click.Option(["--profile", "of_profile"], help="A profile that `sweephand login` has written."),
-        click.Option(["--tenant", "of_tenant"], help="The tenant for whom a provider's credential acts."),
-        click.Option(["--local", "of_local"], is_flag=True, help="The stack of `make run`, by .local/stack.json."),
+        click.Option(["--profile", "of_profile"], help="A profile that `sweephand login` saved."),
+        click.Option(["--tenant", "of_tenant"], help="The tenant for which a provider's credential acts."),
+        click.Option(["--local", "of_local"], is_flag=True, help="The stack of `make run`, from .local/stack.json."),
     ]

@@ -1,4 +1,4 @@
-"""Completion of commands and options by the shell."""
+"""Shell completion of commands and options."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VARIABLE = "_SWEEPHAND_COMPLETE"
 def made(_name: str) -> click.Command:
     """Returns the command `completion`."""
     shell = click.Argument(["shell"], type=click.Choice(["bash", "zsh", "fish"]))
-    about = "Print the completion script of a shell, to be read at its start."
+    about = "Print the completion script of a shell, for its startup file."
     return click.Command("completion", help=about, params=[shell], callback=_print)
 
 
@@ -25,5 +25,5 @@ def _print(shell: str) -> None:
 
 
 def of_names(commands: Mapping[str, str], incomplete: str) -> list[CompletionItem]:
-    """Returns what completes the name of a command. commands: with their help."""
+    """Returns the completions of a command's name. commands: the help of each, by name."""
     return [CompletionItem(each, help=about) for each, about in commands.items() if each.startswith(incomplete)]

@@ -1,4 +1,4 @@
-"""`whoami` and `doctor`: they ask, and change nothing."""
+"""The commands `whoami` and `doctor`, which change nothing."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ with lazy():
     from sweephand.sdk.sync import http
 
 OFF_S, FAR_OFF_S = 5, 60
-"""Seconds by which this machine's clock may differ from the service's before it is a warning, and a failure."""
+"""How far this machine's clock may be from the service's before it is a warning, and before it is a failure."""
 TIMEOUT_S = 10.0
 OK, WARN, FAIL = "ok", "warn", "fail"
 
 
 class Finding(NamedTuple):
-    """One check. then: the next command or step, for anything that is not ok."""
+    """The result of a check. then: the next step, unless the result is ok."""
 
     check: str
     level: str
@@ -49,14 +49,14 @@ def made(name: str) -> click.Command:
 
 
 def identity(client: Any, stack: Stack) -> dict[str, Any]:
-    """Returns who the service takes the credential for. Raises ConfigError for one that it does not know."""
+    """Returns the identity of the credential at the service. Raises ConfigError for one that the service refuses."""
     try:
         answer = client.call("POST", "/oauth/token", query={"grant_type": "client_credentials"})
     except ApiError as refused:
         if refused.status != HTTPStatus.UNAUTHORIZED:
             raise
         named = f"{stack.access.client_id} from {stack.source}"
-        raise ConfigError(f"{named} is refused: the id or the secret is wrong, or it is deleted") from refused
+        raise ConfigError(f"{named} is refused: the id or the secret is wrong, or it was deleted") from refused
     tenant, _, _ = stack.access.client_id.partition(".")
     try:
         scopes = json.loads(answer.content)["scope"].split()
@@ -95,7 +95,7 @@ def _doctor(call: Call) -> int:
 
 
 def _findings(call: Call) -> Iterator[Finding]:
-    """Yields one finding after the other. Leaves out checks that cannot be made after one that fails."""
+    """Yields the findings as they are made. Skips the checks that depend on one that failed."""
     python = platform.python_version()
     yield Finding("program", OK, f"sweephand {__version__}, Python {python} on {sys.platform}")
     try:
@@ -120,8 +120,8 @@ def _findings(call: Call) -> Iterator[Finding]:
     try:
         version = json.loads(answer.content)["version"]
     except (ValueError, LookupError, TypeError):
-        shown = f"{url}/v1/health answered {answer.status}, and not as Sweephand does"
-        yield Finding("service", FAIL, shown, "use the stack's output ApiUrl")
+        reason = f"{url}/v1/health answered {answer.status}, but not as Sweephand does"
+        yield Finding("service", FAIL, reason, "use the stack's output ApiUrl")
         return
     yield _versions(version)
     yield _clock(answer.headers.get("date"))
@@ -141,15 +141,15 @@ def _versions(theirs: str) -> Finding:
     text = f"version {theirs}"
     if theirs.split(".")[:2] == __version__.split(".")[:2]:
         return Finding("service", OK, text)
-    return Finding("service", WARN, f"{text}, this program is of {__version__}", "pip install --upgrade sweephand")
+    return Finding("service", WARN, f"{text}, but this program is {__version__}", "pip install --upgrade sweephand")
 
 
 def _clock(date: str | None) -> Finding:
-    """Compares this machine's clock with the answer's header Date, which is in whole seconds."""
+    """Compares this machine's clock with the answer's Date header, which is in whole seconds."""
     try:
         theirs = parsedate_to_datetime(date or "").astimezone(UTC)
     except ValueError:
-        return Finding("clock", WARN, "the answer has no Date to compare with")
+        return Finding("clock", WARN, "the answer has no valid Date to compare with")
     off_s = round((SystemClock().now() - theirs).total_seconds())
     if abs(off_s) <= OFF_S:
         return Finding("clock", OK, "as the service's")

@@ -1,4 +1,4 @@
-"""Values that a user gives as JSON, on the command line or in a file."""
+"""Reads values that a user gives as JSON, on the command line or in a file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sweephand.sdk.each_once import Twice, each_once
 
 
 def read_file(path: str) -> Any:
-    """Returns what is in a file of JSON, or of TOML by its ending; `-` is stdin. Raises Unusable."""
+    """Returns the content of a file: TOML if its name ends in .toml, else JSON; `-` is stdin. Raises Unusable."""
     try:
         text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
         return tomllib.loads(text) if path.endswith(".toml") else json.loads(text, object_pairs_hook=each_once)
@@ -24,7 +24,7 @@ def read_file(path: str) -> Any:
 
 
 def unreadable(path: str | Path, error: OSError | RecursionError | ValueError) -> str:
-    """Returns the sentence for a file that cannot be read, or whose text is not what it should be."""
+    """Returns the message for a file that cannot be read, or whose content is invalid."""
     if isinstance(error, FileNotFoundError):
         return f"{path}: there is no such file"
     if isinstance(error, OSError):
@@ -33,7 +33,7 @@ def unreadable(path: str | Path, error: OSError | RecursionError | ValueError) -
 
 
 def json_value(option: str, given: str) -> Any:
-    """Returns the value of an option with JSON, or with @FILE. Raises UsageError."""
+    """Returns the value of an option that is JSON or @FILE. Raises UsageError, and Unusable for the file."""
     if given.startswith("@"):
         return read_file(given[1:])
     try:

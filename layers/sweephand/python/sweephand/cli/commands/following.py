@@ -1,4 +1,4 @@
-"""`runs tail` and `ops watch`: they show what goes on until it ends, or until they are interrupted."""
+"""The commands `runs tail` and `ops watch`, which show progress until its end, or until they are interrupted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sweephand.cli.commands.show import columns_of, row
 from sweephand.sources import SystemClock
 
 MOST_FOLLOWED = 1_000
-"""Runs that `runs tail` reads each time: the latest ones."""
+"""How many of the latest runs `runs tail` reads each time."""
 
 
 def made(name: str) -> click.Group:
@@ -31,13 +31,13 @@ def _tailing() -> click.Command:
             ["--since", "since_s"],
             type=click.IntRange(1, 86_400),
             default=900,
-            help="Begin this many seconds back; default: 900.",
+            help="Start with runs of this many seconds ago; default: 900.",
         ),
         click.Option(
             ["--every", "every_s"],
             type=click.IntRange(1, 3_600),
             default=2,
-            help="Look again after this many seconds; default: 2.",
+            help="Read the runs every this many seconds; default: 2.",
         ),
     ]
     about = "Follows runs: a line for each one, and for each change of its state, until you interrupt it."
@@ -45,7 +45,7 @@ def _tailing() -> click.Command:
 
 
 def _tail(call: Call, since_s: int, every_s: int, **filters: str | None) -> int:
-    """Shows the runs that are planned from some time ago on, oldest first. Ends by an interruption alone."""
+    """Shows the runs planned since some time ago, oldest first. Ends only when it is interrupted."""
     clock = SystemClock()
     seen: dict[str, tuple[str, int | None]] = {}
     with call.client() as client:
@@ -66,7 +66,7 @@ def _tail(call: Call, since_s: int, every_s: int, **filters: str | None) -> int:
 
 def _watching() -> click.Command:
     operation = click.Argument(["operation"])
-    return command("watch", _watch, [operation], help="Waits for an operation, and shows how far it has come.")
+    return command("watch", _watch, [operation], help="Waits for an operation and shows its progress.")
 
 
 def _watch(call: Call, operation: str) -> int:

@@ -1,4 +1,4 @@
-"""Jobs by their names, where the API takes ids."""
+"""Finds jobs by their names, because the API takes ids."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from sweephand.errors import NotFound
 from sweephand.ids import UUID_TEXT
 
 PARAMETERS = frozenset({"job", "job_id"})
-"""The names of the parameters that say which job is meant."""
+"""The names of the parameters that identify a job."""
 MOST_NAMESAKES = 5
 
 
 def id_of(client: Any, given: str) -> str:
-    """Returns the id of the job that has this id or name; an id is not looked up.
+    """Returns the id of the job that has this id or name. An id is not looked up.
 
-    Raises NotFound for a name that no job has, Unusable for one that jobs of several collections have.
+    Raises NotFound for a name that no job has, and Unusable for a name that jobs in several collections have.
     """
     if UUID_TEXT.fullmatch(given.lower()):
         return given
     found = list(client.jobs.list(name=given, max_items=MOST_NAMESAKES))
     if not found:
-        raise NotFound(f'no job has the name "{given}": `sweephand jobs list --search TEXT` shows jobs by a part of it')
+        raise NotFound(f'no job has the name "{given}": `sweephand jobs list --search TEXT` finds jobs by part of it')
     if len(found) > 1:
         ids = ", ".join(f"{each.id} in the collection {each.collection}" for each in found)
-        raise Unusable(f'several jobs have the name "{given}", so give an id: {ids}')
+        raise Unusable(f'several jobs have the name "{given}": give an id instead: {ids}')
     return str(found[0].id)

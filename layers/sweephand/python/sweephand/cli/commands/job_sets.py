@@ -1,4 +1,4 @@
-"""Applies a file with the whole list of jobs of a set: shows the plan, applies it, shows what others have changed."""
+"""Commands for a file with all jobs of a set: they show the plan, apply it, and show what others have changed."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from sweephand.sdk.each_once import each_once
 from sweephand.sdk.models import JobSet, JobSetChange, JobSetPlan
 
 OPTIONS = {"allow_deletes": "--allow-deletes"}
-"""Parameters that a refusal may name, with their options."""
+"""The options for the parameters that a refusal may name."""
 MEMBERS = frozenset({"set", "jobs"})
 SIGNS = {"created": "+", "updated": "~", "repaired": "!", "deleted": "-"}
 TO_DO, MADE = ("create", "change", "repair", "delete"), ("created", "changed", "repaired", "deleted")
-"""The words for the lists of SIGNS: of a plan, and of what was applied."""
+"""The verbs for the lists of SIGNS, in a plan and after it was applied."""
 _VARIABLE = re.compile(r"\$(?:\$|\{([A-Za-z_][A-Za-z0-9_]*)\}|(\{[^}]{0,40}\}?))")
 
 
 @dataclass(frozen=True)
 class SetFile:
-    """A file with a job set. jobs: as the API takes them."""
+    """The content of a file with a job set. jobs: as in the API."""
 
     name: str
     jobs: list[Any]
@@ -50,11 +50,11 @@ def made(name: str) -> click.Command:
     exit_code = click.Option(["--exit-code"], is_flag=True, help="Exit with 3 if there are differences.")
     applying = [
         click.Option(["--plan", "token"], metavar="TOKEN", help="Apply exactly the plan that `plan` showed."),
-        click.Option(["--allow-deletes"], metavar="N", type=int, help="Delete this many jobs, although it is unusual."),
+        click.Option(["--allow-deletes"], metavar="N", type=int, help="Confirm that this many jobs are to be deleted."),
         click.Option(
             ["--on-drift"],
             type=click.Choice(["keep_next", "run_now"]),
-            help="What jobs do that others have changed; default: keep_next.",
+            help="The next run of jobs that others have changed; default: keep_next.",
         ),
     ]
     if name == "plan":
@@ -72,30 +72,30 @@ def made(name: str) -> click.Command:
 
 
 def read(path: Path, environment: Mapping[str, str]) -> SetFile:
-    """Reads a job set from TOML, or from JSON by the file's ending. `${NAME}` stands for a variable, `$$` for `$`.
+    """Reads a job set from a TOML file, or from a JSON file if its name ends in .json.
 
-    Raises Unusable.
+    `${NAME}` stands for a variable of the environment, `$$` for `$`. Raises Unusable.
     """
     try:
         text = path.read_text(encoding="utf-8")
-        told = json.loads(text, object_pairs_hook=each_once) if path.suffix == ".json" else tomllib.loads(text)
+        content = json.loads(text, object_pairs_hook=each_once) if path.suffix == ".json" else tomllib.loads(text)
         missing: dict[str, None] = {}
-        told = _filled(told, environment, missing)
-    except (OSError, RecursionError, ValueError) as error:  # ValueError: of both parsers, and of bytes not in UTF-8
+        content = _filled(content, environment, missing)
+    except (OSError, RecursionError, ValueError) as error:  # ValueError: from both parsers, and for invalid UTF-8
         raise Unusable(unreadable(path, error)) from error
     if missing:
         raise Unusable(f"{path}: the environment has no variable {', '.join(missing)}")
-    if not isinstance(told, dict) or not isinstance(told.get("set"), str) or not told["set"]:
+    if not isinstance(content, dict) or not isinstance(content.get("set"), str) or not content["set"]:
         raise Unusable(f'{path}: must name its set, such as: set = "billing"')
-    if not isinstance(told.get("jobs"), list):
-        raise Unusable(f"{path}: must have a list `jobs`; an empty one, jobs = [], deletes all jobs of the set")
-    if unknown := sorted(told.keys() - MEMBERS):
+    if not isinstance(content.get("jobs"), list):
+        raise Unusable(f"{path}: must have a list `jobs`; an empty list, jobs = [], deletes all jobs of the set")
+    if unknown := sorted(content.keys() - MEMBERS):
         raise Unusable(f"{path}: unknown member {unknown[0]}: a file has `set` and `jobs`")
-    return SetFile(told["set"], told["jobs"])
+    return SetFile(content["set"], content["jobs"])
 
 
 def _filled(value: Any, environment: Mapping[str, str], missing: dict[str, None]) -> Any:
-    """Returns the value with its variables filled in. Notes those that the environment does not have in `missing`."""
+    """Returns the value with its variables replaced. Adds variables that the environment lacks to `missing`."""
     if isinstance(value, str):
         return _VARIABLE.sub(lambda found: _variable(found, environment, missing), value)
     if isinstance(value, dict):
@@ -108,7 +108,7 @@ def _filled(value: Any, environment: Mapping[str, str], missing: dict[str, None]
 def _variable(found: re.Match[str], environment: Mapping[str, str], missing: dict[str, None]) -> str:
     name, wrong = found.groups()
     if wrong is not None:
-        raise ValueError(f"{found[0]!r} is not a variable: write ${{NAME}}, or $${{ for the characters")
+        raise ValueError(f"{found[0]!r} is not a variable: write ${{NAME}}, or $${{ for a literal ${{")
     if name is None:
         return "$"
     if name not in environment:
@@ -135,7 +135,7 @@ def _plan(call: Call, file: str, prune: bool | None, exit_code: bool) -> int:
 
 
 def _apply(call: Call, file: str, token: str | None, **how: Any) -> int:
-    """Applies the list until nothing remains; a request makes as many changes as it has time for.
+    """Applies the list until nothing remains. Each request makes as many changes as it has time for.
 
     how: the other parameters of the request: prune, allow_deletes, on_drift.
     """
@@ -175,7 +175,7 @@ def _diff(call: Call, file: str) -> int:
 
 
 def _show(out: Output, found: JobSetPlan, verbs: tuple[str, ...]) -> None:
-    """Writes a line that counts, and one for each job that is not the same, with the members that change."""
+    """Writes a line with the counts, and one for each job that differs, with the members that change."""
     lists = {name: getattr(found, name) for name in SIGNS}
     counts = [f"{len(some)} {verb}" for some, verb in zip(lists.values(), verbs, strict=True) if some] or ["no change"]
     out.line(f"{found.set}: {', '.join([*counts, f'{found.unchanged} same'])}")
@@ -185,7 +185,7 @@ def _show(out: Output, found: JobSetPlan, verbs: tuple[str, ...]) -> None:
             out.line("  ".join([f"{SIGNS[name]} {each.key}", *_facts(each, facts)]))
             out.below([_member(line) for line in facts.get("changes") or ()])
             if "changes" in facts and facts["changes"] is None:
-                out.below([("its members are not shown: the plan has too many",)])
+                out.below([("its members are not shown, because the plan has too many",)])
 
 
 def _facts(each: JobSetChange, facts: Mapping[str, Any]) -> Iterator[str]:

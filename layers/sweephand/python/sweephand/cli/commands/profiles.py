@@ -1,4 +1,4 @@
-"""`login` and `logout`: they write and remove profiles."""
+"""The commands `login` and `logout`, which save and remove profiles."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from sweephand.sdk import config
 def made(name: str) -> click.Command:
     """Returns the command `login` or `logout`."""
     if name == "logout":
-        return command(name, _logout, help="Remove a profile. The credential itself stays as it is.")
+        return command(name, _logout, help="Remove a profile. The credential itself stays valid.")
     parameters = [
-        click.Option(["--client-id"], prompt=True, help="The client id; asked for if it is not given."),
+        click.Option(["--client-id"], prompt=True, help="The client id; without it you are asked."),
         click.Option(["--secret-stdin"], is_flag=True, help="Read the secret from stdin instead of asking for it."),
     ]
     about = "Save an address (--url) and a credential as a profile, after the service has accepted them."
@@ -30,7 +30,7 @@ def _login(call: Call, client_id: str, secret_stdin: bool) -> int:
     name = call.profile or stacks.DEFAULT
     path = stacks.profiles_path(os.environ)
     if not client_id or not secret:
-        raise stacks.NoCredential(f"the {'secret' if client_id else 'client id'} is empty", "give both")
+        raise stacks.NoCredential(f"the {'secret' if client_id else 'client id'} is empty", "enter both")
     access = config.access(url, client_id, secret, {})
     with connect(access, call.tenant) as client:
         found = doctor.identity(client, stacks.Stack(access, "your input"))

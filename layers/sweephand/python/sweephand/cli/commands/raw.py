@@ -1,4 +1,4 @@
-"""The command `api`, for whatever has no command of its own."""
+"""The command `api`, for requests that have no command of their own."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
 def made(_name: str) -> click.Command:
-    """Returns the command."""
+    """Returns the command `api`."""
     parameters = [
         click.Argument(["method"], type=click.Choice(METHODS, case_sensitive=False)),
         click.Argument(["path"]),
         click.Option(["--query", "-q"], multiple=True, metavar="NAME=VALUE", help="May be repeated."),
         click.Option(["--body", "-d"], metavar="JSON", help="JSON, or @FILE; @- is stdin."),
     ]
-    about = "Call any path of the API, such as /v1/health, and print the answer as it comes."
+    about = "Call any path of the API, such as /v1/health, and print the answer unchanged."
     return command("api", _api, parameters, help=about)
 
 
 def _api(call: Call, method: str, path: str, query: tuple[str, ...], body: str | None) -> int:
     if not path.startswith("/") or "?" in path:
-        raise Unusable(f"{path}: a path begins with a slash, such as /v1/jobs, and its query is given by --query")
+        raise Unusable(f"{path}: the path must begin with a slash, such as /v1/jobs; give a query with --query")
     if wrong := next((each for each in query if "=" not in each), None):
         raise click.UsageError(f"--query must be NAME=VALUE, not {wrong}")
     given: Any = None if body is None else json_value("--body", body)

@@ -1,7 +1,8 @@
-"""The commands of the API's resources, made from the methods of the SDK: `jobs list` is `sh.jobs.list`.
+"""The commands of the API's resources, made from the methods of the SDK: `jobs list` calls `sh.jobs.list`.
 
-An argument of a method that names a thing is an argument of the command; all others are options, of the type that the
-method says, with the text of its docstring as their help. The members of a body may also come from a file.
+A required positional parameter of a method becomes an argument of the command. All others become options of the
+parameter's type, with the text of the method's docstring as their help. The members of a body may also come from a
+file.
 """
 
 from __future__ import annotations
@@ -49,16 +50,16 @@ GROUPS: Mapping[str, str] = {
     "tenants": "tenants",
     "subscriptions": "subscriptions",
 }
-"""Group -> resource of the SDK."""
+"""The SDK's resource for each group."""
 RENAMED = {"patch": "edit", "add_note": "note"}
 ALONE = ("preview", "explain")
-"""Methods of schedules that are commands without a group."""
+"""Methods of schedules that become commands without a group."""
 LEFT_OUT = {("sets", "put"), *(("schedules", each) for each in ALONE)}
-"""Methods that other commands stand for."""
+"""Methods that have commands of their own elsewhere."""
 PAGING = frozenset({"page_size", "max_items", "cursor"})
 LARGEST_PAGE = 100
 LONG_WORK = ("BulkDelete", "BulkSwitch", "Redrive", "Operation")
-"""The answers of methods that may begin long work, which `--wait` waits for."""
+"""The answers of methods that may start an operation, for which `--wait` waits."""
 ITEMS = "items"
 """The member of an answer that is a list: it is shown as a list, and what is said about it goes to stderr."""
 _FILE = "body_file"
@@ -67,8 +68,10 @@ _NAMED, _JSON, _ANY = "Named", "Json", "Any"
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a method. kinds: its annotation in parts. of_body: whether it is a member of the body.
-    text: its line of the docstring.
+    """A parameter of a method.
+
+    kinds: the types of its annotation. of_body: whether it is a member of the body. by_place: whether it becomes an
+    argument of the command. text: its line of the docstring.
     """
 
     name: str
@@ -88,7 +91,7 @@ class Parameter:
 
     @property
     def option(self) -> str:
-        """The name of the option. A list is given by repeating the option, whose name is then a singular."""
+        """The name of the option. For a list the name is singular, because the option is repeated."""
         word = self.name.strip("_").replace("_", "-")
         return f"--{word.removesuffix('s') if self.is_list else word}"
 
@@ -101,7 +104,7 @@ class Parameter:
         return any(_JSON in kind or kind == _ANY for kind in self.kinds)
 
     def made(self, known: Mapping[str, Parameter]) -> click.Parameter:
-        """Returns the argument or option of the command. known: all parameters of the method."""
+        """Returns the command's argument or option. known: all parameters of the method."""
         if self.by_place:
             return click.Argument([self.name], required=not self.of_body)
         text = _in_words_of_commands(self.text, known)
@@ -125,7 +128,7 @@ class Parameter:
 
 
 def made(name: str) -> click.Command:
-    """Returns a group of commands, or one that stands alone."""
+    """Returns a group of commands, or a command without a group."""
     if name in ALONE:
         return of_method("schedules", name, getattr(schedules.Schedules, name))
     return group(name)
@@ -146,11 +149,11 @@ def of_method(resource: str, method: str, function: Callable[..., Any], name: st
     """Returns the command of a method. name: None for the method's own."""
     signature = inspect.signature(function)
     about, texts = _read(inspect.getdoc(function) or "")
-    told = [
+    declared = [
         Parameter.of(each, texts.get(each.name, "")) for each in signature.parameters.values() if each.name != "self"
     ]
     answers = str(signature.return_annotation)
-    known = {each.name: each for each in told if each.name not in PAGING or not answers.startswith("Pages")}
+    known = {each.name: each for each in declared if each.name not in PAGING or not answers.startswith("Pages")}
     parameters = [each.made(known) for each in known.values()]
     waits = answers.removeprefix("models.").removesuffix(" | None") in LONG_WORK and resource != "operations"
     if answers.startswith("Pages"):
@@ -158,7 +161,7 @@ def of_method(resource: str, method: str, function: Callable[..., Any], name: st
             click.Option(["--limit", "max_items"], type=click.IntRange(1), help="List at most this many; default: all.")
         )
     if waits:
-        parameters.append(click.Option(["--wait"], is_flag=True, help="Wait until the work is done."))
+        parameters.append(click.Option(["--wait"], is_flag=True, help="Wait until the operation is done."))
     if any(each.of_body for each in known.values()):
         parameters.append(
             click.Option(["--file", _FILE], metavar="FILE", help="Members from a file of JSON or TOML; - is stdin.")
@@ -182,7 +185,7 @@ def _read(docstring: str) -> tuple[str, dict[str, str]]:
 
 
 def _in_words_of_commands(summary: str, known: Mapping[str, Parameter]) -> str:
-    """Returns a text of a method with options in the place of parameters, and without what only the API has."""
+    """Returns a method's text for a command: names options instead of parameters, and leaves out API details."""
     text = " ".join(summary.split()).replace(" (merge patch, RFC 7396); null removes a member", "; --clear removes one")
     text = re.sub(r" (`Idempotency-Key`|The ETag) [^.]*\.", "", text).replace("the request", "the command")
     text = re.sub(r" \(412\)| Not with `cursor`\.", "", text)
@@ -211,7 +214,7 @@ def _run(resource: str, method: str, known: Mapping[str, Parameter], waits: bool
 
 
 def _arguments(known: Mapping[str, Parameter], given: Mapping[str, Any], short: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the arguments of a method. Options come before the members of the file. Raises UsageError."""
+    """Returns the arguments of a method. Options take precedence over members of the file. Raises UsageError."""
     found: dict[str, Any] = _of_file(given[_FILE], known) if given.get(_FILE) else {}
     for member in given.get("clear", ()):
         if snake(member) not in known:
@@ -229,7 +232,7 @@ def _arguments(known: Mapping[str, Parameter], given: Mapping[str, Any], short: 
 
 
 def _of_file(path: str, known: Mapping[str, Parameter]) -> dict[str, Any]:
-    """Returns the members of a body by the names of their arguments. Raises Unusable."""
+    """Returns a body's members from a file, by the names of the method's arguments. Raises Unusable."""
     members = read_file(path)
     if not isinstance(members, dict):
         raise Unusable(f"{path}: must be an object with the members of the body")
@@ -259,7 +262,7 @@ def show(call: Call, answer: Any) -> None:
 
 
 def wait(call: Call, client: Any, begun: Any) -> int:
-    """Waits for long work, with a line on stderr for each step. Writes it as it ended. Raises OperationFailed."""
+    """Waits for an operation, with a line on stderr for each step, and writes its result. Raises OperationFailed."""
     done = client.operations.wait(begun, partial(_progress, call))
     show(call, begun if done is None else done)
     return 0

@@ -1,4 +1,4 @@
-"""Short options for a job's action and its schedule: `--post URL --cron "30 2 * * *"`."""
+"""Short options for a job's action and schedule, such as `--post URL --cron "30 2 * * *"`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ACTIONS: Mapping[str, Callable[..., bodies.Body]] = {
     "event_type": bodies.event,
 }
 TIMINGS = {"cron": "30 2 * * 1-5", "every": "15m", "at": "2027-03-01T08:00:00", "rrule": "FREQ=DAILY;COUNT=5"}
-"""The short forms of a schedule, each with an example."""
+"""The short options for a schedule, each with an example."""
 
 
 def options() -> list[click.Parameter]:
@@ -34,7 +34,7 @@ def options() -> list[click.Parameter]:
 
 
 def take(given: dict[str, Any]) -> dict[str, Any]:
-    """Returns the arguments for which short options stand. Raises UsageError for two that exclude each other."""
+    """Returns the arguments that short options stand for. Raises UsageError for options that exclude each other."""
     targets = [name for name in ACTIONS if given[name] is not None]
     timings = [name for name in TIMINGS if given[name] is not None]
     found: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Output: tables cut to the width of a terminal; tabs and whole values in a pipe; JSON if asked for."""
+"""Output: tables cut to the width of a terminal, tabs and whole values in a pipe, or JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, TextIO
 from sweephand.sdk.model import Model
 
 SHOWN_FIRST = 200
-"""Rows that are read before the first is written: the columns of a table get their widths from them."""
+"""How many rows are read before the first is written. They determine the widths of a table's columns."""
 GAP = "  "
 INDENT = "    "
 NARROWEST = 8
@@ -34,11 +34,11 @@ COLUMNS: Mapping[str, Sequence[str]] = {
     "ListedCalendar": ("name", "version", "timezone", "description"),
     "ListedFlowKey": ("name", "state", "parallelism", "rate", "description"),
 }
-"""The columns of a list by the class of its items. Any other shows each member that is no object."""
+"""The columns of a list, by the class of its items. Other classes show each member that is not an object or array."""
 
 
 class Output:
-    """The place to which a command writes. A terminal gets tables and rulers; all else gets values as they are."""
+    """The output of a command. A terminal gets aligned tables; anything else gets values separated by tabs."""
 
     def __init__(self, stream: TextIO | None = None, width: int | None = None) -> None:
         self._stream = stream or sys.stdout
@@ -47,12 +47,12 @@ class Output:
         self._width = width
 
     def line(self, text: str) -> None:
-        """Writes a line at once."""
+        """Writes a line immediately."""
         self._stream.write(f"{text}\n")
         self._stream.flush()
 
     def lines(self, texts: Iterable[str]) -> None:
-        """Writes some lines."""
+        """Writes lines."""
         for each in texts:
             self.line(each)
 
@@ -61,15 +61,15 @@ class Output:
         self.line(json.dumps(_plain(value), ensure_ascii=False))
 
     def one(self, item: Model, without: str | None = None) -> None:
-        """Writes each member of an answer in a line of its own; empty ones are left out. without: another one."""
-        told = {name: value for name, value in item.to_json().items() if name != without}
-        facts = {name: cell(value) for name, value in told.items() if value not in (None, [], {})}
+        """Writes each member of an answer on a line of its own. Empty members and `without` are left out."""
+        members = {name: value for name, value in item.to_json().items() if name != without}
+        facts = {name: cell(value) for name, value in members.items() if value not in (None, [], {})}
         longest = max(map(len, facts), default=0)
         for name, value in facts.items():
             self.line(f"{name}\t{value}" if self._width is None else f"{name:{longest}}{GAP}{value}")
 
     def below(self, rows: Sequence[Sequence[str]]) -> None:
-        """Writes rows that belong to the line above: in columns, or without a terminal with tabs and nothing cut."""
+        """Writes rows below a line they belong to: in columns, or without a terminal separated by tabs and uncut."""
         if self._width is None or not rows:
             for each in rows:
                 self.line("\t".join(["", *each]))
@@ -79,7 +79,7 @@ class Output:
             self.line(f"{INDENT}{_cut(each, widths)}")
 
     def table(self, items: Iterable[Model]) -> None:
-        """Writes a line for each item, as they come. Without a terminal: no head, tabs, nothing cut."""
+        """Writes a line for each item as it arrives. Without a terminal: separated by tabs, uncut, without a header."""
         given = iter(items)
         first = list(islice(given, SHOWN_FIRST))
         if not first:
@@ -113,7 +113,7 @@ def row(item: Model, columns: Sequence[str]) -> tuple[str, ...]:
 
 
 def cell(value: Any) -> str:
-    """Returns a value in one line that moves no cursor: what does not print is written as in JSON."""
+    """Returns a value as one printable line. Characters that do not print are escaped as in JSON."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -137,7 +137,7 @@ def _head(name: str) -> str:
 
 
 def _widths(rows: Sequence[Sequence[str]], width: int) -> list[int]:
-    """Returns the widths of the columns: the widest ones give way until a row fits."""
+    """Returns the widths of the columns. The widest ones shrink until a row fits."""
     widths = [max(len(each[n]) for each in rows) for n in range(len(rows[0]))]
     while sum(widths) + len(GAP) * (len(widths) - 1) > width and max(widths) > NARROWEST:
         widths[widths.index(max(widths))] -= 1

@@ -1,7 +1,7 @@
-"""The stack and the credential of a command: from its options, else from the environment, else from a profile.
+"""The stack and the credential of a command, from its options, the environment or a profile, in this order.
 
-A credential comes whole from one of the three. If it is wrong, no other is tried. A profile is an entry of a JSON file
-that only its owner may read; `sweephand login` writes it.
+Both parts of a credential come from the same place. If it is wrong, no other is tried. A profile is an entry in a JSON
+file that only its owner may read; `sweephand login` writes it.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ OWNER_ONLY = 0o600
 
 @dataclass(frozen=True)
 class Stack:
-    """A stack, as the user names it. source: where the credential comes from, as words."""
+    """The stack that the user chose. source: where the credential comes from, in words."""
 
     access: Access
     source: str
 
 
 class NoCredential(ConfigError):
-    """A credential that is missing, or that lacks its id or its secret. reason: which. then: what to do."""
+    """A credential that is missing or incomplete. reason: what is missing. then: what to do."""
 
     def __init__(self, reason: str, then: str) -> None:
         super().__init__(f"{reason}: {then}")
@@ -38,7 +38,7 @@ class NoCredential(ConfigError):
 
 
 def profiles_path(environment: Mapping[str, str]) -> Path:
-    """Returns the file of the profiles: SWEEPHAND_PROFILES, else one in the user's folder of settings."""
+    """Returns the file of the profiles: SWEEPHAND_PROFILES, or else one in the user's configuration folder."""
     if given := environment.get("SWEEPHAND_PROFILES"):
         return Path(given)
     folder = environment.get("XDG_CONFIG_HOME") or Path.home() / ".config"
@@ -53,10 +53,10 @@ def find(
     tenant: str | None = None,
     local: bool = False,
 ) -> Stack:
-    """Returns the stack to call. Raises ConfigError with one sentence."""
+    """Returns the stack to call. Raises ConfigError."""
     if local:
         if url or profile:
-            raise ConfigError("--local names a stack: leave out --url and --profile")
+            raise ConfigError("--local excludes --url and --profile")
         return Stack(config.of_local_stack(LOCAL, tenant), str(LOCAL))
     half = [each for each in (config.CLIENT_ID, config.SECRET) if environment.get(each)]
     if profile is None and half:
@@ -71,8 +71,8 @@ def find(
         then = f"set {config.CLIENT_ID} and {config.SECRET}, or run `sweephand login`"
         raise NoCredential("the credential is missing", then)
     if found is None or not (found.get("clientId") and found.get("secret")):
-        lacks = f"{path} has no profile {name!r}" if found is None else f"the profile {name!r} of {path} is not whole"
-        raise NoCredential(lacks, f"run `sweephand login --profile {name}`")
+        reason = f"{path} has no profile {name!r}" if found is None else f"the profile {name!r} in {path} is incomplete"
+        raise NoCredential(reason, f"run `sweephand login --profile {name}`")
     access = _access(url or found.get("url"), found["clientId"], found["secret"])
     return Stack(access, f"profile {name} of {path}")
 
@@ -84,23 +84,23 @@ def _access(url: str | None, client_id: str, secret: str) -> Access:
 
 
 def read(path: Path) -> dict[str, dict[str, str]]:
-    """Returns the profiles by name; none without a file. Raises ConfigError, also if others may read the file."""
+    """Returns the profiles by name; none without a file. Raises ConfigError, also if other users can read the file."""
     try:
         mode = path.stat().st_mode & 0o777
         if mode & 0o077:
-            raise ConfigError(f"{path} can be read by others (mode {mode:o}): run `chmod 600 {path}`")
+            raise ConfigError(f"{path} can be read by other users (mode {mode:o}): run `chmod 600 {path}`")
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as wrong:
         raise ConfigError(f"{path} cannot be read: {wrong}") from wrong
     if not isinstance(found, dict) or not all(isinstance(each, dict) for each in found.values()):
-        raise ConfigError(f"{path} must have an object for each profile, with url, clientId and secret")
+        raise ConfigError(f"{path} must contain an object for each profile, with url, clientId and secret")
     return found
 
 
 def write(path: Path, profiles: Mapping[str, Mapping[str, str]]) -> None:
-    """Writes all profiles, for their owner alone. A crash leaves the old file or the new one, whole."""
+    """Writes all profiles to a file that only its owner can read. A crash leaves either the old or the new file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f"{path.name}.{os.getpid()}")
     with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, OWNER_ONLY), "w", encoding="utf-8") as file:

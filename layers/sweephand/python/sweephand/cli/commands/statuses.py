@@ -1,4 +1,4 @@
-"""The exit statuses of all commands, and the sentences for what went wrong. No error reaches the user as a trace."""
+"""The exit statuses of all commands, and their error messages. Users never see a stack trace for a known error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sweephand.sdk.errors import ApiError, ConfigError, InvalidArgument, Transpo
 from sweephand.sdk.model import snake
 
 DONE, REFUSED, NOT_ASKED, DIFFERENT, CONFLICT = range(5)
-"""Done; refused or failed; could not ask (usage, file, address, credential, scope, clock); differences, with
+"""Done; refused or failed; not sent or not allowed (usage, file, address, credential, scope, clock); differences, with
 `plan --exit-code`; a conflict, such as a name that is taken or a plan that is out of date."""
 INTERRUPTED = 130
 NO_OPTIONS: Mapping[str, str] = {}
@@ -26,16 +26,16 @@ _PARAMETER = re.compile(r"(?<![?&\w-])(?P<name>[a-z][A-Za-z]*)=(?P<value>\w+)")
 
 
 class Unusable(Exception):
-    """A file or a value that cannot be used: nothing was sent."""
+    """A file or a value that cannot be used. Nothing was sent."""
 
 
 def of_error(
     error: Exception, *, as_json: bool, err: TextIO | None = None, options: Mapping[str, str] = NO_OPTIONS
 ) -> int:
-    """Writes a sentence, or with as_json one JSON object, to stderr. Returns the exit status.
+    """Writes a sentence to stderr, or one JSON object with as_json. Returns the exit status.
 
-    options: those of the command, by the names of their parameters in snake case. Raises any error that this package
-    does not raise itself.
+    options: the command's options, by the names of their parameters in snake case. Raises the error again if it is not
+    one of this package.
     """
     err = err or sys.stderr
     if isinstance(error, ApiError):
@@ -46,18 +46,18 @@ def of_error(
         return NOT_ASKED
     if not isinstance(error, Unusable | SweephandError):
         raise error
-    told = {"code": getattr(error, "code", SweephandError.code), "detail": str(error)}
-    err.write(f"{json.dumps(told) if as_json else error}\n")
+    problem = {"code": getattr(error, "code", SweephandError.code), "detail": str(error)}
+    err.write(f"{json.dumps(problem) if as_json else error}\n")
     return NOT_ASKED if isinstance(error, Unusable | ConfigError | InvalidArgument | TransportError) else REFUSED
 
 
 def tell(refused: ApiError, *, as_json: bool, err: TextIO, options: Mapping[str, str] = NO_OPTIONS) -> None:
-    """Writes a refusal: a line for each mistake, with options in the place of parameters; or one JSON object."""
+    """Writes a refusal: a line for each mistake, naming options instead of parameters, or one JSON object."""
     if as_json:
-        told = {"code": refused.code, "status": refused.status, "detail": refused.detail}
+        problem = {"code": refused.code, "status": refused.status, "detail": refused.detail}
         mistakes = [{"field": each.field, "reason": each.reason} for each in refused.errors]
         more = {"errors": mistakes, "requestId": refused.request_id, "type": refused.help}
-        err.write(json.dumps(told | more) + "\n")
+        err.write(json.dumps(problem | more) + "\n")
         return
     of_query = options if refused.code == InvalidQuery.code else {}
     fields = ((of_query.get(snake(each.field), each.field), each.reason) for each in refused.errors)
@@ -67,7 +67,7 @@ def tell(refused: ApiError, *, as_json: bool, err: TextIO, options: Mapping[str,
 
 
 def _in_options(text: str, options: Mapping[str, str]) -> str:
-    """Returns a reason with `--allow-deletes 3` for `allowDeletes=3`, and `--dry-run` for `dryRun=true`."""
+    """Returns a reason that names options: `--allow-deletes 3` for `allowDeletes=3`, `--dry-run` for `dryRun=true`."""
 
     def worded(found: re.Match[str]) -> str:
         option = options.get(snake(found["name"]))

@@ -1,1 +1,1 @@
-"""The imports of jobs from Azure Scheduler and SAP Job Scheduling Service."""
+"""Commands that import jobs from Azure Scheduler and SAP Job Scheduling Service."""

@@ -21,7 +21,7 @@ _HOLE = re.compile(r"\{\{|\}\}|\{([0-9]+)\}")
 
 
 class Unresolved(Exception):
-    """A value that the file does not have. reasons: one for each place."""
+    """A value that cannot be computed from the file. reasons: one for each place."""
 
     def __init__(self, *reasons: str) -> None:
         super().__init__("; ".join(dict.fromkeys(reasons)))
@@ -30,10 +30,10 @@ class Unresolved(Exception):
 
 @dataclass(frozen=True)
 class Scope:
-    """The names that expressions may use. definitions: the template's parameters. given: values by name in lower case.
+    """The names that expressions may use.
 
-    index: of a copy, by the name of its loop; the innermost is also under the empty name. subscription, group,
-    location: where the template is deployed.
+    definitions: the template's parameters. given: their values, by name in lower case. index: of a copy, by the name of
+    its loop; the innermost is also under the empty name. subscription, group, location: where the template is deployed.
     """
 
     definitions: Mapping[str, Any] = field(default_factory=dict)
@@ -46,14 +46,14 @@ class Scope:
     within: tuple[str, ...] = ()
 
     def entered(self, name: str) -> Scope:
-        """Returns the scope for the value of a parameter or variable. Raises Unresolved for one that needs itself."""
+        """Returns the scope for a parameter's or variable's value. Raises Unresolved if it refers to itself."""
         if name in self.within:
-            raise Unresolved(f"{name} needs itself")
+            raise Unresolved(f"{name} refers to itself")
         return replace(self, within=(*self.within, name))
 
 
 class _Unreadable(Exception):
-    """A string that is no expression. It is not repeated: it may be a password."""
+    """A string that is not an expression. Messages do not repeat the string, because it may be a password."""
 
 
 def resolve(value: Any, scope: Scope, path: str = "") -> Any:
@@ -68,7 +68,7 @@ def resolve(value: Any, scope: Scope, path: str = "") -> Any:
 def _resolved(value: Any, scope: Scope, path: str, reasons: list[str]) -> Any:
     if isinstance(value, Mapping):
         if isinstance(value.get("copy"), list):
-            reasons.append(f"{below(path, 'copy')} is not known here: write its elements out")
+            reasons.append(f"{below(path, 'copy')} is not supported: write out its elements")
         return {name: _resolved(each, scope, below(path, name), reasons) for name, each in value.items()}
     if isinstance(value, list):
         return [_resolved(each, scope, f"{path}[{n}]", reasons) for n, each in enumerate(value)]
@@ -81,7 +81,7 @@ def _resolved(value: Any, scope: Scope, path: str, reasons: list[str]) -> Any:
     except Unresolved as wrong:
         reasons.extend(wrong.reasons)
     except _Unreadable as wrong:
-        reasons.append(f"{path or 'an expression'} {wrong}: a string that begins with [ is written with [[")
+        reasons.append(f"{path or 'an expression'} {wrong}: write [[ for a string that begins with [")
     except RecursionError:
         reasons.append(f"{path or 'an expression'} is nested too deeply")
     return None
@@ -89,7 +89,7 @@ def _resolved(value: Any, scope: Scope, path: str, reasons: list[str]) -> Any:
 
 def _evaluated(expression: str, scope: Scope) -> Any:
     if not expression.endswith("]") or len(expression) > LONGEST:
-        raise _Unreadable("is no expression")
+        raise _Unreadable("is not an expression")
     reader = _Reader(_tokens(expression[1:-1]))
     found = reader.value()
     if reader.at < len(reader.tokens):
@@ -98,7 +98,7 @@ def _evaluated(expression: str, scope: Scope) -> Any:
 
 
 class Token(NamedTuple):
-    """A part of an expression. kind: value, name, or the mark itself. at: its place in the string."""
+    """A part of an expression. kind: value, name, or the mark itself. at: its position in the string."""
 
     kind: str
     value: Any
@@ -128,12 +128,12 @@ def _tokens(text: str) -> list[Token]:
 
 
 def _unreadable(at: int) -> _Unreadable:
-    return _Unreadable(f"cannot be read from character {at + 2} on")
+    return _Unreadable(f"has a syntax error at character {at + 2}")
 
 
 @dataclass
 class _Reader:
-    """Reads tokens into a function of the scope."""
+    """A parser that turns tokens into a function of the scope."""
 
     tokens: Sequence[Token]
     at: int = 0
@@ -155,7 +155,7 @@ class _Reader:
     def value(self) -> Lazy:
         if self._is("value"):
             constant = self._next("value")
-            found: Lazy = lambda _: constant  # noqa: E731 - as short as it can be
+            found: Lazy = lambda _: constant  # noqa: E731 - a def would be longer
         else:
             found = self._call()
         while self._is(".") or self._is("["):
@@ -206,14 +206,14 @@ def _called(name: str, arguments: Sequence[Lazy], scope: Scope) -> Any:
             return _PLAIN[own](*values)
     except (TypeError, ValueError, LookupError, AttributeError, ZeroDivisionError):
         raise Unresolved(f"{name}() does not take these arguments") from None
-    raise Unresolved(f"only Azure knows {name}(): write its value into the file")
+    raise Unresolved(f"{name}() is not supported: write its value into the file")
 
 
 # Names
 
 
 def _parameter(scope: Scope, name: str) -> Any:
-    """Returns the value that was given, else the default."""
+    """Returns the given value of a parameter, or else its default."""
     own = name.lower()
     if own in scope.given:
         return scope.given[own]
@@ -236,12 +236,12 @@ def _copy_index(scope: Scope, *given: Any) -> int:
     name = given[0] if given and isinstance(given[0], str) else ""
     offset = given[-1] if given and isinstance(given[-1], int) else 0
     if name.lower() not in scope.index:
-        raise Unresolved("copyIndex() stands outside its loop")
+        raise Unresolved("copyIndex() is used outside its loop")
     return scope.index[name.lower()] + offset
 
 
 def _resource_id(scope: Scope, *given: str) -> str:
-    """Returns the id. The type is the first argument with a slash; before it stand a subscription and a group."""
+    """Returns the id. The type is the first argument with a slash; a subscription and a group may precede it."""
     kind = [("/" in each) for each in given].index(True)
     before, (namespace, *types), names = given[:kind], given[kind].split("/"), given[kind + 1 :]
     if len(types) != len(names) or kind > 2:
@@ -254,12 +254,12 @@ def _resource_id(scope: Scope, *given: str) -> str:
 
 def _known(value: str | None, member: str, option: str) -> str:
     if value is None:
-        raise Unresolved(f"the {member} of where it is deployed is not in the file: give it with {option}")
+        raise Unresolved(f"the {member} of the deployment is not in the file: give it with {option}")
     return value
 
 
 class _Given(dict[str, Any]):
-    """The members of resourceGroup() or subscription(), each with the option that gives it."""
+    """The members of resourceGroup() or subscription(), each with the option that sets it."""
 
     def __getitem__(self, member: str) -> Any:
         option, value = super().__getitem__(member)

@@ -1,4 +1,4 @@
-"""Reads jobs of Azure Scheduler from templates of ARM and from what its API answered. Pure, except for the reading."""
+"""Reads jobs of Azure Scheduler from ARM templates and from answers of its API. Pure, except for reading files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Place(NamedTuple):
 
     @property
     def lower(self) -> Place:
-        """Returns the place as it is compared: names have no case."""
+        """The place in lower case, for comparing: names are not case-sensitive."""
         return Place(*(None if each is None else each.lower() for each in self))  # type: ignore[arg-type]
 
     @property
@@ -47,14 +47,14 @@ class Place(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A collection or job. body: with `location` or `properties`, as it is sent."""
+    """A collection or job. body: as it is sent, with `location` or `properties`."""
 
     place: Place
     body: Mapping[str, Any]
 
 
 class Problem(NamedTuple):
-    """A resource that is not imported. failed: it should have been, and something can be done about it."""
+    """A resource that is not imported. failed: True if the user can do something about it."""
 
     name: str
     reason: str
@@ -63,7 +63,7 @@ class Problem(NamedTuple):
 
 @dataclass(frozen=True)
 class Names:
-    """The names that options give; those in an id are used otherwise. parameters: of templates, by name."""
+    """The names from options; without them, those in an id are used. parameters: of templates, by name."""
 
     subscription: str | None = None
     group: str | None = None
@@ -76,35 +76,35 @@ def read_json(path: str) -> Any:
     try:
         content = Path(path).read_bytes()
         found = json.loads(content.decode("utf-8-sig") if content[:3] == b"\xef\xbb\xbf" else content)
-        json.dumps(found, ensure_ascii=False).encode()  # refuses half of a surrogate pair
+        json.dumps(found, ensure_ascii=False).encode()  # raises ValueError for a lone surrogate
     except (OSError, ValueError, RecursionError) as wrong:
         raise Failed(unreadable(path, wrong)) from wrong
     return found
 
 
 def read_parameters(path: str) -> dict[str, Any]:
-    """Returns the values of a file of parameters, with or without ARM's frame. Raises Failed."""
+    """Returns the values of a parameter file, with or without ARM's outer object. Raises Failed."""
     content = read_json(path)
     inner = content.get("parameters", content) if isinstance(content, Mapping) else None
     if not isinstance(inner, Mapping) or not all(isinstance(each, Mapping) for each in inner.values()):
-        raise Failed(f'{path}: is no file of parameters: {{"parameters": {{"name": {{"value": ...}}}}}}')
+        raise Failed(f'{path}: must be a parameter file: {{"parameters": {{"name": {{"value": ...}}}}}}')
     return {name.lower(): each["value"] for name, each in inner.items() if "value" in each}
 
 
 def found_in(content: Any, names: Names) -> Iterator[Found | Problem]:
-    """Yields the resources of a file. Raises Failed if it cannot have any."""
+    """Yields the resources of a file. Raises Failed if the file is neither a template nor an answer."""
     if isinstance(content, Mapping) and isinstance(content.get("resources"), list | Mapping):
         yield from _of_template(content, names)
     elif isinstance(content, Mapping) and isinstance(content.get("value"), list):
         yield from _listed(content["value"], names)
         if content.get("nextLink"):
-            yield Problem("the list", "goes on at its nextLink, which is not in the file", failed=True)
+            yield Problem("the list", "continues at its nextLink, which is not in the file", failed=True)
     elif isinstance(content, list):
         yield from _listed(content, names)
     elif isinstance(content, Mapping) and ("id" in content or "type" in content):
         yield from _listed([content], names)
     else:
-        raise Failed("is neither a template of ARM nor an answer of Azure Scheduler")
+        raise Failed("is neither an ARM template nor an answer of Azure Scheduler")
 
 
 # Answers
@@ -113,7 +113,7 @@ def found_in(content: Any, names: Names) -> Iterator[Found | Problem]:
 def _listed(items: Sequence[Any], names: Names) -> Iterator[Found | Problem]:
     for item in items:
         if not isinstance(item, Mapping):
-            yield Problem(repr(item)[:40], "is no object", failed=True)
+            yield Problem(repr(item)[:40], "is not an object", failed=True)
             continue
         yield from _one(item, names)
 
@@ -135,13 +135,13 @@ def _typed(kind: str, name: str, body: Mapping[str, Any], names: Names) -> Itera
     if kind.lower() == HISTORY:
         yield Problem(shown, "history is not imported", failed=False)
     elif kind.lower() == NESTED:
-        yield Problem(shown, "a template within the template: import it as a file of its own", failed=True)
+        yield Problem(shown, "is a nested template: import it as a file of its own", failed=True)
     elif not kind:
         yield Problem(shown, "has neither an id nor a type", failed=True)
     elif kind.lower() not in {COLLECTION, JOB}:
-        yield Problem(shown, f"{kind} is not of Azure Scheduler", failed=False)
+        yield Problem(shown, f"{kind} does not belong to Azure Scheduler", failed=False)
     elif not all(parts) or len(parts) != (1 if kind.lower() == COLLECTION else 2):
-        yield Problem(shown, f"is no name for {kind}", failed=True)
+        yield Problem(shown, f"is not a valid name for {kind}", failed=True)
     elif missing := [each for each in ("subscription", "group") if getattr(names, each) is None]:
         yield Problem(shown, f"has no id: give {' and '.join(f'--{each}' for each in missing)}", failed=True)
     else:
@@ -172,7 +172,7 @@ def _object(whole: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _resources(whole: Mapping[str, Any]) -> list[Any]:
-    """Returns the resources of a template or of a resource. In newer templates each has a name."""
+    """Returns the resources of a template or of a resource: a list or, in newer templates, an object by name."""
     found = whole.get("resources")
     if isinstance(found, Mapping):
         return list(found.values())
@@ -180,9 +180,9 @@ def _resources(whole: Mapping[str, Any]) -> list[Any]:
 
 
 def _declared(resource: Any, scope: Scope, names: Names, outer_type: str, outer_name: str) -> Iterator[Found | Problem]:
-    """Yields a resource and those within it, once for each copy. outer_type, outer_name: end with a slash, if any."""
+    """Yields a resource and those within it, once for each copy. outer_type, outer_name: empty, or end with a slash."""
     if not isinstance(resource, Mapping):
-        yield Problem("a resource", "is no object", failed=True)
+        yield Problem("a resource", "is not an object", failed=True)
         return
     kind = f"{outer_type}{resource.get('type', '')}"
     try:

@@ -1,4 +1,4 @@
-"""Jobs and collections in the form in which the Azure facade compares them, and the secrets that they need. Pure."""
+"""Jobs and collections in a form for comparing them, as the Azure facade shows them, and their secrets. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STAND_IN = "secret"
 
 
 class Need(NamedTuple):
-    """A secret that no export holds. slot: the action that it belongs to. name: by which the user gives it."""
+    """A secret, which no export contains. slot: its action. name: by which the user gives it."""
 
     slot: str
     name: str
@@ -32,9 +32,9 @@ class Need(NamedTuple):
 
 @dataclass(frozen=True)
 class Form:
-    """A job. properties: as they are sent. shown: as the facade shows them, without states and defaults filled in.
+    """A job. properties: as they are sent. shown: as the facade shows them, with defaults and without states.
 
-    brings_secrets: some are among the properties. remarks: for the owner of a new job.
+    brings_secrets: whether the properties contain secrets. remarks: for the owner of a new job.
     """
 
     properties: Mapping[str, Any]
@@ -51,7 +51,7 @@ def collection_of(body: Mapping[str, Any], place: Place) -> Collection:
 
 
 def disabled(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns a collection whose jobs do not run."""
+    """Returns the body of a collection in the state Disabled, in which jobs do not run."""
     given = {} if body.get("properties") is None else body["properties"]
     if not isinstance(given, Mapping):
         return body
@@ -60,7 +60,7 @@ def disabled(body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def shown_collection(collection: Collection) -> Mapping[str, Any]:
-    """Returns what two collections are compared by."""
+    """Returns a collection in the form for comparing it."""
     shown = collection_fields.body(collection, VERSION)
     place = shown["location"].lower().replace(" ", "")
     return {"location": place, "tags": shown.get("tags", {}), "properties": shown["properties"]}
@@ -85,7 +85,7 @@ def named(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def needs(properties: Mapping[str, Any]) -> list[Need]:
-    """Returns the secrets that are missing in a job."""
+    """Returns the secrets that are missing from a job."""
     action = properties.get("action")
     inner = action.get("errorAction") if isinstance(action, Mapping) else None
     found = [*_needs(action, ("action",)), *_needs(inner, ("action", "errorAction"))]
@@ -133,7 +133,7 @@ def _at(whole: Any, path: tuple[str, ...]) -> Any:
 
 
 def with_secrets(properties: Mapping[str, Any], secrets: Mapping[str, str]) -> dict[str, Any]:
-    """Returns the properties with those missing secrets that are given. secrets: by name."""
+    """Returns the properties with the missing secrets filled in, if they are given. secrets: by name."""
     found = dict(properties)
     for need in needs(properties):
         if need.name in secrets:
@@ -142,7 +142,7 @@ def with_secrets(properties: Mapping[str, Any], secrets: Mapping[str, str]) -> d
 
 
 def _put(whole: Any, path: tuple[str, ...], value: Any) -> Any:
-    """Returns a copy with a value at the path. None: without it."""
+    """Returns a copy with a value at the path. None removes the member."""
     name, *rest = path
     inner = _put(whole[name], tuple(rest), value) if rest else value
     without = {each: old for each, old in whole.items() if each != name}
@@ -150,7 +150,7 @@ def _put(whole: Any, path: tuple[str, ...], value: Any) -> Any:
 
 
 def form(properties: Mapping[str, Any], body: Mapping[str, Any], collection: Collection, now: datetime) -> Form:
-    """Returns a job in its form. properties: of the body, named, with secrets. Raises InvalidRequest."""
+    """Returns the Form of a job. properties: of the body, after `named` and `with_secrets`. Raises InvalidRequest."""
     checked: Mapping[str, Any] = properties
     certificates = []
     for need in needs(properties):
@@ -185,7 +185,7 @@ def _check_times(fields: Mapping[str, Any], now: datetime) -> None:
 
 
 def shown_job(body: Mapping[str, Any], collection: Collection) -> Mapping[str, Any]:
-    """Returns what two jobs are compared by. body: the facade's answer."""
+    """Returns a job in the form for comparing it. body: the facade's answer."""
     properties = named(body)
     state = properties.pop("state", None)
     public = JOB.public(JOB(properties, "properties"))
@@ -193,10 +193,10 @@ def shown_job(body: Mapping[str, Any], collection: Collection) -> Mapping[str, A
 
 
 def _remarks(given: Mapping[str, Any], body: Mapping[str, Any], now: datetime) -> Iterator[str]:
-    """Yields what happens to a new job that its owner may not expect."""
+    """Yields remarks about a new job that its owner may not expect."""
     recurrence, start = given.get("recurrence"), given.get("startTime")
     if start is None or (recurrence is None and datetime.fromisoformat(start) <= now):
-        yield "runs at once"
+        yield "runs immediately"
     executions = _at(body, ("properties", "status", "executionCount"))
     if recurrence is not None and "count" in recurrence and executions:
-        yield f"its count of {recurrence['count']} begins anew; {executions} runs are over"
+        yield f"its count of {recurrence['count']} starts over; {executions} runs have already taken place"

@@ -1,6 +1,7 @@
 """Copies job collections and jobs of Azure Scheduler from files to the Azure facade of a stack.
 
-It can be repeated: names are those of the files. A second import updates what differs and creates nothing twice.
+The import can be repeated, because names are those in the files: a second import updates differences and creates no
+duplicates.
 """
 
 from __future__ import annotations
@@ -24,32 +25,33 @@ from sweephand.facades.azure.members import VERSIONS
 from sweephand.sources import SystemClock
 
 ENDING = frozenset({None, 401, 403})
-"""Statuses after which every further request would fail as well. None: no answer."""
+"""Statuses after which every further request would fail, too. None stands for no answer."""
 NO_FACADE = "the stack does not serve Azure's API: its parameter AzureFacade is off"
-NO_COLLECTION = "its job collection is not in the stack"
-TWICE, TWO_OF_IT = "is in the files twice", "is in the files twice, with differences: the first was taken"
-IS_FINAL = "is {} in the stack, which is final: delete it there to import it anew"
-IS_OVER = "is {}: nothing of it is left to run"
+NO_COLLECTION = "its job collection does not exist in the stack"
+TWICE, TWO_OF_IT = "is in the files twice", "is in the files twice, with differences: the first was used"
+IS_FINAL = "is {} in the stack, which is a final state: delete it there to import it again"
+IS_OVER = "is {}: it has no runs left"
 
 
 def command() -> click.Command:
     """Returns the command `import azure`."""
-    told = {
-        "--parameters": ("FILE", "Parameters of the templates, in ARM's form."),
-        "--secrets": ("FILE", "JSON: secrets by the names under which they are asked for."),
-        "--subscription": ("ID", "Instead of the one in ids; templates have none."),
-        "--group": ("NAME", "Resource group, instead of the one in ids; templates have none."),
-        "--location": ("NAME", "For resourceGroup().location in templates."),
+    options = {
+        "--parameters": ("FILE", "Parameters of the templates, in ARM's format."),
+        "--secrets": ("FILE", "JSON: the missing secrets, by the names that the import prints."),
+        "--subscription": ("ID", "Overrides the subscription in ids; required for templates."),
+        "--group": ("NAME", "Overrides the resource group in ids; required for templates."),
+        "--location": ("NAME", "Value of resourceGroup().location in templates."),
     }
     disabled = "Import collections as disabled: their jobs do not run."
+    to_tenant = "The tenant to import to; needs --to-credentials of provider level."
     return click.Command(
         "azure",
-        help="Copy jobs from files: a template of ARM, or the answers of the API or of `az`.",
+        help="Copy jobs from files: ARM templates, or answers of the API or of `az`.",
         params=[
             click.Argument(["files"], metavar="FILE...", nargs=-1, required=True),
-            *(click.Option([each], metavar=kind, help=about) for each, (kind, about) in told.items()),
+            *(click.Option([each], metavar=kind, help=about) for each, (kind, about) in options.items()),
             *target_options(),
-            click.Option(["--to-tenant"], metavar="TENANT", help="With --to-credentials of provider level."),
+            click.Option(["--to-tenant"], metavar="TENANT", help=to_tenant),
             click.Option(["--disabled"], is_flag=True, help=disabled),
             click.Option(["--dry-run"], is_flag=True, help="Print what would be done, and do nothing."),
         ],
@@ -58,7 +60,7 @@ def command() -> click.Command:
 
 
 def run(options: Any) -> int:
-    """Carries the command out. Returns the exit status."""
+    """Runs the command. Returns the exit status."""
     try:
         found = list(_read(options))
         secrets = _secrets(options.secrets)
@@ -96,10 +98,11 @@ def _secrets(path: str | None) -> dict[str, str]:
 
 @dataclass
 class Importing:
-    """One import. tenant: None for the credential's own. disabled: all collections become so.
+    """One import.
 
-    collections: of the target, None for one that is missing. taken: what was imported, by place. asked: secrets that
-    are missing. needed: all that jobs of the files need.
+    tenant: None for the credential's own. disabled: True to disable all collections. collections: of the target, None
+    for one that is missing. taken: the imported resources, by place. asked: the names of missing secrets. needed: the
+    names of all secrets that jobs of the files need.
     """
 
     service: Service
@@ -113,7 +116,7 @@ class Importing:
     needed: set[str] = field(default_factory=set)
 
     def run(self, found: Sequence[Found | Problem], out: TextIO, err: TextIO) -> int:
-        """Imports everything, collections first. Writes a line for each to `out`, and one with the numbers.
+        """Imports everything, collections first. Writes a line for each resource to `out`, and one with the counts.
 
         Returns the exit status: 1 if something could not be imported.
         """
@@ -135,7 +138,7 @@ class Importing:
         return 1 if counts["failed"] or ended is not None else 0
 
     def _check_target(self) -> None:
-        """Raises Failed if the stack has no such API, or refuses the credential."""
+        """Raises Failed if the stack does not serve Azure's API, or refuses the credential."""
         try:
             self._call("GET", "/providers/Microsoft.Scheduler/operations")
         except Failed as failed:
@@ -146,16 +149,16 @@ class Importing:
         return self.service.call(method, path, body, query={"api-version": VERSIONS[0]}, headers=headers)
 
     def _ask(self, err: TextIO) -> None:
-        """Writes which secrets are missing, in the form of the file that gives them."""
+        """Writes which secrets are missing, in the form of the file for --secrets."""
         if self.asked:
             sample = json.dumps(dict.fromkeys(self.asked, ""), indent=2)
-            err.write(f"secrets that no file holds; give them with --secrets FILE:\n{sample}\n")
+            err.write(f"missing secrets; give them with --secrets FILE:\n{sample}\n")
         unused = sorted(self.secrets.keys() - self.needed)
         if unused:
             err.write(f"secrets that no job needs: {', '.join(unused)}\n")
 
     def _line(self, each: Found | Problem) -> tuple[str, str]:
-        """Imports one resource. Returns the verdict and its line. Raises Failed if nothing more can be done."""
+        """Imports one resource. Returns the verdict and its line. Raises Failed if further requests would fail, too."""
         if isinstance(each, Problem):
             return ("failed" if each.failed else "left out"), f"{each.name}  {each.reason}"
         first = self.taken.setdefault(each.place.lower, each)
@@ -165,8 +168,8 @@ class Importing:
         try:
             verdict, remarks = self._job(each) if each.place.job else self._collection(each)
         except InvalidRequest as refused:
-            told = f"{refused.field}: {refused.reason}" if refused.field else refused.reason
-            return "failed", f"{each.place.shown}  {told}"
+            reason = f"{refused.field}: {refused.reason}" if refused.field else refused.reason
+            return "failed", f"{each.place.shown}  {reason}"
         except Failed as failed:
             if failed.status in ENDING:
                 raise
@@ -227,9 +230,9 @@ class Importing:
         return self._existing(each.place, wanted, there, collection), ()
 
     def _existing(self, place: Place, wanted: forms.Form, there: Mapping[str, Any], collection: Collection) -> str:
-        """Changes a job of the target, and returns the verdict. Raises Failed.
+        """Changes a job of the target if it differs, and returns the verdict. Raises Failed.
 
-        Secrets are sent each time: no answer shows whether they are new.
+        Secrets are sent each time, because no answer shows whether they are new.
         """
         shown, state = forms.shown_job(there, collection), forms.state_of(there)
         final = state in forms.FINAL
@@ -246,7 +249,7 @@ class Importing:
             self._call("PUT", path_of(place), {"properties": wanted.properties})
 
     def _check_secrets(self, properties: Mapping[str, Any], there: Any) -> None:
-        """Raises Failed for secrets that neither the file nor the job of the target has."""
+        """Raises Failed for secrets that neither --secrets nor the existing job has."""
         kept = {(need.slot, need.name) for need in forms.needs(forms.named(there))} if there else set()
         missing = [need.name for need in forms.needs(properties) if (need.slot, need.name) not in kept]
         if missing:

@@ -1,7 +1,7 @@
 """Copies jobs and schedules from SAP Job Scheduling Service, through its API, to the SAP facade of a stack.
 
-It can be repeated: each copy has the address of its source and its id there as `resourceId`. A second import updates
-what has changed since and creates nothing twice. Jobs that are not copies are never touched.
+The import can be repeated, because the `resourceId` of a copy contains the address of its source and its id there. A
+second import updates differences and creates no duplicates. Jobs that are not copies are never touched.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from sweephand.cli.imports.service import Access, Failed, access, target, target
 from sweephand.errors import InvalidRequest
 from sweephand.sources import SystemClock
 
-NO_HEADER_OVER_HTTP = "its target gets no Authorization: the stack shows its token over https alone"
+NO_HEADER_OVER_HTTP = "its target gets no Authorization: the stack sends its token over https only"
 NO_HEADER_AT_ALL = "its target gets no Authorization: the stack has no identity (parameter OutboundIdentity)"
-GONE = "its job is no longer in the old service; the copy is {}: delete it, or keep it"
-NO_PASSWORD = "has the user {}: give its password, and switch it on"  # noqa: S105 - a sentence
+GONE = "its job no longer exists in the old service; the copy is {}: delete it, or keep it"
+NO_PASSWORD = "has the user {}: give its password, and switch it on"  # noqa: S105 - a message, not a password
 
 
 def command() -> click.Command:
     """Returns the command `import sap`."""
-    told = {
+    described = {
         "--from": ("URL", "Base URL of the service to copy from."),
         "--credentials": ("ID:SECRET", "For --from; default: SWEEPHAND_IMPORT_CREDENTIALS."),
-        "--token-url": ("URL", "The address at which --credentials get a token; default: Basic."),
+        "--token-url": ("URL", "The OAuth token endpoint for --credentials; default: Basic authentication."),
         "--service-key": ("FILE", "A service key or VCAP_SERVICES, instead of these three."),
         "--tenant": ("ID", "Copy only the jobs of this tenant of the source (its tenantId)."),
     }
     names = {"--from": "source"}
     options: list[click.Parameter] = [
         click.Option([each, *([names[each]] if each in names else [])], metavar=kind, help=about)
-        for each, (kind, about) in told.items()
+        for each, (kind, about) in described.items()
     ]
     to_tenant = "The tenant for the jobs of a subdomain, or for all jobs; needs --to-credentials of provider level."
     return click.Command(
@@ -62,7 +62,7 @@ def command() -> click.Command:
 
 
 def run(options: Any) -> int:
-    """Carries the command out. Returns the exit status."""
+    """Runs the command. Returns the exit status."""
     if options.inactive and options.switch:
         raise click.UsageError("--inactive and --switch exclude each other")
     try:
@@ -93,7 +93,7 @@ def _accesses(options: Any) -> tuple[Access, Access]:
         for name in ("source", "credentials", "token_url"):
             if getattr(options, name) is not None:
                 shown = "--from" if name == "source" else f"--{name.replace('_', '-')}"
-                raise Failed(f"{shown} and --service-key are given: the key takes its place")
+                raise Failed(f"{shown} and --service-key exclude each other: leave out {shown}")
         source = service_key(options.service_key)
     else:
         pair = options.credentials or os.environ.get("SWEEPHAND_IMPORT_CREDENTIALS")
@@ -103,9 +103,10 @@ def _accesses(options: Any) -> tuple[Access, Access]:
 
 @dataclass
 class Copying:
-    """One import. tenant: of the source. to_tenants: from the option. taken: names that this import uses.
+    """One import.
 
-    tenants: of the target, True if they exist. seen: the marks of the jobs in the source.
+    tenant: of the source. to_tenants: values of --to-tenant. taken: names used by this import. tenants: of the target,
+    True for those that exist. seen: the marks of the jobs in the source.
     """
 
     source: SapService
@@ -120,7 +121,7 @@ class Copying:
     seen: set[str] = field(default_factory=set)
 
     def run(self, out: TextIO, err: TextIO) -> int:
-        """Copies every job. Writes a line for each to `out`, and one with the numbers.
+        """Copies every job. Writes a line for each to `out`, and one with the counts.
 
         Returns the exit status: 1 if a job could not be copied or the list could not be read to its end.
         """
@@ -164,7 +165,7 @@ class Copying:
             place = Place(self.target, self._tenant_of(listed) if by_tenant else None)
             there = place.marked(marked(self.source.base_url, job["_id"]))
             if self._is_switched(job, there):
-                return "unchanged", f"{name}  switched already"
+                return "unchanged", f"{name}  already switched"
             wanted = form(job, self.source.clock.now(), there)
             verdict, remarks = self._copy(place, job, wanted, there)
         except (Failed, InvalidRequest) as failed:
@@ -196,7 +197,7 @@ class Copying:
         return True
 
     def _without_header(self, job: Mapping[str, Any]) -> list[str]:
-        """Returns why the target of a switched job will get no Authorization header, if so. Raises Failed."""
+        """Returns the reason if the target of a switched job will get no Authorization header. Raises Failed."""
         if job.get("user"):
             return []
         if str(job.get("action")).lower().startswith("http:"):
@@ -204,9 +205,9 @@ class Copying:
         return [] if self._has_identity else [NO_HEADER_AT_ALL]
 
     def _is_switched(self, job: Mapping[str, Any], there: Any) -> bool:
-        """Returns True if the copy is on and the job is off. The copy then leads, and its changes are not undone.
+        """Returns True if the copy is on and the job is off. The copy then takes precedence and stays as it is.
 
-        An import with neither option copies that a job was switched off.
+        Without --switch and --inactive, an import switches the copy off, too.
         """
         on_here = there is not None and bool(there["active"])
         return on_here and not is_on(job) and (self.switch or self.inactive)
@@ -218,7 +219,7 @@ class Copying:
         whose = str(listed.get("subDomain") or "")
         found = pairs.get(whose) or every or whose
         if not found:
-            raise Failed("its list names no subDomain: name the tenant with --to-tenant")
+            raise Failed("it has no subDomain: name the tenant with --to-tenant")
         if found not in self.tenants:
             self.tenants[found] = self._is_there(found)
         if not self.tenants[found]:
@@ -226,7 +227,7 @@ class Copying:
         return found
 
     def _is_there(self, tenant: str) -> bool:
-        """Returns False if the tenant does not exist; True if it must not be read, so the first write tells."""
+        """Returns False if the tenant does not exist. Returns True if it may not be read: the first write will tell."""
         try:
             self.target.call("GET", f"/v1/tenants/{quote(tenant, safe='')}")
         except Failed as failed:
@@ -270,10 +271,10 @@ class Copying:
             return
         other = place.named(name)
         if holder != mark or (other is not None and (there is None or other["_id"] != there["_id"])):
-            raise Failed("its name is taken by a job that is no copy of it: rename one of them")
+            raise Failed("its name is taken by a job that is not a copy of it: rename one of them")
 
     def _active(self, on: bool, job: Mapping[str, Any], there: Any, *, secret_missing: bool) -> bool:
-        """Returns True if the copy is active, also if only its owner switched it on. on: the job is active."""
+        """Returns True if the copy is to be active, also if only its owner switched it on. on: the job is active."""
         if there is None:
             return on and not (self.inactive or secret_missing)
         if self.inactive or secret_missing or (job.get("user") and not self.switch):

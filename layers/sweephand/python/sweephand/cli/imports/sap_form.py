@@ -33,7 +33,7 @@ SHOWN_WHEN_REFUSED = frozenset({*MODES, "startTime", "endTime", "httpMethod"})
 class Form:
     """The request for a copy. body: of POST; `active` is the job's own. ids: of its schedules, in order.
 
-    over, in_words: the number of schedules left out because they are over, or because their time is only in words.
+    over, in_words: how many schedules were left out because they have ended, or because their time is only in words.
     """
 
     body: dict[str, Any]
@@ -45,17 +45,17 @@ class Form:
     def remarks(self) -> list[str]:
         found = []
         if self.over:
-            found.append(f"left out: {self.over} over")
+            found.append(f"left out: {self.over} ended")
         if self.in_words:
-            found.append(f"left out: {self.in_words} with a time in words and no run planned")
+            found.append(f"left out: {self.in_words} with a time in words and no planned run")
         return found
 
 
 def form(job: Mapping[str, Any], now: datetime, there: Mapping[str, Any] | None = None) -> Form:
     """Returns the request for the copy. Raises InvalidRequest for members that the target would refuse.
 
-    Leaves out schedules that are over. Replaces a time in words by its instant, because "in 2 hours" would mean other
-    hours now. there: the existing copy, which may know an instant that is no longer planned in the source.
+    Leaves out schedules that have ended. Replaces a time in words with its instant, because "in 2 hours" would mean
+    another instant now. there: the existing copy, which may have an instant that is no longer planned in the source.
     """
     body = {name: job.get(name) if job.get(name) is not None else USUAL.get(name) for name in AS_SHOWN}
     for name in ("ansConfig", "calmConfig"):
@@ -141,7 +141,7 @@ class Changes:
 
 
 def schedule_changes(wanted: Form, there: Form) -> Changes:
-    """Returns the changes: equal schedules stay, and one is changed into a new one of the same kind if there is any."""
+    """Returns the changes. Equal schedules stay; others become a new one of the same kind, or are deleted."""
     new: list[dict[str, Any]] = list(wanted.body["schedules"])
     left: list[tuple[str, dict[str, Any]]] = []
     for schedule_id, schedule in zip(there.ids, there.body["schedules"], strict=True):
@@ -219,7 +219,7 @@ def _instants(originals: Sequence[Any], copies: Sequence[Any], now: datetime) ->
 
 
 def _readable(given: Mapping[str, Any], now: datetime) -> dict[str, Any]:
-    """Returns the request for a schedule; an empty one if it is refused, which is reported when it is copied."""
+    """Returns the request for a schedule; an empty one if it is refused, which the copying will report."""
     try:
         return _schedule(given, now)
     except InvalidRequest:
@@ -236,7 +236,7 @@ def _data(given: Any) -> Any:
     try:
         return json.loads(given) if isinstance(given, str) else given
     except ValueError as wrong:
-        raise InvalidRequest("data", "is not JSON") from wrong
+        raise InvalidRequest("data", "is not valid JSON") from wrong
 
 
 def _is_over(schedule: Mapping[str, Any], job: Mapping[str, Any], now: datetime) -> bool:
@@ -261,5 +261,5 @@ def _is_over(schedule: Mapping[str, Any], job: Mapping[str, Any], now: datetime)
 
 
 def _zoned(shown: str) -> str:
-    """Turns SAP's form of an instant, which is UTC, into ISO 8601."""
+    """Returns SAP's form of an instant, which is in UTC, as ISO 8601."""
     return shown.replace(" ", "T") + "Z"

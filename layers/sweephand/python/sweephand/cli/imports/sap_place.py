@@ -28,7 +28,7 @@ class Place:
         return {} if self.tenant is None else {"tenantId": self.tenant}
 
     def marked(self, mark: str) -> Any:
-        """Returns the copy from an earlier import in the form of SAP's API, None without one."""
+        """Returns the copy from an earlier import in the form of SAP's API; None without one."""
         headers = {} if self.tenant is None else {"Sweephand-Tenant": self.tenant}
         found = self.service.call("GET", "/v1/jobs", headers=headers, query={"resourceId": mark})["items"]
         return self.named(found[0]["name"]) if found else None
@@ -60,7 +60,7 @@ class Place:
             return None
 
     def create(self, body: Mapping[str, Any], mark: str) -> None:
-        """Creates a copy. mark: by which it is found again.
+        """Creates a copy. mark: identifies the copy in later imports.
 
         A job with more schedules than a request may have is switched on after the last one. If the import is
         interrupted before that, the copy is switched off and incomplete, and the next import completes it.
@@ -73,8 +73,8 @@ class Place:
     def _create(self, body: Mapping[str, Any], mark: str) -> object:
         """Creates the job and returns its id.
 
-        A name that was taken in the meantime is refused, except with a credential of provider level. A repeated request
-        may find the job that a previous one with a lost answer created.
+        A name that was taken meanwhile is refused, except with a credential of provider level. A repeated request may
+        find the job that an earlier one created whose answer was lost.
         """
         try:
             if self.tenant is None:
@@ -113,7 +113,7 @@ class Place:
             try:
                 self.service.call("DELETE", f"/scheduler/jobs/{job_id}/schedules/{schedule_id}")
             except Failed as failed:
-                if failed.status != 404:  # gone already
+                if failed.status != 404:  # 404: already deleted
                     raise
 
 

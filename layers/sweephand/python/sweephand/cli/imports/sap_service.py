@@ -17,7 +17,7 @@ class SapService(Service):
     """A client of SAP's API."""
 
     def listed(self, tenant: str | None) -> Iterator[dict[str, Any]]:
-        """Yields all jobs of the list. tenant: only this one's. Raises Failed."""
+        """Yields all jobs of the list. tenant: None for all tenants. Raises Failed."""
         narrowed = {} if tenant is None else {"tenantId": tenant}
         offset = 0
         while True:
@@ -47,7 +47,7 @@ def service_key(path: str) -> Access:
     except (OSError, RecursionError, ValueError) as wrong:
         raise Failed(unreadable(path, wrong)) from wrong
     if found is None:
-        raise Failed(f"{path}: no url with uaa, or with user and password, in it")
+        raise Failed(f"{path}: must contain a url with uaa, or with user and password")
     uaa = found.get("uaa")
     try:
         if isinstance(uaa, dict):
@@ -59,7 +59,7 @@ def service_key(path: str) -> Access:
 
 
 def _credentials(given: Any) -> dict[str, Any] | None:
-    """Returns the object with the address, below VCAP_SERVICES, a service's label or `credentials`."""
+    """Returns the object with the address, inside VCAP_SERVICES, a service's label or `credentials`."""
     if isinstance(given, list):
         return next((found for each in given if (found := _credentials(each))), None)
     if not isinstance(given, dict):

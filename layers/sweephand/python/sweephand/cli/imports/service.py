@@ -17,17 +17,20 @@ from sweephand.sources import Clock
 
 TIMEOUT_S = 30.0
 TRIES_UNTIL_ALLOWED = 12
-"""How often a request is tried that is refused for its rate. The windows of such limits are a minute long."""
+"""How often a request is tried that exceeds a rate limit. The windows of such limits are a minute long."""
 TRIES = 4
-"""How often a request is tried if its side fails or does not answer."""
+"""How often a request is tried if the server fails or does not answer."""
 LONGEST_WAIT_S = 60.0
 EVERYWHERE = tuple(ip_network(each) for each in ("0.0.0.0/0", "::/0"))
 LENIENT = GuardSettings(private=EVERYWHERE, plain_http=True)
-"""The widest settings that a stack may have. The stack itself refuses addresses that it does not allow."""
+"""The most permissive settings of a stack. The stack itself refuses addresses that it does not allow."""
 
 
 class Failed(Exception):
-    """One side refused a request, or did not answer. status, words: the answer's, None without one."""
+    """A request that one side refused or did not answer.
+
+    status: of the answer. words: its message. Both are None without an answer.
+    """
 
     def __init__(self, reason: str, status: int | None = None, words: str | None = None) -> None:
         super().__init__(reason)
@@ -51,7 +54,7 @@ class Access:
 
 
 class ByToken(httpx2.Auth):
-    """Authentication by OAuth client credentials. Fetches a token at its first use, and again if it is refused."""
+    """Authentication by OAuth client credentials. The token is fetched on first use, and again if it is refused."""
 
     requires_response_body = True
 
@@ -87,7 +90,7 @@ class ByToken(httpx2.Auth):
 
 @dataclass(frozen=True)
 class Service:
-    """A client of one side. base_url: without a slash at the end. clock: for waiting."""
+    """A client of one side. base_url: without a trailing slash. clock: for waiting."""
 
     base_url: str
     client: httpx2.Client
@@ -121,18 +124,18 @@ class Service:
             else:
                 wait_s = _asked_to_wait(answer)
                 if not _may_pass(answer.status_code) or (wait_s is None and faults + 1 >= TRIES):
-                    return self._told(method, path, answer)
+                    return self._content(method, path, answer)
             if wait_s is None:
                 wait_s, faults = 2.0**faults, faults + 1
             self.clock.sleep(wait_s)
-        raise Failed(f"{method} {self.base_url}{path}: is asked to wait again and again")
+        raise Failed(f"{method} {self.base_url}{path}: still over the rate limit after {TRIES_UNTIL_ALLOWED} tries")
 
-    def _told(self, method: str, path: str, answer: httpx2.Response) -> Any:
-        told = _json(answer)
+    def _content(self, method: str, path: str, answer: httpx2.Response) -> Any:
+        content = _json(answer)
         if answer.is_success:
-            return told
-        said = told.get("error", told) if isinstance(told, dict) else None
-        words = said.get("message") or said.get("detail") if isinstance(said, dict) else None
+            return content
+        error = content.get("error", content) if isinstance(content, dict) else None
+        words = error.get("message") or error.get("detail") if isinstance(error, dict) else None
         reason = f"{method} {self.base_url}{path}: {answer.status_code} {words or answer.text[:200]}"
         raise Failed(reason, answer.status_code, words)
 
@@ -149,7 +152,7 @@ def _may_pass(status: int) -> bool:
 
 
 def _asked_to_wait(answer: httpx2.Response) -> float | None:
-    """Returns the seconds to wait, None if the answer does not say."""
+    """Returns the seconds to wait; None if the answer does not say."""
     given = answer.headers.get("retry-after", "")
     if given.isascii() and given.isdigit():
         return min(float(given), LONGEST_WAIT_S)
@@ -157,7 +160,7 @@ def _asked_to_wait(answer: httpx2.Response) -> float | None:
 
 
 def access(url: tuple[str, str | None], pair: tuple[str, str | None], token_url: str | None = None) -> Access:
-    """Returns address and credentials. url, pair: the name of the option, and its value. Raises Failed without one."""
+    """Returns address and credentials. url, pair: names and values of options. Raises Failed if a value is missing."""
     for name, value in (url, pair):
         if not value:
             raise Failed(f"{name} is missing")

@@ -1,8 +1,8 @@
 """The main module of the emulator's process: MiniStack, with a journal of its tables and frequent saves of the rest.
 
-MiniStack saves on SIGTERM only, keeps every log line and metric for ever, checks only once a second whether a delayed
-message is due (AWS delivers it within some 0.1 s), and parses a query's condition again for every row of the partition
-(`shortcuts`). All of this is repaired through its private names, which is why its version is pinned.
+MiniStack saves on SIGTERM only, keeps every log line and metric forever, checks only once a second whether a delayed
+message is due (AWS delivers it within about 0.1 s), and parses a query's condition again for every row of the partition
+(`shortcuts`). All of this is changed through its private names, which is why its version is pinned.
 """
 
 from __future__ import annotations
@@ -77,18 +77,18 @@ class Saving:
             return save({name: copy for name, copy in self._services().items() if name != TABLES}, self._write)
 
     def everything(self) -> list[str]:
-        """Saves everything, tables last, after the services that refer to them. Only for the thread of the requests."""
+        """Saves everything, tables last, after the services that refer to them. Only for the thread of requests."""
         missed = self.all_but_tables()
         tables = self._services().get(TABLES)
         with self._guard:
             return missed if tables is None else missed + save({TABLES: tables}, self._write)
 
-    def at_the_end(self, own_way: Callable[[Snapshots], None]) -> Callable[[Snapshots], None]:
-        """Wraps the emulator's own save at exit with the lock, because two saves would write the same draft file."""
+    def at_the_end(self, original: Callable[[Snapshots], None]) -> Callable[[Snapshots], None]:
+        """Wraps the emulator's own save at exit in the lock, because two saves would write the same draft file."""
 
         def alone(snapshots: Snapshots) -> None:
             with self._guard:
-                own_way(snapshots)
+                original(snapshots)
 
         return alone
 

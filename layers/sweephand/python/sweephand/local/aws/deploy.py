@@ -2,7 +2,7 @@
 
 MiniStack 1.5.33 ignores the body of an HTTP API (every route), a table's TimeToLiveSpecification and the
 ExcludePunctuation of a generated secret, and reads a concurrency from a parameter as a string. Each repair has a test
-that fails once the emulator no longer needs it.
+that fails as soon as the emulator no longer needs the repair.
 """
 
 from __future__ import annotations
@@ -273,7 +273,7 @@ def repair_time_to_live(aws: Aws, stack: Stack, source: Mapping[str, Any]) -> No
 
 
 def repair_concurrency(aws: Aws) -> None:
-    """Turns each event source's MaximumConcurrency into a number: as a string, it breaks every poll of every queue.
+    """Turns each event source's MaximumConcurrency into a number. As a string, it breaks every poll of every queue.
 
     The SDK reads the string as a number, so a wrong value cannot be recognised and all values are written.
     """

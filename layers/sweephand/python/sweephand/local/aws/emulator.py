@@ -23,7 +23,7 @@ STACK_NAME = "sweephand"
 
 
 class Emulator:
-    """One embedded AWS with its state in a folder."""
+    """An embedded AWS with its state in a folder."""
 
     def __init__(
         self,

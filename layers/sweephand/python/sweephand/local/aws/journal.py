@@ -1,6 +1,6 @@
 """A journal of the emulator's tables: acknowledged writes survive any end of the process.
 
-MiniStack keeps tables in memory and saves them whole, which takes seconds for large ones. The journal appends each
+MiniStack keeps tables in memory and saves them completely, which takes seconds for large ones. The journal appends each
 request that writes items to a file before its answer is sent, and repeats it at the next start, on top of the last
 whole copy. The file reaches the operating system, not the disk: it survives `kill -9`, but not a loss of power.
 """
@@ -25,13 +25,13 @@ WRITES = frozenset(
 )
 READING = ("Get", "BatchGet", "Query", "Scan", "Describe", "List")
 MOST_BYTES = 16_000_000
-"""A longer journal is replaced by a copy of the tables. A start repeats some 2,000 requests a second."""
+"""A longer journal is replaced with a copy of the tables. A start repeats about 2,000 requests a second."""
 
 Scope = Callable[[str, str], AbstractContextManager[None]]
 
 
 class Journal:
-    """The journal of one table service. All calls but `save_if_due` come from the thread that carries out requests."""
+    """The journal of one table service. Only the thread of requests calls its methods, except for `save_if_due`."""
 
     def __init__(self, folder: Path, tables: Any, scope: Scope, where: Callable[[], tuple[str, str]]) -> None:
         """Creates a journal. folder: of the files. tables: MiniStack's DynamoDB module.
@@ -92,7 +92,7 @@ class Journal:
         self._tables.load_persisted_state = load_persisted_state
 
     def save_if_due(self) -> None:
-        """Replaces a long journal by a copy of the tables. Callable from any thread; the requests' thread copies."""
+        """Replaces a long journal with a copy of the tables. Any thread may call it; the thread of requests copies."""
         if self._loop is not None and (self._stale or self._bytes > MOST_BYTES):
             asyncio.run_coroutine_threadsafe(self._saved(), self._loop).result()
 
@@ -158,6 +158,6 @@ def _at_once(request: Coroutine[Any, Any, Any]) -> None:
         request.send(None)
     except StopIteration:
         return
-    except Exception:  # noqa: BLE001 - the emulator raised it the first time too
+    except Exception:  # noqa: BLE001 - the emulator also raised it the first time
         return
-    raise RuntimeError("MiniStack's tables wait within a request: the journal cannot carry it out again")
+    raise RuntimeError("MiniStack's tables wait during a request: the journal cannot repeat it")

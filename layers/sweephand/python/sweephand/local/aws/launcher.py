@@ -107,7 +107,7 @@ def _free_port(port: int) -> int:
 
 
 class Launcher:
-    """The control of one emulator process."""
+    """A launcher of one emulator process."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class Launcher:
         inherited: tuple[int, ...] = (),
         also_on: str | None = None,
     ) -> None:
-        """Creates a launcher. inherited: descriptors for the child. also_on: a second address next to loopback."""
+        """Creates a launcher. inherited: descriptors for the child. also_on: an address in addition to loopback."""
         self._folder = folder
         self._clock = clock
         self._child: subprocess.Popen[bytes] | None = None
@@ -141,7 +141,7 @@ class Launcher:
                 stdout=log,
                 stderr=log,
                 pass_fds=self._inherited,
-                start_new_session=True,  # a Ctrl-C in the terminal is for us; we stop the child in order
+                start_new_session=True,  # so that a Ctrl-C in the terminal reaches only us; we then stop the child
             )
         self._await_health()
 

@@ -22,7 +22,7 @@ Test = Callable[[Row], bool]
 PARSED_KEPT = 256
 OPERATORS = {"=": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
 ORDERED: Mapping[str, Callable[[Any], Any]] = {"S": str, "N": Decimal}
-"""The key types that are compared here, with their Python types. Strings compare by code point, as by bytes."""
+"""The key types that are compared here, with their Python types. Comparing code points is the same as by bytes."""
 _PARTITION = re.compile(r"(#\w+) = (:\w+)", re.ASCII)
 _PLACE = re.compile(
     r"\((#\w+) = (:\w+) AND (?:(#\w+) (=|<|<=|>|>=) (:\w+)|(#\w+) BETWEEN (:\w+) AND (:\w+))\)", re.ASCII
@@ -39,19 +39,19 @@ def take(service: Any) -> None:
     service._item_size_bytes = _sizing(service._item_size_bytes)  # noqa: SLF001
 
 
-def _evaluating(own_way: Callable[..., Any]) -> Callable[..., Any]:
+def _evaluating(original: Callable[..., Any]) -> Callable[..., Any]:
     latest: tuple[str, Names, Mapping[str, Value], Test | None] = ("", {}, {}, None)
 
     def evaluate(expression: str, row: Row, values: Any, names: Any, slot: str = "ConditionExpression") -> Any:
         nonlocal latest
         if slot != "KeyConditionExpression":
-            return own_way(expression, row, values, names, slot)
+            return original(expression, row, values, names, slot)
         # Each request has its own dictionaries, so the same ones mean the same request. One assignment, for threads.
         of, of_names, of_values, test = latest
         if of_values is not values or of_names is not names or of != expression:
             test = key_test(expression, values, names)
             latest = (expression, names, values, test)
-        return own_way(expression, row, values, names, slot) if test is None else test(row)
+        return original(expression, row, values, names, slot) if test is None else test(row)
 
     return evaluate
 
@@ -91,7 +91,7 @@ def _between(name: str, low: Value, high: Value) -> Test:
     return lambda row: name in row and kind in row[name] and least <= read(row[name][kind]) <= most
 
 
-def _projecting(own_way: Callable[..., Any]) -> Callable[..., Any]:
+def _projecting(original: Callable[..., Any]) -> Callable[..., Any]:
     latest: tuple[str, Names, tuple[str, ...]] = ("", {}, ())
 
     def project(row: Row, expression: str, names: Any) -> Any:
@@ -100,7 +100,7 @@ def _projecting(own_way: Callable[..., Any]) -> Callable[..., Any]:
         if of_names is not names or of != expression:
             wanted = whole_attributes(expression, names)
             latest = (expression, names, wanted)
-        return {name: row[name] for name in wanted if name in row} if wanted else own_way(row, expression, names)
+        return {name: row[name] for name in wanted if name in row} if wanted else original(row, expression, names)
 
     return project
 
@@ -113,9 +113,9 @@ def whole_attributes(expression: str, names: Names) -> tuple[str, ...]:
     return wanted if all(wanted) and len(set(wanted)) == len(wanted) else ()
 
 
-def _sizing(own_way: Callable[[Any], int]) -> Callable[[Any], int]:
+def _sizing(original: Callable[[Any], int]) -> Callable[[Any], int]:
     def size(row: Row) -> int:
-        return own_way(row) if (found := flat_size(row)) is None else found
+        return original(row) if (found := flat_size(row)) is None else found
 
     return size
 
@@ -128,7 +128,7 @@ def flat_size(row: Row) -> int | None:
         if kind == "S":
             total += len(held) if held.isascii() else len(held.encode())
         elif kind == "N" and held.isdigit() and held.isascii():
-            # One byte holds two digits from an even place; zeros at both ends are free.
+            # One byte holds two digits, starting at an even position. Zeros at both ends are free.
             whole = held.lstrip("0")
             kept = len(whole.rstrip("0"))
             total += 1 + (kept + (len(whole) - kept) % 2 + 1) // 2 if kept else 1
