@@ -67,7 +67,7 @@ def _method(document: Document, verb: str, path: str, operation: Mapping[str, An
     arguments += [f"query={_table(filters)}"] if filters else []
     arguments += [f"body={_table(body)}"] if body else []
     request = f"Request({', '.join([*arguments, *_options(operation, headers)])})"
-    words = dict(_texts(document, operation, [*given, *body, *asked], headers, paged))
+    words = dict(_texts(document, operation, [*given, *body, *filters], headers, paged))
     about = _docstring(operation.get("description") or operation["summary"], words)
     if paged:
         item = _item(document, operation)
