@@ -273,7 +273,7 @@ def repair_time_to_live(aws: Aws, stack: Stack, source: Mapping[str, Any]) -> No
 
 
 def repair_concurrency(aws: Aws) -> None:
-    """Turns each event source's MaximumConcurrency into a number. As a string, it breaks every poll of every queue.
+    """Turns each event source's MaximumConcurrency into a number. A string breaks every poll of every queue.
 
     The SDK reads the string as a number, so a wrong value cannot be recognised and all values are written.
     """
