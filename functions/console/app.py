@@ -48,14 +48,16 @@ def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
     """Answers a GET of API Gateway (payload 2.0)."""
     path = event["rawPath"]
     packed = "gzip" in event.get("headers", {}).get("accept-encoding", "")
-    answer = _answer(path, packed=packed)
+    if path in {"/", "/console/"}:
+        asked = event.get("rawQueryString", "")
+        answer = _written(302, b"", location=f"/console?{asked}" if asked else "/console")
+    else:
+        answer = _answer(path, packed=packed)
     print(json.dumps({"level": "INFO", "message": "request", "path": path[:200], "status": answer["statusCode"]}))  # noqa: T201 - a log line
     return answer
 
 
 def _answer(path: str, *, packed: bool) -> dict[str, Any]:
-    if path == "/":
-        return _written(302, b"", location="/console")
     found = BELOW_CONTENT.fullmatch(path)
     if found is None:
         return _written(

@@ -16,6 +16,18 @@ def test_the_root_leads_to_the_console(stack):
     assert (answer.status_code, answer.headers["location"]) == (302, "/console")
 
 
+def test_a_slash_at_the_end_leads_to_the_console(stack):
+    answer = stack.anonymous().get("/console/?as=acme")
+
+    assert (answer.status_code, answer.headers["location"]) == (302, "/console?as=acme")
+
+
+def test_a_path_that_nobody_knows_is_answered_with_a_problem_as_on_aws(stack):
+    answer = stack.anonymous().get("/nowhere")
+
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
 def test_the_page_is_fresh_each_time_and_its_files_are_kept_for_a_year(stack):
     client = stack.anonymous()
 

@@ -112,12 +112,13 @@ def operation(function, **more):
     return {"x-amazon-apigateway-integration": {"uri": uri(function)}, **more}
 
 
-def test_the_routes_of_a_body_lead_to_their_functions():
+@pytest.mark.parametrize("spelled", ["$default", "/$default"])
+def test_the_routes_of_a_body_lead_to_their_functions(spelled):
     body = {
         "paths": {
             "/v1/{proxy+}": {"x-amazon-apigateway-any-method": operation("A")},
             "/oauth/token": {"post": operation("B", security=[{"NONE": []}])},
-            "/$default": {"x-amazon-apigateway-any-method": operation("A")},
+            spelled: {"x-amazon-apigateway-any-method": operation("A")},
         }
     }
 

@@ -30,6 +30,9 @@ def check(event: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
     method = event["requestContext"]["http"]["method"].upper()
     found = operation(method, event["rawPath"])
     status, headers = str(answer["statusCode"]), answer["headers"]
+    if event["rawPath"] == "/console/":
+        assert status == "302", status  # the console's address, no path of the API
+        return
     if found is None:
         assert status in {"400", "401", "404", "405"}, status
         validate("/components/schemas/Problem", json.loads(answer["body"] or "null"), method)

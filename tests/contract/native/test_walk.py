@@ -103,6 +103,12 @@ def test_unknown_paths_and_methods_tell_strangers_nothing(shared, path):
         assert reply.status == 404
 
 
+def test_the_console_s_address_with_a_slash_leads_to_the_console(shared):
+    reply = shared("GET", "/console/", caller=None, query={"as": "acme"})
+
+    assert (reply.status, reply.headers["location"]) == (302, "/console?as=acme")
+
+
 def test_a_path_without_its_version_is_told_of_it(shared):
     reply = shared.get("/jobs")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
+from urllib.parse import urlencode
 
 from sweephand.domain.members import fields
 from sweephand.errors import InvalidRequest, SweephandError
@@ -16,6 +17,7 @@ from sweephand.facades.native.routes import ROUTES
 from sweephand.flow.tenants import tenancy
 from sweephand.ids import UUID_TEXT
 from sweephand.lazy import lazy
+from sweephand.security.caller import Caller
 
 with lazy():
     from sweephand.domain.members import near_names
@@ -24,6 +26,8 @@ with lazy():
 
 SMALLER_PAGE = 4
 """A page too large for an answer is read again with a limit of so many times less."""
+
+CONSOLE_WITH_SLASH = ("console", "")
 
 READS = frozenset({"GET", "HEAD"})
 """Answers of requests that make something: their repetition makes it twice. All others do the same again."""
@@ -76,6 +80,12 @@ class NativeApi(Api):
                 )
             tenancy.require_tenant(self.world, tenant)
         return tenant if visit.route.tenant else None
+
+    def _answer(self, request: Request) -> tuple[Route | None, Caller | None, Answer]:
+        """Leads `/console/` to the console: no route of an HTTP API may end with a slash, so `$default` gets it."""
+        if request.path == CONSOLE_WITH_SLASH and request.method in READS:
+            return None, None, Answer(302, headers={"Location": f"/console?{urlencode(request.query)}".rstrip("?")})
+        return super()._answer(request)
 
     def refusal(self, error: SweephandError, request_id: str, _route: Route | None) -> Answer:
         return of_error(error, request_id)

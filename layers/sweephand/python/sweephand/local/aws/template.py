@@ -140,7 +140,7 @@ def routes_of(body: Mapping[str, Any]) -> dict[str, str]:
         for method, under_condition in _unconditional(methods).items():
             operation = _unconditional(under_condition)
             verb = "ANY" if method == "x-amazon-apigateway-any-method" else method.upper()
-            route = "$default" if path == "/$default" else f"{verb} {path}"
+            route = "$default" if path.lstrip("/") == "$default" else f"{verb} {path}"
             uri = _unconditional(operation.get("x-amazon-apigateway-integration", {}).get("uri"))
             text = uri.get("Fn::Sub") if isinstance(uri, Mapping) else uri
             match = FUNCTION_IN_URI.search(text) if isinstance(text, str) else None
