@@ -95,7 +95,7 @@ def test_a_refusal_is_the_api_s_own_sentence_with_the_time_to_wait(opened, demo)
 
     page.get_by_role("button", name="Deactivate job").click()
 
-    page.get_by_text("3000 requests a minute are used up Try again in 30 s.").wait_for()
+    page.get_by_text("3000 requests a minute are used up. Try again in 30 s.").wait_for()
     assert page.get_by_role("button", name="Deactivate job").is_enabled()
 
 

@@ -91,11 +91,17 @@ export function isProvider() {
 
 /** Signs in with a credential. Throws a Problem. */
 export async function signInWith(clientId, secret) {
+  const before = session.value;
   const body = new URLSearchParams({ grant_type: "client_credentials", client_id: clientId, client_secret: secret });
   const answer = await sent("POST", "/oauth/token", { body, headers: {} });
   const told = await answer.json().catch(() => ({}));
   if (!answer.ok) throw problemOf(answer, { detail: told.error_description || "The id or the secret is not right." });
-  signedIn(sessionOf(told, clientId));
+  const made = sessionOf(told, clientId);
+  // The page and the requests that wait are those of the tenant before.
+  if (before?.scopes && before.tenant !== made.tenant) {
+    throw { status: 403, code: "OTHER_TENANT", detail: `This page belongs to ${before.tenant ?? "the provider"}, and this credential does not. To leave the page, sign out.`, errors: [], retryAfter: null };
+  }
+  signedIn(made);
 }
 
 /** @returns {Session} */
@@ -179,6 +185,9 @@ export async function request(method, path, more = {}) {
     const text = await answer.text();
     const told = parsed(text);
     if (!answer.ok) throw problemOf(answer, told);
+    if (text && told === null && !path.startsWith("/v1/runs:export")) {
+      throw { status: 0, code: "NO_ANSWER", detail: "Something else answered instead of the API: a proxy, or the sign-in page of a network.", errors: [], retryAfter: null };
+    }
     return { status: answer.status, body: told, etag: answer.headers.get("etag"), text };
   }
 }
@@ -199,7 +208,7 @@ function parsed(text) {
 /** @returns {Problem} */
 function problemOf(answer, told) {
   const wait = Number(answer.headers.get("retry-after"));
-  const plain = { 429: "Too many requests.", 503: "The service cannot do it for the moment." };
+  const plain = { 429: "Too many requests.", 503: "The service is not available at the moment." };
   return {
     status: answer.status,
     code: told?.code ?? String(answer.status),
@@ -218,31 +227,38 @@ export function withQuery(path, query) {
 // ---- Answers that a page keeps fresh --------------------------------------------------------------------------------
 
 const LONGEST_S = 300;
+const FIRST_AGAIN_S = 10;
 
-/** Keeps the answer of a GET fresh: every so many seconds, never while the tab is hidden, at once on return, half as often
- * after each failure.
+/** Keeps the answer of a GET fresh: every so many seconds, never while the tab is hidden, at once on return. After a
+ * failure it asks again soon, and half as often after each further one. What one tenant was answered is not shown to the
+ * next that a provider acts for.
  * @param {string | null} path null: nothing yet
  * @param {number} [everyS] 0: once
  * @returns {{data: any, etag: string | null, problem: Problem | null, at: number, reload: () => Promise<void>}} */
 export function useAnswer(path, everyS = 0) {
-  const [state, setState] = useState({ path, data: null, etag: null, problem: null, at: 0 });
+  const tenant = useWatched(actsFor);
+  const key = `${tenant} ${path}`;
+  const [state, setState] = useState({ key, data: null, etag: null, problem: null, at: 0 });
   const load = useRef(async () => {});
   useEffect(() => {
     if (path === null) return undefined;
     const stop = new AbortController();
     let timer = 0;
     let pauseS = everyS;
+    let failed = false;
     const ask = async () => {
       clearTimeout(timer);
       try {
         const { body, etag } = await request("GET", path, { signal: stop.signal });
         pauseS = everyS;
-        setState({ path, data: body, etag, problem: null, at: now() });
+        failed = false;
+        setState({ key, data: body, etag, problem: null, at: now() });
         freshness.set({ at: now(), failures: 0 });
       } catch (problem) {
         if (stop.signal.aborted) return;
-        pauseS = Math.min(LONGEST_S, Math.max(5, pauseS * 2));
-        setState((before) => ({ ...(before.path === path ? before : { data: null, etag: null, at: 0 }), path, problem }));
+        pauseS = failed ? Math.min(LONGEST_S, pauseS * 2) : Math.min(FIRST_AGAIN_S, Math.max(5, everyS * 2));
+        failed = true;
+        setState((before) => ({ ...(before.key === key ? before : { data: null, etag: null, at: 0 }), key, problem }));
         if (problem.status === 0) freshness.set({ at: freshness.value.at, failures: freshness.value.failures + 1 });
       }
       plan();
@@ -260,8 +276,8 @@ export function useAnswer(path, everyS = 0) {
       clearTimeout(timer);
       document.removeEventListener("visibilitychange", seen);
     };
-  }, [path, everyS, useWatched(actsFor)]);
-  const current = state.path === path ? state : { data: null, etag: null, problem: null, at: 0 };
+  }, [key, everyS]);
+  const current = state.key === key ? state : { data: null, etag: null, problem: null, at: 0 };
   return { ...current, reload: () => load.current() };
 }
 
@@ -270,12 +286,13 @@ export function useAnswer(path, everyS = 0) {
  * wait: `news` counts them, `show` lets them in. */
 export function useList(path, everyS = 0, keyOf = null) {
   const first = useAnswer(path, everyS);
-  const [rest, setRest] = useState({ path, items: [], cursor: undefined, problem: null });
+  const key = `${useWatched(actsFor)} ${path}`;
+  const [rest, setRest] = useState({ key, items: [], cursor: undefined, problem: null });
   const [, draw] = useState(0);
-  const held = useRef({ path: null, data: null, items: null, news: 0, letIn: true });
-  const mine = rest.path === path ? rest : { items: [], cursor: undefined, problem: null };
+  const held = useRef({ key: "", data: null, items: null, news: 0, letIn: true });
+  const mine = rest.key === key ? rest : { items: [], cursor: undefined, problem: null };
   const cursor = mine.cursor === undefined ? first.data?.nextCursor : mine.cursor;
-  if (first.data && first.data !== held.current.data) held.current = read(held.current, path, first.data, keyOf);
+  if (first.data && first.data !== held.current.data) held.current = read(held.current, key, first.data, keyOf);
   const show = () => {
     held.current = { ...held.current, items: first.data.items, news: 0 };
     draw((count) => count + 1);
@@ -283,14 +300,14 @@ export function useList(path, everyS = 0, keyOf = null) {
   const more = async () => {
     try {
       const { body } = await request("GET", `${path}${path.includes("?") ? "&" : "?"}cursor=${encodeURIComponent(cursor)}`);
-      setRest({ path, items: [...mine.items, ...body.items], cursor: body.nextCursor, problem: null });
+      setRest({ key, items: [...mine.items, ...body.items], cursor: body.nextCursor, problem: null });
     } catch (problem) {
-      setRest({ path, ...mine, problem });
+      setRest({ ...mine, key, problem });
     }
   };
   const reload = () => {
     held.current.letIn = true;
-    setRest({ path, items: [], cursor: undefined, problem: null });
+    setRest({ key, items: [], cursor: undefined, problem: null });
     return first.reload();
   };
   const items = first.data && [...held.current.items, ...unknown(mine.items, held.current.items, keyOf)];
@@ -298,8 +315,8 @@ export function useList(path, everyS = 0, keyOf = null) {
 }
 
 /** Returns what a reader is shown of a page that was read again: its rows in their places, the new ones only counted. */
-function read(before, path, data, keyOf) {
-  if (!keyOf || before.path !== path || before.letIn) return { path, data, items: data.items, news: 0, letIn: false };
+function read(before, key, data, keyOf) {
+  if (!keyOf || before.key !== key || before.letIn) return { key, data, items: data.items, news: 0, letIn: false };
   const fresh = new Map(data.items.map((row) => [keyOf(row), row]));
   const items = before.items.map((row) => fresh.get(keyOf(row)) ?? (data.nextCursor ? row : null)).filter(Boolean);
   return { ...before, data, items, news: unknown(data.items, before.items, keyOf).length };

@@ -2,7 +2,7 @@
 
 import { html, render, useEffect, useRef, useState } from "./vendor.js";
 import { actsFor, askOtherTabs, askedAgain, clockAhead, freshness, isProvider, may, now, session, signInWith, signOut, useAnswer, useWatched } from "./api.js";
-import { Dialog, Field, NotThere, ProblemNote, Text, address, at, clock, distance, focusOn, go, length, notice, ownZone, remember, remembered, visible, zone, zoneName } from "./parts.js";
+import { Dialog, Field, Head, NotThere, ProblemNote, Text, address, at, clock, distance, focusOn, go, length, notice, ownZone, remember, remembered, visible, zone, zoneName } from "./parts.js";
 import { atIssuer, issuer, signInAtIssuer } from "./signin.js";
 
 /** Each page is a module that is fetched when it is first opened: its pattern, module, export, and mark in the menu.
@@ -53,7 +53,25 @@ const MORE = [
   ["access", "Credentials", ["admin"]],
   ["tenants", "Tenants", ["provider:admin"]],
 ];
-const HOME = "/overview";
+
+/** Returns the first page that the session may see. */
+function home() {
+  if (isProvider() && !actsFor.value) return "/tenants";
+  return `/${[...MENU, ...MORE].find(([, , scopes]) => may(...scopes))?.[0] ?? "overview"}`;
+}
+
+/** Returns whether the page needs a tenant that the provider has yet to choose. */
+const lacksTenant = (path) => isProvider() && !actsFor.value && !/^\/(tenants|access|operations)(\/|$)/.test(path);
+
+/** Returns a part of an address as it was before it was encoded; null if it cannot be read. */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part ?? "");
+  } catch {
+    return null;
+  }
+}
+
 const FRESH_AFTER = 2;
 
 function Page({ path }) {
@@ -66,14 +84,22 @@ function Page({ path }) {
   useEffect(() => {
     focusOn("main h1");
   }, [path, loaded.module]);
-  if (!module) return html`<${NotThere} />`;
+  const id = pattern && decoded(path.match(pattern)[1]);
+  if (id === null) return html`<${NotThere} />`;
+  if (lacksTenant(path)) return html`<${ChooseTenant} />`;
   if (loaded.module !== module) return null;
   if (loaded.failed) return html`<p class="problem" role="alert">This page could not be loaded. The console may have a new version: <a href=${location.href} data-reload>load it again</a>.</p>`;
-  return html`<${loaded.pages[name]} key=${path} id=${decodeURIComponent(path.match(pattern)[1] ?? "")} />`;
+  return html`<${loaded.pages[name]} key=${path} id=${id} />`;
+}
+
+/** Says to a provider that a page is a tenant's. */
+function ChooseTenant() {
+  return html`<${Head} title="Choose a tenant" /><section class="empty"><p>This page shows what belongs to one tenant.</p>
+    <p><a class="button primary" href=${at("/tenants")}>Go to the tenants</a></p></section>`;
 }
 
 function Frame() {
-  const path = new URL(useWatched(address)).pathname.replace(/^\/console/, "").replace(/\/$/, "") || HOME;
+  const path = new URL(useWatched(address)).pathname.replace(/^\/console/, "").replace(/\/$/, "") || home();
   const shownZone = useWatched(zone);
   const mine = useWatched(session);
   const acting = useWatched(actsFor);
@@ -82,15 +108,16 @@ function Frame() {
   const tenant = mine.tenant ?? acting ?? (isProvider() ? "provider" : "");
   document.body.dataset.tenant = tenant ? visible(tenant) : "Sweephand";
   useShortcuts(() => setHelp(true));
+  const shown = ([name, , scopes]) => may(...scopes) && !lacksTenant(`/${name}`);
   const setZone = (name) => {
     zone.set(name);
     remember("zone", name);
   };
   return html`<a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); document.querySelector("main").focus(); }}>Skip to the page</a>
     <header class="bar">
-      <a class="brand" href=${at(HOME)}>Sweephand</a>
+      <a class="brand" href=${at("")}>Sweephand</a>
       ${tenant && html`<span class="tenant" title="Tenant">${visible(tenant)}${acting && isProvider() && html`${" "}<a href="/console/tenants" title="Stop acting for this tenant" aria-label="Stop acting for this tenant">✕</a>`}</span>`}
-      <nav aria-label="Pages">${MENU.filter(([, , scopes]) => may(...scopes)).map(([name, title]) => html`<a href=${at(`/${name}`)} aria-current=${name === section ? "page" : null}>${title}</a>`)}<${More} section=${section} path=${path} /></nav>
+      <nav aria-label="Pages">${MENU.filter(shown).map(([name, title]) => html`<a href=${at(`/${name}`)} aria-current=${name === section ? "page" : null}>${title}</a>`)}<${More} section=${section} path=${path} shown=${MORE.filter(shown)} /></nav>
       <form class="jump" role="search" onSubmit=${(event) => { event.preventDefault(); jump(event.target.elements.q.value.trim()); }}>
         <input name="q" type="search" placeholder="Search jobs, or an id" aria-label="Search jobs, or jump to an id" /></form>
       <div class="chips small" role="group" aria-label="Time zone">${[...new Set([ownZone, "UTC"])].map((name) => html`<button type="button" aria-pressed=${shownZone === name} onClick=${() => setZone(name)}>${zoneName(name)}</button>`)}</div>
@@ -104,9 +131,8 @@ function Frame() {
     ${help && html`<${Keys} onClose=${() => setHelp(false)} />`}`;
 }
 
-function More({ section, path }) {
+function More({ section, path, shown }) {
   const ref = useRef(null);
-  const shown = MORE.filter(([, , scopes]) => may(...scopes));
   useEffect(() => {
     if (ref.current) ref.current.open = false;
   }, [path]);

@@ -1,7 +1,7 @@
 // The parts that pages are made of: texts, times, states, tables, buttons, dialogs, problems.
 
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor.js";
-import { Watched, actsFor, clockAhead, now, useWatched } from "./api.js";
+import { Watched, actsFor, clockAhead, now, session, useWatched } from "./api.js";
 import { REASONS, STATES } from "./words.js";
 
 // ---- Addresses ------------------------------------------------------------------------------------------------------
@@ -51,6 +51,28 @@ export function remember(name, value) {
     // A browser that keeps nothing works all the same.
   }
 }
+
+// ---- Forms that somebody began --------------------------------------------------------------------------------------
+
+/** What forms hold that were left without being sent, by the address of the form. In memory only, like the session. */
+const begun = new Map();
+
+/** Keeps the content of a form for as long as the tab lives. Returns the content, whether it was begun before, a function
+ * that changes it, and one that forgets it.
+ * @returns {[any, boolean, (change: (before: any) => any) => void, () => void]} */
+export function useBegun(first) {
+  const [place] = useState(() => `${location.pathname}${location.search}`);
+  const [before] = useState(() => begun.get(place));
+  const [content, setContent] = useState(before ?? first);
+  const change = (changed) => setContent((content_) => {
+    begun.set(place, changed(content_));
+    return begun.get(place);
+  });
+  return [content, before !== undefined, change, () => begun.delete(place)];
+}
+
+window.addEventListener("beforeunload", (event) => begun.size && event.preventDefault());
+session.watchers.add((mine) => mine || begun.clear());
 
 // ---- Texts of others ------------------------------------------------------------------------------------------------
 
@@ -198,14 +220,15 @@ export function Head({ title, plain, back, children, lead }) {
     <div class="actions">${children}</div></header>`;
 }
 
-/** Shows what a request came to where it is not data: nothing yet, a refusal, or that what is shown is old. */
-export function Loaded({ answer, children, what = "this" }) {
+/** Shows what a request came to where it is not data: nothing yet, a refusal, or that what is shown is old. page: it is
+ * the whole page, which has no heading without it. */
+export function Loaded({ answer, children, what = "this", page = false }) {
   useWatched(minute);
   const { data, problem, at: when, reload } = answer;
   if (data === null && !problem) return html`<p class="waiting" role="status">Reading ${what} …</p>`;
   if (data === null && problem.status === 404) return html`<${NotThere} />`;
   return html`${problem && data !== null && html`<p class="old" role="status">As of ${clock(when)} (${distance(when)}): ${problem.detail} <button type="button" class="quiet" onClick=${reload}>Try again</button></p>`}
-    ${data === null ? html`<${ProblemNote} problem=${problem} again=${reload} />` : html`<div class=${problem ? "aged" : ""}>${children}</div>`}`;
+    ${data === null ? html`${page && html`<${Head} title=${problem.status === 403 ? "Not allowed" : problem.status ? "Not read" : "No answer"} />`}<${ProblemNote} problem=${problem} again=${reload} />` : html`<div class=${problem ? "aged" : ""}>${children}</div>`}`;
 }
 
 export function NotThere() {
@@ -219,10 +242,11 @@ export function NotThere() {
 /** Shows the API's own sentence, and when to try again. */
 export function ProblemNote({ problem, again }) {
   if (!problem) return null;
-  const scope = problem.status === 403 ? " Ask for this scope, or sign in with another credential." : "";
+  const stop = /[.!?…]$/.test(problem.detail.trim()) ? "" : ".";
+  const scope = problem.code === "SCOPE_MISSING" ? " Ask for this scope, or sign in with another credential." : "";
   const wait = problem.retryAfter ? ` Try again in ${length(problem.retryAfter * 1000)}.` : "";
   return html`<div class="problem" role="alert"><strong>${problem.status ? problem.code : "No answer"}</strong>
-    <span><${Text} cut=${600}>${problem.detail}<//>${scope}${wait}</span>
+    <span><${Text} cut=${600}>${problem.detail}<//>${scope || wait ? stop : ""}${scope}${wait}</span>
     ${problem.errors.length > 1 && html`<ul>${problem.errors.map((each) => html`<li><code>${each.field}</code> <${Text} cut=${400}>${each.reason}<//></li>`)}</ul>`}
     ${again && html`<button type="button" onClick=${again}>Try again</button>`}</div>`;
 }
@@ -231,7 +255,8 @@ export function Empty({ title, children }) {
   return html`<section class="empty"><h2>${title}</h2>${children}</section>`;
 }
 
-/** Shows rows by columns: [title, cell(row), class]. href: the page of a row, opened by Enter and a click anywhere. */
+/** Shows rows by columns: [title, cell(row), class]. On a phone each row is a card, whose cells have the titles; the roles
+ * say that it is a table still. href: the page of a row, opened by Enter and a click anywhere. */
 export function Table({ label, columns, rows, keyOf, href }) {
   const body = useRef(null);
   const onKey = (event) => {
@@ -246,10 +271,10 @@ export function Table({ label, columns, rows, keyOf, href }) {
     if (event.target.closest("a,button,input,select,summary,label") || getSelection()?.toString()) return;
     event.target.closest("tr")?.querySelector("a")?.click();
   };
-  return html`<div class="scroll" role="region" aria-label=${label} tabindex="0"><table>
-    <thead><tr>${columns.map(([title, , kind]) => html`<th scope="col" class=${kind}>${title}</th>`)}</tr></thead>
-    <tbody ref=${body} class=${href ? "links" : ""} onKeyDown=${onKey} onClick=${href ? onClick : null}>${rows.map((row) => html`<tr key=${keyOf(row)}>
-      ${columns.map(([title, cell, kind]) => html`<td class=${kind} data-title=${title}>${cell(row)}</td>`)}</tr>`)}</tbody></table></div>`;
+  return html`<div class="scroll" role="region" aria-label=${label} tabindex="0"><table class="rows" role="table">
+    <thead role="rowgroup"><tr role="row">${columns.map(([title, , kind]) => html`<th scope="col" role="columnheader" class=${kind}>${title}</th>`)}</tr></thead>
+    <tbody ref=${body} role="rowgroup" class=${href ? "links" : ""} onKeyDown=${onKey} onClick=${href ? onClick : null}>${rows.map((row) => html`<tr key=${keyOf(row)} role="row">
+      ${columns.map(([title, cell, kind]) => html`<td role="cell" class=${kind} data-title=${title}>${cell(row)}</td>`)}</tr>`)}</tbody></table></div>`;
 }
 
 /** Offers rows that came since the list was drawn: they wait, so that nothing moves below a reader's eyes. */
@@ -295,8 +320,10 @@ export function tell(text, undo) {
 export function Action({ children, act, kind = "", disabled, title }) {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState(null);
+  const acting = useRef(false);
   const press = async () => {
-    if (busy) return;
+    if (acting.current) return;
+    acting.current = true;
     setBusy(true);
     setProblem(null);
     try {
@@ -305,6 +332,7 @@ export function Action({ children, act, kind = "", disabled, title }) {
       if (thrown?.status === undefined) throw thrown;
       setProblem(thrown);
     } finally {
+      acting.current = false;
       setBusy(false);
     }
   };
@@ -360,6 +388,9 @@ export function Confirm({ title, consequence, count, word, act, onClose, childre
       onClose();
     }}>${number === null ? "Counting …" : word(number)}<//><button type="button" onClick=${onClose}>Cancel</button></p><//>`;
 }
+
+/** Returns how many messages of runs wait in the queues, by an answer of `/v1/health`. */
+export const backlogOf = ({ backlog }) => count(Object.values(backlog).reduce((sum, each) => sum + each.ready, 0), "message");
 
 /** Returns "1 job", "3 jobs". */
 export const count = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;

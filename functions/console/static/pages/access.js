@@ -2,7 +2,7 @@
 
 import { html, useState } from "../vendor.js";
 import { actsFor, isProvider, may, request, useAnswer, useList, useWatched } from "../api.js";
-import { Action, Confirm, Dialog, Empty, Facts, Field, Head, Loaded, More, ProblemNote, State, Table, Text, When, at, count, go, tell } from "../parts.js";
+import { Action, Confirm, Dialog, Empty, Facts, Field, Head, Loaded, More, ProblemNote, State, Table, Text, When, at, backlogOf, count, go, length, tell } from "../parts.js";
 import { Secret } from "./resources.js";
 
 const EVERY_S = 30;
@@ -20,7 +20,7 @@ export function Access() {
     setMade(issued);
     list.reload();
   };
-  return html`<${Head} title="Credentials" lead="Whoever has the id and the secret may do what its scopes say"><button type="button" class="primary" aria-haspopup="dialog" onClick=${() => setOpen({ what: "create" })}>Create credential</button><//>
+  return html`<${Head} title="Credentials" lead="Whoever has the id and the secret may do what its scopes say">${may("admin", "provider:admin") && html`<button type="button" class="primary" aria-haspopup="dialog" onClick=${() => setOpen({ what: "create" })}>Create credential</button>`}<//>
     <${Loaded} answer=${list} what="credentials">${list.items?.length ? html`<${Table} label="Credentials" keyOf=${(each) => each.clientId} rows=${list.items} columns=${[
         ["Name", (each) => html`<strong><${Text} cut=${60}>${each.name ?? "–"}<//></strong><br /><code>${each.clientId}</code>`, "main"],
         ["Scopes", (each) => each.scopes.map((scope) => html`<span class="tag">${scope}</span> `)],
@@ -82,8 +82,10 @@ export function Tenants() {
     await list.reload();
     tell("Created the tenant.");
   };
+  const health = useAnswer(may("provider:admin") ? "/v1/health" : null, 60).data;
   return html`<${Head} title="Tenants" lead="Owners of jobs. Act for one to see its pages." />
-    <div class="filters"><input aria-label="Name of a new tenant" placeholder="Name of a new tenant" value=${name} onInput=${(event) => setName(event.target.value.trim())} /><${Action} disabled=${!name} act=${create}>Create tenant<//></div>
+    ${health?.backlog && html`<p>${health.behindSeconds ? html`The sweeper is ${length(health.behindSeconds * 1000)} behind.` : "No run is overdue."} <span class="faint">${backlogOf(health)} waiting in the queues, last audit <${When} at=${health.lastAudit?.at} /></span></p>`}
+    ${may("provider:admin") && html`<div class="filters"><input aria-label="Name of a new tenant" placeholder="Name of a new tenant" value=${name} onInput=${(event) => setName(event.target.value.trim())} /><${Action} disabled=${!name} act=${create}>Create tenant<//></div>`}
     <${Loaded} answer=${list} what="tenants">${list.items && html`<${Table} label="Tenants" keyOf=${(each) => each.tenant} rows=${list.items} href columns=${[
       ["Tenant", (each) => html`<a href=${at(`/tenants/${encodeURIComponent(each.tenant)}`)}><${Text} cut=${60}>${each.tenant}<//></a>`, "main"],
       ["State", (each) => html`<${State} state=${each.state} />`],
@@ -104,7 +106,7 @@ export function Tenant({ id }) {
     await request("POST", `${path}/${verb}`, { body: {} });
     await answer.reload();
   };
-  return html`<${Loaded} answer=${answer} what="the tenant">${tenant && html`
+  return html`<${Loaded} page answer=${answer} what="the tenant">${tenant && html`
     <${Head} title=${html`<${Text} cut=${60}>${tenant.tenant}<//>`} plain=${tenant.tenant} back=${["Tenants", at("/tenants")]} lead=${html`<${State} state=${tenant.state} />`}>
       <a class="button primary" href=${actingFor(tenant.tenant)}>Act for it</a>
       ${tenant.state === "ACTIVE" && html`<button type="button" aria-haspopup="dialog" onClick=${() => setOpen("disable")}>Disable tenant</button>`}

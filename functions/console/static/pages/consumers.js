@@ -39,7 +39,7 @@ export function Consumer({ id }) {
     go(at("/consumers"));
     tell("Deleted the consumer.");
   };
-  return html`<${Loaded} answer=${answer} what="the consumer">${each && html`
+  return html`<${Loaded} page answer=${answer} what="the consumer">${each && html`
     <${Head} title=${html`<${Text} cut=${80}>${each.name}<//>`} plain=${each.name} back=${["Consumers", at("/consumers")]} lead=${html`<${State} state=${each.state} />`}>
       ${may("runs:write") && each.holder && html`<button type="button" aria-haspopup="dialog" onClick=${() => setOpen("release")}>End lease</button>`}
       ${may("jobs:write") && html`<button type="button" class="danger" aria-haspopup="dialog" onClick=${() => setOpen("delete")}>Delete consumer</button>`}<//>

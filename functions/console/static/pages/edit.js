@@ -1,8 +1,9 @@
 // Create or change a job: the usual members as fields, the rest as JSON, and each schedule with a preview while typing.
 
 import { html, useEffect, useMemo, useRef, useState } from "../vendor.js";
-import { request, useAnswer } from "../api.js";
-import { Dialog, Field, Head, Loaded, ProblemNote, Source, Text, When, at, clock, day, go, length, ownZone, tell, visible } from "../parts.js";
+import { may, request, useAnswer } from "../api.js";
+import { Dialog, Field, Head, Loaded, ProblemNote, Source, Text, When, at, clock, day, go, length, ownZone, tell, useBegun, visible } from "../parts.js";
+import { named } from "./job.js";
 
 const PREVIEW_AFTER_MS = 250;
 const NOTATIONS = {
@@ -32,7 +33,7 @@ export function Create() {
 
 export function Edit({ id }) {
   const job = useAnswer(`/v1/jobs/${encodeURIComponent(id)}?include=schedules`);
-  return html`<${Loaded} answer=${job} what="the job">${job.data && html`<${Editor} draft=${draftOf(job.data)} job=${job.data} etag=${job.etag} />`}<//>`;
+  return html`<${Loaded} page answer=${job} what="the job">${job.data && html`<${Editor} draft=${draftOf(job.data)} job=${job.data} etag=${job.etag} />`}<//>`;
 }
 
 let keys = 0;
@@ -48,7 +49,7 @@ function draftOf(job) {
       const notation = Object.keys(NOTATIONS).find((name) => each[name] !== undefined && each[name] !== null) ?? "cron";
       const value = each[notation];
       return {
-        key: (keys += 1), id: each.id, name: each.name ?? "", notation, text: typeof value === "string" ? value : JSON.stringify(value), timezone: each.timezone ?? "UTC",
+        key: (keys += 1), id: each.id, name: named(each), notation, text: typeof value === "string" ? value : JSON.stringify(value), timezone: each.timezone ?? "UTC",
         dstGap: each.dstGap ?? "", dstOverlap: each.dstOverlap ?? "", kept: Object.fromEntries(TIMING.filter((name) => !["timezone", "dstGap", "dstOverlap"].includes(name) && each[name] !== undefined && each[name] !== null && !(Array.isArray(each[name]) && !each[name].length)).map((name) => [name, each[name]])),
       };
     }),
@@ -84,6 +85,7 @@ function bodyOf(draft, job) {
   };
   const { payload, ...action } = draft.action;
   const more = draft.more.trim() ? read("more", draft.more) : {};
+  if (typeof more !== "object" || more === null || Array.isArray(more)) throw wrong("more", new Error("an object is needed"));
   return {
     ...job, name: draft.name, description: draft.description || null, tags: draft.tags.split(",").map((tag) => tag.trim()).filter(Boolean),
     collection: draft.collection,
@@ -100,32 +102,46 @@ function withoutTiming(schedule) {
 }
 
 function Editor({ draft: first, job, etag }) {
-  const [draft, setDraft] = useState(first);
+  const [{ draft, match }, again, change, forget] = useBegun({ draft: first, match: etag });
   const [problem, setProblem] = useState(null);
   const [theirs, setTheirs] = useState(null);
-  const match = useRef(etag);
+  const [busy, setBusy] = useState(false);
+  const sending = useRef(false);
   const key = useMemo(() => crypto.randomUUID(), []);
-  const set = (members) => setDraft((before) => ({ ...before, ...members }));
-  const setAction = (members) => set({ action: { ...draft.action, ...members } });
-  const setSchedule = (index, members) => set({ schedules: draft.schedules.map((each, place) => (place === index ? { ...each, ...members } : each)) });
-  const save = async () => {
+  const changed = (members) => change((before) => ({ ...before, draft: { ...before.draft, ...members(before.draft) } }));
+  const set = (members) => changed(() => members);
+  const setAction = (members) => changed((before) => ({ action: { ...before.action, ...members } }));
+  const setSchedule = (index, members) => changed((before) => ({ schedules: before.schedules.map((each, place) => (place === index ? { ...each, ...members } : each)) }));
+  const save = async (ifMatch) => {
+    if (sending.current) return;
+    sending.current = true;
+    setBusy(true);
     setProblem(null);
     try {
       const body = bodyOf(draft, job);
       const path = job ? `/v1/jobs/${job.id}` : "/v1/jobs";
-      const answer = await request(job ? "PUT" : "POST", path, job ? { body, ifMatch: match.current } : { body, key });
+      const answer = await request(job ? "PUT" : "POST", path, job ? { body, ifMatch } : { body, key });
+      forget();
       tell(job ? "Changed the job." : "Created the job.");
       go(at(`/jobs/${answer.body.id}`));
     } catch (thrown) {
       if (thrown.status === undefined) throw thrown;
       if (thrown.status === 412) {
-        const now = await request("GET", `/v1/jobs/${job.id}?include=schedules`);
-        setTheirs(now);
+        await request("GET", `/v1/jobs/${job.id}?include=schedules`).then(setTheirs, setProblem);
       } else setProblem(thrown);
+    } finally {
+      sending.current = false;
+      setBusy(false);
     }
   };
+  const discard = () => {
+    forget();
+    go(job ? at(`/jobs/${job.id}`) : at("/jobs"));
+  };
   return html`<${Head} title=${job ? html`Edit <${Text} cut=${60}>${job.name}<//>` : "Create a job"} plain=${job ? `Edit ${job.name.slice(0, 40)}` : "Create a job"} back=${job ? ["The job", at(`/jobs/${job.id}`)] : ["Jobs", at("/jobs")]} />
-    <form class="editor" onSubmit=${(event) => { event.preventDefault(); save(); }}>
+    ${!may("jobs:write") && html`<p class="note">Your credential may not ${job ? "change" : "create"} jobs: that needs the scope jobs:write.</p>`}
+    ${again && html`<p class="note">You began this form before and left it. <button type="button" class="quiet" onClick=${discard}>Discard what I wrote</button></p>`}
+    <form class="editor" onSubmit=${(event) => { event.preventDefault(); save(match); }}>
       <section class="card"><h2>Job</h2>
         <${Field} label="Name" name="name" problem=${problem}><input value=${draft.name} maxlength="128" onInput=${(event) => set({ name: event.target.value })} /><//>
         <${Field} label="Description" name="description" problem=${problem}><input value=${draft.description} maxlength="1000" onInput=${(event) => set({ description: event.target.value })} /><//>
@@ -142,8 +158,8 @@ function Editor({ draft: first, job, etag }) {
       ${draft.schedules.map((each, index) => html`<${ScheduleFields} key=${each.key} schedule=${each} index=${index} problem=${problem} collection=${draft.collection} set=${(members) => setSchedule(index, members)} remove=${() => set({ schedules: draft.schedules.filter((_, place) => place !== index) })} />`)}
       <p><button type="button" onClick=${() => set({ schedules: [...draft.schedules, newSchedule()] })}>Add schedule</button></p>
       <${ProblemNote} problem=${problem} />
-      <p class="actions"><button class="primary">${job ? "Change job" : "Create job"}</button><a class="button" href=${job ? at(`/jobs/${job.id}`) : at("/jobs")}>Cancel</a></p></form>
-    ${theirs && html`<${SideBySide} mine=${draft} theirs=${theirs.body} onClose=${() => setTheirs(null)} onMine=${() => { match.current = theirs.etag; setTheirs(null); save(); }} onTheirs=${() => { match.current = theirs.etag; setDraft(draftOf(theirs.body)); setTheirs(null); }} />`}`;
+      <p class="actions"><button class="primary" aria-busy=${busy} disabled=${!may("jobs:write")}>${job ? "Change job" : "Create job"}</button><button type="button" onClick=${discard}>Cancel</button></p></form>
+    ${theirs && html`<${SideBySide} mine=${draft} theirs=${theirs.body} onClose=${() => setTheirs(null)} onMine=${() => { change((before) => ({ ...before, match: theirs.etag })); setTheirs(null); save(theirs.etag); }} onTheirs=${() => { change(() => ({ draft: draftOf(theirs.body), match: theirs.etag })); setTheirs(null); }} />`}`;
 }
 
 function SideBySide({ mine, theirs, onClose, onMine, onTheirs }) {

@@ -39,7 +39,7 @@ export function Errors() {
     <${Loaded} answer=${list} what="errors">${list.items?.length ? html`<${News} list=${list} noun="group" /><${Table} label="Errors" keyOf=${(group) => group.id} rows=${list.items} href columns=${[
         ["Job", (group) => html`<a href=${at(`/errors/${group.id}`)}><${Text} cut=${60}>${group.jobName ?? group.jobId}<//></a>`, "main"],
         ["Failed", (group) => countOf(group), "number"],
-        ["Why", (group) => html`<${State} state=${group.runState} /> <${Text} cut=${90}>${group.lastMessage ?? group.message}<//>`],
+        ["Why", (group) => html`<${State} state=${group.runState} /> <${Text} cut=${90}>${group.lastMessage ?? group.message}<//>`, "whole"],
         ["Last", (group) => html`<${When} at=${group.lastSeenAt} />`],
         ["First", (group) => html`<${When} at=${group.firstSeenAt} />`, "wide"],
         ["Notes", (group) => group.notes.length || "", "number wide"],
@@ -50,7 +50,7 @@ export function Errors() {
 export function ErrorGroup({ id }) {
   const path = `/v1/errors/${encodeURIComponent(id)}`;
   const answer = useAnswer(path, EVERY_S);
-  return html`<${Loaded} answer=${answer} what="the group">${answer.data && html`<${Shown} group=${answer.data} path=${path} reload=${answer.reload} />`}<//>`;
+  return html`<${Loaded} page answer=${answer} what="the group">${answer.data && html`<${Shown} group=${answer.data} path=${path} reload=${answer.reload} />`}<//>`;
 }
 
 function Shown({ group, path, reload }) {
@@ -74,7 +74,7 @@ function Shown({ group, path, reload }) {
   };
   const edit = may("errors:edit");
   const redrive = begun ?? runs.items?.find((run) => run.operationId)?.operationId;
-  return html`<${Head} title=${html`<${Text} cut=${80}>${group.jobName ?? group.jobId}<//> failed ${countOf(group)} times`} plain=${`Errors of ${(group.jobName ?? group.jobId).slice(0, 40)}`} back=${["Errors", at("/errors")]}
+  return html`<${Head} title=${html`<${Text} cut=${80}>${group.jobName ?? group.jobId}<//>${group.count ? ` failed ${group.count === 1 && !group.countIsLeast ? "once" : `${countOf(group)} times`}` : ": no open failures"}`} plain=${`Errors of ${(group.jobName ?? group.jobId).slice(0, 40)}`} back=${["Errors", at("/errors")]}
       lead=${html`<${State} state=${group.state} /> <span class="faint">last</span> <${When} at=${group.lastSeenAt} />`}>
       ${edit && group.state === "OPEN" && html`<button type="button" class="primary" aria-haspopup="dialog" onClick=${() => setOpen(true)}>Run ${countOf(group)} ${group.count === 1 ? "run" : "runs"} again</button><${Action} act=${archive}>Archive group<//>`}
       ${edit && group.state === "ARCHIVED" && html`<${Action} kind="primary" act=${restore}>Restore group<//>`}<//>
@@ -82,7 +82,7 @@ function Shown({ group, path, reload }) {
     ${redrive && html`<${OperationLine} key=${redrive} id=${redrive} onEnd=${() => { reload(); runs.reload(); }}>${(operation) => html`<${FailedAgain} runs=${runs} since=${operation.startedAt} />`}<//>`}
     <${Facts} items=${[
       ["Job", html`<a href=${at(`/jobs/${group.jobId}`)}><${Text} cut=${60}>${group.jobName ?? group.jobId}<//></a>`],
-      ["Of its", group.action],
+      ["Failed action", group.action],
       ["First", html`<${When} at=${group.firstSeenAt} />`],
       ["Last run", html`<a href=${at(`/runs/${group.lastRunId}`)}>open it</a>`],
       ["Kept until", group.expiresAt && html`<${When} at=${group.expiresAt} />`],
@@ -95,7 +95,7 @@ function Shown({ group, path, reload }) {
     <${Loaded} answer=${runs} what="the runs">${runs.items && html`<${News} list=${runs} noun="failed run" /><${Table} label="Failed runs" keyOf=${(run) => run.runId} rows=${runs.items} href columns=${[
         ["Run", (run) => html`<a href=${at(`/runs/${run.runId}`)}><code>${run.runId.slice(-12)}</code></a>`, "main"],
         ["Failed", (run) => html`<${When} at=${run.seenAt} />`],
-        ["Stands", (run) => run.rerunBy ? html`<a href=${at(`/runs/${run.rerunBy}`)}>run again</a> by <${Text} cut=${40}>${run.actor ?? ""}<//>` : run.archived ? "archived" : run.open ? "open" : "resolved"],
+        ["Now", (run) => run.rerunBy ? html`<a href=${at(`/runs/${run.rerunBy}`)}>run again</a> by <${Text} cut=${40}>${run.actor ?? ""}<//>` : run.archived ? "archived" : run.open ? "open" : "resolved"],
       ]} /><${More} list=${runs} />`}<//>
     ${open && html`<${Redrive} chosen=${{ group: group.id }} what="this group" onClose=${() => setOpen(false)} onBegun=${(operation) => setBegun(operation?.id)} />`}`;
 }

@@ -11,12 +11,12 @@ const DAY_MS = 86400e3;
 
 export function Job({ id }) {
   const job = useAnswer(`/v1/jobs/${encodeURIComponent(id)}?include=schedules`, EVERY_S);
-  return html`<${Loaded} answer=${job} what="the job">${job.data && html`<${Shown} job=${job.data} reload=${job.reload} />`}<//>`;
+  return html`<${Loaded} page answer=${job} what="the job">${job.data && html`<${Shown} job=${job.data} reload=${job.reload} />`}<//>`;
 }
 
 function Shown({ job, reload }) {
   const path = `/v1/jobs/${job.id}`;
-  return html`<${Head} title=${html`<${Text} cut=${100}>${job.name}<//>`} plain=${job.name.slice(0, 60)} back=${["Jobs", at("/jobs")]} lead=${html`<${JobState} job=${job} /> <span class="faint">next</span> <${Next} job=${job} />`}>
+  return html`<${Head} title=${html`<${Text} cut=${100}>${job.name}<//>`} plain=${job.name.slice(0, 60)} back=${["Jobs", at("/jobs")]} lead=${html`<${JobState} job=${job} />${job.nextRunAt && html` <span class="faint">next</span> <${Next} job=${job} />`}`}>
       <${Verbs} job=${job} path=${path} reload=${reload} /><//>
     ${job.description && html`<p class="about"><${Text} cut=${300}>${job.description}<//></p>`}
     ${job.pause?.note && html`<p class="note">Paused <${When} at=${job.pause.since} />${job.pause.by && html` by <${Text}>${job.pause.by}<//>`}: <${Text} cut=${300}>${job.pause.note}<//></p>`}
@@ -67,7 +67,7 @@ function RunNow({ job, path, onClose }) {
   };
   return html`<${Dialog} title="Run job now" onClose=${onClose}>
     <p>The target is called once, outside of the schedules.</p>
-    ${job.schedules.length > 0 && html`<${Field} label="Payload and ledger of"><select value=${schedule} onChange=${(event) => setSchedule(event.target.value)}><option value="">the job</option>${job.schedules.map((each) => html`<option value=${each.id}>${each.name ?? each.summary}</option>`)}</select><//>`}
+    ${job.schedules.length > 0 && html`<${Field} label="Run it for" hint="Its payload is sent, and the run counts among its runs."><select value=${schedule} onChange=${(event) => setSchedule(event.target.value)}><option value="">the job itself</option>${job.schedules.map((each) => html`<option value=${each.id}>${named(each) || each.summary}</option>`)}</select><//>`}
     <label class="check"><input type="checkbox" checked=${drop} onChange=${(event) => setDrop(event.target.checked)} /> Start nothing while another run is active</label>
     <p class="actions"><${Action} kind="primary" act=${act}>Run job now<//><button type="button" onClick=${onClose}>Cancel</button></p><//>`;
 }
@@ -105,12 +105,15 @@ export function instantOf(wall) {
   return new Date(ms).toISOString().replace(".000", "");
 }
 
+/** Returns the name that somebody gave a schedule; empty where its id stands for it. */
+export const named = (schedule) => (schedule.name === schedule.id ? "" : schedule.name ?? "");
+
 // ---- Parts ----------------------------------------------------------------------------------------------------------
 
 function Schedules({ job }) {
   if (!job.schedules.length) return html`<${Empty} title="No schedules yet"><p>This job runs only when somebody starts it.</p><//>`;
   return html`<div class="cards">${job.schedules.map((each) => html`<article class="card" key=${each.id}>
-    <h2><${Text} cut=${80}>${each.name ?? "Schedule"}<//></h2>
+    <h2><${Text} cut=${80}>${named(each) || "Schedule"}<//></h2>
     <p><${State} state=${each.state} reason=${each.stateReason} /></p>
     <p class="summary"><${Text} cut=${300}>${each.summary}<//></p>
     <${Facts} items=${[
@@ -124,37 +127,77 @@ function Schedules({ job }) {
 /** Shows a month as a calendar table: each day with its planned and recorded occurrences. */
 function Month({ job }) {
   const [query, change] = useQuery();
-  const month = query.month ?? dayKey(now()).slice(0, 7);
+  const month = /^(19[7-9]\d|2\d{3})-(0[1-9]|1[0-2])$/.test(query.month ?? "") ? query.month : dayKey(now()).slice(0, 7);
   const [year, number] = month.split("-").map(Number);
-  const first = Date.parse(instantOf(`${month}-01T00:00`));
   const following = number === 12 ? `${year + 1}-01` : `${year}-${String(number + 1).padStart(2, "0")}`;
   const before = number === 1 ? `${year - 1}-12` : `${year}-${String(number - 1).padStart(2, "0")}`;
-  const until = Date.parse(instantOf(`${following}-01T00:00`)) - 1000;
-  const answer = useAnswer(withQuery(`/v1/jobs/${job.id}/occurrences`, { from: new Date(first).toISOString(), until: new Date(until).toISOString(), limit: 200 }));
-  const days = new Map();
-  for (const each of answer.data?.items ?? []) {
-    const key = dayKey(Date.parse(each.plannedAt));
-    days.set(key, [...(days.get(key) ?? []), each]);
-  }
   const title = new Intl.DateTimeFormat("en-GB", { month: "long", year: "numeric", timeZone: "UTC" }).format(Date.UTC(year, number - 1, 15));
+  return html`<div class="filters"><button type="button" onClick=${() => change({ month: before })}>Previous month</button><h2>${title}</h2><button type="button" onClick=${() => change({ month: following })}>Next month</button><span class="faint">Times in ${zoneName()}</span></div>
+    <${Days} key=${`${month} ${zone.value}`} job=${job} month=${month} title=${title} until=${midnight(`${following}-01`) - 1000} />`;
+}
+
+const WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+const midnight = (key) => Date.parse(instantOf(`${key}T00:00`));
+
+/** Shows the days of a month. A job that runs often has more occurrences than one answer: the month then goes on from
+ * today, and any other day is read when somebody asks for it. */
+function Days({ job, month, title, until }) {
+  const first = midnight(`${month}-01`);
+  const today = dayKey(now());
+  const place = (from, to) => withQuery(`/v1/jobs/${job.id}/occurrences`, { from: new Date(from).toISOString(), until: new Date(to).toISOString(), limit: 200 });
+  const answer = useAnswer(place(first, until));
+  const cut = Boolean(answer.data?.nextCursor);
+  const start = today.startsWith(month) ? midnight(today) : first;
+  const ahead = useAnswer(cut && start > first ? place(start, until) : null);
+  const [asked, setAsked] = useState([]);
+  const parts = [{ from: first, until, data: answer.data }, { from: start, until, data: ahead.data }, ...asked].filter(({ data }) => data);
+  const days = daysOf(parts);
+  const ask = (key) => async () => {
+    const from = midnight(key);
+    const end = midnight(dayKey(from + 1.5 * DAY_MS)) - 1000;
+    const { body } = await request("GET", place(from, end));
+    setAsked((before) => [...before, { from, until: end, data: body }]);
+  };
+  const [year, number] = month.split("-").map(Number);
   const last = new Date(Date.UTC(year, number, 0)).getUTCDate();
   const lead = (new Date(Date.UTC(year, number - 1, 1)).getUTCDay() + 6) % 7;
   const cells = [...Array(lead).fill(null), ...Array.from({ length: last }, (_, index) => `${month}-${String(index + 1).padStart(2, "0")}`)];
   while (cells.length % 7) cells.push(null);
   const weeks = Array.from({ length: cells.length / 7 }, (_, index) => cells.slice(index * 7, index * 7 + 7));
-  const today = dayKey(now());
-  return html`<div class="filters"><button type="button" onClick=${() => change({ month: before })}>Previous month</button><h2>${title}</h2><button type="button" onClick=${() => change({ month: following })}>Next month</button><span class="faint">Times in ${zoneName()}</span></div>
-    <${Loaded} answer=${answer} what="the month"><div class="scroll" role="region" aria-label="Month" tabindex="0"><table class="month"><thead><tr>${["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"].map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
-      <tbody>${weeks.map((week) => html`<tr>${week.map((key) => html`<td class=${key === today ? "today" : ""}>${key && html`<span class="number">${Number(key.slice(8))}</span><${DayMarks} items=${days.get(key) ?? []} />`}</td>`)}</tr>`)}</tbody></table></div>
-      ${answer.data?.nextCursor && html`<p class="hint">The first 200 occurrences of the month are shown.</p>`}
-      ${!answer.data?.nextCursor && answer.data?.searchedUntil && Date.parse(answer.data.searchedUntil) < until && html`<p class="hint">Searched until <${When} at=${answer.data.searchedUntil} />.</p>`}<//>`;
+  const cell = (key) => html`<span class="number">${Number(key.slice(8))}</span><${DayMarks} day=${days.get(key)} />${cut && !wasRead(parts, midnight(key)) && html`<${Action} kind="quiet" act=${ask(key)}>Read<span class="unseen"> ${Number(key.slice(8))} ${title}</span><//>`}`;
+  return html`<${Loaded} answer=${answer} what="the month"><div class="scroll" role="region" aria-label="Month" tabindex="0"><table class="month" role="table"><thead role="rowgroup"><tr role="row">${WEEKDAYS.map((name) => html`<th scope="col" role="columnheader">${name}</th>`)}</tr></thead>
+      <tbody role="rowgroup">${weeks.map((week) => html`<tr role="row">${week.map((key, index) => html`<td role="cell" data-title=${WEEKDAYS[index]} class=${key === today ? "today" : ""}>${key && cell(key)}</td>`)}</tr>`)}</tbody></table></div>
+      ${cut && html`<p class="hint">This job runs so often that not every day was read.</p>`}
+      ${answer.data && !answer.data.items.length && html`<p class="hint">Nothing ran in this month, and nothing is planned.</p>`}
+      ${!cut && answer.data?.searchedUntil && Date.parse(answer.data.searchedUntil) < until && html`<p class="hint">Searched until <${When} at=${answer.data.searchedUntil} />.</p>`}<//>`;
 }
 
 const MOST_OF_A_DAY = 4;
 
-function DayMarks({ items }) {
+/** Returns until when a part was read. */
+const readUntil = ({ data, until }) => (data.nextCursor && data.items.length ? Date.parse(data.items.at(-1).plannedAt) : until);
+const wasRead = (parts, ms) => parts.some((part) => part.from <= ms && ms <= readUntil(part));
+
+/** Returns the occurrences of each day, and whether they are all: {items, whole}. */
+function daysOf(parts) {
+  const days = new Map();
+  for (const part of parts) {
+    const mine = new Map();
+    for (const each of part.data.items) {
+      const key = dayKey(Date.parse(each.plannedAt));
+      if (!mine.has(key)) mine.set(key, { items: [], whole: !part.data.nextCursor || key !== dayKey(readUntil(part)) });
+      mine.get(key).items.push(each);
+    }
+    for (const [key, day] of mine) if (!days.get(key)?.whole) days.set(key, day);
+  }
+  return days;
+}
+
+function DayMarks({ day }) {
+  if (!day) return null;
+  const { items, whole } = day;
   return html`<ul>${items.slice(0, MOST_OF_A_DAY).map((each) => html`<li title=${stateWord(each.state)}><${Shape} group=${stateGroup(each.state)} />${each.runId && each.state !== "SCHEDULED" ? html`<a href=${at(`/runs/${each.runId}`)}>${clock(Date.parse(each.plannedAt), false)}</a>` : clock(Date.parse(each.plannedAt), false)}<span class="unseen"> ${stateWord(each.state)}</span>${each.movedBy && html`<span class="faint" title=${`moved by ${each.movedBy.rule}`}> ↷</span>`}</li>`)}
-    ${items.length > MOST_OF_A_DAY && html`<li class="faint">${items.length - MOST_OF_A_DAY} more</li>`}</ul>`;
+    ${items.length > MOST_OF_A_DAY && html`<li class="faint">${items.length - MOST_OF_A_DAY} ${whole ? "more" : "or more"}</li>`}</ul>`;
 }
 
 function JobRuns({ job }) {

@@ -83,7 +83,7 @@ const columns = (stars, star) => [
   ["Name", (job) => html`<a href=${at(`/jobs/${job.id}`)}><${Text} cut=${60}>${job.name}<//></a>${job.facade !== "native" && html`${" "}<span class="tag">${job.facade}</span>`}`, "main"],
   ["State", (job) => html`<${JobState} job=${job} />`],
   ["Next run", (job) => html`<${Next} job=${job} />`],
-  ["Last runs", (job) => html`<${LastRuns} runs=${job.lastRuns ?? []} />`],
+  ["Last runs", (job) => html`<${LastRuns} runs=${job.lastRuns ?? []} />`, "whole"],
   ["Target", (job) => html`<span class="faint"><${Text} cut=${70}>${target(job.action)}<//></span>`, "target"],
   ["Collection", (job) => html`<${Text} cut=${24}>${job.collection}<//>`, "wide"],
   ["Tags", (job) => job.tags.map((tag) => html`<a class="tag" href=${at("/jobs", { tag })}><${Text} cut=${24}>${tag}<//></a>${" "}`), "wide"],

@@ -2,7 +2,7 @@
 
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../vendor.js";
 import { actsFor, freshness, isProvider, now, request, useAnswer, useWatched, withQuery } from "../api.js";
-import { Empty, Facts, Head, Loaded, ProblemNote, Shape, Text, When, at, clock, count, day, distance, length, stateGroup, stateWord, useQuery, zone, zoneName } from "../parts.js";
+import { Empty, Facts, Head, Loaded, ProblemNote, Shape, Text, When, at, backlogOf, clock, count, day, distance, length, stateGroup, stateWord, useQuery, zone, zoneName } from "../parts.js";
 
 export function Overview() {
   const [query, change] = useQuery();
@@ -11,7 +11,7 @@ export function Overview() {
   return html`<${Head} title="Overview" />
     <${Attention} />
     <${Timeline} key=${JSON.stringify([filters, useWatched(actsFor)])} filters=${filters} query=${query} change=${change} onDrawn=${() => setDrawn(true)} />
-    <${Load} filters=${filters} begin=${drawn} />`;
+    <${Load} begin=${drawn} />`;
 }
 
 // ---- What needs somebody --------------------------------------------------------------------------------------------
@@ -21,12 +21,12 @@ const MOST_ITEMS = 6;
 
 function Attention() {
   const answer = useAnswer("/v1/attention", ATTENTION_EVERY_S);
-  const health = useAnswer(isProvider() ? "/v1/health" : null, 60);
+  const health = useAnswer(isProvider() ? "/v1/health" : null, 60).data;
   const [all, setAll] = useState(false);
   const found = answer.data;
   return html`<section class="attention" aria-label="Needs attention"><${Loaded} answer=${answer} what="what needs attention">${found && html`
-      <h2>${found.items.length ? `${found.items.length + found.itemsLeftOut} ${found.items.length + found.itemsLeftOut === 1 ? "thing needs" : "things need"} you` : "Nothing needs you"}
-        <span class="faint">${found.oldestDueAt ? html`oldest due <${When} at=${found.oldestDueAt} />` : "no run is overdue"}${health.data?.backlog && html`, backlog ${health.data.backlog.ready}, last audit <${When} at=${health.data.lastAudit?.at} />`}</span></h2>
+      <h2>${found.items.length ? `${found.items.length + found.itemsLeftOut} ${found.items.length + found.itemsLeftOut === 1 ? "thing needs" : "things need"} attention` : "Nothing needs attention"}
+        <span class="faint">${found.oldestDueAt ? html`oldest due <${When} at=${found.oldestDueAt} />` : "no run is overdue"}${health?.backlog && html`, ${backlogOf(health)} waiting in the queues, last audit <${When} at=${health.lastAudit?.at} />`}</span></h2>
       <ul>${found.items.slice(0, all ? undefined : MOST_ITEMS).map((item) => html`<li key=${`${item.kind} ${item.id}`}><${Shape} group=${GROUP_OF[item.kind] ?? "paused"} /><span><${Text} cut=${200}>${item.sentence}<//> <span class="faint">${item.lastAt ? html`last at <${When} at=${item.lastAt} />` : ""}</span></span>
         ${placeOf(item) && html`<a class="button" href=${placeOf(item)}>${WORD_OF[item.kind] ?? "Look"}</a>`}</li>`)}</ul>
       ${!all && found.items.length > MOST_ITEMS && html`<p><button type="button" class="quiet" onClick=${() => setAll(true)}>Show all ${found.items.length}</button></p>`}`}<//></section>`;
@@ -326,22 +326,22 @@ const LOAD_EVERY_S = 900;
 
 /** Shows the next 24 hours as a table of quarter hours: a column an hour, a number and a shade each. It is read after the
  * time line, which people see first. */
-function Load({ filters, begin }) {
+function Load({ begin }) {
   const shown = useWatched(zone);
-  const answer = useAnswer(begin ? withQuery("/v1/load", filters) : null, LOAD_EVERY_S);
+  const answer = useAnswer(begin ? "/v1/load" : null, LOAD_EVERY_S);
   const load = answer.data;
   const slots = load?.slots ?? [];
   const from = load ? Date.parse(load.from) : 0;
   const most = Math.max(1, ...slots);
   const columns = Array.from({ length: 24 }, (_, hour) => from + hour * 3600e3);
-  return html`<h2>Load ahead <span class="faint">runs that will begin in each quarter of an hour${load ? html`, ${count(slots.reduce((sum, each) => sum + each, 0), "run")} in all; computed <${When} at=${load.computedAt} />` : ""}</span></h2>
-    <${Loaded} answer=${answer} what="the load ahead">${load && html`<div class="scroll" role="region" aria-label="Load ahead" tabindex="0"><table class="heat">
-      <thead><tr><th scope="col"><span class="unseen">Minute</span></th>${columns.map((ms) => html`<th scope="col">${clock(ms, false, shown)}</th>`)}</tr></thead>
-      <tbody>${[0, 1, 2, 3].map((quarter) => html`<tr><th scope="row">+${quarter * 15}</th>${columns.map((_, hour) => html`<${Cell} number=${slots[hour * 4 + quarter] ?? 0} most=${most} />`)}</tr>`)}</tbody></table></div>
+  return html`<h2>Load ahead <span class="faint">runs of all jobs that will begin in each quarter of an hour${load ? html`, ${count(slots.reduce((sum, each) => sum + each, 0), "run")} in all; computed <${When} at=${load.computedAt} />` : ""}</span></h2>
+    <${Loaded} answer=${answer} what="the load ahead">${load && html`<div class="scroll" role="region" aria-label="Load ahead" tabindex="0"><table class="heat" role="table">
+      <thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader"><span class="unseen">Minute</span></th>${columns.map((ms) => html`<th scope="col" role="columnheader">${clock(ms, false, shown)}</th>`)}</tr></thead>
+      <tbody role="rowgroup">${[0, 1, 2, 3].map((quarter) => html`<tr role="row"><th scope="row" role="rowheader">+${quarter * 15}</th>${columns.map((_, hour) => html`<${Cell} number=${slots[hour * 4 + quarter] ?? 0} most=${most} />`)}</tr>`)}</tbody></table></div>
       ${load.jobsLeftOut > 0 && html`<p class="hint">${count(load.jobsLeftOut, "job")} more are not counted.</p>`}`}<//>`;
 }
 
 function Cell({ number, most }) {
   const level = number === 0 ? 0 : 1 + Math.min(4, Math.floor((Math.log(number + 1) / Math.log(most + 1)) * 5));
-  return html`<td class=${`heat-${level}`}>${number || ""}<span class="unseen">${number ? "" : "0"}</span></td>`;
+  return html`<td role="cell" class=${`heat-${level}`}>${number || ""}<span class="unseen">${number ? "" : "0"}</span></td>`;
 }

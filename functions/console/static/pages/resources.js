@@ -61,7 +61,7 @@ function ResourcePage({ name, id }) {
   const each = answer.data;
   const verb = each && kind.verbs?.(each);
   const close = () => setOpen("");
-  return html`<${Loaded} answer=${answer} what=${`the ${kind.one}`}>${each && html`
+  return html`<${Loaded} page answer=${answer} what=${`the ${kind.one}`}>${each && html`
     <${Head} title=${html`<${Text} cut=${80}>${each.name}<//>`} plain=${each.name} back=${[kind.title, at(`/${name}`)]} lead=${each.description && html`<${Text} cut=${200}>${each.description}<//>`}>
       ${may("jobs:write") && html`${verb && html`<button type="button" aria-haspopup="dialog" onClick=${() => setOpen("verb")}>${verb[1]} ${kind.one}</button>`}
         <button type="button" class="primary" aria-haspopup="dialog" onClick=${() => setOpen("edit")}>Edit ${kind.one}</button><button type="button" class="danger" aria-haspopup="dialog" onClick=${() => setOpen("delete")}>Delete ${kind.one}</button>`}<//>
@@ -91,26 +91,29 @@ function SigningKeys({ collection }) {
   const path = `/v1/collections/${encodeURIComponent(collection)}/signing-keys`;
   const keys = useList(path);
   const [made, setMade] = useState(null);
+  const [going, setGoing] = useState("");
   const create = async () => {
     const { body } = await request("POST", path, { body: {}, key: crypto.randomUUID() });
     setMade(body);
     await keys.reload();
   };
-  const remove = (id) => async () => {
-    await request("DELETE", `${path}/${id}`);
+  const remove = async () => {
+    await request("DELETE", `${path}/${going}`);
     await keys.reload();
     tell("Deleted the signing key.");
   };
-  return html`<h2>Signing keys</h2><${Loaded} answer=${keys} what="signing keys">${keys.items?.length > 0 && html`<${Table} label="Signing keys" keyOf=${(each) => each.id} rows=${keys.items} columns=${[["Key", (each) => html`<code>${each.id}</code>`, "main"], ["Age", (each) => html`<${When} at=${each.createdAt} />`], ["By", (each) => html`<${Text}>${each.createdBy ?? ""}<//>`], ["", (each) => may("admin") && html`<${Action} kind="danger" act=${remove(each.id)}>Delete key<//>`]]} />`}
+  return html`<h2>Signing keys</h2><${Loaded} answer=${keys} what="signing keys">${keys.items?.length > 0 && html`<${Table} label="Signing keys" keyOf=${(each) => each.id} rows=${keys.items} columns=${[["Key", (each) => html`<code>${each.id}</code>`, "main"], ["Age", (each) => html`<${When} at=${each.createdAt} />`], ["By", (each) => html`<${Text}>${each.createdBy ?? ""}<//>`], ["", (each) => may("admin") && html`<button type="button" class="danger" aria-haspopup="dialog" onClick=${() => setGoing(each.id)}>Delete key</button>`]]} />`}
     ${keys.items?.length === 0 && html`<p class="faint">Calls of its jobs are not signed.</p>`}<//>
     ${may("admin") && html`<p class="more-left"><${Action} act=${create}>Create signing key<//></p>`}
+    ${going && html`<${Confirm} title="Delete signing key" word=${() => "Delete key"} consequence=${() => html`Calls are no longer signed with the key <code>${going}</code>. Receivers that know no other key will reject them.`} onClose=${() => setGoing("")} act=${remove} />`}
     ${made && html`<${Secret} title="The new signing key" names=${[["Key", made.id], ["Secret", made.secret]]} onClose=${() => setMade(null)} />`}`;
 }
 
 /** Shows a secret this once, with a way to copy it; it goes when the reader says that it is stored. */
 export function Secret({ title, names, onClose }) {
+  const [copied, setCopied] = useState(false);
   return html`<${Dialog} title=${title} onClose=${() => {}}>
     <p>The secret is shown this once. Store it now.</p>
     <${Facts} items=${names.map(([name, value]) => [name, html`<code>${value}</code>`])} />
-    <p class="actions"><${Action} act=${() => navigator.clipboard.writeText(names.at(-1)[1]).then(() => tell("Copied the secret."))}>Copy secret<//><button type="button" class="primary" onClick=${onClose}>I stored it</button></p><//>`;
+    <p class="actions"><${Action} act=${() => navigator.clipboard.writeText(names.at(-1)[1]).then(() => setCopied(true))}>Copy secret<//><span role="status">${copied && "Copied."}</span><button type="button" class="primary" onClick=${onClose}>I stored it</button></p><//>`;
 }

@@ -8,9 +8,12 @@ import { REASONS, STATES } from "../words.js";
 const EVERY_S = 15;
 const OPEN_EVERY_S = 5;
 const CHOICES = [["", "All"], ["SUCCESS", "Succeeded"], ["ERROR", "Failed"], ["REQUEST_ERROR", "Request failed"], ["SKIPPED", "Skipped"], ["MISSED", "Missed"], ["TRIGGERED", "Running"], ["RETRY_WAIT", "Retries"]];
+/** The states that few ask for: they stand in a list after the others. */
+const OTHERS = ["TIMEOUT", "UNKNOWN", "EXPIRED", "CANCELLED", "ACK_RECVD", "ACK_NOT_RECVD", "HELD", "QUEUED"];
 
 export function StateFilter({ query, change }) {
-  return html`<${Chips} label="State" options=${CHOICES} value=${query.state} onChange=${(state) => change({ state })} />`;
+  return html`<${Chips} label="State" options=${CHOICES} value=${query.state} onChange=${(state) => change({ state })} />
+    <select class="toggle" aria-label="Other states" value=${OTHERS.includes(query.state) ? query.state : ""} onChange=${(event) => change({ state: event.target.value })}><option value="">Other states</option>${OTHERS.map((state) => html`<option value=${state}>${state === "ACK_NOT_RECVD" ? "Awaits result, not acknowledged" : stateWord(state)}</option>`)}</select>`;
 }
 
 export function Runs() {
@@ -47,7 +50,7 @@ export function Run({ id }) {
   const run = useAnswer(`/v1/runs/${encodeURIComponent(id)}`, open ? OPEN_EVERY_S : 0);
   const ended = run.data?.status === "COMPLETED";
   if (ended === open && run.data) setOpen(!ended);
-  return html`<${Loaded} answer=${run} what="the run">${run.data && html`<${Shown} run=${run.data} reload=${run.reload} />`}<//>`;
+  return html`<${Loaded} page answer=${run} what="the run">${run.data && html`<${Shown} run=${run.data} reload=${run.reload} />`}<//>`;
 }
 
 function Shown({ run, reload }) {
@@ -100,12 +103,14 @@ function Verbs({ run, reload }) {
     ${!ended && html`<${Action} kind="danger" act=${cancel}>Cancel run<//>`}
     ${awaits && html`<button type="button" aria-haspopup="dialog" onClick=${() => setOpen("report")}>Report result</button>`}
     <${Action} act=${() => navigator.clipboard.writeText(`curl -H "Authorization: Bearer $TOKEN" ${location.origin}${path}`).then(() => tell("Copied the command."))}>Copy as curl<//>
-    ${open === "edit" && html`<${EditAndRerun} path=${path} onClose=${() => setOpen("")} />`}
+    ${open === "edit" && html`<${EditAndRerun} run=${run} path=${path} onClose=${() => setOpen("")} />`}
     ${open === "report" && html`<${Report} path=${path} reload=${reload} onClose=${() => setOpen("")} />`}`;
 }
 
-function EditAndRerun({ path, onClose }) {
-  const [payload, setPayload] = useState("{}");
+function EditAndRerun({ run, path, onClose }) {
+  const job = useAnswer(`/v1/jobs/${run.jobId}?include=schedules`);
+  const [written, setPayload] = useState(/** @type {string | null} */ (null));
+  const payload = written ?? payloadOf(job.data, run);
   const [problem, setProblem] = useState(null);
   const act = async () => {
     setProblem(null);
@@ -125,10 +130,16 @@ function EditAndRerun({ path, onClose }) {
     }
   };
   return html`<${Dialog} title="Edit and rerun run" onClose=${onClose}>
-    <p>The new run sends this payload instead of the job's, this once.</p>
+    <p>The new run sends this payload instead of the job's, this once. ${job.data ? "It begins as the job has it now." : job.problem ? "The job's own payload could not be read." : "Reading the job's payload …"}</p>
     <${Field} label="Payload (JSON)" name="payload" problem=${problem}><textarea rows="8" class="code" value=${payload} onInput=${(event) => setPayload(event.target.value)}></textarea><//>
     <${ProblemNote} problem=${problem} />
     <p class="actions"><${Action} kind="primary" act=${act}>Rerun run<//><button type="button" onClick=${onClose}>Cancel</button></p><//>`;
+}
+
+/** Returns the payload that the run's job would send now, as a text of JSON. */
+function payloadOf(job, run) {
+  const schedule = job?.schedules.find((each) => each.id === run.scheduleId);
+  return JSON.stringify(schedule?.payload ?? job?.action.payload ?? {}, null, 2);
 }
 
 function Report({ path, reload, onClose }) {
@@ -179,8 +190,8 @@ function Waterfall({ run }) {
     element.style.left = `${((each.from - first) / span) * 100}%`;
     element.style.width = `${Math.max(0.4, ((each.to - each.from) / span) * 100)}%`;
   };
-  return html`<h2>Time line <span class="faint">${length(span)} in all</span></h2><div class="scroll" role="region" aria-label="Time line" tabindex="0"><table class="waterfall"><thead><tr><th scope="col">Stretch</th><th scope="col">Begins</th><th scope="col">Takes</th><th scope="col" class="span">from ${clock(first)} to ${clock(first + span)}</th></tr></thead>
-    <tbody>${found.map((each) => html`<tr><th scope="row">${each.title}</th><td>${clock(each.from)}</td><td class="number">${length(each.to - each.from)}</td><td class="span"><i class=${`bar-of ${each.group}`} ref=${place(each)}></i></td></tr>`)}</tbody></table></div>`;
+  return html`<h2>Time line <span class="faint">${length(span)} in all</span></h2><div class="scroll" role="region" aria-label="Time line" tabindex="0"><table class="waterfall" role="table"><thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader">Stretch</th><th scope="col" role="columnheader">Begins</th><th scope="col" role="columnheader">Takes</th><th scope="col" role="columnheader" class="span">from ${clock(first)} to ${clock(first + span)}</th></tr></thead>
+    <tbody role="rowgroup">${found.map((each) => html`<tr role="row"><th scope="row" role="rowheader">${each.title}</th><td role="cell">${clock(each.from)}</td><td role="cell" class="number">${length(each.to - each.from)}</td><td role="cell" class="span"><i class=${`bar-of ${each.group}`} ref=${place(each)}></i></td></tr>`)}</tbody></table></div>`;
 }
 
 function Attempts({ run }) {

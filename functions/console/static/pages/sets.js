@@ -38,7 +38,7 @@ export function JobSet({ id }) {
     go(at("/job-sets"));
     tell(`Deleted the job set with ${count(number, "job")}.`);
   };
-  return html`<${Loaded} answer=${answer} what="the job set">${set && html`
+  return html`<${Loaded} page answer=${answer} what="the job set">${set && html`
     <${Head} title=${html`<${Text} cut=${80}>${set.name}<//>`} plain=${set.name} back=${["Job sets", at("/job-sets")]} lead=${count(set.jobs.length, "job")}>
       ${may("jobs:write") && html`<button type="button" class="danger" aria-haspopup="dialog" onClick=${() => setOpen(true)}>Delete job set</button>`}<//>
     <${Drift} jobs=${set.jobs} />
