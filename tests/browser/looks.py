@@ -99,10 +99,13 @@ def put_on(page: Page, size: str, scheme: str) -> None:
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
-def pictures_of(page: Page, reader: Page, name: str, look: str) -> Grid:
-    """Writes the picture that people look at, and returns the grid of the same page in blocks."""
+def pictures_of(page: Page, reader: Page, name: str, look: str, *, whole: bool = True) -> Grid:
+    """Writes the picture that people look at, and returns the grid of the same page in blocks.
+
+    whole: also what is below the window.
+    """
     picture(page, f"{name}-{look}")
     page.evaluate("() => { blocks.disabled = false; }")
-    png = page.screenshot(full_page=True, animations="disabled", caret="hide")
+    png = page.screenshot(full_page=whole, animations="disabled", caret="hide")
     page.evaluate("() => { blocks.disabled = true; }")
     return grid_of(reader, png)

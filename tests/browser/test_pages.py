@@ -1,5 +1,5 @@
-"""Each page, light and dark, wide and narrow: nothing serious for those who cannot see it, no wider than the window,
-and it looks as somebody has accepted it."""
+"""Each page and each kind of dialog, light and dark, wide and narrow: nothing serious for those who cannot see it, no
+wider than the window, and it looks as somebody has accepted it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from tests.browser import blocks, looks
+from tests.browser import blocks, dialogs, looks
 from tests.browser.conftest import PICTURES, picture, sign_in
 from tests.browser.pages import OF_THE_PROVIDER, PAGES, visit
 from tests.browser.recorded import Recorded, recorded
@@ -24,6 +24,8 @@ SERIOUS = """async (options) => {
     const serious = violations.filter((each) => ["serious", "critical"].includes(each.impact));
     return serious.map((each) => [each.id, each.nodes.slice(0, 3).map((node) => node.html.slice(0, 160))]);
 }"""
+TOO_WIDE = """() => Math.max(...[document.documentElement, ...document.querySelectorAll("dialog")]
+    .map((each) => each.scrollWidth - each.clientWidth))"""
 COLOURS = {"runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}}
 """Rules of axe that a colour scheme matters to: a dark page is the light one in other colours."""
 
@@ -64,6 +66,10 @@ def looked(browser, stack, answers):
         for name, path in pages.items():
             visit(page, path.format(**answers.ids))
             _look(page, reader, name, found)
+        for name, dialog in dialogs.DIALOGS.items() if tenant == "acme" else ():
+            close = dialogs.opened(page, dialog, answers.ids)
+            _look(page, reader, f"dialog-{name}", found, whole=False)
+            close()
         page.context.close()
     found.unknown = answers.unknown
     if answers.recording:
@@ -74,15 +80,15 @@ def looked(browser, stack, answers):
     return found
 
 
-def _look(page, reader, name, found):
+def _look(page, reader, name, found, *, whole=True):
     for size in looks.SIZES:
         for scheme in looks.SCHEMES:
             looks.put_on(page, size, scheme)
             look = f"{scheme}-{size}"
-            found.grids[look][name] = looks.pictures_of(page, reader, name, look)
+            found.grids[look][name] = looks.pictures_of(page, reader, name, look, whole=whole)
             if serious := page.evaluate(SERIOUS, COLOURS if scheme == "dark" else {}):
                 found.serious[f"{name} {look}"] = serious
-        too_wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        too_wide = page.evaluate(TOO_WIDE)
         if too_wide > 0:
             found.too_wide[f"{name} {size}"] = too_wide
 
