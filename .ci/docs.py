@@ -40,7 +40,7 @@ from sweephand.facades.native.service.problem_pages import CAUSES
 from sweephand.local.aws.template import load
 from sweephand.schedules.explain.explain_instant import REASON_CODES
 from sweephand.schedules.explain.preview_warnings import CAUTIONS
-from sweephand.security.caller import PROVIDER_ALL, PROVIDER_SCOPES, TENANT_SCOPES
+from sweephand.security.caller import PROVIDER_SCOPES, TENANT_SCOPES
 from sweephand.store.dynamo import table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -153,21 +153,25 @@ def explanations() -> str:
     return rows(("Code", "Meaning"), ((f"`{code}`", f"{text}.") for code, text in REASON_CODES.items()))
 
 
-BESIDE = {"tasks:write": "with `jobs:write`, actions that run [tasks](targets.md#tasks-on-ecs)"}
-"""Scopes that open something other than a route."""
+# A scope without a line here is an error: whoever adds one says what it allows.
+SCOPES: Mapping[str, str] = {
+    "admin": "create, rotate and delete credentials; create and delete signing keys",
+    "errors:edit": "run groups of errors again; annotate, archive, restore and redirect errors",
+    "jobs:read": "read everything of the tenant except credentials; preview schedules; export runs",
+    "jobs:write": "create, change, switch and delete jobs, job sets, collections, calendars and flow keys; "
+    "register applications; delete consumers",
+    "provider:*": "do everything, for every tenant",
+    "provider:admin": "create, change, switch and delete tenants; manage their subscriptions",
+    "runs:write": "start, cancel and rerun runs; report results; act as a worker or consumer",
+    "tasks:write": "with `jobs:write`, create, change and remove actions that run [tasks](targets.md#tasks-on-ecs)",
+}
 
 
 def scopes() -> str:
-    used: dict[str, list[str]] = {name: [] for name in sorted(TENANT_SCOPES | PROVIDER_SCOPES)}
-    for route in ROUTES.all:
-        if route.scope:
-            used[route.scope].append(route.path)
-    lines = []
-    for name, paths in used.items():
-        level = "provider" if name in PROVIDER_SCOPES else "tenant"
-        opens = f"{len(paths)} route{'s' if len(paths) > 1 else ''}" if paths else BESIDE.get(name, "no route yet")
-        lines.append((f"`{name}`", level, "every route, for every tenant" if name == PROVIDER_ALL else opens))
-    return rows(("Scope", "Level", "Opens"), lines)
+    """Raises KeyError for a scope that no line describes."""
+    names = sorted(TENANT_SCOPES | PROVIDER_SCOPES)
+    lines = ((f"`{name}`", "provider" if name in PROVIDER_SCOPES else "tenant", SCOPES[name]) for name in names)
+    return rows(("Scope", "Level", "Allows a caller to"), lines)
 
 
 @cache

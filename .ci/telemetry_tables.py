@@ -11,7 +11,7 @@ from sweephand.telemetry import METRICS
 # A metric without a line here is an error: whoever adds one says what it means and when it is written.
 MEANINGS: Mapping[str, tuple[str, str]] = {
     "OldestDue": (
-        "How long the oldest row had been due when the tick found it; normally 0.",
+        "How long the oldest row had been due when the tick found it. Normally 0.",
         "by each sweeper with each tick that saw all its rows",
     ),
     "Lateness": (
@@ -26,7 +26,7 @@ MEANINGS: Mapping[str, tuple[str, str]] = {
         "Advances that failed, so that the next tick sends the same again. Harmless now and then.",
         "when it happens",
     ),
-    "AuditFindings": ("Repairs by the audit. Should never appear.", "when it happens"),
+    "AuditFindings": ("Repairs by the audit. Normally there are none.", "when it happens"),
     "DeadLetters": (
         "Messages that could not be processed in ten receives. Their runs end as `UNDELIVERED`.",
         "when it happens",
@@ -40,7 +40,7 @@ MEANINGS: Mapping[str, tuple[str, str]] = {
         "when it happens",
     ),
 }
-STATISTICS = {"Maximum": "the greatest", "Sum": "the sum of", "SampleCount": "the number of values of"}
+STATISTICS = {"Maximum": "the maximum of", "Sum": "the sum of", "SampleCount": "the number of values of"}
 COMPARED = {"GreaterThanOrEqualToThreshold": "is at least", "LessThanThreshold": "is below"}
 PAGE = re.compile(r"\$\{AWS::StackName\}: (.+) \(docs/operate/(.+)\.md\)")
 
@@ -74,5 +74,5 @@ def _condition(facts: Mapping[str, Any]) -> str:
     )
     minutes, times = facts["Period"] // 60, facts["EvaluationPeriods"]
     span = f"{minutes} minutes" if minutes > 1 else "a minute"
-    missing = "; no value counts too" if facts["TreatMissingData"] == "breaching" else ""
+    missing = "; missing values count too" if facts["TreatMissingData"] == "breaching" else ""
     return f"{watched} within {span}{f', {times} times in a row' if times > 1 else ''}{missing}"
