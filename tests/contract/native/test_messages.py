@@ -444,7 +444,7 @@ def test_a_body_next_to_a_payload_is_told_so(shared):
     reply = shared("POST", f"/v1/jobs/{shared.create()['id']}/run", {"payload": 1, "body": "x"})
 
     assert (reply.status, reply.fields) == (422, ["body"])
-    assert "next to `payload`" in reply.json["errors"][0]["reason"]
+    assert "in addition to `payload`" in reply.json["errors"][0]["reason"]
 
 
 @pytest.mark.parametrize("member", ["queueUrl", "functionArn", "topicArn", "queue"])

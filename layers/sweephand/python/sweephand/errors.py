@@ -4,7 +4,7 @@ SweephandError                every deliberate refusal
 ├── InvalidRequest            the caller's input cannot be read or breaks a rule: nothing was written
 ├── Unauthenticated           the caller is missing or unknown
 ├── Forbidden                 known, but without the scope, or of a disabled tenant
-├── NotFound                  unknown or another tenant's: indistinguishable
+├── NotFound                  unknown, or another tenant's: callers cannot tell the difference
 ├── Conflict                  the current state forbids it
 │   └── QuotaExceeded         a limit of the collection or the tenant
 ├── PreconditionFailed        If-Match or expectedCount does not match
@@ -86,7 +86,7 @@ class Mistakes:
         self._found: list[InvalidRequest] = []
 
     def add(self, wrong: InvalidRequest) -> None:
-        """Adds a mistake with its others. A field that has one already keeps its first reason."""
+        """Adds a mistake with its others. A field that already has one keeps its first reason."""
         blamed = {each.field for each in self._found}
         self._found += [each for each in wrong.all if each.field not in blamed]
 

@@ -1,4 +1,4 @@
-"""Imports that are carried out at their first use, so that a cold start loads no module that it does not need."""
+"""Imports that take place at their first use, so that a cold start loads no module that it does not need."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The decorator `dataclass` of the standard library, without the source code that it compiles for a frozen class.
 
-That code takes four fifths of the time of the decorator, and a cold start of the API loads over a hundred such classes.
+Compiling that code takes four fifths of the decorator's time, and a cold start of the API loads over a hundred such
+classes.
 Fields, `replace` and `fields` are the standard library's own. Source: decision 0123.
 """
 
@@ -30,7 +31,7 @@ else:
 
 
 def _frozen(cls: Any) -> Any:
-    """Adds what the fields of a class define, but for methods that it defines itself."""
+    """Adds the methods that follow from the fields of a class, except those that it defines itself."""
     fields = dataclasses.fields(cls)
     own = vars(cls)
     methods = {"__init__": _init(cls, fields), "__setattr__": _refuse, "__delattr__": _refuse}

@@ -16,8 +16,8 @@ from sweephand.records import dataclass
 class Settings:
     """The settings of a function. look_ahead_s: how far ahead of its instant an occurrence is sent.
 
-    application_queues: the beginning of the names of applications' queues.
-    call_deadline_s < lease_s < time-out of the function < visibility_s.
+    application_queues: the prefix of the names of applications' queues. call_deadline_s < lease_s < time-out of the
+    function < visibility_s.
     """
 
     stack_name: str

@@ -1,7 +1,8 @@
 """Frozen values like those of `dataclass(frozen=True, slots=True)`, for modules that every cold start loads.
 
-A class costs a twenty-fifth of that when its module is loaded, and an object half. Importing `dataclasses`, which
-imports `inspect`, takes longer than the mathematics of schedules. Rarely loaded classes stay dataclasses.
+Such a class costs a twenty-fifth of a dataclass when its module is loaded, and an object costs half. Importing
+`dataclasses`, which imports `inspect`, takes longer than the mathematics of schedules. Rarely loaded classes stay
+dataclasses.
 """
 
 from __future__ import annotations

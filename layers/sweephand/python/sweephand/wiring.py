@@ -209,7 +209,7 @@ class Clients:
         return self._client("ecs", attempts=2, read_timeout_s=max(1, int(limit_s / 2) - 1))
 
     def acting_by(self, service: str, region: str, timeout_s: int, credentials: Mapping[str, str]) -> Any:
-        """Returns a client for a job's own target, without retries, because the job's retry policy decides on them."""
+        """Returns a client for a job's own target, without retries: the job's retry policy decides about them."""
         with self._lock:
             return self._make(service, 1, timeout_s, region, credentials)
 

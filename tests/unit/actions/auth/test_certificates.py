@@ -158,7 +158,7 @@ def test_a_large_key_with_its_chain_fits(authority: Authority) -> None:
         ("a locked key", "pem", "right password"),
         ("somebody else's certificate", "pem", "no certificate of its private key"),
         ("a long chain", "pem", "more than 16,384"),
-        ("both", "pem", "next to `pfx`"),
+        ("both", "pem", "in addition to `pfx`"),
         ("a password alone", "password", "without pfx"),
         ("a number", "pfx", "must be a string, not a number"),
         ("nothing", "pem", "is required"),
@@ -197,7 +197,7 @@ def test_an_unusable_certificate_is_refused_at_its_field(
 def test_a_certificate_is_not_forgotten_on_the_way_to_plain_http(authority: Authority) -> None:
     fields = http("http://127.0.0.1/", pem=pem(*authority.client("me")))
 
-    with pytest.raises(InvalidRequest, match="shown over TLS alone") as caught:
+    with pytest.raises(InvalidRequest, match="sent only over TLS") as caught:
         actions.draft(fields, field="action", guard=LOCAL)
 
     assert caught.value.field == "action.url"

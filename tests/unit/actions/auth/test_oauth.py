@@ -231,7 +231,7 @@ def test_a_token_of_another_type_is_not_sent() -> None:
         outcome = there.run()
 
     assert (outcome.retryable, there.called) == (False, [])
-    assert outcome.message == "the token endpoint: its token is none of type bearer"
+    assert outcome.message == "the token endpoint: its token is not of type bearer"
 
 
 def test_a_silent_token_endpoint_is_a_failure_even_where_the_job_waits_for_silent_targets() -> None:

@@ -387,7 +387,7 @@ def test_a_task_that_may_not_be_stopped_is_told_by_the_code() -> None:
         ({"container": "a b"}, "container", "must have letters"),
         ({"command": "sh"}, "command", 'must be a list of at most 50 strings, not "sh"'),
         ({"command": ["sh", 5]}, "command[1]", "must be a string, not a number"),
-        ({"command": ["a\0b"]}, "command[0]", "holds the character NUL"),
+        ({"command": ["a\0b"]}, "command[0]", "contains the character NUL"),
         ({"environment": []}, "environment", "must be an object with at most 20 members"),
         ({"environment": {"A B": "x"}}, "environment.A B", "is not the name of a variable"),
         ({"environment": {"SWEEPHAND_RUN_ID": "x"}}, "environment.SWEEPHAND_RUN_ID", "is set by the service"),
@@ -403,7 +403,7 @@ def test_a_task_that_may_not_be_stopped_is_told_by_the_code() -> None:
         ({"diskGiB": 20}, "diskGiB", "must be within 21..200"),
         ({"outcome": {"onAccepted": "success"}}, "outcome.onAccepted", "is not a known member"),
         ({"payload": "x" * 4_097}, "payload", "must have at most 4,096 bytes"),
-        ({"body": "a\0b"}, "body", "holds the character NUL"),
+        ({"body": "a\0b"}, "body", "contains the character NUL"),
         ({"targetArn": "x"}, "targetArn", "is not a known member"),
     ],
 )

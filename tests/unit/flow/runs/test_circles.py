@@ -57,7 +57,7 @@ def test_two_jobs_that_react_to_each_other_twice_go_round_once(there: Stage) -> 
     assert len(stopped(found)) == 8
     for run in stopped(found):
         assert (run.job_id, run.state, run.hop) == (first.job.id, State.REQUEST_ERROR, 2)
-        assert run.message == "its job had a run in this chain before: a circle goes round once"
+        assert run.message == "its job already had a run in this chain: a circle of jobs runs only once"
 
 
 def test_a_job_that_was_repaired_runs_again(there: Stage) -> None:

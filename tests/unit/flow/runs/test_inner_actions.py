@@ -283,7 +283,7 @@ def test_without_retries_it_is_a_failed_run_that_says_why(there: Stage, fault: A
 
     run = there.only_run(planned)
     assert (run.state, run.reason) == (State.ERROR, Reason.TARGET_ERROR)
-    assert run.message == "the event was not put: ThrottlingException"
+    assert run.message == "the event was refused: ThrottlingException"
     assert there.taps.count("events.PutEvents") == 1, "the job's retry policy repeats it, nothing else"
 
 

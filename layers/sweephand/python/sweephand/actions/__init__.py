@@ -1,4 +1,4 @@
-"""The actions: one class a kind, imported when a job of that kind is first read, so that a cold start pays for none.
+"""The actions: one class per kind, imported when a job of that kind is first read, so that a cold start pays for none.
 
 A new kind is its class (see kind.py), a line in KINDS, and its permission in the template if it needs one.
 """
@@ -41,7 +41,7 @@ _CLASSES = {
 
 
 class _Kinds(Mapping[str, "type[Action]"]):
-    """A mapping that loads the class of a kind when it is first met."""
+    """A mapping that loads the class of a kind when it is first used."""
 
     def __getitem__(self, name: str) -> type[Action]:
         module, _, cls = _CLASSES[name].partition(":")
@@ -62,9 +62,9 @@ KINDS: Mapping[str, type[Action]] = _Kinds()
 
 
 def draft(fields: object, *, field: str, guard: GuardSettings, stored: ActionSpec | None = None) -> ActionDraft:
-    """Reads the action that a caller asks for. stored: the action that a change replaces, whose secrets may be kept.
+    """Reads the action that a caller requests. stored: the action that a change replaces, whose secrets may be kept.
 
-    Raises InvalidRequest with the path, whatever JSON `fields` is.
+    fields: any JSON. Raises InvalidRequest with the path.
     """
     fields = read.an_object(fields, field)
     kind = KINDS[_kind(fields.get("type"), below(field, "type"))]
@@ -92,16 +92,16 @@ def load(kind: str, params: Mapping[str, Any]) -> Action:
 
 
 def as_stored(spec: ActionSpec, payload: Payload | None, guard: GuardSettings) -> ActionDraft:
-    """Returns the draft that asks for an action as it is stored, secrets included. payload: the stored one."""
+    """Returns the draft that requests an action as it is stored, secrets included. payload: the stored one."""
     there = load(spec.kind, spec.params)
     kept = there.kept_secrets(there, field="", guard=guard)
     return ActionDraft(spec.kind, spec.params, spec.retry, payload, kept=kept)
 
 
 def check(draft: ActionDraft, field: str, now: datetime, *, reaction_of: str | None = None) -> None:
-    """Raises InvalidRequest if a draft brings something that has ended, such as a certificate.
+    """Raises InvalidRequest if a draft contains something that has expired, such as a certificate.
 
-    reaction_of: the id of the job whose error action or hook it is; it must not run that job itself, over and over.
+    reaction_of: the id of the job whose error action or hook it is. It must not run that job itself in a loop.
     """
     action = load(draft.kind, draft.params)
     if reaction_of is not None and action.starts_job == reaction_of:
@@ -110,13 +110,13 @@ def check(draft: ActionDraft, field: str, now: datetime, *, reaction_of: str | N
 
 
 def check_payload(kind: str, params: Mapping[str, Any], payload: Payload | None, field: str) -> None:
-    """Raises InvalidRequest where a payload cannot take the place of the action's."""
+    """Raises InvalidRequest if a payload cannot replace the action's."""
     if payload is not None:
         load(kind, params).check_payload(payload, field)
 
 
 def perform(kind: str, params: Mapping[str, Any], call: Call, outbound: Outbound) -> Outcome:
-    """Carries out one attempt; never raises for what the target does."""
+    """Carries out one attempt. Whatever the target does becomes an Outcome, never an exception."""
     return load(kind, params).perform(call, outbound)
 
 

@@ -1,4 +1,4 @@
-"""A call: all that an action learns about the run that it acts for."""
+"""A call: everything that an action knows about the run for which it acts."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ with lazy():
 class Call:
     """One attempt of a run.
 
-    run_id: the native id. payload: as it is sent, of the schedule, else of the action. secrets: in the clear, by
-    their field within the action. signing_secrets: of the collection, by which the call is signed. hop: the number to
-    send. closes_circle: see Run. deadline_s: seconds that the whole attempt may take; the action's own limit may be
-    shorter. on202: `success` or `wait`, where the action itself does not say. integer_job_id: where the job's facade
-    has such ids. base_url: of the service itself.
+    run_id: the native id. payload: as it is sent; that of the schedule, else that of the action. secrets: in clear
+    text, by their field within the action. signing_secrets: those of the collection, which sign the call. hop: the
+    number to send. closes_circle: see Run. deadline_s: seconds that the whole attempt may take; the action's own limit
+    may be shorter. on202: `success` or `wait`, if the action itself does not say. integer_job_id: set if the job's
+    facade has such ids. base_url: that of the service itself.
 
-    put_event: (detail type, detail) to the stack's own bus, in the tenant's name; returns why it was not taken.
-    start_job: starts a run of another job of the tenant, by the job's id; returns the run's id, None if there is none.
-    redirects: of the collection, see actions.azure.redirects. job_name, collection, region: as the job's facade shows
-    them; region is None where it has none. missed: the occurrence waited for its consumer; missed_count, missed_from:
-    how many occurrences it stands for, and the first of them.
+    put_event: sends (detail type, detail) to the stack's own bus in the tenant's name; returns why it was refused.
+    start_job: starts a run of another job of the tenant, by the job's id; returns the run's id, None if there is no
+    such job. redirects: those of the collection, see actions.azure.redirects. job_name, collection, region: as the
+    job's facade shows them; region is None if it has none. missed: whether the occurrence waited for its consumer.
+    missed_count, missed_from: how many occurrences it stands for, and the first of them.
     """
 
     run_id: str
@@ -68,19 +68,19 @@ class Call:
     redirects: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
 
     def secret(self, name: str) -> str:
-        """Returns a secret of the action by its field. Raises CallFailed where the job has none of this name."""
+        """Returns a secret of the action by its field. Raises CallFailed if the job has no secret of this name."""
         if name not in self.secrets:
             raise guard.CallFailed(Reason.GUARD, f"the secret {name} of this job is missing")
         return self.secrets[name]
 
     @property
     def confidences(self) -> tuple[str, ...]:
-        """The secrets that a target may be told and nobody else may hear."""
+        """Returns the secrets that may be sent to the target and must not be revealed to anybody else."""
         return (*self.secrets.values(), *filter(None, (self.callback_token,)))
 
 
 def run_as_payload(call: Call) -> dict[str, str | int | None]:
-    """Returns the run as JSON, for a target that must be sent something where the job has no payload."""
+    """Returns the run as JSON, for a target that needs a payload if the job has none."""
     told: dict[str, str | int | None] = {
         "runId": call.run_id,
         "jobId": call.job_id,

@@ -1,7 +1,7 @@
-"""The action `event`: an event on the stack's own bus, for whoever has a rule there.
+"""The action `event`: an event on the stack's own bus, for everybody who has a rule there.
 
-A repeat puts a second event with the same `id`: the run's. An event that waited for its consumer has `.missed` at the
-end of its type.
+A repetition sends a second event with the same `id`, that of the run. An event that waited for its consumer has
+`.missed` at the end of its type.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MISSED_SUFFIX = ".missed"
 
 @dataclass(frozen=True)
 class Missed:
-    """The occurrences that fall due while the consumer is away: which of them it gets, and how long they wait."""
+    """The rule for occurrences that fall due while the consumer is away: which it gets, and how long they wait."""
 
     mode: str = choice("mode", tuple(Mode), default=Mode.EACH.value)
     keep_s: int = number("keepSeconds", 1, LONGEST_KEEP_S, default=USUAL_KEEP_S)
@@ -60,7 +60,7 @@ def _loaded(stored: Mapping[str, Any] | None) -> Missed | None:
 @final
 @dataclass(frozen=True)
 class Event(Action):
-    """An event on the stack's own bus, in the tenant's name. application: its queue gets the event too."""
+    """An event on the stack's own bus, in the tenant's name. application: the queue of this application gets it too."""
 
     detail_type: str = string("detailType", 1, MAX_DETAIL_TYPE, default=USUAL_TYPE)
     consumer: str | None = string(
@@ -87,14 +87,14 @@ class Event(Action):
 
     def check(self, field: str, guard: GuardSettings) -> None:  # noqa: ARG002 - it calls nobody
         if self.missed is not None and self.consumer is None:
-            raise inactive(field, "missed", "it says what a consumer gets that was away, and there is no `consumer`")
+            raise inactive(field, "missed", "it only applies to a consumer that was away, and there is no `consumer`")
         longest = MAX_DETAIL_TYPE - len(MISSED_SUFFIX)
         if self.consumer is not None and len(self.detail_type) > longest:
-            reason = f"must have at most {longest} characters where there is a `consumer`, not {len(self.detail_type)}"
+            reason = f"must have at most {longest} characters if there is a `consumer`, not {len(self.detail_type)}"
             raise InvalidRequest(below(field, "detailType"), reason)
 
     def tells_its_run(self, *, with_payload: bool) -> bool:  # noqa: ARG002 - whatever it carries
-        """Says no: everybody with a rule hears the event."""
+        """Returns False, because everybody with a rule gets the event."""
         return False
 
     def perform(self, call: Call, outbound: Outbound) -> Outcome:  # noqa: ARG002 - the stack's bus is no target
@@ -102,15 +102,15 @@ class Event(Action):
         kind = f"{self.detail_type}{MISSED_SUFFIX}" if call.missed else self.detail_type
         refused = call.put_event(kind, dumps(_detail(call)))
         if refused is not None:
-            return failed(Reason.TARGET_ERROR, f"the event was not put: {refused}", retryable=True)
+            return failed(Reason.TARGET_ERROR, f"the event was refused: {refused}", retryable=True)
         return taken(self.outcome, call, None, told=False)
 
 
 def _detail(call: Call) -> dict[str, Any]:
-    """Returns the detail as events/schemas/job.json has it.
+    """Returns the detail in the form of events/schemas/job.json.
 
     Source: the events of Root JobScheduler, whose names are kept (`jobScheduleId`, `tag`, `jobTime`). Its
-    `jobScheduleId` is the id that create returned and that edit and delete take: here the job's, of every run.
+    `jobScheduleId` is the id that create returned and that edit and delete accept: here the id of the job.
     """
     payload = None
     if call.payload is not None:
@@ -142,7 +142,7 @@ def _missed(call: Call) -> dict[str, Any]:
 
 
 def traceparent(call: Call) -> str:
-    """Returns a parent by the W3C's Trace Context. All attempts of a run are one trace, and each is a span.
+    """Returns a parent as in the W3C's Trace Context. All attempts of a run are one trace; each attempt is a span.
 
     It is marked as not sampled: the service records no traces.
     """

@@ -1,4 +1,4 @@
-"""Headers that a caller gives: which names are free, what a value may hold. Pure."""
+"""Headers that a caller gives: the permitted names and values. Pure."""
 
 from __future__ import annotations
 
@@ -48,7 +48,10 @@ def secret_field(name: str) -> str:
 
 
 def parse(value: object, field: str) -> tuple[tuple[tuple[str, str], ...], dict[str, str]]:
-    """Reads headers in the caller's order and spelling, secret ones masked, and the values of these by secret_field."""
+    """Reads headers in the caller's order and spelling.
+
+    Returns them, secret values masked, and those by secret_field.
+    """
     value = read.an_object(value, field, secret=True)
     if len(value) > MAX_HEADERS:
         raise InvalidRequest(field, f"must have at most {MAX_HEADERS} members, not {len(value):,}")
@@ -79,7 +82,7 @@ def parse(value: object, field: str) -> tuple[tuple[tuple[str, str], ...], dict[
 
 
 def check_name(name: str, path: str) -> None:
-    """Raises InvalidRequest for a name that is none, or that the service sets itself."""
+    """Raises InvalidRequest for an invalid name, or one that the service sets itself."""
     lower = name.lower()
     if not _NAME.fullmatch(name):
         raise InvalidRequest(path, "is not a header name: it has letters, digits and !#$%&'*+-.^_`|~ only")
@@ -88,7 +91,7 @@ def check_name(name: str, path: str) -> None:
 
 
 def check_value(content: object, path: str) -> str:
-    """Returns the value. Raises InvalidRequest for what no header can hold."""
+    """Returns the value. Raises InvalidRequest if a header cannot contain it."""
     if not isinstance(content, str):
         raise read.not_a_string(content, path)
     if not _VALUE.fullmatch(content):

@@ -1,4 +1,4 @@
-"""The HTTP action: one guarded request, and what its answer means."""
+"""The HTTP action: one guarded request, and the meaning of its answer."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ with lazy():
 MAX_ANSWER = 16_384
 MAX_TARGET = 16_384
 KEPT_BODY, KEPT_WITH_HEADERS = 2_048, 2_500
-"""In the dialect of Azure: the most of an answer's body, and of that and its headers. More would cost a write unit."""
+"""In Azure's dialect: the most bytes of an answer's body, and of body and headers. More would cost a write unit."""
 USER_AGENT = f"Sweephand/{__version__}"
 ACCEPTED = 202
 UNAUTHORIZED = 401
@@ -84,11 +84,11 @@ def _authentication(value: Any, path: str, reading: Reading) -> Authentication:
 @final
 @dataclass(frozen=True)
 class Http(Action):
-    """One guarded request. headers: in the caller's order and spelling. The values of secret headers, and of secret
-    parameters in the query of the url, are `***`; only jobs that were stored before these were sealed have them in
-    clear.
+    """One guarded request. headers: in the caller's order and spelling.
 
-    dialect: the headers that identify the run to the target (run_headers.py); its facade's choice.
+    The values of secret headers, and of secret parameters in the query of the url, are `***`. Only jobs that were
+    stored before these were encrypted have them in clear text. dialect: the headers that identify the run to the target
+    (run_headers.py), which the facade chooses.
     """
 
     method: str = choice("method", METHODS, default="POST", kw_only=True)
@@ -138,7 +138,7 @@ class Http(Action):
     # Reading
 
     def check(self, field: str, guard: GuardSettings) -> None:
-        """Raises InvalidRequest for a header that is set twice, and for credentials that would go out in the clear."""
+        """Raises InvalidRequest for a header that is set twice, or credentials that would be sent in clear text."""
         own = {name.lower(): name for name in self.authentication.headers}
         for name, _ in self.headers:
             if name.lower() in own:
@@ -148,7 +148,7 @@ class Http(Action):
         if target.scheme != "http":
             return
         if self.authentication.type == "clientCertificate":
-            why = "must begin with https://: a client certificate is shown over TLS alone"
+            why = "must begin with https://: a client certificate is sent only over TLS"
             raise InvalidRequest(below(field, "url"), why)
         if self.confidential and target.literal and is_public(target.literal):
             raise InvalidRequest(below(field, "url"), CREDENTIALS_IN_CLEAR)
@@ -161,11 +161,11 @@ class Http(Action):
 
     @property
     def _asks(self) -> bool:
-        """Whether its payload becomes the query. Azure Scheduler sent a body with every method."""
+        """Returns whether the payload becomes the query. Azure Scheduler sent a body with every method."""
         return self.method in QUERY_METHODS and self.dialect != AZURE
 
     def check_lasting(self, secrets: Collection[str], field: str, now: datetime) -> None:
-        """Raises InvalidRequest for a certificate that has ended. One that is kept is not judged again."""
+        """Raises InvalidRequest for a certificate that has expired. A certificate that is kept is not checked again."""
         if auth.PEM in secrets:
             auth.check_lasting(self.authentication, below(field, "authentication"), now)
 
@@ -179,7 +179,7 @@ class Http(Action):
 
     @property
     def confidential(self) -> bool:
-        """Whether a call tells its target what nobody else may hear."""
+        """Returns whether a call sends its target anything that nobody else may see."""
         return self.authentication.type != "none" or bool(self.secret_fields)
 
     @property
@@ -189,8 +189,7 @@ class Http(Action):
     def kept_secrets(self, old: Self | None, *, field: str, guard: GuardSettings) -> frozenset[str]:
         """Returns the secrets of a change that keep their stored value.
 
-        Raises InvalidRequest where the destination (scheme, host, port) or the identity that a secret stands for is
-        another.
+        Raises InvalidRequest if the destination (scheme, host, port) or the identity of a secret has changed.
         """
         missing = self.secret_fields.difference(self.secrets)
         for name in sorted(missing):
@@ -207,18 +206,18 @@ class Http(Action):
         return missing
 
     def carried_over(self, old: Self, kept: Collection[str]) -> Self:
-        """Returns the action with what is shown of a kept certificate: only who brings a secret knows it."""
+        """Returns the action with the shown members of a kept certificate, which a change does not contain."""
         return replace(self, authentication=old.authentication) if auth.PEM in kept else self
 
     # Acting
 
     def perform(self, call: Call, outbound: Outbound) -> Outcome:
-        """Makes one request and says what came of it. Returns an Outcome whatever the network or the endpoint does."""
+        """Makes one request. Returns an Outcome whatever the network or the endpoint does."""
         outcome = self._performed(call, outbound)
         if self.dialect == AZURE:
-            outcome = replace(outcome, retry_after_s=None)  # its jobs wait for their own interval
+            outcome = replace(outcome, retry_after_s=None)  # jobs of this dialect wait for their own interval
         if outcome.verdict is Verdict.FAILED and self.authentication.type == "clientCertificate":
-            # Targets close the connection, or answer with a status of theirs: a certificate out of time may be why.
+            # Targets close the connection or answer with any status. An expired certificate may be the cause.
             why = certificate_out_of_time(self.authentication, call.clock.now())
             return outcome if why is None else replace(outcome, message="; ".join(filter(None, (outcome.message, why))))
         return outcome
@@ -248,8 +247,10 @@ class Http(Action):
         return replace(outcome, answer_headers=headers)
 
     def _followed(self, target: Target, outbound: Outbound) -> Authentication:
-        """Returns the authentication of a call. In SAP's dialect an action without one shows the stack's token, as
-        SAP's service does, while the stack has an identity and nobody on the way can read it.
+        """Returns the authentication of a call.
+
+        In SAP's dialect, an action without one sends the stack's token, as SAP's service does, if the stack has an
+        identity and nobody on the way can read the token.
         """
         if self.dialect != SAP or self.authentication.type not in {auth.NONE.type, auth.STACK.type}:
             return self.authentication
@@ -261,7 +262,7 @@ class Http(Action):
     def _authenticated_exchange(
         self, how: Authentication, call: Call, sending: Sending, deadline: Deadline, outbound: Outbound
     ) -> tuple[Answer, RequestAuth]:
-        """Sends the request; if a cached token gets a 401, fetches a new token and retries once."""
+        """Sends the request. If a cached token gets a 401, fetches a new token and retries once."""
         request_auth = authenticate(how, sending, call, outbound, deadline, None)
         confidential = how.type != auth.NONE.type or bool(self.secret_fields) or call.callback_token is not None
         answer = _exchange(sending, request_auth, deadline, outbound, confidential=confidential)
@@ -291,13 +292,13 @@ class Http(Action):
             mark = "" if path.endswith(("?", "&")) else "&" if "?" in path else "?"
             target = replace(target, target=f"{path}{mark}{query}")
         if len(target.target) > MAX_TARGET:
-            raise BadPayloadError(f"as a query the payload makes an address of more than {MAX_TARGET:,} characters")
+            raise BadPayloadError(f"as a query, the payload makes an address of more than {MAX_TARGET:,} characters")
         return target
 
     def _sent_headers(
         self, how: Authentication, call: Call, content_type: str | None, content: bytes | None
     ) -> list[tuple[str, str]]:
-        """Returns the service's headers, then the caller's, which win where both name one; then the signature."""
+        """Returns the service's headers, then the caller's, which take precedence, then the signature."""
         theirs = {name.lower() for name in (*dict(self.headers), *how.headers)}
         ours = {
             "User-Agent": USER_AGENT,
@@ -325,12 +326,12 @@ class Http(Action):
         if rules.is_success(status):
             if answer.failure is None:
                 return Outcome(Verdict.SUCCEEDED, http_status=status, answer=text)
-            # A server that streams while it works sends its status first: without its end, nobody knows how it went.
+            # A server that streams while it works sends its status first. Without the end, the result is unknown.
             return replace(
                 _without_answer(answer.failure, rules.on_no_answer, limit_s),
                 http_status=status,
                 answer=text,
-                message=f"status {status} came, but the answer has no end: {answer.failure.message}",
+                message=f"status {status} arrived, but the answer is incomplete: {answer.failure.message}",
             )
         return refused(answer, text, call)
 
@@ -356,14 +357,15 @@ def _origin(url: str, guard: GuardSettings) -> tuple[str, str, int] | None:
     try:
         return check_url(url, guard).origin
     except InvalidRequest:
-        # Stored under settings that the stack no longer has: equal to no destination of today.
+        # It was stored under settings that the stack no longer has, so it equals no current destination.
         return None
 
 
 def _query(text: str) -> str | None:
-    """Returns a JSON object as a query: lists repeat their name, null is left out, objects stay JSON. None: no object.
+    """Returns a JSON object as a query; None if it is not an object.
 
-    It is encoded as RFC 3986 and signatures of AWS have it, a blank as %20: every server reads that.
+    Lists repeat their name, null is left out, and objects stay JSON. It is encoded as in RFC 3986 and in AWS's
+    signatures, a space as %20, which every server understands.
     """
     members = json.loads(text, parse_float=Number)
     if not isinstance(members, dict):
@@ -384,21 +386,21 @@ def _without_answer(failure: CallFailed, on_no_answer: str, limit_s: float) -> O
 
 
 def _answer_text(answer: Answer, secrets: Sequence[str]) -> str | None:
-    """Returns the body as at most 16 KB in UTF-8, without the secrets that were sent (endpoints echo)."""
+    """Returns the body as at most 16 KB in UTF-8, without the secrets that were sent, which endpoints may echo."""
     if not answer.body:
         return None
     coding = (answer.header("content-encoding") or "identity").lower()
     if coding != "identity":
-        # A bomb waits to be decompressed.
+        # It may be a decompression bomb.
         return f"({len(answer.body):,} bytes, not decoded: {coding[:40]})"
     charset = _CHARSET.search(answer.header("content-type") or "")
     text = answer.body.decode(_CHARSETS.get(charset[1].lower() if charset else "", "utf-8"), "replace")
-    # Only the part that is kept is searched: a long answer of nothing but escapes costs CPU.
+    # Only the part that is kept is searched, because a long answer full of escapes costs CPU.
     return hidden(text[:MAX_ANSWER], secrets).encode()[:MAX_ANSWER].decode("utf-8", "ignore")
 
 
 def _answer_headers(answer: Answer, most: int, secrets: Sequence[str]) -> str | None:
-    """Returns the headers, a line each, that fit into as many bytes; none whose name is that of a secret."""
+    """Returns the headers that fit into `most` bytes, one per line, without those whose name is that of a secret."""
     lines = ""
     for name, value in answer.headers:
         line = hidden(f"{name}: {value}", secrets) + "\r\n"

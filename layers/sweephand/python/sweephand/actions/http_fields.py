@@ -1,4 +1,4 @@
-"""The fields of an HTTP action that need a grammar of their own: its URL with secrets, its outcome. Pure."""
+"""The fields of an HTTP action that have their own grammar: its URL with secrets, its outcome. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sweephand.security.guard import check_url
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 QUERY_METHODS = frozenset({"GET", "DELETE", "HEAD"})
-"""Methods that carry no body: their payload is an object and becomes the query."""
+"""Methods without a body: their payload is an object and becomes the query."""
 
 ON_NO_ANSWER = ("fail", "wait")
 _QUERY_SECRET = re.compile(
@@ -47,7 +47,10 @@ def sealed_url(url: str) -> tuple[str, dict[str, str]]:
 
 
 def opened_url(url: str, secret_of: Callable[[str], str]) -> str:
-    """Returns the URL with its secrets. secret_of: by their names. One that was stored in clear stays as it is."""
+    """Returns the URL with its secrets.
+
+    secret_of: returns them by name. A secret stored in clear text stays as it is.
+    """
     _, found = sealed_url(url)
     values = iter([secret_of(name) if value == MASK else value for name, value in found.items()])
 
@@ -58,7 +61,7 @@ def opened_url(url: str, secret_of: Callable[[str], str]) -> str:
 
 
 def url(value: Any, path: str, reading: Reading) -> str:
-    """Reads a URL; the secrets in its query are put away."""
+    """Reads a URL. Keeps the secrets in its query separately."""
     if not isinstance(value, str):
         raise read.not_a_string(value, path)
     with within(path):
@@ -86,7 +89,7 @@ def _statuses(value: object, field: str, _: Reading) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class OutcomeRules:
-    """The rules of an HTTP action. on202 None: `wait` if the job asks for callback tokens, else `success`."""
+    """The rules of an HTTP action. on202: None means `wait` if the job requests callback tokens, else `success`."""
 
     answer_timeout_s: int = answer_timeout()
     success_statuses: tuple[str, ...] = member(

@@ -1,7 +1,7 @@
-"""The action `job`: a run of another job of the tenant is started, as if by hand. It succeeds once that run is written.
+"""The action `job`: starts a run of another job of the tenant, as if by hand. It succeeds once that run is written.
 
-A repeat is harmless: the id of the new run follows from the run that starts it. That is how an error action does more
-than one thing: it runs a job, whose schedules, retries and error action are its own.
+It may be repeated, because the id of the new run follows from the run that starts it. With this action, an error action
+can do more than one thing: it runs a job, which has its own schedules, retries and error action.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from sweephand.records import dataclass
 from sweephand.security.guard import Outbound
 
 MOST_HOPS = 10
-"""Runs in a chain of jobs that run jobs: two that run each other come to an end."""
+"""The most runs in a chain of jobs that run jobs, so that two jobs that run each other come to an end."""
 
 
 def _job_id(value: Any, path: str, _: Reading) -> str:
-    """Reads the id alone. Its run will tell whether there is such a job: two could not name each other otherwise."""
+    """Reads the id. Only a run checks whether the job exists, because otherwise two jobs could not name each other."""
     found = read.text(value, path, 1, 64)
     if not is_uuid(found):
         raise InvalidRequest(path, f"is not the id of a job: {read.shown(found)}")
@@ -60,9 +60,9 @@ class StartJob(Action):
     def perform(self, call: Call, outbound: Outbound) -> Outcome:  # noqa: ARG002 - the other job is no target
         assert call.start_job is not None
         if call.hop > MOST_HOPS:
-            return failed(Reason.GUARD, f"{MOST_HOPS} jobs in a row have run each other already", retryable=False)
+            return failed(Reason.GUARD, f"{MOST_HOPS} jobs in a row have already run each other", retryable=False)
         if call.closes_circle:
-            why = "its job had a run in this chain before: a circle goes round once"
+            why = "its job already had a run in this chain: a circle of jobs runs only once"
             return failed(Reason.GUARD, why, retryable=False)
         started = call.start_job(self.job_id)
         if started is None:

@@ -1,8 +1,8 @@
-"""A kind of action is one class: its members, how they are read, stored and described, and what it does when it runs.
+"""The base of all kinds of actions. A kind is one class: its members, and what it does when it runs.
 
-A subclass declares its members with `member`, in the order in which answers show them, and carries out one attempt in
-`perform`. Reading, storing, the API's schemas and near names follow from the members. mypy says what a class lacks that
-is marked as final.
+A subclass declares its members with `member`, in the order in which responses show them, and carries out one attempt in
+`perform`. Reading, storing, the API's schemas and near names follow from the members. For a class that is marked as
+final, mypy reports what it lacks.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _MEMBER = "member"
 
 
 class Reading:
-    """An action that is being read. values: the members read so far, by attribute; None where one was refused.
+    """An action that is being read. values: the members read so far, by attribute; None if one was refused.
 
-    secrets: what the members hold in confidence, by their path within the action; `***` is not among them.
+    secrets: the secrets in the members, by their path within the action, without `***`.
     """
 
     def __init__(self, kind: str, guard: GuardSettings) -> None:
@@ -48,13 +48,13 @@ class Reading:
         self.secrets: dict[str, str] = {}
 
     def keep(self, secrets: Mapping[str, str]) -> None:
-        """Puts secrets away, by name, but for those that stand for the stored ones."""
+        """Keeps secrets by name, except the masks that stand for stored ones."""
         self.secrets |= {name: secret for name, secret in secrets.items() if secret != MASK}
 
 
 @contextmanager
 def within(path: str) -> Iterator[None]:
-    """Names the member that a check of security/ refuses, which knows of no members."""
+    """Adds the path of the member to a refusal by security/, which does not know members."""
     try:
         yield
     except InvalidRequest as wrong:
@@ -67,9 +67,9 @@ Reader = Callable[[Any, str, Reading], Any]
 
 @dataclass(frozen=True)
 class Member:
-    """A member of an action. name: the API's. nullable: an answer shows null where nothing was given.
+    """A member of an action. name: its name in the API. nullable: whether a response shows null if it was not given.
 
-    shown: the schema in answers, where it differs. stored, loaded: from the attribute to JSON and back.
+    shown: the schema in responses, if it differs. stored, loaded: convert the attribute to JSON and back.
     """
 
     name: str
@@ -92,7 +92,7 @@ def member(
     loaded: Callable[[Any], Any] | None = None,
     **of_field: Any,
 ) -> Any:
-    """Declares a member of an action: required unless it has a default, null in answers where that is None.
+    """Declares a member of an action. It is required unless it has a default, and null in responses if that is None.
 
     of_field: see dataclasses.field.
     """
@@ -111,22 +111,22 @@ def string(
     more: Schema | None = None,
     **of_field: Any,
 ) -> Any:
-    """Declares a string of so many characters. like: a regular expression, and what to say of one that differs.
+    """Declares a string of this many characters. like: a regular expression, and the reason for refusing others.
 
-    more: of its schema.
+    more: further members of its schema.
     """
     reader = read.matching(*(like or (r"[\s\S]*", "")), shortest, longest)
     return member(name, text(shortest, longest, **(more or {})), reader, **of_field)
 
 
 def choice(name: str, choices: Collection[str], *, more: Schema | None = None, **of_field: Any) -> Any:
-    """Declares a string that is one of several. more: of its schema."""
+    """Declares a string that is one of several. more: further members of its schema."""
     schema = one_of(choices, **(more or {}))
     return member(name, schema, lambda value, path, _: read.one_of(value, path, choices), **of_field)
 
 
 def checked(check: Callable[[str, GuardSettings], str]) -> Reader:
-    """Returns a reader of names on AWS. check: returns what is stored, or raises InvalidRequest without a member."""
+    """Returns a reader of AWS names. check: returns the value to store, or raises InvalidRequest without a member."""
 
     def reader(value: Any, path: str, reading: Reading) -> str:
         found = read.text(value, path, 1, 2_048)
@@ -148,7 +148,7 @@ def _members_of(kind: type[Any]) -> Mapping[str, Member]:
 
 
 members_of: Callable[[type[Any]], Mapping[str, Member]] = cache(_members_of)  # type: ignore[assignment]
-"""Returns the members of a record by attribute, in their order; `outcome` is the last."""
+"""Returns the members of a record by attribute, in order. `outcome` is the last."""
 
 
 def stored_members(record: Any) -> dict[str, Any]:
@@ -171,15 +171,15 @@ def loaded_members(kind: type[R], stored: Mapping[str, Any]) -> R:
 
 
 def needed_again(path: str, changed: str) -> InvalidRequest:
-    """Returns the error for a secret that was left out although what it belongs to has changed."""
+    """Returns the error for a secret that was left out although the member that it belongs to has changed."""
     return InvalidRequest(path, f"is required: {changed} has changed, and the stored secret belongs to the old one")
 
 
 @dataclass(frozen=True)
 class Action(ABC):
-    """An action of a job. payload and secrets are there after `parse` alone: they are stored elsewhere.
+    """An action of a job. payload and secrets are set only after `parse`, because they are stored elsewhere.
 
-    A secret that the caller left out or gave as `***` is missing in `secrets` though `secret_fields` names it.
+    A secret that the caller left out or gave as `***` is missing in `secrets` although `secret_fields` names it.
     """
 
     payload: Payload | None = field(default=None, kw_only=True)
@@ -187,14 +187,14 @@ class Action(ABC):
 
     kind: ClassVar[str]
     shows: ClassVar[tuple[str, ...]]
-    """How it shows its target who calls: a row each of the table in docs/actions.md."""
+    """The ways in which it authenticates to its target. Each is a row of the table in docs/actions.md."""
     never: ClassVar[Mapping[str, str]] = {}
-    """Cells of that table that cannot be, and why, by the outcome or by `shows outcome`."""
+    """The impossible cells of that table with their reasons, by outcome or by `shows outcome`."""
     description: ClassVar[str | None] = None
     payload_schema: ClassVar[Schema] = payloads.ANYTHING
     body_schema: ClassVar[Schema] = payloads.TEXT_BODY
     redirectable: ClassVar[bool] = False
-    """Whether the redirects of a collection may lead it to another target."""
+    """Whether the redirects of a collection may send it to another target."""
     components: ClassVar[Mapping[str, Schema]] = {}
     """Schemas that its members refer to, by name."""
     moved: ClassVar[str] = "the destination"
@@ -230,14 +230,14 @@ class Action(ABC):
         return made
 
     def check(self, field: str, guard: GuardSettings) -> None:  # noqa: B027 - most kinds have nothing to check
-        """Raises InvalidRequest where members do not go together."""
+        """Raises InvalidRequest if members cannot be combined."""
 
     def check_payload(self, payload: Payload, field: str) -> None:
-        """Raises InvalidRequest for a payload, of the action or in its place, that this action cannot send."""
+        """Raises InvalidRequest for a payload, its own or one that replaces it, that this action cannot send."""
         check_size(payload, field)
 
     def check_lasting(self, secrets: Collection[str], field: str, now: datetime) -> None:  # noqa: B027 - as above
-        """Raises InvalidRequest where something that was brought has ended. secrets: the names of those brought."""
+        """Raises InvalidRequest if a given secret has expired. secrets: the names of those that were given."""
 
     # Storing
 
@@ -254,19 +254,19 @@ class Action(ABC):
 
     @property
     def secret_fields(self) -> Collection[str]:
-        """The secrets that a call needs."""
+        """Returns the names of the secrets that a call needs."""
         return ()
 
     @property
     def destination(self) -> object:
-        """Where its secrets go, and whom they stand for."""
+        """Returns where its secrets are sent, and whose identity they prove."""
         return None
 
     def kept_secrets(self, old: Self | None, *, field: str, guard: GuardSettings) -> frozenset[str]:  # noqa: ARG002
-        """Returns the secrets of a change that keep their stored value: those that it needs and does not bring.
+        """Returns the secrets of a change that keep their stored value: those that it needs and does not contain.
 
-        old: what is stored, None at creation. Raises InvalidRequest where there is nothing to keep, or where it would
-        go elsewhere: whoever may edit a job must not send its password to a host of their own.
+        old: the stored action; None at creation. Raises InvalidRequest if there is nothing to keep, or if the secret
+        would be sent elsewhere: nobody who may edit a job may send its password to another host.
         """
         missing = [name for name in self.secret_fields if name not in self.secrets]
         for name in missing:
@@ -277,23 +277,23 @@ class Action(ABC):
         return frozenset(missing)
 
     def carried_over(self, old: Self, kept: Collection[str]) -> Self:  # noqa: ARG002 - few secrets show anything
-        """Returns the action of a change that keeps some secrets, with what is shown of them."""
+        """Returns the action of a change that keeps some secrets, with the shown members of these."""
         return self
 
     # Acting
 
     @property
     def own_headers(self) -> frozenset[str]:
-        """The headers that show its target who calls, in lower case: nobody sets them for a run."""
+        """Returns the headers of its authentication, in lower case. The edit of a run cannot set them."""
         return frozenset()
 
     @property
     def starts_job(self) -> str | None:
-        """The id of the job that it runs, None where it runs none."""
+        """Returns the id of the job that it runs; None if it runs none."""
         return None
 
     def tells_its_run(self, *, with_payload: bool) -> bool:  # noqa: ARG002 - most have a place of their own for it
-        """Says whether the target learns where, and by which token, it reports its result."""
+        """Returns whether the target learns where, and with which token, it reports its result."""
         return True
 
     @abstractmethod

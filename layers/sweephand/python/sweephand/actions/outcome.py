@@ -1,4 +1,4 @@
-"""The member `outcome` of targets that only take what they are sent, and the outcomes that all kinds share."""
+"""The member `outcome` of targets that only accept messages, and the outcomes that all kinds share."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ _SHOWN_CALLBACK = or_null(
 
 
 def answer_timeout() -> Any:
-    """Declares how long an answer is waited for."""
+    """Declares how long to wait for an answer."""
     return number("answerTimeoutSeconds", 1, 60, default=15)
 
 
 def callback_timeout() -> Any:
-    """Declares how long a report is waited for. None: as its collection has it, whenever that changes."""
+    """Declares how long to wait for a report. None follows the collection's value, even if that changes."""
     return number(_CALLBACK, 1, LONGEST_CALLBACK_S, default=None)
 
 
 @dataclass(frozen=True)
 class TaskRules:
-    """The rules of a target that reports its end in any case."""
+    """The rules of a target that always reports its end."""
 
     answer_timeout_s: int = answer_timeout()
     callback_timeout_s: int | None = callback_timeout()
@@ -54,7 +54,7 @@ class TaskRules:
 
 @dataclass(frozen=True)
 class Rules:
-    """on_accepted None: `wait` if the job asks for callback tokens, else `success`."""
+    """The rules of an outcome. on_accepted: None means `wait` if the job requests callback tokens, else `success`."""
 
     answer_timeout_s: int = answer_timeout()
     on_accepted: str | None = choice(
@@ -67,13 +67,13 @@ class Rules:
 
 
 def schemas(name: str, rules: type[Any]) -> dict[str, Schema]:
-    """Returns the schemas of an outcome of these rules, as it is given and as it is shown."""
+    """Returns the schemas of an outcome with these rules, in requests and in responses."""
     own = {each.name: each.schema for each in members_of(rules).values()}
     return {name: request(own), f"Shown{name}": answer({**own, _CALLBACK: _SHOWN_CALLBACK})}
 
 
 def outcome_of(rules: type[Any], name: str) -> Any:
-    """Declares the member `outcome` of these rules. name: of its schema."""
+    """Declares the member `outcome` with these rules. name: the name of its schema."""
     return member(
         "outcome",
         ref(name),
@@ -101,7 +101,7 @@ def read_record(rules: type[R], value: object, field: str, reading: Reading) -> 
 
 
 def taken_outcome() -> Any:
-    """Declares the member `outcome` of a kind whose targets only take what they are sent."""
+    """Declares the member `outcome` of a kind whose targets only accept messages."""
     return outcome_of(Rules, "TakenOutcome")
 
 
@@ -110,7 +110,7 @@ def taken(
 ) -> Outcome:
     """Returns the outcome of an accepted message: a success, or a wait for the target's report.
 
-    told: whether the target learned where and by which token it reports. One that did not is waited for only if the
+    told: whether the target learned where and with which token to report. If it did not, the run waits only if the
     action says so.
     """
     waits = (rules.on_accepted or (call.on202 if told else "success")) == "wait"
@@ -123,7 +123,7 @@ def failed(reason: Reason, message: str, *, retryable: bool, http_status: int | 
 
 
 def refused(answer: Answer, shown: str | None, call: Call) -> Outcome:
-    """Returns the outcome of an answer whose status is no success. shown: its body without secrets."""
+    """Returns the outcome of an answer whose status is not a success. shown: its body without secrets."""
     return Outcome(
         Verdict.FAILED,
         Reason.HTTP_STATUS,
@@ -137,7 +137,7 @@ def refused(answer: Answer, shown: str | None, call: Call) -> Outcome:
 
 
 def unanswered(failure: CallFailed, limit_s: float) -> Outcome:
-    """Returns the outcome of a call without an answer. limit_s: how long it was waited for."""
+    """Returns the outcome of a call without an answer. limit_s: how long the call waited."""
     if failure.timed_out:
         return failed(Reason.NO_ANSWER, f"no answer within {limit_s:g} s", retryable=True)
     return failed(failure.reason, failure.message, retryable=failure.reason is not Reason.GUARD)

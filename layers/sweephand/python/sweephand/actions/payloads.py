@@ -15,9 +15,9 @@ from sweephand.errors import InvalidRequest
 
 MAX_PAYLOAD = 65_536
 MAX_SAP_PAYLOAD = 102_400
-"""Bytes that a body of SAP's API can hold: its documentation bounds nothing but the body."""
+"""The most bytes of a payload in SAP's API, whose documentation limits only the body of the request."""
 STRANGE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML 1.0 cannot write, and SQS does not take."""
+"""Characters that XML 1.0 cannot contain and SQS does not accept."""
 ANYTHING: dict[str, Any] = {"description": "Any JSON, up to 64 KB."}
 TEXT_BODY: dict[str, Any] = {
     "type": "string",
@@ -34,18 +34,18 @@ class BadPayloadError(Exception):
 
 
 def parse_payload(given: Mapping[str, Any], field: str) -> tuple[str, Payload | None]:
-    """Returns the path of the member that brought the payload, and the payload."""
+    """Returns the path of the member that contains the payload, and the payload."""
     if "body" not in given:
         path = below(field, "payload")
         return path, json_payload(given["payload"], path) if "payload" in given else None
     path = below(field, "body")
     if "payload" in given:
-        raise InvalidRequest(path, "is given next to `payload`: leave out one of them")
+        raise InvalidRequest(path, "is given in addition to `payload`: leave out one of them")
     return path, Payload(read.text(given["body"], path, 0, MAX_PAYLOAD), is_json=False)
 
 
 def json_payload(value: object, field: str) -> Payload:
-    """Returns a JSON payload as it is stored and sent. Raises InvalidRequest for what JSON in UTF-8 cannot write."""
+    """Returns a JSON payload as it is stored and sent. Raises InvalidRequest if it cannot be written in UTF-8."""
     try:
         written = dumps(value)
         written.encode()
@@ -61,5 +61,5 @@ def check_size(payload: Payload, field: str, most: int = MAX_PAYLOAD) -> None:
 
 
 def message(call: Call) -> str:
-    """Returns the string that is sent: the payload, or the run where there is none."""
+    """Returns the string that is sent: the payload or, without one, the run."""
     return dumps(run_as_payload(call)) if call.payload is None else call.payload

@@ -1,6 +1,6 @@
-"""The action `queue`: a run for the workers of an application, which take it from a queue of their own.
+"""The action `queue`: a run for the workers of an application, which take it from their own queue.
 
-Sweeper and executors send the run's pointer to that queue. A worker claims the run by the API and settles it there
+Sweeper and executors send the run's pointer to that queue. A worker claims the run through the API and settles it there
 (flow.runs.workers), so no executor ever performs this action.
 """
 
@@ -41,7 +41,7 @@ class Queue(Action):
     description = "A run for the workers of a registered application."
 
     def tells_its_run(self, *, with_payload: bool) -> bool:  # noqa: ARG002 - whatever it carries
-        """Says no: a worker settles the run that it claimed, without a token."""
+        """Returns False, because a worker settles the run that it claimed without a token."""
         return False
 
     def perform(self, call: Call, outbound: Outbound) -> Outcome:  # noqa: ARG002 - nobody is called

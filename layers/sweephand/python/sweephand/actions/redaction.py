@@ -14,11 +14,11 @@ from sweephand.actions.headers import MASK, MAX_SECRET
 from sweephand.records import dataclass
 
 SHORTEST = 4
-"""Characters. Shorter secrets are not masked: every text may hold them by chance."""
+"""In characters. Shorter secrets are not masked, because any text may contain them by chance."""
 
 
 READINGS = 3
-"""Texts within texts: JSON in JSON, in HTML."""
+"""How many levels of escapes are resolved, such as JSON in JSON in HTML."""
 _BEGINS = "\\%&"
 _HEX = "[0-9a-fA-F]"
 _BYTES = rf"(?:%{_HEX}{{2}})+(?:%{_HEX}?\Z)?|(?:\\x{_HEX}{{2}})+(?:\\(?:x{_HEX}?)?\Z)?"
@@ -26,15 +26,17 @@ _REFERENCE = rf"&(?:#[0-9]{{1,7}}|#[xX]{_HEX}{{1,6}}|[A-Za-z]{{2,8}});"
 _BROKEN_OFF = rf"(?:\\(?:u{_HEX}{{0,3}}|x{_HEX}?)?|%{_HEX}?|&#?[0-9A-Za-z]{{0,8}})\Z"
 _PAIR = rf"\\u[dD][89abAB]{_HEX}{{2}}\\u[dD][c-fC-F]{_HEX}{{2}}"
 _ESCAPE = re.compile(rf"{_PAIR}|\\u{_HEX}{{4}}|\\[\"'\\/bfnrt]|{_BYTES}|{_REFERENCE}|{_BROKEN_OFF}")
-"""One letter as JSON, HTML or JavaScript writes it, or letters as addresses write their bytes; perhaps broken off by
-the end of the text."""
+"""One letter as JSON, HTML or JavaScript escapes it, or letters whose bytes are escaped as in addresses.
+
+The end of the text may cut it off.
+"""
 _ESCAPES = re.compile(rf"(?:\\\\)+|(?:\\u{_HEX}{{4}})+|\\[\"'/bfnrt]|{_BYTES}|{_REFERENCE}|{_BROKEN_OFF}")
-"""The same, as many of a kind as follow each other: a text of nothing else must not cost much."""
+"""The same for all escapes of one kind in a row, so that a text full of escapes does not cost much."""
 
 
 @dataclass(frozen=True)
 class _Reading:
-    """A text with its escapes resolved. begins, ends: of each letter, its place in the text."""
+    """A text with its escapes resolved. begins, ends: the place of each letter in the original text."""
 
     text: str
     begins: list[int]
@@ -45,11 +47,11 @@ class _Reading:
 
 
 def hidden(text: str, secrets: Iterable[str]) -> str:
-    """Returns the text with `***` in the place of each secret.
+    """Returns the text with `***` in place of each secret.
 
-    Secrets are found as they are, in hex or Base64, also within a larger text, and as JSON, an address, XML or
-    JavaScript would write them, whichever of their letters these escape, and how. The beginning of one goes too where
-    the text breaks off in it. NULs go: a text in UTF-16 has them between its letters, where they would split a secret.
+    Finds secrets as they are, in hex or Base64 (even within a larger encoded text), and in the escaped forms of JSON,
+    addresses, XML and JavaScript, whichever letters are escaped. Masks the beginning of a secret at which the text
+    breaks off. Removes NULs, because a text in UTF-16 has them between its letters, where they would split a secret.
     """
     text = text.replace("\0", "")
     kept = {each for secret in secrets for each in _spellings(secret) if len(each) >= SHORTEST}
@@ -64,7 +66,7 @@ def hidden(text: str, secrets: Iterable[str]) -> str:
 
 
 def _says(text: str, spellings: Sequence[str]) -> bool:
-    """Says whether one of them appears in a reading of the text. To find where costs more."""
+    """Returns whether one of the spellings appears in a reading of the text. Finding its place costs more."""
     for _ in range(READINGS if spellings else 0):
         read = _read(text)
         if read == text:
@@ -136,7 +138,7 @@ def _letters(escape: str, *, last: bool) -> Iterator[tuple[str, int]]:
 
 
 def _said(escape: str, *, last: bool) -> str:
-    """Returns what escapes of one kind stand for; nothing for one that is broken off. last: the text ends with them."""
+    """Returns the letters of escapes of one kind; "" for one that is cut off. last: whether the text ends with them."""
     if escape[0] == "&":
         return _referred(escape) if escape[-1] == ";" else ""
     if escape == "\\'":
@@ -152,7 +154,7 @@ def _said(escape: str, *, last: bool) -> str:
 
 
 def _digits(escape: str) -> str | None:
-    """Returns the digits of escaped bytes, None for an escape of letters."""
+    """Returns the digits of escaped bytes; None for an escape of letters."""
     if escape[0] == "%":
         return escape.replace("%", "")
     return escape.replace("\\", "").replace("x", "") if escape[1:2] == "x" else None
@@ -199,8 +201,8 @@ def _spellings(secret: str) -> Iterator[str]:
         return
     yield secret
     if len(secret) > MAX_SECRET:
-        return  # a private key, which no target is told: 10 ms of CPU for each call
-    # A reader of all escapes also reads those that are letters of the secret; forms write a space so.
+        return  # a private key, which is sent to no target; it would take 10 ms of CPU for each call
+    # Resolving all escapes also resolves those that are letters of the secret; forms write a space as a plus.
     once = _whole(secret)
     yield from (once, _whole(once), secret.replace(" ", "+"))
     for escapes in (True, False):
@@ -217,9 +219,9 @@ def _spellings(secret: str) -> Iterator[str]:
 
 
 def _within(secret: bytes) -> Iterator[str]:
-    """Yields what stands for these bytes wherever they are within a text that is written in hex or Base64 as a whole.
+    """Yields the forms of these bytes anywhere within a larger text that is encoded in hex or Base64.
 
-    Three bytes make four letters of Base64, so there are three ways; letters that also stand for neighbours stay out.
+    Three bytes make four letters of Base64, so there are three forms. Letters that also encode neighbours are left out.
     """
     yield from (secret.hex(), secret.hex().upper())
     for coded in (base64.b64encode, base64.urlsafe_b64encode):
@@ -229,16 +231,16 @@ def _within(secret: bytes) -> Iterator[str]:
 
 
 def _whole(secret: str) -> str:
-    """Reads a secret, which breaks off nowhere."""
+    """Returns a secret with its escapes resolved. It is never cut off."""
     return _read(secret + "\n").removesuffix("\n")
 
 
 def _small(written: str) -> str:
-    """Returns `%2F` as `%2f`: both are written."""
+    """Returns `%2F` as `%2f`, because both forms are used."""
     first, *others = written.split("%")
     return "%".join([first, *(each[:2].lower() + each[2:] for each in others)])
 
 
 def of_query(query: str) -> list[str]:
-    """Returns the secrets of a query that is one: the whole, and its signature, which opens the same door."""
+    """Returns the secrets of a query that is a secret: the whole, and its signature, which gives the same access."""
     return [query, *(value for name, value in parse_qsl(query) if name == "sig")]

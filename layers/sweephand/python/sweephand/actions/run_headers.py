@@ -1,6 +1,6 @@
-"""Headers that tell a target of the run that calls it: the service's own, or those that it knows already.
+"""Headers that identify the run to its target: the service's own, or those of a service that the target already knows.
 
-A facade chooses the dialect of the jobs that it makes, so that their targets need no change.
+A facade chooses the dialect of the jobs that it creates, so that their targets need no change.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def headers(dialect: str, call: Call) -> dict[str, str | None]:
 
 
 def type_of_nothing(dialect: str) -> str | None:
-    """Returns the Content-Type of a POST or PUT without a payload, which SAP's service names with each of them."""
+    """Returns the Content-Type of a POST or PUT without a payload, which SAP's service always sends."""
     return "application/json" if dialect == "sap" else None
 
 

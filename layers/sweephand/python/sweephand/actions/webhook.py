@@ -24,7 +24,7 @@ MAX_ANSWER = 16_384
 
 @dataclass(frozen=True)
 class Post:
-    """A POST that is about to be made. told: what opens the target's door apart from the secrets of the action."""
+    """A POST that is about to be made. told: further secrets that give access to the target."""
 
     url: str
     headers: list[tuple[str, str]]
@@ -34,7 +34,7 @@ class Post:
 
 @dataclass(frozen=True)
 class Webhook(Action):
-    """An action whose target takes a message by one POST; every 2xx says that it has."""
+    """An action whose target accepts a message with one POST. Every 2xx means that it has."""
 
     outcome: Rules = taken_outcome()
 
@@ -42,7 +42,7 @@ class Webhook(Action):
 
     @abstractmethod
     def post(self, call: Call, settings: GuardSettings) -> Post:
-        """Returns what is sent. Raises CallFailed where a secret is missing."""
+        """Returns the POST to send. Raises CallFailed if a secret is missing."""
 
     def tells_its_run(self, *, with_payload: bool) -> bool:
         return not with_payload

@@ -18,7 +18,10 @@ TRIES = 4
 
 
 class EventBus:
-    """The bus that others subscribe to. client: a botocore EventBridge client without retries; name: the bus's."""
+    """The bus to which others subscribe.
+
+    client: a botocore EventBridge client without retries. name: that of the bus.
+    """
 
     def __init__(self, client: Any, name: str, clock: Clock, chance: Chance) -> None:
         self._client = client

@@ -77,10 +77,11 @@ class RunQueue:
     """The run queues. client: a botocore SQS client; urls: by lane.
 
     dead_letter_url: the queue of messages that could not be settled; archive_url: the queue that keeps their copies.
-    applications: the beginning of the names of applications' queues; the lane follows. key: returns the key that marks
+    applications: the prefix of the names of applications' queues; the lane follows. key: returns the key that marks
     their messages, or raises Unavailable.
+
     Each message has its tenant as its message group, so that SQS keeps a tenant's backlog from delaying others. In a
-    standard queue a group has no order, and any number of its messages may be in flight. Source: decision 0054.
+    standard queue, a group has no order, and any number of its messages may be in flight. Source: decision 0054.
     """
 
     def __init__(
@@ -112,7 +113,7 @@ class RunQueue:
         return f"{self._applications}-{lane}"
 
     def provide(self, lane: Lane, attributes: Mapping[str, str], tags: Mapping[str, str]) -> None:
-        """Creates the queue of an application, or brings an existing one into this form. Raises Unavailable."""
+        """Creates the queue of an application, or updates the attributes of an existing one. Raises Unavailable."""
         wanted = {"QueueName": self._name(lane), "Attributes": dict(attributes), "tags": dict(tags)}
         try:
             self._client.create_queue(**wanted)
@@ -123,7 +124,7 @@ class RunQueue:
             self._asked("the queue could not be changed", "set_queue_attributes", **changed)
 
     def remove(self, lane: Lane) -> None:
-        """Deletes the queue of an application, if it is there. Raises Unavailable."""
+        """Deletes the queue of an application if it exists. Raises Unavailable."""
         try:
             self._client.delete_queue(QueueUrl=self.url(lane))
         except (ClientError, BotoCoreError) as refused:
@@ -157,7 +158,7 @@ class RunQueue:
         self._postpone(self.url(lane), receipts)
 
     def postpone_dead(self, receipts: Mapping[str, float]) -> None:
-        """Returns the same for dead letters."""
+        """Sets the same for dead letters."""
         self._postpone(self._dead_letter_url, receipts)
 
     def _postpone(self, url: str, receipts: Mapping[str, float]) -> None:

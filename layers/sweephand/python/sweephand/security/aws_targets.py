@@ -27,7 +27,7 @@ _RESOURCES = {
         "states:REGION:ACCOUNT:stateMachine:NAME, optionally followed by :VERSION or :ALIAS",
     ),
 }
-"""The service determines the form of a resource's name, and of its ARN for error messages."""
+"""The form of a resource's name, and that of its ARN for error messages, by service."""
 OWN_RESOURCES = (
     *("ApiFunction", "SapApiFunction", "AzureApiFunction", "SweeperFunction", "AuditorFunction", "ConsoleFunction"),
     *("ExecutorFunction", "ExecutorSlowFunction", "OperationsFunction"),

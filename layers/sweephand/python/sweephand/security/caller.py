@@ -99,8 +99,8 @@ class Credential:
 class Caller:
     """A verified identity. tenant: None at provider level, where each request names the tenant that it acts for.
 
-    since: when its credential was created; None for a token of another issuer. former_key: its token was signed by the
-    stack's secret before the last rotation.
+    since: when its credential was created; None for a token of another issuer. former_key: whether its token was signed
+    with the stack's secret before the last rotation.
     """
 
     tenant: str | None
@@ -149,7 +149,10 @@ AT_ONCE = timedelta(0)
 FindCredential = Callable[[str | None, str], Credential | None]
 """(tenant or None at provider level, id) -> the stored credential."""
 ByForeignToken = Callable[[str, datetime], Caller]
-"""(token, now) -> the caller that another issuer's token names. Raises Unauthenticated. See oidc.py."""
+"""Returns the caller that another issuer's token names, given the token and now.
+
+Raises Unauthenticated. See oidc.py.
+"""
 
 
 class Door:
@@ -183,8 +186,8 @@ class Door:
     def identify_anew(self, authorization: str | None, now: datetime) -> Caller:
         """Identifies the caller by its current credential and the stack's current secret, without caches.
 
-        Used by requests that give or take access, so that revoked credentials cannot create new ones. Raises
-        Unauthenticated, also for a token that was signed by the secret before the last rotation.
+        Requests that give or take access use it, so that revoked credentials cannot create new ones. Raises
+        Unauthenticated, even for a token that was signed with the secret before the last rotation.
         """
         door = self if self._anew is None else self._anew()
         caller = door._identified(authorization, now, AT_ONCE)  # noqa: SLF001 - a door like this one

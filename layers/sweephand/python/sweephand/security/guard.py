@@ -103,7 +103,7 @@ class GuardSettings:
 
     private: AllowedPrivateTargets. plain_http: PlainHttpTargets. closed_loopback_ports: our own ports, which are never
     allowed (Lambda's runtime API, the endpoint of an embedded AWS). aws: for resources on AWS. The two suffixes end the
-    hosts of Azure's queues; those of a local emulator may begin with http:// and end in a port. identity: True if the
+    hosts of Azure's queues; those of a local emulator may begin with http:// and end in a port. identity: whether the
     stack has its own identity. tasks: for tasks on ECS.
     """
 
@@ -165,10 +165,10 @@ Lookup = Callable[..., Iterable[tuple[Any, ...]]]
 
 @dataclass(frozen=True)
 class Outbound:
-    """The means of outgoing calls. authorities: trusted certificates as PEM, None for the usual ones.
+    """The means of outgoing calls. authorities: trusted certificates as PEM; None for the usual ones.
 
     tokens: cached credentials for targets. roles: AWS clients that use the roles of jobs; None in functions that call
-    no targets. identity: the stack's own, None without one. ecs: makes an ECS client with the function's permissions,
+    no targets. identity: the stack's own; None without one. ecs: makes an ECS client with the function's permissions,
     whose call ends within the given seconds, including its retry; None without tasks.
     """
 

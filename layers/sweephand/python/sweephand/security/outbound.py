@@ -29,8 +29,10 @@ MAX_BODY = 65_536
 _MAX_RECEIVED = 524_288
 """The most bytes of one exchange, including heads, 1xx answers and chunk framing."""
 _MAX_LOOKS = 12_288
-"""The most reads of one answer. Each costs CPU, whether it finds a chunk, a 1xx answer or nothing new. They suffice for
-a chunk every ten milliseconds of the longest call, or for 64 KB in chunks of six bytes."""
+"""The most reads of one answer. Each costs CPU, whether it finds a chunk, a 1xx answer or nothing new.
+
+They suffice for a chunk every ten milliseconds of the longest call, or for 64 KB in chunks of six bytes.
+"""
 _PIECE = 65_536
 _MAX_ADDRESSES = 6
 _NAMES = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)
@@ -68,7 +70,7 @@ def exchange(
     with_credentials: bool,
     ssl_context: ssl.SSLContext | None = None,
 ) -> Answer:
-    """Sends one request and returns its answer, also a redirect.
+    """Sends one request and returns its answer, even if that is a redirect.
 
     headers: checked, ASCII; Host, Connection and Content-Length are added. with_credentials: some of them are secret.
     ssl_context: one with a client certificate; None for the shared one. Raises only CallFailed, whatever the network or
@@ -122,7 +124,7 @@ def _request(
 
 
 def _unfit() -> CallFailed:
-    return CallFailed(Reason.GUARD, "a header holds what none can hold")
+    return CallFailed(Reason.GUARD, "a header contains a character that headers cannot contain")
 
 
 def _answer(response: httpcore2.Response, stream: _BoundedStream) -> Answer:

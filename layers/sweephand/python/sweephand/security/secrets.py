@@ -45,7 +45,7 @@ class SecretBox:
         self._lock = Lock()
 
     def encrypt(self, tenant: str, job: str, field: str, plaintext: str) -> str:
-        """Returns the ciphertext in Base64; a long one in pieces separated by blanks.
+        """Returns the ciphertext in Base64. A long one has pieces that are separated by spaces.
 
         Raises InvalidRequest over 16,384 bytes, Unavailable if KMS does not answer.
         """

@@ -15,8 +15,10 @@ from typing import Any
 from sweephand.records import dataclass
 
 MARGIN = timedelta(seconds=60)
-"""How long before its end a token is no longer used, because it must outlive the call. A token that lives for less than
-five times this long is used for four fifths of its life; otherwise it would be fetched for each call.
+"""How long before its end a token is no longer used, because it must outlive the call.
+
+A token that lives for less than five times this long is used for four fifths of its life; otherwise it would be fetched
+for each call.
 """
 KEPT = 512
 

@@ -1,1 +1,1 @@
-"""How HTTP actions show their targets who calls: fields, and what is made of them for one request."""
+"""The authentication of HTTP actions to their targets: its fields, and its form in one request."""

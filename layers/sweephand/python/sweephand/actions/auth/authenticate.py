@@ -1,4 +1,4 @@
-"""Authentication of one request, by the type that its action has. Rare types load when met."""
+"""Authentication of one request, by the type that its action names. Rare types are loaded at their first use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ with lazy():
 
 
 def addressed(how: Authentication, target: Target) -> Target:
-    """Returns the target as it is called: an address that is signed goes out in the one form that signatures have."""
+    """Returns the target as it is called. An address that is signed is sent in the exact form that was signed."""
     if how.type != "sigv4":
         return target
     return sigv4.addressed(how, target)
@@ -33,9 +33,9 @@ def authenticate(
     deadline: Deadline,
     refused: RequestAuth | None,
 ) -> RequestAuth:
-    """Returns the authentication of one request. refused: the one that the target just answered with 401.
+    """Returns the authentication of one request. refused: the one that the target has just answered with 401.
 
-    Raises CallFailed where a secret is missing, NotAuthenticated where a third party refused.
+    Raises CallFailed if a secret is missing, NotAuthenticated if a third party refused.
     """
     match how.type:
         case "none" | "basic" | "bearer" | "apiKey":
@@ -52,9 +52,9 @@ def authenticate(
 
 
 def derived_secrets(stored: Mapping[str, Any], secrets: Mapping[str, str]) -> tuple[str, ...]:
-    """Returns what a call says that follows from its secrets, as its target may echo it later.
+    """Returns the strings of a call that are derived from its secrets, because its target may echo them later.
 
-    stored: the authentication as it is kept. The token of an OAuth server, fetched for one call, is no longer known.
+    stored: the authentication as it is stored. The token of an OAuth server, fetched for one call, is no longer known.
     """
     how = auth.from_json(stored)
     plain = how.type in {"basic", "bearer", "apiKey"} and all(name in secrets for name in how.secret_fields)
@@ -76,7 +76,7 @@ def _by_secret(how: Authentication, secret: Callable[[str], str]) -> RequestAuth
 
 
 def _own(call: Call, target: Target, outbound: Outbound, deadline: Deadline) -> RequestAuth:
-    """Returns the service's own token. A 401 asks for no other: it would say the same."""
+    """Returns the service's own token. A 401 does not request another one, which would be the same."""
     identity = outbound.identity
     if identity is None:
         raise CallFailed(Reason.GUARD, "this stack has no identity of its own (parameter OutboundIdentity)")

@@ -1,6 +1,6 @@
-"""How an HTTP action shows its target who calls: the fields of each type, read, stored without secrets, shown. Pure.
+"""The authentication of an HTTP action: reads the fields of each type, stores them without secrets, shows them. Pure.
 
-A type is a line in TYPES; authenticate.py and the modules next to it carry it out when a call is made.
+A type is a line in TYPES. authenticate.py and the modules next to it apply it when a call is made.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PEM = "authentication.pem"
 
 CREDENTIALS_IN = ("header", "body")
 OF_SIGV4 = ("Date", "X-Amz-Date", "X-Amz-Security-Token", "X-Amz-Content-SHA256")
-"""Headers that a signature sets: a caller's own would break it."""
+"""Headers that a signature sets. The same headers from a caller would break it."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -46,8 +46,9 @@ Reader = Callable[[object, str, GuardSettings], str]
 
 @dataclass(frozen=True)
 class Member:
-    """A member of one type. secret: stored apart. required: at creation. identity: a kept secret does not outlive a
-    change of it.
+    """A member of one type. secret: whether it is stored separately. required: whether it is required at creation.
+
+    identity: whether a change of this member invalidates a kept secret.
     """
 
     read: Reader
@@ -59,21 +60,21 @@ class Member:
 
 @dataclass(frozen=True)
 class Authentication:
-    """Authentication without its secrets. members: what may be shown, by the API's names; an absent one is missing."""
+    """Authentication without its secrets. members: those that may be shown, by the API's names."""
 
     type: str = "none"
     members: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def secret_fields(self) -> tuple[str, ...]:
-        """The secrets that a call needs."""
+        """Returns the names of the secrets that a call needs."""
         if self.type == "clientCertificate":
             return (PEM,)
         return tuple(PREFIX + name for name, member in TYPES[self.type].items() if member.secret)
 
     @property
     def headers(self) -> tuple[str, ...]:
-        """The names of the headers that are its own."""
+        """Returns the names of the headers that this authentication sets."""
         if self.type in {"none", "clientCertificate"}:
             return ()
         if self.type == "apiKey":
@@ -85,7 +86,7 @@ NONE, STACK = Authentication(), Authentication("sweephand")
 
 
 def parse(value: object, field: str, guard: GuardSettings) -> tuple[Authentication, dict[str, str]]:
-    """Reads the authentication, and the secrets that were given by their field within the action."""
+    """Reads the authentication. Returns it with the given secrets by their field within the action."""
     if value is None:
         return NONE, {}
     value = read.an_object(value, field, secret=True)
@@ -116,7 +117,7 @@ def parse(value: object, field: str, guard: GuardSettings) -> tuple[Authenticati
 
 
 def to_json(authentication: Authentication) -> dict[str, Any]:
-    """Returns the stored form, which is also the one shown: every member of the type, secrets as `***`."""
+    """Returns the form that is stored and shown: every member of the type, secrets as `***`."""
     if authentication.type == "clientCertificate":
         return {"type": authentication.type, "pem": MASK, "certificate": authentication.members.get("certificate")}
     known = TYPES[authentication.type].items()
@@ -125,14 +126,14 @@ def to_json(authentication: Authentication) -> dict[str, Any]:
 
 
 def from_json(stored: Mapping[str, Any]) -> Authentication:
-    """Returns what `to_json` wrote."""
+    """Returns the authentication that `to_json` wrote."""
     secret = {name for name, member in TYPES[stored["type"]].items() if member.secret}
     shown = {name: value for name, value in stored.items() if name != "type" and name not in secret}
     return Authentication(stored["type"], {name: value for name, value in shown.items() if value is not None})
 
 
 def other_identity(new: Authentication, old: Authentication) -> str | None:
-    """Returns the member by which a kept secret would stand for another identity or go elsewhere, None without one."""
+    """Returns the changed member that gives a kept secret another identity or destination; None if there is none."""
     for name, member in TYPES[new.type].items():
         if member.identity and not member.secret and new.members.get(name) != old.members.get(name):
             return name
@@ -140,7 +141,7 @@ def other_identity(new: Authentication, old: Authentication) -> str | None:
 
 
 def certificate_out_of_time(authentication: Authentication, now: datetime) -> str | None:
-    """Returns why a client certificate is not valid at this instant, None if it is."""
+    """Returns why a client certificate is not valid at this instant; None if it is."""
     begins = _instant_of(authentication, "notBefore")
     if begins is not None and begins > now:
         return f"the client certificate is not valid before {text(begins)}"
@@ -149,7 +150,7 @@ def certificate_out_of_time(authentication: Authentication, now: datetime) -> st
 
 
 def check_lasting(authentication: Authentication, field: str, now: datetime) -> None:
-    """Raises InvalidRequest for a certificate that has ended. One may begin later, as its job may."""
+    """Raises InvalidRequest for a certificate that has expired. Its validity may begin later, as its job may."""
     ended = _ended(authentication, now)
     if ended is not None:
         raise InvalidRequest(field, f"the certificate {ended}")
@@ -168,7 +169,7 @@ def _instant_of(authentication: Authentication, name: str) -> datetime | None:
 # Readers of single members
 
 
-_username = read.matching(r"[^:\x00-\x1f\x7f]*", "holds a colon or a control character (RFC 7617)", 0, 256)
+_username = read.matching(r"[^:\x00-\x1f\x7f]*", "contains a colon or a control character (RFC 7617)", 0, 256)
 _token = read.matching("[!-~]+", "must be visible ASCII without blanks", 1, MAX_SECRET)
 _aws_name = read.matching("[a-z0-9-]+", "must have small letters, digits and - only", 1, 64)
 """Reads the name of a service as its endpoints sign it (execute-api, lambda, s3, es), or of a region."""
@@ -179,7 +180,7 @@ def _password(value: object, field: str, _: GuardSettings) -> str:
     if len(password.encode()) > MAX_SECRET:
         raise InvalidRequest(field, f"must have at most {MAX_SECRET:,} bytes")
     if _CONTROL.search(password):
-        raise InvalidRequest(field, "holds a control character")
+        raise InvalidRequest(field, "contains a control character")
     return password
 
 
@@ -194,7 +195,7 @@ def _header_value(value: object, field: str, _: GuardSettings) -> str:
 
 
 def _printable(longest: int) -> Reader:
-    """Returns the reader of a client's id or secret, or of a scope (RFC 6749, appendix A)."""
+    """Returns a reader of a client's id or secret, or of a scope (RFC 6749, appendix A)."""
     return read.matching("[ -~]+", "must be printable ASCII", 1, longest)
 
 
@@ -274,7 +275,7 @@ def given(kind: str) -> tuple[dict[str, Schema], tuple[str, ...]]:
 
 
 def shown(kind: str) -> dict[str, Schema]:
-    """Returns the members of a type in an answer."""
+    """Returns the members of a type in a response."""
     if kind == "clientCertificate":
         return {"type": {"const": kind}, **certificates.SHOWN}
     members = {name: json_schema.or_null(each.schema) for name, each in TYPES[kind].items()}

@@ -1,6 +1,6 @@
 """The fields of a client certificate: PKCS#12 or PEM in, one PEM out, which the standard library's TLS can load.
 
-Only here a key is parsed, by `cryptography`: a compiled library that the API function has and the executors do not.
+Only this module parses a key, with `cryptography`, a compiled library that the API function has and executors do not.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from cryptography import x509
 
 MAX_GIVEN = 65_536
-"""Characters of what comes in."""
+"""The most characters of a given certificate."""
 MAX_PEM = 16_384
-"""Bytes of what is stored: a key and a chain of a few certificates; security.secrets seals no more."""
+"""The most bytes that are stored: a key and a chain of a few certificates. security.secrets encrypts no more."""
 GIVEN: Mapping[str, Schema] = {
     "pfx": text(longest=MAX_GIVEN, description="PKCS#12 in Base64."),
     "pem": text(
@@ -45,29 +45,32 @@ SHOWN: Mapping[str, Schema] = {
     ),
 }
 _KEY = re.compile(r"-----BEGIN ((?:[A-Z]+ )?PRIVATE KEY)-----(?:(?!-----)[\s\S])+-----END \1-----", re.ASCII)
-"""OpenSSL's own form of an encrypted key has headers, and hyphens in them: Proc-Type, DEK-Info."""
+"""A private key in PEM. OpenSSL's own form of an encrypted key has headers with hyphens: Proc-Type, DEK-Info."""
 _WRONG_PASSWORD = "cannot be read; is it the right password?"  # noqa: S105 - a sentence
 
 
 def parse(value: Mapping[str, Any], field: str) -> tuple[dict[str, Any], str | None]:
-    """Returns what may be shown of the certificate, and the PEM: key without a password, certificate, chain.
+    """Returns the members that may be shown, and the PEM: key without a password, certificate, chain.
 
-    PEM None, and nothing to show: the stored one is meant. `certificate` belongs to answers and is passed over.
+    Returns no members and None for the PEM if the stored certificate is meant. `certificate` is part of responses and
+    is ignored.
     """
     given = read.members(value, field, ("type", *GIVEN))
     brought = [name for name in ("pfx", "pem") if given.get(name, MASK) != MASK]
     if len(brought) == 2:
-        raise InvalidRequest(below(field, "pem"), "is given next to `pfx`: leave out one of them")
+        raise InvalidRequest(below(field, "pem"), "is given in addition to `pfx`: leave out one of them")
     password = _password(given.get("password", MASK), below(field, "password"))
     if not brought:
         if password is not None:
-            raise InvalidRequest(below(field, "password"), "stands without pfx and pem")
+            raise InvalidRequest(below(field, "password"), "is given without pfx and pem")
         return {}, None
     path = below(field, brought[0])
     blob = read.text(given[brought[0]], path, 1, MAX_GIVEN)
     pem, certificate = _from_pfx(blob, password, path) if brought == ["pfx"] else _from_pem(blob, password, path)
     if len(pem) > MAX_PEM:
-        raise InvalidRequest(path, f"makes a PEM of more than {MAX_PEM:,} bytes: leave out what the target has itself")
+        raise InvalidRequest(
+            path, f"makes a PEM of more than {MAX_PEM:,} bytes: leave out certificates that the target has"
+        )
     return {"certificate": _shown(certificate)}, pem
 
 
@@ -90,7 +93,7 @@ def _from_pfx(given: str, password: bytes | None, field: str) -> tuple[str, x509
     except (ValueError, TypeError, UnsupportedAlgorithm) as wrong:
         raise InvalidRequest(field, _WRONG_PASSWORD) from wrong
     if key is None or certificate is None:
-        raise InvalidRequest(field, "must hold a private key and its certificate")
+        raise InvalidRequest(field, "must contain a private key and its certificate")
     return _written(key, [certificate, *others], field)
 
 
@@ -101,7 +104,7 @@ def _from_pem(given: str, password: bytes | None, field: str) -> tuple[str, x509
 
     found = _KEY.search(given)
     if found is None:
-        raise InvalidRequest(field, "must hold a private key")
+        raise InvalidRequest(field, "must contain a private key")
     try:
         key = load_pem_private_key(found[0].encode(), password)
     except (ValueError, TypeError, UnsupportedAlgorithm) as wrong:
@@ -109,12 +112,12 @@ def _from_pem(given: str, password: bytes | None, field: str) -> tuple[str, x509
     try:
         certificates = x509.load_pem_x509_certificates(given.encode())
     except ValueError as wrong:
-        raise InvalidRequest(field, "must hold a certificate that can be read") from wrong
+        raise InvalidRequest(field, "must contain a certificate that can be read") from wrong
     return _written(key, certificates, field)
 
 
 def _written(key: Any, certificates: list[x509.Certificate], field: str) -> tuple[str, x509.Certificate]:
-    """Writes the key, its own certificate, and the others in their order."""
+    """Returns the PEM of the key, its own certificate and the others in their order, and that certificate."""
     from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415 - see above
         Encoding,
         NoEncryption,
@@ -128,7 +131,7 @@ def _written(key: Any, certificates: list[x509.Certificate], field: str) -> tupl
 
     own = [each for each in certificates if public(each) == public(key)]
     if not own:
-        raise InvalidRequest(field, "holds no certificate of its private key")
+        raise InvalidRequest(field, "contains no certificate of its private key")
     ordered = [own[0], *(each for each in certificates if each is not own[0])]
     pieces = [key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())]
     pieces += [each.public_bytes(Encoding.PEM) for each in ordered]
@@ -136,7 +139,10 @@ def _written(key: Any, certificates: list[x509.Certificate], field: str) -> tupl
 
 
 def _shown(certificate: x509.Certificate) -> dict[str, str]:
-    """Returns what is shown. The thumbprint is SHA-1 in hex, as Windows and Azure write it; it is a name, no proof."""
+    """Returns the members that are shown.
+
+    The thumbprint is SHA-1 in hex, as in Windows and Azure: a name, not a proof.
+    """
     from cryptography.hazmat.primitives import hashes  # noqa: PLC0415 - see above
 
     return {

@@ -1,4 +1,4 @@
-"""A client certificate in the hands of the standard library's TLS, which loads keys from files only."""
+"""Client certificates for the standard library's TLS, which loads keys only from files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _lock = Lock()
 
 
 def context(pem: str, outbound: Outbound) -> ssl.SSLContext:
-    """Returns the context that shows this certificate; made once, because each takes 16 ms. Raises CallFailed(TLS)."""
+    """Returns a context with this certificate, made once because each takes 16 ms of CPU. Raises CallFailed(TLS)."""
     key = hashlib.sha256(pem.encode()).digest(), outbound.authorities
     with _lock:
         if key in _contexts:
@@ -43,7 +43,7 @@ def context(pem: str, outbound: Outbound) -> ssl.SSLContext:
 
 @contextmanager
 def _file(content: bytes) -> Iterator[str]:
-    """Yields a path to read from once: in memory where the system has such files, else a file that goes at once."""
+    """Yields a path to read from once: in memory if the system has such files, else a file that is deleted at once."""
     if hasattr(os, "memfd_create"):
         handle = os.memfd_create("certificate", os.MFD_CLOEXEC)
         path, gone = f"/proc/self/fd/{handle}", None

@@ -1,4 +1,4 @@
-"""OAuth 2.0 client credentials (RFC 6749, 4.4): a token, fetched through the guard, kept until near its end."""
+"""OAuth 2.0 client credentials (RFC 6749, 4.4): a token, fetched through the guard, cached until it nearly expires."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sweephand.security.outbound import Answer
 
 USUAL_LIFE_S = 300
-"""The life of a token whose endpoint does not say how long it holds."""
+"""The lifetime of a token whose endpoint does not state one."""
 LONGEST_LIFE_S = 86_400
 _ERROR = re.compile(r"[A-Za-z0-9_.-]{1,60}", re.ASCII)
 _TOKEN = re.compile(r"[!-~]{1,8192}", re.ASCII)
@@ -35,10 +35,10 @@ _TOKEN = re.compile(r"[!-~]{1,8192}", re.ASCII)
 def authenticate(
     how: Authentication, call: Call, outbound: Outbound, deadline: Deadline, refused: RequestAuth | None
 ) -> RequestAuth:
-    """Returns a token, from the cache while it holds. refused: one that the target did not take; another is fetched."""
+    """Returns a token, from the cache while it is valid. refused: a token that the target refused; fetches another."""
     members, client_secret = how.members, call.secret(auth.SECRET)
     asked = tuple(members.get(name) for name in ("tokenUrl", "clientId", "scope", "audience", "resource"))
-    # The secret counts, not its version: a token lives as long as the secret it was issued for, whatever else changed.
+    # The key contains the secret, not its version: a token is valid as long as its secret, whatever else changes.
     key = ("oauth2", call.tenant, call.job_id, *asked, hashlib.sha256(client_secret.encode()).digest())
     token, kept = outbound.tokens.get(
         key,
@@ -98,14 +98,14 @@ def _read(answer: Answer, now: datetime, client_secret: str) -> CachedToken:
         )
     token, kind, life_s = said.get("access_token"), said.get("token_type"), said.get("expires_in", USUAL_LIFE_S)
     if not isinstance(token, str) or not _TOKEN.fullmatch(token):
-        raise _not_given(Reason.NO_ANSWER, "its answer holds no token", retryable=True)
+        raise _not_given(Reason.NO_ANSWER, "its answer contains no token", retryable=True)
     if not isinstance(kind, str) or kind.lower() != "bearer":
-        raise _not_given(Reason.NO_ANSWER, "its token is none of type bearer", retryable=False)
+        raise _not_given(Reason.NO_ANSWER, "its token is not of type bearer", retryable=False)
     return CachedToken(token, now + timedelta(seconds=_life_s(life_s)))
 
 
 def _life_s(value: object) -> float:
-    """Reads seconds; some endpoints write the number as a string."""
+    """Reads seconds. Some endpoints write the number as a string."""
     try:
         return max(0.0, min(float(str(value)), LONGEST_LIFE_S))
     except ValueError:
@@ -121,7 +121,7 @@ def _json(body: bytes) -> Mapping[str, Any]:
 
 
 def _not_given(reason: Reason, message: str, *, retryable: bool) -> NotAuthenticated:
-    """Returns a failure. The rule for a silent target (onNoAnswer) does not hold: the target has heard of nothing."""
+    """Returns a failure. The rule for a silent target (onNoAnswer) does not apply, because nothing was sent to it."""
     return NotAuthenticated(
         Outcome(Verdict.FAILED, reason, message=f"the token endpoint: {message}", retryable=retryable)
     )

@@ -1,4 +1,4 @@
-"""A request that needs authentication, and what it gets: headers or a certificate that show its target who calls."""
+"""A request that needs authentication, and its authentication: headers or a client certificate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sending:
-    """A request that is about to be made, but for its authentication. headers: as they will go out."""
+    """A request that is about to be made, without its authentication. headers: as they will be sent."""
 
     method: str
     target: Target
@@ -26,9 +26,10 @@ class Sending:
 
 @dataclass(frozen=True)
 class RequestAuth:
-    """Authentication of one request. headers: to be added. told: secrets that the target hears, and may echo.
+    """Authentication of one request.
 
-    kept: it was made for an earlier call, so that a refusal is worth a new one. ssl_context: instead of the usual.
+    headers: to be added. told: secrets that are sent to the target, which may echo them. kept: whether it was made for
+    an earlier call, so that it is worth making a new one after a refusal. ssl_context: replaces the shared one.
     """
 
     headers: tuple[tuple[str, str], ...] = ()
@@ -38,7 +39,7 @@ class RequestAuth:
 
 
 class NotAuthenticated(Exception):
-    """A request that was not sent, because its authentication could not be had. outcome: of the attempt."""
+    """A request that was not sent, because its authentication could not be obtained. outcome: of the attempt."""
 
     def __init__(self, outcome: Outcome) -> None:
         super().__init__(outcome.message)
@@ -46,5 +47,5 @@ class NotAuthenticated(Exception):
 
 
 def bearer(token: str, *, kept: bool = False) -> RequestAuth:
-    """Returns the authentication by a bearer token."""
+    """Returns the authentication with a bearer token."""
     return RequestAuth((("Authorization", f"Bearer {token}"),), (token,), kept)

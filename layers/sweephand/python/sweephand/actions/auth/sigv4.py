@@ -1,6 +1,7 @@
-"""AWS's Signature Version 4, by credentials of a role that the job names; the executor's own sign nothing for a job.
+"""AWS's Signature Version 4, with credentials of a role that the job names.
 
-With them a job could call the stack's own table as the executor does, so there is no signature without a role.
+The executor's own credentials sign nothing for a job: with them, a job could call the stack's own table. So there is no
+signature without a role.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ ADDED = ("Authorization", "X-Amz-Date", "X-Amz-Security-Token", "X-Amz-Content-S
 
 
 def addressed(how: Authentication, target: Target) -> Target:
-    """Returns the address in the form in which AWS signs it, so that what is signed is what goes out.
+    """Returns the address in the form in which AWS signs it, so that the signed form is sent.
 
-    A service reads names and values and encodes them anew, each octet but letters, digits and -._~; botocore takes the
-    query as it stands. A plus is read as a blank, as forms write it and as these services take it. S3 does the same
-    with the path, in which a plus is a plus; the others sign the path's own octets. Pure.
+    A service decodes names and values and encodes them again, every octet but letters, digits and -._~; botocore takes
+    the query unchanged. A plus means a space, as in forms and in these services. S3 does the same with the path, in
+    which a plus is a plus; other services sign the path's own octets. Pure.
     """
     path, _, query = target.target.partition("?")
     if how.members["service"] == "s3":
@@ -44,7 +45,7 @@ def _encoded(text: str, kept: str = "") -> str:
 
 
 def authenticate(how: Authentication, sending: Sending, call: Call, outbound: Outbound) -> RequestAuth:
-    """Signs method, address, headers and body as they will go out; botocore stamps by the machine's clock.
+    """Signs method, address, headers and body as they will be sent. botocore uses the machine's clock for the time.
 
     Raises InvalidRequest for a role that the stack no longer allows, NotAuthenticated for one that STS refuses.
     """

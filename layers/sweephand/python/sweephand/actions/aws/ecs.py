@@ -1,8 +1,8 @@
 """The action `ecs`: runs a container as a task on Fargate. The run ends with the task; exit code 0 is success.
 
 RunTask only starts the task. The run then waits until ECS reports the end of the task (flow.runs.ecs_tasks) or until
-the deadline passes. Repeating an attempt is harmless: the repeat has the same clientToken, and ECS returns the task
-that it started before.
+the deadline passes. An attempt may be repeated: the repetition has the same clientToken, and ECS returns the task that
+it started before.
 """
 
 from __future__ import annotations
@@ -42,7 +42,10 @@ MAX_GIVEN = 2_304
 MAX_OVERRIDES = 8_192
 CPU_UNITS, MEMORY_MIB, DISK_GIB = (256, 16_384), (512, 122_880), (21, 200)
 STOP_S = 6.0
-"""The time limit of StopTask, its repeat included. The effects of a run must end within its lease, this call too."""
+"""The time limit of StopTask, including its retry.
+
+The effects of a run, including this call, must end within its lease.
+"""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}", re.ASCII)
 _OURS = "SWEEPHAND_"
 _GONE = frozenset({"InvalidParameterException", "ClusterNotFoundException"})
@@ -71,7 +74,7 @@ def _environment(value: Any, path: str, reading: Reading) -> tuple[str, ...]:
 def _plain(value: object, path: str) -> str:
     text = read.text(value, path, 0, LONGEST_VALUE)
     if "\0" in text:
-        raise InvalidRequest(path, "holds the character NUL, which ends a string", position=text.index("\0"))
+        raise InvalidRequest(path, "contains the character NUL, which ends a string", position=text.index("\0"))
     return text
 
 
@@ -146,23 +149,23 @@ class Ecs(Action):
             raise InvalidRequest(field, f"command and environment must have at most {MAX_GIVEN:,} bytes together")
 
     def check_payload(self, payload: Payload, field: str) -> None:
-        """Raises InvalidRequest if an environment variable of the task cannot hold the payload."""
+        """Raises InvalidRequest if an environment variable of the task cannot contain the payload."""
         if "\0" in payload.text:
             raise InvalidRequest(
-                field, "holds the character NUL, which ends a string", position=payload.text.index("\0")
+                field, "contains the character NUL, which ends a string", position=payload.text.index("\0")
             )
         if len(dumps(payload.text).encode()) > MAX_PAYLOAD:
-            why = f"must have at most {MAX_PAYLOAD:,} bytes as a text in JSON: a task gets no more"
+            why = f"must have at most {MAX_PAYLOAD:,} bytes as a string in JSON, the limit for a task"
             raise InvalidRequest(field, why)
 
     @property
     def secret_fields(self) -> tuple[str, ...]:
-        """The values of its variables."""
+        """Returns the names of the secrets that hold the values of its variables."""
         return tuple(map(_secret, self.variables))
 
     @property
     def destination(self) -> tuple[object, ...]:
-        """The members that decide who sees the variables: the code that runs, and its role."""
+        """Returns the members that decide who sees the variables: the code that runs, and its role."""
         return self.definition, self.container, self.command, self.role
 
     def perform(self, call: Call, outbound: Outbound) -> Outcome:
@@ -182,8 +185,8 @@ class Ecs(Action):
     def _request(self, call: Call, allowed: TaskSettings) -> dict[str, Any]:
         """Returns the request of RunTask.
 
-        Raises InvalidRequest for what the stack no longer allows, CallFailed if a secret is missing, and
-        BadPayloadError if all together is too long for ECS, such as a schedule's payload in addition to kept secrets.
+        Raises InvalidRequest if the stack no longer allows it, CallFailed if a secret is missing, and BadPayloadError
+        if the whole is too long for ECS, such as a schedule's payload in addition to kept secrets.
         """
         check_definition(self.definition, allowed)
         if self.role is not None:
@@ -222,12 +225,15 @@ class Ecs(Action):
         if self.disk_gib is not None:
             overrides["ephemeralStorage"] = {"sizeInGiB": self.disk_gib}
         if len(dumps(overrides)) > MAX_OVERRIDES:
-            raise BadPayloadError(f"what the task is told has more than {MAX_OVERRIDES:,} characters")
+            raise BadPayloadError(f"command, environment and payload have more than {MAX_OVERRIDES:,} characters")
         return overrides
 
 
 def _run(client: Any, request: dict[str, Any], call: Call) -> Outcome:
-    """Calls RunTask. If no answer comes, the run waits: the task may run, and a second one would repeat its work."""
+    """Calls RunTask.
+
+    If no answer comes, the run waits, because the task may run and a second one would repeat its work.
+    """
     try:
         return _begun(client.run_task(**request))
     except ClientError as refused:
@@ -238,7 +244,7 @@ def _run(client: Any, request: dict[str, Any], call: Call) -> Outcome:
 
 
 def _there_already(refused: ClientError) -> Outcome | None:
-    """Returns the waiting outcome of an attempt that started its task before its job was changed, else None."""
+    """Returns the waiting outcome of an attempt that started its task before its job was changed; None for others."""
     if refused.response.get("Error", {}).get("Code") != "ConflictException":
         return None
     tasks = refused.response.get("resourceIds") or [None]
@@ -270,7 +276,7 @@ def _waiting(arn: str | None) -> Outcome:
 
 
 def stop(arn: str, reason: str, outbound: Outbound) -> str | None:
-    """Stops a task. Returns None, also for a task that has already stopped, or the reason why it cannot be stopped.
+    """Stops a task. Returns None, even if it has already stopped, or the reason why it cannot be stopped.
 
     Raises Unavailable for errors that may pass: throttling, 5xx, no connection.
     """
@@ -281,7 +287,7 @@ def stop(arn: str, reason: str, outbound: Outbound) -> str | None:
         outbound.ecs(STOP_S).stop_task(cluster=cluster, task=arn, reason=reason)
     except ClientError as refused:
         if failure_of(refused).retryable:
-            raise Unavailable("ECS stops no task just now") from refused
+            raise Unavailable("ECS cannot stop the task at the moment") from refused
         code = str(refused.response.get("Error", {}).get("Code", "Unknown"))
         return None if code in _GONE else code
     except BotoCoreError as broken:

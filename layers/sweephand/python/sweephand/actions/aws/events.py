@@ -28,7 +28,7 @@ def _source(value: Any, path: str, _: Reading) -> str:
     if not _VISIBLE.fullmatch(source):
         raise InvalidRequest(path, "must be visible ASCII without blanks")
     if source.startswith("aws."):
-        raise InvalidRequest(path, "begins with aws., which AWS keeps for itself")
+        raise InvalidRequest(path, "begins with aws., which is reserved for AWS")
     return source
 
 
@@ -43,10 +43,10 @@ class Events(JsonAction):
     kind = "events"
 
     def check_payload(self, payload: Payload, field: str) -> None:
-        """Raises InvalidRequest for JSON that is no object."""
+        """Raises InvalidRequest for JSON that is not an object."""
         super().check_payload(payload, field)
         if not payload.text.startswith("{"):
-            raise InvalidRequest(field, "must be a JSON object: this target takes nothing else")
+            raise InvalidRequest(field, "must be a JSON object: this target accepts nothing else")
 
     def send(self, call: Call, client: Any, target: Arn) -> Sent:
         entry = {

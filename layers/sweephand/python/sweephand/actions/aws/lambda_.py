@@ -1,7 +1,7 @@
-"""The action `lambda`: a function is invoked, and its answer awaited (`sync`) or not (`async`).
+"""The action `lambda`: invokes a function, and waits for its answer (`sync`) or not (`async`).
 
-A repeat invokes it again, with the same run id: `sync` tells it in `context.client_context.custom`; both tell it in the
-event itself where the job has no payload, or asks for an envelope.
+A repetition invokes it again, with the same run id. `sync` passes the id in `context.client_context.custom`. Both pass
+it in the event itself if the job has no payload or requests an envelope.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ INVOCATIONS = {"sync": "RequestResponse", "async": "Event"}
 @final
 @dataclass(frozen=True)
 class Lambda(JsonAction):
-    """An invocation of a function. envelope: it gets the run, and the payload as its member `payload`."""
+    """An invocation of a function. envelope: whether it gets the run, with the payload as its member `payload`."""
 
     invocation: str = choice("invocation", INVOCATIONS, default="sync")
     envelope: bool = member(
@@ -40,7 +40,7 @@ class Lambda(JsonAction):
     kind = "lambda"
 
     def tells_its_run(self, *, with_payload: bool) -> bool:
-        """Says whether the function learns of its run. An asynchronous one is not given its context (AWS, Invoke)."""
+        """Says whether the function learns of its run. An asynchronous one gets no client context (AWS, Invoke)."""
         return self.invocation == "sync" or self.envelope or not with_payload
 
     def send(self, call: Call, client: Any, target: Arn) -> Sent:
@@ -65,7 +65,7 @@ class Lambda(JsonAction):
 
 
 def _error_of(text: str | None) -> str:
-    """Returns what the function said of its error: `type: message`."""
+    """Returns the function's own description of its error: `type: message`."""
     try:
         said = json.loads(text or "")
     except (ValueError, RecursionError):

@@ -37,7 +37,7 @@ THROTTLES = frozenset(
 )
 """The error codes of throttling. They are retried even if their status is 400."""
 PASSING = THROTTLES | {"ResourceConflictException", "ResourceNotReadyException", "SnapStartNotReadyException"}
-"""All error codes that are retried: throttling, and a function that is being changed or is not ready yet."""
+"""The error codes that are retried: throttling, and a function that is being changed or is not ready yet."""
 
 
 @dataclass(frozen=True)
@@ -139,14 +139,14 @@ class JsonAction(AwsAction):
         """Raises InvalidRequest if the payload is too long or is not JSON."""
         super().check_payload(payload, field)
         if not payload.is_json:
-            raise InvalidRequest(field, "must be JSON (member payload): this target takes no other text")
+            raise InvalidRequest(field, "must be JSON (member payload): this target accepts no other string")
 
     def tells_its_run(self, *, with_payload: bool) -> bool:
         return not with_payload
 
 
 def json_message(call: Call) -> str:
-    """Returns the JSON to send. Raises BadPayloadError for a string, which was stored for another kind of target."""
+    """Returns the JSON to send. Raises BadPayloadError for a string that was stored for another kind of target."""
     if call.payload is not None and not call.payload_is_json:
         raise BadPayloadError("this target takes JSON only")
     return message(call)

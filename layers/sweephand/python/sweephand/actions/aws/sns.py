@@ -1,7 +1,7 @@
 """The action `sns`: a message to a topic, standard or FIFO.
 
-A repeat publishes a second message with the same attribute Sweephand-Run-Id; a FIFO topic drops it if it comes within
-five minutes, because the run's id is its deduplication id.
+A repetition publishes a second message with the same attribute Sweephand-Run-Id. A FIFO topic drops it if it comes
+within five minutes, because the run's id is its deduplication id.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sweephand.security.aws_targets import Arn
 @final
 @dataclass(frozen=True)
 class Sns(Message):
-    """A message to a topic of SNS. subject: of e-mails."""
+    """A message to a topic of SNS. subject: the subject of e-mails."""
 
     subject: str | None = string(
         "subject",
@@ -39,7 +39,7 @@ class Sns(Message):
     def check_payload(self, payload: Payload, field: str) -> None:
         super().check_payload(payload, field)
         if not payload.text:
-            raise InvalidRequest(field, "SNS takes no empty text")
+            raise InvalidRequest(field, "SNS accepts no empty string")
 
     def send(self, call: Call, client: Any, target: Arn) -> Sent:
         answer = client.publish(

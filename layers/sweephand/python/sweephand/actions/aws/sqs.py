@@ -1,6 +1,6 @@
 """The action `sqs`: a message to a queue, standard or FIFO.
 
-A repeat sends a second message with the same attribute Sweephand-Run-Id; a FIFO queue drops it if it comes within
+A repetition sends a second message with the same attribute Sweephand-Run-Id. A FIFO queue drops it if it comes within
 five minutes, because the run's id is its deduplication id.
 """
 
@@ -38,19 +38,19 @@ def _group(value: Any, path: str, reading: Reading) -> str:
 
 
 def message_group() -> Any:
-    """Declares the group of a FIFO target. Without one it is the job's id: the runs of a job come in their order."""
+    """Declares the group of a FIFO target. The default is the job's id, so that the runs of a job come in order."""
     described = text(1, 128, pattern="^[!-~]+$", description="Only for a FIFO target; by default the job's id.")
     return member("messageGroupId", described, _group, default=None)
 
 
 @dataclass(frozen=True)
 class Message(AwsAction):
-    """A message to a queue or topic, which may be FIFO. attributes: those that a redirected message brings along."""
+    """A message to a queue or topic, which may be FIFO. attributes: those of a redirected message."""
 
     attributes: Mapping[str, str] = field(default_factory=dict, kw_only=True)
 
     def facts(self, call: Call) -> dict[str, dict[str, str]]:
-        """Returns the attributes of the message: those that it brings along, and the run."""
+        """Returns the attributes of the message: its own, and those that identify the run."""
         named = {**self.attributes, **facts(call)}
         return {name: {"DataType": "String", "StringValue": value} for name, value in named.items()}
 
@@ -75,11 +75,15 @@ class Sqs(Message):
         super().check_payload(payload, field)
         strange = STRANGE.search(payload.text)
         if strange or not payload.text:
-            reason = "SQS takes no empty text" if not strange else "holds a control character, which SQS does not take"
+            reason = (
+                "SQS accepts no empty string"
+                if not strange
+                else "contains a control character, which SQS does not accept"
+            )
             raise InvalidRequest(field, reason, position=strange.start() if strange else None)
 
     def send(self, call: Call, client: Any, target: Arn) -> Sent:
-        """Sends the message. Its URL is made as SQS itself would give it, without the right to ask for it."""
+        """Sends the message. The URL is built in the form that SQS uses, without the permission to look it up."""
         answer = client.send_message(
             QueueUrl=f"{client.meta.endpoint_url}/{target.account}/{target.resource}",
             MessageBody=message(call),

@@ -1,7 +1,7 @@
-"""The action `states`: an execution of a Step Functions state machine is started under the run's id.
+"""The action `states`: starts an execution of a Step Functions state machine under the run's id.
 
-A repeat is harmless with standard workflows: a name starts one execution in 90 days. Express workflows start another,
-of the same name.
+With standard workflows it may be repeated, because a name starts only one execution in 90 days. Express workflows start
+another execution of the same name.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class States(JsonAction):
     client = "stepfunctions"
 
     def send(self, call: Call, client: Any, target: Arn) -> Sent:
-        """Starts the execution. One that was started before is as good."""
+        """Starts the execution. An execution that was started before counts as success."""
         try:
             answer = client.start_execution(stateMachineArn=target.text, name=call.run_id, input=json_message(call))
         except ClientError as refused:

@@ -1,1 +1,1 @@
-"""Actions on queues and topics of Azure, and the redirects that lead them to SQS or SNS."""
+"""Actions on queues and topics of Azure, and the redirects of their messages to SQS or SNS."""

@@ -43,7 +43,7 @@ class AzureAction(Webhook):
 
 
 def entity(value: Any, path: str, _: Reading) -> str:
-    """Reads the name of a queue or topic, which becomes the path of a URL."""
+    """Reads the name of a queue or topic, which becomes the path of its URL."""
     found = _entity(value, path)
     if ".." in found or "//" in found:
         raise InvalidRequest(path, "must not contain // or ..")

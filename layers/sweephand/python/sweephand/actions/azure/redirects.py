@@ -1,6 +1,6 @@
-"""Redirects of a collection, which lead Azure's queues and topics to SQS and SNS without a change of the jobs.
+"""Redirects of a collection: they send messages for Azure's queues and topics to SQS and SNS. The jobs do not change.
 
-A key is `account/queue` or `namespace/entity`, without regard to upper and lower case, as Azure takes these names.
+A key is `account/queue` or `namespace/entity`. Upper and lower case are the same, as in Azure.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST = 50
 FORMATS = ("envelope", "raw")
 MEMBERS = ("targetArn", "roleArn", "format")
 MOST_ATTRIBUTES = 10
-"""Attributes of a message of SQS. One of SNS with more is lost on its way to a queue with raw delivery."""
+"""The most attributes of an SQS message. An SNS message with more is lost on its way to a queue with raw delivery."""
 _ATTRIBUTE = re.compile(r"(?!(?i:aws|amazon)\.)[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*", re.ASCII)
 _PLACE = re.compile(r"[A-Za-z0-9-]{1,63}/[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,258}[A-Za-z0-9])?", re.ASCII)
 
@@ -47,7 +47,7 @@ def parse(value: object, field: str, guard: GuardSettings) -> dict[str, dict[str
         if not _PLACE.fullmatch(place):
             raise InvalidRequest(path, "must be named account/queue or namespace/entity")
         if place.lower() in made:
-            raise InvalidRequest(path, "stands twice (upper and lower case are the same)")
+            raise InvalidRequest(path, "appears twice (upper and lower case are the same)")
         made[place.lower()] = _redirect(given, path, guard)
     return made
 
@@ -73,9 +73,10 @@ def service_of(arn: str) -> str:
 def brought(broker: Mapping[str, Any], custom: Mapping[str, str], call: Call) -> dict[str, str]:
     """Returns the properties of a message of Service Bus as attributes of SQS or SNS.
 
-    broker: its properties, as JSON in BrokerProperties; none, no attribute. custom: the sender's, each under its own
-    name where there is room for all and all can be attributes, else all of them as JSON in CustomMessageProperties.
-    A message has ten attributes, and the room is the same for all runs of a job: a run without a schedule leaves none.
+    broker: the broker's properties, as JSON in BrokerProperties; no attribute if there are none. custom: the sender's
+    properties, each under its own name if all fit and all can be attributes, else all of them as JSON in
+    CustomMessageProperties. A message has ten attributes. The room for these is the same for all runs of a job, with or
+    without a schedule.
     """
     made = {"BrokerProperties": json.dumps(broker, separators=(",", ":"))} if broker else {}
     room = MOST_ATTRIBUTES - len(made) - len(facts(call)) - (call.schedule_id is None)
@@ -95,10 +96,10 @@ def instead(
     attributes: Mapping[str, str] | None = None,
     session: str | None = None,
 ) -> Outcome | None:
-    """Sends a message to where its collection redirects it; None if the collection leaves the place as it is.
+    """Sends a message to the target to which its collection redirects it; returns None if there is no redirect.
 
-    texts: the message by format. attributes: in addition to the run's own. session: the group within a FIFO queue or
-    topic, where it can be one; else that is the job's id.
+    texts: the message by format. attributes: in addition to those of the run. session: the group within a FIFO queue or
+    topic if it is valid as one; else the group is the job's id.
     """
     found = {key.lower(): redirect for key, redirect in call.redirects.items()}
     redirect = found.get(place.lower())

@@ -1,6 +1,6 @@
 """The actions `azure_service_bus_queue` and `azure_service_bus_topic`: a message by REST, with a shared access key.
 
-A repeat sends a second message with the same MessageId, which a queue or topic with duplicate detection drops.
+A repetition sends a second message with the same MessageId, which a queue or topic with duplicate detection drops.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ TEXTS: Mapping[str, int] = {
     **dict.fromkeys(("contentType", "correlationId", "label", "replyTo", "to"), 256),
     **dict.fromkeys(("messageId", "partitionKey", "replyToSessionId", "sessionId", "viaPartitionKey"), 128),
 }
-"""The longest of each, in characters. Azure takes no more where it decides on duplicates, partitions or sessions."""
+"""The longest value of each, in characters: Azure's limits for duplicates, partitions and sessions."""
 LONGEST_LIFE_S = 2**31 - 1
 PROPERTIES = (*TEXTS, "forcePersistence", "scheduledEnqueueTimeUtc", "timeToLiveSeconds")
 OURS = frozenset({"authorization", "brokerproperties", "content-type", "accept", "user-agent"})
@@ -105,7 +105,7 @@ def _custom(value: Any, field: str, _: Reading) -> dict[str, str]:
         if name.lower() in OURS:
             raise InvalidRequest(path, f"{name} is set by the service or the connection; leave it out")
         if "\r" in read.text(content, path, 0, MAX_HEADER_BYTES) or "\n" in content:
-            raise InvalidRequest(path, "holds a line break, which no header can")
+            raise InvalidRequest(path, "contains a line break, which a header cannot contain")
     if len({name.lower() for name in value}) < len(value):
         raise InvalidRequest(field, "has a name twice (upper and lower case are the same)")
     if sum(len(name) + len(json.dumps(content)) + 4 for name, content in value.items()) > MAX_HEADER_BYTES:
@@ -114,15 +114,15 @@ def _custom(value: Any, field: str, _: Reading) -> dict[str, str]:
 
 
 def _entity(name: str) -> Any:
-    """Declares the queue or topic; its member has another name in each kind."""
+    """Declares the queue or topic. The name of the member differs by kind."""
     return member(name, string(1, 260, pattern="^[A-Za-z0-9._/-]+$"), azure.entity)
 
 
 @dataclass(frozen=True)
 class ServiceBus(azure.AzureAction):
-    """A message to a queue or topic. properties: of the broker, custom: of the sender, both under the API's names.
+    """A message to a queue or topic. properties: of the broker. custom: of the sender. Both have the API's names.
 
-    transport is kept and shown: whatever it says, the message goes by HTTP.
+    transport is stored and shown, but has no effect: the message is always sent by HTTP.
     """
 
     namespace: str = member("namespace", string(1, 63, pattern="^[A-Za-z0-9-]+$"), azure.host)
@@ -169,7 +169,7 @@ class ServiceBus(azure.AzureAction):
 
     @property
     def destination(self) -> tuple[str, str, str]:
-        """The namespace and entity that the key opens, and the name of the key."""
+        """Returns the namespace and the entity to which the key gives access, and the name of the key."""
         return self.namespace.lower(), self.entity, self.key_name
 
     def redirected(self, call: Call, outbound: Outbound) -> Outcome | None:
@@ -193,8 +193,9 @@ class ServiceBus(azure.AzureAction):
         return Post(url, headers, message(call).encode(), [signature, *told])
 
     def _brokered(self, call: Call) -> dict[str, Any]:
-        """Returns the properties in Service Bus's spelling. Without a MessageId of the job's it is the run's, which
-        repeats share.
+        """Returns the properties in Service Bus's spelling.
+
+        If the job sets no MessageId, it is the run's id, which repetitions share.
         """
         made: dict[str, Any] = {"MessageId": execution_tag(call)}
         for name, value in self.properties.items():
@@ -210,7 +211,7 @@ class ServiceBus(azure.AzureAction):
         return made
 
     def _with_content_type(self, call: Call) -> dict[str, Any]:
-        """Returns the properties for a receiver that finds them elsewhere; none where the job names none."""
+        """Returns the properties for a receiver of a redirected message; none if the job sets none."""
         if not self.properties:
             return {}
         content_type = self.properties.get("contentType")
@@ -240,7 +241,10 @@ class ServiceBusTopic(ServiceBus):
 
 
 def signed(resource: str, key_name: str, key: str, call: Call) -> str:
-    """Returns the Authorization of a shared access signature. The key is a string, though it looks like Base64."""
+    """Returns the Authorization of a shared access signature.
+
+    The key is used as a string, although it looks like Base64.
+    """
     quoted = quote_plus(resource.lower())
     until = epoch_s(call.clock.now()) + SIGNED_FOR_S
     digest = hmac.new(key.encode(), f"{quoted}\n{until}".encode(), hashlib.sha256).digest()

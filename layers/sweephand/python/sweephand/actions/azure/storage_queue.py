@@ -1,6 +1,6 @@
 """The action `azure_storage_queue`: a message to a queue of an Azure storage account, in Azure Scheduler's envelope.
 
-A repeat sends a second message with the same ExecutionTag.
+A repetition sends a second message with the same ExecutionTag.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from sweephand.security.guard import GuardSettings, Outbound
 
 SAS_TOKEN = "sasToken"  # noqa: S105 - the name of a field
 MAX_MESSAGE = 47_000
-"""Bytes within the envelope: with it, and in Base64, no more than the 64 KB that a message may have."""
+"""The most bytes within the envelope. With the envelope and in Base64, a message may have 64 KB."""
 _TOKEN = re.compile(r"[A-Za-z0-9%&=._~:+/*,;!-]+", re.ASCII)
 _NAMESPACES = 'xmlns:xsd="http://www.w3.org/2001/XMLSchema" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
 
 
 def _token(value: Any, path: str, reading: Reading) -> str:
-    """Reads a token without what comes before its question mark: users paste the whole address."""
+    """Reads a token without anything before its question mark, because users paste the whole address."""
     given = read.text(value, path, 1, MAX_SECRET)
     token = given.partition("?")[2] if "?" in given else given
     if given != MASK and not _TOKEN.fullmatch(token):
@@ -47,7 +47,7 @@ def _token(value: Any, path: str, reading: Reading) -> str:
 @final
 @dataclass(frozen=True)
 class StorageQueue(azure.AzureAction):
-    """A message to a queue of a storage account. region: what the envelope says of it."""
+    """A message to a queue of a storage account. region: the region that the envelope names."""
 
     account: str = member("storageAccount", text(1, 63, pattern="^[A-Za-z0-9-]+$"), azure.host)
     queue: str = member("queueName", text(1, 260, pattern="^[A-Za-z0-9._/-]+$"), azure.entity)
@@ -72,14 +72,14 @@ class StorageQueue(azure.AzureAction):
 
     @property
     def destination(self) -> tuple[str, str]:
-        """The queue that the token opens."""
+        """Returns the queue to which the token gives access."""
         return self.account.lower(), self.queue
 
     def check_payload(self, payload: Payload, field: str) -> None:
-        """Raises InvalidRequest for what the envelope cannot hold."""
+        """Raises InvalidRequest for a payload that the envelope cannot contain."""
         strange = STRANGE.search(payload.text)
         if strange:
-            why = "holds a control character, which the envelope cannot"
+            why = "contains a control character, which the envelope cannot contain"
             raise InvalidRequest(field, why, position=strange.start())
         if len(_escaped(payload.text).encode()) > MAX_MESSAGE:
             raise InvalidRequest(field, f"must have at most {MAX_MESSAGE:,} bytes as XML")
@@ -107,7 +107,7 @@ class StorageQueue(azure.AzureAction):
 def envelope(action: StorageQueue, call: Call) -> str:
     """Returns the message as Azure Scheduler's receivers parse it.
 
-    It says utf-16 though it is sent as UTF-8: .NET reads it as a string.
+    It declares utf-16 although it is sent as UTF-8, because .NET reads it as a string.
     """
     members = {
         "ExecutionTag": execution_tag(call),
@@ -129,5 +129,8 @@ def envelope(action: StorageQueue, call: Call) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Writes a carriage return as a reference: parsers of XML take a bare one for a line feed, or drop it."""
+    """Escapes text for XML.
+
+    A carriage return becomes a reference: parsers read a bare one as a line feed or drop it.
+    """
     return saxutils.escape(text, {"\r": "&#13;"})
