@@ -1,7 +1,7 @@
-"""The table action x authentication x outcome of docs/actions.md, from the marks of the tests that show each cell.
+"""Makes the table action x authentication x outcome of docs/actions.md, from the marks of the tests for each cell.
 
-A test says `@pytest.mark.action("http", "basic", "success")`; several kinds of action are separated by blanks. Files
-are read, not imported. A cell that no test shows is an error: whoever adds a kind or a type shows what it does.
+A test has `@pytest.mark.action("http", "basic", "success")`; several kinds of action are separated by spaces. Files are
+read, not imported. A cell without a test is an error, so that every new kind or type has a test.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Cell = tuple[str, str, str]
 
 
 def action_table() -> str:
-    """Returns the table, in which each cell names a test. Raises ValueError for an empty cell or a strange one."""
+    """Returns the table, in which each cell names a test. Raises ValueError for an empty or unknown cell."""
     found: dict[Cell, str] = {}
     for cell, test in marked():
         found.setdefault(cell, test)
@@ -28,7 +28,7 @@ def action_table() -> str:
     strange = [cell for cell in found if cell not in cells]
     if empty or strange:
         mark = '@pytest.mark.action("kind", "authentication", "outcome")'
-        raise ValueError(f"docs/actions.md: no test with {mark} shows {empty}; there is no cell {strange}")
+        raise ValueError(f"docs/actions.md: add a test with {mark} for {empty}; these cells do not exist: {strange}")
     lines = [f"| Action | Authentication | {' | '.join(OUTCOMES)} |", "| --- | --- |" + " --- |" * len(OUTCOMES)]
     for kind, how in wanted:
         told = (_told(found, (kind, how, outcome)) for outcome in OUTCOMES)
@@ -37,7 +37,7 @@ def action_table() -> str:
 
 
 def why_never(cell: Cell) -> str | None:
-    """Says why there can be no such cell, by the class of the kind."""
+    """Returns why a cell cannot exist, from the class of the kind."""
     kind, how, outcome = cell
     never = KINDS[kind].never
     return never.get(outcome) or never.get(f"{how} {outcome}")
@@ -56,7 +56,7 @@ def marked() -> Iterator[tuple[Cell, str]]:
 
 
 def _cells(decorator: ast.expr) -> Iterator[Cell]:
-    """Yields the cells of a mark of the test itself, or of one of its parameters."""
+    """Yields the cells of a mark on the test or on one of its parameters."""
     for node in ast.walk(decorator):
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.action":
             kinds, how, outcome = (ast.literal_eval(argument) for argument in node.args)

@@ -1,7 +1,7 @@
-"""The tables of costs: what docs/benchmarks.md counts, times list prices. tests/unit/test_costs.py holds the budgets.
+"""Makes the tables of costs: the counts of docs/benchmarks.md times list prices. tests/unit/test_costs.py has budgets.
 
-Prices are list prices of us-east-1 without taxes, of November 2026. Numbers that only an account can answer are named
-in ASSUMED; `make first-deploy` measures them.
+Prices are list prices of us-east-1 without taxes, of November 2026. Numbers that only a real account can provide are in
+ASSUMED; `make first-deploy` measures them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FREE = {"SQS requests": 1e6, "Lambda GB-s": 400_000, "Lambda requests": 1e6, "GB
 
 @dataclass(frozen=True)
 class Assumed:
-    """A figure that only an account can give. unknown: its number among the unknowns of a first deploy."""
+    """A figure that only a real account can provide. unknown: its number among the unknowns of a first deploy."""
 
     value: float
     what: str
@@ -65,7 +65,7 @@ def _assumed(name: str) -> float:
 
 @dataclass(frozen=True)
 class Line:
-    """what; dollars; free: how much of it the free tier takes away in an account that uses it for nothing else."""
+    """One line of costs. free: how much of it the free tier covers in an account without other uses."""
 
     what: str
     dollars: float
@@ -88,7 +88,7 @@ class Counted:
 
 
 def counted(page: str | None = None) -> Counted:
-    """Raises ValueError where the page has no such figure any more."""
+    """Returns the figures of the page. Raises ValueError if the page no longer has one of them."""
     text = page if page is not None else (ROOT / "docs" / "benchmarks.md").read_text()
     writes, reads = _found(r"^\| success \| ([\d.]+) \| ([\d.]+) \|", text)
     (queries,) = _found(r"^An idle tick over \d+ shards: (\d+) Query", text)
@@ -105,15 +105,15 @@ def _found(pattern: str, text: str) -> tuple[float, ...]:
 
 
 def million(received: float) -> list[Line]:
-    """Returns the lines of a million successful runs of http jobs. received: how many messages come at a time."""
+    """Returns the lines for a million successful runs of http jobs. received: how many messages arrive at a time."""
     figures, calls = counted(), MILLION / received
     stored = MILLION * _assumed("row_kb") * GB_OF_KB * KEPT_DAYS * 24 / MONTH_H
     executor_s = _assumed("target_s") + _assumed("table_s") + received * figures.run_s / PROCESSOR_OF_EXECUTOR
     gb_s = calls * executor_s * EXECUTOR_GB
     logs = MILLION * _assumed("log_kb") * GB_OF_KB
-    # Sent, received and deleted by tens or one by one; and each batch sets once how long it stays hidden.
+    # Messages are sent, received and deleted in tens or one by one. Each batch sets its visibility once.
     requests, fair = 4 * calls, 3 * calls
-    # With a look at its collection's state, where no other run came within two seconds.
+    # Includes reading the collection's state, if no other run did so within two seconds.
     reads = figures.reads + (1 if received == 1 else 0)
     return [
         Line(f"DynamoDB: {figures.writes:g} write units a run", MILLION * figures.writes * WRITE_UNIT),
@@ -139,7 +139,7 @@ def million(received: float) -> list[Line]:
 
 
 def idle() -> list[Line]:
-    """Returns the lines of a month in which nothing is due, in a stack with the template's defaults."""
+    """Returns the lines for a month in which nothing is due, in a stack with the template's defaults."""
     return [
         *running(),
         Line("CloudWatch: the custom metric `OldestDue`", METRIC, METRIC),
@@ -149,7 +149,7 @@ def idle() -> list[Line]:
 
 
 def running() -> list[Line]:
-    """Returns the lines of an idle month without what watches the stack and what signs its tokens."""
+    """Returns the lines for an idle month without monitoring and without the key that signs tokens."""
     figures = counted()
     polls = 3 * _assumed("polls") * MINUTES
     tick_gb_s = MINUTES * _assumed("tick_s") * SWEEPER_GB
@@ -177,7 +177,7 @@ def running() -> list[Line]:
 
 
 def more() -> list[Line]:
-    """Returns the lines that use adds to a month, and a dashboard beyond the free ones."""
+    """Returns the lines that usage adds to a month, and a dashboard beyond the free ones."""
     return [
         Line("Each other metric, in a month in which it is written each hour", METRIC, METRIC),
         Line("The dashboard (`Dashboard=on`, the default), from the account's fourth on", DASHBOARD, DASHBOARD),

@@ -1,8 +1,8 @@
-"""`make docs`: the tables of the documentation that the code already knows, written into the pages between marks.
+"""`make docs`: writes tables that follow from the code into the pages of the documentation.
 
 A page marks a place with `<!-- generated: NAME -->` and `<!-- end -->`, and shows a file of the repository between
-`<!-- file: PATH -->` and `<!-- end -->`. tests/unit/test_docs.py fails if a page differs
-from what this makes. `.ci/docs.py --check` changes nothing and says which page differs.
+`<!-- file: PATH -->` and `<!-- end -->`. tests/unit/test_docs.py fails if a page differs from the generated one.
+`.ci/docs.py --check` changes nothing and names the pages that differ.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ SHOWN = re.compile(r"(<!-- file: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 LANGUAGES = {".py": "python", ".ts": "typescript", ".toml": "toml", ".yaml": "yaml", ".json": "json", "": "text"}
 """The language of a block by the ending of its file."""
 
-# A state or reason without a line here is an error: whoever adds one says what it means.
+# A state or reason without a line here is an error, so that every new one is explained.
 STATES: Mapping[State, str] = {
     State.SCHEDULED: "Planned. Computed from the schedule; the ledger has no row yet.",
     State.TRIGGERED: "An executor holds it and calls the target.",
@@ -110,11 +110,11 @@ STATES_OF: Mapping[Reason, str] = {
     Reason.REPLACED: "CANCELLED",
     Reason.OWNER_GONE: "CANCELLED",
 }
-"""The states at which each reason can stand."""
+"""The states that can have each reason."""
 
 
 def rows(titles: Iterable[str], lines: Iterable[Iterable[str]], aligned: str = "left") -> str:
-    """Returns a Markdown table. aligned: of all columns but the first."""
+    """Returns a Markdown table. aligned: the alignment of all columns except the first."""
     titles = list(titles)
     rule = "--:" if aligned == "right" else "---"
     written = [titles, ["---", *[rule] * (len(titles) - 1)], *lines]
@@ -137,7 +137,7 @@ def problems() -> str:
 
 
 def problem_sections() -> str:
-    """Returns a section for each code, in alphabetical order: whoever has one looks it up by its name."""
+    """Returns a section for each code, in alphabetical order."""
     parts = []
     for code, (status, title) in sorted(STATUS.items()):
         cause, cure = CAUSES[code]
@@ -153,7 +153,7 @@ def explanations() -> str:
     return rows(("Code", "Meaning"), ((f"`{code}`", f"{text}.") for code, text in REASON_CODES.items()))
 
 
-# A scope without a line here is an error: whoever adds one says what it allows.
+# A scope without a line here is an error, so that every new one is explained.
 SCOPES: Mapping[str, str] = {
     "admin": "create, rotate and delete credentials; create and delete signing keys",
     "errors:edit": "run groups of errors again; annotate, archive, restore and redirect errors",
@@ -176,7 +176,7 @@ def scopes() -> str:
 
 @cache
 def _source() -> str:
-    """Returns the source of the service, without the closed tables themselves."""
+    """Returns the source of the service, without the closed tables."""
     return "".join(
         path.read_text()
         for path in PACKAGE.rglob("*.py")
@@ -185,7 +185,7 @@ def _source() -> str:
 
 
 def _written(member: State | Reason) -> bool:
-    """Tells whether the service can write it: its code names it, and of a final state one of its reasons too."""
+    """Returns whether the service can write a state or reason: its code names it, and one reason of a final state."""
     if member in {Reason.ON_TIME, Reason.LATE, State.SCHEDULED}:
         return True  # by rules of the table itself
     named = re.search(rf"\b{type(member).__name__}\.{member.name}\b", _source()) is not None
@@ -195,7 +195,7 @@ def _written(member: State | Reason) -> bool:
 
 
 def _raised(code: str) -> bool:
-    """Tells whether the service can answer with this code: its code names it, or raises the error whose code it is."""
+    """Returns whether the service can answer with a code: its source names the code, or raises the error with it."""
     kinds = [kind.__name__ for _, kind in inspect.getmembers(errors, inspect.isclass) if vars(kind).get("code") == code]
     names = [rf'"{code}"', *(rf"\b{kind}\(" for kind in kinds)]
     return any(re.search(name, _source()) for name in names)
@@ -235,7 +235,7 @@ def own_doing() -> str:
 
 
 def _told(kind: EventType) -> bool:
-    """Tells whether the service can send the event: some state of it has a reason that is written."""
+    """Returns whether the service can send an event: one of its states has a reason that is written."""
     states = event_schemas.states_of(kind, event.OF_STATE)
     return not states or any(map(_written, states))
 
@@ -257,7 +257,7 @@ def event_members() -> str:
 
 
 def _kinds(kinds: Iterable[EventType]) -> str:
-    """Names events by their groups: `run.*` where all of a group have the member."""
+    """Returns the names of events, or of a group such as `run.*` if all of its events have the member."""
     kinds = list(kinds)
     said = []
     for group in dict.fromkeys(kind.value.partition(".")[0] for kind in kinds):
@@ -331,7 +331,7 @@ def _keys(schema: Iterable[Mapping[str, str]]) -> tuple[str, str]:
 
 
 def attributes() -> str:
-    """Returns the models in the order of their modules; `?` marks what an item may lack."""
+    """Returns the models in the order of their modules. `?` marks optional attributes."""
     lines = []
     inherited = set(table.Item.get_attributes())
     found = (import_module(each.name) for each in walk_packages(store.__path__, "sweephand.store."))
@@ -385,7 +385,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
 
 
 def renewed(text: str) -> str:
-    """Returns the page with its generated tables and files made anew. Raises KeyError for a mark without a table."""
+    """Returns the page with current tables and files. Raises KeyError for a mark without a table."""
     text = PLACE.sub(lambda found: f"{found[1]}{TABLES[found[2]]()}{found[3]}", text)
     return SHOWN.sub(lambda found: f"{found[1]}{_block(ROOT / found[2])}{found[3]}", text)
 

@@ -1,6 +1,6 @@
-"""Drawing of the documentation's pictures: boxes, arrows, marks and text as SVG, for light and dark, 480 units wide.
+"""Draws the documentation's pictures as SVG: boxes, arrows, marks and text, for light and dark, 480 units wide.
 
-A picture has its own background, because a reader may switch a page to dark without the system knowing.
+A picture has its own background, because a reader may switch a page to dark mode independently of the system.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ STYLE = """
 
 
 class Picture:
-    """One picture. title, words: what a screen reader says instead of it."""
+    """One picture. title, words: its name and description for screen readers."""
 
     def __init__(self, title: str, words: str) -> None:
         self._title, self._words = title, words
         self._parts: list[str] = []
 
     def text(self, x: float, y: float, text: str, kind: str = "say", at: str = "") -> None:
-        """Writes a text that begins at x. at: `mid` or `end` puts that part of it at x."""
+        """Writes a text that begins at x. at: `mid` or `end` to put its middle or its end at x."""
         self._parts.append(f'<text x="{x:g}" y="{y:g}" class="{kind} {at}">{escape(text)}</text>')
 
     def box(self, x: float, y: float, width: float, name: str, *below: str, kind: str = "box") -> None:
@@ -82,7 +82,7 @@ class Picture:
         self._parts.append(shape[what])
 
     def legend(self, y: float, *entries: tuple[float, str, str]) -> None:
-        """Says what marks mean. entries: where each stands, the mark, and its meaning."""
+        """Draws the legend of the marks. entries: the position, the mark and its meaning."""
         for x, what, word in entries:
             self.mark(x, y, what)
             self.text(x + 14, y + 5, word, "sub")

@@ -1,7 +1,8 @@
-"""Writes events/schemas for `make docs`: one JSON Schema (2020-12) for each event that goes out on the bus.
+"""Writes events/schemas for `make docs`: one JSON Schema (2020-12) for each event on the bus.
 
-A schema describes an event as a target gets it: `source`, `detail-type`, `detail`, and what EventBridge adds.
-States and reasons are the code's. tests/unit/domain/test_event.py fails if a file differs from what this makes.
+A schema describes an event as a target gets it: `source`, `detail-type`, `detail`, and the members that EventBridge
+adds. States and reasons come from the code. tests/unit/domain/test_event.py fails if a file differs from the generated
+one.
 """
 
 from __future__ import annotations
@@ -24,44 +25,44 @@ from sweephand.security.caller import SCOPES, TENANT_SCOPES
 
 FOLDER = Path(__file__).resolve().parent.parent / "events" / "schemas"
 
-# Meaning of each type: what happened, as one sentence. An event without a line here is an error.
+# The meaning of each type, as one sentence. An event without a line here is an error.
 MEANING: Mapping[EventType, str] = {
     EventType.RUN_SUCCEEDED: "A run ended as `SUCCESS`.",
-    EventType.RUN_FAILED: "A run failed for good: no attempt is left. One event a run, not one an attempt.",
+    EventType.RUN_FAILED: "A run failed for good: no attempt is left. One event for each run, not each attempt.",
     EventType.RUN_RETRYING: "An attempt of a run failed, and another one follows.",
-    EventType.RUN_SKIPPED: "An occurrence was due and was not run, by a rule of its owner.",
+    EventType.RUN_SKIPPED: "An occurrence was due and was not run, because of a rule that its owner set.",
     EventType.RUN_MISSED: "One occurrence came too late for its misfire policy.",
     EventType.RUN_EXPIRED: "A run came too late to be run at all.",
     EventType.RUN_CANCELLED: "A run was ended before it was over.",
     EventType.OCCURRENCES_MISSED: "Many occurrences were due during an outage, and their misfire policy dropped them.",
     EventType.OCCURRENCES_EXPIRED: "Many occurrences were found too late to be run at all.",
-    EventType.OCCURRENCES_SKIPPED: "What a schedule left out while it was off, told once it goes on.",
-    EventType.SCHEDULE_COMPLETED: "All that a schedule planned has ended, and nothing more will come.",
-    EventType.SCHEDULE_BROKEN: "The stored text of a schedule cannot be read any more: it was taken out of service.",
+    EventType.OCCURRENCES_SKIPPED: "Occurrences that a schedule left out while it was off. Sent when it continues.",
+    EventType.SCHEDULE_COMPLETED: "All runs of a schedule have ended, and no more will follow.",
+    EventType.SCHEDULE_BROKEN: "A stored schedule can no longer be read, and was taken out of service.",
     EventType.SCHEDULE_DEACTIVATED: (
-        "A schedule was switched off by the service itself: its target got no connection for ten days."
+        "The service deactivated a schedule, because its target could not be reached for ten days."
     ),
     EventType.JOB_CREATED: "A job was created.",
-    EventType.JOB_CHANGED: "A job or its schedules were changed, beyond its two switches.",
+    EventType.JOB_CHANGED: "A job or its schedules were changed, other than by activation or pause.",
     EventType.JOB_DELETED: "A job was deleted, with its schedules.",
-    EventType.JOB_ACTIVATED: "A job was switched on.",
-    EventType.JOB_DEACTIVATED: "A job was switched off.",
+    EventType.JOB_ACTIVATED: "A job was activated.",
+    EventType.JOB_DEACTIVATED: "A job was deactivated.",
     EventType.JOB_PAUSED: "A job was paused, or its pause was changed.",
-    EventType.JOB_RESUMED: "A job goes on after a pause.",
+    EventType.JOB_RESUMED: "A job was resumed after a pause.",
     EventType.COLLECTION_ENABLED: "A collection was enabled.",
     EventType.COLLECTION_DISABLED: "A collection was disabled.",
-    EventType.AUDIT_FINDING: "The audit found something that should never be, and mended it.",
+    EventType.AUDIT_FINDING: "The audit found an inconsistency, and repaired it.",
     EventType.ERRORS_EXPIRING: "Unresolved failed runs will be removed within three days.",
     EventType.ERRORS_ARCHIVED: "A group of errors, or one failed run of it, was archived.",
-    EventType.ERRORS_RESTORED: "A group of errors, or one failed run of it, was taken out of the archive.",
+    EventType.ERRORS_RESTORED: "A group of errors, or one failed run of it, was restored from the archive.",
     EventType.ERRORS_EDITED: "A failed run is run again with another payload or other headers.",
     EventType.ERRORS_RESOLVED: "The rerun of a failed run succeeded.",
-    EventType.CIRCUIT_OPENED: "A target failed so often in a row that its calls wait, under one flow key.",
-    EventType.CIRCUIT_CLOSED: "A target whose circuit was open answered: the calls that waited for it go on.",
-    EventType.OPERATION_FAILED: "Long work could not go on; it can be resumed.",
+    EventType.CIRCUIT_OPENED: "A target failed too often in a row: its calls under one flow key wait.",
+    EventType.CIRCUIT_CLOSED: "A target whose circuit was open answered: its waiting calls continue.",
+    EventType.OPERATION_FAILED: "An operation failed. It can be resumed.",
     EventType.CREDENTIAL_CREATED: "A credential was created.",
-    EventType.CREDENTIAL_ROTATED: "A credential got another secret.",
-    EventType.CREDENTIAL_FORMER_ENDED: "The former secret of a credential was ended before its overlap was over.",
+    EventType.CREDENTIAL_ROTATED: "A credential got a new secret.",
+    EventType.CREDENTIAL_FORMER_ENDED: "The former secret of a credential was ended before the end of its overlap.",
     EventType.CREDENTIAL_DELETED: "A credential was deleted, and its tokens with it.",
     EventType.SIGNING_KEY_CREATED: "A key that signs the calls of a collection's jobs was created.",
     EventType.SIGNING_KEY_DELETED: "A key that signs the calls of a collection's jobs was deleted.",
@@ -70,36 +71,36 @@ MEANING: Mapping[EventType, str] = {
     EventType.TENANT_ENABLED: "A tenant was enabled.",
     EventType.TENANT_DISABLED: "A tenant was disabled.",
     EventType.TENANT_DELETED: "The deletion of a tenant began.",
-    EventType.ALERT_RAISED: "A run of a job of the SAP facade was an occasion that its `ansConfig` names.",
-    EventType.ALERT_STATUS: "A run ended of a job of the SAP facade whose `calmConfig` is enabled.",
+    EventType.ALERT_RAISED: "A run of a job of the SAP facade met a condition of its `ansConfig`.",
+    EventType.ALERT_STATUS: "A run ended whose job, of the SAP facade, has `calmConfig` enabled.",
 }
 
 ID = text(1, 36, description="A UUID.")
 RUN_ID = text(1, 73, pattern="^[0-9a-f-]{36}_[0-9a-f-]{36}$", description="As in `GET /v1/runs/{id}`.")
 INSTANT = text(format="date-time", pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$")
-REVISION = whole(1, description="Raised by one with each change: a gap says that an event is missing.")
+REVISION = whole(1, description="Each change adds one. A gap means that an event is missing.")
 
 JOB: Members = {
     "jobId": ID,
-    "jobName": or_null(text(1, 255, description="As the event was sent; null if the job is gone.")),
+    "jobName": or_null(text(1, 255, description="The name when the event was sent; null if the job was deleted.")),
     "resourceId": or_null(text(1, 256)),
     "tags": items(text(1, 128), maxItems=10),
 }
 RUN: Members = {
     "runId": RUN_ID,
-    "scheduleId": or_null({**ID, "description": "null: a run of the job itself."}),
+    "scheduleId": or_null({**ID, "description": "The id of the schedule; null for a run of the job itself."}),
     "kind": one_of(Kind),
-    "plannedAt": {**INSTANT, "description": "The instant that the schedule names."},
-    "startedAt": or_null({**INSTANT, "description": "Of the first attempt; null if there was none."}),
+    "plannedAt": {**INSTANT, "description": "The planned instant."},
+    "startedAt": or_null({**INSTANT, "description": "The start of the first attempt; null if there was none."}),
     "finishedAt": INSTANT,
-    "latenessMs": or_null(whole(description="From planned to started.")),
-    "attempt": whole(1, description="The last one made."),
+    "latenessMs": or_null(whole(description="From the planned instant to the start.")),
+    "attempt": whole(1, description="The number of the last attempt."),
     "maxAttempts": whole(1),
-    "httpStatus": or_null(whole(100, 599, description="Of the last answer.")),
-    "parentRunId": or_null({**RUN_ID, "description": "Of an error action or a hook: the run that ended."}),
+    "httpStatus": or_null(whole(100, 599, description="The status of the last answer.")),
+    "parentRunId": or_null({**RUN_ID, "description": "For an error action or a hook: the run that ended."}),
 }
 LINE: Members = {
-    "runId": {**RUN_ID, "description": "Of the line in the ledger that stands for them."},
+    "runId": {**RUN_ID, "description": "The id of the ledger line that stands for them."},
     "scheduleId": ID,
     "plannedAt": {**INSTANT, "description": "The first of them."},
     "range": answer({"until": {**INSTANT, "description": "The last of them."}, "count": whole(1)}),
@@ -107,14 +108,14 @@ LINE: Members = {
 SCHEDULE: Members = {
     "scheduleId": ID,
     "scheduleName": text(1, 128),
-    "generation": whole(1, description="Raised by each change of its timing or state."),
-    "plannedTotal": whole(description="Occurrences that it sent, in all."),
+    "generation": whole(1, description="Each change of its timing or state adds one."),
+    "plannedTotal": whole(description="How many occurrences it sent in total."),
 }
 CHANGE: Members = {
     "revision": REVISION,
-    "active": {"type": "boolean", "description": "Its switch, after the change."},
+    "active": {"type": "boolean", "description": "Whether it is active after the change."},
     "paused": {"type": "boolean"},
-    "facade": text(description="The interface that made the job."),
+    "facade": text(description="The API that created the job."),
 }
 FINDING: Members = {
     "scheduleId": ID,
@@ -122,14 +123,14 @@ FINDING: Members = {
         Finding,
         description="`SERIES_STOPPED`: a schedule had lost its next time. `RUNS_LOST`: messages were sent again.",
     ),
-    "count": whole(description="Of the runs concerned."),
+    "count": whole(description="How many runs are concerned."),
 }
 CIRCUIT: Members = {
     "flowKey": text(1, 128),
-    "circuit": text(16, 16, description="`id` of the circuit, with its target, in the live view of the key."),
+    "circuit": text(16, 16, description="The `id` of the circuit in the live view of the key, which has its target."),
     "openedAt": INSTANT,
-    "failures": whole(1, description="In a row."),
-    "reason": or_null(one_of(Reason, description="Of the last failure.")),
+    "failures": whole(1, description="How many failures in a row."),
+    "reason": or_null(one_of(Reason, description="The reason of the last failure.")),
 }
 ALERTED: Members = {
     **JOB,
@@ -152,9 +153,9 @@ ALERT = answer(
             {"runStatus": {"const": "COMPLETED"}, "runState": one_of(ENDS), "scheduleDescription": text(0, 1_000)}
         ),
     },
-    description="The event as SAP Alert Notification takes it.",
+    description="The event in the form of SAP Alert Notification.",
 )
-ACTOR = or_null(text(1, 330, description="The client id of whoever did it; null: the service itself."))
+ACTOR = or_null(text(1, 330, description="The client id of the caller who did it; null: the service itself."))
 ERRORS: Members = {
     **JOB,
     "errorGroup": text(32, 32, description="As in `GET /v1/errors/{group}`."),
@@ -163,23 +164,23 @@ ERRORS: Members = {
 }
 ARCHIVING: Members = {
     **ERRORS,
-    "runId": or_null({**RUN_ID, "description": "Of the failed run; null: the whole group."}),
+    "runId": or_null({**RUN_ID, "description": "The id of the failed run; null: the whole group."}),
     "actor": ACTOR,
 }
 RERUN: Members = {
     **ERRORS,
-    "runId": {**RUN_ID, "description": "Of the failed run."},
-    "rerunId": {**RUN_ID, "description": "Of the run that repeats it."},
-    "actor": or_null(text(1, 330, description="Of `errors.edited`: the client id of whoever edited it.")),
+    "runId": {**RUN_ID, "description": "The id of the failed run."},
+    "rerunId": {**RUN_ID, "description": "The id of the run that repeats it."},
+    "actor": or_null(text(1, 330, description="In `errors.edited`: the client id of the caller who edited it.")),
 }
 CREDENTIAL: Members = {
-    "tenant": or_null(text(1, 64, description="null: of the provider's own.")),
+    "tenant": or_null(text(1, 64, description="The tenant; null for the provider.")),
     "collection": {"type": "null"},
     "actor": ACTOR,
-    "clientId": text(1, 97, description="Of the credential; never its secret."),
+    "clientId": text(1, 97, description="The id of the credential, without its secret."),
     "scopes": items(one_of(sorted(SCOPES))),
     "formerSecretUntil": or_null(
-        {**INSTANT, "description": "Until when the secret before the last rotation is accepted too."}
+        {**INSTANT, "description": "Until when the secret before the last rotation is also accepted."}
     ),
 }
 SIGNING_KEY: Members = {"actor": ACTOR, "signingKey": {**ID, "description": "Its id; never its secret."}}
@@ -188,10 +189,10 @@ TENANT: Members = {
     "actor": ACTOR,
     "state": one_of(TenantState),
     "withheldScopes": items(one_of(sorted(TENANT_SCOPES))),
-    "applications": items(text(1, 128), description="That it is subscribed to."),
+    "applications": items(text(1, 128), description="The applications to which it is subscribed."),
 }
 OF_JOBS, OF_MISSED = "job", "job.missed"
-"""The files of what jobs tell."""
+"""The files of the events that jobs publish."""
 BEST_EFFORT = (
     "job.",
     "errors.archived",
@@ -204,7 +205,7 @@ BEST_EFFORT = (
     "signing-key.",
     "tenant.",
 )
-"""Sent after what they tell of, and not again if the function dies between."""
+"""Events that are sent after the fact, and not repeated if the function dies in between."""
 COMPLETIONS = (
     StateReason.ONE_TIME_DONE,
     StateReason.NO_FUTURE_DATES,
@@ -246,8 +247,8 @@ OTHERS: Mapping[EventType, Members] = {
     EventType.AUDIT_FINDING: {**JOB, **FINDING},
     EventType.ERRORS_EXPIRING: {
         **ERRORS,
-        "count": whole(1, description="Failed runs that will be gone."),
-        "expiresAt": {**INSTANT, "description": "When the first of them will be."},
+        "count": whole(1, description="How many failed runs will be deleted."),
+        "expiresAt": {**INSTANT, "description": "When the first of them will be deleted."},
     },
     EventType.ERRORS_ARCHIVED: ARCHIVING,
     EventType.ERRORS_RESTORED: ARCHIVING,
@@ -256,15 +257,15 @@ OTHERS: Mapping[EventType, Members] = {
     EventType.CIRCUIT_OPENED: {**JOB, **CIRCUIT},
     EventType.CIRCUIT_CLOSED: {**JOB, **CIRCUIT},
     EventType.OPERATION_FAILED: {
-        "tenant": or_null(text(1, 64, description="null: of the provider's own.")),
+        "tenant": or_null(text(1, 64, description="The tenant; null for the provider.")),
         "collection": {"type": "null"},
         "operationId": {**ID, "description": "As in `GET /v1/operations/{operation}`."},
         "kind": one_of(OperationKind),
         "state": one_of([OperationState.FAILED]),
         "cause": text(1, description="Why, in words."),
-        "done": whole(description="Of its things, failed ones among them."),
-        "failed": whole(description="Of its things."),
-        "total": or_null(whole(description="Of its things; null while it is not known.")),
+        "done": whole(description="How many items were processed, including failed ones."),
+        "failed": whole(description="How many items failed."),
+        "total": or_null(whole(description="How many items there are; null while unknown.")),
         "startedAt": INSTANT,
     },
     EventType.CREDENTIAL_CREATED: CREDENTIAL,
@@ -312,7 +313,7 @@ def members_of(kind: EventType) -> Members:
 def of_all(kind: EventType) -> Members:
     """Returns the members that the detail of every event has."""
     return {
-        "version": {"const": VERSION, "description": "Of the detail. New members may come under the same version."},
+        "version": {"const": VERSION, "description": "The version of `detail`. It stays when members are added."},
         "id": text(
             1,
             300,
@@ -334,7 +335,7 @@ def schema(kind: EventType) -> Schema:
         "properties": {
             "source": {"const": SOURCE},
             "detail-type": {"const": kind.value},
-            # Open: who checks events against this file must bear members that come later.
+            # Not closed, so that members that are added later are valid, too.
             "detail": {**answer({**of_all(kind), **members_of(kind)}), "additionalProperties": True},
         },
         "required": ["source", "detail-type", "detail"],
@@ -345,7 +346,7 @@ def of_jobs() -> Schema:
     """Returns the schema of events sent by the action `event`; each job chooses its `detail-type`."""
     return _of_jobs(
         OF_JOBS,
-        "What a job with the action `event` puts on the bus at its instant.",
+        "The event that a job with the action `event` publishes at its instant.",
         text(1, event_action.MAX_DETAIL_TYPE, description=f"`{event_action.USUAL_TYPE}` by default."),
         _of_occurrence(),
     )
@@ -353,11 +354,11 @@ def of_jobs() -> Schema:
 
 def _of_occurrence() -> Members:
     return {
-        "id": {**RUN_ID, "description": "The run's: a repeat has the same."},
+        "id": {**RUN_ID, "description": "The id of the run, which a repeated event also has."},
         "tenant": text(1, 64),
         "jobId": ID,
-        "jobScheduleId": {**ID, "description": "The job's, as `jobId`: the id that its creation returned."},
-        "scheduleId": or_null({**ID, "description": "null: a run of the job itself, as by hand."}),
+        "jobScheduleId": {**ID, "description": "The id of the job, the same as `jobId`."},
+        "scheduleId": or_null({**ID, "description": "The id of the schedule; null for a run of the job itself."}),
         "resourceId": JOB["resourceId"],
         "tag": or_null(text(1, 128, description="The first of `tags`.")),
         "tags": JOB["tags"],
@@ -368,8 +369,10 @@ def _of_occurrence() -> Members:
         ),
         "firedAt": {**INSTANT, "description": "When this attempt was made."},
         "attempt": whole(1),
-        "payload": {"description": "The action's or the schedule's: JSON, or a text; null if there is none."},
-        "traceparent": text(pattern="^00-[0-9a-f]{32}-[0-9a-f]{16}-00$", description="Of the W3C's Trace Context."),
+        "payload": {
+            "description": "The payload of the action or the schedule: JSON or a string; null if there is none."
+        },
+        "traceparent": text(pattern="^00-[0-9a-f]{32}-[0-9a-f]{16}-00$", description="For the W3C's Trace Context."),
     }
 
 
@@ -380,7 +383,7 @@ def _of_jobs(title: str, description: str, kind: Schema, detail: Members) -> Sch
         "description": description,
         "type": "object",
         "properties": {
-            "source": text(pattern=f"^{JOBS_SPEAK_AS}[.]", description="Whose job it is."),
+            "source": text(pattern=f"^{JOBS_SPEAK_AS}[.]", description="The source, which ends with the tenant."),
             "detail-type": kind,
             "detail": {**answer(detail), "additionalProperties": True},
         },
@@ -392,17 +395,17 @@ SECOND = text(format="date-time", pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:
 SPAN: Members = {
     "count": whole(1, description="How many occurrences."),
     "from": {**SECOND, "description": "The planned instant of the first."},
-    "until": {**SECOND, "description": "Of the last."},
+    "until": {**SECOND, "description": "The planned instant of the last."},
 }
 
 
 def of_missed() -> Schema:
     """Returns the schema of events that were held until their consumer started."""
-    missed = {**answer(SPAN), "description": "What the event stands for: one occurrence unless `mode` is `count`."}
+    missed = {**answer(SPAN), "description": "The missed occurrences: one, unless `mode` is `count`."}
     usual = event_action.USUAL_TYPE + event_action.MISSED_SUFFIX
     return _of_jobs(
         OF_MISSED,
-        "What a job puts on the bus for an occurrence that its consumer missed, once the consumer starts.",
+        "The event that a job publishes for an occurrence that its consumer missed, when the consumer starts.",
         text(1, event_action.MAX_DETAIL_TYPE, pattern="[.]missed$", description=f"`{usual}` by default."),
         {**_of_occurrence(), "missed": missed},
     )
@@ -415,7 +418,7 @@ def of_dropped() -> Schema:
         "tenant": text(1, 64),
         "consumer": text(1, 128),
         "jobId": ID,
-        "jobScheduleId": {**ID, "description": "The job's, as `jobId`."},
+        "jobScheduleId": {**ID, "description": "The id of the job, the same as `jobId`."},
         "resourceId": JOB["resourceId"],
         "tag": or_null(text(1, 128, description="The first of `tags`.")),
         "tags": JOB["tags"],
@@ -431,7 +434,7 @@ def of_dropped() -> Schema:
 
 
 def files() -> dict[Path, str]:
-    """Returns path -> text."""
+    """Returns the text of each file, by its path."""
     told = {kind.value: schema(kind) for kind in EventType} | {
         OF_JOBS: of_jobs(),
         OF_MISSED: of_missed(),
@@ -445,7 +448,7 @@ def _written(value: Any) -> str:
 
 
 def write(*, check: bool) -> list[Path]:
-    """Returns the files that differ from those made here; without `check` they are made anew, and strangers go."""
+    """Returns the files that differ from the generated ones. Without `check`, writes them and deletes unknown files."""
     wanted = files()
     differ = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
     strangers = [path for path in FOLDER.glob("*") if path not in wanted]

@@ -1,7 +1,7 @@
-"""`make first-deploy STACK=name`: deploys a new stack, drives it, measures what only AWS can answer, deletes it again.
+"""`make first-deploy STACK=name`: deploys a new stack, runs load, measures what only AWS can show, and deletes it.
 
-Asks before it spends anything. Writes first-deploy.json: one entry for each step and for each of the unknowns U1 to
-U14. With --local it runs against the local stack's emulator, and says why each step that it leaves out needs AWS.
+It asks before it costs anything, and writes first-deploy.json: one entry for each step and for each of the unknowns U1
+to U14. With --local it runs against the local stack's emulator, and says why each omitted step needs AWS.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ UNKNOWNS = {
 
 @dataclass(frozen=True)
 class Step:
-    """unknowns: what it answers on AWS. needs_aws: why the emulator cannot carry it; empty if it does."""
+    """One step. unknowns: those that it answers on AWS. needs_aws: why the emulator cannot run it; empty if it can."""
 
     name: str
     do: Callable[[Run], dict[str, Any]]
@@ -83,7 +83,7 @@ LAST = Step("delete", steps.deleted, ("U13",))
 
 
 def drive(run: Run) -> bool:
-    """Goes through the steps; the last one cleans up whatever came before. Returns whether none failed."""
+    """Runs the steps, of which the last one cleans up after all others. Returns whether none failed."""
     whole = True
     made = False
     try:

@@ -1,4 +1,4 @@
-"""The stack that a first deploy drives: its clients, its metrics, its jobs and what arrives at their target."""
+"""The stack of a first deploy: its clients, metrics and jobs, and the calls that arrive at their target."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ CLOCK = SystemClock()
 
 
 class StepFailed(Exception):
-    """A step that cannot go on; its text says why."""
+    """A step that cannot continue. Its text says why."""
 
 
 @dataclass
 class Run:
-    """One first deploy. answers: by unknown; steps: what each one found."""
+    """One first deploy. answers: by unknown. steps: the results of each step."""
 
     stack: str
     region: str
@@ -54,7 +54,7 @@ class Run:
         return boto3.client(service, region_name=self.region)
 
     def sam(self, *arguments: str) -> str:
-        """Raises StepFailed with the last lines of what the SAM CLI said."""
+        """Runs the SAM CLI and returns its output. Raises StepFailed with the last lines of the output."""
         emulator = {
             "AWS_ENDPOINT_URL": self.endpoint or "",
             "AWS_ACCESS_KEY_ID": "test",
@@ -87,7 +87,7 @@ class Run:
         )
 
     def api(self, credential: tuple[str, str] | None = None) -> httpx.Client:
-        """Sends a request with the tenant's credential, or with another one."""
+        """Returns a client of the API with the tenant's credential, or with another one."""
         stack = self.described()
         root = stack.outputs["ApiUrl"]
         if self.endpoint is not None:
@@ -123,7 +123,7 @@ def runs_of(api: httpx.Client, job: str) -> list[dict[str, Any]]:
     """Returns the latest runs of a job. Raises StepFailed with the answer if it cannot be read."""
     answer = api.get("/v1/runs", params={"jobId": job, "limit": 200})
     if answer.is_error:
-        raise StepFailed(f"the runs of a job are not to be had: {answer.text}")
+        raise StepFailed(f"the runs of a job cannot be read: {answer.text}")
     return list(answer.json()["items"])
 
 

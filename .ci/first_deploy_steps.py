@@ -1,4 +1,4 @@
-"""The steps of a first deploy. Each returns what it found, answers its unknowns, or raises StepFailed."""
+"""The steps of a first deploy. Each one answers its unknowns and returns its results, or raises StepFailed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def before(run: Run) -> dict[str, Any]:
     except ClientError:
         pass
     else:
-        raise StepFailed(f"a stack {run.stack} exists already: choose another name, this one would be deleted")
+        raise StepFailed(f"the stack {run.stack} already exists: choose another name, because it would be deleted")
     account = run.client("sts").get_caller_identity()["Account"]
     executions = None if run.local else run.client("lambda").get_account_settings()["AccountLimit"]
     return {
@@ -113,7 +113,7 @@ def door(run: Run) -> dict[str, Any]:
         "tokensAtOnce": {str(status): at_once.count(status) for status in sorted(set(at_once))},
     }
     if (token, wrong.status_code, unknown) != (200, 401, 404):
-        raise StepFailed(f"the door answers otherwise than it should: {found}")
+        raise StepFailed(f"requests without access get unexpected answers: {found}")
     if not run.local:
         run.answers["U8"] = found
     return {"version": version, **found}
@@ -124,7 +124,7 @@ def _challenge(headers: Mapping[str, str]) -> str | None:
 
 
 def load_for_minutes(run: Run) -> dict[str, Any]:
-    """Schedules at the full minute, spread, each 5 s, one failing first and one slow; then what arrived."""
+    """Runs schedules at the full minute, spread, every 5 s, failing at first, and slow. Returns what arrived."""
     run.target = target(run)
     schedules: dict[str, list[dict[str, Any]]] = {
         "at second 0": [{"cron": "* * * * *"} for _ in range(30)],
@@ -176,7 +176,7 @@ def load_for_minutes(run: Run) -> dict[str, Any]:
 
 
 def late_ms(arrival: Mapping[str, Any]) -> int:
-    """Milliseconds from the planned instant, which the end of a run's id carries, to the arrival."""
+    """Returns the milliseconds from the planned instant, which is part of the run's id, to the arrival."""
     return int(arrival["atMs"]) - _planned_ms(arrival)
 
 
@@ -212,7 +212,7 @@ def burst(run: Run) -> dict[str, Any]:
     planned_ms = int(at.timestamp()) * 1000
     while len(_planned_at(run, planned_ms)) < wanted and CLOCK.monotonic() < end:
         CLOCK.sleep(1 if run.local else 10)
-    CLOCK.sleep(2 if run.local else 60)  # a call that is made twice comes after the others
+    CLOCK.sleep(2 if run.local else 60)  # a call that is made twice arrives after the others
     mine = _planned_at(run, planned_ms)
     late = [each["atMs"] - planned_ms for each in mine]
     found = {"wanted": wanted, "arrived": len(mine), "early": sum(each < 0 for each in late)}
@@ -225,12 +225,12 @@ def burst(run: Run) -> dict[str, Any]:
         run.answers["U9"] = {"early": found["early"]}
         run.answers["U10"] = {**found, "resent": resent, "writeThrottles": throttles}
     if found["arrived"] != found["wanted"] or found["early"] or found["doubled"]:
-        raise StepFailed(f"the burst is not whole: {found}; the run queue: {_queued(run)}")
+        raise StepFailed(f"the burst is incomplete: {found}; the run queue: {_queued(run)}")
     return found
 
 
 def faults(run: Run) -> dict[str, Any]:
-    """Switches the sweeper's rule off for seven minutes; then a purge and the whole audit."""
+    """Switches off the sweeper's rule for seven minutes, then purges the queue and runs the whole audit."""
     stack, events = run.described(), run.client("events")
     rule = stack.physical["MinuteRule"].rpartition("|")[2]
     events.disable_rule(Name=rule)
@@ -255,7 +255,7 @@ def _alarm(run: Run, stack: local_deploy.Stack, name: str) -> str:
 
 
 def update(run: Run) -> dict[str, Any]:
-    """Updates and rolls back while a schedule runs each 5 s: no account can reserve so many executions."""
+    """Updates and rolls back while a schedule runs every 5 s. The roll-back reserves more executions than possible."""
     with run.api() as api:
         job = create(api, "during the update", f"{run.target}/sync", [{"every": "PT5S"}])
         deploy(run, LogLevel="DEBUG")
@@ -279,7 +279,7 @@ def other_processor(run: Run) -> dict[str, Any]:
     folder = ROOT / ".cache" / "first-deploy"
     folder.mkdir(parents=True, exist_ok=True)
     key, certificate = folder / "key.pem", folder / "certificate.pem"
-    subprocess.run(  # noqa: S603 - openssl, for a certificate that lives a day
+    subprocess.run(  # noqa: S603 - openssl, for a certificate that is valid for a day
         [
             *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=first-deploy"),
             *("-keyout", str(key), "-out", str(certificate)),
@@ -341,7 +341,7 @@ def _decrypts(run: Run) -> int:
 
 
 def deleted(run: Run) -> dict[str, Any]:
-    """Deletes the stack and what it keeps on purpose. Touches nothing that this run has not made."""
+    """Deletes the stack and the resources that it retains. Touches nothing that this run did not create."""
     if run.demo is not None:
         run.demo.close()
     else:
@@ -354,7 +354,7 @@ def deleted(run: Run) -> dict[str, Any]:
 
 
 def _remove(run: Run, kind: str, name: str) -> bool:
-    """Returns whether it was still there."""
+    """Deletes a resource. Returns whether it still existed."""
     try:
         if kind == "AWS::DynamoDB::Table":
             table = run.client("dynamodb")

@@ -1,6 +1,6 @@
-"""Writes the requirements of the layers of third-party code: the runtime's lock without what Lambda brings itself.
+"""Writes the requirements of the layers of third-party code: the runtime's lock without the packages of Lambda.
 
-`cryptography` and what it needs stand in a layer of their own, for the one function that may need them.
+`cryptography` and its dependencies are in a layer of their own, for the only function that may need them.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / "requirements" / "runtime.txt"
 LAYERS = ROOT / "layers"
 
-# Part of every python3.13 function on Lambda: the SDK, three times the size of all else together, and what it needs.
+# Part of every python3.13 function on Lambda: the SDK and its dependencies, three times the size of all other packages.
 BROUGHT_BY_THE_RUNTIME = frozenset({"boto3", "botocore", "jmespath", "python-dateutil", "s3transfer", "six", "urllib3"})
 CRYPTOGRAPHY = frozenset({"cryptography", "cffi", "pycparser"})
 HEADER = "# Made from requirements/runtime.txt by .ci/layer_lock.py: {}.\n"
 WHAT = {
-    "dependencies": "all but what the Lambda runtime brings itself, and cryptography",
-    "cryptography": "cryptography and what it needs",
+    "dependencies": "all packages except cryptography and those of the Lambda runtime",
+    "cryptography": "cryptography and its dependencies",
 }
 
 
 def layer_locks(lock: str) -> dict[str, str]:
-    """Returns the text of each layer's requirements, by its folder, given the text of the runtime's lock."""
+    """Returns the text of each layer's requirements, by its folder. lock: the text of the runtime's lock."""
     blocks = re.split(r"^(?=[A-Za-z0-9])", lock, flags=re.MULTILINE)[1:]
     kept: dict[str, list[str]] = {layer: [] for layer in WHAT}
     for block in blocks:

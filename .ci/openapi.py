@@ -1,7 +1,7 @@
-"""`make openapi`: writes the description of the native API that the service serves at /v1/openapi.json; then the SDK.
+"""`make openapi`: writes the description of the native API, which the service serves at /v1/openapi.json, and the SDK.
 
-Made of the declarations of routes and schemas; its answers are those of a walk through all routes, on a virtual clock.
-tests/contract/native/test_openapi.py fails if the file differs from what this makes.
+It is made from the routes and schemas. Its example answers come from a walk through all routes, on a virtual clock.
+tests/contract/native/test_openapi.py fails if the file differs from the generated one.
 """
 
 from __future__ import annotations

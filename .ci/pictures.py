@@ -1,6 +1,6 @@
-"""`make docs`: the pictures of concepts and of the front page on phones, with the engine's functions where it computes.
+"""`make docs`: draws the pictures of the concepts and of the front page on phones, with computed schedules.
 
-tests/unit/test_docs.py fails if a picture differs from what this makes.
+tests/unit/test_docs.py fails if a picture differs from the generated one.
 """
 
 from __future__ import annotations

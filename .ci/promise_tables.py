@@ -1,7 +1,7 @@
-"""The tables of what goes wrong and of what is kept, from tests/mutants/promises.toml.
+"""Makes the tables of failures, plans and retention, from tests/mutants/promises.toml.
 
-A line names the tests that show it, and each of them fails without what it shows (tests/mutants). A line without a test
-is an error.
+A line names the tests that prove it, and each of them fails if the promise is broken (tests/mutants). A line without a
+test is an error.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TITLES = {
 
 
 def lines(table: str) -> list[tuple[str, ...]]:
-    """Raises ValueError for an empty cell."""
+    """Returns the lines of a table. Raises ValueError for an empty cell."""
     return [(each.what, each.seen, "; ".join(map(_told, _tests(each)))) for each in promises.tables()[table]]
 
 
@@ -30,6 +30,6 @@ def _tests(line: promises.Line) -> list[str]:
 
 
 def _told(test: str) -> str:
-    """Returns a link to the file, and the test's sentence."""
+    """Returns the test's name as a sentence, with a link to its file."""
     path, _, name = test.partition("::")
     return f"[{name.removeprefix('test_').replace('_', ' ')}](../../{path})"

@@ -1,7 +1,7 @@
-"""`make quick`: the checks and tests nearest to what you have changed, in under a minute.
+"""`make quick`: runs the checks and tests nearest to your changes, in under a minute.
 
-Changed is what differs from the commit where this branch left main, and what is not committed. Tests run in order of
-their distance in imports; those for which no time was left are counted, never passed over in silence.
+Changes are all differences from the commit where this branch left main, including uncommitted ones. Tests run in order
+of their distance in imports. Tests for which no time was left are counted in the output.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TAKES_LONG = ("tests/local_stack", "tests/sam_local", "tests/faults", "tests/ben
 
 
 def main() -> int:
-    began = time.monotonic()  # noqa: TID251 - how long a check takes is no decision of the service
+    began = time.monotonic()  # noqa: TID251 - it times the checks, not the service
     changed = _changed()
     sys.stdout.write(f"changed: {len(changed)} files\n")
     python = [name for name in changed if name.endswith(".py") and (ROOT / name).is_file()]
@@ -63,7 +63,7 @@ def _run(*command: str, timeout_s: float | None = None) -> subprocess.CompletedP
 
 
 def _imports() -> Mapping[str, set[str]]:
-    """Returns each module with the modules that import it. Leaves out tests that need a stack or minutes."""
+    """Returns the modules that import each module. Leaves out tests that need a stack or several minutes."""
     sys.path[:0] = [str(ROOT), str(ROOT / PACKAGE)]
     import grimp  # noqa: PLC0415 - only where something has changed
 
@@ -72,7 +72,7 @@ def _imports() -> Mapping[str, set[str]]:
 
 
 def nearest(changed: Iterable[str], importers: Mapping[str, set[str]]) -> list[str]:
-    """Returns the test files that reach the changed files by imports, the nearest first."""
+    """Returns the test files that import the changed files, directly or not, nearest first."""
     reached = dict.fromkeys(_module(name) for name in changed)
     edge = list(reached)
     while edge:
@@ -87,7 +87,7 @@ def _module(name: str) -> str:
 
 
 def _test(files: list[str], left_s: float) -> int:
-    """Runs files until the time is over. A first failure ends it."""
+    """Runs test files until the time limit or the first failure."""
     until = time.monotonic() + left_s  # noqa: TID251 - as above
     ran = 0
     for begin in range(0, len(files), 4):

@@ -1,6 +1,6 @@
-"""Runs the real `sam deploy` of what `sam build` made, for `make sam-deploy-local`, to the emulator of the local stack.
+"""`make sam-deploy-local`: runs the real `sam deploy` to the emulator of the local stack, after `sam build`.
 
-It becomes a stack of its own next to the launcher's, so neither changes the other. Afterwards it repairs what the
+The result is a separate stack next to the launcher's, so neither changes the other. Afterwards it adds what the
 emulator leaves out, as the launcher does.
 """
 

@@ -1,4 +1,4 @@
-"""`make sam-env`: env.json for `sam local`, with the variables of the functions on the running local stack."""
+"""`make sam-env`: writes env.json for `sam local`, with the variables of the functions on the running local stack."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ import boto3
 ROOT = Path(__file__).resolve().parent.parent
 STACK_FILE = Path(os.environ.get("SWEEPHAND_STATE") or ROOT / ".local") / "stack.json"
 
-# How a container reaches this machine. Docker Desktop knows the name; elsewhere samconfig.toml gives it (add_host).
+# The name of this machine in a container. Docker Desktop defines it; elsewhere samconfig.toml does (add_host).
 HOST = "host.docker.internal"
-# The address of that name: the bridge of an engine on Linux, the gateway of Docker Desktop.
+# The addresses of that name: the bridge of an engine on Linux, or the gateway of Docker Desktop.
 HOST_NETWORKS = "172.16.0.0/12,192.168.65.0/24"
 LOGICAL_IDS = {
     "api": "ApiFunction",
@@ -36,18 +36,18 @@ LOGICAL_IDS = {
 def in_container(declared: dict[str, str], endpoint_url: str) -> dict[str, str]:
     """Returns a function's variables for a container. declared: those of the function on the local stack.
 
-    sam local passes on only what the template declares, and AWS_ENDPOINT_URL only if parameter EndpointUrl is set.
+    sam local passes on only variables in the template, and AWS_ENDPOINT_URL only if the parameter EndpointUrl is set.
     """
     changed = {"AWS_ENDPOINT_URL": f"http://{HOST}:{urlsplit(endpoint_url).port}"}
     allowed = declared.get("ALLOWED_PRIVATE_TARGETS")
     if allowed is not None:
-        # This machine, where the user's endpoint is, has another address from inside.
+        # This machine, where the user's endpoint is, has another address inside a container.
         changed["ALLOWED_PRIVATE_TARGETS"] = f"{allowed},{HOST_NETWORKS}".lstrip(",")
     return declared | changed
 
 
 def variables(aws: Any, functions: dict[str, str], endpoint_url: str) -> dict[str, dict[str, str]]:
-    """Returns logical id -> variables. aws: a Lambda client. functions: physical name by role."""
+    """Returns the variables by logical id. aws: a Lambda client. functions: physical names by role."""
     return {
         LOGICAL_IDS[role]: in_container(
             aws.get_function_configuration(FunctionName=name)["Environment"]["Variables"], endpoint_url
@@ -58,12 +58,12 @@ def variables(aws: Any, functions: dict[str, str], endpoint_url: str) -> dict[st
 
 
 def hint(endpoint_url: str) -> str:
-    """Returns what the user has to do so that a container reaches the stack; empty if it does."""
+    """Returns what the user must do so that a container reaches the stack; empty if it already does."""
     bridge, port = _bridge(), urlsplit(endpoint_url).port
     if bridge is None or _answers(bridge, port):
         return ""
     return (
-        f"But no container reaches the stack: it is not to be had at {bridge}:{port}. Start it so that it is:\n"
+        f"But no container can reach the stack, which does not listen at {bridge}:{port}. Start it with:\n"
         f"  make stack-stop; SWEEPHAND_AWS_ALSO_ON={bridge} make stack sam-env\n"
     )
 
@@ -77,7 +77,7 @@ def _bridge() -> str | None:
     try:
         done = subprocess.run(wanted, capture_output=True, text=True, timeout=20, check=True)  # noqa: S603
         with socket.socket() as probe:
-            probe.bind((done.stdout.strip(), 0))  # only an address of this machine can be had
+            probe.bind((done.stdout.strip(), 0))  # fails unless it is an address of this machine
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip()

@@ -1,7 +1,7 @@
-"""`make site`: puts the source of the site together in .cache/site-source: the pages of docs/, and pages made here.
+"""`make site`: collects the source of the site in .cache/site-source: the pages of docs/, and generated pages.
 
-Made here and not checked in: each operation of the API with the examples that a test has run, its method of the SDK and
-its command, from openapi.json and the code; and the help of every command.
+The generated pages are not checked in. They describe each operation of the API with examples that a test has run, the
+method of the SDK and the command, from openapi.json and the code, and contain the help of every command.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PACKAGE = ROOT / "layers" / "sweephand" / "python" / "sweephand"
 DOCS = ROOT / "docs"
 SOURCE = ROOT / ".cache" / "site-source"
 MOST_LINES = 60
-"""A longer example is cut here: openapi.json has it whole."""
+"""A longer example is cut. openapi.json has the whole example."""
 ABOUT_COMMANDS = (
     "The help of every command, as `--help` prints it. [The command line](../guide/cli.md) says what they share."
 )
@@ -33,7 +33,7 @@ NAME = re.compile(r"\{[^}]*\}")
 
 @dataclass(frozen=True)
 class Method:
-    """A method of the SDK: how it is called, and its command if it has one."""
+    """A method of the SDK: its call, and its command if it has one."""
 
     call: str
     command: str | None
@@ -52,7 +52,7 @@ def _path(node: ast.expr) -> str | None:
 
 
 def methods() -> dict[tuple[str, str], Method]:
-    """Returns the methods of the SDK by HTTP method and path, with their parameters as a caller writes them."""
+    """Returns the methods of the SDK by HTTP method and path, with their calls as in a program."""
     groups = {resource: group for group, resource in resources.GROUPS.items()}
     found: dict[tuple[str, str], Method] = {}
     for file in sorted((PACKAGE / "sdk" / "sync" / "resources").glob("[a-z]*.py")):
@@ -85,7 +85,7 @@ def _command(group: str | None, resource: str, method: str) -> str | None:
 
 
 def _block(value: object) -> str:
-    """Returns an example as a fenced block. One that was cut is no JSON any more."""
+    """Returns an example as a fenced block. A cut example is no longer JSON, and is marked as text."""
     if isinstance(value, str):
         return f"```text\n{value.strip()}\n```\n"
     lines = json.dumps(value, indent=2, ensure_ascii=False).splitlines()
@@ -159,7 +159,7 @@ def _help(command: click.Command | None, name: str, above: click.Context, level:
 
 
 def pages() -> dict[Path, bytes]:
-    """Returns all files of the site's source, by their place in it."""
+    """Returns all files of the site's source, by their paths in it."""
     there = {file.relative_to(DOCS): file.read_bytes() for file in DOCS.rglob("*") if file.is_file()}
     made = {Path("reference") / "operations" / f"{name}.md": text for name, text in operations().items()}
     made[Path("reference") / "commands.md"] = commands()

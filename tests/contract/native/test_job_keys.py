@@ -139,7 +139,7 @@ def test_the_hint_for_an_unknown_member_knows_the_members_of_an_entry(api, entry
         (
             {"key": "a", "action": {"type": "job", "jobKey": "b", "jobId": "01a400f6-36fa-7318-b8e2-7777ae068e18"}},
             "jobs[1].action.jobKey",
-            "cannot stand next to jobId",
+            "excludes jobId",
         ),
         ({"key": "a", "action": {"type": "event", "jobKey": "b"}}, "jobs[1].action.jobKey", ""),
         ({"key": "a", "action": {"type": "job"}}, "jobs[1].action.jobId", "required"),

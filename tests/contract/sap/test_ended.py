@@ -186,7 +186,10 @@ def test_many_ended_schedules_are_off_in_the_answer(api):
     ("schedule", "why"),
     [
         ({"cron": "* 2 30 * 0 0 0"}, "none of its years and months has a day that it names"),
-        ({"repeatInterval": "1 hour", "startTime": LATER, "endTime": "2027-06-01T00:00:00Z"}, "is before startTime"),
+        (
+            {"repeatInterval": "1 hour", "startTime": LATER, "endTime": "2027-06-01T00:00:00Z"},
+            "must not be before startTime",
+        ),
     ],
 )
 def test_a_mistake_that_no_end_explains_is_still_refused(api, schedule, why):

@@ -60,8 +60,8 @@ def test_active_may_be_written_in_several_ways(api, active):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"name": "4711"}, 'name: must have letters, digits, - and _ only, and not be a number, but it is "4711"'),
-        ({"name": "my job"}, 'name: must have letters, digits, - and _ only, and not be a number, but it is "my job"'),
+        ({"name": "4711"}, 'name: must consist of letters, digits, - and _, and must not be a number, not "4711"'),
+        ({"name": "my job"}, 'name: must consist of letters, digits, - and _, and must not be a number, not "my job"'),
         ({"name": None}, "name: is required"),
         ({"action": None}, "action: is required"),
         ({"action": "ftp://x"}, "action: "),
@@ -88,13 +88,13 @@ def test_active_may_be_written_in_several_ways(api, active):
             {"schedules": [{"active": True, "repeatInterval": "5 minuts"}]},
             f'schedules[0].repeatInterval: expected {INTERVAL}, not "5 minuts"',
         ),
-        ({"startTime": "2027-04-01", "endTime": "2027-03-01"}, "endTime: is before startTime"),
+        ({"startTime": "2027-04-01", "endTime": "2027-03-01"}, "endTime: must not be before startTime"),
         ({"calmConfig": {}}, "'calmConfig' object cannot be empty"),
         ({"calmConfig": {"on": True}}, "'on' is not an allowed property for object 'calmConfig'"),
         ({"calmConfig": {"enabled": "yes"}}, "'enabled' in 'calmConfig' must be of type 'boolean'"),
         ({"ansConfig": {"onSuccess": 1}}, "'onSuccess' in 'ansConfig' must be of type 'boolean'"),
         ({"ansConfig": {"onFire": True}}, "'onFire' is not an allowed property for object 'ansConfig'"),
-        ({"jobType": "CF_TASK"}, "tasks (CF_TASK) are not created over this API: a job of the native API runs a"),
+        ({"jobType": "CF_TASK"}, "tasks (CF_TASK) cannot be created with this API: to run a container, create a job"),
         ({"jobType": ["CF_TASK"]}, "jobType: must be HTTP_ENDPOINT, not a list"),
     ],
 )
@@ -152,7 +152,7 @@ def test_no_job_becomes_a_task(api):
     for where in (f"/jobs/{made['_id']}", "/jobs/report"):
         refused = api("PUT", where, {**body, "jobType": "CF_TASK"})
         assert refused.status == 400
-        assert refused.json["message"].startswith("Error while configuring job: tasks (CF_TASK) are not created")
+        assert refused.json["message"].startswith("Error while configuring job: tasks (CF_TASK) cannot be created")
         assert api("PUT", where, {**body, "jobType": "HTTP_ENDPOINT"}).status == 200
     assert api.get("/jobs", query={"jobType": "HTTP_ENDPOINT"}).json["total"] == 1
     assert api.get("/jobs", query={"jobType": "CF_TASK"}).json == {
@@ -588,7 +588,7 @@ def test_a_change_by_id_touches_what_is_sent(api):
     [
         ({}, "at least one field of the job is required"),
         ({"active": "perhaps"}, 'active: must be true or false, not "perhaps"'),
-        ({"name": "1"}, "name: must have"),
+        ({"name": "1"}, "name: must consist of"),
     ],
 )
 def test_a_wrong_change_is_refused(api, body, message):

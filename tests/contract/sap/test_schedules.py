@@ -214,7 +214,7 @@ def test_a_cron_that_can_be_read_but_has_no_run_left_is_not_called_invalid(api):
         ({}, "at least one field of the schedule is required"),
         (
             {"cron": "* * * * * * 0"},
-            "job: cron: the schedule has repeatInterval: the kind of a schedule cannot be changed",
+            "job: cron: the schedule has repeatInterval, and the kind of a schedule cannot be changed",
         ),
         ({"endTime": "2027-02-01"}, "repeatInterval: has no occurrence until 2027-02-01T00:00:00Z"),
         ({"repeatInterval": "0 minutes"}, "repeatInterval: "),

@@ -243,5 +243,5 @@ def test_a_search_or_a_filter_over_too_many_jobs_is_refused(some, monkeypatch):
     for path, query in (("/search/jobs", "q=x"), ("/search/schedules", "q=x"), ("/jobs", "sort_by=name")):
         reply = some.get(path, query=query)
         assert reply.status == 400
-        assert "2 jobs at most" in reply.json["message"]
+        assert "at most 2 jobs" in reply.json["message"]
     assert some.get("/jobs").status == 200

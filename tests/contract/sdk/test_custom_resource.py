@@ -115,7 +115,7 @@ def test_deletions_pass_the_guard_only_by_their_number(api: Api, ask: Callable[.
     done = ask("Update", [], "job-set/billing", AllowDeletes="12")
 
     assert (refused["Status"], refused["PhysicalResourceId"]) == ("FAILED", "job-set/billing")
-    assert "deletes 12 of 12 jobs, the limit is 10: to allow that, use AllowDeletes=12 (" in refused["Reason"]
+    assert "deletes 12 of 12 jobs; the limit is 10: to allow it, use AllowDeletes=12 (" in refused["Reason"]
     assert wrong["Reason"] == "AllowDeletes must be a whole number, not 'all'"
     assert done["Data"]["Deleted"] == 12
 

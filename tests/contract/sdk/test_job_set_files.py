@@ -139,7 +139,7 @@ def test_many_deletes_need_their_number(client: Sweephand, write, capsys):
 
     status, out, err = ran(capsys, "apply", file)
     assert (status, out) == (4, "")
-    assert err.startswith("deletes 12 of 12 jobs, the limit is 10: to allow that, use --allow-deletes 12\n")
+    assert err.startswith("deletes 12 of 12 jobs; the limit is 10: to allow it, use --allow-deletes 12\n")
     assert len(list(client.jobs.list())) == 12
     assert ran(capsys, "apply", file, "--allow-deletes", "12")[0] == 0
     assert list(client.jobs.list()) == []
@@ -312,7 +312,7 @@ def test_a_name_that_no_set_can_have_is_refused_with_the_rule(client: Sweephand,
 
     assert status == 1
     assert err == (
-        'set: must have letters, digits, . _ and - only, and begin with a letter or a digit, but it is "my billing"\n'
+        'set: must consist of letters, digits, . _ and -, and begin with a letter or a digit, not "my billing"\n'
     )
 
 

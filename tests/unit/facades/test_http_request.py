@@ -12,9 +12,9 @@ from tests.contract.native.api import event
 @pytest.mark.parametrize(
     ("path", "query", "field", "reason"),
     [
-        ("/scheduler/jobs/a%00b", "", None, "the path holds a control character"),
-        ("/v1/jobs", "a%00=b", None, "the name of a parameter holds a control character"),
-        ("/v1/jobs", "q=%00", "q", "holds a control character"),
+        ("/scheduler/jobs/a%00b", "", None, "the path contains a control character"),
+        ("/v1/jobs", "a%00=b", None, "the name of a parameter contains a control character"),
+        ("/v1/jobs", "q=%00", "q", "contains a control character"),
         ("/v1/jobs", "a=1&b=2&a=3", "a", "is given twice"),
     ],
 )

@@ -226,7 +226,7 @@ def test_a_bulk_delete_is_not_repeated_after_a_lost_answer():
 
 
 def test_a_refusal_names_the_parameters_as_python_does():
-    detail = "deletes 12 of 12 jobs: to allow that, use allowDeletes=12"
+    detail = "deletes 12 of 12 jobs: to allow it, use allowDeletes=12"
     sh, _ = client(problem("TOO_MANY_DELETES", 409, detail), problem("TOO_MANY_DELETES", 409, detail))
 
     with pytest.raises(TooManyDeletes) as refused:

@@ -35,7 +35,7 @@ class Visit(NamedTuple):
 
     @property
     def by_run_token(self) -> bool:
-        """Returns whether the caller showed the token of the run in the path, and nothing else."""
+        """True if the caller sent the token of the run in the path, and no other proof of identity."""
         return self.route.run_token and shows_run_token(self.request)
 
 
@@ -108,7 +108,7 @@ class Api(ABC):
             route, caller, answer = self._answer(request)
         except SweephandError as refused:
             answer = self.refusal(refused, request_id, None)
-        except Exception as unexpected:  # noqa: BLE001 - the last line of defence: the caller gets a body that says nothing
+        except Exception as unexpected:  # noqa: BLE001 - the last line of defence: the caller gets a 500 without detail
             self.world.journal.error(
                 "request failed", error=type(unexpected).__name__, where=telemetry.where(unexpected)
             )

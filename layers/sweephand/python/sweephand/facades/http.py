@@ -1,6 +1,4 @@
-"""HTTP for all facades: requests as API Gateway hands them over (payload 2.0), answers,
-and the route table.
-"""
+"""HTTP for all facades: requests as API Gateway passes them on (payload 2.0), answers, and the route table."""
 
 from __future__ import annotations
 
@@ -65,7 +63,7 @@ class Answer:
 
     @property
     def too_large(self) -> bool:
-        """Returns whether Lambda would refuse it: as a JSON string, in which quotes and backslashes double."""
+        """True if Lambda would refuse the answer. Quotes and backslashes count twice in a JSON string."""
         if len(self.text) * 4 <= LARGEST_ANSWER:  # a character has at most four bytes
             return False
         return len(self.text.encode(errors="replace")) + self.text.count('"') + self.text.count("\\") > LARGEST_ANSWER
@@ -74,8 +72,8 @@ class Answer:
 def read_request(event: Mapping[str, Any], request_id: str) -> Request:
     """Reads a request. Raises InvalidRequest(INVALID_QUERY) if it is not UTF-8 or names a parameter twice.
 
-    API Gateway's HTTP APIs hand the path over decoded, all but `%25`: the pass over the segments does that one, so that
-    what the caller wrote is decoded once. A `%2F` is a slash by then, and part of no name.
+    API Gateway's HTTP APIs pass the path on decoded, except for `%25`, which is decoded here. A `%2F` has already
+    become a slash, and cannot be part of a name.
     """
     http = event["requestContext"]["http"]
     headers = {name.lower(): value for name, value in event.get("headers", {}).items()}
@@ -95,14 +93,14 @@ def _body(event: Mapping[str, Any]) -> bytes:
     body = event.get("body") or ""
     if not event.get("isBase64Encoded"):
         if REPLACED in body:
-            # A decoding gateway puts it where bytes were not UTF-8: the original is lost.
-            reason = "the body is not UTF-8 (the character U+FFFD itself is written \\ufffd)"
+            # A decoding gateway puts it in place of bytes that were not UTF-8. The original is lost.
+            reason = "the body is not UTF-8 (write the character U+FFFD itself as \\ufffd)"
             raise InvalidRequest(None, reason, position=body.index(REPLACED), code="INVALID_JSON")
         # A decoding gateway can produce a lone surrogate; the parser refuses its bytes.
         return str(body).encode(errors="surrogatepass")
     try:
         return base64.b64decode(body, validate=True)
-    except ValueError as wrong:  # of the alphabet, or beyond ASCII
+    except ValueError as wrong:  # a character outside the alphabet, or outside ASCII
         raise InvalidRequest(None, "the body cannot be decoded", code="INVALID_JSON") from wrong
 
 
@@ -126,7 +124,7 @@ def _decoded(text: str, name: str | None, subject: str = "") -> str:
     except (UnicodeDecodeError, UnicodeEncodeError) as wrong:
         raise InvalidRequest(name and name[:100], f"{subject}is not UTF-8", code="INVALID_QUERY") from wrong
     if any(character < " " or character == "\x7f" for character in decoded):
-        raise InvalidRequest(name and name[:100], f"{subject}holds a control character", code="INVALID_QUERY")
+        raise InvalidRequest(name and name[:100], f"{subject}contains a control character", code="INVALID_QUERY")
     return decoded
 
 
@@ -136,12 +134,12 @@ Operation = Callable[..., Answer]
 @dataclass(frozen=True)
 class Route:
     """One operation. path: `/v1/jobs/{job}`, optionally with a fixed ending `{job}:verb`. scope None: open to all.
-    also: other scopes, each of which is enough. run_token: the token of the run in its path is enough too.
 
-    query: the parameters that it knows. body: whether it reads one (`required`, `optional`, `none`, `form`).
-    headers: those that it reads in addition to Authorization. takes, gives: names of the schemas of its body and of
-    its answer with `status`. media: the types that the answer can have. begins: the schema of a 202 that it answers
-    where the request begins long work.
+    also: other scopes, each of which is enough. run_token: the token of the run in its path is enough, too. query: the
+    parameters that it knows. body: whether it reads one (`required`, `optional`, `none`, `form`). headers: those that
+    it reads in addition to Authorization. takes, gives: names of the schemas of its body and of its answer with
+    `status`. media: the media types of the answer. begins: the schema of the 202 answer if the request starts an
+    operation.
     """
 
     method: str
@@ -163,17 +161,17 @@ class Route:
 
     @property
     def gives_access(self) -> bool:
-        """Returns whether it gives or takes access to credentials, keys or tenants; it identifies the caller anew."""
+        """True if it changes credentials, keys or tenants. The caller is then identified again, without the cache."""
         return self.method not in {"GET", "HEAD"} and self.scope in {"admin", "provider:admin"}
 
     @property
     def scopes(self) -> tuple[str, ...]:
-        """Returns the scopes, each of which is enough."""
+        """The scopes, each of which is enough."""
         return tuple(filter(None, (self.scope, *self.also)))
 
 
 class Routes:
-    """Finds the route of a request; knows which methods a path has, for 405.
+    """The table of routes. It finds the route of a request, or the methods that a path has, for 405.
 
     any_case: the fixed parts of paths match in upper and lower case.
     """
@@ -185,7 +183,7 @@ class Routes:
         self._patterns = [(tuple(route.path.split("/")[1:]), route) for route in self.all]
 
     def find(self, method: str, path: Sequence[str]) -> tuple[Route, dict[str, str]] | frozenset[str]:
-        """Returns the route and its path parameters; else the methods that the path has (none: no such path).
+        """Returns the route and its path parameters, or else the methods that the path has (none: no such path).
 
         HEAD finds what GET does (RFC 9110, 9.3.2).
         """
@@ -200,7 +198,7 @@ class Routes:
         return frozenset(methods)
 
     def of_length(self, path: Sequence[str]) -> frozenset[str]:
-        """Returns the paths that have as many segments, with the given ones in the place of parameters."""
+        """Returns the paths with the same number of segments, with the given segments in place of parameters."""
         return frozenset(
             "/".join(own if _PARAMETER.fullmatch(wanted) else wanted for wanted, own in zip(pattern, path, strict=True))
             for pattern, _ in self._patterns

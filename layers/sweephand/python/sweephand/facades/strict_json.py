@@ -1,6 +1,6 @@
-"""The one parser of request bodies: every value that it accepts can be stored, sent on and written again.
+"""The only parser of request bodies. Every value that it accepts can be stored, sent and written again.
 
-Python's json module takes NaN, 1e400, duplicate members, lone surrogates and a depth that ends in RecursionError.
+Python's json module accepts NaN, 1e400, duplicate members, lone surrogates, and nesting that ends in RecursionError.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ __all__ = ["MAX_BYTES", "MAX_DEPTH", "MAX_NUMBER", "canonical_text", "dumps", "l
 MAX_BYTES = 262_144
 MAX_DEPTH = 32
 MAX_NUMBER = 100
-"""The most characters of a number: far beyond 256-bit integers, far below Python's limit of 4,300 digits."""
+"""The most characters of a number: enough for 256-bit integers, and far below Python's limit of 4,300 digits."""
 
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
-"""From a quote it always matches, closed or not: linear on any text."""
+"""It always matches from a quote on, even if the string is not closed, so that it is linear in any text."""
 _ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
 )
@@ -29,12 +29,12 @@ _SHOWN = 60
 
 
 def loads(body: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH) -> Any:
-    """Returns the value of a JSON text in UTF-8; floats are json_text.Number, so that they are written as they came.
+    """Returns the value of a JSON text in UTF-8. Floats are json_text.Number, so that they are written unchanged.
 
-    Raises InvalidRequest: TOO_LARGE over max_bytes; else INVALID_JSON, with the position in characters if known.
+    Raises InvalidRequest: TOO_LARGE over max_bytes; otherwise INVALID_JSON, with the position in characters if known.
     """
     if len(body) > max_bytes:
-        raise InvalidRequest(None, f"the body has {len(body):,} bytes, and may have {max_bytes:,}", code="TOO_LARGE")
+        raise InvalidRequest(None, f"the body has {len(body):,} bytes; the most is {max_bytes:,}", code="TOO_LARGE")
     text = _decoded(body)
     _check_depth(text, max_depth)
     try:
@@ -49,7 +49,7 @@ def loads(body: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH
         raise _invalid(f"not JSON at line {wrong.lineno}, column {wrong.colno}: {wrong.msg}", wrong.pos) from wrong
     for escape in _ESCAPE.finditer(text):
         if escape[1]:
-            raise _invalid("half of a surrogate pair stands for no character", escape.start())
+            raise _invalid("a lone surrogate is not a character", escape.start())
     return value
 
 
@@ -64,12 +64,12 @@ def _decoded(body: bytes) -> str:
     except UnicodeDecodeError as wrong:
         raise _invalid("not UTF-8", wrong.start) from wrong
     if text.startswith("\ufeff"):
-        raise _invalid("a byte order mark does not belong to JSON", 0)
+        raise _invalid("remove the byte order mark, which is not part of JSON", 0)
     return text
 
 
 def _check_depth(text: str, max_depth: int) -> None:
-    """Raises InvalidRequest for deep nesting before the parser would end in RecursionError."""
+    """Raises InvalidRequest for deep nesting, for which the parser would raise RecursionError."""
     depth = 0
     for token in _STRING_OR_BRACKET.finditer(text):
         mark = token[0]

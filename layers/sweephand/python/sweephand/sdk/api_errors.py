@@ -20,7 +20,7 @@ class InvalidQuery(ApiError):
 
 
 class InvalidCursor(ApiError):
-    """400: the cursor is not one of this list."""
+    """400: the cursor does not belong to this list."""
 
     code = "INVALID_CURSOR"
 
@@ -104,19 +104,19 @@ class LeaseOver(ApiError):
 
 
 class FacadeLimit(ApiError):
-    """409: the facade of the job could not show it."""
+    """409: the job's own API could not show the change."""
 
     code = "FACADE_LIMIT"
 
 
 class RevisionMismatch(ApiError):
-    """412: the revision is another one."""
+    """412: the revision differs."""
 
     code = "REVISION_MISMATCH"
 
 
 class CountMismatch(ApiError):
-    """412: the count is another one."""
+    """412: the count differs."""
 
     code = "COUNT_MISMATCH"
 
@@ -146,7 +146,7 @@ class InvalidField(ApiError):
 
 
 class UnknownMember(ApiError):
-    """422: a member is not known."""
+    """422: a member is unknown."""
 
     code = "UNKNOWN_MEMBER"
 
@@ -170,13 +170,13 @@ class RateLimited(ApiError):
 
 
 class Unavailable(ApiError):
-    """503: for the moment it cannot be done."""
+    """503: the service cannot do this at the moment."""
 
     code = "UNAVAILABLE"
 
 
 class Internal(ApiError):
-    """500: an unexpected fault."""
+    """500: an unexpected error."""
 
     code = "INTERNAL"
 

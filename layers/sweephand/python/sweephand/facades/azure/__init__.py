@@ -1,1 +1,1 @@
-"""The API of Azure Scheduler, as its clients know it: a thin mapping onto the domain."""
+"""The API of Azure Scheduler for its existing clients: a thin mapping onto the domain."""

@@ -1,4 +1,4 @@
-"""Azure's actions as actions of the domain."""
+"""Converts Azure's actions to actions of the domain."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_HEADERS, MOST_HEADER_CHARACTERS = 50, 4_096
 ANSWERS_WITHIN_S = 60
 OUTCOME = {"answerTimeoutSeconds": ANSWERS_WITHIN_S, "successStatuses": ["2xx"], "on202": "success"}
 RETRY_S, RETRIES = 30, 4
-"""An absent retryPolicy means these, too (decision 0120)."""
+"""The defaults, also without a retryPolicy (decision 0120)."""
 LOGIN = "https://login.microsoftonline.com"
 _TENANT = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,98}[A-Za-z0-9])?", re.ASCII)
 _NAMES = {
@@ -34,13 +34,16 @@ _NAMES = {
     "authentication.resource": "authentication.audience",
     "brokeredMessageProperties.timeToLiveSeconds": "brokeredMessageProperties.timeToLive",
 }
-"""Members of the domain's actions -> Azure's."""
+"""Azure's names for members of the domain's actions."""
 Target = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The context of an action. path: its own. stored: the action that a change replaces. usual_retry_s: by default."""
+    """The context of an action.
+
+    path: of its members in messages. stored: the action that a change replaces. usual_retry_s: the default interval.
+    """
 
     path: str
     guard: GuardSettings
@@ -49,7 +52,7 @@ class Asked:
 
 
 def draft(action: Mapping[str, Any], asked: Asked, retry_policy: Mapping[str, Any] | None) -> ActionDraft:
-    """Returns the draft of an action that was read by its table. retry_policy: if it has none of its own."""
+    """Returns the draft of an action that was read by its table. retry_policy: used if the action has none."""
     kind = action["type"]
     member = TARGETS[kind]
     path = below(asked.path, member)
@@ -71,7 +74,7 @@ def draft(action: Mapping[str, Any], asked: Asked, retry_policy: Mapping[str, An
 
 
 def _check_audience(proof: Mapping[str, Any], stored: ActionSpec | None, path: str) -> None:
-    """Raises InvalidRequest where a kept secret would stand for another audience. The domain checks the rest."""
+    """Raises InvalidRequest if a kept secret would be used for another audience. The domain checks the rest."""
     before = {} if stored is None else stored.params.get("authentication", {})
     if "resource" in before and proof.get("resource") not in {None, before["resource"]} and "secret" not in proof:
         raise needed_again(below(path, "authentication.secret"), "the audience")
@@ -93,7 +96,7 @@ def _request(target: Target, path: str, kind: str) -> dict[str, Any]:
     if kind == "Https" and not target["uri"].lower().startswith("https://"):
         raise InvalidRequest(below(path, "uri"), "must begin with https://: the type is Https")
     if len(headers) > MOST_HEADERS or sum(map(len, (*headers, *headers.values()))) > MOST_HEADER_CHARACTERS:
-        reason = f"must have at most {MOST_HEADERS} members, and {MOST_HEADER_CHARACTERS:,} characters together"
+        reason = f"must have at most {MOST_HEADERS} members and {MOST_HEADER_CHARACTERS:,} characters in total"
         raise InvalidRequest(below(path, "headers"), reason)
     made = {"type": "http", "url": target["uri"], "method": method, "headers": headers, "outcome": OUTCOME}
     proof = target.get("authentication")
@@ -111,7 +114,7 @@ def _authentication(proof: Mapping[str, Any], path: str) -> dict[str, Any]:
         case _:
             found = _some(proof, path, "tenant", "audience", "clientId", secret=None)
             if not _TENANT.fullmatch(found["tenant"]):
-                raise InvalidRequest(below(path, "tenant"), "must have letters, digits, dots and hyphens only")
+                raise InvalidRequest(below(path, "tenant"), "must consist of letters, digits, dots and hyphens")
             return {
                 "type": "oauth2",
                 "tokenUrl": f"{LOGIN}/{found.pop('tenant')}/oauth2/token",
@@ -122,7 +125,7 @@ def _authentication(proof: Mapping[str, Any], path: str) -> dict[str, Any]:
 
 
 def _some(given: Mapping[str, Any], path: str, *required: str, **optional: None) -> dict[str, Any]:
-    """Returns some members. Raises InvalidRequest for a required one that is missing."""
+    """Returns the named members that are present. Raises InvalidRequest for a missing required one."""
     for name in required:
         if name not in given:
             raise InvalidRequest(below(path, name), "is required")

@@ -36,7 +36,7 @@ class Client(Enum):
 
     @classmethod
     def of(cls, agent: str) -> Client:
-        """Returns the generation by the User-Agent."""
+        """Returns the generation of the client with this User-Agent."""
         if "Microsoft.Azure.Management.Scheduler" in agent:
             return cls.TIME_SPAN
         old = ("azure-mgmt-scheduler/1.", "azure-mgmt-scheduler/2.", "schedulermanagementclient/")
@@ -45,13 +45,13 @@ class Client(Enum):
         return cls.ISO
 
     def durations(self, *, in_list: bool) -> Callable[[int], str]:
-        """Returns the function that writes durations."""
+        """Returns the function that formats durations for the client."""
         iso = self is Client.ISO or (in_list and self is Client.ISO_IN_LISTS)
         return iso_duration if iso else time_span
 
 
 def iso_duration(seconds: int) -> str:
-    """Returns P1DT2H3M4S."""
+    """Returns a duration such as P1DT2H3M4S."""
     days, rest = divmod(seconds, 86_400)
     parts = zip((rest // 3_600, rest // 60 % 60, rest % 60), "HMS", strict=True)
     time = "".join(f"{number}{unit}" for number, unit in parts if number)
@@ -59,7 +59,7 @@ def iso_duration(seconds: int) -> str:
 
 
 def time_span(seconds: int) -> str:
-    """Returns 1.02:03:04, or 02:03:04 of less than a day."""
+    """Returns a duration such as 1.02:03:04, or 02:03:04 if it is less than a day."""
     days, rest = divmod(seconds, 86_400)
     return f"{days}." * bool(days) + f"{rest // 3_600:02}:{rest // 60 % 60:02}:{rest % 60:02}"
 
@@ -86,7 +86,7 @@ def job_body(
     now: datetime,
     durations: Callable[[int], str],
 ) -> dict[str, Any]:
-    """Returns a job. progress: of its schedule, by id. durations: writes them as the client reads them."""
+    """Returns a job. progress: of its schedule, by id. durations: formats durations for the client."""
     job = planned.job
     shown = dict(job.attributes["properties"])
     usual_s = LEAST_RETRY_S if plan_name(collection) == FREE else actions.RETRY_S
@@ -124,12 +124,12 @@ def _next_run(schedule: Schedule, now: datetime) -> datetime | None:
 
 
 def precise(instant: datetime) -> str:
-    """Returns an instant with its fraction of a second, as Azure has it."""
+    """Returns an instant with microseconds, as Azure does."""
     return f"{instant.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
 
 
 def _recurrence(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a recurrence with its interval, and the occurrence under both of its names."""
+    """Returns a recurrence with its interval, and with monthly occurrences under both of their names."""
     shown = {"interval": 1, **stored}
     if "monthlyOccurrences" in stored.get("schedule", {}):
         days = [_both_names(each) for each in stored["schedule"]["monthlyOccurrences"]]
@@ -138,7 +138,7 @@ def _recurrence(stored: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _both_names(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a monthly occurrence as documents and as Python's clients name it."""
+    """Returns a monthly occurrence with the member names of the documentation and of the Python client."""
     return {**given, "Occurrence": given["occurrence"]} if "occurrence" in given else dict(given)
 
 
@@ -175,7 +175,7 @@ def _retry_policy(stored: Mapping[str, Any], usual_s: int, durations: Callable[[
 
 
 def _authentication(stored: Mapping[str, Any], spec: ActionSpec) -> dict[str, Any]:
-    """Returns the authentication; of a certificate what is known of it."""
+    """Returns the authentication. A certificate is described, not returned."""
     if stored["type"] != "ClientCertificate":
         return dict(stored)
     certificate = spec.params["authentication"]["certificate"]

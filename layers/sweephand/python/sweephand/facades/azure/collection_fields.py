@@ -1,4 +1,4 @@
-"""Job collections in Azure's JSON, both ways: plans, quotas, states."""
+"""Converts job collections from and to Azure's JSON: plans, quotas, states."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ UNIT_S = {"Minute": 60, "Hour": 3_600, "Day": 86_400, "Week": 604_800, "Month": 
 
 @dataclass(frozen=True)
 class Plan:
-    """The limits of a plan. least_s: the shortest time between two runs of a job. collections: in a subscription."""
+    """The limits of a plan.
+
+    jobs: the most in a collection. frequency, least_s: the shortest interval of a job. collections: the most in a
+    subscription.
+    """
 
     jobs: int
     frequency: str
@@ -45,7 +49,7 @@ def plan_name(collection: Collection) -> str:
 
 
 def read(body: object, before: Collection) -> Collection:
-    """Returns a collection as a PUT asks for it. before: with its names, whether it exists or not."""
+    """Returns the collection of a PUT. before: the stored one, or a new one with its names."""
     return _read(COLLECTION.named(body), before)
 
 
@@ -94,7 +98,7 @@ def _quota(given: Mapping[str, Any], plan: Plan) -> Quota:
 
 
 def switched(collection: Collection, *, on: bool) -> Collection:
-    """Returns the collection as enabled or disabled."""
+    """Returns the collection, enabled or disabled."""
     properties = {**collection.attributes["properties"], "state": "Enabled" if on else "Disabled"}
     state = CollectionState.ENABLED if on else CollectionState.DISABLED
     return replace(collection, state=state, attributes={**collection.attributes, "properties": properties})
@@ -128,7 +132,7 @@ def _properties(collection: Collection, version: str) -> dict[str, Any]:
 
 
 def _state(collection: Collection) -> str:
-    """Returns the state, which the native API may have changed; a disabled collection can be called Suspended."""
+    """Returns the state, which the native API may have changed. A disabled collection may be shown as Suspended."""
     if collection.state is CollectionState.ENABLED:
         return "Enabled"
     sent = collection.attributes["properties"].get("state")

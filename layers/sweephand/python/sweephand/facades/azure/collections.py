@@ -30,7 +30,7 @@ def list_of_group(ctx: Context) -> Answer:
 
 
 def _list(ctx: Context, beginning: str) -> Answer:
-    """Lists collections by name, reading only those of the page in full."""
+    """Lists collections by name. Only those of the page are read in full."""
     found = tenants.addresses_at(ctx.world.table, ctx.tenant, FACADE, beginning)
     page = lists.page(ctx, sorted(found, key=lambda address: (address.split("/")[-2], address)))
     shown = tenants.collections_named(ctx.world.table, ctx.tenant, (found[address] for address in page["value"]))
@@ -61,7 +61,7 @@ def put(ctx: Context) -> Answer:
 
 
 def _new(ctx: Context) -> Collection:
-    """Returns a collection with the names of the path, and a name of its own that no other ever has."""
+    """Returns a collection with the names in the path, and with an internal name that is never used again."""
     names = {"subscription": "subscription", "group": "group", "name": "collection"}
     return Collection(
         ctx.tenant,
@@ -111,7 +111,7 @@ def _check_plan(name: str, others: int) -> None:
 
 
 def delete(ctx: Context) -> Answer:
-    """Frees the name at once; the jobs are deleted afterwards, and none of them starts any more."""
+    """Frees the name at once. The jobs are deleted afterwards, and no longer start."""
     for _ in range(TRIES):
         if retirement.retire(ctx.world, ctx.collection(), ctx.actor):
             return Answer(200)

@@ -46,12 +46,12 @@ class Context(RequestContext):
 
     @property
     def query(self) -> Mapping[str, str]:
-        """Returns the parameters by their names in lower case, because these have no case."""
+        """The parameters, by their names in lower case, because Azure ignores their case."""
         given = self.request.query
         found = {name.lower(): value for name, value in given.items()}
         if len(found) < len(given):
             twice = next(name for name in given if sum(name.lower() == each.lower() for each in given) > 1)
-            raise InvalidRequest(twice[:100], "is given twice (upper and lower case are the same)")
+            raise InvalidRequest(twice[:100], "is given twice (upper and lower case mean the same)")
         return found
 
     def body(self) -> Any:
@@ -66,7 +66,7 @@ class Context(RequestContext):
         return self.query["api-version"]
 
     def check_version(self) -> None:
-        """Raises InvalidRequest without a known api-version."""
+        """Raises InvalidRequest unless the request has a known api-version."""
         given = self.query.get("api-version")
         if not given:
             reason = f"the parameter api-version is required: {', '.join(VERSIONS)}"
@@ -87,10 +87,10 @@ class Context(RequestContext):
         ):
             given = self.parameters.get(parameter)
             if given is not None and not pattern.fullmatch(given):
-                raise InvalidRequest(parameter, f"is no name for it: {given[:100]}")
+                raise InvalidRequest(parameter, f"is not a valid name: {given[:100]}")
 
     def address(self, *parameters: str) -> str:
-        """Returns the beginning of an address: names in lower case, each with a slash after it."""
+        """Returns the beginning of an address: names in lower case, each followed by a slash."""
         return "".join(f"{self.parameters[name].lower()}/" for name in parameters)
 
     @property
@@ -123,7 +123,7 @@ class Context(RequestContext):
         raise NotFound(f"the job {self.parameters['job']} does not exist")
 
     def once(self, request: str) -> Once | None:
-        """Returns the key by which a client's repetition of this request is recognised."""
+        """Returns the key that identifies repetitions of this request by the client."""
         given = self.request.headers.get(REQUEST_ID)
         if not given:
             return None

@@ -1,4 +1,4 @@
-"""The rules of the plan Free."""
+"""The limits of the plan Free."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def check_job(collection: Collection, properties: Mapping[str, Any]) -> None:
     action = properties["action"]
     for path, each in (("action", action), ("action.errorAction", action.get("errorAction", {}))):
         if "authentication" in each.get("request", {}):
-            raise QuotaExceeded(f"properties.{path}.request.authentication: the plan Free has no authentication")
+            raise QuotaExceeded(f"properties.{path}.request.authentication: not allowed in the plan Free")
         interval = each.get("retryPolicy", {}).get("retryInterval")
         if interval is not None and seconds_of(interval) < LEAST_RETRY_S:
-            raise QuotaExceeded(f"properties.{path}.retryPolicy.retryInterval: at least an hour in the plan Free")
+            raise QuotaExceeded(f"properties.{path}.retryPolicy.retryInterval: must be at least 1 h in the plan Free")
 
 
 def check_jobs(ctx: Context, collection: Collection) -> None:
@@ -48,7 +48,7 @@ def check_jobs(ctx: Context, collection: Collection) -> None:
         if any(gap is not None and gap < plan.least_s for gap in gaps):
             raise QuotaExceeded(f"the job {job.attributes['name']} recurs more often than the plan Free allows")
         if _authenticates(job):
-            raise QuotaExceeded(f"the job {job.attributes['name']} uses authentication, which the plan Free has not")
+            raise QuotaExceeded(f"the job {job.attributes['name']} has authentication, which the plan Free forbids")
 
 
 def _authenticates(job: Job) -> bool:

@@ -1,4 +1,4 @@
-"""The history of a job: one record for each attempt of the action and of the error action, the latest start first."""
+"""The history of a job: a record for each attempt of the action and the error action, the latest start first."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ STATES = ("Enabled", "Disabled", "Completed", "Faulted")
 SHOWN = frozenset({Kind.SCHEDULED, Kind.MANUAL, Kind.BACKFILL, Kind.ERROR_ACTION})
 MOST_EXECUTIONS = 1_000
 MOST_LOOKED_AT = 1_000
-"""Records that one answer with a filter looks at, if it may have a next page."""
+"""How many records one answer with a filter examines, if it may have a next page."""
 MOST_NEWEST = 20
 _PLACE = re.compile(r"[0-9]{1,14}(?:-[0-9]{1,10}){4}", re.ASCII)
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
@@ -43,7 +43,7 @@ _MOST_TICKS = 3_155_378_975_999_999_999
 
 
 class Record(NamedTuple):
-    """An attempt. ordinal: of its execution."""
+    """An attempt. ordinal: the number of its execution."""
 
     run: Run
     attempt: Attempt
@@ -52,7 +52,7 @@ class Record(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A planned instant in a history. left: the highest ordinal at it. before: how many later instants there are."""
+    """A planned instant in a history. left: its highest ordinal. before: the number of later instants."""
 
     instant_ms: int
     left: int
@@ -60,9 +60,8 @@ class Mark(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A place in a history. began_ms: when the record before it began. same: records before it that began then.
-
-    left, before: of the mark of that time. reach_s: see `_reach_s`.
+    """A position in a history. began_ms: the start of the record before it. same: how many records with that start are
+    before it. left, before: of the mark at that time. reach_s: see `_reach_s`.
     """
 
     began_ms: int
@@ -86,7 +85,7 @@ class Place(NamedTuple):
 
 
 def list_all(ctx: Context) -> Answer:
-    """Lists the records. A page that would have to look at too many for a filter ends early, with a link to go on."""
+    """Lists the records. If a filter would examine too many of them, the page ends early, with a link to the next."""
     field, value = lists.filter_of(ctx, {"status": STATUSES, "state": STATES}) or (None, None)
     page, place = lists.page_of(ctx), Place.read(ctx.query.get("$skiptoken"))
     collection = ctx.collection()
@@ -116,8 +115,8 @@ def list_all(ctx: Context) -> Answer:
 def _records(ctx: Context, planned: Planned, begin: Place | None, wanted: int) -> Iterator[tuple[Place, Record]]:
     """Yields the records of the last 1,000 executions by their start, the latest first.
 
-    Each comes with the place after it. wanted: records that the caller will probably take. Reads as many rows, and
-    those of the runs whose retries may have begun after them.
+    Each comes with the position after it. wanted: how many records the caller will probably take. Reads that many rows,
+    and those of runs whose retries may have begun after them.
     """
     if not planned.schedules:
         return
@@ -139,13 +138,13 @@ def _records(ctx: Context, planned: Planned, begin: Place | None, wanted: int) -
 
 
 def _reach_s(job: Job) -> int:
-    """Returns how long after the planned instant of an execution its last attempt may begin, if nothing comes late."""
+    """Returns how long after its planned instant an execution's last attempt may begin, if nothing is late."""
     policies = [retry.load(each.retry) for each in (job.action, job.error_action) if each is not None]
     return sum((each.max_attempts - 1) * each.delay_s + each.max_attempts * ANSWERS_WITHIN_S for each in policies)
 
 
 def _executions(begin: Place, runs: Iterator[tuple[Run, list[Attempt]]]) -> Iterator[tuple[Mark, list[Record]]]:
-    """Yields the planned instants up to a place, the latest first, each with its records."""
+    """Yields the planned instants up to a position, the latest first, each with its records."""
     left = begin.left
     by_instant = groupby(runs, key=lambda each: epoch_ms(each[0].planned_at))
     for before, (instant_ms, same) in zip(range(begin.before, MOST_EXECUTIONS), by_instant, strict=False):
@@ -155,9 +154,9 @@ def _executions(begin: Place, runs: Iterator[tuple[Run, list[Attempt]]]) -> Iter
 
 
 def _by_start(executions: Iterator[tuple[Mark, list[Record]]], reach_ms: int) -> Iterator[tuple[Mark, int, Record]]:
-    """Yields records by their start, the latest first, each with the last mark up to its start, and the start.
+    """Yields records by their start, the latest first, each with the last mark before its start, and the start.
 
-    reach_ms: how long after its instant a record may begin. One that began later counts as one that began then.
+    reach_ms: how long after its instant a record may begin. One that began later is treated as if it began then.
     """
     marks: deque[Mark] = deque()
     waiting: list[tuple[int, int, bool, int, str, Record]] = []

@@ -88,4 +88,4 @@ class AzureApi(Api):
         return refusal(405, "MethodNotAllowed", "the resource has no such operation")
 
     def unexpected(self, _request_id: str) -> Answer:
-        return refusal(500, "InternalServerError", "the request could not be worked on")
+        return refusal(500, "InternalServerError", "the request could not be processed")

@@ -1,4 +1,4 @@
-"""The native API: the one way in."""
+"""The native API: identifies tenants, checks headers and queries, and calls the operations."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ with lazy():
     from sweephand.flow import rates
 
 SMALLER_PAGE = 4
-"""A page too large for an answer is read again with a limit of so many times less."""
+"""A page that is too large for an answer is read again, with its limit divided by this."""
 
 CONSOLE_WITH_SLASH = ("console", "")
 
@@ -47,7 +47,7 @@ class NativeApi(Api):
     def operate(self, visit: Visit) -> Answer:
         """Answers the request, or refuses a tenant that is over its limit of requests a minute.
 
-        The provider has no limit; nor have the results of runs, which are as many as its runs.
+        The provider has no limit. Neither have the results of runs, because runs are limited already.
         """
         tenant = visit.caller.tenant if visit.caller is not None else None
         if self.world.settings.client_rate_most and tenant is not None and not visit.by_run_token:
@@ -58,16 +58,16 @@ class NativeApi(Api):
         return _fitting(Context(self.world, self.guard, self.door, *visit, acting_for))
 
     def _claimed(self, request: Request | None, route: Route | None) -> str | None:
-        """Returns the client that a token request claims to be, in its header or its form."""
+        """Returns the client id that a token request claims, in its header or its form."""
         claimed = super()._claimed(request, route)
         if claimed is None and request is not None and route is not None and route.body == "form":
             return oauth.named_client(request)
         return claimed
 
     def _acting_for(self, visit: Visit) -> str | None:
-        """Returns the tenant whose data the request may touch; None on open paths and on those of no tenant.
+        """Returns the tenant whose data the request may access; None for paths without one.
 
-        Raises NotFound where a provider names a tenant that does not exist.
+        Raises NotFound if a provider names a tenant that does not exist.
         """
         caller, named = visit.caller, visit.request.headers.get(TENANT_HEADER)
         if caller is None or (named is None and not visit.route.tenant):
@@ -91,7 +91,7 @@ class NativeApi(Api):
         return of_error(error, request_id)
 
     def no_such_path(self, request: Request) -> str:
-        """Returns the path as it came, and the one that is most like it."""
+        """Returns a message with the path, and with the most similar path that exists."""
         path = "/".join(request.path)
         meant = self._near(request)
         advice = _if_a_name(request.path)
@@ -99,7 +99,7 @@ class NativeApi(Api):
         return f"no such path: /{path[:100]}{hint}" + (f"{' Paths' if hint else ': paths'}{advice}" if advice else "")
 
     def _near(self, request: Request) -> str | None:
-        """Returns the path of a route: with the version, without a slash at the end, or with a name like the given."""
+        """Returns the similar path of a route: with the version, without a trailing slash, or with a similar name."""
         given = request.path[:-1] if request.path[-1:] == ("",) else request.path
         for path in (given, ("v1", *given)):
             if self.routes.find(request.method, path):
@@ -111,7 +111,7 @@ class NativeApi(Api):
         return problem("METHOD_NOT_ALLOWED", reason, request.request_id)
 
     def unexpected(self, request_id: str) -> Answer:
-        return problem("INTERNAL", "the request could not be worked on", request_id)
+        return problem("INTERNAL", "the request could not be processed", request_id)
 
 
 def _if_a_name(path: tuple[str, ...]) -> str:
@@ -122,7 +122,7 @@ def _if_a_name(path: tuple[str, ...]) -> str:
 
 
 def _fitting(context: Context) -> Answer:
-    """Returns the operation's answer; a list that Lambda could not return in one piece has a shorter page."""
+    """Returns the operation's answer. A page that is too large for Lambda is shortened."""
     answer = context.route.operation(context)
     while answer.too_large and "limit" in context.route.query:
         limit = cursors.limit_of(context.query)
@@ -147,13 +147,13 @@ def _unknown_parameter(name: str, known: tuple[str, ...]) -> str:
     if not known:
         return "is not a parameter: this path takes none"
     if name in {"page", "pageSize", "page_size", "skip", "start"} and "cursor" in known:
-        return "is not a parameter: a page is asked for with `cursor` (nextCursor of the page before) and `limit`"
+        return "is not a parameter: request a page with `cursor` (nextCursor of the previous page) and `limit`"
     reason = fields.unknown("", name, known).reason
     return reason.replace("is not a known member", "is not a parameter of this path")
 
 
 def _check_headers(request: Request, route: Route) -> None:
-    """Raises InvalidRequest for a condition that the route would pass over."""
+    """Raises InvalidRequest for a condition that the route would ignore."""
     taken = {name.lower() for name in route.headers}
     if "if-match" in request.headers and "if-match" not in taken and request.method not in READS:
         raise _inactive("If-Match", "this request changes nothing that has a revision")

@@ -33,9 +33,10 @@ KEYS_PATH = "/.well-known/jwks.json"
 TENANT_HEADER = "sweephand-tenant"
 HOP_HEADER = "sweephand-hop"
 TASKS = "tasks:write"
-"""The scope of whoever says what tasks do."""
+"""The scope for jobs whose action runs a task."""
 MOST_HOPS = 3
-"""Runs in a chain whose calls start the next one by the API: two jobs that call each other's `/run` come to an end."""
+"""The most runs in a chain in which each run's call starts the next one by the API, such as two jobs that call each
+other's `/run`."""
 _ETAG = re.compile(r'(?:W/)?"([0-9]{1,15})"', re.ASCII)
 _HOP = re.compile(r"[0-9]{1,4}", re.ASCII)
 RUN_ID = re.compile(r"([0-9a-f-]{36})_([0-9a-f-]{36})", re.ASCII)
@@ -45,7 +46,7 @@ _KEY = re.compile(r"[!-~]{1,255}", re.ASCII)
 
 @dataclass(frozen=True)
 class Context(RequestContext):
-    """caller and tenant: verified. Operations that are open to all have neither."""
+    """The context of one request. caller, acting_for: verified; None for operations that are open to all."""
 
     caller: Caller | None = None
     acting_for: str | None = None
@@ -56,16 +57,16 @@ class Context(RequestContext):
         return self.acting_for
 
     def id(self, name: str) -> str:
-        """Returns a path parameter that is an id. Raises NotFound for an impossible one."""
+        """Returns a path parameter that is an id. Raises NotFound if it is not an id."""
         given = self.parameters[name]
         if not is_uuid(given):
             raise NotFound(f"no such {name}{_no_id(name, given)}")
         return given
 
     def plain(self, name: str, *, made_as: str | None = None) -> str:
-        """Returns a path parameter that is a plain name. An impossible one is unknown, like any other.
+        """Returns a path parameter that is a plain name. Raises NotFound if it is not one.
 
-        made_as: of a request that makes what it names, the parameter's name in messages. Raises InvalidRequest then.
+        made_as: the parameter's name in messages, for a request that creates what it names; it raises InvalidRequest.
         """
         given = self.parameters[name]
         if made_as is not None:
@@ -75,9 +76,9 @@ class Context(RequestContext):
         return given
 
     def job_of(self, given: object, *, code: str | None = None) -> str:
-        """Returns the id of the job that a filter `jobId` names, by its id or by the integer id of SAP's API.
+        """Returns the id of the job in a filter `jobId`, which may be the integer id of SAP's API.
 
-        Raises InvalidRequest; NotFound for an integer that no job of the tenant has.
+        Raises InvalidRequest, and NotFound for an integer that no job of the tenant has.
         """
         if isinstance(given, str) and is_uuid(given):
             return given
@@ -94,7 +95,7 @@ class Context(RequestContext):
         return parts[1], parts[2]
 
     def body(self, max_bytes: int = strict_json.MAX_BYTES) -> Any:
-        """Reads the request's JSON. Raises InvalidRequest: 415 for another media type, 413 and 400 by the parser."""
+        """Reads the request's JSON. Raises InvalidRequest: NOT_JSON for another media type, others by the parser."""
         if not self.request.body:
             if self.route.body == "optional":
                 return {}
@@ -119,7 +120,7 @@ class Context(RequestContext):
         fields.members(self.body(), "", ())
 
     def page(self, *parts: Callable[[str], bool]) -> tuple[int, tuple[str, ...] | None]:
-        """Reads `limit`, and the mark of `cursor` if there is one. parts: the form of each part of the mark."""
+        """Reads `limit`, and the mark of `cursor` if there is one. parts: checks each part of the mark."""
         return cursors.limit_of(self.query), cursors.read(self.place, self.query, *parts)
 
     def page_of(
@@ -130,9 +131,9 @@ class Context(RequestContext):
         mark: Callable[[T], str],
         fits: Callable[[str], bool],
     ) -> Answer:
-        """Answers with a page of a list. rows: takes the mark after which to go on, and how many rows to read.
+        """Answers with a page of a list. rows: takes the mark after which to continue, and the number of rows.
 
-        fits: whether the mark of a cursor can be one of this list.
+        fits: returns whether a cursor's mark may belong to this list.
         """
         limit, last = self.page(fits)
         found = list(islice(rows(last[0] if last else None, limit + 1), limit + 1))
@@ -145,7 +146,7 @@ class Context(RequestContext):
 
     @property
     def place(self) -> str:
-        """Whose list of what: a cursor of another one is refused."""
+        """The owner and path of the list. A cursor of another list is refused."""
         whose = self.acting_for or (self.caller and self.caller.tenant) or self.request.headers.get(TENANT_HEADER)
         return " ".join((whose or "", *self.request.path))
 
@@ -178,7 +179,7 @@ class Context(RequestContext):
         self.caller.require(scope)
 
     def owner(self) -> str | None:
-        """Returns whose things are meant; None: the provider's own, without the header Sweephand-Tenant."""
+        """Returns the tenant that owns the resources; None for the provider, without the header Sweephand-Tenant."""
         assert self.caller is not None
         named = self.request.headers.get(TENANT_HEADER)
         return None if self.caller.provider and named is None else self.caller.acting_for(named)
@@ -196,12 +197,12 @@ class Context(RequestContext):
     def hop(self) -> int:
         """Returns how many runs precede the requested one in its chain, if a run's call makes the request.
 
-        Raises Conflict where they are too many. A number that the service did not send is ignored.
+        Raises Conflict if there are too many. A malformed number is ignored.
         """
         given = self.request.headers.get(HOP_HEADER, "")
         hop = int(given) if _HOP.fullmatch(given) else 0
         if hop > MOST_HOPS:
-            raise Conflict(f"{MOST_HOPS} runs in a row have started each other already (header Sweephand-Hop)")
+            raise Conflict(f"{MOST_HOPS} runs in a row have already started each other (header Sweephand-Hop)")
         return hop
 
     def text(self, name: str, longest: int) -> str | None:
@@ -238,7 +239,7 @@ class Context(RequestContext):
 
 @contextmanager
 def in_query() -> Iterator[None]:
-    """Makes every InvalidRequest that passes one of the query."""
+    """Gives every InvalidRequest from the block the code INVALID_QUERY."""
     try:
         yield
     except InvalidRequest as wrong:
@@ -247,7 +248,10 @@ def in_query() -> Iterator[None]:
 
 @contextmanager
 def helpful(body: object, now: datetime, *, change: bool = False) -> Iterator[None]:
-    """Adds to every InvalidRequest that passes all mistakes of the body, and what to write. change: a merge patch."""
+    """Adds all mistakes of the body, and what to write instead, to every InvalidRequest from the block.
+
+    change: True for a merge patch.
+    """
     try:
         yield
     except InvalidRequest as wrong:
@@ -255,30 +259,30 @@ def helpful(body: object, now: datetime, *, change: bool = False) -> Iterator[No
 
 
 def _no_id(kind: str, given: str) -> str:
-    """Returns the end of a message for a path that has something else in the place of an id."""
+    """Returns the end of the message for a path parameter that is not an id."""
     if kind == "job":
         return f": paths name ids{by_name(given)}"
     return f": {fields.shown(given)} is not the id of {'an' if kind[0] in 'aeio' else 'a'} {kind}"
 
 
 def by_name(given: str) -> str:
-    """Returns the advice for who takes a job's name for its id."""
+    """Returns the advice for a caller who used a job's name as its id."""
     if not fields.is_visible(given):
         return ""
     return f"; GET /v1/jobs?name={quote(given[:128], safe='')} finds a job by its name"
 
 
 def _canonical(body: bytes) -> bytes:
-    """Returns a JSON body with its members in one order, so that equal bodies compare equal; others unchanged."""
+    """Returns a JSON body with sorted members, so that equal bodies compare equal; any other body unchanged."""
     try:
         value = strict_json.loads(body)
     except InvalidRequest:
-        return body  # whoever reads it refuses it
+        return body  # the operation refuses it
     return strict_json.dumps(canonical(value)).encode()
 
 
 def canonical(value: Any) -> Any:
-    """Returns a JSON value with the members of its objects in one order."""
+    """Returns a JSON value with the members of its objects sorted."""
     if isinstance(value, Mapping):
         return {name: canonical(value[name]) for name in sorted(value)}
     return [canonical(each) for each in value] if isinstance(value, list) else value

@@ -1,6 +1,6 @@
-"""Cursors: where a list stands, and a hash of the query it belongs to.
+"""Cursors: a position in a list, with a hash of the query it belongs to.
 
-The partition is rebuilt from the caller, so there is nothing to forge.
+The partition comes from the caller's identity, so a forged cursor leads only to the caller's own data.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def offset_of(query: Mapping[str, str]) -> int:
     if given is None:
         return 0
     if "cursor" in query:
-        raise InvalidRequest("offset", "has no effect next to `cursor`: give one of them", code="INVALID_QUERY")
+        raise InvalidRequest("offset", "has no effect with `cursor`: give only one of them", code="INVALID_QUERY")
     return given
 
 
@@ -43,16 +43,16 @@ def write(place: str, query: Mapping[str, str], mark: tuple[str, ...]) -> str:
 
 
 def read(place: str, query: Mapping[str, str], *parts: Callable[[str], bool]) -> tuple[str, ...] | None:
-    """Reads the mark of the query's cursor; None without one. parts: the required form of each part of the mark.
+    """Reads the mark of the query's cursor; None without one. parts: checks each part of the mark.
 
-    Raises InvalidRequest(INVALID_CURSOR). A forged mark that fits is a place in the caller's own list.
+    Raises InvalidRequest(INVALID_CURSOR). A forged mark in the right form is a position in the caller's own list.
     """
     given = query.get("cursor")
     if given is None:
         return None
     wrong = InvalidRequest(
         "cursor",
-        "belongs to another list or query: send nextCursor of the page before with the same query",
+        "belongs to another list or query: send nextCursor of the previous page with the same query",
         code="INVALID_CURSOR",
     )
     if not _CURSOR.fullmatch(given):

@@ -1,4 +1,4 @@
-"""The description of this API: written by `make openapi`, given out as it lies on the disk."""
+"""Serves the description of this API, a file that `make openapi` writes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from sweephand.facades.native.context import Context
 
 FILE = Path(__file__).with_name("openapi.json")
 FRESH_S = 300
-"""A deployment may change the document; readers may have the former one for this long."""
+"""How long readers may cache the document, which a deployment may change."""
 
 
 def read(ctx: Context) -> Answer:
-    """Answers with the document, compressed for callers who take that; 304 to one who has it (RFC 9110, 13.1.2)."""
+    """Returns the document, compressed if the caller accepts that; 304 if the caller has it (RFC 9110, 13.1.2)."""
     text, tag = _text_and_tag()
     headers = {"ETag": tag, "Cache-Control": f"public, max-age={FRESH_S}", "Vary": "Accept-Encoding"}
     if _knows(ctx.request.headers.get("if-none-match", ""), tag):
@@ -38,7 +38,7 @@ def _knows(given: str, tag: str) -> bool:
 
 @cache
 def _packed() -> bytes:
-    """Compresses the document to some 6 %; a process does so once."""
+    """Compresses the document to about 6 %, once in a process."""
     return gzip.compress(FILE.read_bytes(), mtime=0)
 
 

@@ -1,6 +1,6 @@
-"""Refusals of a body, with what their reader needs to mend it: all mistakes at once, and what to write instead.
+"""Improves refusals of a body: they list all mistakes at once, and say what to write instead.
 
-Imported when a body was refused. Nothing here decides whether one is.
+It is imported only after a body was refused, and does not decide whether a body is refused.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from sweephand.schedules.timing import TIMING_MEMBERS, parse
 from sweephand.schedules.zones import zone_names
 
 HARMLESS = {"every": "PT1H"}
-"""Stands in for a notation that cannot be read, while the members next to it are."""
+"""Replaces a notation that cannot be read, so that the other members can be checked."""
 _SCHEDULE = re.compile(r"schedules\[(\d+)\]")
 _SHORT = re.compile(r"([0-9]{1,9})\s*(s|sec|secs|m|min|mins|h|hr|hrs|d|w)", re.ASCII)
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _QUARTZ = 6
-"""Fields of Quartz and Spring, which begin with the second."""
+"""The number of fields in Quartz and Spring, of which the first one is the second."""
 _EXAMPLES = {"action": 'such as {"type": "http", "url": "https://example.org/"}'}
 _MOST_SCHEDULES = 40
 _MOST_LOOKS = 4 * MOST
-"""The limit of work for all hints of an answer: each costs up to a dozen parses."""
+"""The limit of work for all hints of an answer. Each hint costs up to a dozen parses."""
 
 
 def improved(wrong: InvalidRequest, body: object, now: datetime, *, change: bool = False) -> InvalidRequest:
@@ -59,7 +59,7 @@ def _timings(body: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def collect(given: Mapping[str, Any], path: str, now: datetime, mistakes: Mistakes) -> None:
-    """Adds all mistakes of a timing: what is wrong is taken away, and the rest is read again."""
+    """Adds all mistakes of a timing: removes each invalid member and reads the rest again."""
     members = {
         name: value for name, value in given.items() if name in TIMING_MEMBERS - {"calendars"} and value is not None
     }
@@ -85,7 +85,7 @@ def collect(given: Mapping[str, Any], path: str, now: datetime, mistakes: Mistak
 def _with_hint(wrong: InvalidRequest, body: object, now: datetime, *, change: bool) -> InvalidRequest:
     hint = _hint(wrong, body, now, change=change)
     reason = wrong.reason
-    if _member(wrong.field or "") in TIMING_MEMBERS:  # no secrets stand there
+    if _member(wrong.field or "") in TIMING_MEMBERS:  # these contain no secrets
         reason = near_names.with_value(reason, _value(body, wrong.field or ""))
     if hint is not None and hint not in reason:
         reason = f"{reason}; {hint}"
@@ -93,7 +93,7 @@ def _with_hint(wrong: InvalidRequest, body: object, now: datetime, *, change: bo
 
 
 def _member(field: str) -> str:
-    """Returns the member of a schedule, or of the body, that a path leads to."""
+    """Returns the member of a schedule or of the body in a path."""
     return re.split(r"[.\[]", field.rpartition("].")[2] or field, maxsplit=1)[0]
 
 
@@ -120,7 +120,7 @@ def _of_two(wrong: InvalidRequest, *, change: bool) -> str | None:
         return "leave out the others"
     if found is None:
         return None
-    return f'a patch that changes the notation takes the former one away: "{found[1]}": null'
+    return f'to change the notation, remove the former one: "{found[1]}": null'
 
 
 def _value(body: object, field: str) -> object:
@@ -137,7 +137,7 @@ def _value(body: object, field: str) -> object:
 
 
 def taken_by(notation: str, text: str, now: datetime) -> tuple[str, str] | None:
-    """Returns the notation that would accept a string, and the string as it accepts it; None if none would."""
+    """Returns the notation that would accept a string, and the string in the accepted form; None if none would."""
     for name, written in _candidates(notation, text):
         try:
             parse({name: written}, now=now)
@@ -158,7 +158,7 @@ def _candidates(notation: str, text: str) -> Iterator[tuple[str, str]]:
 
 
 def _other_crons(notation: str, pieces: list[str]) -> Iterator[tuple[str, str]]:
-    """Yields a cron string without the second of Quartz and Spring, and as eventBridge writes L, W and #."""
+    """Yields a cron string without the second of Quartz and Spring, and in the form of eventBridge with L, W and #."""
     if len(pieces) in {_QUARTZ, _QUARTZ + 1} and pieces[0] in {"0", "00"}:
         if len(pieces) == _QUARTZ:
             yield "cron", " ".join(pieces[1:])

@@ -1,4 +1,4 @@
-"""RFC 9457 problem documents with a stable code: the one place that knows HTTP numbers."""
+"""Problem documents (RFC 9457) with stable codes. Only this module knows the HTTP statuses of the native API."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sweephand.facades.http import Answer
 STATUS = {
     "INVALID_JSON": (400, "The body cannot be read"),
     "INVALID_QUERY": (400, "The path, the query or a header cannot be read"),
-    "INVALID_CURSOR": (400, "The cursor is not one of this list"),
+    "INVALID_CURSOR": (400, "The cursor does not belong to this list"),
     "UNAUTHENTICATED": (401, "No valid identity"),
     "SCOPE_MISSING": (403, "A scope is missing"),
     "TENANT_DISABLED": (403, "The tenant is disabled"),
@@ -24,28 +24,28 @@ STATUS = {
     "TOO_MANY_DELETES": (409, "The plan deletes more jobs than is usual"),
     "CONSUMER_TAKEN": (409, "Another process is this consumer"),
     "LEASE_OVER": (409, "The lease of the consumer is over"),
-    "FACADE_LIMIT": (409, "The facade of the job could not show it"),
-    "REVISION_MISMATCH": (412, "The revision is another one"),
-    "COUNT_MISMATCH": (412, "The count is another one"),
+    "FACADE_LIMIT": (409, "The job's own API could not show the change"),
+    "REVISION_MISMATCH": (412, "The revision differs"),
+    "COUNT_MISMATCH": (412, "The count differs"),
     "PLAN_STALE": (412, "The plan is out of date"),
     "TOO_LARGE": (413, "The body is too large"),
     "NOT_JSON": (415, "The body is not plain JSON"),
     "INVALID_FIELD": (422, "A field breaks a rule"),
-    "UNKNOWN_MEMBER": (422, "A member is not known"),
+    "UNKNOWN_MEMBER": (422, "A member is unknown"),
     "NEVER_FIRES": (422, "The schedule can never fire"),
     "KEY_REUSED": (422, "The Idempotency-Key belongs to another request"),
     "RATE_LIMITED": (429, "Too many requests"),
-    "UNAVAILABLE": (503, "For the moment it cannot be done"),
-    "INTERNAL": (500, "An unexpected fault"),
+    "UNAVAILABLE": (503, "The service cannot do this at the moment"),
+    "INTERNAL": (500, "An unexpected error"),
 }
 
 
 MOST_ERRORS = 50
-"""Mistakes of one body that an answer lists."""
+"""How many mistakes of a body an answer lists."""
 
 
 def type_of(code: str) -> str:
-    """Returns the address of the problem's page, relative to this API's own."""
+    """Returns the address of the problem's page, relative to the address of this API."""
     return f"/problems/{code.lower().replace('_', '-')}"
 
 
@@ -64,7 +64,7 @@ def problem(code: str, detail: str, request_id: str, **members: Any) -> Answer:
 
 
 def of_error(error: SweephandError, request_id: str) -> Answer:
-    """Answers with a problem. errors[].field is `body` or `path` (with its query) if that as a whole is wrong."""
+    """Returns the problem for an error. errors[].field is `body` or `path` (with its query) if all of it is wrong."""
     members: dict[str, Any] = {}
     headers: dict[str, str] = {}
     if isinstance(error, InvalidRequest):
@@ -84,7 +84,7 @@ def _field_problem(wrong: InvalidRequest) -> dict[str, Any]:
 
 
 def _detail(error: SweephandError) -> str:
-    """Returns the first mistake, and how many more there are."""
+    """Returns the first mistake and the number of others."""
     if not isinstance(error, InvalidRequest):
         return error.reason
     first = f"{error.field}: {error.reason}" if error.field else error.reason

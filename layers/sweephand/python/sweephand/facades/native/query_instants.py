@@ -1,4 +1,4 @@
-"""Instants in the query of a request."""
+"""Reads instants in the query of a request."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FRACTION = re.compile(r"(.{19})\.([0-9]{1,30})(.*)", re.ASCII)
 
 
 def exact_instant(value: object, field: str) -> datetime:
-    """Returns an RFC 3339 instant to the millisecond, as runs show theirs: `plannedAt` of one is a bound of a list."""
+    """Returns an RFC 3339 instant with milliseconds, so that a run's `plannedAt` can be a bound of a list."""
     found = _FRACTION.fullmatch(value) if isinstance(value, str) else None
     if found is None:
         return parse_instant(value, field)

@@ -1,4 +1,4 @@
-"""Whole numbers in a query."""
+"""Reads whole numbers in a query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The native API: its operations, each with the scope that it needs."""
+"""The routes of the native API: its operations with their scopes and schemas."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sweephand.records import dataclass
 READ, WRITE, RUN, ERRORS = "jobs:read", "jobs:write", "runs:write", "errors:edit"
 ADMIN, PROVIDER = "admin", "provider:admin"
 BEGINS = (ERRORS, WRITE, PROVIDER)
-"""The scopes of which one is needed to begin an operation. It then requires the scope of its own kind."""
+"""Any of these scopes gives access to operations. An operation then requires the scope of its own kind."""
 MATCH, ONCE, ACTING = ("If-Match",), ("Idempotency-Key",), ("Sweephand-Tenant",)
 PAGE = ("limit", "cursor")
 OF_PLANS = ("plan", "token", "allowDeletes", "onDrift")
@@ -25,12 +25,12 @@ SPAN = ("collection", "tag", "resourceId", "from", "until", "state")
 RUNS_QUERY = ("jobId", "scheduleId", *SPAN, "kind")
 JSON, HTML = "application/json", "text/html; charset=utf-8"
 FILES = ("text/csv; charset=utf-8", "application/x-ndjson")
-ALL_RUNS = "List runs of a job, of a schedule or of many jobs; without these, what did not succeed or waits"
-EXPORT_FILE = "The same runs as one file, up to a million: the operation has a link to it"
+ALL_RUNS = "List runs of a job, a schedule or several jobs; without a filter, those that did not succeed or that wait"
+EXPORT_FILE = "Export the same runs to one file, up to a million; the operation has the link"
 
 
 def rare(module: str, name: str) -> Operation:
-    """Returns an operation that is loaded with its first request, as few are about calendars, tenants or errors."""
+    """Returns an operation that is imported on its first request, because few are about calendars or tenants."""
 
     def operation(ctx: Context) -> Answer:
         from importlib import import_module  # noqa: PLC0415
@@ -44,9 +44,9 @@ def rare(module: str, name: str) -> Operation:
 
 @dataclass(frozen=True)
 class Below:
-    """The routes below a path. module: of the operations that are given by name, which are rare.
+    """The routes below a path. module: of operations that are given by name, which are rare.
 
-    always: what all of them have in common; changing: what those have that do more than read.
+    always: the settings of all routes. changing: the settings of routes that do more than read.
     """
 
     path: str
@@ -58,7 +58,7 @@ class Below:
         return self._route("GET", path, operation, summary, {"scope": READ, **self.always, "gives": gives, **more})
 
     def post(self, path: str, operation: Operation | str, summary: str, takes: str, gives: str, **more: Any) -> Route:
-        """Returns the route of a request that needs a body, and makes something unless `more` says otherwise."""
+        """Returns the route of a request with a body, which creates something unless `more` says otherwise."""
         return self._change("POST", path, operation, summary, takes, gives, {"status": 201, **more})
 
     def put(self, path: str, operation: Operation | str, summary: str, takes: str, gives: str, **more: Any) -> Route:
@@ -123,9 +123,9 @@ PROBLEMS = Below("/problems", "service.problem_pages", {"scope": None, "media": 
 
 ROUTES = Routes(
     [
-        SERVICE.get("/v1/health", admin.health, "Version; with a scope, how late the sweep is", "Health"),
+        SERVICE.get("/v1/health", admin.health, "Read the version and, with a scope, how late the sweep is", "Health"),
         SERVICE.get(
-            *("/v1/openapi.json", rare("document", "read"), "This description, as OpenAPI 3.1", "Document"),
+            *("/v1/openapi.json", rare("document", "read"), "Read this description, as OpenAPI 3.1", "Document"),
             headers=("If-None-Match", "Accept-Encoding"),
         ),
         JOBS.post("", jobs.create, "Create a job with its schedules", "JobDraft", "Job", headers=ONCE),
@@ -168,7 +168,7 @@ ROUTES = Routes(
         JOB.verb("/resume", jobs.resume, "Resume a paused job", "Job"),
         JOB.verb("/activate", jobs.activate, "Activate a job", "Job"),
         JOB.verb("/deactivate", jobs.deactivate, "Deactivate a job", "Job"),
-        JOB.get("/next", jobs.next_run, "The next instant of a job", "NextRun"),
+        JOB.get("/next", jobs.next_run, "Read the next instant of a job", "NextRun"),
         JOB.get(
             *("/occurrences", runs.occurrences, "List past and future occurrences of a job", "OccurrencePage"),
             query=(*PAGE, "scheduleId", "from", "until"),
@@ -185,16 +185,20 @@ ROUTES = Routes(
         SCHEDULE.put("", schedules.put, "Replace a schedule", "ScheduleReplacement", "Schedule"),
         SCHEDULE.patch("", schedules.patch, "Change a schedule", "SchedulePatch", "Schedule"),
         SCHEDULE.delete("", schedules.delete, "Delete a schedule"),
-        SCHEDULE.verb("/activate", schedules.activate, "Activate it", "Schedule"),
-        SCHEDULE.verb("/deactivate", schedules.deactivate, "Deactivate it", "Schedule"),
+        SCHEDULE.verb("/activate", schedules.activate, "Activate a schedule", "Schedule"),
+        SCHEDULE.verb("/deactivate", schedules.deactivate, "Deactivate a schedule", "Schedule"),
         SCHEDULE.get(
-            *("/explain", "explain_schedule", "Why an instant is one of its occurrences or none", "Explanation"),
+            *("/explain", "explain_schedule", "Explain whether an instant is an occurrence, and why", "Explanation"),
             query=("at",),
         ),
         Below(
             "/v1/schedules:preview", always={"scope": READ, "also": (WRITE,), "headers": ACTING, "tenant": False}
         ).post(
-            *("", rare("jobs.preview", "preview_schedule"), "The next instants of a schedule that is not stored"),
+            *(
+                "",
+                rare("jobs.preview", "preview_schedule"),
+                "Compute the next instants of a schedule that is not stored",
+            ),
             *("PreviewRequest", "Preview"),
             status=200,
         ),
@@ -209,7 +213,8 @@ ROUTES = Routes(
             query=("since",),
         ),
         OVERVIEW.get(
-            *("/load", rare("overview.load", "read_load"), "How many runs the next 24 hours will have"), "Load"
+            *("/load", rare("overview.load", "read_load"), "Read how many runs are planned for the next 24 hours"),
+            "Load",
         ),
         OVERVIEW.get(
             *(
@@ -222,7 +227,7 @@ ROUTES = Routes(
         RUNS.get("", runs.list_all, ALL_RUNS, "RunPage", query=(*PAGE, *RUNS_QUERY)),
         EXPORTS.get(
             *("", rare("runs.export", "export_runs")),
-            *("The same runs as a file, a thousand at a time: CSV or JSON lines", "RunsFile"),
+            *("Export the same runs, a thousand at a time, as CSV or JSON Lines", "RunsFile"),
             query=("format", "cursor", *RUNS_QUERY),
             media=FILES,
         ),
@@ -238,7 +243,7 @@ ROUTES = Routes(
             *(
                 "/{run}/nack",
                 runs.give_back,
-                "Say that no result will come; it is tried again",
+                "Report that no result will come; the run is tried again",
                 "Nack",
                 "Run",
             ),
@@ -269,58 +274,65 @@ ROUTES = Routes(
             *(
                 "/{run}/rerun",
                 rare("runs.redrives", "rerun_run"),
-                "Run again what has ended, as it is or with another payload",
+                "Run a finished run again, unchanged or with another payload",
             ),
             *("RunStarted", "RerunRequest"),
             status=202,
             headers=ONCE,
         ),
         Below("/v1/errors:redrive", "runs.redrives", {"scope": ERRORS, "headers": ONCE}).post(
-            *("", "redrive_errors", "Run failed runs again, so many a minute", "RedriveRequest", "Redrive"),
+            *("", "redrive_errors", "Run failed runs again, at a given rate", "RedriveRequest", "Redrive"),
             status=202,
         ),
         ERROR_GROUPS.get(
-            *("", "list_all", "List unresolved failures in groups", "ErrorGroupPage"),
+            *("", "list_all", "List unresolved failures, in groups", "ErrorGroupPage"),
             query=(*PAGE, "jobId", *SPAN),
         ),
         Below("/v1/errors:summary").get(
             *("", rare("runs.errors", "read_error_summary")),
-            *("Sum open errors up by job, job set, target or version", "ErrorSummary"),
+            *("Sum up open errors by job, job set, target or version", "ErrorSummary"),
             query=("groupBy", "jobId", *SPAN[:-1]),
         ),
         ERROR.get("", "read", "Read a group of errors", "ErrorGroup"),
         ERROR.get(
-            *("/runs", "list_error_runs", "The failed runs of a group, and what became of each", "ErrorRunPage"),
+            *(
+                "/runs",
+                "list_error_runs",
+                "List the failed runs of a group, and what was done about each",
+                "ErrorRunPage",
+            ),
             query=PAGE,
         ),
         ERROR.verb(
-            *("/notes", "add_note", "Write a note about a group of errors", "ErrorGroup", "NoteDraft"),
+            *("/notes", "add_note", "Add a note to a group of errors", "ErrorGroup", "NoteDraft"),
             status=201,
             headers=ONCE,
         ),
-        ERROR.verb("/archive", "archive", "Nobody needs to see to it, until it fails again", "ErrorGroup", ARCHIVE),
-        ERROR.verb("/restore", "restore", "Open an archived group again", "ErrorGroup"),
-        ERROR.verb(f"{ONE_RUN}/archive", "archive_error_run", "Nobody needs to see to this run", "ErrorRun", ARCHIVE),
+        ERROR.verb("/archive", "archive", "Archive a group of errors, until it fails again", "ErrorGroup", ARCHIVE),
+        ERROR.verb("/restore", "restore", "Reopen an archived group of errors", "ErrorGroup"),
+        ERROR.verb(f"{ONE_RUN}/archive", "archive_error_run", "Archive one failed run", "ErrorRun", ARCHIVE),
         ERROR.verb(
-            *(f"{ONE_RUN}/restore", "restore_error_run", "A run that was archived alone is as its group", "ErrorRun")
+            *(f"{ONE_RUN}/restore", "restore_error_run", "Reopen a failed run that was archived alone", "ErrorRun")
         ),
         REDIRECTS.get("", "list_redirects", "List redirects", "RedirectPage", query=PAGE),
-        REDIRECTS.put("/{job}", "put_redirect", "Run its failed runs again elsewhere", "RedirectDraft", "Redirect"),
-        REDIRECTS.delete("/{job}", "delete_redirect", "End a redirect"),
-        OPERATIONS.get("", "list_all", "List long work, newest first", "OperationPage", query=(*PAGE, "state", "kind")),
-        OPERATIONS.get("/{operation}", "read", "How far long work has come", "Operation"),
-        OPERATIONS.verb("/{operation}/pause", "pause", "Its next page waits", "Operation"),
-        OPERATIONS.verb(
-            "/{operation}/resume", "resume", "It goes on where it stopped, also where it had failed", "Operation"
+        REDIRECTS.put("/{job}", "put_redirect", "Run a job's failed runs as another job", "RedirectDraft", "Redirect"),
+        REDIRECTS.delete("/{job}", "delete_redirect", "Delete a redirect"),
+        OPERATIONS.get(
+            "", "list_all", "List operations, newest first", "OperationPage", query=(*PAGE, "state", "kind")
         ),
-        OPERATIONS.verb("/{operation}/cancel", "cancel", "It ends; what is done stays done", "Operation"),
+        OPERATIONS.get("/{operation}", "read", "Read an operation and its progress", "Operation"),
+        OPERATIONS.verb("/{operation}/pause", "pause", "Pause an operation before its next page", "Operation"),
+        OPERATIONS.verb(
+            "/{operation}/resume", "resume", "Resume an operation where it stopped, even if it failed", "Operation"
+        ),
+        OPERATIONS.verb("/{operation}/cancel", "cancel", "Cancel an operation; finished work stays", "Operation"),
         JOB_SETS.get("", "list_all", "List job sets", "JobSetPage", query=PAGE),
         JOB_SETS.get(
-            *("/{job_set}", "read", "Read a job set: its jobs, what others have changed, how its runs do", "JobSet"),
+            *("/{job_set}", "read", "Read a job set: its jobs, others' changes, and figures of its runs", "JobSet"),
             query=("include", "from", "limitSeconds"),
         ),
         JOB_SETS.put(
-            *("/{job_set}", "put", "Make the jobs of a set what the list says; with `plan=true` only say how"),
+            *("/{job_set}", "put", "Apply a list of jobs to a set; with `plan=true`, only plan it"),
             *("JobSetDraft", "JobSetPlan"),
             query=(*OF_PLANS, "prune"),
             begins="JobSetPlan",
@@ -340,25 +352,30 @@ ROUTES = Routes(
         COLLECTION.put("", admin.put_collection, "Replace a collection", "CollectionReplacement", "Collection"),
         COLLECTION.patch("", admin.patch_collection, "Change a collection", "CollectionPatch", "Collection"),
         COLLECTION.delete("", admin.delete_collection, "Delete an empty collection"),
-        COLLECTION.verb("/enable", admin.enable_collection, "Enable it", "Collection"),
-        COLLECTION.verb("/disable", admin.disable_collection, "Disable it", "Collection"),
+        COLLECTION.verb("/enable", admin.enable_collection, "Enable a collection", "Collection"),
+        COLLECTION.verb("/disable", admin.disable_collection, "Disable a collection", "Collection"),
         SIGNING_KEYS.verb(
-            *("", "create_signing_key", "Create a key that signs its jobs' calls", "IssuedSigningKey"),
+            *(
+                "",
+                "create_signing_key",
+                "Create a key that signs the calls of the collection's jobs",
+                "IssuedSigningKey",
+            ),
             status=201,
             headers=ONCE,
         ),
-        SIGNING_KEYS.get("", "list_signing_keys", "List the keys that sign its jobs' calls", "SigningKeyPage"),
+        SIGNING_KEYS.get("", "list_signing_keys", "List the signing keys of a collection", "SigningKeyPage"),
         SIGNING_KEYS.delete("/{key}", "delete_signing_key", "Delete a signing key"),
         CALENDARS.post("", "create", "Create a calendar", "CalendarDraft", "Calendar", headers=ONCE),
         CALENDARS.get("", "list_all", "List calendars", "CalendarPage", query=PAGE),
         CALENDARS.get("/{calendar}", "read", "Read a calendar", "Calendar"),
         CALENDARS.put(
-            *("/{calendar}", "put", "Replace a calendar; the schedules that name it follow"),
+            *("/{calendar}", "put", "Replace a calendar, and replan the schedules that name it"),
             *("CalendarReplacement", "Calendar"),
         ),
         CALENDARS.delete("/{calendar}", "delete", "Delete a calendar that no schedule names"),
         CALENDARS.get(
-            *("/{calendar}/versions", "list_versions", "The versions of a calendar, newest first"),
+            *("/{calendar}/versions", "list_versions", "List the versions of a calendar, newest first"),
             "CalendarVersionPage",
             query=PAGE,
         ),
@@ -372,25 +389,27 @@ ROUTES = Routes(
         ),
         FLOW_KEYS.post("", "create", "Create a flow key", "FlowKeyDraft", "FlowKey", headers=ONCE),
         FLOW_KEYS.get("", "list_all", "List flow keys", "FlowKeyPage", query=PAGE),
-        FLOW_KEYS.get("/{flow_key}", "read", "Read a flow key, and how things stand under it", "FlowKey"),
-        FLOW_KEYS.put("/{flow_key}", "put", "Replace it", "FlowKeyReplacement", "FlowKey"),
-        FLOW_KEYS.patch("/{flow_key}", "patch", "Change it", "FlowKeyPatch", "FlowKey"),
+        FLOW_KEYS.get("/{flow_key}", "read", "Read a flow key and its current state", "FlowKey"),
+        FLOW_KEYS.put("/{flow_key}", "put", "Replace a flow key", "FlowKeyReplacement", "FlowKey"),
+        FLOW_KEYS.patch("/{flow_key}", "patch", "Change a flow key", "FlowKeyPatch", "FlowKey"),
         FLOW_KEYS.delete("/{flow_key}", "delete", "Delete a flow key that nothing names"),
-        FLOW_KEYS.verb("/{flow_key}/pause", "pause", "Let no call begin", "FlowKey", "FlowKeyPause"),
-        FLOW_KEYS.verb("/{flow_key}/resume", "resume", "Let calls begin again", "FlowKey"),
+        FLOW_KEYS.verb(
+            "/{flow_key}/pause", "pause", "Pause a flow key: no further call begins", "FlowKey", "FlowKeyPause"
+        ),
+        FLOW_KEYS.verb("/{flow_key}/resume", "resume", "Resume a flow key", "FlowKey"),
         CONSUMERS.get("", "list_all", "List consumers", "ConsumerPage", query=PAGE),
-        CONSUMERS.get("/{consumer}", "read", "Read a consumer: who it is now, and what is held for it", "Consumer"),
+        CONSUMERS.get("/{consumer}", "read", "Read a consumer, its holder, and the events held for it", "Consumer"),
         CONSUMERS.delete(
-            *("/{consumer}", "delete", "Delete a consumer; what is held for it ends"), scope=WRITE, query=("force",)
+            *("/{consumer}", "delete", "Delete a consumer and end what is held for it"), scope=WRITE, query=("force",)
         ),
         CONSUMERS.put(
             "/{consumer}/lease", "take_lease", "Take or prolong the lease of a consumer", "LeaseRequest", "Consumer"
         ),
         CONSUMERS.delete(
-            "/{consumer}/lease", "release_lease", "Give the lease back; events are held", query=("holder",)
+            "/{consumer}/lease", "release_lease", "Release the lease; events are then held", query=("holder",)
         ),
         CONSUMERS.post(
-            *("/{consumer}/start", "start", "Get what was missed, oldest first, then events as they fall due"),
+            *("/{consumer}/start", "start", "Start a consumer: missed events, oldest first, then live ones"),
             *("StartRequest", "Consumer"),
             status=200,
         ),
@@ -399,7 +418,7 @@ ROUTES = Routes(
         ),
         CREDENTIALS.get("", "list_all", "List credentials", "CredentialPage", query=PAGE),
         CREDENTIALS.verb(
-            *("/{credential}/rotate", "rotate", "Give a credential another secret"),
+            *("/{credential}/rotate", "rotate", "Give a credential a new secret"),
             *("IssuedCredential", "CredentialRotation"),
             headers=(*ACTING, *ONCE),
         ),
@@ -410,30 +429,33 @@ ROUTES = Routes(
         TENANTS.post("", "create", "Create a tenant", "TenantDraft", "Tenant", headers=ONCE),
         TENANTS.get("", "list_all", "List tenants", "TenantPage", query=PAGE),
         TENANTS.get("/{tenant}", "read", "Read a tenant", "Tenant"),
-        TENANTS.patch("/{tenant}", "patch", "Change a tenant: its description, its quota", "TenantPatch", "Tenant"),
-        TENANTS.delete("/{tenant}", "delete", "Delete a tenant with all that it has", gives="Operation", status=202),
-        SUBSCRIPTIONS.get("", "list_subscriptions", "List what a tenant is subscribed to", "SubscriptionPage"),
+        TENANTS.patch("/{tenant}", "patch", "Change a tenant's description or quota", "TenantPatch", "Tenant"),
+        TENANTS.delete("/{tenant}", "delete", "Delete a tenant with all its data", gives="Operation", status=202),
+        SUBSCRIPTIONS.get("", "list_subscriptions", "List a tenant's subscriptions", "SubscriptionPage"),
         SUBSCRIPTIONS.put(
-            *("/{application}", "subscribe", "Subscribe a tenant to an application, which creates a new tenant"),
+            *("/{application}", "subscribe", "Subscribe a tenant to an application; creates a new tenant"),
             *("Nothing", "Subscription"),
             body="optional",
         ),
         SUBSCRIPTIONS.delete(
-            *("/{application}", "unsubscribe", "End a subscription; with the last one the tenant is deleted"),
+            *("/{application}", "unsubscribe", "End a subscription; ending the last one deletes the tenant"),
             begins="Operation",
         ),
         TENANTS.verb("/{tenant}/enable", "enable", "Enable a tenant", "Tenant"),
         TENANTS.verb("/{tenant}/disable", "disable", "Disable a tenant", "Tenant"),
-        WELL_KNOWN.get(KEYS_PATH, "read_keys", "The keys that verify this stack's own tokens", "KeySet"),
+        WELL_KNOWN.get(KEYS_PATH, "read_keys", "Read the keys that verify this stack's own tokens", "KeySet"),
         WELL_KNOWN.get(
-            "/.well-known/openid-configuration", "read_configuration", "Where these keys are", "IssuerConfiguration"
+            "/.well-known/openid-configuration",
+            "read_configuration",
+            "Read where these keys are",
+            "IssuerConfiguration",
         ),
-        PROBLEMS.get("", "list_problems", "The problems that answers name", "ProblemPages"),
-        PROBLEMS.get("/{problem}", "read_problem", "The cause and the cure of a problem", "ProblemPage"),
+        PROBLEMS.get("", "list_problems", "List all problem types", "ProblemPages"),
+        PROBLEMS.get("/{problem}", "read_problem", "Read the cause and the cure of a problem", "ProblemPage"),
         Route(
             *("POST", "/oauth/token", rare("tenants.oauth", "token"), None),
             body="form",
-            summary="A token for client credentials",
+            summary="Get a token for client credentials",
             takes="TokenRequest",
             gives="Token",
         ),

@@ -1,4 +1,4 @@
-"""Native JSON to what the flow understands: every member is checked, every refusal names its field."""
+"""Reads small native bodies for the flow. Every member is checked, and every refusal names its field."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ def _text(given: Mapping[str, Any], name: str) -> str | None:
 
 
 def is_plain(text: str) -> bool:
-    """Reads a name that stands in paths."""
+    """Returns whether a name can be part of a path."""
     return 1 <= len(text) <= 128 and _STRANGE.search(text) is None
 
 
 def plain_name(given: Mapping[str, Any], before: str | None) -> str:
-    """Reads a name that stands in paths. before: the name of a resource that is changed, which keeps it; None: new."""
+    """Reads the name of a resource. before: its name, which cannot be changed; None for a new resource."""
     name = fields.text(given["name"], "name", 1, 128) if "name" in given else None
     if before is None:
         if name is None:
@@ -88,8 +88,8 @@ def plain_name(given: Mapping[str, Any], before: str | None) -> str:
 def check_plain(text: str, field: str) -> None:
     strange = _STRANGE.search(text)
     if strange:
-        rule = "must have letters, digits, . _ and - only, and begin with a letter or a digit"
-        raise InvalidRequest(field, f"{rule}, but it is {fields.shown(text)}", position=strange.start())
+        rule = "must consist of letters, digits, . _ and -, and begin with a letter or a digit"
+        raise InvalidRequest(field, f"{rule}, not {fields.shown(text)}", position=strange.start())
 
 
 def _instant(given: Mapping[str, Any], name: str) -> datetime | None:

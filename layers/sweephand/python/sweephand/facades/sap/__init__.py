@@ -1,1 +1,1 @@
-"""The API of SAP Job Scheduling Service, as its clients know it: a thin mapping onto the domain."""
+"""The API of SAP Job Scheduling Service for its existing clients: a thin mapping onto the domain."""

@@ -55,10 +55,10 @@ def list_all(ctx: Context) -> Answer:
         schedules = [ctx.find_schedule(planned, schedule_id)]
     job = planned.job
     entries = list(islice(resources.changes(ctx.world.table, job.tenant, job.id, None, MOST), MOST))
-    told = list(islice(_of_entries(entries, schedule_id), MOST))
-    told += _ended([*schedules, *_replaced(entries, schedule_id)])
-    told.sort(key=lambda line: line[0], reverse=True)
-    return Answer(200, {"total": len(told), "results": [line for _, line in told[:MOST]]})
+    lines = list(islice(_of_entries(entries, schedule_id), MOST))
+    lines += _ended([*schedules, *_replaced(entries, schedule_id)])
+    lines.sort(key=lambda line: line[0], reverse=True)
+    return Answer(200, {"total": len(lines), "results": [line for _, line in lines[:MOST]]})
 
 
 Line = tuple[int, dict[str, Any]]
@@ -94,7 +94,7 @@ def _replaced(entries: Iterable[Entry], schedule_id: str | None) -> Iterator[Sch
 
 
 def _ended(states: Iterable[Schedule]) -> Iterable[Line]:
-    """Returns the service's own deactivations, each once, however many changes found the schedule deactivated."""
+    """Returns the service's own deactivations, each only once, even if several changes found it."""
     found: dict[tuple[str, datetime], Line] = {}
     for each in states:
         if each.completed_at is not None and each.state_reason in BY_ITSELF:
@@ -105,7 +105,7 @@ def _ended(states: Iterable[Schedule]) -> Iterable[Line]:
 
 
 def _deactivation(schedule: Schedule, at: datetime) -> str:
-    """Builds a deactivation. A series is over with its last run, also if its end is ahead but no other run fits."""
+    """Returns the kind of a deactivation. A series ends with its last run, even if its endTime is in the future."""
     reason = StateReason(schedule.state_reason or "")
     if reason is StateReason.END_REACHED and at < load_or_never(schedule.packed).ends_at:
         reason = StateReason.NO_FUTURE_DATES

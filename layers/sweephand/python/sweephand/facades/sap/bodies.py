@@ -68,9 +68,9 @@ def listed_body(job: Job, schedules: Sequence[Schedule], tenant_name: str) -> di
 
 
 def is_active(schedule: Schedule) -> bool:
-    """Returns whether the schedule is switched on and not over. SAP's service deactivates schedules that are over."""
+    """Returns whether the schedule is active and has not ended. SAP's service deactivates schedules that have ended."""
     if schedule.state is ScheduleState.ENDING and not schedule.planned_total:
-        return False  # it was made without a date, and its completion is about to be written
+        return False  # it was created without a future date, and its completion is about to be written
     return schedule.active and schedule.state in LIVE | {ScheduleState.PAUSED, ScheduleState.INACTIVE}
 
 
@@ -125,7 +125,7 @@ def run_body(run: Run) -> dict[str, Any]:
 
 
 def _text_of(run: Run) -> str:
-    """Returns the text that the job reported, else the target's answer; httpStatus already says that it was 500."""
+    """Returns the text that the job reported, or else the target's answer; for a failed call, the answer first."""
     if run.state is State.UNKNOWN and run.reason is Reason.DEADLINE:
         answered = f"; the endpoint had answered: {run.answer}" if run.answer else ""
         return f"no result was reported within ASYNC_EXEC_TIMEOUT{answered}"

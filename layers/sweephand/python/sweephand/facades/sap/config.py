@@ -1,4 +1,4 @@
-"""The global parameters of the instance: how long an asynchronous run may take."""
+"""The global parameters of the instance. The only one is how long an asynchronous run may take."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def read(ctx: Context) -> Answer:
 
 
 def put(ctx: Context) -> Answer:
-    """Sets it for all jobs of the caller's name space, or of the named tenant, from their next answer on."""
+    """Sets the limit for all jobs of the caller or of the named tenant, from the next run that waits on."""
     given = ctx.body()
     if not isinstance(given, dict) or set(given) != {NAME}:
         raise InvalidRequest(None, "Unallowed Configuration")

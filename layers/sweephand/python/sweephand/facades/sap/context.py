@@ -33,18 +33,18 @@ class Context(RequestContext):
 
     @property
     def own(self) -> str:
-        """Returns the caller's name space. Jobs of provider level have their own, which no tenant has."""
+        """The caller's name space. Jobs of provider level have a name space of their own."""
         return self.caller.tenant or PROVIDER
 
     @property
     def meant(self) -> str:
-        """Whose names are meant: the caller's own, or those of the tenant that a caller of provider level names."""
+        """The name space of the request: the caller's own, or the tenant that a caller of provider level names."""
         return self.named_tenant() or self.own
 
     def tenant_there(self, *, stays: bool = True) -> str:
-        """Returns the same, but a named tenant must exist. stays: nor may it be in deletion, for writes.
+        """Returns the name space of the request. A named tenant must exist.
 
-        Raises NotFound, or Conflict for one that is being deleted.
+        stays: True for writes, which a tenant in deletion refuses. Raises NotFound, and Conflict for such a tenant.
         """
         if self.meant != self.own:
             try:
@@ -87,7 +87,7 @@ class Context(RequestContext):
 
     def body(self) -> Any:
         if len(self.request.body) > MAX_BODY:
-            reason = f"the body has {len(self.request.body):,} bytes, and may have {MAX_BODY:,}"
+            reason = f"the body has {len(self.request.body):,} bytes; the most is {MAX_BODY:,}"
             raise InvalidRequest(None, reason, code="TOO_LARGE")
         if not self.request.body:
             raise InvalidRequest(None, "a JSON body is required")
@@ -100,7 +100,7 @@ class Context(RequestContext):
     # Job and schedule of the path
 
     def job_key(self, given: str | None = None) -> tuple[str, str]:
-        """Returns tenant and id of the job with the integer id of the path. Raises NotFound, also for a foreign job."""
+        """Returns tenant and id of the job with the integer id of the path. Raises NotFound, also for others' jobs."""
         integer = self.parameters["job"] if given is None else given
         if not _INTEGER.fullmatch(integer):
             raise NotFound("Job Not Found")
@@ -125,7 +125,7 @@ class Context(RequestContext):
         return _made_here(job, job)
 
     def find_schedule(self, planned: Planned, given: str | None = None) -> Schedule:
-        """Returns the schedule of the path, or the given one, of a job. Raises NotFound."""
+        """Returns a job's schedule: the one in the path, or the given one. Raises NotFound."""
         try:
             return lookup.find_schedule(planned, self.parameters["schedule"] if given is None else given)
         except NotFound as unknown:

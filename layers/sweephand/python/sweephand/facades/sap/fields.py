@@ -1,7 +1,7 @@
 """Reads SAP's JSON into drafts of the domain.
 
-Unknown members are ignored, because clients send back everything that they got from the service. Source: the tables of
-its REST documentation.
+Unknown members are ignored, because clients send back everything that they received. Source: the tables of SAP's REST
+documentation.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from sweephand.security.guard import GuardSettings
 
 FACADE = "sap"
 COLLECTION = "sap"
-"""A collection of each tenant, made with the first job: job names are unique in it, as in SAP's instance."""
+"""The collection in each tenant, created with the first job. Job names are unique in it, as in SAP's instance."""
 
 METHODS = ("GET", "POST", "PUT", "DELETE")
 MODES = {"cron": "sapCron", "time": "time", "repeatInterval": "every", "repeatAt": "repeatAt"}
 """Members that say when a schedule runs, each with its native member: exactly one may be given."""
 _OWN_TIMING = {*MODES.values(), "align", "startTime", "endTime"}
-"""Members of a stored timing that this facade has words for. All others stay."""
+"""Members of a stored timing that this facade can express. All others stay unchanged."""
 LONGEST_NAME, LONGEST_DESCRIPTION = 255, 1_000
 ENDPOINT, TASK = "HTTP_ENDPOINT", "CF_TASK"
 NO_TASKS = (
-    "tasks (CF_TASK) are not created over this API: a job of the native API runs a container, "
-    "POST /v1/jobs with an action of type ecs"
+    "tasks (CF_TASK) cannot be created with this API: to run a container, create a job with the native API, "
+    "POST /v1/jobs, with an action of type ecs"
 )
 OUTCOME = {
     "successStatuses": ["2xx", "3xx"],
@@ -47,7 +47,7 @@ OUTCOME = {
     "onNoAnswer": "wait",
     "answerTimeoutSeconds": 15,
 }
-"""Statuses 200 to 399 are a success; 202 waits for the callback, and so does a missing answer."""
+"""Statuses 200 to 399 are a success. After a 202 or a missing answer, the run waits for the callback."""
 POLICIES = {"onPastStart": "run_now"}
 Target = ActionDraft | ActionSpec
 _NAME = re.compile(r"(?![0-9]+\Z)[A-Za-z0-9_-]+", re.ASCII)
@@ -55,17 +55,17 @@ _FLAGS: Mapping[object, bool] = {"true": True, "false": False, 1: True, 0: False
 
 
 Changed = Callable[[Mapping[str, Any], Target, datetime | None], ScheduleDraft | None]
-"""Changes a schedule by its members as sent, and by the future target and end of its job. Returns the changed schedule;
-None if the members name no schedule of the job.
+"""Applies the sent members to a schedule, with the new target and end of its job. Returns the changed schedule;
+None if the members do not name a schedule of the job.
 """
 
 # Jobs
 
 
 def new_job(body: object, guard: GuardSettings, now: datetime, replaced: Job | None = None) -> JobDraft:
-    """Returns the job of a POST or of a PUT by name; members that are not sent take their defaults.
+    """Returns the job of a POST or of a PUT by name. Members that are not sent take their defaults.
 
-    replaced: the job that it replaces; a `user` without a `password` keeps its password.
+    replaced: the job that it replaces, whose password is kept if `user` is sent without `password`.
     """
     given = _object(body, "")
     if given.get("schedules") is None:
@@ -88,10 +88,10 @@ def new_job(body: object, guard: GuardSettings, now: datetime, replaced: Job | N
 def changed_job(
     body: object, before: Job, stored: JobDraft, guard: GuardSettings, now: datetime, changed: Changed
 ) -> JobDraft:
-    """Returns the job of a PUT by id; members that are not sent stay.
+    """Returns the job of a PUT by id. Members that are not sent stay unchanged.
 
     A schedule that is sent with its id is changed, so that a job can be sent back as it was read; others are new.
-    stored: `before` as a request for it.
+    stored: `before` as a draft.
     """
     usual: dict[str, Any] = {
         "name": before.name,
@@ -116,7 +116,7 @@ def changed_job(
 
 
 def _members(wanted: Mapping[str, Any], now: datetime) -> dict[str, Any]:
-    """Returns the members of a job's draft that are the same for a new job and for a changed one."""
+    """Returns the members of a draft that are read in the same way for new and changed jobs."""
     start, end = _window(wanted, now)
     return {
         "name": _name(wanted.get("name")),
@@ -142,13 +142,13 @@ def _name(value: object) -> str:
         raise InvalidRequest("name", "is required")
     name = fields.text(value, "name", 1, LONGEST_NAME)
     if not _NAME.fullmatch(name):
-        reason = f"must have letters, digits, - and _ only, and not be a number, but it is {fields.shown(name)}"
+        reason = f"must consist of letters, digits, - and _, and must not be a number, not {fields.shown(name)}"
         raise InvalidRequest("name", reason)
     return name
 
 
 def _resource_id(given: Mapping[str, Any], before: Job | None) -> str | None:
-    """Reads resourceId, which SAP does not know. An import marks its jobs with it, for the native API to find."""
+    """Reads resourceId, which SAP does not have. An import marks its jobs with it, to find them by the native API."""
     value = given.get("resourceId", before.resource_id if before else None)
     return None if value is None else fields.text(value, "resourceId", 1, 256)
 
@@ -163,19 +163,19 @@ def user_of(job: Job) -> str | None:
 
 
 def _proof_of(job: Job) -> Mapping[str, Any]:
-    """Returns the authentication of a job's action. The native API can give it an action that has none."""
+    """Returns the authentication of a job's action. An action set by the native API may have none."""
     found: Mapping[str, Any] = job.action.params.get("authentication", {"type": "none"})
     return found
 
 
 def shown_target(job: Job) -> dict[str, str]:
-    """Returns `action` and `httpMethod` as answers show them: empty if the job makes no HTTP call any more."""
+    """Returns `action` and `httpMethod` as answers show them: empty if the job no longer makes an HTTP call."""
     params = job.action.params
     return {"action": params.get("url", ""), "httpMethod": params.get("method", "")}
 
 
 def _keeps_target(given: Mapping[str, Any], before: Job) -> bool:
-    """Returns whether a change repeats only what answers show of the call."""
+    """Returns whether a change leaves the call as answers show it."""
     shown = shown_target(before)
     same_user = "user" not in given or (given["user"] or None) == user_of(before)
     return (
@@ -184,7 +184,7 @@ def _keeps_target(given: Mapping[str, Any], before: Job) -> bool:
 
 
 def _changed_action(wanted: Mapping[str, Any], guard: GuardSettings, before: Job, stored: JobDraft) -> ActionDraft:
-    """Returns the stored call with another target. An action that is no call gives way to a new call."""
+    """Returns the stored call with another target. Replaces an action that is not a call with a new call."""
     if before.action.kind != "http":
         return _action({**wanted, "httpMethod": wanted["httpMethod"] or None}, guard, before, before)
     rest = {**before.action.params, "retry": before.action.retry}
@@ -218,9 +218,9 @@ def _action(
 
 
 def _authentication(given: Mapping[str, Any], before: Job | None, *, keeps_password: bool) -> Mapping[str, Any]:
-    """Returns Basic with the caller's user, else the stored authentication with a sent password, else none.
+    """Returns Basic with the sent user, or else the stored authentication with a sent password, or else none.
 
-    A call without authentication shows the stack's own token, if there is one (actions/http.py).
+    A call without authentication sends the stack's own token, if there is one (actions/http.py).
     """
     user, password = given.get("user"), given.get("password")
     if user not in (None, ""):
@@ -315,7 +315,7 @@ def new_schedule(body: object, action: Target, now: datetime) -> ScheduleDraft:
 def changed_schedule(
     body: object, before: ScheduleDraft, action: Target, now: datetime, *, within_job: bool
 ) -> ScheduleDraft:
-    """Returns the schedule of a PUT; members that are not sent stay. before: the stored one. The mode cannot change."""
+    """Returns the schedule of a PUT. Members that are not sent stay, and the mode cannot change. before: as stored."""
     given = _object(body, "", nulls=True)
     known = {"active", "description", "data", "startTime", "endTime", *MODES}
     if not known & given.keys():
@@ -324,7 +324,7 @@ def changed_schedule(
     old = next(mode for mode in MODES if mode in stored)
     mode = mode_of({name: value for name, value in given.items() if value is not None}) or old
     if mode != old:
-        raise InvalidRequest(None, f"{mode}: the schedule has {old}: the kind of a schedule cannot be changed")
+        raise InvalidRequest(None, f"{mode}: the schedule has {old}, and the kind of a schedule cannot be changed")
     merged = {**stored, "startTime": before.timing.get("startTime"), "endTime": before.timing.get("endTime"), **given}
     kept = {name: value for name, value in before.timing.items() if name not in _OWN_TIMING}
     timing = {**kept, **_timing(mode, merged[mode], merged, now)}
@@ -342,7 +342,7 @@ def changed_schedule(
 
 
 def mode_of(given: Mapping[str, Any]) -> str | None:
-    """Returns the member that says when, one of four."""
+    """Returns the member that says when the schedule runs, one of four. Raises InvalidRequest for several."""
     modes = [mode for mode in MODES if mode in given]
     if len(modes) > 1:
         raise InvalidRequest(None, "Extra scheduling parameters passed")
@@ -375,7 +375,7 @@ def _data(value: object, action: Target) -> Payload | None:
         try:
             value = strict_json.loads(value.encode())
         except (InvalidRequest, UnicodeEncodeError) as wrong:
-            raise InvalidRequest("data", "must be an object, or the JSON text of one") from wrong
+            raise InvalidRequest("data", "must be an object, or a string with its JSON") from wrong
     payload = json_payload(_object(value, "data", nulls=True), "data")
     actions.check_payload(action.kind, action.params, payload, "data")
     return payload
@@ -394,21 +394,21 @@ def flag(value: object, field: str) -> bool:
 
 
 def _object(value: object, field: str, *, nulls: bool = False) -> dict[str, Any]:
-    """Reads an object. nulls: keeps members that are null, which remove a value."""
+    """Reads an object. nulls: True to keep members that are null, which remove a value."""
     if not isinstance(value, Mapping):
         raise InvalidRequest(field or None, "must be an object" if field else "the body must be a JSON object: {...}")
     return {name: member for name, member in value.items() if nulls or member is not None}
 
 
 def _window(given: Mapping[str, Any], now: datetime) -> tuple[datetime | None, datetime | None]:
-    """Returns startTime and endTime. Refuses an endTime before its startTime while one of them is ahead.
+    """Returns startTime and endTime. Refuses an endTime before startTime if either of them is in the future.
 
-    Once both are past, the job or schedule has ended: its startTime may be `new Date()`, by the client's clock, next to
+    If both are past, the job or schedule has ended. Its startTime may then be `new Date()`, by the client's clock, with
     a fixed end.
     """
     start, end = _instant(given, "startTime", now), _instant(given, "endTime", now)
     if start is not None and end is not None and end < start and max(start - PAST_GRACE, end) >= now:
-        raise InvalidRequest("endTime", f"is before startTime: {text(end)}, where {text(start)} or later fits")
+        raise InvalidRequest("endTime", f"must not be before startTime, {text(start)}, but is {text(end)}")
     return start, end
 
 

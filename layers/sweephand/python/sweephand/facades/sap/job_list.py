@@ -1,7 +1,7 @@
-"""Lists of jobs: of a tenant, or for callers of provider level of all tenants, one after the other.
+"""Lists the jobs of a tenant or, for callers of provider level, of all tenants, one after the other.
 
-Pages come from the directory's lean rows and the counts of its blocks; the jobs of a page are read by their keys.
-Nothing is scanned. A filter or an order reads the lean rows of all jobs.
+Pages are found by the directory's lean rows and the counts of its blocks; the jobs of a page are read by their keys.
+The table is not scanned. A filter or an order reads the lean rows of all jobs.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _CONDITION = re.compile(
 _JOINT = re.compile(r"(and|or)(?=\s)", re.ASCII)
 BY_INTEGER = frozenset({"_id", "jobId"})
 ORDERS: dict[str, Callable[[Listed], Any]] = {
-    "createdAt": lambda each: each.entry.job_id,  # ids of jobs rise with time
+    "createdAt": lambda each: each.entry.job_id,  # ids of jobs increase with time
     "name": lambda each: each.entry.name,
     "active": lambda each: each.entry.active,
 }
@@ -64,7 +64,7 @@ def listed(ctx: Context, page: Page) -> tuple[int, list[dict[str, Any]]]:
     by, last_first = _order(ctx)
     whose = tenants_of(ctx, narrowed=hold is None)
     if kind == TASK:
-        return 0, []  # a task is a job of the native API
+        return 0, []  # tasks exist only as jobs of the native API
     if hold is None and by is None and not last_first:
         total, found = _by_creation(ctx, whose, page)
     else:
@@ -87,13 +87,16 @@ def _order(ctx: Context) -> tuple[str | None, bool]:
 
 
 def _integers(ctx: Context, every: list[Listed]) -> Callable[[Listed], Any]:
-    """Returns the order of the integer ids, which count the tenants before their jobs."""
+    """Returns the sort key of integer ids: first the ordinal of the tenant, then the number of the job."""
     ordinals = {tenant: ctx.ordinals.give(tenant) for tenant in {each.tenant for each in every}}
     return lambda each: (ordinals[each.tenant], each.entry.number)
 
 
 def tenants_of(ctx: Context, *, narrowed: bool = True) -> list[str]:
-    """Returns the tenants whose jobs the caller sees; at provider level all, its own first. narrowed: a named one."""
+    """Returns the tenants whose jobs the caller sees: at provider level all, its own first.
+
+    narrowed: True to return only the tenant that the request names, if any.
+    """
     named = ctx.named_tenant()
     if not ctx.caller.provider:
         return [ctx.own]
@@ -117,12 +120,15 @@ def _by_creation(ctx: Context, whose: list[str], page: Page) -> tuple[int, list[
 
 
 def all_of(ctx: Context, whose: list[str], *, search: bool = False) -> Iterator[Listed]:
-    """Yields the lean rows of all jobs. search: with members for a search. Raises InvalidRequest for too many."""
+    """Yields the lean rows of all jobs. search: True to add the members for a search.
+
+    Raises InvalidRequest if there are too many jobs.
+    """
     for tenant in whose:
         try:
             yield from (Listed(tenant, entry) for entry in views.whole(ctx.world.table, tenant, FACADE, search=search))
         except views.TooMany as many:
-            raise InvalidRequest(None, f"a filter looks through {views.FILTERED_MOST:,} jobs at most") from many
+            raise InvalidRequest(None, f"a filter can search at most {views.FILTERED_MOST:,} jobs") from many
 
 
 def read(ctx: Context, found: list[Listed]) -> Iterator[tuple[Job, list[Schedule]]]:

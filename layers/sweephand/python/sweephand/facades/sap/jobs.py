@@ -25,7 +25,7 @@ from sweephand.store.views import jobs as views
 OK = {"success": True}
 TRIES = 5
 RETENTION = Retention(run_days=15, ended_job_days=0)
-"""Run logs are deleted after 15 days; a job stays until somebody deletes it."""
+"""Run logs are deleted after 15 days. A job stays until a caller deletes it."""
 
 
 def create(ctx: Context) -> Answer:
@@ -54,7 +54,7 @@ def make_collection(ctx: Context, tenant: str) -> None:
     try:
         tenancy.create_collection(ctx.world, Collection(tenant, COLLECTION, retention=RETENTION))
     except Conflict:
-        return  # another request was first
+        return  # another request has created it
 
 
 def _created(ctx: Context, planned: Planned) -> Answer:
@@ -72,7 +72,7 @@ def schedule_bodies(ctx: Context, planned: Planned) -> list[dict[str, object]]:
 
 
 def list_all(ctx: Context) -> Answer:
-    """Lists jobs, or with `jobId` or `name` returns the one."""
+    """Lists jobs. With `jobId` or `name`, returns that job."""
     if asks_for_one(ctx):
         return _one_of_the_list(ctx)
     page = page_of(ctx.query)
@@ -86,7 +86,7 @@ def asks_for_one(ctx: Context) -> bool:
 
 
 def _one_of_the_list(ctx: Context) -> Answer:
-    """Returns one job of the list. Raises InvalidRequest for a page, or if id and name belong to different jobs."""
+    """Returns one job. Raises InvalidRequest if a page is requested, or if id and name belong to different jobs."""
     if ctx.option("page_size") is not None or ctx.option("offset") is not None:
         raise InvalidRequest(None, "Invalid query")
     integer, name = ctx.option("jobId"), ctx.option("name")
@@ -158,7 +158,7 @@ def _update(ctx: Context) -> Answer:
 
 
 def _name_taken(name: str | None) -> Conflict:
-    """Returns the error without the collection, which SAP's callers do not know."""
+    """Returns the error without the collection, which SAP's API does not have."""
     return Conflict(f"a job with the name {name} exists", code="NAME_TAKEN")
 
 

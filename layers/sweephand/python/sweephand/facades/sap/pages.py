@@ -1,4 +1,4 @@
-"""Pages by offset, and the lists that they are in."""
+"""Pages by offset, and the answers that contain them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 @dataclass(frozen=True)
 class Page:
-    """A page. size None: everything, because the caller asked for no page. asked: whether the caller asked for one."""
+    """A page. size: None for everything. asked: whether the caller requested a page."""
 
     size: int | None
     offset: int
@@ -49,7 +49,10 @@ def _number(query: Mapping[str, str], name: str) -> int | None:
 
 
 def envelope(path: str, page: Page, total: int, results: Sequence[Any], **kept: str) -> dict[str, Any]:
-    """Returns a list with the addresses of the neighbouring pages, null at its ends. kept: query members that stay."""
+    """Returns an answer with a page and the addresses of its neighbours, null at the ends.
+
+    kept: query parameters that the addresses repeat.
+    """
 
     def url(offset: int) -> str:
         query = {**kept, "page_size": str(page.size), "offset": str(offset)}

@@ -1,4 +1,4 @@
-"""The routes of SAP Job Scheduling Service, each with the scope that it needs, and the form of refusals."""
+"""The routes of SAP Job Scheduling Service with their scopes, and the form of refusals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ JOBS, JOB = "/scheduler/jobs", "/scheduler/jobs/{job}"
 SCHEDULES, SCHEDULE = f"{JOB}/schedules", f"{JOB}/schedules/{{schedule}}"
 RUNS, ONE_RUN = f"{SCHEDULE}/runs", f"{SCHEDULE}/runs/{{run}}"
 SLOW_MS, CLIENT_SLOW_MS = 1_000, 250
-"""The delay of a request near the limit of all callers, and near that of a tenant."""
+"""The delay of a request near the limit of all callers, and near the limit of a tenant."""
 CREATING, CONFIGURING, REMOVING, DETAILS, LISTING = (
     f"Error while {doing}: "
     for doing in ("creating job", "configuring job", "removing job", "fetching job details", "fetching list of jobs")
@@ -62,7 +62,7 @@ STATUS = {
     "UNAVAILABLE": 503,
     "INTERNAL": 500,
 }
-"""Every other code of the domain is a 400: the service knows no 409, 412, 415 and 422."""
+"""Every other code of the domain is a 400, because the service has no 409, 412, 415 and 422."""
 TYPES = {
     400: "Bad Request/Invalid Request",
     401: "Authentication Error",
@@ -74,15 +74,15 @@ TYPES = {
     503: "Service Unavailable",
 }
 ALWAYS_CREATING = frozenset({"calmConfig"})
-"""Members whose error messages begin like those of POST everywhere, because the documentation of PUT has them too."""
+"""Members whose error messages always begin like those of POST, because SAP documents them for PUT, too."""
 NAMES = {"sapCron": "cron", "every": "repeatInterval"}
 """SAP's names for fields of the domain."""
 
 
 class _Routes(Routes):
-    """Routes that accept a slash at the end for reading and creating, as SAP's samples of lists show.
+    """Routes that accept a trailing slash for reading and creating, which SAP's samples of lists have.
 
-    Not for changing and deleting, where an id may have been lost.
+    Changing and deleting do not accept it, because an id may be missing.
     """
 
     def find(self, method: str, path: Sequence[str]) -> tuple[Route, dict[str, str]] | frozenset[str]:
@@ -92,7 +92,7 @@ class _Routes(Routes):
 
 
 class SapApi(Api):
-    """The API under `/scheduler`. It ignores unknown parameters, because SAP's client sends all that it was given."""
+    """The API under `/scheduler`. It ignores unknown parameters, because SAP's client sends everything it is given."""
 
     routes = _Routes([Route(method, path, operation, scope) for method, path, operation, scope, _ in TABLE])
 
@@ -107,7 +107,7 @@ class SapApi(Api):
         )
 
     def operate(self, visit: Visit) -> Answer:
-        """Delays answers near a limit of requests and says how long; over the limit of all, says how long to wait."""
+        """Delays answers near a request limit. Over the limit of all callers, refuses them with the time to wait."""
         assert visit.caller is not None
         context = Context(self.world, self.guard, self.door, *visit[:3], visit.caller, self._ordinals)
         try:
@@ -134,14 +134,14 @@ class SapApi(Api):
         return refusal(404, self.no_such_path(request))
 
     def unexpected(self, _request_id: str) -> Answer:
-        return refusal(500, "the request could not be worked on")
+        return refusal(500, "the request could not be processed")
 
 
 def _operated(route: Route, context: Context) -> Answer:
-    """Returns the route's answer, or the reason why there is none."""
+    """Returns the route's answer, or a refusal."""
     try:
         context.refuse_tenant_header()
-        context.named_tenant()  # a tenant's caller names none, in no route
+        context.named_tenant()  # in every route, a tenant's caller may not name a tenant
         answer = route.operation(context)
         if answer.too_large:
             raise InvalidRequest(None, "the answer would be too large: ask for a page (page_size, offset)")
@@ -151,7 +151,7 @@ def _operated(route: Route, context: Context) -> Answer:
     return answer
 
 
-# Refusals have the form that SAP's clients show: they print `message` and the status, nothing else. Source: the
+# Refusals have the form that SAP's clients expect: they print only `message` and the status. Source: the
 # service's published OpenAPI description, version 2.88.0, and the texts of its documentation.
 
 
@@ -161,7 +161,7 @@ def refusal(status: int, message: str, **members: object) -> Answer:
 
 
 def of_error(error: SweephandError, prefix: str) -> Answer:
-    """Answers an error. prefix: begins the route's messages, `Error while creating job: `; bare without a caller."""
+    """Returns the answer for an error. prefix: of the route's messages, such as `Error while creating job: `."""
     status = STATUS.get(error.code, 400)
     if isinstance(error, Unauthenticated):
         challenge = {"WWW-Authenticate": 'Basic realm="sweephand", Bearer realm="sweephand"'}

@@ -1,4 +1,4 @@
-"""The run log of the SAP facade: runs of a schedule, newest first, with the next planned one on top."""
+"""The run log of the SAP facade: the runs of a schedule, newest first, with the next planned one on top."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from sweephand.store.views import runs as views
 
 MOST_RUNS = 200
 COUNTED = 1_000
-"""`total` is exact up to here; for a longer log it is the least number of lines that a caller can page through."""
+"""`total` is exact up to this number. For a longer log it is a lower bound."""
 LONGEST_MESSAGE = 1_000
 ACKNOWLEDGED = 202
 
@@ -48,10 +48,10 @@ def list_all(ctx: Context) -> Answer:
 
 
 def _by_offset(ctx: Context, schedule: Schedule, page: Page) -> tuple[int, list[dict[str, Any]]]:
-    """Returns the least number of lines, and those of the page (decision 0050).
+    """Returns a lower bound of the number of lines, and the lines of the page (decision 0050).
 
-    Only the lines of the page and one more are read whole. Lines before it, and after it up to COUNTED, are counted by
-    their ids; if the log ends with the page, the page gives the count.
+    Only the lines of the page and one more are read completely. Lines before it, and after it up to COUNTED, are
+    counted by their ids. If the log ends with the page, the page determines the count.
     """
     planned = _planned(ctx, schedule)
     top = [planned] if planned else []
@@ -83,8 +83,8 @@ def _count(ctx: Context, schedule: Schedule, after: str | None, most: int, but: 
 def _briefs(ctx: Context, schedule: Schedule, after: str | None, page: int, but: Sequence[str]) -> Iterator[str]:
     """Yields the ids of lines, newest first, otherwise like _runs."""
     briefs = views.briefs_of(ctx.world.table, schedule.tenant, schedule.id, after, page, ctx.now)
-    told = (each for each in briefs if not each.many and bodies.sap_status(each.state) and not each.is_gone(ctx.now))
-    return (each.uuid for each in told if each.uuid not in but)
+    shown = (each for each in briefs if not each.many and bodies.sap_status(each.state) and not each.is_gone(ctx.now))
+    return (each.uuid for each in shown if each.uuid not in but)
 
 
 def _page_next_to(ctx: Context, schedule: Schedule, page: Page, where: str, way: str, run_id: str) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def _page_next_to(ctx: Context, schedule: Schedule, page: Page, where: str, way:
     else:
         after = views.runs_after(ctx.world.table, schedule.tenant, schedule.id, run_id, size + 1)
         top = [planned] if planned and planned["runId"] > run_id else []
-        newer = [*islice(_told(ctx, after, first), size + 1), *top][: size + 1]
+        newer = [*islice(_lines(ctx, after, first), size + 1), *top][: size + 1]
         found = newer[:size][::-1]
         has_newer, has_older = len(newer) > size, bool(found)
     return {
@@ -114,20 +114,20 @@ def _page_next_to(ctx: Context, schedule: Schedule, page: Page, where: str, way:
 def _runs(
     ctx: Context, schedule: Schedule, mark: views.RunMark | None, page: int, but: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
-    """Yields lines of runs, newest first, after a mark. but: the one that is shown on top as planned."""
-    return _told(ctx, views.runs_of(ctx.world.table, schedule.tenant, schedule.id, mark, page), but)
+    """Yields lines of runs, newest first, after a mark. but: the ids of lines to leave out."""
+    return _lines(ctx, views.runs_of(ctx.world.table, schedule.tenant, schedule.id, mark, page), but)
 
 
-def _told(ctx: Context, runs: Iterable[Run], but: Sequence[str]) -> Iterator[dict[str, Any]]:
-    return (bodies.run_body(run) for run in runs if _is_told(ctx, run) and run.uuid not in but)
+def _lines(ctx: Context, runs: Iterable[Run], but: Sequence[str]) -> Iterator[dict[str, Any]]:
+    return (bodies.run_body(run) for run in runs if _is_shown(ctx, run) and run.uuid not in but)
 
 
-def _is_told(ctx: Context, run: Run) -> bool:
+def _is_shown(ctx: Context, run: Run) -> bool:
     return run.range_count is None and bodies.sap_status(run.state) is not None and not run.is_gone(ctx.now)
 
 
 def _planned(ctx: Context, schedule: Schedule) -> dict[str, Any] | None:
-    """Returns the next run, which is a line of the log before it has begun."""
+    """Returns the line of the next run, which the log shows before the run begins."""
     (schedule,) = lookup.as_following(ctx.world, [schedule])
     ahead = upcoming.next_runs(schedule, load_or_never(schedule.packed), ctx.now, 1)
     if not ahead:
@@ -137,7 +137,7 @@ def _planned(ctx: Context, schedule: Schedule) -> dict[str, Any] | None:
 
 
 def logs(ctx: Context, schedule: Schedule, most: int) -> list[dict[str, Any]]:
-    """Returns the log as part of a schedule, where runText is a list of steps, as a string."""
+    """Returns the log as part of a schedule. There, runText is a JSON string with a list of steps."""
     planned = _planned(ctx, schedule)
     top = [planned] if planned else []
     lines = chain(top, _runs(ctx, schedule, None, MOST_RUNS, [line["runId"] for line in top]))
@@ -154,13 +154,13 @@ STEP_TEXTS = {
     "ACK_NOT_RECVD": "The job action endpoint has not acknowledged the request in time",
     "SUCCESS": "The job has completed successfully",
 }
-"""Texts of steps for which nobody reported or answered anything. The first is from SAP's sample."""
+"""The texts of steps without a report or an answer. The first is from SAP's sample."""
 
 
 def _steps(line: dict[str, Any]) -> list[dict[str, Any]]:
     """Returns a step for each state that the run has gone through, oldest first.
 
-    The ledger stores no instant of an acknowledgement. It is within 15 s of the call, whose instant is shown instead.
+    The ledger does not store the instant of an acknowledgement. It is within 15 s of the call, whose instant is shown.
     """
     called_at, ended_at, state = line["executionTimestamp"], line["completionTimestamp"], line["runState"]
     states: list[tuple[str, str, int | None]] = [("SCHEDULED", line["scheduleTimestamp"], None)]
@@ -180,7 +180,7 @@ def read(ctx: Context) -> Answer:
     schedule = ctx.find_schedule(ctx.find())
     run_id = _run_id(ctx)
     run = views.read(ctx.world.table, schedule.tenant, schedule.id, run_id)
-    if run is not None and _is_told(ctx, run):
+    if run is not None and _is_shown(ctx, run):
         return Answer(200, bodies.run_body(run))
     planned = _planned(ctx, schedule)
     if planned is not None and planned["runId"] == run_id:
@@ -189,9 +189,9 @@ def read(ctx: Context) -> Answer:
 
 
 def put(ctx: Context) -> Answer:
-    """Takes the result that an asynchronous job reports. The first one counts; the same `success` again is accepted.
+    """Records the result that an asynchronous job reports. The first one counts; repeating it is accepted.
 
-    A long message is cut, and a message that is not a string is kept as JSON, so that no report is lost.
+    A long message is cut, and a message that is not a string is kept as JSON, so that no report is refused for it.
     """
     schedule = ctx.find_schedule(ctx.find())
     given = ctx.body()
@@ -211,7 +211,7 @@ def put(ctx: Context) -> Answer:
             raise InvalidRequest(None, "the run has not begun") from unknown
         raise NotFound("Run Not Found") from unknown
     except Conflict as ended:
-        raise InvalidRequest(None, f"the run has a result already: {ended.reason}") from ended
+        raise InvalidRequest(None, f"the run already has a result: {ended.reason}") from ended
     return Answer(200, OK)
 
 

@@ -1,30 +1,30 @@
-"""Applies the members that a caller sends to a schedule, and decides what a switched-on schedule still has to run.
+"""Applies the members that a caller sends to a schedule, and decides when a one-time schedule still runs.
 
 A one-time schedule (`time`) follows this table, by PUT and by activationStatus:
 
-| it stands             | `active`   | `time`                | then                                                  |
+| it is                 | `active`   | `time`                | then                                                  |
 | --------------------- | ---------- | --------------------- | ----------------------------------------------------- |
 | waiting               | -, true    | -, as it was          | stays as it is planned                                |
-| waiting               | -, true    | another               | runs at that; at once where that is past              |
+| waiting               | -, true    | another               | runs at that; at once if that is past                 |
 | used up, not yet off  | true       | -                     | runs once more, at once                               |
 | used up, not yet off  | -, true    | -, as it was          | stays as it is                                        |
-| used up, not yet off  | -, true    | another, words        | runs once more, at that; at once where that is past   |
-| over (ran, or missed) | -          | -, as it was          | stays over, whatever else of it changes               |
-| over                  | -          | another, words        | runs at that; at once where that is past              |
-| over, or switched off | true       | -                     | runs at its instant; at once where that is past       |
-| over, or switched off | true       | any                   | runs at that; at once where that is past              |
+| used up, not yet off  | -, true    | another, words        | runs once more, at that; at once if that is past      |
+| over (ran, or missed) | -          | -, as it was          | stays over, whatever else changes                     |
+| over                  | -          | another, words        | runs at that; at once if that is past                 |
+| over, or switched off | true       | -                     | runs at its instant; at once if that is past          |
+| over, or switched off | true       | any                   | runs at that; at once if that is past                 |
 | switched off          | -          | any                   | stays off, with the new time                          |
 | any                   | false      | any                   | is off                                                |
 
-"-": not sent. "used up": its run has begun, and may still be active; the tick and the end of the run switch it off. A
-run that was sent and has not begun is the one that was asked for: the schedule is "waiting".
+"-": not sent. "used up": its run has begun, and may still be active; the tick and the end of the run switch it off. If
+its run was sent and has not begun, the schedule is still "waiting".
 
-"words" are read as of now. A date with the same instant as before is "as it was". So are words that come with members
-that only an answer has (`modifiedAt`, `nextRunAt`): the client sends a schedule or its job as it was read.
+"words" are read relative to now. A date with the same instant as before is "as it was". So are words that come with
+members that only an answer has (`modifiedAt`, `nextRunAt`), because the client sends back what it has read.
 
-Nothing runs after the end of the schedule or of its job: it is refused to switch a schedule on there. Sent within its
-job, it is stored and stays over instead, so that an ended schedule never blocks its job. A change of a recurring
-schedule is checked where it is made, by the table in flow/jobs/last_instant.py.
+Nothing runs after the end of the schedule or of its job. Switching a schedule on after it is refused. A schedule that
+is sent as part of its job is stored and stays over instead, so that an ended schedule never blocks its job. Changes of
+recurring schedules are checked by the table in flow/jobs/last_instant.py.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ def edited(
     *,
     within_job: bool = False,
 ) -> ScheduleDraft:
-    """Returns the wanted schedule. Raises InvalidRequest.
+    """Returns the changed schedule. Raises InvalidRequest.
 
-    given: the members that were sent; all others stay. payload: the schedule's own, as stored. within_job: it was sent
-    as part of its job's body.
+    given: the members that were sent; all others stay. payload: the schedule's own, as stored. within_job: True if it
+    was sent as part of its job's body.
     """
     now = world.clock.now()
     wanted = fields.changed_schedule(given, drafts.as_stored(before, payload), action, now, within_job=within_job)
@@ -75,10 +75,10 @@ def edited(
 def as_sent(
     given: Mapping[str, Any], before: Schedule, wanted: ScheduleDraft, job: Job, now: datetime, world: World
 ) -> ScheduleDraft:
-    """Returns the change by the table. given: the members that were sent; wanted: the stored schedule with them.
+    """Returns the change by the table. given: the members that were sent. wanted: the stored schedule with them.
 
-    Only running once more needs a change here: storing the instant again is a new plan for the flow, also if the old
-    one has run. Recurring schedules are returned unchanged. Raises InvalidRequest.
+    Only a further run needs a change here: storing the instant again makes a new plan, even if the old one has run.
+    Recurring schedules are returned unchanged. Raises InvalidRequest.
     """
     timing = load_or_never(before.packed)
     if timing.recurring or not wanted.active:
@@ -106,8 +106,8 @@ def as_sent(
 def is_used_up(schedule: Schedule, world: World) -> bool:
     """Returns whether an active one-time schedule has run, has missed its run, or is running.
 
-    The ledger decides: an instant is sent early, and a run that has not begun is still to come. A run that begins after
-    this read began after the request, and is what the request asks for.
+    The ledger decides, because a run is sent early, and a run that has not begun is still to come. A run that begins
+    after this read began after the request, and is the run that the request asks for.
     """
     if schedule.active and not bodies.is_active(schedule):
         return True  # the service deactivated it
@@ -120,7 +120,7 @@ def is_used_up(schedule: Schedule, world: World) -> bool:
 
 
 def _asks_for_a_run(given: Mapping[str, Any], before: Schedule, timing: Timing, now: datetime) -> bool:
-    """Returns whether the sent members name another instant than that of the used-up schedule."""
+    """Returns whether the sent members ask for a further run of a used-up schedule."""
     time = given.get("time")
     if time is None:
         return given.get("active") is not None
@@ -132,17 +132,17 @@ def _asks_for_a_run(given: Mapping[str, Any], before: Schedule, timing: Timing, 
 
 
 def _says_as_before(given: Mapping[str, Any], timing: Timing, now: datetime) -> bool:
-    """Returns whether a sent `time` is the planned instant, in the same words or others."""
+    """Returns whether a sent `time` is the planned instant, in whatever form it is written."""
     return given.get("time") is not None and _read(given["time"], now) == schedule_timing.one_time_instant(timing)
 
 
 def _read(time: object, now: datetime) -> datetime | None:
-    """Reads words as of `now`. Raises InvalidRequest."""
+    """Reads a time, words relative to `now`. Raises InvalidRequest."""
     return parse({"time": time}, now=now).once_at
 
 
 def can_run(there: Schedule, wanted: ScheduleDraft, job: Job, now: datetime) -> bool:
-    """Returns whether it would run if it were switched on unchanged."""
+    """Returns whether the schedule would run if it were switched on unchanged."""
     timing = load_or_never(there.packed)
     if not timing.recurring:
         return not is_past_its_end(wanted, job, now)

@@ -34,7 +34,7 @@ def create(ctx: Context) -> Answer:
     after = _commit(ctx, planned, request, Operation.ADD_SCHEDULE)
     new = next(each for each in after.schedules if each.id not in known)
     where = f"/scheduler/jobs/{after.job.integer_id}/schedules/{new.id}"
-    return Answer(201, _told(ctx, after, new.id), {"Location": where})
+    return Answer(201, _answer_body(ctx, after, new.id), {"Location": where})
 
 
 def list_all(ctx: Context) -> Answer:
@@ -83,10 +83,10 @@ def switch_all(ctx: Context) -> Answer:
 def _that_can_run(
     ctx: Context, there: Planned, switched: list[tuple[Schedule, ScheduleDraft]]
 ) -> list[tuple[Schedule, ScheduleDraft]]:
-    """Returns the schedules to switch on that can run. Raises InvalidRequest if none of the job's would then be on."""
+    """Returns the schedules to switch on that can run. Raises InvalidRequest if none of the job's schedules can."""
     can = [pair for pair in switched if one_time.can_run(*pair, there.job, ctx.now)]
     if switched and not can and len(switched) == len(there.schedules):
-        reason = "cannot be true: of each schedule the endTime, or its job's, is past, or no date is left"
+        reason = "cannot be true: no schedule has a date left, or its endTime or that of its job is past"
         raise InvalidRequest("activationStatus", reason)
     return can
 
@@ -110,7 +110,7 @@ def put(ctx: Context) -> Answer:
         return [ScheduleRequest(before, edited(there.job, before, stored.payload, body, there.job.action, ctx.world))]
 
     after = _commit(ctx, planned, request, Operation.PATCH_SCHEDULE)
-    return Answer(200, _told(ctx, after, schedule_id))
+    return Answer(200, _answer_body(ctx, after, schedule_id))
 
 
 def delete(ctx: Context) -> Answer:
@@ -136,12 +136,12 @@ def _body(ctx: Context, planned: Planned, schedule_id: str) -> dict[str, object]
     return body
 
 
-def _told(ctx: Context, planned: Planned, schedule_id: str) -> dict[str, object]:
+def _answer_body(ctx: Context, planned: Planned, schedule_id: str) -> dict[str, object]:
     """Returns the answer to a change, with the job of the schedule."""
     return _body(ctx, planned, schedule_id) | {"jobId": planned.job.integer_id}
 
 
 def _stored(ctx: Context, planned: Planned, some: tuple[Schedule, ...]) -> list[ScheduleDraft]:
-    """Returns stored schedules as requests for them."""
+    """Returns stored schedules as drafts."""
     payloads = lookup.payloads_of(ctx.world, Planned(planned.job, some))
     return [drafts.as_stored(each, payloads.get(each.id)) for each in some]

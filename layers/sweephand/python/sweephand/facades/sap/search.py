@@ -1,8 +1,8 @@
 """Searches jobs and schedules by words and by the qualifiers `active:`, `startTime:` and `endTime:`; all must match.
 
-A search for jobs finds words in the name or the description, a search for schedules in the description. It reads lean
-rows. Jobs themselves are read only for the page, and where the row does not suffice: for long descriptions, and with
-`active:` for jobs with several schedules of which one may be over.
+A search for jobs finds words in the name or the description; a search for schedules, in the description. It reads lean
+rows. Jobs are read only for the page, and if the row is not enough: for long descriptions, and with `active:` for jobs
+with several schedules, one of which may have ended.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Instant = Callable[[], datetime | None]
 
 @dataclass(frozen=True)
 class Query:
-    """A parsed query. words: in lower case. active: all values asked for; two different ones match nothing."""
+    """A parsed query. words: in lower case. active: all requested values; two different ones match nothing."""
 
     words: tuple[str, ...] = ()
     active: frozenset[bool] = frozenset()
@@ -55,7 +55,7 @@ class Query:
     end: tuple[Check, ...] = ()
 
     def holds(self, texts: Sequence[str], active: bool, start: Instant, end: Instant) -> bool:
-        """Returns whether all conditions match. start, end: called only if times are asked for and all else matches."""
+        """Returns whether all conditions match. start, end: called only if the query has times and all else matches."""
         return (
             self.active <= {active}
             and all(any(word in text.lower() for text in texts) for word in self.words)
@@ -149,7 +149,7 @@ Matches = list[int]
 def _places(
     ctx: Context, in_row: Callable[[Listed], Matches | None], itself: Callable[[Planned], Matches]
 ) -> list[Place]:
-    """Returns all results in order, by the rows. If in_row returns None for a row, its job is read."""
+    """Returns all results in order, from the rows. If in_row returns None for a row, its job is read."""
     rows = list(all_of(ctx, tenants_of(ctx), search=True))
     found = [in_row(row) for row in rows]
     unsaid = [n for n, matches in enumerate(found) if matches is None]
@@ -172,7 +172,7 @@ def _job_itself(wanted: Query, job: Job) -> Matches:
 
 
 def _schedules_in_row(wanted: Query, row: Listed) -> Matches | None:
-    """Returns the matching schedules by the row; None if ends of several schedules matter, which rows lack."""
+    """Returns the matching schedules by the row; None if it matters which of several schedules have ended."""
     said = row.entry.searched
     if said is None:
         return None
@@ -212,7 +212,7 @@ def _answer(path: str, page: Page, total: int, results: list[dict[str, Any]], te
 
 
 def _read(ctx: Context, rows: Sequence[Listed]) -> list[Planned | None]:
-    """Returns the jobs of rows, in their order; None for one that was deleted meanwhile."""
+    """Returns the jobs of rows, in the same order; None for a job that was deleted meanwhile."""
     chunks = [list(rows[n : n + CHUNK]) for n in range(0, len(rows), CHUNK)]
     found: dict[str, Planned] = {}
     for some in threads.at_once(lambda chunk: list(read(ctx, chunk)), chunks):

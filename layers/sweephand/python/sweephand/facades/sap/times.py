@@ -1,4 +1,4 @@
-"""Dates as SAP's callers write them, and as the service shows them: UTC, without a zone."""
+"""Dates as SAP's clients write them, and as the service shows them: in UTC, without a zone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers about jobs and their schedules, with payloads, totals and last runs as far as they are shown."""
+"""Answers about jobs and their schedules, with payloads, totals and last runs if they are shown."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ INCLUDES = frozenset({"schedules"})
 
 
 def changed(ctx: Context, planned: Planned) -> Answer:
-    """Answers with the job and its schedules, without them if it is very large: the change is made in any case."""
+    """Returns the job with its schedules, or without them if it is very large. The change has been made already."""
     answer = whole(ctx, planned, include=INCLUDES)
     return whole(ctx, planned, include=frozenset()) if answer.too_large else answer
 
 
 def whole(ctx: Context, planned: Planned, *, include: frozenset[str], fresh: bool = False) -> Answer:
-    """Answers with the job and its totals, and with its schedules if requested. fresh: nothing can have run yet."""
+    """Returns the job with its totals, and with its schedules if requested. fresh: True if nothing can have run yet."""
     payloads = lookup.payloads_of(ctx.world, planned)
     full = "schedules" in include
     planned, held = as_held(ctx, planned)
@@ -60,7 +60,7 @@ def whole(ctx: Context, planned: Planned, *, include: frozenset[str], fresh: boo
 
 
 def as_held(ctx: Context, planned: Planned) -> tuple[Planned, Held | None]:
-    """Returns the job with its schedules as they stand now, and what holds them."""
+    """Returns the job with the current state of its schedules, and what holds them."""
     ((_, schedules, held),) = all_as_held(ctx, [(planned.job, planned.schedules)])
     return replace(planned, schedules=tuple(schedules)), held
 
@@ -68,7 +68,7 @@ def as_held(ctx: Context, planned: Planned) -> tuple[Planned, Held | None]:
 def all_as_held(
     ctx: Context, found: Sequence[tuple[Job, Sequence[Schedule]]]
 ) -> list[tuple[Job, Sequence[Schedule], Held | None]]:
-    """Returns the same for the jobs of a page, with as many reads as for one."""
+    """Returns the same as `as_held` for the jobs of a page, with as many reads as for one."""
     held = holds.of_jobs(ctx.world.table, ctx.tenant, [job for job, _ in found])
     following = iter(lookup.as_following(ctx.world, [schedule for _, schedules in found for schedule in schedules]))
     shown: list[tuple[Job, Sequence[Schedule], Held | None]] = []

@@ -26,7 +26,7 @@ MOST = 10**9
 
 
 def delete_jobs(ctx: Context) -> Answer:
-    """Deletes the jobs that match filters. dryRun: only counts them; else `expectedCount` is the number meant."""
+    """Deletes the jobs that match filters. With `dryRun`, only counts them; otherwise `expectedCount` must match."""
     filters, dry, expected = _asked(ctx, "DELETE /v1/jobs", "delete")
     try:
         count = _counted(ctx, filters, expected)
@@ -64,7 +64,7 @@ def pause_jobs(ctx: Context) -> Answer:
 
 
 def _switch(ctx: Context, switch: Switch) -> Answer:
-    """Switches the jobs that match filters, as `delete_jobs` deletes them."""
+    """Switches the jobs that match filters. `dryRun` and `expectedCount` act as in `delete_jobs`."""
     to, key = switch.to.value, _once(ctx)
     filters, dry, expected = _asked(ctx, f"POST /v1/jobs:{to}", to)
     once = None if dry else key
@@ -108,7 +108,7 @@ def _asked(ctx: Context, request: str, verb: str) -> tuple[Filters, bool, int | 
 
 
 def _counted(ctx: Context, filters: Filters, expected: int | None) -> int:
-    """Returns how many jobs match. Raises PreconditionFailed for another number than expected."""
+    """Returns how many jobs match. Raises PreconditionFailed if the number is not as expected."""
     count = views.count(ctx.world.table, ctx.tenant, filters)
     if expected not in {None, count}:
         jobs = "job" if count == 1 else "jobs"
@@ -118,7 +118,7 @@ def _counted(ctx: Context, filters: Filters, expected: int | None) -> int:
 
 
 def _once(ctx: Context) -> Once | None:
-    """Returns the key of the request, whose digest covers the query too: the filters are there."""
+    """Returns the key of the request. Its digest includes the query, which contains the filters."""
     once = ctx.once()
     if once is None:
         return None

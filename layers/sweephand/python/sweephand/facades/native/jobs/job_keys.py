@@ -1,4 +1,4 @@
-"""References between the jobs of one list: an action `job` of an entry may say `jobKey` in the place of `jobId`."""
+"""References between the jobs of one list: an action `job` in an entry may have `jobKey` instead of `jobId`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def references(body: Mapping[str, Any], path: str, wrong: Mistakes) -> dict[str,
             continue  # an action of another kind refuses the member
         where = below(path, f"{place}.{JOB_KEY}")
         if action.get(JOB_ID) is not None:
-            wrong.add(InvalidRequest(where, f"cannot stand next to {JOB_ID}: name the job by one of them"))
+            wrong.add(InvalidRequest(where, f"excludes {JOB_ID}: name the job by one of them"))
         key = wrong.of(fields.line, action[JOB_KEY], where, LONGEST_KEY)
         if key is not None:
             found[where] = key
@@ -33,7 +33,7 @@ def references(body: Mapping[str, Any], path: str, wrong: Mistakes) -> dict[str,
 
 
 def with_ids(body: Mapping[str, Any], ids: Mapping[str, str]) -> dict[str, Any]:
-    """Returns the body of an entry with the ids of the jobs in the place of their keys."""
+    """Returns the body of an entry with the ids of jobs instead of their keys."""
 
     def resolved(action: Mapping[str, Any]) -> dict[str, Any]:
         if action.get(JOB_KEY) is None or action.get("type") != "job":
@@ -44,7 +44,7 @@ def with_ids(body: Mapping[str, Any], ids: Mapping[str, str]) -> dict[str, Any]:
 
 
 def with_entry_members(wrong: InvalidRequest, body: Mapping[str, Any]) -> InvalidRequest:
-    """Returns the mistakes in the job of an entry; unknown members are told what an entry can have, not only a job."""
+    """Returns the mistakes in the job of an entry. For unknown members, they list all members of an entry."""
     starting = {place for place, action in _actions(body) if action.get("type") == StartJob.kind}
 
     def hinted(each: InvalidRequest) -> InvalidRequest:

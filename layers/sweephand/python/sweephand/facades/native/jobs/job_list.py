@@ -1,4 +1,4 @@
-"""The list of jobs: filtered, counted and cut into pages by lean rows; the jobs of a page are read by their keys."""
+"""The list of jobs. It is filtered, counted and paged by lean rows; the jobs of a page are read by their keys."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ with lazy():
 LAST_RUNS = "lastRuns"
 LIST_INCLUDES = INCLUDES | {"total", LAST_RUNS}
 PARAMETERS = ("jobSet", "actionType", "createdAfter", "createdBefore", "nextRunAfter", "nextRunBefore", "sort")
-"""Parameters that only the jobs themselves answer."""
+"""Parameters that need the jobs themselves, because lean rows do not have the values."""
 _PLACE = re.compile(r"0|[1-9][0-9]{0,14}", re.ASCII)
 _NUMBER = re.compile(r"[1-9][0-9]{0,11}", re.ASCII)
 
 
 def list_all(ctx: Context) -> Answer:
-    """Lists jobs by creation; with `collection` (and without tag and resourceId) by name. Payloads are left out.
+    """Lists jobs by creation or, with `collection` and without tag and resourceId, by name. Payloads are left out.
 
     With `include`: schedules, and then totals too; total, how many jobs match the filters; lastRuns, the last ten
     runs of each. A job that changes
@@ -72,7 +72,7 @@ def _page(
 
 
 def _narrow(ctx: Context, filters: Filters, include: frozenset[str]) -> Answer:
-    """Lists jobs by what no index has."""
+    """Lists jobs by values that no index has."""
     limit, mark = ctx.page(lambda text: bool(_PLACE.fullmatch(text)), is_uuid)
     page, cursor, total = narrow_lists.page(ctx, filters, limit, mark)
     items = _listed(ctx, [(each.job, each.schedules, each.held) for each in page], include)
@@ -80,8 +80,8 @@ def _narrow(ctx: Context, filters: Filters, include: frozenset[str]) -> Answer:
 
 
 TOO_MANY = (
-    f"would have to look through more than {views.FILTERED_MOST:,} jobs: narrow the list by tag, resourceId or"
-    " collection, or leave out what counts and filters"
+    f"would have to search more than {views.FILTERED_MOST:,} jobs: narrow the list by tag, resourceId or"
+    " collection, or leave out `total` and the other filters"
 )
 
 
@@ -103,7 +103,7 @@ def filters_of(ctx: Context) -> Filters:
 
 
 def place_of(filters: Filters) -> Callable[[str], bool]:
-    """Returns the form of a place in the list: a name, or a number."""
+    """Returns the check for a position in the list: a name, or a number."""
     return lambda text: (1 <= len(text) <= 128) if filters.by_name else bool(_NUMBER.fullmatch(text))
 
 

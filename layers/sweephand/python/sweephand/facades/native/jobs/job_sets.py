@@ -1,4 +1,4 @@
-"""Job sets: a client sends the whole list of the jobs that it wants; the service makes the changes that this takes."""
+"""Job sets: a client sends the whole list of the jobs it wants, and the service makes the necessary changes."""
 
 from __future__ import annotations
 
@@ -48,24 +48,24 @@ if TYPE_CHECKING:
     from sweephand.store.views.resources import JobSet
 
 LARGEST_LIST = 4_194_304
-"""Bytes of a desired list; Lambda takes 6 MB."""
+"""The most bytes of a list. Lambda accepts 6 MB."""
 LARGEST_JOB = 262_144
 DETAILED = 50
-"""Jobs that others have changed which a set shows with what they changed."""
+"""How many jobs that others have changed are shown with the changes."""
 RUN = "runs:write"
 APPLIED_S = 7.0
-"""No further change begins after this long: a request has 14 s, cold start included. The next request goes on."""
+"""No further change begins after this time. A request has 14 s, including a cold start; the next request continues."""
 FIGURES = frozenset({"figures"})
 FIGURES_BACK = timedelta(days=1)
 MOST_RUNS = 1_000
-"""Runs that the figures of a set count, the latest planned ones."""
+"""How many runs, the latest planned ones, the figures of a set count."""
 LARGEST_LIMIT_S = 86_400
 MOST_ALLOWED = 9_999
 
 
 @dataclass(frozen=True)
 class Listed:
-    """A desired list. bodies: of its jobs, by key. prune: whether jobs of the set that it lacks are deleted."""
+    """A list of wanted jobs. bodies: of the jobs, by key. prune: whether other jobs of the set are deleted."""
 
     wanted: Sequence[Wanted]
     bodies: Mapping[str, Mapping[str, Any]]
@@ -74,10 +74,10 @@ class Listed:
 
 @dataclass
 class Done:
-    """The result of the changes that were tried. made: how many. shown: as JSON, by key, as they were before.
+    """The result of the changes that were tried.
 
-    jobs: their ids, by key. unchanged: already as wanted. failed: the refusals, by key; of a change that was made
-    (its key is in `jobs`), that of its run.
+    made: how many succeeded. shown: the changes as JSON, by key. jobs: the ids of the jobs, by key. unchanged: jobs
+    that were already as wanted. failed: the refusals, by key; if the key is also in `jobs`, only its run was refused.
     """
 
     made: int = 0
@@ -89,7 +89,7 @@ class Done:
 
     @property
     def refused(self) -> set[str]:
-        """Returns the keys of changes that were refused for another reason than that their job had changed."""
+        """Returns the keys of changes that were refused, except for those whose job had changed meanwhile."""
         return {key for key, refused in self.failed.items() if refused.code != PLAN_STALE}
 
 
@@ -100,7 +100,7 @@ def put(ctx: Context) -> Answer:
 
 
 def delete(ctx: Context) -> Answer:
-    """Deletes a set with its jobs. A repeated request finds nothing to do for a day, and is answered as the first."""
+    """Deletes a set with its jobs. For a day, a repeated request gets the answer of the first one."""
     name = ctx.plain("job_set")
     if not apply.may_delete(ctx.world, ctx.tenant, name):
         raise _no_such_set(name)
@@ -108,9 +108,9 @@ def delete(ctx: Context) -> Answer:
 
 
 def _apply(ctx: Context, name: str, listed: Listed, *, forget: bool = False, again: bool = True) -> Answer:
-    """Makes the changes of the plan, unless the request only asks for it.
+    """Makes the changes of the plan, unless the request only asks for the plan.
 
-    again: plans once more if the plan of the moment is stale before anything was changed.
+    again: True to plan once more if the plan is stale before anything was changed.
     """
     only_plan = ctx.choice("plan", frozenset({"true", "false"})) == "true"
     at_drift = ctx.choice("onDrift", frozenset({"keep_next", "run_now"})) or "keep_next"
@@ -139,7 +139,7 @@ def _apply(ctx: Context, name: str, listed: Listed, *, forget: bool = False, aga
 
 
 def _left(ctx: Context, name: str, listed: Listed, plan: Plan, done: Done) -> tuple[int, str | None]:
-    """Returns how many changes are left, and their token: by lack of time, or by another list at the same time."""
+    """Returns how many changes remain, and their token: for lack of time, or because of a concurrent list."""
     left = plan.without(done.tried)
     if left.changes:
         return len(left.changes), plan.without(done.tried - (done.failed.keys() - done.jobs.keys())).token
@@ -152,27 +152,27 @@ def _left(ctx: Context, name: str, listed: Listed, plan: Plan, done: Done) -> tu
 
 
 def _prospect(ctx: Context, name: str, listed: Listed) -> tuple[Prospect, Mapping[str, JobDraft]]:
-    """Returns the plan of the moment, checked, and the drafts of its jobs."""
+    """Returns the current plan, checked, and the drafts of its jobs."""
     prospect = apply.plan(ctx.world, ctx.tenant, name, listed.wanted, prune=listed.prune)
     return apply.check(ctx.world, ctx.tenant, prospect, _drafts(ctx, prospect, listed))
 
 
 def _forbidden(plan: Plan, token: str | None, allowed: int) -> SweephandError | None:
-    """Returns why a plan may not be applied: another one was meant, or it deletes too much. allowed: deletes."""
+    """Returns why a plan may not be applied: the token is stale, or it deletes too many jobs. allowed: deletes."""
     if plan.changes and token not in {None, plan.token}:
         reason = f"the set {plan.job_set} or the list has changed since this plan was made: look at the new plan"
         return PreconditionFailed(reason, code=PLAN_STALE)
     if plan.deletes > plan.deletes_most and allowed < plan.deletes:
         reason = (
-            f"deletes {plan.deletes} of {plan.stored} jobs, the limit is {plan.deletes_most}: "
-            f"to allow that, use allowDeletes={plan.deletes}"
+            f"deletes {plan.deletes} of {plan.stored} jobs; the limit is {plan.deletes_most}: "
+            f"to allow it, use allowDeletes={plan.deletes}"
         )
         return Conflict(reason, code="TOO_MANY_DELETES")
     return None
 
 
 def _refusal(ctx: Context, refused: SweephandError, prospect: Prospect, drafts: Mapping[str, JobDraft]) -> Answer:
-    """Answers with a problem that shows the present plan."""
+    """Returns a problem with the current plan."""
     answer = problems.of_error(refused, ctx.request.request_id)
     plan = set_plans.plan_body(ctx, prospect, drafts)
     return Answer(answer.status, {**answer.body, "plan": plan}, answer.headers, answer.media_type)
@@ -182,7 +182,7 @@ def _refusal(ctx: Context, refused: SweephandError, prospect: Prospect, drafts: 
 
 
 def _listed(body: object) -> Listed:
-    """Reads a desired list. Raises InvalidRequest for a key that stands twice, and for too many jobs."""
+    """Reads a list of wanted jobs. Raises InvalidRequest for a repeated key, and for too many jobs."""
     wrong = Mistakes()
     given = fields.members(body, "", ("jobs",), wrong)
     wrong.check()
@@ -205,11 +205,11 @@ def _listed(body: object) -> Listed:
 
 
 def _check_keys(wanted: Sequence[Wanted], wrong: Mistakes) -> None:
-    """Finds keys that stand twice. wrong: gets the mistakes."""
+    """Finds repeated keys. wrong: collects the mistakes."""
     places: dict[str, int] = {}
     for entry in wanted:
         if entry.key in places:
-            reason = f'stands twice: jobs[{places[entry.key]}] has the key "{entry.key}" too'
+            reason = f'is repeated: jobs[{places[entry.key]}] also has the key "{entry.key}"'
             wrong.add(InvalidRequest(f"jobs[{entry.place}].key", reason))
         places.setdefault(entry.key, entry.place)
     taken: set[str] = set()
@@ -223,7 +223,7 @@ def _check_keys(wanted: Sequence[Wanted], wrong: Mistakes) -> None:
 
 
 def _job(value: object, place: int) -> tuple[Wanted, Mapping[str, Any]]:
-    """Reads an entry: its keys, and the body of its job, whose members are read if it has changed."""
+    """Reads an entry: its keys and the body of its job. The members of the body are read later, if it has changed."""
     path = f"jobs[{place}]"
     value = fields.an_object(value, path)
     given = {name: member for name, member in value.items() if member is not None}
@@ -241,7 +241,7 @@ def _job(value: object, place: int) -> tuple[Wanted, Mapping[str, Any]]:
 
 
 def _with_names(body: dict[str, Any]) -> dict[str, Any]:
-    """Names the schedules that have no name by their position, so that a change finds them again."""
+    """Names schedules without a name after their position, so that later changes find them."""
     schedules = body.get("schedules")
     if not isinstance(schedules, list):
         return body
@@ -288,10 +288,10 @@ def _draft(
 def _carry_out(
     ctx: Context, prospect: Prospect, drafts: Mapping[str, JobDraft], until: float, *, at_drift: str
 ) -> Done:
-    """Makes the changes until the time is over (monotonic); a refusal does not hold up the others.
+    """Makes the changes until the time limit (monotonic). A refusal does not stop the others.
 
-    Jobs that a changed one refers to are made in the same request: nobody would know their ids later. Raises the first
-    refusal if no change could be made.
+    Jobs that a changed job refers to are made in the same request, because their ids would be unknown later. Raises the
+    first refusal if no change could be made.
     """
     done, plan = Done(), prospect.plan
     by = ctx.by(Operation.APPLY)
@@ -324,14 +324,14 @@ def _carry_out(
 
 
 def _awaited(prospect: Prospect, done: Done) -> bool:
-    """Returns whether a job that was changed refers to one that is yet to be made: they refer to each other."""
+    """Returns whether a changed job refers to one that is not made yet, because they refer to each other."""
     new = {each.key for each in prospect.plan.changes if each.wanted is not None and prospect.job_of(each) is None}
     made = [each.wanted for each in prospect.plan.changes if each.key in done.jobs and each.wanted is not None]
     return any(key in new and key not in done.tried for wanted in made for key in wanted.refers)
 
 
 def _check_references(each: Change, done: Done) -> None:
-    """Raises Conflict if a new job to which this one refers was refused: its id stands for no job."""
+    """Raises Conflict if a new job to which this one refers was refused, because its id does not exist."""
     for key in each.wanted.refers if each.wanted is not None else ():
         if key in done.failed and done.shown[key]["jobId"] is None:
             raise Conflict(f'it refers to the job "{key}", which was refused: {done.failed[key].reason}')
@@ -342,7 +342,7 @@ def _is_on(job: Job) -> bool:
 
 
 def _run_now(ctx: Context, key: str, job: Job, done: Done) -> None:
-    """Starts a run of a repaired job. The repair stands if that is refused, so the answer says that no run started."""
+    """Starts a run of a repaired job. If the run is refused, the repair stays, and the answer says so."""
     try:
         apply.run_now(ctx.world, ctx.tenant, job)
     except SweephandError as refused:
@@ -361,7 +361,7 @@ def _within(each: Change, refused: SweephandError) -> SweephandError:
 
 
 def _result(plan: Plan, done: Done) -> dict[str, Any]:
-    """Returns the changes that were tried as JSON. A job that was already as it is wanted counts as unchanged."""
+    """Returns the tried changes as JSON. A job that was already as wanted counts as unchanged."""
     left = {*(done.failed.keys() - done.jobs.keys()), *done.unchanged}
     shown = [(each, body) for each in plan.changes if each.key not in left and (body := done.shown.get(each.key))]
     made = [(each, {**body, "jobId": done.jobs.get(each.key, body["jobId"])}) for each, body in shown]
@@ -388,9 +388,9 @@ def _set_body(each: JobSet) -> dict[str, Any]:
 
 
 def read(ctx: Context) -> Answer:
-    """Answers with the set, its jobs by key, and what others have changed since it was applied.
+    """Returns the set with its jobs by key, and what others have changed since it was applied.
 
-    With `include=figures`: how late and how long its latest runs were.
+    With `include=figures`, also how late and how long its latest runs were.
     """
     include, since = ctx.include(FIGURES), instant(ctx, "from", exact_instant)
     limit_s = number(ctx.query, "limitSeconds", 1, LARGEST_LIMIT_S)
@@ -398,7 +398,7 @@ def read(ctx: Context) -> Answer:
     shown = [_member_body(ctx, member, detailed=n < DETAILED) for n, member in enumerate(_drifted_first(members))]
     body = {**_set_body(there), "jobs": sorted(shown, key=lambda each: str(each["key"]))}
     if not include and (idle := next((name for name in ("from", "limitSeconds") if name in ctx.query), None)):
-        raise InvalidRequest(idle, "acts only with include=figures", code="INVALID_QUERY")
+        raise InvalidRequest(idle, "has an effect only with include=figures", code="INVALID_QUERY")
     if include:
         body["figures"] = _figures_body(ctx, members, since or ctx.now - FIGURES_BACK, limit_s)
     return Answer(200, body)

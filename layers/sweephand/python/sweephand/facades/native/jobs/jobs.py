@@ -55,7 +55,7 @@ def new_draft(ctx: Context, body: Any) -> JobDraft:
 
 
 def _require_scope(ctx: Context, draft: JobDraft, before: Job | None = None, stored: Any = None) -> None:
-    """Requires a further scope for jobs that run, or ran, tasks. Raises Forbidden."""
+    """Raises Forbidden without the scope for jobs that run tasks, before or after the change."""
     kinds = {action.kind for action in by_owner(draft.action, draft.error_action, draft.hooks).values()}
     if before is not None:
         kinds |= {action.kind for action in by_owner(before.action, before.error_action, before.hooks).values()}
@@ -108,7 +108,7 @@ def patch(ctx: Context) -> Answer:
 
     def edit(planned: Planned, stored: Any) -> JobDraft:
         if "pause" in body and body["pause"] != job_members.pause_body(planned.job):
-            # Only answers have it, but somebody may want to set it; ignoring it would look like success.
+            # Only answers have it. A caller may try to set it, and ignoring it would look like success.
             raise InvalidRequest("pause", "is set by POST /v1/jobs/{job}/pause and /resume")
         current = job_members.editable(planned.job, stored)
         return changed_draft(ctx, idle.patched(current, body), planned, stored)
@@ -189,7 +189,7 @@ def _set(ctx: Context, edit: Callable[[Job], Job], operation: Operation) -> Answ
 
 
 def next_run(ctx: Context) -> Answer:
-    """Returns the earliest instant of the job that is still ahead, and its schedule."""
+    """Returns the job's next instant and its schedule."""
     planned, _ = as_held(ctx, lookup.find(ctx.world, ctx.tenant, ctx.id("job")))
     found = min(
         (

@@ -1,4 +1,4 @@
-"""The last runs of the jobs of a page, for a small picture of each: read from the ledgers: no run pays for it."""
+"""The last runs of the jobs of a page, read from the ledgers, so that writing a run does not cost more."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from sweephand.store.views import runs as views
 
 MOST = 10
 LARGEST_LIMIT = 50
-"""Jobs of a page with their last runs: a read unit for each, or a few."""
+"""The most jobs of a page with last runs. Each costs one read unit or a few."""
 MOST_LEDGERS = 5
-"""Ledgers of a job that are read: those of its schedules that were planned last, and its own."""
+"""How many ledgers of a job are read: its own, and those of the schedules that were planned last."""
 
 
 def check(ctx: Context) -> None:
     """Raises InvalidRequest for a page that is too large."""
     if cursors.limit_of(ctx.query) > LARGEST_LIMIT:
-        reason = f"is at most {LARGEST_LIMIT} with `include=lastRuns`"
+        reason = f"must be at most {LARGEST_LIMIT} with `include=lastRuns`"
         raise InvalidRequest("limit", reason, code="INVALID_QUERY")
 
 

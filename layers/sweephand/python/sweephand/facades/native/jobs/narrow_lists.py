@@ -1,6 +1,6 @@
-"""Lists of jobs by what only the jobs themselves say: set, kind of action, creation and next run.
+"""Lists of jobs by values that only the jobs themselves have: job set, type of action, creation and next run.
 
-No index has these, so the jobs that match the other filters are read, up to MOST of them: more are refused.
+No index has these values, so the jobs that match the other filters are read. More than MOST of them are refused.
 """
 
 from __future__ import annotations
@@ -26,18 +26,17 @@ from sweephand.store.views import resources
 from sweephand.store.views.jobs import Filters
 
 MOST = 1_000
-"""Jobs that one request reads, with their schedules: some 1,000 read units."""
+"""How many jobs a request reads with their schedules, for about 1,000 read units."""
 BY_NEXT_RUN = "nextRunAt"
 TOO_MANY = (
-    f"would have to look at more than {MOST:,} jobs: narrow the list by tag, resourceId, collection, jobSet, name or "
-    "state"
+    f"would have to read more than {MOST:,} jobs: narrow the list by tag, resourceId, collection, jobSet, name or state"
 )
 _LAST = 10**15 - 1
-"""The place of a job that will not run, in milliseconds."""
+"""The position of a job that will not run, in milliseconds."""
 
 
 class Found(NamedTuple):
-    """A job of the list. place: by which the list is ordered, together with the id."""
+    """A job of the list. place: the list is ordered by it and by the id."""
 
     place: int
     job: Job
@@ -54,7 +53,7 @@ class Found(NamedTuple):
 
 
 class Window(NamedTuple):
-    """The instants from `after` on and before `before`. None: no limit on that side."""
+    """The instants from `after` (inclusive) to `before` (exclusive). None: no limit on that side."""
 
     after: datetime | None
     before: datetime | None
@@ -69,7 +68,7 @@ class Window(NamedTuple):
 def page(
     ctx: Context, filters: Filters, limit: int, mark: tuple[str, ...] | None
 ) -> tuple[list[Found], str | None, int]:
-    """Returns a page, the cursor of the next one, and how many jobs match. Raises InvalidRequest for too many."""
+    """Returns a page, the cursor of the next one, and the number of matches. Raises InvalidRequest for too many."""
     found = sorted(_matching(ctx, filters), key=lambda each: each.key)
     after = None if mark is None else (int(mark[0]), mark[1])
     rest = [each for each in found if after is None or each.key > after][cursors.offset_of(ctx.query) :]
@@ -105,7 +104,7 @@ def _window(ctx: Context, name: str) -> Window:
 
 
 def _candidates(ctx: Context, filters: Filters, job_set: str | None) -> list[str]:
-    """Returns the ids of the jobs to look at."""
+    """Returns the ids of the jobs to read."""
     if job_set is not None:
         return [each.job_id for each in resources.members(ctx.world.table, ctx.tenant, job_set)]
     try:

@@ -1,4 +1,4 @@
-"""Hooks of schedules: what a caller asks for, compared with what is stored, and how they are shown."""
+"""The schedules' own hooks: checks them against the stored ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sweephand.facades.native.members.stored_hooks import StoredHooks
 from sweephand.flow.job_parts import schedule_hooks as flow
 
 MOST_SECRETS = 100
-"""That one request may bring in hooks of schedules: each takes a call of the key service."""
+"""The most secrets in the hooks of one request, because each takes a call of KMS."""
 
 
 def there(ctx: Context, job: Job, schedules: Sequence[Schedule], *, single: bool = False) -> StoredHooks:
@@ -24,20 +24,20 @@ def there(ctx: Context, job: Job, schedules: Sequence[Schedule], *, single: bool
 def check(ctx: Context, drafts: Sequence[ScheduleDraft], known: StoredHooks | None = None) -> None:
     """Checks the own hooks of the schedules of one request. known: the stored ones that they change.
 
-    Raises InvalidRequest where there are too many secrets, Forbidden where the caller may let no tasks run.
+    Raises InvalidRequest for too many secrets, and Forbidden for tasks without the scope.
     """
     if not any(draft.hooks for draft in drafts) and not (known is not None and known.hooks):
         return
     secrets = sum(len(hook.secrets) for draft in drafts for hook in (draft.hooks or {}).values())
     if secrets > MOST_SECRETS:
-        reason = f"bring {secrets} secrets in their hooks: one request takes {MOST_SECRETS}"
+        reason = f"have {secrets} secrets in their hooks; the most in one request is {MOST_SECRETS}"
         raise InvalidRequest("schedules", reason)
     if _runs_tasks(drafts, known):
         ctx.require(TASKS)
 
 
 def _runs_tasks(drafts: Sequence[ScheduleDraft], known: StoredHooks | None) -> bool:
-    """Returns whether a hook that runs a task is new, changed or taken away from a schedule that stays."""
+    """Returns whether a hook that runs a task is new, changed or removed from a schedule that stays."""
     for draft in drafts:
         found = known.find(draft.id, draft.name) if known is not None else None
         stored = known.of(found)[1] if known is not None else {}

@@ -1,4 +1,4 @@
-"""Previews of schedules that are not stored, and explanations of instants, over the native API."""
+"""Previews of schedules that are not stored, and explanations of instants, for the native API."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ OWN_MEMBERS = ("collection", "after", "limit", "explain")
 def preview_schedule(ctx: Context) -> Answer:
     """Previews the next instants of a schedule that is not stored. Members: those of a timing, and OWN_MEMBERS.
 
-    collection: its defaults and quotas apply, such as the default zone.
+    collection: its defaults, such as the time zone, and its quotas apply.
 
     dropped: wall times up to the last instant that a gap of the clock leaves out (dstGap skip), 100 at most. leftOut:
     likewise what calendars leave out. gaps and warnings look a year ahead. explain: an instant to be explained; wall
@@ -138,8 +138,9 @@ def _tenant(ctx: Context) -> str:
 
 
 def explain_schedule(ctx: Context) -> Answer:
-    """Explains whether `at` (now) is an occurrence of a stored schedule: by its current rule, before its last change by
-    the ledger. runId: the run of the occurrence in the ledger.
+    """Explains whether `at` (default: now) is an occurrence of a stored schedule.
+
+    The current rule decides; for instants before the last change, the ledger. runId: the occurrence's run.
     """
     planned, _ = as_held(ctx, lookup.find(ctx.world, ctx.tenant, ctx.id("job")))
     schedule = lookup.find_schedule(planned, ctx.id("schedule"))
@@ -169,7 +170,7 @@ def _asked(ctx: Context) -> Written:
 
 
 def _counted(schedule: Schedule, timing: Timing) -> explain_instant.Counted | None:
-    """Returns the rest of `count`; None if the state says that the schedule is over."""
+    """Returns the rest of `count`; None if the schedule has ended by its state."""
     waits = schedule.unsent_from
     if timing.count is None or waits is None or schedule.state is ScheduleState.ENDING:
         return None
@@ -182,37 +183,37 @@ def _before_change(
     """Explains an instant that the schedule's current rule does not cover."""
     due = found.instant in schedule.still_due and schedule.state in LIVE and schedule.held_from is None
     if due or views.read(ctx.world.table, ctx.tenant, schedule.id, uuid) is not None:
-        before = Reason("PLANNED_BEFORE", "the schedule had it before its last change, which came too late to stop it")
+        before = Reason("PLANNED_BEFORE", "the schedule had it before its last change, which was too late to stop it")
         return replace(found, occurs=True, reasons=(before,), moved_by=None)
-    since = f"the schedule is as it is since {text(generations.began(schedule))}; the ledger has no run of it before"
+    since = f"the current rule applies since {text(generations.began(schedule))}; the ledger has no run at this instant"
     return replace(found, occurs=False, reasons=(Reason("CHANGED_SINCE", since),), moved_by=None)
 
 
 def _while_following(
     schedule: Schedule, timing: Timing, found: explain_instant.Explanation, newer: Timing
 ) -> explain_instant.Explanation:
-    """Explains an instant ahead. Names no instant that only one version of the schedule's calendars has."""
+    """Explains a future instant. Does not name instants that only one version of the schedule's calendars has."""
     before = found.instant - timedelta(seconds=1)
     certain = [each.instant for each in upcoming.ahead(schedule, timing, before, 2)]
     following = next((each for each in certain if each > found.instant), None)
     found = replace(found, previous=None, following=following)
     if found.occurs is (found.instant in certain) and found.occurs is (newer.rule.next_after(before) == found.instant):
         return found
-    reason = Reason("FOLLOWS_CALENDAR", "a calendar was changed a moment ago; ask again once the schedule follows it")
+    reason = Reason("FOLLOWS_CALENDAR", "a calendar was just changed; ask again when the schedule has been replanned")
     return replace(found, occurs=False, reasons=(reason,), moved_by=None)
 
 
 def _by_actual_starts(
     now: datetime, schedule: Schedule, timing: Timing, found: explain_instant.Explanation
 ) -> explain_instant.Explanation:
-    """Explains an instant ahead by the row of an interval whose steps follow the actual starts of its runs."""
+    """Explains a future instant of an interval whose steps follow the actual starts of its runs, by its row."""
     if found.instant <= now:
         return found
     ahead = [each.instant for each in upcoming.ahead(schedule, timing, found.instant - timedelta(seconds=1), 2)]
     occurs = found.instant in ahead
-    reason = Reason("BETWEEN_STEPS", "its steps follow its actual starts, and none of them leads here")
+    reason = Reason("BETWEEN_STEPS", "its steps follow its actual starts, and none of them ends at this instant")
     if occurs:
-        reason = Reason("MATCHES", "one interval after the actual start before it")
+        reason = Reason("MATCHES", "it is one interval after the previous actual start")
     step = timedelta(seconds=timing.actual_start_interval_s or 0)
     previous = ahead[0] - step if ahead and ahead[0] - step > now else None
     following = next((each for each in ahead if each > found.instant), None)
@@ -220,9 +221,9 @@ def _by_actual_starts(
 
 
 def _acts(now: datetime, schedule: Schedule, instant: datetime) -> bool:
-    """Returns whether the schedule is active then."""
+    """Returns whether the schedule is active at an instant."""
     if schedule.held_from is not None and instant >= min(schedule.held_from, now):
-        return False  # what was sent before it was held is skipped at its instant
+        return False  # an occurrence that was sent before the schedule was held is skipped at its instant
     if schedule.state in LIVE:
         last = schedule.last_planned_at
         return schedule.state is not ScheduleState.ENDING or (last is not None and instant <= last)
@@ -237,7 +238,7 @@ def _not_active(schedule: Schedule) -> Reason:
 
 
 def _gaps(timing: Timing, after: datetime) -> dict[str, Any] | None:
-    """Returns the smallest and largest distance of the next year; None with fewer than two occurrences."""
+    """Returns the smallest and largest gap in the next year; None for fewer than two occurrences."""
     begin = epoch_s(after)
     end = begin + preview_warnings.YEAR_S
     most = gaps.MOST_LOOKS
@@ -252,7 +253,7 @@ def _gaps(timing: Timing, after: datetime) -> dict[str, Any] | None:
 
 
 def _ends_within(timing: Timing, begin: int, end: int) -> bool:
-    """Returns whether the last occurrence of its `count` comes by then, or counting them would take too long."""
+    """Returns whether the last occurrence of its `count` is before `end`, or counting would take too long."""
     assert timing.count is not None
     try:
         with limited(MOST // 8):

@@ -1,4 +1,4 @@
-"""Plans of job sets as JSON: each change with its members, old and new, and with the next times before and after."""
+"""Plans of job sets as JSON: each change with old and new members, and with the next times before and after it."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from sweephand.flow.jobs.steps import Foreseen
 from sweephand.store.views import totals as counts
 
 DETAILED = 50
-"""Deleted jobs of a plan whose runs are counted."""
+"""How many deleted jobs of a plan have their runs counted."""
 MOST_LINES = 500
-"""Changed members that a plan shows; the jobs after them by their key and next times only."""
+"""How many changed members a plan shows. Later jobs have only their key and next times."""
 LONGEST_VALUE = 400
 LISTS: Mapping[str, Verb] = {
     "created": Verb.CREATE,
@@ -51,7 +51,7 @@ def plan_body(ctx: Context, prospect: Prospect, drafts: Mapping[str, JobDraft]) 
 
 
 def lists_body(plan: Plan, shown: Sequence[tuple[Change, dict[str, Any]]]) -> dict[str, Any]:
-    """Returns changes by what they do, with the other members of an answer."""
+    """Returns the changes in lists by kind, with the other members of an answer."""
     lists = {name: [body for each, body in shown if each.verb is verb] for name, verb in LISTS.items()}
     return {"set": plan.job_set, **lists, "unchanged": plan.unchanged, "failed": [], "remaining": 0, "token": None}
 
@@ -75,7 +75,7 @@ def entry(ctx: Context, prospect: Prospect, each: Change, *, detailed: bool) -> 
 def _foreseen(
     ctx: Context, prospect: Prospect, each: Change, drafts: Mapping[str, JobDraft], most: int
 ) -> dict[str, Any]:
-    """Returns the members that a change shows in a plan only. most: lines that are left."""
+    """Returns the members that a change has only in a plan. most: how many changed members may still be shown."""
     there, draft = prospect.job_of(each), drafts.get(each.key)
     nothing: dict[str, Any] = {"changes": [], "nextRunAt": None}
     before = _next(there.schedules, ctx.now) if there is not None else None
@@ -99,9 +99,9 @@ def _next(schedules: Sequence[Any], now: datetime) -> str | None:
 def _lines(
     ctx: Context, there: Planned, after: Foreseen, draft: JobDraft, stored: Mapping[str, Payload]
 ) -> Iterator[dict[str, Any]]:
-    """Yields the changed members. Secrets are not compared: who plans may not open the stored ones.
+    """Yields the changed members. Secrets are not compared, because a plan may not decrypt the stored ones.
 
-    Each that the entry gives is named, because it is written anew.
+    Every secret in the entry is named, because it is written again.
     """
     named: set[str] = set()
     pairs = [(step.before, step.after) for step in after.steps if step.before != step.after]
@@ -129,7 +129,7 @@ def _secrets(draft: JobDraft) -> set[str]:
 
 
 def _without_id(body: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Leaves out the id: that of a new schedule is made when it is written."""
+    """Leaves out the id, because a new schedule gets its id when it is written."""
     return None if body is None else {name: value for name, value in body.items() if name != "id"}
 
 

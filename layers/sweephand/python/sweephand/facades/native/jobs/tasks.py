@@ -1,4 +1,4 @@
-"""The scope for jobs that run tasks: code of the tenant's choice in the stack's own account."""
+"""The scope for jobs that run tasks, which are code of the tenant's choice in the stack's own account."""
 
 from __future__ import annotations
 
@@ -30,15 +30,16 @@ def require_scope(
 
 
 def require_for_payloads(ctx: Context, kind: str, wanted: Iterable[Payload | None], stored: Container[Payload]) -> None:
-    """Raises Forbidden without the scope where a schedule brings a new payload for an action that runs a task: it is
-    sent in the place of the action's own.
+    """Raises Forbidden without the scope if a schedule has a new payload for an action that runs a task.
+
+    The payload is sent instead of the action's own.
     """
     if kind in TASK_KINDS and any(each is not None and each not in stored for each in wanted):
         ctx.require(TASKS)
 
 
 def same(wanted: ActionDraft | None, there: ActionSpec | None, payload: Payload | None) -> bool:
-    """Returns whether an action stays as it is. payload: of the one that is there."""
+    """Returns whether an action stays unchanged. payload: of the stored one."""
     if wanted is None or there is None or wanted.secrets:
         return False
     asked = wanted.kind, wanted.params, wanted.retry, wanted.payload

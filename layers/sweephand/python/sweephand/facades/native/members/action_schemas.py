@@ -1,4 +1,4 @@
-"""The schemas of the actions, made of their members: as an action is given, as it is shown, as lists show it."""
+"""The schemas of the actions, made from their members: for requests, for answers and for lists."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REDIRECTS: Schema = {
 SHOWN_REDIRECTS: Schema = {**REDIRECTS, "additionalProperties": answer(_REDIRECT)}
 _PAYLOAD: Members = {"payload": ANYTHING, "body": or_null(TEXT_BODY)}
 _ORDER = ("type", "method", "url", "headers", "payload", "body", "authentication", "outcome", "retry")
-"""The order of the members of `http`, as its schema has always had them."""
+"""The order of the members of `http` in its schema."""
 
 
 def names(prefix: str = "") -> list[Schema]:
@@ -37,7 +37,7 @@ def names(prefix: str = "") -> list[Schema]:
 
 
 def job_by_key() -> Schema:
-    """Returns the schema of the action `job` in a list of jobs, which names the other one by its key."""
+    """Returns the schema of the action `job` in a list of jobs, where it names the other job by its key."""
     key = text(1, 128, description="The key of a job of the same list, also of a new one.")
     by_id = given(KINDS["job"])
     members = {name: each for name, each in by_id["properties"].items() if name != "jobId"}
@@ -45,7 +45,7 @@ def job_by_key() -> Schema:
 
 
 def schemas() -> dict[str, Schema]:
-    """Returns the schemas of all kinds but `http`, and those that they refer to."""
+    """Returns the schemas of all kinds except `http`, and those that they refer to."""
     kinds = {name: kind for name, kind in KINDS.items() if name != "http"}
     made = outcome.schemas("TakenOutcome", outcome.Rules)
     for kind in kinds.values():
@@ -118,12 +118,12 @@ AUTHENTICATION = {name: request(*authentication.given(name)) for name in authent
 
 
 def shown_authentication() -> Schema:
-    """Returns one form a type."""
+    """Returns the schema of authentications in answers, with one form for each type."""
     return {"oneOf": [answer(authentication.shown(name)) for name in authentication.TYPES]}
 
 
 def retry_shown() -> Schema:
-    """Returns one form a type, of the members that it uses."""
+    """Returns the schema of retry policies in answers, with one form for each type."""
     always = {"type", "maxRetries", "immediate", "delayed"}
     shown = {name: each if name in always else or_null(each) for name, each in RETRY.items()}
     return {

@@ -1,6 +1,6 @@
-"""Defaults of members that a caller leaves out: answers show them, and a request that repeats them stores nothing.
+"""The defaults of members. Answers show them, and a request that repeats them does not store them.
 
-So a body that was read can be sent back as it is, and changes nothing.
+A body that was read can therefore be sent back unchanged, and changes nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ with lazy():
     from sweephand import actions
 
 FOLLOWING = ("on202", "onAccepted")
-"""Members of an action's outcome that say whether a target's acceptance is the end."""
+"""Members of an action's outcome that say whether a run ends when the target accepts it."""
 _ALWAYS: Mapping[str, Any] = {
     "timezone": "UTC",
     "startTime": None,
@@ -35,7 +35,7 @@ _ALWAYS: Mapping[str, Any] = {
 
 
 def timing_defaults(timing: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns what holds where a schedule says nothing of it, by its notation."""
+    """Returns the defaults of a schedule's timing, by its notation."""
     notation = next((name for name in NOTATIONS if timing.get(name) is not None), None)
     if notation is None:
         return dict(_ALWAYS)
@@ -45,7 +45,7 @@ def timing_defaults(timing: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def without_defaults(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Types count: 0 is not false."""
+    """Returns the members that differ from their defaults. Types count: 0 is not false."""
     return {
         name: value
         for name, value in given.items()
@@ -70,13 +70,13 @@ def shown_policies(policies: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def payload_value(payload: Payload) -> Any:
-    """Returns the value as it came, numbers digit for digit."""
+    """Returns the value as it was sent, with the same digits in numbers."""
     return json_text.loads(payload.text) if payload.is_json else payload.text
 
 
 @dataclass(frozen=True)
 class Filling:
-    """The values that an answer shows for members that an action's outcome leaves out.
+    """The values that answers show for members that an action's outcome leaves out.
 
     policies: of its job or schedule. waits_s: of its collection or the stack; None shows null.
     """
@@ -106,7 +106,7 @@ def shown_action(action: ActionSpec, filling: Filling) -> dict[str, Any]:
 
 
 def unsaid(params: Mapping[str, Any], stored: ActionSpec, filling: Filling) -> Mapping[str, Any]:
-    """Returns the params of a change without the values that only the answer showed, if they came back unchanged."""
+    """Returns the params of a change without defaults that were only shown in an answer and sent back unchanged."""
     outcome = params.get("outcome", {})
     shown = filling.of(stored)
     silent = [name for name, value in shown.items() if outcome.get(name) == value]
@@ -114,12 +114,12 @@ def unsaid(params: Mapping[str, Any], stored: ActionSpec, filling: Filling) -> M
 
 
 def waits_of(ctx: Context, job: Job) -> int:
-    """Returns the seconds that a run of this job waits for its result by default. Costs one read."""
+    """Returns how long a run of this job waits for its result by default. Costs one read."""
     return waits_of_all(ctx, [job])[job.collection]
 
 
 def waits_of_all(ctx: Context, jobs: Iterable[Job]) -> Mapping[str, int]:
-    """Returns the same by collection, or else the stack's value; one read for each hundred."""
+    """Returns the same as `waits_of` for several jobs, by collection. Costs one read for each hundred."""
     names = {job.collection for job in jobs}
     usual = ctx.world.settings.callback_timeout_s
     said = tenants.callback_timeouts(ctx.world.table, ctx.tenant, names)

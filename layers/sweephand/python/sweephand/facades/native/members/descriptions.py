@@ -1,4 +1,4 @@
-"""The words of the OpenAPI document: a description for every member that has none of its own, and for every operation.
+"""Descriptions for the OpenAPI document: of every member that has none in its schema, and of every operation.
 
 Only `make openapi` loads this. `Schema.member` is for one schema, `member` for all others.
 """

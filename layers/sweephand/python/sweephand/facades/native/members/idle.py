@@ -1,4 +1,4 @@
-"""Members that nothing would act on in their company. Each is refused by its name, with the reason."""
+"""Refuses members that would have no effect together with others. Each refusal names the member and the reason."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WAITING = ("on202", "onAccepted", "onNoAnswer")
 
 
 def of_schedule(draft: ScheduleDraft, field: str) -> Iterator[InvalidRequest]:
-    """Checks a schedule's timing and its own policies. A member refused elsewhere is None in the draft."""
+    """Yields refusals for a schedule's timing and own policies. Members refused elsewhere are None in the draft."""
     yield from of_timing(draft.timing, field)
     policies, where = draft.policies or {}, below(field, "policies")
     once = is_one_time(draft.timing)
@@ -37,7 +37,7 @@ def of_schedule(draft: ScheduleDraft, field: str) -> Iterator[InvalidRequest]:
 
 
 def of_job(policies: Mapping[str, Any], action: ActionDraft, field: str) -> Iterator[InvalidRequest]:
-    """Checks the policies of a job, which its action must suit."""
+    """Yields refusals for policies of a job that have no effect with its action."""
     yield from of_action(policies, action, field)
     outcome = action.params.get("outcome", {})
     waits = policies.get("callbackToken") or "wait" in {outcome.get(name) for name in _WAITING}
@@ -47,7 +47,7 @@ def of_job(policies: Mapping[str, Any], action: ActionDraft, field: str) -> Iter
 
 
 def of_action(policies: Mapping[str, Any], action: ActionDraft | ActionSpec, field: str) -> Iterator[InvalidRequest]:
-    """Checks the policies of a job or a schedule that an action must suit."""
+    """Yields refusals for policies of a job or schedule that have no effect with an action."""
     if policies.get("onNoResult") != "retry":
         return
     if action.kind in TASK_KINDS:
@@ -57,15 +57,15 @@ def of_action(policies: Mapping[str, Any], action: ActionDraft | ActionSpec, fie
 
 
 def of_timing(timing: Mapping[str, Any], field: str) -> Iterator[InvalidRequest]:
-    """Checks the members of a timing. A notation refuses the members that it does not know."""
+    """Yields refusals for members of a timing. Each notation refuses the members that it does not know."""
     if timing.get("time") is not None and timing.get("startTime") is not None:
-        yield fields.inactive(field, "startTime", "no start binds `time`; write `at` for an instant that one binds")
+        yield fields.inactive(field, "startTime", "it does not limit `time`; write `at` for an instant that it limits")
     if is_one_time(timing) and timing.get("count") is not None:
         yield fields.inactive(field, "count", "a one-time schedule has one occurrence")
 
 
 def is_one_time(timing: Mapping[str, Any]) -> bool | None:
-    """Says whether a timing names a single instant; None where it names no notation."""
+    """Returns whether a timing is a single instant; None if it has no notation."""
     notation = next((name for name in NOTATIONS if timing.get(name) is not None), None)
     return None if notation is None else notations.is_one_time(notation, timing[notation])
 
@@ -75,9 +75,9 @@ _OPAQUE = frozenset({"payload", "body", "headers"})
 
 
 def patched(stored: Any, patch: Any) -> Any:
-    """Returns the result of a merge patch without the members that only the stored body has, and that act no longer.
+    """Returns the result of a merge patch without stored members that no longer have an effect.
 
-    So a patch of `type` alone does not have to take away the members of the former type.
+    A patch that changes only `type` need not remove the members of the former type.
     """
     return _without_leftovers(shapes.merged(stored, patch), patch)
 
@@ -98,6 +98,6 @@ def _tidy(name: str, merged: Any, patch: Any) -> Any:
     given = {each: value for each, value in merged.items() if value is not None}
     try:
         left = retry.inactive(given) if name == "retry" else lateness.inactive(given)
-    except (ValueError, TypeError):  # a type that does not exist: whoever reads it says so
+    except (ValueError, TypeError):  # an unknown type, which the reader of the member refuses
         return merged
     return {each: value for each, value in merged.items() if each in said or each not in left}

@@ -57,9 +57,9 @@ with lazy():
 
 @dataclass
 class Reading:
-    """The context of a request. before: the job that is replaced, whose secrets may be kept.
+    """The context of a request. before: the replaced job, whose secrets may be kept.
 
-    there: its schedules with the hooks that they bring. action: once it was read.
+    there: its schedules with their own hooks. action: set as soon as it was read.
     """
 
     guard: GuardSettings
@@ -71,9 +71,9 @@ class Reading:
 
 @dataclass(frozen=True)
 class Seen:
-    """The parts of an answer. schedules: as they are held (domain.jobs.job_state.as_held).
+    """The parts of an answer. schedules: with what holds them (domain.jobs.job_state.as_held).
 
-    payloads None: of a list, which leaves them out. shown: the bodies of the schedules, if they are asked for.
+    payloads: None in lists, which leave them out. shown: the bodies of the schedules, if requested.
     """
 
     job: Job
@@ -116,12 +116,12 @@ def _schedules(value: object, field: str, reading: Reading) -> tuple[ScheduleDra
 
 
 def job_state(job: Job, schedules: Sequence[Schedule]) -> JobState:
-    """Returns COMPLETED once every schedule is, FAULTED if one of them is; without schedules the owner's choice."""
+    """Returns COMPLETED if all schedules are, FAULTED if one of them is; without schedules the owner's choice."""
     return state_of(active=job.active, paused=job.pause is not None, ended=ended_state(schedules))
 
 
 def job_state_reason(job: Job, schedules: Sequence[Schedule]) -> str | None:
-    """Returns why it does not run. For a job that is over: its schedules' reason, or the general one if they differ."""
+    """Returns why a job does not run. If it has ended: its schedules' reason, or the general one if they differ."""
     match job_state(job, schedules):
         case JobState.ACTIVE:
             reasons = {each.state_reason for each in schedules if each.state not in OVER}
@@ -245,7 +245,7 @@ def job_draft(
 ) -> JobDraft:
     """Reads POST, PUT, and PATCH after its merge. before, there: see Reading. waits_s: see defaults.Filling.
 
-    Members that only answers have are let through unread in a change, so that what was read can be sent back.
+    In a change, members that only answers have are ignored, so that a job can be sent back as it was read.
     """
     known = (*JOB.names(change=before is not None), "schedules")
     wrong = Mistakes()
@@ -271,7 +271,7 @@ def job_draft(
 
 
 def check_settable(body: Mapping[str, Any]) -> None:
-    """Raises InvalidRequest for members that a new job cannot have, so that none is passed over in a change."""
+    """Raises InvalidRequest for members that a new job cannot have, so that a change does not ignore them."""
     wrong = Mistakes()
     fields.members(body, "", (*JOB.given, "schedules"), wrong)
     schedules = body.get("schedules")
@@ -291,7 +291,7 @@ def job_body(
     waits_s: int | None = None,
     held: Held | None = None,
 ) -> dict[str, Any]:
-    """Returns a job as JSON. totals, shown (the bodies of its schedules): if they are asked for; the others: see Seen.
+    """Returns a job as JSON. totals, shown (the bodies of its schedules): if requested. The others: see Seen.
 
     waits_s: see defaults.Filling.
     """
@@ -304,5 +304,5 @@ def job_body(
 
 
 def editable(job: Job, payloads: Mapping[str, Payload], waits_s: int | None = None) -> dict[str, Any]:
-    """Returns what a merge patch is applied to: the members that a caller may set."""
+    """Returns the members that a caller may set, to which a merge patch is applied."""
     return JOB.settable(Seen(job, (), job.modified_at, payloads, Filling(job.policies, waits_s), None))

@@ -9,12 +9,12 @@ from sweephand.json_schema import NULL, Members, Schema, answer, items, or_null,
 
 def page(of: str, more: Members | None = None, absent: Iterable[str] = ()) -> Schema:
     """Returns the schema of a page of a list. absent: the members of `more` that may be missing."""
-    cursor = text(description="Give it back as `cursor`, with the same query; null at the end.")
+    cursor = text(description="Send it as `cursor`, with the same query, to get the next page; null on the last page.")
     return answer({"items": items(ref(of)), "nextCursor": or_null(cursor), **(more or {})}, absent)
 
 
 def patch_of(schema: Schema, schemas: Mapping[str, Schema], *, removable: bool = True) -> Schema:
-    """Returns the schema of a merge patch (RFC 7396): nothing is required, null removes, lists are whole."""
+    """Returns the schema of a merge patch (RFC 7396): nothing is required, null removes, lists are replaced."""
     if "$ref" in schema:
         return patch_of(schemas[schema["$ref"].rpartition("/")[2]], schemas, removable=removable)
     if "anyOf" in schema:
@@ -34,17 +34,17 @@ def patch_of(schema: Schema, schemas: Mapping[str, Schema], *, removable: bool =
     else:
         forms = [patch_of(form, schemas) for form in schema["oneOf"]]
         if not all("properties" in form for form in forms):
-            return {"anyOf": forms}  # a string or an object: the one replaces the other
+            return {"anyOf": forms}  # a string replaces an object, and the other way round
         members = _members_of_all(forms)
-    # A null removes a member that is not there, whatever its name.
+    # A null is also accepted for a member that does not exist.
     patch = {"type": "object", "properties": members, "additionalProperties": NULL}
     return or_null(patch) if removable else patch
 
 
 def _members_of_all(forms: Iterable[Schema]) -> dict[str, Schema]:
-    """Returns the members of all forms, for a patch that turns one into another. Where two differ, either will do.
+    """Returns the members of all forms, for a patch that turns one form into another.
 
-    Null removes a member that another form lacks.
+    If two forms differ, either schema is accepted. Null removes a member that the new form does not have.
     """
     forms = list(forms)
     either: dict[str, list[Schema]] = {}

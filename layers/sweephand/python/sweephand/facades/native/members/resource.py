@@ -1,7 +1,7 @@
-"""The members of a resource: each line of a table says how a member is read, stored, shown and described.
+"""Tables of a resource's members. Each line says how a member is read, stored, shown and described.
 
-Usual values are left out. A member is read as the schema of its request says, held by the attribute of its name, shown
-as its record has it, and by default it is what its draft has by default.
+Lines name only what differs from the usual: a member is read by the schema of its request, stored in the attribute of
+its name, shown as in the record, and its default is that of the draft.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ Show = Callable[[Any], Any]
 
 @dataclass(frozen=True)
 class Member:
-    """One member. given: its schema in a request; None: only answers have it, and a change passes it over.
+    """One member. given: its schema in a request; None if only answers have it, and changes ignore it.
 
-    shown: its schema in an answer. show: takes what an answer is made of. attribute: of the record, and of the draft.
+    shown: its schema in an answer. show: takes the source of an answer. attribute: of the record and of the draft.
     part: the table of an object.
     """
 
@@ -54,10 +54,10 @@ def part(of: Resource, read: Read | None = None, **more: Any) -> Member:
 
 
 class Resource:
-    """The table of one resource. draft: the record that a request asks for, which says what is the default.
+    """The table of one resource. draft: the record for requests, which has the defaults.
 
-    record: the attribute of what an answer is made of that holds the record; empty: it is the record.
-    more: members that only some answers have.
+    record: the attribute of an answer's source with the record; empty if the source is the record. more: members that
+    only some answers have.
     """
 
     def __init__(self, draft: type, table: Mapping[str, Member], record: str = "", more: tuple[str, ...] = ()) -> None:
@@ -81,11 +81,11 @@ class Resource:
         }
 
     def names(self, *, change: bool) -> tuple[str, ...]:
-        """Returns the members that a request may bring. change: also those that only answers have."""
+        """Returns the members that a request may have. change: True to include those that only answers have."""
         return self.given + (self.read_only if change else ())
 
     def read(self, given: Mapping[str, Any], field: str, against: Any, wrong: Mistakes) -> dict[str, Any]:
-        """Returns the draft's attributes that the caller gives. Mistakes are collected, and leave None."""
+        """Returns the draft's attributes from the request. Mistakes are collected, and their attributes are None."""
         return {
             self._attributes[name]: wrong.of(self._readers[name], given[name], reading.below(field, name), against)
             for name in self.given
@@ -103,10 +103,10 @@ class Resource:
         return self._draft(**found)
 
     def named(self, body: object, before: str | None, against: Any = None, **usual: Any) -> dict[str, Any]:
-        """Returns the attributes of what has a name in its path, from a POST or (before: its name) a PUT.
+        """Returns the attributes of a resource with a name in its path, from a POST or, with `before`, a PUT.
 
-        Members that the body leaves out have their defaults. usual: the values, as JSON, of members without one in the
-        record.
+        before: the name of the replaced resource. Members that the body leaves out have their defaults. usual: the
+        defaults, as JSON, of members that have none in the record.
         """
         wrong = Mistakes()
         given = reading.members(body, "", self.names(change=before is not None), wrong)
@@ -120,7 +120,7 @@ class Resource:
         return {name: self._show(name, seen) for name in self.table}
 
     def settable(self, seen: Any) -> dict[str, Any]:
-        """Returns the JSON of the members that a caller may set, without those that hold nothing."""
+        """Returns the JSON of the members that a caller may set, without empty ones."""
         shown = {name: self._show(name, seen) for name in self.given}
         return {name: value for name, value in shown.items() if value is not None}
 
@@ -147,7 +147,7 @@ class Resource:
         return {name: self._shown(name, member) for name, member in self.table.items()}
 
     def _shown(self, name: str, member: Member) -> Schema:
-        """Returns the schema of an answer: without the bounds of a text, and null where nothing is the default."""
+        """Returns the schema of an answer: without limits of strings, and with null if the default is None."""
         if member.shown is not None and member.part is None:
             return member.shown
         schema = member.shown or member.given or {}
@@ -157,7 +157,7 @@ class Resource:
 
 
 NAMED = Member(PLAIN_NAME, lambda value, _field, _against: value)
-"""The name of what is named in its path; `Resource.named` reads it."""
+"""The name of a resource with a name in its path. `Resource.named` reads it."""
 
 
 CHANGED: Mapping[str, Member] = {

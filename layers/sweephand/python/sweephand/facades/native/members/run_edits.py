@@ -15,7 +15,7 @@ MEMBERS = ("payload", "body", "headers")
 
 
 def read(given: Mapping[str, Any], *, tasks: bool) -> Edit | None:
-    """Returns None where a request has none of these members. tasks: as for Edit. Raises InvalidRequest."""
+    """Returns the edit; None if a request has none of these members. tasks: as for Edit. Raises InvalidRequest."""
     if not any(name in given for name in MEMBERS):
         return None
     path, payload = payloads.parse_payload(given, "")
@@ -25,7 +25,7 @@ def read(given: Mapping[str, Any], *, tasks: bool) -> Edit | None:
 
 
 def _headers(value: object) -> dict[str, str | None]:
-    """Reads headers by name; null takes one away."""
+    """Reads headers by name. Null removes a header."""
     if not isinstance(value, Mapping):
         raise InvalidRequest("headers", "must be an object")
     set_, _ = header_fields.parse({name: each for name, each in value.items() if each is not None}, "headers")

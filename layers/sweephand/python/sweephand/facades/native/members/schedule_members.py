@@ -45,9 +45,9 @@ NEXT_RUNS = 5
 
 @dataclass(frozen=True)
 class Reading:
-    """The context of a request. action: the job's, which the schedule's payload must suit; None: it cannot be read.
+    """The context of a request. action: the job's, which the schedule's payload must suit; None if it is invalid.
 
-    stored: the hooks of the schedule that is changed; shown_by: what was filled in as they were shown.
+    stored: the hooks of the changed schedule. shown_by: the defaults that were filled in when they were shown.
     """
 
     guard: GuardSettings
@@ -58,7 +58,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Seen:
-    """The parts of an answer. schedule: as it is held."""
+    """The parts of an answer. schedule: with what holds it."""
 
     schedule: Schedule
     now: datetime
@@ -76,7 +76,7 @@ class Seen:
 def read_action(
     given: object, field: str, guard: GuardSettings, shown_by: Filling, stored: ActionSpec | None
 ) -> ActionDraft:
-    """Reads an action. stored: the action that it replaces; members that only its answer showed are not stored."""
+    """Reads an action. stored: the action that it replaces. Defaults that only an answer showed are not stored."""
     draft = actions.draft(given, field=field, guard=guard, stored=stored)
     if stored is None:
         return draft
@@ -104,7 +104,7 @@ def held_body(held: Held | None) -> dict[str, Any] | None:
 
 
 def next_run_at(schedule: Schedule, now: datetime) -> datetime | None:
-    """Returns the next instant at which it is due; None while it is off or when nothing lies ahead."""
+    """Returns the next instant of a schedule; None while it is off, and if it has no future occurrence."""
     return next(iter(upcoming.next_runs(schedule, load_or_never(schedule.packed), now, 1)), None)
 
 
@@ -128,8 +128,8 @@ def totals_body(totals: Totals) -> dict[str, int]:
 HELD = or_null(
     answer(
         {"by": one_of(HeldBy), "name": TEXT, "since": INSTANT_MS},
-        description="What keeps it from running although it is switched on. While its tenant or collection is"
-        " disabled, nothing is announced and due occurrences are skipped. While its flow key is paused, runs wait.",
+        description="What stops it from running although it is active. While its tenant or collection is disabled, no"
+        " runs are announced, and due occurrences are skipped. While its flow key is paused, runs wait.",
     )
 )
 SCHEDULE = Resource(
@@ -206,7 +206,7 @@ def schedule_draft(
     change: bool,
     there: StoredHooks | None = None,
 ) -> ScheduleDraft:
-    """Reads a schedule. action: see Reading. there: the stored one that it changes, whose secrets may be kept."""
+    """Reads a schedule. action: see Reading. there: the changed schedule, whose secrets may be kept."""
     known = (*GIVEN, *(SCHEDULE.read_only if change else ()))
     wrong = Mistakes()
     given = fields.members(body, field, known, wrong)
@@ -257,7 +257,7 @@ def schedule_body(
     hooks: Mapping[str, Any] | None = None,
     held: Held | None = None,
 ) -> dict[str, Any]:
-    """Returns the body of a schedule. payloads None: for a list of jobs, without payloads and hooks."""
+    """Returns the body of a schedule. payloads: None in a list of jobs, without payloads and hooks."""
     timing = load_or_never(schedule.packed)
     payload = (payloads or {}).get(schedule.id)
     body = SCHEDULE.show(Seen(schedule, now, timing, payload, hooks or {}, last_run, totals, held))
@@ -269,7 +269,7 @@ def schedule_body(
 def schedule_editable(
     schedule: Schedule, payload: Payload | None, hooks: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Returns what a merge patch is applied to: the members that a caller may set. hooks: as they are shown."""
+    """Returns the members that a caller may set, to which a merge patch is applied. hooks: as they are shown."""
     timing = load_or_never(schedule.packed)
     seen = Seen(schedule, schedule.modified_at, timing, payload, hooks or {}, None, Totals(), None)
     body = {**SCHEDULE.settable(seen), **schedule.timing}

@@ -1,4 +1,4 @@
-"""Schemas of schedules: every notation, the time rules, and what an answer shows."""
+"""Schemas of schedules: every notation, the rules for clock changes and months, and the members of answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DST_RULES: Members = {
 }
 _NOTATIONS: Members = {name: notation.SCHEMA for name, notation in notations.NOTATIONS.items()}
 NOTATIONS: Members = {**_NOTATIONS, "recurrence": ref("Recurrence"), "time": ref("Time")}
-"""The long ones are schemas of their own, which every form of a schedule refers to."""
+"""Long schemas have names, so that every form of a schedule refers to them."""
 
 
 def _described(name: str) -> Schema:

@@ -1,4 +1,4 @@
-"""Parts that the schemas of the native API have in common: ids, instants, names, scopes."""
+"""Shared parts of the native API's schemas: ids, instants, names, scopes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hooks that a job's schedules bring, as they are stored and shown."""
+"""The own hooks of a job's schedules, as stored and as shown."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ ByName = Mapping[str, ActionSpec]
 
 @dataclass(frozen=True)
 class StoredHooks:
-    """The schedules that a change may speak of, each with its policies and the hooks that it brings.
+    """The schedules that a change may refer to, each with its policies and own hooks.
 
-    A schedule is found by its id, else by its name, as the change itself finds it. single: there is one, however the
-    caller names it. waits_s: see defaults.Filling.
+    A schedule is found by its id, or else by its name, as in the change itself. single: True if there is only one,
+    which matches any name. waits_s: see defaults.Filling.
     """
 
     job: Job
@@ -39,12 +39,12 @@ class StoredHooks:
         return None
 
     def shown(self, schedule: Schedule) -> dict[str, Any]:
-        """Returns its hooks by name, with payloads; secrets as `***`."""
+        """Returns a schedule's hooks by name, with payloads, and with secrets as `***`."""
         filling, hooks = self.of(schedule)
         return {name: _body(hook, filling) for name, hook in hooks.items()}
 
     def of(self, schedule: Schedule | None) -> tuple[Filling, ByName]:
-        """Returns the filling that shows its hooks, and the hooks."""
+        """Returns the filling for a schedule's hooks, and the hooks."""
         hooks = self.hooks.get(schedule.id, {}) if schedule is not None else {}
         return Filling(policies_of(self.job, schedule), self.waits_s), hooks
 

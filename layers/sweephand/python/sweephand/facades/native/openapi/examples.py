@@ -1,4 +1,4 @@
-"""Bodies of requests that the service accepts: tests send each of them. The keys are names of schemas."""
+"""Example bodies of requests, by the names of their schemas. Tests send each of them to the service."""
 
 from __future__ import annotations
 

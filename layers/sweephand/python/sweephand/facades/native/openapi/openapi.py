@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made of routes and schemas. `make openapi` writes it; the service only serves it."""
+"""Makes the OpenAPI 3.1 document from routes and schemas. `make openapi` writes it; the service only serves it."""
 
 from __future__ import annotations
 
@@ -51,20 +51,20 @@ that fits may still break a rule that no schema can say, and the problem names t
 A provider's credential names the tenant that it acts for in `Sweephand-Tenant`. The scope of each operation is next to
 its security schemes."""
 TAGS = {
-    "jobs": "What to do, and when.",
-    "schedules": "When: of a job, or not stored at all.",
-    "runs": "The life of each occurrence: the ledger.",
+    "jobs": "Jobs: what to do, and when.",
+    "schedules": "Schedules of jobs, and previews of schedules that are not stored.",
+    "runs": "Runs: the ledger of what happened to each occurrence.",
     "errors": "Failed runs, until somebody resolves them.",
     "operations": "Long work that continues without further requests.",
     "collections": "Groups of a tenant's jobs, with quotas.",
-    "job-sets": "All jobs that a program wants, in one list.",
-    "calendars": "Dates and hours that schedules leave out, or keep to.",
-    "flow-keys": "How often and how many at once the calls of several jobs may be.",
-    "consumers": "Programs that receive events, and get what they missed when they come back.",
+    "job-sets": "Lists with all jobs of a program.",
+    "calendars": "Dates and hours that schedules exclude, or to which they are limited.",
+    "flow-keys": "Limits on the rate and the number of concurrent calls of several jobs.",
+    "consumers": "Programs that receive events, and get the missed ones when they return.",
     "credentials": "Client ids and secrets.",
     "tenants": "Owners of data; for providers.",
-    "timeline": "All jobs at once: for overviews.",
-    "service": "Tokens, health, this document.",
+    "timeline": "Overviews of all jobs.",
+    "service": "Tokens, health, and this document.",
 }
 HEADERS: Mapping[str, tuple[str, Schema]] = {
     "If-Match": (
@@ -212,16 +212,16 @@ OF_ROUTE: Mapping[tuple[str, str], Schema] = {
     },
 }
 WITH_FIELDS = frozenset({400, 413, 415, 422})
-"""Problems that name the fields that are to blame."""
+"""Problems that name the fields at fault."""
 COUNTED = frozenset({"RedriveRequest"})
-"""Requests that may say how many things they expect to act on."""
+"""Requests that may say how many resources they expect to affect."""
 OAUTH = "An error of OAuth 2.0 (RFC 6749, 5.2)."
 OPEN_TO_SOME = {"/v1/health": READ}
-"""Paths that are open, and say more to an identity with this scope."""
+"""Open paths that return more to a caller with this scope."""
 
 
 def document(answers: Mapping[tuple[str, str], Any]) -> dict[str, Any]:
-    """Returns the document. answers: (method, path) -> an answer's body to a real request, as an example."""
+    """Returns the document. answers: bodies of answers to real requests, as examples, by method and path."""
     paths: dict[str, dict[str, Any]] = {}
     for route in ROUTES.all:
         example = answers.get((route.method, route.path))
@@ -235,7 +235,7 @@ def document(answers: Mapping[tuple[str, str], Any]) -> dict[str, Any]:
             "description": DESCRIPTION,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
-        "servers": [{"url": "/", "description": "Where this document comes from."}],
+        "servers": [{"url": "/", "description": "The server of this document."}],
         "tags": [{"name": name, "description": description} for name, description in TAGS.items()],
         "paths": paths,
         "components": {
@@ -251,7 +251,7 @@ def document(answers: Mapping[tuple[str, str], Any]) -> dict[str, Any]:
             },
             "securitySchemes": {
                 "basic": {"type": "http", "scheme": "basic", "description": "A client id and its secret."},
-                "bearer": {"type": "http", "scheme": "bearer", "description": "A token of `/oauth/token`."},
+                "bearer": {"type": "http", "scheme": "bearer", "description": "A token from `/oauth/token`."},
                 "runToken": {
                     "type": "apiKey",
                     "in": "header",
@@ -333,7 +333,7 @@ def _query_parameter(route: Route, name: str) -> dict[str, Any]:
 
 
 def _worded(parameter: dict[str, Any]) -> dict[str, Any]:
-    """Adds the description of its schema, or else that of its name."""
+    """Adds the description of the parameter's schema, or else of its name."""
     text = parameter["schema"].get("description") or descriptions.PARAMETERS.get(parameter["name"])
     return parameter if text is None else {**parameter, "description": text}
 
@@ -355,7 +355,7 @@ def _success(route: Route, example: Any) -> dict[str, Any]:
         *(("Link",) if JSON not in route.media else ()),
     )
     if not route.gives:
-        return {"description": "It is done.", "headers": _headers(*names)}
+        return {"description": "Done.", "headers": _headers(*names)}
     content = _content(route.gives, {} if example is None else {"answer": example})
     return {
         "description": route.gives,
@@ -368,7 +368,7 @@ def _success(route: Route, example: Any) -> dict[str, Any]:
 
 
 def statuses(route: Route) -> list[int]:
-    """Returns the statuses of the problems that a route can answer."""
+    """Returns the statuses of the problems that a route can return."""
     known = route.scope is not None or route.path in OPEN_TO_SOME
     reads = route.body in {"required", "optional"}
     apart = route.path.startswith(("/v1/tenants", "/v1/operations"))
@@ -393,12 +393,12 @@ def statuses(route: Route) -> list[int]:
 def _other_responses(route: Route) -> dict[str, Any]:
     other: dict[str, Any] = {}
     if "If-None-Match" in route.headers:
-        other["304"] = {"description": "The caller has it already.", "headers": _headers("ETag", "Vary")}
+        other["304"] = {"description": "The caller has the current version.", "headers": _headers("ETag", "Vary")}
     other |= {str(status): {"$ref": f"#/components/responses/{status}"} for status in statuses(route)}
     if route.begins:
         content = {JSON: _content(route.begins, {})}
         other["202"] = {
-            "description": "It continues without further requests.",
+            "description": "The work continues as an operation.",
             "headers": _headers("Location"),
             "content": content,
         }
@@ -412,7 +412,7 @@ def _other_responses(route: Route) -> dict[str, Any]:
 
 
 def _problems() -> dict[str, Any]:
-    """Makes one response for each status, with its codes. 429 has two forms: ours and API Gateway's."""
+    """Returns one response for each status, with its codes. 429 has two forms: ours and API Gateway's."""
     more = {401: ("WWW-Authenticate",), 429: ("Retry-After",), 503: ("Retry-After",)}
     found: dict[str, Any] = {}
     for status in sorted({status for status, _ in STATUS.values()} - {405}):
@@ -425,14 +425,14 @@ def _problems() -> dict[str, Any]:
     found["429"]["description"] += " A tenant has a limit of requests a minute; API Gateway has one for all callers."
     found["429"]["content"][JSON] = _content("GatewayRefusal", {})
     found["431"] = {
-        "description": "The headers are too large. API Gateway refuses them before the service sees the request.",
+        "description": "The headers are too large. API Gateway refuses the request before it reaches the service.",
         "content": {JSON: _content("GatewayRefusal", {})},
     }
     return found
 
 
 def _schemas() -> dict[str, Any]:
-    """Returns the schemas for generators of clients: each variant and problem has a name, each member a description."""
+    """Returns the schemas for client generators: each variant and problem has a name, each member a description."""
     named: dict[str, Any] = {}
     worded = descriptions.described(SCHEMAS)
     for name, schema in worded.items():
@@ -443,7 +443,7 @@ def _schemas() -> dict[str, Any]:
 
 
 def _with_named_variants(name: str, schema: Schema, named: dict[str, Any]) -> Schema:
-    """Names each of several objects that differ by `type`: ShownAuthenticationBasic."""
+    """Gives each variant of an object by `type` a name, such as ShownAuthenticationBasic."""
     forms = schema.get("oneOf", ())
     kinds = [form.get("properties", {}).get("type", {}).get("const") for form in forms]
     if not forms or not all(isinstance(kind, str) for kind in kinds):

@@ -1,4 +1,4 @@
-"""The schemas of what an overview of all jobs shows."""
+"""The schemas of overviews of all jobs."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _PRICE: Members = {
     "readUnits": {
         "type": "number",
         "minimum": 0,
-        "description": "The read units of DynamoDB that this answer has cost.",
+        "description": "How many read units of DynamoDB this answer cost.",
     },
     "askAgainAfterSeconds": whole(
-        1, description="Ask again no sooner: then an overview left open reads at most 60 units a minute."
+        1, description="The shortest interval for polling, with which an open overview reads at most 60 units a minute."
     ),
 }
 _NOW: Members = {"now": {**INSTANT_MS, "description": "The clock of the service."}}
@@ -36,7 +36,7 @@ _MARKS_FROM: Schema = {**INSTANT_MS, "description": "Marks planned after this in
 _SECONDS = items(
     {"type": "integer"}, maxItems=lanes.MOST, description="Instants, in whole seconds after the `from` of the timeline."
 )
-_LEFT_OUT = whole(0, lanes.COUNTED_MOST, description="How many more there are; the largest number means at least that.")
+_LEFT_OUT = whole(0, lanes.COUNTED_MOST, description="How many more there are; the maximum means that many or more.")
 _JOB = JOB.answer()
 
 SCHEMAS: dict[str, Schema] = {
@@ -60,7 +60,7 @@ SCHEMAS: dict[str, Schema] = {
             "revision": REVISION,
             "state": one_of(JobState),
             "stateReason": or_null(one_of(StateReason)),
-            "sentence": or_null(text(description="Why the job does not run, in words; null: it runs as it should.")),
+            "sentence": or_null(text(description="Why the job does not run, in words; null: it runs normally.")),
             "pause": _JOB["pause"],
             "held": _JOB["held"],
             "nextRunAt": or_null(INSTANT),
@@ -70,7 +70,9 @@ SCHEMAS: dict[str, Schema] = {
             "schedules": items(ref("LaneSchedule"), maxItems=timeline.MOST_SCHEDULES),
             "schedulesLeftOut": whole(description="How many schedules the lane does not show."),
             "marks": items(
-                ref("Mark"), maxItems=timeline.MOST_MARKS_OF_LANE, description="Runs that did not succeed or that wait."
+                ref("Mark"),
+                maxItems=timeline.MOST_MARKS_OF_LANE,
+                description="Runs that did not succeed, or that wait.",
             ),
             "marksLeftOut": whole(description="How many older marks the lane does not show."),
             "noFailure": answer(
@@ -79,7 +81,7 @@ SCHEMAS: dict[str, Schema] = {
                     "seconds": _SECONDS,
                     "leftOut": _LEFT_OUT,
                 },
-                description="The latest instants of the past of which no failure is recorded.",
+                description="The latest past instants without a recorded failure.",
             ),
             "planned": answer({"seconds": _SECONDS, "leftOut": _LEFT_OUT}, description="The next instants."),
         }
@@ -115,8 +117,8 @@ SCHEMAS: dict[str, Schema] = {
             "state": one_of(State),
             "reason": or_null(one_of(Reason)),
             "httpStatus": or_null(STATUS_CODE),
-            "sentence": text(description="Why it stands so, in words."),
-            "until": or_null({**INSTANT_MS, "description": "For a mark for many occurrences: the last of them."}),
+            "sentence": text(description="The reason for its state, in words."),
+            "until": or_null({**INSTANT_MS, "description": "For a mark of many occurrences: the last of them."}),
             "count": whole(1, description="How many occurrences it stands for."),
         }
     ),
@@ -131,7 +133,7 @@ SCHEMAS: dict[str, Schema] = {
             ),
             "jobs": {
                 **or_null(items(ref("KnownJob"))),
-                "description": f"All jobs, if one was made, changed or deleted since; null: none, or more than "
+                "description": f"All jobs, if one was created, changed or deleted since; null: none was, or more than "
                 f"{timeline.MOST_KNOWN:,} jobs.",
             },
             "since": text(description="Send it with the next request."),
@@ -142,9 +144,9 @@ SCHEMAS: dict[str, Schema] = {
         {
             **_NOW,
             "oldestDueAt": or_null(
-                {**INSTANT, "description": "The oldest instant of the tenant that is due and was not taken up."}
+                {**INSTANT, "description": "The tenant's oldest instant that is due and has not been sent."}
             ),
-            "behindSeconds": whole(description="How old that is; 0: nothing waits."),
+            "behindSeconds": whole(description="How long ago that was; 0: nothing waits."),
             "items": items(ref("AttentionItem"), maxItems=attention.MOST),
             "itemsLeftOut": whole(description="How many more there are."),
             **_PRICE,
@@ -152,8 +154,8 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "AttentionItem": answer(
         {
-            "kind": one_of(attention.KINDS, description="`jobs`: all that are in the state `id`."),
-            "id": text(description="The id or the name of what it is about."),
+            "kind": one_of(attention.KINDS, description="The kind; `jobs` stands for all jobs in the state `id`."),
+            "id": text(description="The id or the name of the resource."),
             "name": text(description="The name for people."),
             "jobId": or_null(ID),
             "since": or_null({**INSTANT_MS, "description": "When it began."}),
@@ -165,9 +167,9 @@ SCHEMAS: dict[str, Schema] = {
                 {
                     "verb": one_of(attention.VERBS, description="The kind of the step."),
                     "words": text(description="The step in words."),
-                    "href": text(description="The path to begin with."),
+                    "href": text(description="The path to start with."),
                 },
-                description="What to do about it.",
+                description="The next step.",
             ),
         }
     ),
@@ -180,8 +182,8 @@ SCHEMAS: dict[str, Schema] = {
             "slots": items(
                 whole(), minItems=SLOTS, maxItems=SLOTS, description="How many runs the rules plan in each slot."
             ),
-            "jobs": whole(description="Jobs that were counted."),
-            "jobsLeftOut": whole(description=f"Jobs that were not: those after the first {MOST_JOBS:,}."),
+            "jobs": whole(description="How many jobs were counted."),
+            "jobsLeftOut": whole(description=f"How many were not: those after the first {MOST_JOBS:,}."),
             **_PRICE,
         }
     ),

@@ -1,4 +1,4 @@
-"""The schemas of occurrences and runs, of running again what failed, and of operations."""
+"""The schemas of occurrences, runs, reruns and operations."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from sweephand.schedules.explain.preview_warnings import CAUTIONS
 
 _ATTEMPT: Members = {
     "attempt": whole(1),
-    "state": one_of(State, description="The result of the attempt. That of the last one is the state of the run."),
+    "state": one_of(State, description="The result of the attempt. The last attempt's is the state of the run."),
     "plannedAt": or_null({**INSTANT_MS, "description": "When it should have begun."}),
     "enqueuedAt": or_null({**INSTANT_MS, "description": "When its message was put into the run queue."}),
     "startedAt": INSTANT_MS,
@@ -76,8 +76,8 @@ _RUN: Members = {
     "attempts": {
         **items(ref("Attempt")),
         "description": (
-            "Each try, in order. One whose executor ended without a word is `UNKNOWN`, `EXECUTOR_LOST`, without an "
-            "end: the call was made, perhaps. It is followed by the same attempt, made again."
+            "Each attempt, in order. If its executor stopped before reporting a result, it is `UNKNOWN`, "
+            "`EXECUTOR_LOST`, without an end: the call may have been made. The same attempt is then made again."
         ),
     },
     "notes": items(TEXT),
@@ -90,12 +90,12 @@ _MOVED_BY = or_null(
             "rule": one_of(("dstGap", "dstOverlap", "monthOverflow", "calendar")),
             "localTime": {
                 **LOCAL,
-                "description": "The wall time it stands for; of `monthOverflow` a day that does not exist.",
+                "description": "The wall time of the rule; for `monthOverflow`, a day that does not exist.",
             },
-            "timezone": text(description="Whose clock reads `localTime`; absent where it is the schedule's."),
+            "timezone": text(description="The zone of `localTime`; absent if it is the schedule's."),
             "effect": one_of(
                 ("moved", "skipped", "doubled", "once"),
-                description="`doubled`: both copies of a time that comes twice run; `once`: this one only.",
+                description="`doubled`: both copies of a repeated time run; `once`: only this one.",
             ),
         },
         ("timezone",),
@@ -103,22 +103,22 @@ _MOVED_BY = or_null(
 )
 _GAPS = answer(
     {"smallestSeconds": whole(1), "largestSeconds": whole(1), "until": INSTANT},
-    description="The distances between the occurrences of the next 366 days, or of those up to `until`.",
+    description="The gaps between the occurrences of the next 366 days, or up to `until`.",
 )
 _CALENDAR = or_null(text(description="The name of the calendar that leaves it out."))
 _SEARCHED: Members = {"searchedUntil": {**INSTANT, "description": "Later instants were not searched."}}
 
 
 EDIT: Members = {
-    "payload": {**ANYTHING, "description": "JSON that this run sends in place of the job's payload."},
-    "body": text(0, MAX_PAYLOAD, description="A string that is sent as it is; refused together with `payload`."),
+    "payload": {**ANYTHING, "description": "JSON that this run sends instead of the job's payload."},
+    "body": text(0, MAX_PAYLOAD, description="A string that is sent unchanged; excludes `payload`."),
     "headers": {
         "type": "object",
         "additionalProperties": or_null(TEXT),
-        "description": "Headers that replace the action's headers of these names; null leaves one out.",
+        "description": "Headers that replace the action's headers of the same names; null leaves one out.",
     },
 }
-"""The members that one run sends in place of its job's."""
+"""The members that one run sends instead of its job's."""
 
 _OWNER = text(1, 200, description="Identifies the worker and the message. A repeated request has the same value.")
 _LEASE = whole(
@@ -154,7 +154,7 @@ WORKERS: dict[str, Schema] = {
             "verdict": one_of(
                 ("run", "delete", "wait"),
                 description="`run`: carry out `task`, report, then delete the message. `delete`: there is nothing to "
-                "do. `wait`: let the message come back after `waitSeconds`.",
+                "do. `wait`: let the message reappear after `waitSeconds`.",
             ),
             "waitSeconds": or_null(whole()),
             "task": or_null(ref("Task")),
@@ -261,7 +261,7 @@ SCHEMAS: dict[str, Schema] = {
             "afterSeconds": whole(1, int(FURTHEST.total_seconds()), description="How long from now, instead of `at`."),
             **EDIT,
         },
-        description="When the job runs again. The run is written with the result, so a chain cannot break.",
+        description="When the job runs again. The run is written together with the result, so a chain cannot break.",
     ),
     "Occurrence": answer(
         {
@@ -279,7 +279,7 @@ SCHEMAS: dict[str, Schema] = {
         {
             "type": one_of(("recurring", "one-time")),
             "summary": TEXT,
-            "description": text(description="The summary with its window, its limits and what clock changes do."),
+            "description": text(description="The summary with the window, limits and effects of clock changes."),
             "items": items(answer({"plannedAt": INSTANT, "localTime": LOCAL_WITH_OFFSET, "movedBy": _MOVED_BY})),
             "dropped": items(answer({"at": INSTANT, "movedBy": _MOVED_BY}), maxItems=100),
             "leftOut": items(answer({"plannedAt": INSTANT, "calendar": TEXT}), maxItems=100),
@@ -301,7 +301,7 @@ SCHEMAS: dict[str, Schema] = {
                     {
                         "code": one_of(REASON_CODES),
                         "message": TEXT,
-                        "field": or_null(text(description="The field of the clock that does not match.")),
+                        "field": or_null(text(description="The field of the wall time that does not match.")),
                     }
                 ),
                 minItems=1,
@@ -318,7 +318,7 @@ SCHEMAS: dict[str, Schema] = {
     "RunPage": page("Run"),
     "RunsFile": {
         "type": "string",
-        "description": "CSV (RFC 4180) with a line of names, or a Run as JSON in each line.",
+        "description": "CSV (RFC 4180) with a header line, or a Run as JSON on each line.",
     },
     "Attempt": answer(_ATTEMPT),
     "RunStarted": answer(
@@ -326,7 +326,7 @@ SCHEMAS: dict[str, Schema] = {
             "runId": RUN_ID,
             "started": {
                 **FLAG,
-                "description": "False: nothing was started, `runId` is that of the active run.",
+                "description": "False: nothing was started; `runId` is the id of the active run.",
             },
         }
     ),
@@ -339,18 +339,16 @@ OPERATIONS: dict[str, Schema] = {
     "OperationPage": page("Operation"),
     "BulkDelete": answer(
         {
-            "count": whole(description="Jobs that match the filters."),
-            "deleted": whole(description="How many are deleted with this answer."),
+            "count": whole(description="How many jobs match the filters."),
+            "deleted": whole(description="How many were deleted by this request."),
             "operation": or_null(ref("Operation")),
         }
     ),
     "BulkSwitch": answer(
         {
-            "count": whole(description="Jobs that match the filters."),
-            "changed": whole(
-                description="How many have the requested state with this answer, including those that had it before."
-            ),
-            "refused": whole(description="How many cannot be switched in this way; they are unchanged."),
+            "count": whole(description="How many jobs match the filters."),
+            "changed": whole(description="How many now have the requested state, including those that had it before."),
+            "refused": whole(description="How many cannot be switched; they are unchanged."),
             "operation": or_null(ref("Operation")),
         }
     ),
@@ -412,7 +410,7 @@ OPERATIONS: dict[str, Schema] = {
         {
             "groupBy": one_of(By),
             "items": items(ref("ErrorSum"), description="Most runs first."),
-            "complete": {**FLAG, "description": "The latest 500 groups are summed up; true: these are all."},
+            "complete": {**FLAG, "description": "True: all groups are summed up. False: only the latest 500."},
         }
     ),
     "ErrorSum": answer(SUMMARY.answer()),
@@ -427,7 +425,7 @@ OPERATIONS: dict[str, Schema] = {
     "RedirectPage": page("Redirect"),
     "Redrive": answer(
         {
-            "count": whole(description="Runs that can be run again, as it looks now."),
+            "count": whole(description="How many runs can currently be run again."),
             "operation": or_null(ref("Operation")),
         }
     ),

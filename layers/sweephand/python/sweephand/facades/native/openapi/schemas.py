@@ -1,10 +1,10 @@
-"""The JSON of the native API as data: JSON Schema 2020-12, one schema a noun, the source of `openapi.json`.
+"""The JSON Schemas (2020-12) of the native API, one for each noun. They are the source of `openapi.json`.
 
-An answer has each member that its schema names, and no other. A request's schema is what every accepted body fits;
-rules that a schema cannot say (a time zone that exists, a cron text that fires) stay with shapes.py and schedules.
-`null` in a request is an absent member.
+An answer has exactly the members of its schema. Every accepted body fits its request schema. Rules that a schema cannot
+express, such as a time zone that exists or a cron string that fires, are in shapes.py and the schedules. `null` in a
+request means an absent member.
 
-The service never imports this module: it serves the finished file.
+The service never imports this module, because it serves the finished file.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ _CREDENTIAL, _SIGNING_KEY = CREDENTIAL.answer(), SIGNING_KEY.answer()
 # Job sets
 
 _OF_SET = {
-    "key": text(1, 128, description="The job's key in the set; a job keeps its runs and its rhythm under it."),
+    "key": text(1, 128, description="The job's key in the set, under which it keeps its runs and its rhythm."),
     "was": text(1, 128, description="The key that it had before."),
 }
 _ACTIONS_OF_SET = {"action": ref("ActionOfSet"), "errorAction": or_null(ref("ActionOfSet"))} | {
@@ -116,14 +116,14 @@ _JOB_SET: Members = {
 
 # Consumers
 
-_HOLDER = {"holder": text(1, 128, description="A name of the process, which nobody else uses.")}
+_HOLDER = {"holder": text(1, 128, description="A unique name of the process.")}
 _CONSUMER: Members = {
     "name": TEXT,
-    "state": one_of(Phase, description="`AWAY`: events are held. `STARTING`: it gets what it missed. `LIVE`."),
-    "holder": or_null(text(description="The process that has its lease now.")),
+    "state": one_of(Phase, description="`AWAY`: events are held. `STARTING`: missed events are sent. `LIVE`: all are."),
+    "holder": or_null(text(description="The process that holds the lease now.")),
     "leaseUntil": or_null(INSTANT_MS),
-    "held": whole(0, MOST_COUNTED, description="Events that wait for it, counted up to 1,000."),
-    "oldestHeldAt": or_null({**INSTANT, "description": "The planned instant of the oldest of them."}),
+    "held": whole(0, MOST_COUNTED, description="How many events wait for it, counted up to 1,000."),
+    "oldestHeldAt": or_null({**INSTANT, "description": "The planned instant of the oldest waiting event."}),
 }
 
 # Problems
@@ -132,7 +132,7 @@ _PROBLEM: Members = {
     "type": text(
         format="uri-reference",
         pattern="^/problems/",
-        description="The address of its page, relative to this API's own.",
+        description="The address of its page, relative to the address of this API.",
     ),
     "title": TEXT,
     "status": STATUS_CODE,
@@ -146,20 +146,20 @@ _PROBLEM: Members = {
 }
 _PROBLEM_PAGE: Members = {
     **{name: _PROBLEM[name] for name in ("type", "title", "status", "code")},
-    "cause": text(description="Why requests are refused so."),
+    "cause": text(description="Why requests are refused with this problem."),
     "cure": text(description="What to do about it."),
 }
 _FIELD_PROBLEM: Members = {
-    "field": or_null(text(description="A path, as `schedules[0].cron`; null: the request as a whole.")),
+    "field": or_null(text(description="A path such as `schedules[0].cron`; null: the request as a whole.")),
     "reason": TEXT,
-    "position": whole(description="Index into the text of the field."),
+    "position": whole(description="An index into the field's string."),
 }
 _OUTCOME = outcome_schemas("Outcome", OutcomeRules)
 
 _SPREAD: Schema = answer(
     {
         name: or_null(
-            {"type": "number", "minimum": 0, "description": f"{words} of the runs were within it; null: none."}
+            {"type": "number", "minimum": 0, "description": f"{words} of the runs took at most this; null: no runs."}
         )
         for name, words in (("p50", "Half"), ("p99", "99 of 100"))
     }
@@ -221,12 +221,12 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "Change": answer(
         {
-            "revision": {**REVISION, "description": "That the job had afterwards."},
+            "revision": {**REVISION, "description": "The job's revision after the change."},
             "at": INSTANT_MS,
             "actor": or_null(text(description="The caller's client id; null: the service itself.")),
             "operation": one_of(Operation),
-            "changes": items(ref("ChangedMember"), description="Empty where the job was created."),
-            "omittedSchedules": whole(description="Changed schedules that the entry could not hold."),
+            "changes": items(ref("ChangedMember"), description="The changed members; empty if the job was created."),
+            "omittedSchedules": whole(description="How many changed schedules the entry leaves out."),
             "before": or_null(ref("JobBefore")),
         },
         ("before",),
@@ -237,16 +237,19 @@ SCHEMAS: dict[str, Schema] = {
             "path": or_null(
                 text(description="The path, such as `action.url`. Null: the whole schedule is new or was removed.")
             ),
-            "old": {"description": "Null: it was not there."},
-            "new": {"description": "Null: it is not there any more."},
-            "cut": {**FLAG, "description": "A value of over 4,000 characters is shown by the beginning of its JSON."},
+            "old": {"description": "The former value; null: it did not exist."},
+            "new": {"description": "The new value; null: it no longer exists."},
+            "cut": {
+                **FLAG,
+                "description": "True: a value has over 4,000 characters, and only the beginning of its JSON is shown.",
+            },
         }
     ),
     "JobBefore": answer(
         {
             **{name: each for name, each in _JOB.items() if name in {*JOB.given, "schedules"}},
             "pause": _JOB["pause"],
-            "schedules": items(ref("ScheduleBefore"), description="The schedules that the change touched."),
+            "schedules": items(ref("ScheduleBefore"), description="The schedules that the change affected."),
         },
         ("name", "description", "collection", "resourceId", "startTime", "endTime", "errorAction", "hooks"),
     ),
@@ -261,7 +264,7 @@ SCHEMAS: dict[str, Schema] = {
             "jobs": items(
                 request({**_OF_SET, **_JOB_DRAFT, **_ACTIONS_OF_SET}, ("key", "action")),
                 maxItems=MOST_JOBS,
-                description="All jobs of the set: those that the list no longer names are deleted.",
+                description="All jobs of the set. Jobs that are not in the list are deleted.",
             )
         },
         ("jobs",),
@@ -295,25 +298,25 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "RunFigures": answer(
         {
-            "from": {**INSTANT_MS, "description": "Runs planned at or after it are counted."},
+            "from": {**INSTANT_MS, "description": "Runs planned at or after this instant are counted."},
             "complete": {
                 "type": "boolean",
-                "description": f"Whether all runs since `from` are counted: the latest {MOST_RUNS:,} at most.",
+                "description": f"Whether all runs since `from` are counted. At most the latest {MOST_RUNS:,} are.",
             },
-            "runs": whole(description="Runs that were carried out and have ended."),
-            "failed": whole(description="Runs that failed for good."),
-            "retried": whole(description="Runs with more than one attempt."),
+            "runs": whole(description="How many runs were carried out and have ended."),
+            "failed": whole(description="How many runs failed for good."),
+            "retried": whole(description="How many runs had more than one attempt."),
             "latenessSeconds": {**_SPREAD, "description": "From the planned instant to the first attempt."},
             "criticalSeconds": {**_SPREAD, "description": "From the planned instant to the end of the run."},
             "limitSeconds": or_null(whole(1, description="The limit of the request.")),
             "breachInSeconds": or_null(
                 whole(
-                    description="When the critical time reaches the limit, if it grows on as it does; 0: it has."
+                    description="When the critical time will reach the limit if it grows as before; 0: it has."
                     " Null: it does not grow, or no limit was given."
                 )
             ),
         },
-        description="How runs did.",
+        description="Figures of the runs.",
     ),
     "JobSetPage": page("ListedJobSet"),
     "ListedJobSet": answer(_JOB_SET),
@@ -337,9 +340,12 @@ SCHEMAS: dict[str, Schema] = {
             "path": or_null(
                 text(description="The path, such as `action.url`. Null: the whole schedule is new or was removed.")
             ),
-            "old": {"description": "Null: it is not there."},
-            "new": {"description": "Null: it will not be there any more."},
-            "cut": {**FLAG, "description": "A value of over 400 characters is shown by the beginning of its JSON."},
+            "old": {"description": "The current value; null: it does not exist."},
+            "new": {"description": "The planned value; null: it will no longer exist."},
+            "cut": {
+                **FLAG,
+                "description": "True: a value has over 400 characters, and only the beginning of its JSON is shown.",
+            },
         }
     ),
     "JobSetPlan": answer(
@@ -347,21 +353,20 @@ SCHEMAS: dict[str, Schema] = {
             "set": TEXT,
             "created": _LIST_OF_SET,
             "updated": _LIST_OF_SET,
-            "repaired": {**_LIST_OF_SET, "description": "Others had changed or deleted them."},
+            "repaired": {**_LIST_OF_SET, "description": "The jobs that others had changed or deleted."},
             "deleted": _LIST_OF_SET,
             "unchanged": whole(),
             "failed": items(
                 answer({"key": TEXT, "code": TEXT, "reason": TEXT}),
-                description="Changes that were refused after others had been made.",
+                description="The changes that were refused after others had been made.",
             ),
             "remaining": whole(
-                description="Changes that the time of one request did not reach, or that another list made necessary at"
-                " the same time: send it again."
+                description="How many changes remain, for lack of time or by a concurrent list: send the request again."
             ),
             "token": or_null(
                 text(
-                    description="Identifies a plan, or the changes that remain."
-                    " Sent as `token`, it applies exactly these."
+                    description="Identifies a plan, or the remaining changes."
+                    " If you send it as `token`, exactly these are applied."
                 )
             ),
         }
@@ -379,7 +384,7 @@ SCHEMAS: dict[str, Schema] = {
     "IssuedSigningKey": answer(
         {
             **_SIGNING_KEY,
-            "secret": text(pattern="^whsec_", description="In the form of Standard Webhooks. Shown only this once."),
+            "secret": text(pattern="^whsec_", description="A secret of Standard Webhooks. Only this answer shows it."),
         }
     ),
     "SigningKeyPage": page("SigningKey"),
@@ -392,11 +397,11 @@ SCHEMAS: dict[str, Schema] = {
                 )
             )
         },
-        description="RFC 7517.",
+        description="A JSON Web Key Set (RFC 7517).",
     ),
     "IssuerConfiguration": answer(
         {
-            "issuer": text(description="`iss` of the tokens."),
+            "issuer": text(description="The `iss` of the tokens."),
             "jwks_uri": text(format="uri"),
             **{
                 name: items(TEXT)
@@ -406,14 +411,14 @@ SCHEMAS: dict[str, Schema] = {
                 )
             },
         },
-        description="OpenID Connect Discovery 1.0.",
+        description="The configuration by OpenID Connect Discovery 1.0.",
     ),
     "Credential": answer(_CREDENTIAL),
     "IssuedCredential": answer(
         {
             **_CREDENTIAL,
             "secret": text(
-                description="Shown this once. After a rotation it is accepted everywhere within ten seconds."
+                description="The secret, which only this answer shows. It is accepted everywhere within ten seconds."
             ),
         }
     ),
@@ -430,7 +435,7 @@ SCHEMAS: dict[str, Schema] = {
             "token_type": {"const": "bearer"},
             "expires_in": whole(1, description="Seconds."),
             "scope": TEXT,
-            "jti": text(description="The token's own id, which it also holds."),
+            "jti": text(description="The id of the token, which the token also contains."),
         }
     ),
     "OAuthError": answer(
@@ -438,7 +443,7 @@ SCHEMAS: dict[str, Schema] = {
             "error": one_of(
                 ("invalid_request", "invalid_client", "invalid_scope", "unauthorized_client", "unsupported_grant_type")
             ),
-            "error_description": text(description="Says what is wrong, in plain English."),
+            "error_description": text(description="What is wrong, in plain English."),
         }
     ),
     "Health": answer(
@@ -476,4 +481,4 @@ _OF_JOB["errorAction"] = or_null(ref("ActionPatch"))
 _OF_SCHEDULE = SCHEMAS["SchedulePatch"]["properties"]
 for _of in (_OF_JOB, _OF_SCHEDULE):
     _of["hooks"]["properties"] = dict.fromkeys(HOOK_KINDS, or_null(ref("ActionPatch")))
-"""Said once: a job has up to five of them, and its schedules more."""
+"""Schemas with a name of their own, because a job refers to them up to five times, and its schedules more."""

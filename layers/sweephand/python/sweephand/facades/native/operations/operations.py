@@ -1,4 +1,4 @@
-"""Long work of the native API: how far it came, and its switches."""
+"""Operations (long work) of the native API: their progress, and pause, resume and cancel."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def _progress(operation: Operation) -> dict[str, Any]:
 
 
 def _request(operation: Operation) -> Mapping[str, Any]:
-    """Instants are kept as numbers, and shown as everywhere."""
+    """Returns the request of an operation. Its instants are stored as numbers, and shown as strings."""
     instants = {name: text_ms(from_ms(int(operation.params[name]))) for name in INSTANTS if name in operation.params}
     return {name: value for name, value in {**operation.params, **instants}.items() if name != "closed"}
 
 
 def _result(operation: Operation, link: Link | None = None) -> Mapping[str, Any] | None:
-    """Returns the result; that of an export of runs is None without a file. link: only where one operation is read."""
+    """Returns the result; None for an export of runs without a file. link: only if a single operation is read."""
     there = operation.result
     if operation.kind is not OperationKind.EXPORT_RUNS or there is None:
         return there
@@ -84,10 +84,12 @@ OPERATION = Resource(
         "progress": answered(
             answer(
                 {
-                    "done": whole(description="Things that were processed."),
-                    "total": or_null(whole(description="null while it is not known.")),
-                    "failed": whole(description="Processed things that failed."),
-                    "waitsFor": or_null(text(description="Why nothing begins now, where that is more than its pace.")),
+                    "done": whole(description="How many items were processed."),
+                    "total": or_null(whole(description="How many items there are; null while unknown.")),
+                    "failed": whole(description="How many of the processed items failed."),
+                    "waitsFor": or_null(
+                        text(description="Why it makes no progress now, unless its rate is the reason.")
+                    ),
                 }
             ),
             _progress,
@@ -107,7 +109,7 @@ OPERATION = Resource(
 
 
 def list_all(ctx: Context) -> Answer:
-    """Lists operations, newest first: all for readers of jobs, else those of the kinds that the caller may begin."""
+    """Lists operations, newest first: all for readers of jobs, else only the kinds that the caller may start."""
     state, kind = ctx.choice("state", frozenset(OperationState)), ctx.choice("kind", frozenset(OperationKind))
     owner = _whose(ctx)
 
@@ -121,7 +123,7 @@ def list_all(ctx: Context) -> Answer:
 
 
 def read(ctx: Context) -> Answer:
-    """Answers with an operation; with a new link to its file, which is stored nowhere and stands in no log."""
+    """Returns an operation, with a new link to its file, which is neither stored nor logged."""
     operation = _find(ctx)
     if operation.kind is not OperationKind.EXPORT_RUNS:
         return Answer(200, body(operation))
@@ -141,7 +143,7 @@ def cancel(ctx: Context) -> Answer:
 
 
 def _turn(ctx: Context, verb: Callable[[World, Operation], Operation]) -> Answer:
-    """Applies a verb to an operation. Raises Forbidden for callers that may not begin one of its kind."""
+    """Applies a verb to an operation. Raises Forbidden for callers that may not start one of its kind."""
     ctx.no_members()
     operation = _find(ctx)
     ctx.require(KINDS[operation.kind].scope)
@@ -149,7 +151,7 @@ def _turn(ctx: Context, verb: Callable[[World, Operation], Operation]) -> Answer
 
 
 def _find(ctx: Context) -> Operation:
-    """Raises Forbidden for who may neither read jobs nor begin one of its kind."""
+    """Returns the operation of the path. Raises Forbidden for callers without a scope to read jobs or to start one."""
     operation = verbs.find(ctx.world, _whose(ctx), ctx.id("operation"))
     if not may_see(ctx, operation):
         ctx.require(KINDS[operation.kind].scope)
@@ -161,7 +163,7 @@ def may_see(ctx: Context, operation: Operation) -> bool:
 
 
 def _whose(ctx: Context) -> str | None:
-    """Returns the tenant, or for a provider without Sweephand-Tenant its own name space. Raises Forbidden."""
+    """Returns the tenant; None, the provider's own name space, without Sweephand-Tenant. Raises Forbidden."""
     owner = ctx.owner()
     if owner is None:
         ctx.require(PROVIDER)
@@ -169,7 +171,7 @@ def _whose(ctx: Context) -> str | None:
 
 
 def begun(operation: Operation, shown: dict[str, Any] | None = None) -> Answer:
-    """Answers that long work has begun. shown: the body, if it is not the operation's own."""
+    """Returns the 202 for a started operation. shown: the body, if it is not the operation's own."""
     return Answer(202, shown or body(operation), {"Location": f"/v1/operations/{operation.id}"})
 
 

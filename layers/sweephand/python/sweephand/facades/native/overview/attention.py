@@ -1,4 +1,4 @@
-"""Things that need somebody: each with its reason in a sentence, and the next step. All of it is bounded."""
+"""Lists what needs attention, each with the reason in a sentence and the next step. Every source has a limit."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from sweephand.store.views import jobs, resources, tenants
 
 MOST = 100
 MOST_GROUPS, COUNTED = 20, 100
-"""Groups of errors that are shown; failed runs of a group that are counted."""
+"""How many groups of errors are shown, and how many failed runs of a group are counted."""
 MOST_OPERATIONS, MOST_NAMED = 20, 100
-"""The latest operations, and the collections, flow keys and consumers that are looked at."""
+"""How many of the latest operations, and how many collections, flow keys and consumers are examined."""
 KINDS = ("operation", "errors", "circuit", "consumer", "flowKey", "collection", "jobs")
 VERBS = ("look", "resume", "redrive", "start", "enable")
 
 
 class Step(NamedTuple):
-    """The next step. verb: one of VERBS. words: for people. href: the path of the API to begin with."""
+    """The next step. verb: one of VERBS. words: for people. href: the path of the API to start with."""
 
     verb: str
     words: str
@@ -46,7 +46,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Item:
-    """One thing that needs somebody. count: things of this kind that it stands for."""
+    """One thing that needs attention. count: how many things of this kind it stands for."""
 
     kind: str
     id: str
@@ -61,7 +61,7 @@ class Item:
 
 
 def list_attention(ctx: Context) -> Answer:
-    """Lists what needs somebody, gravest first, and how far the tenant's due rows lag."""
+    """Lists what needs attention, most serious first, and how late the tenant's due rows are."""
     return pace.priced(ctx, pace.ATTENTION, _attention)
 
 

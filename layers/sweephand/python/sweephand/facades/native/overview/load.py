@@ -1,4 +1,4 @@
-"""The load ahead: how many runs each quarter of an hour of the next day will have."""
+"""The load forecast: how many runs are planned for each quarter of an hour of the next day."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sweephand.flow.jobs.load_ahead import SLOT_S, load_ahead
 
 
 def read_load(ctx: Context) -> Answer:
-    """Shows the load as this process last computed it, and how old it is."""
+    """Returns the load that this process last computed, and its age."""
     return pace.priced(ctx, pace.LOAD, _load)
 
 

@@ -1,7 +1,7 @@
-"""How often a page may ask again, so that an overview left open stays within 60 read units a minute at any size.
+"""Limits how often a page may poll, so that an open overview costs at most 60 read units a minute at any size.
 
-The answers share the units of a minute: 40 for what has changed, 12 for what needs attention, 3 for the load ahead.
-The rest is for the door, which reads who asks.
+The answers share the units of a minute: 40 for changes, 12 for what needs attention, 3 for the load. The rest is for
+identifying the caller.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from sweephand.facades.native.context import Context
 from sweephand.store.views.priced import Priced
 
 CHANGES, ATTENTION, LOAD = 40, 12, 3
-"""Read units a minute of each answer."""
+"""The read units a minute for each answer."""
 SOONEST_S = {CHANGES: 30, ATTENTION: 300, LOAD: 900}
 
 
 def priced(ctx: Context, share: int, body: Callable[[Context], dict[str, Any]]) -> Answer:
-    """Answers with a body, what reading it cost, and how soon to ask again."""
+    """Returns a body with the cost of reading it, and with how soon the caller may ask again."""
     table = Priced(ctx.world.table)
     shown = body(replace(ctx, world=replace(ctx.world, table=table)))
     again = max(SOONEST_S[share], math.ceil(table.read_units * 60 / share))

@@ -1,4 +1,4 @@
-"""Sentences about jobs and runs, for people who look at many of them."""
+"""Sentences that explain the state of jobs and runs in an overview."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ WAITS: Mapping[State, str] = {
 
 
 def of_job(job: Job, schedules: Sequence[Schedule], held: Held | None) -> str | None:
-    """Returns why a job does not run, or runs otherwise than its schedules say; None if there is nothing to say."""
+    """Returns why a job does not run, or not as its schedules say; None if it runs normally."""
     state = job_state(job, schedules)
     if state is JobState.ACTIVE:
         return _of_active(schedules, held)
@@ -60,7 +60,7 @@ def _of_active(schedules: Sequence[Schedule], held: Held | None) -> str | None:
 
 
 def of_run(run: Run) -> str:
-    """Returns why a run stands as it does."""
+    """Returns the reason for a run's state."""
     words = run.message or (MEANINGS[run.reason] if run.reason is not None else WAITS.get(run.state, ""))
     words = f"{words[:1].upper()}{words[1:].rstrip('.')}." if words else ""
     if run.state is State.RETRY_WAIT and run.not_before is not None:

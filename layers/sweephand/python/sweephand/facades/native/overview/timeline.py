@@ -1,7 +1,8 @@
-"""The timeline: what happened to many jobs and what they will do, with few reads, and then only what is new.
+"""The timeline: the past and the planned runs of many jobs with few reads, and later only the changes.
 
-A success leaves no entry that could be found by time, so past instants come from the rules, and what did not succeed
-from the index `attention`. An instant of the past without a mark means: no failure recorded.
+Successful runs have no entry that can be found by time. Past instants are therefore computed from the rules, and runs
+that did not succeed are read from the index `attention`. A past instant without a mark means that no failure is
+recorded.
 """
 
 from __future__ import annotations
@@ -40,25 +41,25 @@ from sweephand.store.views.runs import Passed, Span
 
 LIMIT, LARGEST_LIMIT = 100, 500
 MOST_NAMED = 50
-"""Jobs that one request names."""
+"""How many jobs a request may name."""
 MOST_SCHEDULES = 20
-"""Schedules of a lane; the others are counted."""
+"""How many schedules a lane shows; the others are counted."""
 MOST_MARKS_OF_LANE = 50
 MOST_MARKS, MOST_PASSED = 1_000, 5_000
-"""Runs that one answer reads; entries of the index that it looks at."""
+"""How many runs an answer reads, and how many entries of the index it examines."""
 MOST_NEW, MOST_AGAIN = 100, 500
-"""Marks of an answer about changes; of one that looks at the whole day again."""
+"""How many marks an answer about changes has, and one that reads the whole day again."""
 MOST_KNOWN = 5_000
-"""Jobs whose revisions an answer about changes compares."""
+"""How many jobs' revisions an answer about changes compares."""
 DAY, LONGEST = timedelta(days=1), timedelta(days=14)
 SETTLES = timedelta(minutes=15)
-"""Runs planned longer ago rarely begin to need attention; the whole day is looked at again after this time."""
+"""Runs planned longer ago rarely begin to need attention. The whole day is read again after this time."""
 NOTHING = "0" * 16
 _SINCE = re.compile(r"([0-9]{13})-([0-9]{13})-([0-9a-f]{16})", re.ASCII)
 
 
 class Window(NamedTuple):
-    """The time that is shown. past_to, ahead_from: now, unless the window ends before it or begins after it."""
+    """The time that is shown. past_to, ahead_from: now, unless the window ends before now or begins after it."""
 
     begin: datetime
     now: datetime
@@ -74,16 +75,16 @@ class Window(NamedTuple):
 
 
 class Marks(NamedTuple):
-    """Runs that did not succeed or wait, newest first. since: from here on nothing is left out."""
+    """Runs that did not succeed or that wait, newest first. since: after this instant the list is complete."""
 
     runs: list[Run]
     since: datetime
 
 
 class Since(NamedTuple):
-    """The place where an answer about changes goes on.
+    """The position from which an answer about changes continues.
 
-    again_from: marks planned from here on may still change. whole_at: when the whole day was last looked at. known: a
+    again_from: marks planned after this instant may still change. whole_at: when the whole day was last read. known: a
     hash of all jobs' revisions.
     """
 
@@ -96,7 +97,7 @@ class Since(NamedTuple):
 
 
 def read_timeline(ctx: Context) -> Answer:
-    """Shows the lanes of the jobs that match the filters, or that `jobIds` names."""
+    """Returns the lanes of the jobs that match the filters, or that `jobIds` names."""
     return pace.priced(ctx, pace.CHANGES, _timeline)
 
 
@@ -161,7 +162,7 @@ def _page(ctx: Context) -> tuple[list[str], str | None, views.Filters | None]:
 
 
 def _marks(ctx: Context, begin: datetime, end: datetime, most: int, owners: Collection[str] | None = None) -> Marks:
-    """Reads what did not succeed or waits, back from the latest, up to so many."""
+    """Reads runs that did not succeed or that wait, latest first, at most `most`."""
     found: list[Run] = []
     for looked, each in enumerate(run_lists.recent(ctx.world, ctx.tenant, Span(begin, end), ctx.now, owners)):
         if len(found) == most or looked == MOST_PASSED:
@@ -199,7 +200,7 @@ def mark_body(run: Run) -> dict[str, Any]:
 def lane(
     job: Job, schedules: Sequence[Schedule], held: Held | None, runs: Sequence[Run], window: Window
 ) -> dict[str, Any]:
-    """Returns a job with what happened to it and what it will do. runs: what did not succeed, newest first."""
+    """Returns a job with its past and planned runs. runs: those that did not succeed, newest first."""
     timings = {each.id: load_or_never(each.packed) for each in schedules[:MOST_SCHEDULES]}
     drawn = schedules[:MOST_SCHEDULES]
     ahead = {each.id: lanes.planned(each, timings[each.id], window.ahead_from, window.end) for each in drawn}
@@ -244,7 +245,7 @@ def _some(some: Some, window: Window) -> dict[str, Any]:
 
 
 def _unmarked(some: Some, schedule: Schedule, runs: Sequence[Run]) -> Some:
-    """Returns the instants of a schedule that have no mark and lie in no range."""
+    """Returns the instants of a schedule that have no mark and are not part of a range."""
     own = [run for run in runs if run.schedule_id == schedule.id]
     if not own:
         return some
@@ -274,7 +275,7 @@ def _due_since(schedules: Sequence[Schedule], now: datetime) -> str | None:
 
 
 def read_timeline_changes(ctx: Context) -> Answer:
-    """Shows the marks that may have changed since an answer, and the revisions of all jobs if any of them changed."""
+    """Returns the marks that may have changed since an answer, and the revisions of all jobs if any changed."""
     return pace.priced(ctx, pace.CHANGES, _changes)
 
 

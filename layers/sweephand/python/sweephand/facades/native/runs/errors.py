@@ -1,4 +1,4 @@
-"""Errors of the native API: failed runs in groups until somebody resolves them, and the routes that run them again."""
+"""Errors of the native API: failed runs in groups, until somebody resolves them, and redirects."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from sweephand.store.views import resources as views
 
 STATES = ("OPEN", "ARCHIVED", "RESOLVED")
 STATES_MEAN = "OPEN: it has unresolved runs. RESOLVED: each was run again, archived or removed."
-NAME_MEANS = "The job's name as it is now; of a job that is gone, as at the first of these failures."
+NAME_MEANS = "The current name of the job; for a deleted job, its name at the first of these failures."
 MOST_GROUPS = 5_000
 MOST_JOBS = 10_000
-"""Jobs that a filter may choose: of these only lean rows are read, some 200 read units."""
+"""The most jobs that a filter may match. Only their lean rows are read, for about 200 read units."""
 COUNTED_IN_LISTS = 1_000
 _GROUP = re.compile("[0-9a-f]{32}", re.ASCII)
 _NUMBER = re.compile("[0-9]{1,15}", re.ASCII)
@@ -99,9 +99,9 @@ GROUP = Resource(
         "runState": answered(one_of(state for state in State if state in FAILED), "group.signature.state"),
         "reason": answered(or_null(one_of(Reason)), "group.signature.reason"),
         "httpStatus": answered(or_null(STATUS_CODE), "group.signature.http_status"),
-        "message": answered(text(description="`#` stands for what differs from run to run."), "group.signature.text"),
-        "count": answered(whole(description="Failed runs that are not resolved."), "open_runs.count"),
-        "countIsLeast": answered({**FLAG, "description": "Lists look at 1,000 runs of a group."}, "open_runs.more"),
+        "message": answered(text(description="`#` stands for parts that differ between runs."), "group.signature.text"),
+        "count": answered(whole(description="How many failed runs are unresolved."), "open_runs.count"),
+        "countIsLeast": answered({**FLAG, "description": "True: there may be more than `count`."}, "open_runs.more"),
         "firstSeenAt": answered(INSTANT_MS, "group.first_at"),
         "lastSeenAt": answered({**INSTANT_MS, "description": "To within half a minute."}, "group.last_at"),
         "lastRunId": answered(RUN_ID, "group.last_run"),
@@ -110,7 +110,7 @@ GROUP = Resource(
             "group.last_message",
         ),
         "expiresAt": answered(
-            or_null({**INSTANT, "description": "When the first of the open ones goes with its retention."}),
+            or_null({**INSTANT, "description": "When the first of the open runs is deleted by its retention."}),
             "open_runs.expires_at",
         ),
         "notes": answered(
@@ -141,17 +141,17 @@ SUMMARY = Resource(
     Summary,
     {
         "value": answered(
-            or_null(text(description="The value that they share; null: their jobs have none, or are gone.")), "value"
+            or_null(text(description="The value that they share; null: their jobs have none, or are deleted.")), "value"
         ),
         "jobName": answered(
             or_null({**TEXT, "description": "The name of the job if `groupBy` is `job`; else null."}), "name"
         ),
-        "count": answered(whole(description="Failed runs that are not resolved."), "count"),
+        "count": answered(whole(description="How many failed runs are unresolved."), "count"),
         "countIsLeast": answered(
             {**FLAG, "description": "True: there may be more; up to 100 runs of a group are counted."}, "more"
         ),
-        "jobs": answered(whole(description="How many jobs they are of."), "jobs"),
-        "groups": answered(whole(description="How many groups they are of."), lambda seen: len(seen.groups)),
+        "jobs": answered(whole(description="How many jobs they belong to."), "jobs"),
+        "groups": answered(whole(description="How many groups they belong to."), lambda seen: len(seen.groups)),
         "firstSeenAt": answered({**INSTANT_MS, "description": "When the first of these groups began."}, "first_at"),
         "lastSeenAt": answered(INSTANT_MS, "last_at"),
         "errors": answered(
@@ -174,7 +174,7 @@ REDIRECT = Resource(
 
 
 def list_all(ctx: Context) -> Answer:
-    """Lists groups, the last failure first; by default those with runs that nobody has resolved."""
+    """Lists groups, latest failure first; by default those with unresolved runs."""
     limit, mark = ctx.page(lambda given: bool(_NUMBER.fullmatch(given)), _is_group)
     state = ctx.choice("state", frozenset(STATES)) or "OPEN"
     after = (int(mark[0]), mark[1]) if mark else None
@@ -194,7 +194,7 @@ def _groups(ctx: Context, after: tuple[int, str] | None) -> Iterator[tuple[Group
 
 
 def matching(ctx: Context) -> Iterator[Group]:
-    """Yields the groups that match the query, the last failure first, whatever their state."""
+    """Yields the groups in any state that match the query, latest failure first."""
     wanted = wanted_of(ctx)
     chosen = _chosen(ctx, wanted)
     began = tenancy.began_at(ctx.world, ctx.tenant)
@@ -207,7 +207,7 @@ def matching(ctx: Context) -> Iterator[Group]:
 
 
 def _chosen(ctx: Context, wanted: Wanted) -> Container[str] | None:
-    """Returns the ids of the jobs whose groups are listed; None: of all jobs."""
+    """Returns the ids of the jobs whose groups are listed; None for all jobs."""
     if wanted.job_id is not None:
         return {wanted.job_id}
     if not wanted.selects_jobs:
@@ -217,7 +217,7 @@ def _chosen(ctx: Context, wanted: Wanted) -> Container[str] | None:
 
 
 def _holds(wanted: Wanted, chosen: Container[str] | None, group: Group) -> bool:
-    """Returns whether a group is of a chosen job, and has failures between its first and its last within the span."""
+    """Returns whether a group belongs to a chosen job, and its time from first to last failure meets the span."""
     since, until = wanted.span.since, wanted.span.until
     if chosen is not None and group.signature.job_id not in chosen:
         return False
@@ -225,7 +225,7 @@ def _holds(wanted: Wanted, chosen: Container[str] | None, group: Group) -> bool:
 
 
 def read_error_summary(ctx: Context) -> Answer:
-    """Sums the open errors up by job, job set, target or version."""
+    """Sums up the open errors by job, job set, target or version."""
     by = ctx.choice("groupBy", frozenset(summaries.By))
     if by is None:
         raise InvalidRequest("groupBy", f"is required: {', '.join(summaries.By)}", code="INVALID_QUERY")
@@ -238,7 +238,7 @@ def read(ctx: Context) -> Answer:
 
 
 def list_error_runs(ctx: Context) -> Answer:
-    """Lists the failed runs of a group that are still there by planned instant, each with its fate."""
+    """Lists the existing failed runs of a group by planned instant, each with what was done about it."""
     group = failures.find(ctx.world, ctx.tenant, _id(ctx))
     rows = partial(failures.runs, ctx.world, group)
     return ctx.page_of(rows, partial(_run_body, ctx, group), mark=attrgetter("uuid"), fits=is_uuid)

@@ -1,4 +1,4 @@
-"""Runs as a file, CSV or JSON lines: page by page, or written by the service for lists that are longer than that."""
+"""Exports runs as CSV or JSON Lines: page by page, or as a file that the service writes for longer lists."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LONGEST_CURSOR = 1_024
 
 
 def export_runs(ctx: Context) -> Answer:
-    """Answers with a page of the list. All pages together are one file: the first has the line of names."""
+    """Returns a page of the list. All pages together are one file, whose first page has the line of names."""
     form = Format(ctx.choice("format", FORMATS) or Format.CSV)
     mark = cursors.read(ctx.place, ctx.query, is_uuid, is_uuid)
     limit = PAGE
@@ -49,11 +49,11 @@ def export_runs(ctx: Context) -> Answer:
         answer = Answer(200, headers=headers, media_type=MEDIA_TYPES[form], raw=text)
         if not answer.too_large:
             return answer
-        limit //= 4  # as for every list: what Lambda could not give back comes in shorter pages
+        limit //= 4  # as in every list, a page that is too large for Lambda is shortened
 
 
 def begin_export_files(ctx: Context) -> Answer:
-    """Begins a file of a list whose query comes as members. cursor: `nextCursor` of the file before."""
+    """Starts the export of a list, whose query is in the members. cursor: `nextCursor` of the previous file."""
     once = ctx.once()
     given = fields.members(ctx.body(), "", MEMBERS)
     wanted = {name: _member(ctx, name, value) for name, value in given.items()}

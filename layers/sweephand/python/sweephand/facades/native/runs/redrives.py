@@ -1,4 +1,4 @@
-"""Failed runs that are run again: one at once, perhaps edited; many as an operation."""
+"""Runs failed runs again: one immediately, perhaps edited, or many as an operation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EDIT_SCOPE = "errors:edit"
 
 
 def rerun_run(ctx: Context) -> Answer:
-    """Runs a run again. A request that changes what it sends needs the scope errors:edit too."""
+    """Runs a finished run again. A request that changes what it sends also needs the scope errors:edit."""
     edit = run_edits.read(fields.members(ctx.body(), "", run_edits.MEMBERS), tasks=ctx.allows(TASKS))
     if edit is not None:
         ctx.require(EDIT_SCOPE)
@@ -36,17 +36,15 @@ def rerun_run(ctx: Context) -> Answer:
 
 
 def redrive_errors(ctx: Context) -> Answer:
-    """Runs the named failed runs again, or the open ones of a group, or of all groups that match a filter.
+    """Runs the named failed runs again, or the open ones of a group, or those of all groups that match a filter.
 
-    dryRun: counts them, and begins nothing.
-
-    Begins nothing either where there are none.
+    dryRun: only counts them. Starts no operation if there are none.
     """
     once = ctx.once()
     given = fields.members(ctx.body(), "", (*CHOOSES, "ratePerMinute", "dryRun", "expectedCount"))
     chosen = [name for name in CHOOSES if name in given]
     if len(chosen) != 1:
-        raise InvalidRequest("runs", "is required, or `group` or `filter` in its place")
+        raise InvalidRequest("runs", "is required, or else `group` or `filter`")
     rate = fields.whole(given.get("ratePerMinute", redrive.USUAL_RATE), "ratePerMinute", 1, redrive.MOST_RATE)
     expected = fields.whole(given["expectedCount"], "expectedCount", 0, 10**9) if "expectedCount" in given else None
     only_count = "dryRun" in given and fields.flag(given["dryRun"], "dryRun")
@@ -70,13 +68,13 @@ def redrive_errors(ctx: Context) -> Answer:
 
 
 def _of_runs(ctx: Context, value: object) -> tuple[dict[str, Any], int]:
-    """Returns the request and how many of its runs can be run again; the result reports the others."""
+    """Returns the request, and how many of its runs can be run again. The result reports the others."""
     runs = _runs(value)
     return {"runs": runs}, redrive.repeatable(ctx.world, ctx.tenant, runs)
 
 
 def _of_group(ctx: Context, value: object) -> tuple[dict[str, Any], int]:
-    """Returns the request for the failures up to now; a run that fails again meanwhile is not run again with it."""
+    """Returns the request for the failures up to now. Runs that fail after it are not included."""
     group = failures.find(ctx.world, ctx.tenant, fields.text(value, "group", 1, 64))
     wanted: dict[str, Any] = {"group": group.id, "until": epoch_ms(ctx.now)}
     if group.closed_through is not None:
@@ -98,7 +96,7 @@ def _of_filter(ctx: Context, value: object) -> tuple[dict[str, Any], int]:
     except InvalidRequest as wrong:
         raise InvalidRequest(f"filter.{wrong.field}", wrong.reason, position=wrong.position) from wrong
     if len(counted) > redrive.MOST_GROUPS:
-        reason = f"lets {len(counted):,} groups through: at most {redrive.MOST_GROUPS} at once; narrow it"
+        reason = f"matches {len(counted):,} groups; the most is {redrive.MOST_GROUPS}: narrow it"
         raise InvalidRequest("filter", reason)
     closed = {group.id: epoch_ms(group.closed_through) for group, _ in counted if group.closed_through is not None}
     wanted = {"groups": [group.id for group, _ in counted], "closed": closed, "until": epoch_ms(ctx.now)}
@@ -116,11 +114,11 @@ CHOOSES: Mapping[str, Callable[[Context, object], tuple[dict[str, Any], int]]] =
     "group": _of_group,
     "filter": _of_filter,
 }
-"""The members by which a request says what it runs again: one of them."""
+"""The members that select the runs of a request. It has exactly one of them."""
 
 
 def _runs(value: object) -> list[str]:
-    """Reads the ids, each once, in the order given."""
+    """Reads the ids in the given order, without duplicates."""
     if not isinstance(value, list) or not 1 <= len(value) <= redrive.MOST_RUNS:
         raise InvalidRequest("runs", f"must be a list of 1 to {redrive.MOST_RUNS} ids of runs")
     for n, each in enumerate(value):

@@ -44,14 +44,14 @@ def attempt(body: object) -> int:
 
 
 def follow_up(report: Mapping[str, Any], now: datetime, *, tasks: bool) -> FollowUp | None:
-    """Reads when the job runs again, and what that run sends in place of the job's payload and headers."""
+    """Reads when the job runs again, and what that run sends instead of the job's payload and headers."""
     value = report.get(FIELD)
     if value is None:
         return None
     wrong = Mistakes()
     given = fields.members(value, FIELD, ("at", "afterSeconds", *run_edits.MEMBERS), wrong)
     if ("at" in given) is ("afterSeconds" in given):
-        wrong.add(InvalidRequest(FIELD, "needs one of at, afterSeconds"))
+        wrong.add(InvalidRequest(FIELD, "needs either at or afterSeconds"))
     else:
         at = wrong.of(_at, given, now)
     edit = wrong.of(_edit, given, tasks=tasks)

@@ -43,13 +43,13 @@ with lazy():
     pass
 
 LOOKED_AT_MOST = 1_000
-"""Rows that a page looks at for those that the query asks for: at most some 250 read units."""
+"""How many rows a page reads to find those of the query: at most about 250 read units."""
 STATES = frozenset(State) - {State.SCHEDULED}
 KINDS = frozenset(Kind)
 
 
 def list_all(ctx: Context) -> Answer:
-    """Lists runs, latest planned first; without a job or members of jobs, what did not succeed or waits."""
+    """Lists runs, latest planned first. Without a filter by job: those that did not succeed or that wait."""
     limit, given = ctx.page(is_uuid, is_uuid)
     found, last = select(ctx, (given[0], given[1]) if given else None, limit)
     names = JobNames(ctx.world, ctx.tenant).of(found)
@@ -58,7 +58,7 @@ def list_all(ctx: Context) -> Answer:
 
 
 def select(ctx: Context, last: RunMark | None, limit: int) -> tuple[list[Run], RunMark | None]:
-    """Returns up to `limit` runs after `last` that the query asks for, and the mark to go on from; None: no more."""
+    """Returns up to `limit` runs of the query after `last`, and the mark from which to continue; None at the end."""
     wanted = replace(wanted_of(ctx), state=ctx.choice("state", STATES), kind=ctx.choice("kind", KINDS))
     found: list[Run] = []
     for looked, each in enumerate(_listed(ctx, wanted, last, limit + 1)):
@@ -77,7 +77,7 @@ def _listed(ctx: Context, wanted: Wanted, last: RunMark | None, page: int) -> It
 
 
 def wanted_of(ctx: Context) -> Wanted:
-    """Reads which jobs and planned instants a query asks for. Raises InvalidRequest."""
+    """Reads the jobs and planned instants of a query. Raises InvalidRequest."""
     wanted = Wanted(
         job_id=ctx.job_of(ctx.query["jobId"], code="INVALID_QUERY") if "jobId" in ctx.query else None,
         schedule_id=_query_schedule(ctx),
@@ -120,7 +120,7 @@ def put_result(ctx: Context) -> Answer:
 
 
 def give_back(ctx: Context) -> Answer:
-    """Stops the wait for the result of an attempt, and has the run tried again."""
+    """Ends the wait for the result of an attempt, so that the run is tried again."""
     attempt = report.attempt(ctx.body())
     run = results.give_back(ctx.world, ctx.tenant, *ctx.run(), attempt)
     if ctx.caller is not None and ctx.caller.credential_id == RUN_TARGET:
@@ -129,7 +129,7 @@ def give_back(ctx: Context) -> Answer:
 
 
 def _for_its_target(run: Run) -> Run:
-    """Returns what a target may see of its run: neither who repeats it, nor notes, nor other attempts and answers."""
+    """Returns a run as its target may see it: without reruns, notes, other attempts and answers."""
     return replace(
         run,
         rerun_by=None,
@@ -152,7 +152,7 @@ def _shown(ctx: Context, run: Run, attempts: Sequence[Attempt] = ()) -> dict[str
     return run_body(run, attempts, job_name=JobNames(ctx.world, ctx.tenant).of([run])[run.job_id])
 
 
-# Occurrences: what was and what will be
+# Past and planned occurrences
 
 
 def occurrences(ctx: Context) -> Answer:
@@ -195,7 +195,7 @@ def _order(planned: _Planned) -> tuple[datetime, str]:
 
 
 def _planned(ctx: Context, schedule: Schedule, after: datetime, until: datetime, limit: int) -> Iterator[_Planned]:
-    """Returns a schedule's runs in the ledger after an instant, and up to `limit` planned ones; between them the
+    """Yields a schedule's runs in the ledger after an instant, up to `limit` planned ones, and between them the
     occurrences that its calendars leave out.
     """
     timing = load_or_never(schedule.packed)
@@ -228,13 +228,13 @@ def _planned(ctx: Context, schedule: Schedule, after: datetime, until: datetime,
 
 
 def _told_from(ctx: Context, schedule: Schedule) -> datetime:
-    """Returns the instant after which a missing row is owed; earlier rows are gone with their retention."""
+    """Returns the instant after which every occurrence must have a row. The retention has deleted earlier ones."""
     gone = ctx.now - timedelta(days=RUN_DAYS)
     return gone if schedule.next_run_at is None else min(gone, schedule.next_run_at - timedelta(seconds=1))
 
 
 def _left_out(schedule: Schedule, timing: Timing, after: datetime, until: datetime) -> Iterator[_Planned]:
-    """Returns the occurrences that calendars leave out. They follow from the rule; nothing is stored."""
+    """Yields the occurrences that calendars leave out. They are computed from the rule, and not stored."""
     if schedule.state is not ScheduleState.ACTIVE or schedule.held_from is not None:
         return
     for each in left_out(timing, after, until):

@@ -1,4 +1,4 @@
-"""Workers of the native API: they register their application, claim runs of its queue and report how they ended."""
+"""The native API for workers, which register their application, claim runs of its queue and report outcomes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COMES_BACK_S = 60
 
 
 def register_application(ctx: Context) -> Answer:
-    """Answers with the queue of an application, which is created if it is not there."""
+    """Returns the queue of an application, which is created if it does not exist."""
     given = fields.members(ctx.body(), "", ("version",))
     version = _version(given)
     name = ctx.plain("application", made_as="application")
@@ -57,7 +57,7 @@ def _version(given: Mapping[str, Any]) -> str | None:
 
 
 def claim_run(ctx: Context) -> Answer:
-    """Claims the run of a message, or says what becomes of the message: it is deleted, or comes back."""
+    """Claims the run of a message, or says that the message must be deleted or come back later."""
     wanted = _claim(ctx)
     said = workers.claim(ctx.world, wanted)
     if isinstance(said, Task):
@@ -92,7 +92,7 @@ def _pointer(ctx: Context, given: Mapping[str, Any]) -> Pointer:
     except Unreadable as unreadable:
         raise InvalidRequest("message", "is not a message of this service") from unreadable
     if pointer.tenant != ctx.tenant or (pointer.owner, pointer.run) != ctx.run():
-        raise NotFound("no such run: the message is that of another one")
+        raise NotFound("no such run: the message belongs to another run")
     return pointer
 
 
@@ -163,11 +163,13 @@ def _report(ctx: Context) -> Report:
     follow_up = wrong.of(report.follow_up, given, ctx.now, tasks=ctx.allows(TASKS))
     wrong.check()
     if follow_up is not None and ended != Ended.SUCCESS:
-        raise fields.inactive("", FIELD, "only after the outcome `success`; `delaySeconds` delays the next attempt")
+        raise fields.inactive("", FIELD, "it needs the outcome `success`; `delaySeconds` delays the next attempt")
     if ended != Ended.FAILURE:
         for name in ("retry", "delaySeconds"):
             if name in given:
-                wrong.add(fields.inactive("", name, "only after the outcome `failure` may another attempt follow"))
+                wrong.add(
+                    fields.inactive("", name, "it needs the outcome `failure`, after which an attempt may follow")
+                )
         wrong.check()
     return Report(owner, attempt, Ended(ended), message, exception, details, retry, delay_s, follow_up)
 

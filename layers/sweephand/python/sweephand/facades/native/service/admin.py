@@ -29,7 +29,7 @@ COUNTS = ("schedules", "stopped", "lost", "superseded", "corrected", "unreadable
 
 
 def health(ctx: Context) -> Answer:
-    """Answers everybody with the version, from memory.
+    """Returns the version to everybody, without a read.
 
     At provider level, with the scope jobs:read, adds the lag of the sweep, the run queues and the last audit. These
     count over all tenants, so a tenant sees none.
@@ -53,7 +53,7 @@ def health(ctx: Context) -> Answer:
 
 
 def _last_audit(last: views.LastAudit | None) -> dict[str, Any] | None:
-    """Returns what the last audit found. finished False: the next one begins with what it did not get through."""
+    """Returns what the last audit found. finished: False if the next audit continues where it stopped."""
     if last is None:
         return None
     counts = {name: last.findings.get(name, 0) for name in COUNTS}

@@ -1,4 +1,4 @@
-"""The keys with which receivers verify the service's own tokens: open to all."""
+"""The keys with which receivers verify the service's own tokens. They are open to all."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def read_keys(ctx: Context) -> Answer:
 
 
 def read_configuration(ctx: Context) -> Answer:
-    """Returns the address of the keys, as OpenID Connect Discovery 1.0 requires; no more of it is served."""
+    """Returns the address of the keys in the form of OpenID Connect Discovery 1.0, of which no more is supported."""
     if ctx.world.outbound.identity is None:
         raise NotFound("this stack has no identity of its own (parameter OutboundIdentity)")
     issuer = ctx.world.settings.public_base_url or ctx.request.base_url

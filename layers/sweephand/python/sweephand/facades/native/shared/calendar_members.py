@@ -88,7 +88,7 @@ SCHEMAS: dict[str, Schema] = {
 
 
 def read(body: object, tenant: str, now: datetime, before: Calendar | None = None) -> Calendar:
-    """Reads POST (name in the body); with `before`, PUT: what it does not name is not in the calendar any more."""
+    """Reads POST (name in the body) or, with `before`, PUT, which removes everything that it does not name."""
     given = fields.members(body, "", (*CALENDAR.names(change=before is not None), *_CONTENT, IMPORT))
     if IMPORT in given:
         given |= _imported(given, now)
@@ -106,13 +106,13 @@ def _imported(given: Mapping[str, Any], now: datetime) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     for name, members in icalendar.read(given[IMPORT], now.date()).items():
         there = given.get(name, [])
-        if not members or not isinstance(there, list):  # anything else is refused by its own name
+        if not members or not isinstance(there, list):  # another type is refused under its own name
             continue
         found[name] = [*there, *(each for each in members if each not in there)]
         most = content.MOST[name]
         if len(there) <= most < len(found[name]):
             raise InvalidRequest(
-                IMPORT, f"makes {len(found[name]):,} {name} together with the given ones, and may make {most:,}"
+                IMPORT, f"makes {len(found[name]):,} {name} together with the given ones; the most is {most:,}"
             )
     return found
 

@@ -1,4 +1,4 @@
-"""The members of a collection; and what their defaults add to a new job."""
+"""The members of a collection, and the defaults that they add to a new job."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ with lazy():
     from sweephand.schedules.zones import zone_names
 
 FLOW_KEY = text(1, 128, description="The flow key for jobs of the collection that name none.")
-WAITS = "How long a run waits for its result if its job does not say; null: the default of the stack."
+WAITS = "How long a run waits for its result unless its job says otherwise; null means the default of the stack."
 LONGEST_INTERVAL_S = 548 * 86_400
 MOST_DAYS = 3_650
 
@@ -115,7 +115,7 @@ COLLECTION = Resource(
             attribute="callback_timeout_s",
         ),
         "redirects": Member(
-            {"type": "object"},  # the document has it in full, from the actions that it belongs to
+            {"type": "object"},  # the OpenAPI document has its full schema, from the actions
             _redirects,
             show=lambda seen: {place: dict(redirect) for place, redirect in seen.redirects.items()},
         ),
@@ -132,7 +132,7 @@ COLLECTION = Resource(
 
 
 def read(body: object, tenant: str, guard: GuardSettings, before: Collection | None = None) -> Collection:
-    """Reads POST (name in the body); with `before`, PUT, and PATCH after its merge."""
+    """Reads POST (name in the body) or, with `before`, PUT, and PATCH after its merge."""
     found = COLLECTION.named(body, before.name if before else None, guard)
     return replace(before or Collection(tenant, found["name"]), **found)
 
@@ -140,7 +140,7 @@ def read(body: object, tenant: str, guard: GuardSettings, before: Collection | N
 def with_defaults(job: Any, defaults: Mapping[str, Any]) -> Any:
     """Returns the body of a new job with the collection's defaults for missing members.
 
-    An unreadable member stays: the check of the body refuses it under the caller's own field.
+    An invalid member stays, so that the check of the body refuses it under the caller's own field.
     """
     if not isinstance(job, Mapping) or not defaults:
         return job
@@ -156,7 +156,7 @@ def with_defaults(job: Any, defaults: Mapping[str, Any]) -> Any:
 
 
 def schedule_with_defaults(schedule: Any, defaults: Mapping[str, Any]) -> Any:
-    """Returns the body of a new schedule, likewise."""
+    """Returns the body of a new schedule with the collection's defaults for missing members."""
     return _under(schedule, {"timezone": defaults["timezone"]}) if "timezone" in defaults else schedule
 
 

@@ -1,4 +1,4 @@
-"""Consumers of the native API: who receives events in order, and gets what it missed when it comes back."""
+"""Consumers of the native API: programs that receive events, and get the missed ones when they return."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def take_lease(ctx: Context) -> Answer:
 def release_lease(ctx: Context) -> Answer:
     holder = ctx.text("holder", LONGEST_HOLDER)
     if holder is None:
-        raise InvalidRequest("holder", "is required: it says whose lease ends", code="INVALID_QUERY")
+        raise InvalidRequest("holder", "is required: name the holder of the lease", code="INVALID_QUERY")
     leases.release(ctx.world, ctx.tenant, ctx.plain("consumer"), holder)
     return Answer(204)
 
 
 def start(ctx: Context) -> Answer:
-    """Begins to send what was held; the consumer is LIVE once all of it was sent."""
+    """Begins to send the held events. The consumer is LIVE once all of them were sent."""
     wrong = Mistakes()
     given = fields.members(ctx.body(), "", ("holder",), wrong)
     holder = wrong.of(_holder, given)

@@ -8,13 +8,13 @@ from sweephand.errors import Conflict
 
 
 def check_job(job: Job) -> None:
-    """Raises Conflict(FACADE_LIMIT) for a change of the members of such a job or of its schedules."""
+    """Raises Conflict(FACADE_LIMIT) if the job's facade could not show a change of its members or schedules."""
     if job.facade in CLOSED_FACADES:
         raise _limit("the job", job.facade)
 
 
 def check_collection(before: Collection, after: Collection) -> None:
-    """Raises Conflict(FACADE_LIMIT) for another quota or retention, or other defaults, of such a collection."""
+    """Raises Conflict(FACADE_LIMIT) for a change of quota, retention or defaults that the facade could not show."""
     if before.facade not in CLOSED_FACADES:
         return
     for member in ("quota", "retention", "defaults"):

@@ -63,12 +63,13 @@ _ENABLED: Members = {"enabled": {**FLAG, "default": True}}
 def _rate(value: object, field: str, _: Any) -> Rate:
     rate: Rate = RATE.part(value, field)
     if rate.limit > MOST_A_SECOND * rate.period_s:
-        raise InvalidRequest(below(field, "limit"), f"must be at most {MOST_A_SECOND:,} a second, not {rate.limit:,}")
+        most = f"must be at most {MOST_A_SECOND:,} per second"
+        raise InvalidRequest(below(field, "limit"), f"{most}, not {rate.limit:,} in {rate.period_s:,} s")
     return rate
 
 
 def _circuit(value: object, field: str, _: Any) -> tuple[CircuitRule | None, CircuitRule | None]:
-    """Returns the rule of a circuit that is on, and that of one that is off."""
+    """Returns the rule of an enabled circuit, and the rule of a disabled one. One of them is None."""
     wrong = Mistakes()
     given = fields.members(value, field, (*_ENABLED, *CIRCUIT.given), wrong)
     rule = CircuitRule(**CIRCUIT.read(given, field, None, wrong))
@@ -157,7 +158,7 @@ def read(body: object, tenant: str, before: FlowKey | None = None) -> FlowKey:
 
 
 def live(stile: Turnstile, waiting: int, circuits: Iterable[Circuit], now: datetime) -> Mapping[str, Any]:
-    """Returns how things stand under the key at this moment."""
+    """Returns the current state of the key's calls."""
     free_at = max(now, *(at for at in (stile.next_at, stile.called_to) if at is not None), now)
     return {
         "waiting": waiting,

@@ -39,7 +39,7 @@ CREDENTIAL = Resource(
         ),
     },
 )
-"""Never the secret: it was shown once."""
+"""The members without the secret, which is shown only once."""
 OVERLAP = whole(
     0,
     int(LONGEST_OVERLAP.total_seconds()),
@@ -49,7 +49,7 @@ OVERLAP = whole(
 
 
 def create(ctx: Context) -> Answer:
-    """Creates a credential for the caller's tenant, the one that a provider names, or else provider level."""
+    """Creates a credential for the caller's tenant, for the tenant that a provider names, or for provider level."""
     owner = ctx.owner()
     name, scopes = _draft(ctx.body(), provider=owner is None)
     once = ctx.once()
@@ -58,7 +58,7 @@ def create(ctx: Context) -> Answer:
 
 
 def rotate(ctx: Context) -> Answer:
-    """Creates a new secret, which is shown this once; the former one is accepted for a while."""
+    """Creates a new secret, which only this answer shows. The former one is accepted for a while."""
     overlap = _overlap(ctx.body())
     assert ctx.caller is not None
     owner, credential_id = _credential(ctx)
@@ -68,10 +68,10 @@ def rotate(ctx: Context) -> Answer:
 
 
 def _shown_once(client_id: str) -> access.Issued:
-    """Refuses a repeated request: secrets are kept as hashes, so no answer can show one again. Raises Conflict."""
+    """Raises Conflict for a repeated request: secrets are stored as hashes, so no answer can show one again."""
     raise Conflict(
-        "an earlier request with this Idempotency-Key was carried out, and its answer alone had the secret of "
-        f"{client_id}: if that is lost, get another by POST /v1/credentials/{client_id}/rotate with overlapSeconds 0"
+        "an earlier request with this Idempotency-Key was carried out, and only its answer had the secret of "
+        f"{client_id}: if it is lost, get a new one by POST /v1/credentials/{client_id}/rotate with overlapSeconds 0"
     )
 
 
@@ -86,19 +86,19 @@ def list_all(ctx: Context) -> Answer:
 
 
 def end_former_secret(ctx: Context) -> Answer:
-    """Ends the secret before the last rotation. It and its tokens are refused within a minute everywhere."""
+    """Ends the secret before the last rotation. The secret and its tokens are refused everywhere within a minute."""
     access.end_former_secret(ctx.world, *_credential(ctx), ctx.caller)
     return Answer(204)
 
 
 def delete(ctx: Context) -> Answer:
-    """Deletes a credential. It and its tokens are refused within a minute everywhere."""
+    """Deletes a credential. The credential and its tokens are refused everywhere within a minute."""
     access.delete_credential(ctx.world, *_credential(ctx), ctx.caller)
     return Answer(204)
 
 
 def _credential(ctx: Context) -> tuple[str | None, str]:
-    """Returns the owner and the id of the credential in the path. Raises NotFound for another owner's."""
+    """Returns the owner and the id of the credential in the path. Raises NotFound for a credential of others."""
     parts = client_id_parts(ctx.parameters["credential"])
     if parts is None or parts[0] != ctx.owner():
         raise NotFound("no such credential")
@@ -129,7 +129,7 @@ def scopes(value: object, field: str, allowed: frozenset[str]) -> frozenset[str]
 
 
 def _overlap(body: object) -> timedelta:
-    """Reads how long the former secret of a credential is accepted too."""
+    """Reads how long the former secret of a credential is also accepted."""
     given = fields.members(body, "", ("overlapSeconds",))
     wanted = given.get("overlapSeconds", OVERLAP["default"])
     return timedelta(seconds=fields.whole(wanted, "overlapSeconds", 0, OVERLAP["maximum"]))

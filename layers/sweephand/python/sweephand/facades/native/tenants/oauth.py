@@ -14,12 +14,12 @@ from sweephand.security.caller import Caller, ClientSecret, client_id_parts, cli
 
 LARGEST_FORM = 16_384
 _ONLY_IN_FORM = {"client_id", "client_secret"}
-"""Addresses stand in logs (RFC 6749, 2.3.1)."""
+"""Parameters that must not be in the query, because addresses are logged (RFC 6749, 2.3.1)."""
 NO_FORM = "the body must be a form (Content-Type: application/x-www-form-urlencoded) that names each parameter once"
-IN_ADDRESS = "client_id and client_secret belong in the body, because addresses stand in logs"
-TWICE = "a parameter stands in the query and in the body: give it once"
+IN_ADDRESS = "client_id and client_secret belong in the body, because addresses are logged"
+TWICE = "a parameter is both in the query and in the body: give it once"
 NO_GRANT = "grant_type is missing: it must be client_credentials"
-TWO_METHODS = "the client must show its identity in one way: by the header Authorization, or in the body"
+TWO_METHODS = "the client must authenticate in one way: by the header Authorization, or in the body"
 UNKNOWN_CLIENT = "the client id or its secret is wrong, or the credential was deleted"
 
 
@@ -33,7 +33,7 @@ class _Refused(Exception):
 def token(ctx: Context) -> Answer:
     """Issues a token for OAuth 2.0 client credentials (RFC 6749, 4.4), by Basic or in the form.
 
-    All members but client_id and client_secret may stand in the query: with SAP's clients it does.
+    All members except client_id and client_secret may be in the query, where SAP's clients send them.
     """
     try:
         return _issued(ctx, _parameters(ctx))
@@ -104,7 +104,7 @@ def _client(ctx: Context, given: Mapping[str, str]) -> Caller:
         if shown is None:
             shown = client_secret(given.get("client_id", ""), given.get("client_secret", ""))
         if not isinstance(shown, ClientSecret):
-            raise _Refused("invalid_client", "a token is for who shows a client id and its secret")
+            raise _Refused("invalid_client", "a token needs a client id and its secret")
         caller = ctx.door().by_secret(shown, ctx.now)
         caller = tenancy.admitted(ctx.world, caller)
     except Unauthenticated as nobody:
@@ -115,7 +115,7 @@ def _client(ctx: Context, given: Mapping[str, str]) -> Caller:
 
 
 def named_client(request: Request) -> str | None:
-    """Returns the client id that the form of a token request names, if it has the form of one."""
+    """Returns the client id in the form of a token request, if it is well-formed."""
     try:
         named = _form(request).get("client_id", "")
     except _Refused:
@@ -124,7 +124,7 @@ def named_client(request: Request) -> str | None:
 
 
 def _one_method(shown: object, given: Mapping[str, str]) -> bool:
-    """Refuses two ways of authentication (RFC 6749, 2.3). A client_id alone may repeat the one of the header."""
+    """Refuses two ways of authentication (RFC 6749, 2.3). A client_id alone may repeat that of the header."""
     if "client_secret" in given:
         return False
     named = client_id_parts(given["client_id"]) if "client_id" in given else None

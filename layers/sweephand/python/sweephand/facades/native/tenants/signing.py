@@ -20,7 +20,7 @@ SIGNING_KEY = Resource(
 
 
 def create_signing_key(ctx: Context) -> Answer:
-    """Creates a signing key. Its secret is shown this once."""
+    """Creates a signing key. Only this answer shows its secret."""
     ctx.no_members()
     name = ctx.plain("collection")
     once = ctx.once()
@@ -31,10 +31,10 @@ def create_signing_key(ctx: Context) -> Answer:
 
 
 def _shown_once(collection: str, key_id: str) -> tuple[SigningKey, str]:
-    """Refuses a repeated request. Raises Conflict."""
+    """Raises Conflict for a repeated request, because no answer can show the secret again."""
     raise Conflict(
-        "an earlier request with this Idempotency-Key was carried out, and its answer alone had the secret: "
-        f"if that is lost, delete the key {key_id} of the collection {collection} and create another"
+        "an earlier request with this Idempotency-Key was carried out, and only its answer had the secret: "
+        f"if it is lost, delete the key {key_id} of the collection {collection} and create a new one"
     )
 
 

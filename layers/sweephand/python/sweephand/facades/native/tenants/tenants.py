@@ -1,4 +1,4 @@
-"""Tenants and the applications that they are subscribed to: what the provider does with them."""
+"""Tenants and their subscriptions to applications, for the provider."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from sweephand.json_schema import Members, Schema, answer, items, one_of, or_nul
 from sweephand.security.caller import TENANT_SCOPES, is_free_name, is_tenant_name
 from sweephand.store.views import tenants as views
 
-NOT_A_TENANT = "must have letters, digits, - and _ only, and not be `provider`"
+NOT_A_TENANT = "must consist of letters, digits, - and _, and must not be `provider`"
 _DESCRIPTION = text(0, 1_000)
 _QUOTA: Members = {
     "maxSchedules": whole(
@@ -50,26 +50,26 @@ _QUOTA: Members = {
     "minIntervalSeconds": whole(
         1,
         LONGEST_INTERVAL_S,
-        description="Shortest time between two occurrences of a new or changed schedule.",
+        description="The shortest time between two occurrences of a new or changed schedule.",
     ),
     "runsPerMinute": whole(
         1,
         MOST_RUNS_PER_MINUTE,
-        description="Runs that may begin in a minute; further ones end as SKIPPED with the reason QUOTA. Each executor"
+        description="How many runs may begin in a minute; others end as SKIPPED with the reason QUOTA. Each executor"
         " counts its own runs and reports them after every ten, so each may begin up to ten more. "
         "null, the default: no limit.",
     ),
     "maxDescendants": whole(
         0,
         MOST_DESCENDANTS,
-        description="Runs that may follow from one run, through job actions, hooks and error actions, in all "
-        "generations; further ones end as SKIPPED with the reason QUOTA. 100 unless the provider sets another number.",
+        description="How many runs may follow from one run through job actions, hooks and error actions, in all "
+        "generations; others end as SKIPPED with the reason QUOTA. 100 unless the provider sets another number.",
     ),
 }
 _QUOTA_SHOWN = {name: each if name == "maxDescendants" else or_null(each) for name, each in _QUOTA.items()}
 _WITHHELD = items(
     one_of(sorted(TENANT_SCOPES)),
-    description="Scopes that no caller of the tenant has, whatever its credential or token says.",
+    description="Scopes that no caller of the tenant has, even if its credential or token has them.",
 )
 
 _SET: Members = {"description": _DESCRIPTION, "quota": request(_QUOTA), "withheldScopes": _WITHHELD}
@@ -83,8 +83,8 @@ TENANT = Resource(
         "usage": answered(
             answer(
                 {
-                    "schedules": whole(description="Schedules that it has."),
-                    "jobs": whole(description="Jobs that it has."),
+                    "schedules": whole(description="How many schedules it has."),
+                    "jobs": whole(description="How many jobs it has."),
                 }
             ),
             lambda seen: {"schedules": seen.usage.schedules, "jobs": seen.usage.jobs},
@@ -114,7 +114,7 @@ SCHEMAS: dict[str, Schema] = {
 
 
 class Seen(NamedTuple):
-    """A tenant, with what it has and may have."""
+    """A tenant with its usage and its limits."""
 
     tenant: Tenant
     usage: Usage
@@ -144,13 +144,13 @@ def create(ctx: Context) -> Answer:
 
 def _new_name(given: Mapping[str, Any], by_name: bool) -> str:
     if "name" in given and "tenant" in given:
-        raise InvalidRequest("name", "says the same as `tenant`: leave out one of them")
+        raise InvalidRequest("name", "means the same as `tenant`: leave out one of them")
     member = "name" if by_name and "tenant" not in given else "tenant"
     if member not in given:
         raise InvalidRequest(member, "is required")
     name = fields.text(given[member], member, 1, 64)
     if not is_free_name(name):
-        raise InvalidRequest(member, f"{NOT_A_TENANT}, but it is {fields.shown(name)}")
+        raise InvalidRequest(member, f"{NOT_A_TENANT}; it is {fields.shown(name)}")
     return name
 
 
@@ -163,7 +163,7 @@ def _withheld(given: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _quota(given: Mapping[str, Any]) -> tuple[Usage, Pace]:
-    """Reads what the provider allows. An absent member sets no limit; `maxDescendants` then has its default."""
+    """Reads the limits. An absent member means no limit, or the default of `maxDescendants`."""
     quota = fields.members(given.get("quota", {}), "quota", _QUOTA)
     most = {name: by_schema(_QUOTA[name])(quota[name], f"quota.{name}", None) for name in quota}
     allowed = Usage(
@@ -180,7 +180,7 @@ def read(ctx: Context) -> Answer:
 
 
 def named(ctx: Context) -> str:
-    """Returns the tenant of the path. Raises NotFound for an impossible name."""
+    """Returns the tenant of the path. Raises NotFound for an invalid name."""
     name = ctx.parameters["tenant"]
     if not is_tenant_name(name):
         raise NotFound("no such tenant")
@@ -235,27 +235,27 @@ def _switch(ctx: Context, *, on: bool) -> Answer:
 
 
 def subscribe(ctx: Context) -> Answer:
-    """Subscribes a tenant, which is created if it is unknown. A repetition changes nothing."""
+    """Subscribes a tenant, which is created if it is unknown. Repeating the request changes nothing."""
     ctx.no_members()
     name, application = ctx.parameters["tenant"], ctx.parameters["application"]
     if not is_free_name(name):
         raise InvalidRequest("tenant", NOT_A_TENANT, code="INVALID_QUERY")
     if not shapes.is_plain(application):
-        reason = "must have 1 to 128 letters, digits, . _ and -, and begin with one of the first two"
+        reason = "must have 1 to 128 letters, digits, . _ and -, and begin with a letter or a digit"
         raise InvalidRequest("application", reason, code="INVALID_QUERY")
     made = subscriptions.subscribe(ctx.world, name, application, ctx.actor)
     return Answer(200, _subscription(name, application, made))
 
 
 def list_subscriptions(ctx: Context) -> Answer:
-    """Lists all subscriptions by application; a tenant has few."""
+    """Lists all subscriptions, by application, on one page, because a tenant has few."""
     tenant = tenancy.find_tenant(ctx.world, named(ctx))
     found = [_subscription(tenant.name, *each) for each in sorted(tenant.applications.items())]
     return Answer(200, {"items": found, "nextCursor": None})
 
 
 def unsubscribe(ctx: Context) -> Answer:
-    """Ends a subscription: 204. The last one deletes the tenant: 202, with the operation."""
+    """Ends a subscription (204). Ending the last one deletes the tenant (202, with the operation)."""
     name = named(ctx)
     begun = subscriptions.unsubscribe(ctx.world, name, ctx.parameters["application"], ctx.actor)
     return Answer(204) if begun is None else operations.begun(begun)

@@ -35,8 +35,8 @@ class AsyncCollections:
             retention: How long runs are kept.
             events: Which events go to the event bus. Values: `failures`, `all`, `none`.
             defaults: Default values for jobs of the collection.
-            callback_timeout_seconds: How long a run waits for its result if its job does not say; null: the
-                default of the stack.
+            callback_timeout_seconds: How long a run waits for its result unless its job says otherwise; null
+                means the default of the stack.
             redirects: Maps Azure queues and topics (`account/queue`, `namespace/entity`) to SQS queues and
                 SNS topics.
             flow_key: The flow key for jobs of the collection that name none.
@@ -116,8 +116,8 @@ class AsyncCollections:
             retention: How long runs are kept.
             events: Which events go to the event bus. Values: `failures`, `all`, `none`.
             defaults: Default values for jobs of the collection.
-            callback_timeout_seconds: How long a run waits for its result if its job does not say; null: the
-                default of the stack.
+            callback_timeout_seconds: How long a run waits for its result unless its job says otherwise; null
+                means the default of the stack.
             redirects: Maps Azure queues and topics (`account/queue`, `namespace/entity`) to SQS queues and
                 SNS topics.
             flow_key: The flow key for jobs of the collection that name none.
@@ -167,8 +167,8 @@ class AsyncCollections:
             retention: How long runs are kept.
             events: Which events go to the event bus. Values: `failures`, `all`, `none`.
             defaults: Default values for jobs of the collection.
-            callback_timeout_seconds: How long a run waits for its result if its job does not say; null: the
-                default of the stack.
+            callback_timeout_seconds: How long a run waits for its result unless its job says otherwise; null
+                means the default of the stack.
             redirects: Maps Azure queues and topics (`account/queue`, `namespace/entity`) to SQS queues and
                 SNS topics.
             flow_key: The flow key for jobs of the collection that name none.

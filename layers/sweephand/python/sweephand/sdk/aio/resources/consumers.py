@@ -59,7 +59,7 @@ class AsyncConsumers:
 
         Args:
             consumer: The name of the consumer, as in the jobs' actions.
-            holder: A name of the process, which nobody else uses.
+            holder: A unique name of the process.
             seconds: How long the lease lasts unless it is extended.
         """
         return models.Consumer(
@@ -89,7 +89,7 @@ class AsyncConsumers:
 
         Args:
             consumer: The name of the consumer, as in the jobs' actions.
-            holder: A name of the process, which nobody else uses.
+            holder: A unique name of the process.
         """
         return models.Consumer(
             await self._caller.json(

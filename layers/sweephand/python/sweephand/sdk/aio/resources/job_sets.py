@@ -80,7 +80,7 @@ class AsyncJobSets:
 
         Args:
             job_set: The name of the job set.
-            jobs: All jobs of the set: those that the list no longer names are deleted.
+            jobs: All jobs of the set. Jobs that are not in the list are deleted.
             plan: Only shows what would change.
             token: The token of a plan. Refused (412) if the plan has changed.
             allow_deletes: How many jobs the plan deletes. Required for more than 10 jobs that are more than a

@@ -385,9 +385,9 @@ class AsyncJobs:
             mode: With `test`, the run is not counted, does not wait for other runs, starts no hook and no
                 error action, causes no error group, and switches nothing off. Its kind is `test`. Values:
                 `run`, `test`.
-            payload: JSON that this run sends in place of the job's payload.
-            body: A string that is sent as it is; refused together with `payload`.
-            headers: Headers that replace the action's headers of these names; null leaves one out.
+            payload: JSON that this run sends instead of the job's payload.
+            body: A string that is sent unchanged; excludes `payload`.
+            headers: Headers that replace the action's headers of the same names; null leaves one out.
             idempotency_key: A repetition with the same key within 24 hours has no further effect.
         """
         return models.RunStarted(

@@ -147,9 +147,9 @@ class AsyncRuns:
 
         Args:
             run: `<scheduleId>_<uuid>`; without a schedule `<jobId>_<uuid>`.
-            payload: JSON that this run sends in place of the job's payload.
-            body: A string that is sent as it is; refused together with `payload`.
-            headers: Headers that replace the action's headers of these names; null leaves one out.
+            payload: JSON that this run sends instead of the job's payload.
+            body: A string that is sent unchanged; excludes `payload`.
+            headers: Headers that replace the action's headers of the same names; null leaves one out.
             idempotency_key: A repetition with the same key within 24 hours has no further effect.
         """
         return models.RunStarted(

@@ -55,7 +55,7 @@ class Consumers:
 
         Args:
             consumer: The name of the consumer, as in the jobs' actions.
-            holder: A name of the process, which nobody else uses.
+            holder: A unique name of the process.
             seconds: How long the lease lasts unless it is extended.
         """
         return models.Consumer(
@@ -85,7 +85,7 @@ class Consumers:
 
         Args:
             consumer: The name of the consumer, as in the jobs' actions.
-            holder: A name of the process, which nobody else uses.
+            holder: A unique name of the process.
         """
         return models.Consumer(
             self._caller.json(

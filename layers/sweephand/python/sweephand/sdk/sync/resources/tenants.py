@@ -33,8 +33,8 @@ class Tenants:
             name: Its name, for people and for filters.
             description: Free text for people.
             quota: Limits on what it may have and run.
-            withheld_scopes: Scopes that no caller of the tenant has, whatever its credential or token says.
-                Values: `admin`, `errors:edit`, `jobs:read`, `jobs:write`, `runs:write`, `tasks:write`.
+            withheld_scopes: Scopes that no caller of the tenant has, even if its credential or token has
+                them. Values: `admin`, `errors:edit`, `jobs:read`, `jobs:write`, `runs:write`, `tasks:write`.
             idempotency_key: A repetition with the same key within 24 hours has no further effect.
         """
         return models.Tenant(
@@ -96,8 +96,8 @@ class Tenants:
             tenant: The name of the tenant.
             description: Free text for people.
             quota: Limits on what it may have and run.
-            withheld_scopes: Scopes that no caller of the tenant has, whatever its credential or token says.
-                Values: `admin`, `errors:edit`, `jobs:read`, `jobs:write`, `runs:write`, `tasks:write`.
+            withheld_scopes: Scopes that no caller of the tenant has, even if its credential or token has
+                them. Values: `admin`, `errors:edit`, `jobs:read`, `jobs:write`, `runs:write`, `tasks:write`.
         """
         return models.Tenant(
             self._caller.json(
