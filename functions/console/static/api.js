@@ -1,4 +1,4 @@
-// The way to the API: who is signed in, requests, the service's clock, and answers that a page keeps fresh.
+// Access to the API: the session, requests, the service's clock, and answers that a page keeps fresh.
 
 import { useEffect, useRef, useState } from "./vendor.js";
 
@@ -22,7 +22,7 @@ export class Watched {
   }
 }
 
-/** Returns the current value of a Watched, and draws the component anew when it changes. */
+/** Returns the current value of a Watched, and renders the component again when it changes. */
 export function useWatched(watched) {
   const [, draw] = useState(0);
   useEffect(() => {
@@ -36,11 +36,11 @@ export function useWatched(watched) {
 
 // ---- Who is signed in -----------------------------------------------------------------------------------------------
 
-/** @type {Watched} null: nobody yet. */
+/** @type {Watched} null: nobody is signed in. */
 export const session = new Watched(null);
 /** True while a request waits for a new sign-in; the page stays as it is. */
 export const askedAgain = new Watched(false);
-/** The tenant that a provider acts for, from the address; null for its own. */
+/** The tenant for which a provider acts, from the address; null for the provider's own data. */
 export const actsFor = new Watched(null);
 /** Hands the session to new tabs of this browser, and ends it in all of them. */
 const tabs = new BroadcastChannel("sweephand-console");
@@ -53,7 +53,7 @@ tabs.onmessage = ({ data }) => {
   if (data.kind === "over") over();
 };
 
-/** Asks the other tabs for their session. Returns after a moment, whether one answered or not. */
+/** Asks the other tabs for their session. Returns after a moment, even if none answers. */
 export function askOtherTabs() {
   tabs.postMessage({ kind: "anyone" });
   return new Promise((done) => setTimeout(done, 120));
@@ -146,7 +146,7 @@ function readClock(answer) {
 
 const SLOW_MS = 20000;
 
-/** When the API answered last, and how often it has not since. */
+/** When the API last answered, and how many requests have failed since. */
 export const freshness = new Watched({ at: 0, failures: 0 });
 
 /** @param {{body?: any, headers: Record<string, string>, signal?: AbortSignal}} more */
@@ -154,7 +154,7 @@ async function sent(method, path, more) {
   const { body, headers, signal } = more;
   const limit = AbortSignal.timeout(SLOW_MS);
   try {
-    // Without credentials of its own the browser never asks for a password in a window of its own.
+    // So that the browser never opens its own dialog for a password.
     const answer = await fetch(path, { method, body, headers, cache: "no-store", credentials: "omit", signal: signal ? AbortSignal.any([signal, limit]) : limit });
     readClock(answer);
     return answer;
@@ -164,7 +164,7 @@ async function sent(method, path, more) {
   }
 }
 
-/** Sends a request and returns {status, body, etag}. Throws a Problem. A 401 asks to sign in again, then goes on.
+/** Sends a request and returns {status, body, etag}. Throws a Problem. After a 401, asks to sign in again and repeats it.
  * @param {{body?: any, ifMatch?: string | null, type?: string, signal?: AbortSignal, key?: string}} [more] */
 export async function request(method, path, more = {}) {
   for (;;) {
@@ -232,8 +232,8 @@ const FIRST_AGAIN_S = 10;
 /** Keeps the answer of a GET fresh: every so many seconds, never while the tab is hidden, at once on return. After a
  * failure it asks again soon, and half as often after each further one. What one tenant was answered is not shown to the
  * next that a provider acts for.
- * @param {string | null} path null: nothing yet
- * @param {number} [everyS] 0: once
+ * @param {string | null} path null: no request yet
+ * @param {number} [everyS] the interval; 0: only once
  * @returns {{data: any, etag: string | null, problem: Problem | null, at: number, reload: () => Promise<void>}} */
 export function useAnswer(path, everyS = 0) {
   const tenant = useWatched(actsFor);
@@ -281,9 +281,9 @@ export function useAnswer(path, everyS = 0) {
   return { ...current, reload: () => load.current() };
 }
 
-/** Keeps a list that grows by its cursor: {items, more, next, problem, ...} of the first page, kept fresh.
- * @param {((row: any) => string) | null} [keyOf] given: rows keep their places when the list is read again, and new ones
- * wait: `news` counts them, `show` lets them in. */
+/** Keeps a list that grows by its cursor: {items, more, next, problem, ...}. Its first page is kept fresh.
+ * @param {((row: any) => string) | null} [keyOf] if given, rows keep their places when the list is read again, and new
+ * ones wait: `news` counts them, `show` adds them. */
 export function useList(path, everyS = 0, keyOf = null) {
   const first = useAnswer(path, everyS);
   const key = `${useWatched(actsFor)} ${path}`;
@@ -314,7 +314,7 @@ export function useList(path, everyS = 0, keyOf = null) {
   return { ...first, reload, show, news: held.current.news, problem: first.problem ?? mine.problem, items, more: cursor ? more : null };
 }
 
-/** Returns what a reader is shown of a page that was read again: its rows in their places, the new ones only counted. */
+/** Returns the rows to show after a page was read again: known rows in their places, new ones only counted. */
 function read(before, key, data, keyOf) {
   if (!keyOf || before.key !== key || before.letIn) return { key, data, items: data.items, news: 0, letIn: false };
   const fresh = new Map(data.items.map((row) => [keyOf(row), row]));

@@ -1,11 +1,11 @@
-// The console: who is signed in, which page the address names, and the frame around it.
+// The console: the sign-in, the page of the address, and the frame around it.
 
 import { html, render, useEffect, useRef, useState } from "./vendor.js";
 import { actsFor, askOtherTabs, askedAgain, clockAhead, freshness, isProvider, may, now, session, signInWith, signOut, useAnswer, useWatched } from "./api.js";
 import { Dialog, Field, Head, NotThere, ProblemNote, Text, address, at, clock, distance, focusOn, go, length, notice, ownZone, remember, remembered, visible, zone, zoneName } from "./parts.js";
 import { atIssuer, issuer, signInAtIssuer } from "./signin.js";
 
-/** Each page is a module that is fetched when it is first opened: its pattern, module, export, and mark in the menu.
+/** Each page is a module, which is fetched when it is first opened: its pattern, module, export, and menu entry.
  * @type {[RegExp, string, string, string][]} */
 const PAGES = [
   [/^\/overview$/, "./pages/overview.js", "Overview", "overview"],
@@ -149,7 +149,7 @@ function jump(text) {
   go(run.test(text) ? at(`/runs/${text}`) : job.test(text) ? at(`/jobs/${text}`) : at("/jobs", { search: text }));
 }
 
-/** Says how old the page is, once a minute to a screen reader. */
+/** Shows the age of the page; a screen reader says it once a minute. */
 function Freshness() {
   const { at: when, failures } = useWatched(freshness);
   if (!when) return null;
@@ -233,7 +233,7 @@ function SignIn({ again }) {
     <p class="hint">The secret is exchanged for a token that this tab keeps in its memory only.</p></form>`;
 }
 
-/** Shows the way to an issuer and back. */
+/** Shows the sign-in at an issuer. */
 function AtIssuer() {
   const [problem, setProblem] = useState(null);
   useEffect(() => {
@@ -255,7 +255,7 @@ function App() {
   return html`<${Frame} />${again && html`<${Dialog} title="Sign in again" onClose=${() => {}}><${SignIn} again /><//>`}`;
 }
 
-/** Follows links of the console without a load. */
+/** Follows links within the console without loading the page again. */
 document.addEventListener("click", (event) => {
   /** @type {HTMLAnchorElement | null} */
   const link = event.target instanceof Element ? event.target.closest("a[href]") : null;

@@ -1,4 +1,4 @@
-// The parts that pages are made of: texts, times, states, tables, buttons, dialogs, problems.
+// The components of pages: texts, times, states, tables, buttons, dialogs, problems.
 
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor.js";
 import { Watched, actsFor, clockAhead, now, session, useWatched } from "./api.js";
@@ -6,7 +6,7 @@ import { REASONS, STATES } from "./words.js";
 
 // ---- Addresses ------------------------------------------------------------------------------------------------------
 
-/** Returns the address of a page, with the tenant that a provider acts for. */
+/** Returns the address of a page, with the tenant for which a provider acts. */
 export function at(path, query = {}) {
   const given = Object.entries({ ...query, as: actsFor.value }).filter(([, value]) => value !== null && value !== undefined && value !== "");
   const asked = given.length ? `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}` : "";
@@ -15,7 +15,7 @@ export function at(path, query = {}) {
 
 export const address = new Watched(location.href);
 
-/** Goes to an address without a load. replace: leaves no step in the history, for filters. */
+/** Goes to an address without loading the page again. replace: adds no entry to the history, for filters. */
 export function go(href, replace = false) {
   history[replace ? "replaceState" : "pushState"](null, "", href);
   address.set(location.href);
@@ -23,7 +23,7 @@ export function go(href, replace = false) {
 
 window.addEventListener("popstate", () => address.set(location.href));
 
-/** Returns the query of the address, and a function that changes members of it.
+/** Returns the query of the address, and a function that changes parameters of it.
  * @returns {[Record<string, string>, (members: Record<string, any>) => void]} */
 export function useQuery() {
   const query = Object.fromEntries(new URL(useWatched(address)).searchParams);
@@ -48,7 +48,7 @@ export function remember(name, value) {
   try {
     localStorage.setItem(`sweephand.${name}`, JSON.stringify(value));
   } catch {
-    // A browser that keeps nothing works all the same.
+    // A browser without storage works, too.
   }
 }
 
@@ -74,17 +74,17 @@ export function useBegun(first) {
 window.addEventListener("beforeunload", (event) => begun.size && event.preventDefault());
 session.watchers.add((mine) => mine || begun.clear());
 
-// ---- Texts of others ------------------------------------------------------------------------------------------------
+// ---- Texts of other people -------------------------------------------------------------------------------------------
 
 const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202f\u205f-\u206f\u3164\ufeff\ufff9-\ufffb]/gu;
 const CUT = 120;
 
-/** Returns the text with everything that cannot be seen, or turns a line, as its code point. */
+/** Returns the text with the code points of characters that are invisible or change the direction of a line. */
 export function visible(text) {
   return String(text).replace(UNSEEN, (found) => `⟨U+${found.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
 }
 
-/** Shows a text of somebody else: isolated, unseen characters by their code points, cut with a button for the rest. */
+/** Shows a text of another person: isolated, invisible characters as code points, cut with a button for more. */
 export function Text({ children, cut = CUT }) {
   const [whole, setWhole] = useState(false);
   const letters = [...visible(children ?? "")];
@@ -94,7 +94,7 @@ export function Text({ children, cut = CUT }) {
       ${whole ? "Show less" : `Show all ${letters.length} characters`}</button>`;
 }
 
-/** Shows JSON or a plain string as it is. */
+/** Shows JSON or a plain string unchanged. */
 export function Source({ value }) {
   const [whole, setWhole] = useState(false);
   const text = visible2(typeof value === "string" ? value : JSON.stringify(value, null, 2));
@@ -132,7 +132,7 @@ export const clock = (ms, seconds = true, timeZone = zone.value) => format(timeZ
 export const day = (ms, timeZone = zone.value) => format(timeZone, { weekday: "short", ...DAY }).format(ms);
 export const dayKey = (ms, timeZone = zone.value) => format(timeZone, { year: "numeric", month: "2-digit", day: "2-digit" }).format(ms).split("/").reverse().join("-");
 
-/** Returns a length in words: "45 s", "2 min", "3 h", "5 days". */
+/** Returns a duration in words: "45 s", "2 min", "3 h", "5 days". */
 export function length(ms) {
   const size = Math.abs(ms);
   if (size < 1000) return `${Math.round(size)} ms`;
@@ -143,7 +143,7 @@ export function length(ms) {
   return `${Math.round(size / 86400e3)} days`;
 }
 
-/** Returns how far an instant is: "in 3 min", "2 h ago". */
+/** Returns how far away an instant is: "in 3 min", "2 h ago". */
 export function distance(ms) {
   const away = ms - now();
   if (Math.abs(away) < 1500) return "now";
@@ -153,7 +153,7 @@ export function distance(ms) {
 const minute = new Watched(0);
 setInterval(() => document.hidden || minute.set(minute.value + 1), 10000);
 
-/** Shows an instant: its date where it is not today's, its clock time, and how far it is. Its title has the zone and UTC. */
+/** Shows an instant: its date unless it is today, its time, and how far away it is. Its title has the zone and UTC. */
 export function When({ at: text, far = true, seconds = true }) {
   const shown = useWatched(zone);
   useWatched(minute);
@@ -209,7 +209,7 @@ export const reasonWord = (reason) => reason.toLowerCase().replace(/_/g, " ").re
 
 // ---- Pages ----------------------------------------------------------------------------------------------------------
 
-/** Sets the title of the tab and shows the head of a page: the way back, the title, buttons. */
+/** Sets the title of the tab and shows the head of a page: a link back, the title, and buttons. */
 export function Head({ title, plain, back, children, lead }) {
   useEffect(() => {
     document.title = `${plain ?? title} · ${document.body.dataset.tenant ?? "Sweephand"}`;
@@ -239,7 +239,7 @@ export function NotThere() {
     <p><a class="button" href=${at("/overview")}>Go to the overview</a></p></section>`;
 }
 
-/** Shows the API's own sentence, and when to try again. */
+/** Shows the API's message, and when to try again. */
 export function ProblemNote({ problem, again }) {
   if (!problem) return null;
   const stop = /[.!?…]$/.test(problem.detail.trim()) ? "" : ".";
@@ -277,7 +277,7 @@ export function Table({ label, columns, rows, keyOf, href }) {
       ${columns.map(([title, cell, kind]) => html`<td role="cell" class=${kind} data-title=${title}>${cell(row)}</td>`)}</tr>`)}</tbody></table></div>`;
 }
 
-/** Offers rows that came since the list was drawn: they wait, so that nothing moves below a reader's eyes. */
+/** Offers rows that are newer than the list. They wait, so that nothing moves while somebody reads. */
 export function News({ list, noun }) {
   return html`<p class="news" role="status">${list.news > 0 && html`<button type="button" onClick=${list.show}>Show ${count(list.news, `new ${noun}`)}</button>`}</p>`;
 }
@@ -286,13 +286,13 @@ export function More({ list }) {
   return list.more && html`<p class="more"><button type="button" onClick=${list.more}>Show more</button></p>`;
 }
 
-/** Shows facts as names and values; those that are null or undefined are left out. */
+/** Shows names and values. Values that are null or undefined are left out. */
 export function Facts({ items }) {
   const shown = items.filter(([, value]) => value !== null && value !== undefined && value !== "" && value !== false);
   return html`<dl class="facts">${shown.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
-/** Offers parts of a page as tabs whose names stand in the address after #. tabs: [name, title, component]. */
+/** Shows parts of a page as tabs, whose names are in the address after #. tabs: [name, title, component]. */
 export function Tabs({ tabs, label }) {
   const named = new URL(useWatched(address)).hash.slice(1);
   const chosen = tabs.find(([name]) => name === named) ?? tabs[0];
@@ -300,14 +300,14 @@ export function Tabs({ tabs, label }) {
     <section class="tab">${chosen[2]()}</section>`;
 }
 
-/** Shows a choice as buttons of which one is pressed. */
+/** Shows a choice as buttons, one of which is pressed. */
 export function Chips({ label, options, value, onChange }) {
   return html`<div class="chips" role="group" aria-label=${label}>${options.map(([name, title]) => html`<button type="button" aria-pressed=${(value ?? "") === name} onClick=${() => onChange(name)}>${title}</button>`)}</div>`;
 }
 
 // ---- Doing something ------------------------------------------------------------------------------------------------
 
-/** A line that tells what was done, with a way to take it back. */
+/** A line that says what was done, with a button to undo it. */
 export const notice = new Watched(null);
 
 export function tell(text, undo) {
@@ -316,7 +316,7 @@ export function tell(text, undo) {
   setTimeout(() => notice.value === made && notice.set(null), 10000);
 }
 
-/** Shows a button that does something and says what went wrong next to it; it stays and may be pressed again. */
+/** Shows a button for an action. An error appears next to it, and the button can be pressed again. */
 export function Action({ children, act, kind = "", disabled, title }) {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState(null);
@@ -340,13 +340,13 @@ export function Action({ children, act, kind = "", disabled, title }) {
     ${problem && html`<${ProblemNote} problem=${problem} />`}</span>`;
 }
 
-/** Gives the focus to the first element that a selector finds, if there is one. */
+/** Focuses the first element that a selector finds, if there is one. */
 export function focusOn(selector) {
   const found = document.querySelector(selector);
   if (found instanceof HTMLElement) found.focus({ preventScroll: true });
 }
 
-/** Shows a dialog over the page. Esc or a click on Cancel closes it, and the focus goes back to where it was. */
+/** Shows a dialog over the page. Esc or Cancel closes it, and the focus returns to where it was. */
 export function Dialog({ title, onClose, children }) {
   const ref = useRef(null);
   useLayoutEffect(() => {
@@ -354,7 +354,7 @@ export function Dialog({ title, onClose, children }) {
     const before = document.activeElement;
     dialog.showModal();
     return () => {
-      // While it is open, nothing behind it takes the focus. What opened it may be gone by now.
+      // While it is open, nothing else on the page takes the focus. The element that opened it may no longer exist.
       dialog.close();
       if (before instanceof HTMLElement && before.isConnected) before.focus();
       else focusOn("main h1");
@@ -364,7 +364,7 @@ export function Dialog({ title, onClose, children }) {
     <h2>${title}</h2>${children}</dialog>`;
 }
 
-/** Asks before something is done to many, with the number first. count: asks the API how many; act: does it. */
+/** Asks for confirmation before an action on many resources, with their number. count: asks the API. act: does it. */
 export function Confirm({ title, consequence, count, word, act, onClose, children }) {
   const [number, setNumber] = useState(count ? null : 1);
   const [problem, setProblem] = useState(null);
@@ -395,7 +395,7 @@ export const backlogOf = ({ backlog }) => count(Object.values(backlog).reduce((s
 /** Returns "1 job", "3 jobs". */
 export const count = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
 
-/** Shows a field with its label, a hint, and the API's sentence about it. problem: of the request; name: the member. */
+/** Shows a field with its label, a hint, and the API's message about it. problem: of the request; name: the member. */
 export function Field({ label, hint, problem, name, children }) {
   const said = saidOf(problem, name);
   return html`<div class=${`field ${said.length ? "wrong" : ""}`}><label><span class="label">${label}</span>${children}</label>
@@ -405,7 +405,7 @@ export function Field({ label, hint, problem, name, children }) {
 
 const saidOf = (problem, name) => (problem?.errors ?? []).filter(({ field }) => field === name || field?.startsWith(`${name}.`) || field?.startsWith(`${name}[`));
 
-/** Shows what the API says of a member. */
+/** Shows the API's messages about a member. */
 export function Said({ problem, name }) {
   return saidOf(problem, name).map((each) => html`<p class="said" role="alert"><${Text} cut=${400}>${each.reason}<//>${each.position !== undefined && each.position !== null ? ` (at character ${each.position + 1})` : ""}</p>`);
 }

@@ -1,5 +1,5 @@
-// Sign-in at an issuer: authorization code with PKCE (RFC 7636). The token is kept in memory only; what outlives the way to
-// the issuer and back is the verifier, the state and the address to return to.
+// Sign-in at an issuer: authorization code with PKCE (RFC 7636). The token is kept in memory only. Only the verifier, the
+// state and the address to return to are stored during the redirect.
 
 import { sessionOf, signedIn } from "./api.js";
 
@@ -8,8 +8,8 @@ export const issuer = JSON.parse(document.querySelector("meta[name=sign-in]").ge
 const REDIRECT = `${location.origin}/console/sign-in`;
 const KEPT = "sweephand.sign-in";
 
-/** Opens the issuer's page in a window of its own, so that the page here stays as it is. The other window hands the token
- * over to all tabs. Where no window opens, this tab goes. */
+/** Opens the issuer's page in a new window, so that this page stays. The new window passes the token to all tabs. If no
+ * window opens, this tab goes there. */
 export function signInAtIssuer() {
   if (!window.open(REDIRECT, "sweephand-sign-in", "popup,width=480,height=680")) begin();
 }
@@ -30,7 +30,7 @@ async function begin() {
   location.assign(`${issuer.authorize_url}?${new URLSearchParams(asked)}`);
 }
 
-/** Goes to the issuer, or comes back from it. Returns where to go on, once somebody is signed in; null on the way there.
+/** Goes to the issuer, or completes the sign-in after it. Returns the address to continue at; null on the way there.
  * Throws a Problem. */
 export async function atIssuer() {
   const told = new URLSearchParams(location.search);

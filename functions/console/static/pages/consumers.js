@@ -1,4 +1,4 @@
-// Consumers of events: who receives now, until when, and how much is held for those who are away.
+// Consumers of events: the holder of each lease, its end, and how many events are held.
 
 import { html, useState } from "../vendor.js";
 import { may, request, useAnswer, useList, withQuery } from "../api.js";

@@ -1,4 +1,4 @@
-// Create or change a job: the usual members as fields, the rest as JSON, and each schedule with a preview while typing.
+// Create or edit a job: common members as fields, all others as JSON, and a preview of each schedule while typing.
 
 import { html, useEffect, useMemo, useRef, useState } from "../vendor.js";
 import { may, request, useAnswer } from "../api.js";
@@ -12,7 +12,7 @@ const NOTATIONS = {
   time: ["In words", "tomorrow at 4pm"], repeatAt: ["Each day at", "4:40pm"], sapCron: ["SAP, seven fields", "* * * * 2 30 0"], recurrence: ["Azure's recurrence (JSON)", '{"frequency": "day", "interval": 1}'],
 };
 const TIMING = ["align", "timezone", "dstGap", "dstOverlap", "monthOverflow", "startTime", "endTime", "count", "jitterSeconds", "calendars"];
-/** Members that act with some notations only, so another notation leaves them out. */
+/** Members that only some notations have, and that another notation leaves out. */
 const OF_NOTATION = new Set(["align", "monthOverflow"]);
 const CHOICES = {
   dstGap: [["", "by the default"], ["skip", "leave out"], ["next_valid", "at the first instant after"], ["shift", "shift by the change"]],
@@ -39,7 +39,7 @@ export function Edit({ id }) {
 let keys = 0;
 const newSchedule = () => ({ key: (keys += 1), name: "", notation: "cron", text: "30 2 * * 1-5", timezone: ownZone, dstGap: "", dstOverlap: "", kept: {} });
 
-/** Returns what the fields show of a job. */
+/** Returns the content of the fields for a job. */
 function draftOf(job) {
   const { payload, body, ...action } = job.action;
   return {
@@ -65,7 +65,7 @@ function valueOf(text, json) {
   }
 }
 
-/** Returns a schedule as the API takes it. */
+/** Returns a schedule in the form of the API. */
 function timingOf(schedule) {
   return {
     [schedule.notation]: valueOf(schedule.text, schedule.notation === "recurrence" || (schedule.notation === "time" && schedule.text.trim().startsWith("{"))),
@@ -73,7 +73,7 @@ function timingOf(schedule) {
   };
 }
 
-/** Returns the body of a request, or throws a Problem for JSON that cannot be read. */
+/** Returns the body of a request. Throws a Problem for invalid JSON. */
 function bodyOf(draft, job) {
   const wrong = (field, error) => ({ status: 422, code: "INVALID_JSON", detail: `${field} is not JSON: ${error.message}`, errors: [{ field, reason: `This is not JSON: ${error.message}` }], retryAfter: null });
   const read = (field, text) => {
@@ -95,7 +95,7 @@ function bodyOf(draft, job) {
   };
 }
 
-/** Returns a schedule as it was read without its timing, which the form has. */
+/** Returns a schedule without its timing, which the form has. */
 function withoutTiming(schedule) {
   const timing = new Set([...Object.keys(NOTATIONS), ...TIMING]);
   return Object.fromEntries(Object.entries(schedule).filter(([name]) => !timing.has(name)));
@@ -191,14 +191,14 @@ function ScheduleFields({ schedule, index, problem, collection, set, remove }) {
     <${Preview} preview=${preview} timezone=${schedule.timezone} /></div></section>`;
 }
 
-/** Marks the place in a rule that the API's sentence is about. */
+/** Marks the character of a rule to which the API's message refers. */
 function Position({ problem, notation, text }) {
   const said = problem?.errors?.find((each) => each.field === notation && Number.isInteger(each.position));
   if (!said) return null;
   return html`<p class="position" aria-hidden="true"><code>${visible(text.slice(0, said.position))}<mark>${visible(text.slice(said.position, said.position + 1)) || "␣"}</mark>${visible(text.slice(said.position + 1))}</code></p>`;
 }
 
-/** Asks for a preview a moment after the last key, and drops older requests. */
+/** Requests a preview a moment after the last key, and cancels older requests. */
 function usePreview(schedule, collection) {
   const [preview, setPreview] = useState({ data: null, problem: null });
   const asked = JSON.stringify({ ...timingOf(schedule), collection: collection || undefined, limit: 8 });

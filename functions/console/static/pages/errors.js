@@ -1,4 +1,4 @@
-// Failed runs in groups: why they failed, notes, running them again at a rate, archiving with a way back.
+// Failed runs in groups: their causes, notes, running them again at a rate, and archiving with undo.
 
 import { html, useState } from "../vendor.js";
 import { may, request, useAnswer, useList, withQuery } from "../api.js";
@@ -11,7 +11,7 @@ const STATES = [["", "Open"], ["ARCHIVED", "Archived"], ["RESOLVED", "Resolved"]
 
 const countOf = (group) => `${group.count.toLocaleString("en-GB")}${group.countIsLeast ? " or more" : ""}`;
 
-/** Asks to run many failed runs again: the number first, by the API's dry run, then the same number as expectedCount. */
+/** Asks for confirmation to run many failed runs again: a dry run gives the number, which becomes expectedCount. */
 function Redrive({ chosen, what, onClose, onBegun }) {
   const [rate, setRate] = useState("60");
   const send = (body) => request("POST", "/v1/errors:redrive", { body: { ...chosen, ...body } }).then((answer) => answer.body);

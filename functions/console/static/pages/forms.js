@@ -1,4 +1,4 @@
-// Forms of collections, calendars and flow keys: a field for each member, with the API's sentence at it; all of it as JSON.
+// Forms for collections, calendars and flow keys: a field for each member with the API's message, or all members as JSON.
 
 import { html, useState } from "../vendor.js";
 import { request } from "../api.js";
@@ -9,7 +9,7 @@ const DAYS = ["MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"];
 const EVENTS = [["", "by the default"], ["failures", "failures"], ["all", "all"], ["none", "none"]];
 const YES_NO = [["", "by the default"], ["true", "yes"], ["false", "no"]];
 
-/** By kind: rows of [path, label, type, hint]. A row of several fields stands in one line. */
+/** The fields by kind: rows of [path, label, type, hint]. The fields of a row are on one line. */
 const FIELDS = {
   collections: [
     [["quota.maxJobs", "Most jobs", "number"], ["quota.maxRunsPerJob", "Most runs of a schedule", "number", "In all; manual runs apart."]],
@@ -35,7 +35,7 @@ const FIELDS = {
 
 const valueAt = (members, path) => path.split(".").reduce((found, name) => found?.[name], members);
 
-/** Returns the members with a value at a path; an empty one is taken out, and what it leaves empty too. */
+/** Returns the members with a value at a path. An empty value is removed, and so is an object that becomes empty. */
 export function withValue(members, path, value) {
   const [name, ...rest] = path.split(".");
   const inner = rest.length ? withValue(members[name] ?? {}, rest.join("."), value) : value;
@@ -44,7 +44,7 @@ export function withValue(members, path, value) {
   return empty ? others : { ...members, [name]: inner };
 }
 
-/** Returns the JSON merge patch (RFC 7396) that makes one object of another. */
+/** Returns the JSON merge patch (RFC 7396) that turns one object into another. */
 export function patchOf(before, after) {
   const plain = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
   const gone = Object.keys(before).filter((name) => !(name in after)).map((name) => [name, null]);
@@ -93,7 +93,7 @@ export function EditResource({ name, kind, resource, members: first, etag, onClo
     <p class="actions"><${Action} kind="primary" act=${act}>${resource ? "Change" : "Create"} ${kind.one}<//><button type="button" onClick=${onClose}>Cancel</button></p><//>`;
 }
 
-/** Returns what a text of JSON says, or throws a Problem. */
+/** Returns the value of a JSON string, or throws a Problem. */
 function parsed(text) {
   try {
     const found = JSON.parse(text);
@@ -109,7 +109,7 @@ function withoutBlankLines(members) {
   return members.dates ? withValue(members, "dates", members.dates.filter(Boolean)) : members;
 }
 
-/** Returns the number that a text is, or the text itself: the API says what is wrong with it. */
+/** Returns the number in a string, or else the string itself, which the API then refuses. */
 const numberOf = (text) => (text === "" ? "" : Number.isFinite(Number(text)) ? Number(text) : text);
 const choiceOf = (text) => ({ true: true, false: false })[text] ?? text;
 
@@ -127,7 +127,7 @@ function Input({ label, type, hint, path, problem, value, onChange }) {
 const changed = (rows, index, members) => rows.map((row, place) => (place === index ? { ...row, ...members } : row));
 const left = (rows, index) => rows.filter((_, place) => place !== index);
 
-/** Shows rows of a list with a button that adds one; what the API says of a row stands below it. */
+/** Shows the rows of a list with a button that adds one, and the API's messages below each row. */
 function Rows({ label, hint, path, problem, rows, added, word, onChange, children }) {
   return html`<fieldset><legend>${label}</legend>${rows.map((row, index) => html`<div class="row" key=${index}>${children(row, index)}<button type="button" class="danger" aria-label=${`Remove ${word} ${index + 1}`} onClick=${() => onChange(left(rows, index))}>Remove</button></div>
       <${Said} name=${`${path}[${index}]`} problem=${problem} />`)}

@@ -1,4 +1,4 @@
-// One job: how it stands, its schedules, the coming month, its runs and who changed it.
+// One job: its state, its schedules, the coming month, its runs and its changes.
 
 import { html, useState } from "../vendor.js";
 import { may, now, request, useAnswer, useList, withQuery } from "../api.js";
@@ -95,7 +95,7 @@ function Pause({ post, onClose, onDone }) {
     <p class="actions"><${Action} kind="primary" act=${act}>Pause job<//><button type="button" onClick=${onClose}>Cancel</button></p><//>`;
 }
 
-/** Returns the instant of a wall time of the shown zone, as text with Z. */
+/** Returns the instant of a wall time in the shown zone, as a string with Z. */
 export function instantOf(wall) {
   if (!wall) return null;
   const guess = Date.parse(`${wall.length === 16 ? `${wall}:00` : wall}Z`);
@@ -211,7 +211,7 @@ function JobRuns({ job }) {
     <${Loaded} answer=${list} what="runs"><${RunTable} list=${list} filtered=${Boolean(query.state)} clear=${() => change({ state: "" })} withoutJob /><//>`;
 }
 
-/** Offers a text as a file. */
+/** Offers a text as a download. */
 export function save(text, name, type) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([text], { type }));

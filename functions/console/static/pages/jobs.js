@@ -1,4 +1,4 @@
-// The list of jobs: filters stand in the address, so that a view can be sent to a colleague.
+// The list of jobs. Filters are in the address, so that a view can be shared.
 
 import { html, useEffect, useMemo, useState } from "../vendor.js";
 import { may, now, request, useList, withQuery } from "../api.js";
@@ -39,7 +39,7 @@ const VERBS = {
   delete: ["Delete", "They go with their schedules and open runs. Ended runs stay in the ledger until they expire."],
 };
 
-/** Does something to all jobs that the filters let through: the number first, by the API's dry run. */
+/** Offers actions on all jobs that match the filters. A dry run gives their number first. */
 function Many({ filters, total, reload }) {
   const [verb, setVerb] = useState("");
   const [begun, setBegun] = useState(null);
@@ -91,14 +91,14 @@ const columns = (stars, star) => [
 
 const PLACES = { http: "url", job: "jobId", lambda: "function", sqs: "queueUrl", sns: "topicArn", states: "stateMachineArn", events: "bus", ecs: "taskDefinition", event: "consumer", queue: "application" };
 
-/** Returns what an action calls, in one line. */
+/** Returns the target of an action, in one line. */
 export function target(action) {
   if (action.type === "http") return `${action.method} ${action.url}`;
   const place = action[PLACES[action.type]] ?? action.name ?? "";
   return `${action.type} ${typeof place === "string" ? place : ""}`.trim();
 }
 
-/** Says how a job stands, and for one that does not run who or what stopped it. */
+/** Shows the state of a job and, if it does not run, who or what stopped it. */
 export function JobState({ job }) {
   if (job.state === "PAUSED" && job.pause) {
     return html`<${State} state="PAUSED" /> <span class="faint">${job.pause.until ? html`until <${When} at=${job.pause.until} far=${false} />` : html`since <${When} at=${job.pause.since} far=${false} />`}</span>`;
@@ -111,7 +111,7 @@ export function Next({ job }) {
   return html`<span class="faint">${{ PAUSED: "paused", INACTIVE: "switched off", COMPLETED: "ended", FAULTED: "faulted" }[job.state] ?? "no schedule"}</span>`;
 }
 
-/** Shows the last runs from old to new, each by shape and colour, then the newest in words. */
+/** Shows the last runs from old to new by shape and colour, and then the newest in words. */
 function LastRuns({ runs }) {
   if (!runs.length) return html`<span class="faint">none yet</span>`;
   const [newest] = runs;

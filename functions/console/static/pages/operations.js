@@ -1,4 +1,4 @@
-// Long work: how far it has come, with pause, resume and cancel.
+// Operations (long work): their progress, with pause, resume and cancel.
 
 import { html, useEffect } from "../vendor.js";
 import { request, useAnswer, useList } from "../api.js";
@@ -26,7 +26,7 @@ function Verbs({ operation, reload }) {
   return html`<span class="actions">${operation.state === "RUNNING" && html`<${Action} act=${post("pause")}>Pause<//>`}${operation.state !== "RUNNING" && html`<${Action} act=${post("resume")}>Resume<//>`}<${Action} kind="danger" act=${post("cancel")}>Cancel<//></span>`;
 }
 
-/** Shows one operation in a line with its bar. children: what else to say of it. */
+/** Shows an operation in one line with its progress bar. children: further content for the line. */
 export function OperationLine({ id, onEnd, children }) {
   const answer = useAnswer(`/v1/operations/${id}`, OPEN_EVERY_S);
   const operation = answer.data;
@@ -37,7 +37,7 @@ export function OperationLine({ id, onEnd, children }) {
   return operation && html`<div class="card line" role="status"><a href=${at(`/operations/${id}`)}>${kindWord(operation.kind)}</a> <${State} state=${operation.state} /> <${Progress} operation=${operation} />${operation.cause && html` <${Text} cut=${200}>${operation.cause}<//>`} ${children?.(operation)}<${Verbs} operation=${operation} reload=${answer.reload} /></div>`;
 }
 
-/** Says how many runs of a group failed since its failed runs were begun to run again. */
+/** Shows how many runs of a group have failed again since they were run again. */
 export function FailedAgain({ runs, since }) {
   const again = (runs.items ?? []).filter((run) => run.open && run.seenAt > since).length;
   return again > 0 && html`<strong class="state failed">${again}${runs.more && again === runs.items.length ? " or more" : ""} failed again since</strong>`;

@@ -1,4 +1,4 @@
-// The overview: what needs somebody, the last and next 24 hours of every job, and the load ahead.
+// The overview: what needs attention, the last and next 24 hours of every job, and the load forecast.
 
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../vendor.js";
 import { actsFor, freshness, isProvider, now, request, useAnswer, useWatched, withQuery } from "../api.js";
@@ -50,7 +50,7 @@ const MOST_LANES = 5000;
 const LANES_BY_ID = 50;
 const ANEW_AFTER_MS = 6 * 3600e3;
 
-/** Keeps lanes fresh: loaded once, then only marks that are new and lanes whose job changed.
+/** Keeps lanes fresh: they are loaded once, and then only new marks and lanes of changed jobs are.
  * @returns {{view: any, problem: any, load: () => void}} */
 function useTimeline(filters) {
   const [view, setView] = useState(null);
@@ -115,7 +115,7 @@ function useTimeline(filters) {
   return { view, problem, load: () => setRound(round + 1) };
 }
 
-/** Returns the lanes with the marks of an answer in the place of their own from its `marksFrom` on. */
+/** Returns the lanes, with their marks from `marksFrom` on replaced by those of an answer. */
 export function withMarks(lanes, told) {
   const from = Date.parse(told.marksFrom);
   const fresh = Map.groupBy ? Map.groupBy(told.marks, (mark) => mark.jobId) : grouped(told.marks);
@@ -132,7 +132,7 @@ function grouped(marks) {
   return found;
 }
 
-/** Returns the lanes as the jobs are now: without those that are gone, with those that changed or are new. */
+/** Returns the lanes of the current jobs: without deleted jobs, with changed and new ones. */
 async function followed(lanes, jobs, ask, filtered) {
   const revisions = new Map(jobs.map((job) => [job.jobId, job.revision]));
   const here = lanes.filter((lane) => revisions.has(lane.jobId));
@@ -246,10 +246,10 @@ function Name({ text }) {
   return html`<${Text} cut=${60}>${text.length > 58 ? `${text.slice(0, 58)}…` : text}<//>`;
 }
 
-/** Draws the marks of a lane, merged where they are closer than a mark is wide; never across now. */
+/** Draws the marks of a lane. Marks closer together than their width are merged, but never across now. */
 function Marks({ lane, scale }) {
   const drawn = useMemo(() => merged(lane, scale, now()), [lane, scale, Math.floor(now() / 60e3)]);
-  // The same node each time, so that a scroll draws only the rows that are new.
+  // The same node each time, so that scrolling renders only new rows.
   return useMemo(() => row(lane, scale, drawn), [drawn]);
 }
 
@@ -277,7 +277,7 @@ function spoken(lane) {
   return `${failed} failed, ${others} skipped, left out or running, ${past} without a recorded failure, ${ahead} planned. ${lane.sentence ?? ""}`;
 }
 
-/** Returns what to draw: {x, to?, group, count, title, href, loud}. */
+/** Returns the marks to draw: {x, to?, group, count, title, href, loud}. */
 export function merged(lane, scale, at_) {
   const x = (ms) => ((ms - scale.from) / scale.span) * scale.width;
   const found = [];
@@ -315,7 +315,7 @@ export function merged(lane, scale, at_) {
   return drawn;
 }
 
-/** Says a mark in words. Those of dots are made only when somebody points at one. */
+/** Returns a mark in words. Texts of dots are made only when somebody points at one. */
 function titleOf(mark) {
   return mark.count > 1 ? `${mark.count} from ${clock(mark.ms)} to ${clock(mark.lastMs)}: ${mark.word}` : `${day(mark.ms)} ${clock(mark.ms)}: ${mark.word}`;
 }
@@ -324,8 +324,8 @@ function titleOf(mark) {
 
 const LOAD_EVERY_S = 900;
 
-/** Shows the next 24 hours as a table of quarter hours: a column an hour, a number and a shade each. It is read after the
- * time line, which people see first. */
+/** Shows the next 24 hours as a table of quarter hours: a column for each hour, a number and a shade in each cell. It is
+ * loaded after the timeline, which people see first. */
 function Load({ begin }) {
   const shown = useWatched(zone);
   const answer = useAnswer(begin ? "/v1/load" : null, LOAD_EVERY_S);

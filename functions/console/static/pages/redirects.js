@@ -59,7 +59,7 @@ function CreateRedirect({ onClose, onMade }) {
     <p class="actions"><${Action} kind="primary" disabled=${!from || !to} act=${act}>Create redirect<//><button type="button" onClick=${onClose}>Cancel</button></p><//>`;
 }
 
-/** Chooses a job by its name or its id; the first jobs whose name matches are offered. */
+/** Shows a field for a job's name or id, which offers the first jobs with a matching name. */
 function JobChoice({ label, name, problem, value, onChange }) {
   const [search, setSearch] = useState("");
   const [text, setText] = useState("");

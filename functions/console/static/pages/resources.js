@@ -1,4 +1,4 @@
-// Collections, calendars, flow keys: a list and a page each.
+// Collections, calendars and flow keys: a list and a page for each.
 
 import { html, useState } from "../vendor.js";
 import { may, request, useAnswer, useList } from "../api.js";
