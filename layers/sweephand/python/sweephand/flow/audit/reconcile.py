@@ -156,7 +156,7 @@ def _judged_until(world: World, schedule: Schedule, there: Account, latest: date
     """Returns the last instant that must have its row: sent, old enough, and before any catch-up in progress."""
     until = min(latest, there.newest) if not there.whole else latest
     sent = plans.sent_until(schedule)
-    # A plan that is off has sent nothing, but a pause that ends late may still plan what comes after its end.
+    # A plan that is off has sent nothing, but a pause that ends late may still plan occurrences after its end.
     until = min(until, plans.in_force(schedule).since if sent is None else sent)
     if schedule.missed_to is not None and schedule.missed_to > there.since:
         first = next_run_index.first_catch_up(world.table, schedule.tenant, schedule.id)

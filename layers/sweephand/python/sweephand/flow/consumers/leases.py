@@ -71,7 +71,7 @@ def release(world: World, tenant: str, name: str, holder: str) -> None:
 
 @until_unmoved(CHANGES)
 def start(world: World, tenant: str, name: str, holder: str) -> Consumer:
-    """Begins the replay of what was held; a repetition changes nothing.
+    """Begins the replay of the held runs. A repetition changes nothing.
 
     Raises NotFound, Conflict(CONSUMER_TAKEN), Conflict(LEASE_OVER).
     """

@@ -133,7 +133,7 @@ def _end_unbegun(world: World, item: CleanUpItem, job: Job | None) -> str | None
 
 
 def _end_runs(world: World, tenant: str, owners: Sequence[str], before: Progress, job: Job | None) -> Progress:
-    """Ends up to MOST_ROWS open runs after `before`, and archives the errors of a job that is gone."""
+    """Ends up to MOST_ROWS open runs after `before`, and archives the errors of a deleted job."""
     here, looked = before, 0
     failed: set[str] = set()
     for n in range(before.owner, len(owners)):

@@ -92,7 +92,7 @@ def change_job(
 
 
 def _asked(world: World, planned: Planned, draft: JobDraft, stored: Mapping[str, Payload], by: By) -> _Wanted:
-    """Returns the change that a draft of the whole job asks for. stored: the current payloads."""
+    """Returns the change that a draft of the whole job requests. stored: the current payloads."""
     job = planned.job
     wanted = requested.staying(planned) if draft.schedules is None else requested.matched(planned, draft.schedules)
     after, parts = drafts.job_from(draft, job.tenant, job.id, world.clock.now(), job.revision + 1, job)

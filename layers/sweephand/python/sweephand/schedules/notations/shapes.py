@@ -98,7 +98,7 @@ ON_THE_CLOCK: Defaults = {"dstGap": "next_valid", "dstOverlap": "first", "monthO
 
 
 def check_no_overflow(rules: Rules, instead: str) -> None:
-    """Raises InvalidRequest where a schedule asks for a monthOverflow that its notation does not have."""
+    """Raises InvalidRequest if a schedule states a monthOverflow that its notation does not support."""
     if rules.month_overflow not in (None, "skip"):
         raise InvalidRequest("monthOverflow", f"acts on every, recurrence and cron, not here: {instead}")
 

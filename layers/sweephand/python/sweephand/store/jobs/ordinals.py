@@ -1,4 +1,4 @@
-"""Ordinals of tenants, for facades with integer ids. Each is assigned once and never reused; gaps are harmless."""
+"""Ordinals of tenants, for facades with integer ids. Each is assigned once and never reused. Gaps may occur."""
 
 from __future__ import annotations
 
