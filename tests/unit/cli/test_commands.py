@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import re
 import subprocess
@@ -221,6 +222,21 @@ def test_wrong_usage_is_status_2_and_a_sentence(capsys, arguments, why):
     assert said.out == ""
     assert why in said.err
     assert "Traceback" not in said.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "detail"),
+    [
+        (["jobs", "create", "a", "--json"], "--action is missing"),
+        (["jobs", "get", "--json"], "Missing argument 'JOB'."),
+        (["jobs", "run", "j", "--json", "--payload", '{"type": 1, "type": 2}'], f"--payload: {WHICH_TWICE}"),
+    ],
+)
+def test_wrong_usage_is_one_json_object_if_asked(capsys, arguments, detail):
+    assert main(arguments) == 2
+
+    said = capsys.readouterr()
+    assert (said.out, json.loads(said.err)) == ("", {"code": "ERROR", "detail": detail})
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
@@ -85,6 +86,6 @@ def run(arguments: Sequence[str] | None) -> int:
     try:
         return int(program().main(arguments, prog_name="sweephand", standalone_mode=False) or 0)
     except click.UsageError as error:
-        return statuses.of_error(error, as_json=False)
+        return statuses.of_error(error, as_json="--json" in (sys.argv[1:] if arguments is None else arguments))
     except click.Abort:  # Ctrl-C, or the end of input at a prompt
         return statuses.INTERRUPTED

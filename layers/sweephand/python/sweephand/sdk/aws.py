@@ -18,7 +18,7 @@ REFUSALS = frozenset(
     }
 )
 """Error codes of AWS for which repeating the call does not help."""
-MISSING = 'a worker needs the extra "worker": pip install "sweephand[worker]"'
+MISSING = "this needs botocore: install sweephand with its extra, as sweephand[worker]"
 
 
 class ConditionFailed(Exception):

@@ -141,7 +141,7 @@ def _versions(theirs: str) -> Finding:
     text = f"version {theirs}"
     if theirs.split(".")[:2] == __version__.split(".")[:2]:
         return Finding("service", OK, text)
-    return Finding("service", WARN, f"{text}, but this program is {__version__}", "pip install --upgrade sweephand")
+    return Finding("service", WARN, f"{text}, but this program is {__version__}", "install the version of the service")
 
 
 def _clock(date: str | None) -> Finding:

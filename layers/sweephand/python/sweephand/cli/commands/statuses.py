@@ -29,6 +29,9 @@ class Unusable(Exception):
     """A file or a value that cannot be used. Nothing was sent."""
 
 
+UNSENT = (click.UsageError, Unusable, ConfigError, InvalidArgument, TransportError)
+
+
 def of_error(
     error: Exception, *, as_json: bool, err: TextIO | None = None, options: Mapping[str, str] = NO_OPTIONS
 ) -> int:
@@ -41,14 +44,15 @@ def of_error(
     if isinstance(error, ApiError):
         tell(error, as_json=as_json, err=err, options=options)
         return NOT_ASKED if error.status in NO_ACCESS else CONFLICT if error.status in CONFLICTS else REFUSED
-    if isinstance(error, click.UsageError):
+    if isinstance(error, click.UsageError) and not as_json:
         error.show(err)
         return NOT_ASKED
-    if not isinstance(error, Unusable | SweephandError):
+    if not isinstance(error, Unusable | SweephandError | click.UsageError):
         raise error
-    problem = {"code": getattr(error, "code", SweephandError.code), "detail": str(error)}
-    err.write(f"{json.dumps(problem) if as_json else error}\n")
-    return NOT_ASKED if isinstance(error, Unusable | ConfigError | InvalidArgument | TransportError) else REFUSED
+    detail = error.format_message() if isinstance(error, click.UsageError) else str(error)
+    problem = {"code": getattr(error, "code", SweephandError.code), "detail": detail}
+    err.write(f"{json.dumps(problem) if as_json else detail}\n")
+    return NOT_ASKED if isinstance(error, UNSENT) else REFUSED
 
 
 def tell(refused: ApiError, *, as_json: bool, err: TextIO, options: Mapping[str, str] = NO_OPTIONS) -> None:
