@@ -1,4 +1,4 @@
-"""Makes the table action x authentication x outcome of docs/actions.md, from the marks of the tests for each cell.
+"""The tables action x authentication x outcome of docs/actions.md, from the marks of the tests that show each cell.
 
 A test has `@pytest.mark.action("http", "basic", "success")`; several kinds of action are separated by spaces. Files are
 read, not imported. A cell without a test is an error, so that every new kind or type has a test.
@@ -7,18 +7,27 @@ read, not imported. A cell without a test is an error, so that every new kind or
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+from test_sentences import sentence
 
 from sweephand.actions import KINDS
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTCOMES = ("success", "wait", "failure", "silence", "unreachable", "unproven")
 Cell = tuple[str, str, str]
+IN_WORDS = {
+    "none": "without authentication",
+    "role": "with a role that the job names",
+    "own": "with the permission of the stack",
+    "key": "with a key in the job",
+}
+"""Authentication that is no type of its own, as headings say it."""
 
 
 def action_table() -> str:
-    """Returns the table, in which each cell names a test. Raises ValueError for an empty or unknown cell."""
+    """Returns a table for the actions with the same outcomes. Raises ValueError for an empty cell or a strange one."""
     found: dict[Cell, str] = {}
     for cell, test in marked():
         found.setdefault(cell, test)
@@ -29,11 +38,21 @@ def action_table() -> str:
     if empty or strange:
         mark = '@pytest.mark.action("kind", "authentication", "outcome")'
         raise ValueError(f"docs/actions.md: add a test with {mark} for {empty}; these cells do not exist: {strange}")
-    lines = [f"| Action | Authentication | {' | '.join(OUTCOMES)} |", "| --- | --- |" + " --- |" * len(OUTCOMES)]
+    alike: dict[tuple[str, ...], list[tuple[str, str]]] = {}
     for kind, how in wanted:
-        told = (_told(found, (kind, how, outcome)) for outcome in OUTCOMES)
-        lines.append(f"| `{kind}` | {how} | {' | '.join(told)} |")
-    return "\n".join(lines) + "\n"
+        alike.setdefault(tuple(_told(found, (kind, how, outcome)) for outcome in OUTCOMES), []).append((kind, how))
+    parts = []
+    for told, pairs in alike.items():
+        rows = (f"| {outcome} | {cell} |" for outcome, cell in zip(OUTCOMES, told, strict=True))
+        parts += [f"### {_heading(pairs)}", "", "| Case | Test |", "| --- | --- |", *rows, ""]
+    return "\n".join(parts[:-1]) + "\n"
+
+
+def _heading(pairs: Sequence[tuple[str, str]]) -> str:
+    """Returns the actions and their authentication in words."""
+    kinds = " and ".join(dict.fromkeys(f"`{kind}`" for kind, _ in pairs))
+    proofs = list(dict.fromkeys(how for _, how in pairs))
+    return f"{kinds} {IN_WORDS.get(proofs[0]) or 'with ' + ', '.join(proofs)}"
 
 
 def why_never(cell: Cell) -> str | None:
@@ -66,4 +85,4 @@ def _cells(decorator: ast.expr) -> Iterator[Cell]:
 def _told(found: dict[Cell, str], cell: Cell) -> str:
     if cell not in found:
         return f"({why_never(cell)})"
-    return found[cell].removeprefix("test_").replace("_", " ")
+    return sentence(found[cell])

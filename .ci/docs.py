@@ -12,7 +12,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
@@ -60,22 +60,23 @@ LANGUAGES = {".py": "python", ".ts": "typescript", ".toml": "toml", ".yaml": "ya
 
 # A state or reason without a line here is an error, so that every new one is explained.
 STATES: Mapping[State, str] = {
-    State.SCHEDULED: "Planned. Computed from the schedule; the ledger has no row yet.",
-    State.TRIGGERED: "An executor holds it and calls the target.",
-    State.ACK_RECVD: "The target answered 202 and will report later.",
-    State.ACK_NOT_RECVD: "The target gave no answer in time, and the job waits for its report all the same.",
-    State.RETRY_WAIT: "An attempt failed; the next one is due at `nextAttemptAt`. The reason is that of the failure.",
-    State.HELD: "Waits for a consumer that is away.",
-    State.QUEUED: "Not begun: a manual run or an error action on its way, or a run that waits for its turn.",
+    State.SCHEDULED: "It is planned. The ledger has no row yet.",
+    State.TRIGGERED: "An executor has claimed it and calls the target.",
+    State.ACK_RECVD: "The target answered 202 and will report its result later.",
+    State.ACK_NOT_RECVD: "The target gave no answer in time. The run still waits for its report.",
+    State.RETRY_WAIT: "An attempt failed, for the reason given. The next one is due at `nextAttemptAt`.",
+    State.HELD: "It waits for a consumer that is away.",
+    State.QUEUED: "It has not begun: it is on its way to an executor, or waits for its turn.",
     State.SUCCESS: "The target answered with one of the job's success statuses.",
-    State.ERROR: "It failed, and the last failure was the target's or the service's: 5xx, no answer, not delivered.",
-    State.REQUEST_ERROR: "It failed, and the request could not be made or was refused: no connection, guard, 4xx.",
-    State.UNKNOWN: "Nobody knows how it went: its executors were lost, or no report came in time.",
-    State.TIMEOUT: "Its [task](targets.md#tasks-on-ecs) ran longer than it may, and was stopped.",
-    State.SKIPPED: "It was due and was not run, by the rules of its owner.",
-    State.MISSED: "It was due while nothing could run it, and the policy dropped it. One row may stand for many.",
-    State.EXPIRED: "It came too late to be run.",
-    State.CANCELLED: "It was ended before it was over.",
+    State.ERROR: "It failed in the target or the service: for example 5xx, no answer, or not delivered.",
+    State.REQUEST_ERROR: "The request could not be made or was refused: for example no connection, refused "
+    "by the guard, or 4xx.",
+    State.UNKNOWN: "The result is not known: its executors were lost, or no report came in time.",
+    State.TIMEOUT: "Its [task](targets.md#tasks-on-ecs) ran longer than allowed and was stopped.",
+    State.SKIPPED: "It was due and did not run, because of a setting or a request of its owner.",
+    State.MISSED: "It was due while nothing could run it, and the misfire policy dropped it. One row may cover many.",
+    State.EXPIRED: "It would have begun too late.",
+    State.CANCELLED: "It was ended before it finished.",
 }
 STATES_OF: Mapping[Reason, str] = {
     Reason.ON_TIME: "SUCCESS",
@@ -223,11 +224,11 @@ def events() -> str:
     for kind in EventType:
         states = [state for table in (event.OF_STATE, event.OF_LINE) for state in event_schemas.states_of(kind, table)]
         own = any(state in STATES_OF[reason].split(", ") for state in states for reason in OWN_DOING)
-        told = "" if kind in QUIET else "but for what somebody asked for" if own else "yes"
+        told = "" if kind in QUIET else "yes, unless somebody asked for it" if own else "yes"
         sure = "best effort" if kind.value.startswith(event_schemas.BEST_EFFORT) else "at least once"
         file = f"[`{kind}`](../../events/schemas/{kind}.json)"
         lines.append((file, event_schemas.MEANING[kind] + _later(_told(kind)), told, "yes", sure))
-    return rows(("Event", "What happened", "With `failures`", "With `all`", "Sent"), lines)
+    return rows(("Event", "What happened", "With `failures`", "With `all`", "Delivery"), lines)
 
 
 def own_doing() -> str:
@@ -349,8 +350,8 @@ def _attribute(name: str, facts: Any) -> str:
     return f"`{name}`{'?' if facts.null else ''}{kind}"
 
 
-def promised(table: str) -> Callable[[], str]:
-    return lambda: rows(promise_tables.TITLES[table], promise_tables.lines(table))
+def kept() -> str:
+    return rows(promise_tables.KEPT, promise_tables.kept())
 
 
 def _costs(name: str) -> Callable[[], str]:
@@ -366,10 +367,10 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "event-members": event_members,
     "events": events,
     "explanations": explanations,
-    "failures": promised("failures"),
-    "fault-plans": promised("plans"),
+    "failures": partial(promise_tables.faults, "failures"),
+    "fault-plans": partial(promise_tables.faults, "plans"),
     "indexes": indexes,
-    "kept": promised("kept"),
+    "kept": kept,
     "metrics": metrics,
     "outputs": outputs,
     "own-doing": own_doing,

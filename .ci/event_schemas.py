@@ -28,22 +28,23 @@ FOLDER = Path(__file__).resolve().parent.parent / "events" / "schemas"
 # The meaning of each type, as one sentence. An event without a line here is an error.
 MEANING: Mapping[EventType, str] = {
     EventType.RUN_SUCCEEDED: "A run ended as `SUCCESS`.",
-    EventType.RUN_FAILED: "A run failed for good: no attempt is left. One event for each run, not each attempt.",
+    EventType.RUN_FAILED: "A run failed for good. There is one event for the run, not one for each attempt.",
     EventType.RUN_RETRYING: "An attempt of a run failed, and another one follows.",
-    EventType.RUN_SKIPPED: "An occurrence was due and was not run, because of a rule that its owner set.",
-    EventType.RUN_MISSED: "One occurrence came too late for its misfire policy.",
-    EventType.RUN_EXPIRED: "A run came too late to be run at all.",
-    EventType.RUN_CANCELLED: "A run was ended before it was over.",
+    EventType.RUN_SKIPPED: "An occurrence was due and did not run, because of a setting or a request of its owner.",
+    EventType.RUN_MISSED: "One occurrence was too late for its misfire policy.",
+    EventType.RUN_EXPIRED: "A run would have begun too late.",
+    EventType.RUN_CANCELLED: "A run was ended before it finished.",
     EventType.OCCURRENCES_MISSED: "Many occurrences were due during an outage, and their misfire policy dropped them.",
-    EventType.OCCURRENCES_EXPIRED: "Many occurrences were found too late to be run at all.",
-    EventType.OCCURRENCES_SKIPPED: "Occurrences that a schedule left out while it was off. Sent when it continues.",
+    EventType.OCCURRENCES_EXPIRED: "Many occurrences were found too late to run.",
+    EventType.OCCURRENCES_SKIPPED: "A schedule continues, and had left out occurrences while it was off.",
     EventType.SCHEDULE_COMPLETED: "All runs of a schedule have ended, and no more will follow.",
-    EventType.SCHEDULE_BROKEN: "A stored schedule can no longer be read, and was taken out of service.",
+    EventType.SCHEDULE_BROKEN: "The stored text of a schedule can no longer be read. The schedule was taken "
+    "out of service.",
     EventType.SCHEDULE_DEACTIVATED: (
-        "The service deactivated a schedule, because its target could not be reached for ten days."
+        "The service switched a schedule off, because its target could not be reached for ten days."
     ),
     EventType.JOB_CREATED: "A job was created.",
-    EventType.JOB_CHANGED: "A job or its schedules were changed, other than by activation or pause.",
+    EventType.JOB_CHANGED: "A job or its schedules were changed in a way that has no event of its own.",
     EventType.JOB_DELETED: "A job was deleted, with its schedules.",
     EventType.JOB_ACTIVATED: "A job was activated.",
     EventType.JOB_DEACTIVATED: "A job was deactivated.",
@@ -51,18 +52,18 @@ MEANING: Mapping[EventType, str] = {
     EventType.JOB_RESUMED: "A job was resumed after a pause.",
     EventType.COLLECTION_ENABLED: "A collection was enabled.",
     EventType.COLLECTION_DISABLED: "A collection was disabled.",
-    EventType.AUDIT_FINDING: "The audit found an inconsistency, and repaired it.",
+    EventType.AUDIT_FINDING: "The audit found something that should never happen, and repaired it.",
     EventType.ERRORS_EXPIRING: "Unresolved failed runs will be removed within three days.",
     EventType.ERRORS_ARCHIVED: "A group of errors, or one failed run of it, was archived.",
     EventType.ERRORS_RESTORED: "A group of errors, or one failed run of it, was restored from the archive.",
-    EventType.ERRORS_EDITED: "A failed run is run again with another payload or other headers.",
+    EventType.ERRORS_EDITED: "A failed run was started again with another payload or other headers.",
     EventType.ERRORS_RESOLVED: "The rerun of a failed run succeeded.",
-    EventType.CIRCUIT_OPENED: "A target failed too often in a row: its calls under one flow key wait.",
-    EventType.CIRCUIT_CLOSED: "A target whose circuit was open answered: its waiting calls continue.",
-    EventType.OPERATION_FAILED: "An operation failed. It can be resumed.",
+    EventType.CIRCUIT_OPENED: "A target failed so often in a row that its calls under a flow key now wait.",
+    EventType.CIRCUIT_CLOSED: "A target with an open circuit answered again. Its waiting calls continue.",
+    EventType.OPERATION_FAILED: "An operation (long work) could not continue. It can be resumed.",
     EventType.CREDENTIAL_CREATED: "A credential was created.",
     EventType.CREDENTIAL_ROTATED: "A credential got a new secret.",
-    EventType.CREDENTIAL_FORMER_ENDED: "The former secret of a credential was ended before the end of its overlap.",
+    EventType.CREDENTIAL_FORMER_ENDED: "The previous secret of a credential was ended before its overlap was over.",
     EventType.CREDENTIAL_DELETED: "A credential was deleted, and its tokens with it.",
     EventType.SIGNING_KEY_CREATED: "A key that signs the calls of a collection's jobs was created.",
     EventType.SIGNING_KEY_DELETED: "A key that signs the calls of a collection's jobs was deleted.",
@@ -72,64 +73,75 @@ MEANING: Mapping[EventType, str] = {
     EventType.TENANT_DISABLED: "A tenant was disabled.",
     EventType.TENANT_DELETED: "The deletion of a tenant began.",
     EventType.ALERT_RAISED: "A run of a job of the SAP facade met a condition of its `ansConfig`.",
-    EventType.ALERT_STATUS: "A run ended whose job, of the SAP facade, has `calmConfig` enabled.",
+    EventType.ALERT_STATUS: "A run of a job of the SAP facade with an enabled `calmConfig` ended.",
 }
 
 ID = text(1, 36, description="A UUID.")
-RUN_ID = text(1, 73, pattern="^[0-9a-f-]{36}_[0-9a-f-]{36}$", description="As in `GET /v1/runs/{id}`.")
+RUN_ID = text(
+    1, 73, pattern="^[0-9a-f-]{36}_[0-9a-f-]{36}$", description="The id of the run, as in `GET /v1/runs/{id}`."
+)
 INSTANT = text(format="date-time", pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$")
-REVISION = whole(1, description="Each change adds one. A gap means that an event is missing.")
+REVISION = whole(
+    1, description="The number of the version. Each change adds one, so a gap means that an event is missing."
+)
 
 JOB: Members = {
     "jobId": ID,
-    "jobName": or_null(text(1, 255, description="The name when the event was sent; null if the job was deleted.")),
-    "resourceId": or_null(text(1, 256)),
-    "tags": items(text(1, 128), maxItems=10),
+    "jobName": or_null(
+        text(1, 255, description="The name of the job when the event was sent; null if the job is deleted.")
+    ),
+    "resourceId": or_null(text(1, 256, description="The resource id of the job.")),
+    "tags": items(text(1, 128), maxItems=10, description="The tags of the job."),
 }
 RUN: Members = {
     "runId": RUN_ID,
-    "scheduleId": or_null({**ID, "description": "The id of the schedule; null for a run of the job itself."}),
-    "kind": one_of(Kind),
-    "plannedAt": {**INSTANT, "description": "The planned instant."},
-    "startedAt": or_null({**INSTANT, "description": "The start of the first attempt; null if there was none."}),
-    "finishedAt": INSTANT,
-    "latenessMs": or_null(whole(description="From the planned instant to the start.")),
+    "scheduleId": or_null({**ID, "description": "The schedule of the run; null for a run of the job itself."}),
+    "kind": one_of(Kind, description="The kind of the run."),
+    "plannedAt": {**INSTANT, "description": "The instant that the schedule gives."},
+    "startedAt": or_null({**INSTANT, "description": "When it began; null if it did not begin."}),
+    "finishedAt": {**INSTANT, "description": "When it ended."},
+    "latenessMs": or_null(whole(description="The time from planned to started, in milliseconds.")),
     "attempt": whole(1, description="The number of the last attempt."),
-    "maxAttempts": whole(1),
+    "maxAttempts": whole(1, description="How many attempts the run may have."),
     "httpStatus": or_null(whole(100, 599, description="The status of the last answer.")),
-    "parentRunId": or_null({**RUN_ID, "description": "For an error action or a hook: the run that ended."}),
+    "parentRunId": or_null({**RUN_ID, "description": "For an error action or a hook, the run that ended."}),
 }
 LINE: Members = {
-    "runId": {**RUN_ID, "description": "The id of the ledger line that stands for them."},
+    "runId": {**RUN_ID, "description": "The row in the ledger that stands for the occurrences."},
     "scheduleId": ID,
-    "plannedAt": {**INSTANT, "description": "The first of them."},
-    "range": answer({"until": {**INSTANT, "description": "The last of them."}, "count": whole(1)}),
+    "plannedAt": {**INSTANT, "description": "The first of the occurrences."},
+    "range": answer(
+        {"until": {**INSTANT, "description": "The last of the occurrences."}, "count": whole(1)},
+        description="The occurrences that the row stands for.",
+    ),
 }
 SCHEDULE: Members = {
     "scheduleId": ID,
-    "scheduleName": text(1, 128),
-    "generation": whole(1, description="Each change of its timing or state adds one."),
-    "plannedTotal": whole(description="How many occurrences it sent in total."),
+    "scheduleName": text(1, 128, description="The name of the schedule."),
+    "generation": whole(1, description="A number that each change of timing or state raises."),
+    "plannedTotal": whole(description="How many occurrences it has sent in all."),
 }
 CHANGE: Members = {
     "revision": REVISION,
     "active": {"type": "boolean", "description": "Whether it is active after the change."},
-    "paused": {"type": "boolean"},
-    "facade": text(description="The API that created the job."),
+    "paused": {"type": "boolean", "description": "Whether it is paused after the change."},
+    "facade": text(description="The API through which the job was created."),
 }
 FINDING: Members = {
     "scheduleId": ID,
     "finding": one_of(
         Finding,
-        description="`SERIES_STOPPED`: a schedule had lost its next time. `RUNS_LOST`: messages were sent again.",
+        description="`SERIES_STOPPED`: a schedule had lost its next time. `RUNS_LOST`: lost messages were sent again.",
     ),
-    "count": whole(description="How many runs are concerned."),
+    "count": whole(description="How many runs it concerns."),
 }
 CIRCUIT: Members = {
-    "flowKey": text(1, 128),
-    "circuit": text(16, 16, description="The `id` of the circuit in the live view of the key, which has its target."),
+    "flowKey": text(1, 128, description="The name of the flow key."),
+    "circuit": text(
+        16, 16, description="The `id` of the circuit in the answer for the flow key, which also names the target."
+    ),
     "openedAt": INSTANT,
-    "failures": whole(1, description="How many failures in a row."),
+    "failures": whole(1, description="How many calls in a row have failed."),
     "reason": or_null(one_of(Reason, description="The reason of the last failure.")),
 }
 ALERTED: Members = {
@@ -155,35 +167,36 @@ ALERT = answer(
     },
     description="The event in the form of SAP Alert Notification.",
 )
-ACTOR = or_null(text(1, 330, description="The client id of the caller who did it; null: the service itself."))
+ACTOR = or_null(text(1, 330, description="The client id of the caller; null for the service itself."))
 ERRORS: Members = {
     **JOB,
-    "errorGroup": text(32, 32, description="As in `GET /v1/errors/{group}`."),
+    "errorGroup": text(32, 32, description="The id of the group, as in `GET /v1/errors/{group}`."),
     "state": one_of([state for state in State if state in FAILED]),
     "reason": or_null(one_of(Reason)),
 }
 ARCHIVING: Members = {
     **ERRORS,
-    "runId": or_null({**RUN_ID, "description": "The id of the failed run; null: the whole group."}),
+    "runId": or_null({**RUN_ID, "description": "The failed run; null for the whole group."}),
     "actor": ACTOR,
 }
 RERUN: Members = {
     **ERRORS,
-    "runId": {**RUN_ID, "description": "The id of the failed run."},
-    "rerunId": {**RUN_ID, "description": "The id of the run that repeats it."},
-    "actor": or_null(text(1, 330, description="In `errors.edited`: the client id of the caller who edited it.")),
+    "runId": {**RUN_ID, "description": "The failed run."},
+    "rerunId": {**RUN_ID, "description": "The run that repeats it."},
+    "actor": or_null(text(1, 330, description="For `errors.edited`, the client id of the caller.")),
 }
 CREDENTIAL: Members = {
-    "tenant": or_null(text(1, 64, description="The tenant; null for the provider.")),
+    "tenant": or_null(text(1, 64, description="The name of the tenant; null for the provider.")),
     "collection": {"type": "null"},
     "actor": ACTOR,
-    "clientId": text(1, 97, description="The id of the credential, without its secret."),
+    "clientId": text(1, 97, description="The client id of the credential. Its secret is never in an event."),
     "scopes": items(one_of(sorted(SCOPES))),
-    "formerSecretUntil": or_null(
-        {**INSTANT, "description": "Until when the secret before the last rotation is also accepted."}
-    ),
+    "formerSecretUntil": or_null({**INSTANT, "description": "Until when the previous secret is still accepted."}),
 }
-SIGNING_KEY: Members = {"actor": ACTOR, "signingKey": {**ID, "description": "Its id; never its secret."}}
+SIGNING_KEY: Members = {
+    "actor": ACTOR,
+    "signingKey": {**ID, "description": "The id of the key. Its secret is never in an event."},
+}
 TENANT: Members = {
     "collection": {"type": "null"},
     "actor": ACTOR,
@@ -220,9 +233,9 @@ OTHERS: Mapping[EventType, Members] = {
         **RUN,
         "state": one_of([State.RETRY_WAIT]),
         "reason": one_of(Reason, description="Why the attempt failed."),
-        "finishedAt": {**INSTANT, "description": "Of the attempt that failed."},
-        "attempt": whole(1, description="The one that failed."),
-        "nextAttemptAt": {**INSTANT, "description": "Not before this instant."},
+        "finishedAt": {**INSTANT, "description": "When the failed attempt ended."},
+        "attempt": whole(1, description="The number of the failed attempt."),
+        "nextAttemptAt": {**INSTANT, "description": "When the next attempt begins, at the earliest."},
     },
     EventType.SCHEDULE_COMPLETED: {
         **JOB,
@@ -247,8 +260,8 @@ OTHERS: Mapping[EventType, Members] = {
     EventType.AUDIT_FINDING: {**JOB, **FINDING},
     EventType.ERRORS_EXPIRING: {
         **ERRORS,
-        "count": whole(1, description="How many failed runs will be deleted."),
-        "expiresAt": {**INSTANT, "description": "When the first of them will be deleted."},
+        "count": whole(1, description="How many failed runs will be removed."),
+        "expiresAt": {**INSTANT, "description": "When the first of them is removed."},
     },
     EventType.ERRORS_ARCHIVED: ARCHIVING,
     EventType.ERRORS_RESTORED: ARCHIVING,
@@ -257,15 +270,15 @@ OTHERS: Mapping[EventType, Members] = {
     EventType.CIRCUIT_OPENED: {**JOB, **CIRCUIT},
     EventType.CIRCUIT_CLOSED: {**JOB, **CIRCUIT},
     EventType.OPERATION_FAILED: {
-        "tenant": or_null(text(1, 64, description="The tenant; null for the provider.")),
+        "tenant": or_null(text(1, 64, description="The name of the tenant; null for the provider.")),
         "collection": {"type": "null"},
-        "operationId": {**ID, "description": "As in `GET /v1/operations/{operation}`."},
+        "operationId": {**ID, "description": "The id of the operation, as in `GET /v1/operations/{operation}`."},
         "kind": one_of(OperationKind),
         "state": one_of([OperationState.FAILED]),
-        "cause": text(1, description="Why, in words."),
-        "done": whole(description="How many items were processed, including failed ones."),
-        "failed": whole(description="How many items failed."),
-        "total": or_null(whole(description="How many items there are; null while unknown.")),
+        "cause": text(1, description="Why it failed, in words."),
+        "done": whole(description="How many entries are done, including failed ones."),
+        "failed": whole(description="How many entries failed."),
+        "total": or_null(whole(description="How many entries there are; null while this is not known.")),
         "startedAt": INSTANT,
     },
     EventType.CREDENTIAL_CREATED: CREDENTIAL,
@@ -306,23 +319,30 @@ def members_of(kind: EventType) -> Members:
     """Returns the members of the detail that not every event has."""
     for table, members in ((OF_STATE, RUN), (OF_LINE, LINE)):
         if states := states_of(kind, table):
-            return {**JOB, **members, "state": one_of(states), "reason": one_of(Reason)}
+            facts = {
+                "state": one_of(states, description="The state after the event."),
+                "reason": one_of(Reason, description="The reason of the state."),
+            }
+            return {**JOB, **members, **facts}
     return OTHERS.get(kind, {**JOB, **CHANGE})
 
 
 def of_all(kind: EventType) -> Members:
     """Returns the members that the detail of every event has."""
     return {
-        "version": {"const": VERSION, "description": "The version of `detail`. It stays when members are added."},
+        "version": {
+            "const": VERSION,
+            "description": "The version of the detail. New members may be added without a new version.",
+        },
         "id": text(
             1,
             300,
             pattern=f"^{kind.value.replace('.', '[.]')}:",
-            description="The same fact has the same id, however often it is sent.",
+            description="The id of the event. It stays the same if the event is sent again.",
         ),
-        "tenant": text(1, 64),
-        "collection": text(1, 128),
-        "occurredAt": INSTANT,
+        "tenant": text(1, 64, description="The name of the tenant."),
+        "collection": text(1, 128, description="The name of the collection."),
+        "occurredAt": {**INSTANT, "description": "When it happened."},
     }
 
 
@@ -354,25 +374,29 @@ def of_jobs() -> Schema:
 
 def _of_occurrence() -> Members:
     return {
-        "id": {**RUN_ID, "description": "The id of the run, which a repeated event also has."},
+        "id": {**RUN_ID, "description": "The id of the run. It stays the same if the event is sent again."},
         "tenant": text(1, 64),
         "jobId": ID,
-        "jobScheduleId": {**ID, "description": "The id of the job, the same as `jobId`."},
-        "scheduleId": or_null({**ID, "description": "The id of the schedule; null for a run of the job itself."}),
+        "jobScheduleId": {**ID, "description": "The same id as `jobId`."},
+        "scheduleId": or_null(
+            {**ID, "description": "The schedule of the run; null for a run of the job itself, such as a manual one."}
+        ),
         "resourceId": JOB["resourceId"],
         "tag": or_null(text(1, 128, description="The first of `tags`.")),
         "tags": JOB["tags"],
         "jobTime": text(
             format="date-time",
             pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$",
-            description="The instant that was planned.",
+            description="The planned instant.",
         ),
         "firedAt": {**INSTANT, "description": "When this attempt was made."},
         "attempt": whole(1),
         "payload": {
             "description": "The payload of the action or the schedule: JSON or a string; null if there is none."
         },
-        "traceparent": text(pattern="^00-[0-9a-f]{32}-[0-9a-f]{16}-00$", description="For the W3C's Trace Context."),
+        "traceparent": text(
+            pattern="^00-[0-9a-f]{32}-[0-9a-f]{16}-00$", description="The trace context, as the W3C defines it."
+        ),
     }
 
 
@@ -383,7 +407,7 @@ def _of_jobs(title: str, description: str, kind: Schema, detail: Members) -> Sch
         "description": description,
         "type": "object",
         "properties": {
-            "source": text(pattern=f"^{JOBS_SPEAK_AS}[.]", description="The source, which ends with the tenant."),
+            "source": text(pattern=f"^{JOBS_SPEAK_AS}[.]", description="The source: it ends with the tenant."),
             "detail-type": kind,
             "detail": {**answer(detail), "additionalProperties": True},
         },
@@ -393,7 +417,7 @@ def _of_jobs(title: str, description: str, kind: Schema, detail: Members) -> Sch
 
 SECOND = text(format="date-time", pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$")
 SPAN: Members = {
-    "count": whole(1, description="How many occurrences."),
+    "count": whole(1, description="How many occurrences there are."),
     "from": {**SECOND, "description": "The planned instant of the first."},
     "until": {**SECOND, "description": "The planned instant of the last."},
 }
@@ -401,11 +425,14 @@ SPAN: Members = {
 
 def of_missed() -> Schema:
     """Returns the schema of events that were held until their consumer started."""
-    missed = {**answer(SPAN), "description": "The missed occurrences: one, unless `mode` is `count`."}
+    missed = {
+        **answer(SPAN),
+        "description": "The occurrences that the event stands for: one, unless `mode` is `count`.",
+    }
     usual = event_action.USUAL_TYPE + event_action.MISSED_SUFFIX
     return _of_jobs(
         OF_MISSED,
-        "The event that a job publishes for an occurrence that its consumer missed, when the consumer starts.",
+        "The event that a job publishes, once its consumer starts, for an occurrence that the consumer missed.",
         text(1, event_action.MAX_DETAIL_TYPE, pattern="[.]missed$", description=f"`{usual}` by default."),
         {**_of_occurrence(), "missed": missed},
     )
@@ -414,11 +441,11 @@ def of_missed() -> Schema:
 def of_dropped() -> Schema:
     """Returns the schema of the event about occurrences that a consumer will not get."""
     detail: Members = {
-        "id": text(1, 200, description="The same fact has the same id, however often it is sent."),
+        "id": text(1, 200, description="The id of the event. It stays the same if the event is sent again."),
         "tenant": text(1, 64),
         "consumer": text(1, 128),
         "jobId": ID,
-        "jobScheduleId": {**ID, "description": "The id of the job, the same as `jobId`."},
+        "jobScheduleId": {**ID, "description": "The same id as `jobId`."},
         "resourceId": JOB["resourceId"],
         "tag": or_null(text(1, 128, description="The first of `tags`.")),
         "tags": JOB["tags"],
@@ -427,7 +454,7 @@ def of_dropped() -> Schema:
     }
     return _of_jobs(
         replay.DROPPED_TYPE,
-        "Occurrences of one job that its consumer missed and will not get: too old, too many, or by the job's `mode`.",
+        "Occurrences of a job that its consumer missed and will not get: too old, too many, or left out by `mode`.",
         {"const": replay.DROPPED_TYPE},
         detail,
     )

@@ -23,6 +23,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "layers" / "sweephand" / "python" / "sweephand"
 DOCS = ROOT / "docs"
 SOURCE = ROOT / ".cache" / "site-source"
+WIDTH = 88
+"""Columns of a command's help: more would scroll on the site."""
 MOST_LINES = 60
 """A longer example is cut. openapi.json has the whole example."""
 ABOUT_COMMANDS = (
@@ -150,7 +152,7 @@ def commands() -> str:
 
 def _help(command: click.Command | None, name: str, above: click.Context, level: int) -> Iterator[str]:
     assert command is not None
-    context = click.Context(command, info_name=name, parent=above, max_content_width=100, terminal_width=100)
+    context = click.Context(command, info_name=name, parent=above, max_content_width=WIDTH, terminal_width=WIDTH)
     yield f"{'#' * level} {context.command_path.removeprefix('sweephand ')}\n"
     yield f"```text\n{command.get_help(context)}\n```\n"
     if isinstance(command, click.Group):

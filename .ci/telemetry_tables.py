@@ -32,7 +32,10 @@ MEANINGS: Mapping[str, tuple[str, str]] = {
         "when it happens",
     ),
     "EventsUnsent": (
-        "[Events](../reference/events.md#what-is-certain) that the bus did not accept in four tries. They are lost.",
+        (
+            "[Events](../reference/events.md#delivery-guarantees) that the bus did not accept in four tries. "
+            "They are lost."
+        ),
         "when it happens",
     ),
     "Broken": (

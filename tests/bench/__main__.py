@@ -58,7 +58,7 @@ def _starts() -> Iterator[str]:
         "the functions' own version" if python.is_runtime else "not the functions' version: none with boto3 was found"
     )
     yield f"Cold starts with Python {python.version} ({which}); {os.cpu_count()} processors, {platform.machine()}."
-    yield f"At the end of them {os.getloadavg()[0]:.1f} processes wanted them: times of a busy machine are long."
+    yield f"At the end the load was {os.getloadavg()[0]:.1f} processes. Times are longer on a busy machine."
     yield ""
     yield f"Layers, unpacked: {mib:.1f} MiB (budget 16)."
     yield ""
@@ -80,7 +80,7 @@ def _units() -> Iterator[str]:
             yield f"| {name} | {way.units} | - | {WRITE_BUDGETS.get(name, '-')} |"
     yield ""
     calls = ", ".join(f"{count} {name}" for name, count in sorted(idle.items()))
-    budget = "budget: a query a shard and one for what is disabled, no write"
+    budget = "budget: one query for each shard, one for disabled owners, and no write"
     yield f"An idle tick over {shards} shards: {calls} ({budget})."
 
 
@@ -138,13 +138,13 @@ def _routes(what: str, found: list[lists.Listed], budget: Callable[[str], str]) 
 
 
 def _console() -> Iterator[str]:
-    yield "| in the console, ms | p50 | worst of nine | of it the longest request | requests | budget |"
+    yield "| in the console, ms | p50 | worst of nine | the longest request in it | requests | budget |"
     yield "| --- | --: | --: | --: | --: | --: |"
     for each in console.measure():
         figures = f"{each.p50_ms:.0f} | {each.worst_ms:.0f} | {each.api_ms:.0f} | {each.requests}"
         yield f"| {each.name} | {figures} | {console.BUDGETS.get(each.name, 500)} |"
     yield ""
-    yield f"At the end of them {os.getloadavg()[0]:.1f} processes wanted {os.cpu_count()} processors."
+    yield f"At the end the load was {os.getloadavg()[0]:.1f} processes on {os.cpu_count()} processors."
 
 
 PARTS: Mapping[str, Callable[[], Iterator[str]]] = {

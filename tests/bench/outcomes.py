@@ -110,22 +110,22 @@ WAYS: dict[str, Way] = {
     "success, one run at a time": Way(9, State.SUCCESS, policies={"overlap": "skip"}),
     "success at the second attempt": Way(14, State.SUCCESS, (BUSY,), {"retry": RETRY}),
     "failure without retry": Way(12, State.ERROR, (BUSY,)),
-    "failure without retry, like the one before": Way(11, State.ERROR, (BUSY,), first=BUSY),
-    "failure that no retry helps": Way(12, State.REQUEST_ERROR, (WRONG,), {"retry": RETRY}),
+    "failure without retry, the same as the last one": Way(11, State.ERROR, (BUSY,), first=BUSY),
+    "failure that is not retried": Way(12, State.REQUEST_ERROR, (WRONG,), {"retry": RETRY}),
     "failure after one retry": Way(23, State.ERROR, (BUSY, BUSY), {"retry": RETRY}),
     "failure with an error action": Way(20, State.ERROR, (BUSY,), error_action=True),
     "202, then its callback": Way(13, State.SUCCESS, (ACCEPTED,), WAITING, meanwhile=_report),
     "202, then its deadline": Way(16, State.UNKNOWN, (ACCEPTED,), WAITING),
     "202, then cancelled": Way(15, State.CANCELLED, (ACCEPTED,), WAITING, meanwhile=_cancel),
     "success under a flow key": Way(7, State.SUCCESS, policies=KEYED),
-    "success under a flow key, when another has given its place back": Way(
+    "success under a flow key, after waiting for a place": Way(
         22, State.SUCCESS, policies=KEYED, before=_take_the_place, meanwhile=_give_it_back
     ),
-    "skipped, the run before was active": Way(
+    "skipped, because the last run was active": Way(
         8, State.SKIPPED, action=LONG_WAITING, policies={"overlap": "skip"}, first=ACCEPTED
     ),
-    "skipped, paused when it came": Way(8, State.SKIPPED, before=_pause),
-    "too late for its policy": Way(
+    "skipped, because its job was paused": Way(8, State.SKIPPED, before=_pause),
+    "too late for its misfire policy": Way(
         8, State.EXPIRED, policies={"misfire": {"type": "all", "maxLatenessSeconds": 300}}, late_s=600
     ),
     "undelivered: its message became a dead letter": Way(11, State.ERROR, before=_bury),

@@ -26,11 +26,12 @@ class Shown:
 
 @dataclass(frozen=True)
 class Line:
-    """what: goes wrong, or is kept. seen: by a user, or for how long."""
+    """what: goes wrong, or is kept. seen: by a user, or for how long. part: the heading above it, if any."""
 
     what: str
     seen: str
     shown: tuple[Shown, ...]
+    part: str = ""
 
 
 @cache
@@ -39,7 +40,10 @@ def tables() -> dict[str, tuple[Line, ...]]:
     found = {}
     for name, lines in tomllib.loads(TABLES.read_text(encoding="utf-8")).items():
         read = tuple(
-            Line(line["what"], line["seen"], tuple(Shown(test, mutant) for test, mutant in line["shown"]))
+            Line(
+                *(line["what"], line["seen"], tuple(Shown(test, mutant) for test, mutant in line["shown"])),
+                part=line.get("part", ""),
+            )
             for line in lines
         )
         empty = [line.what for line in read if not (line.what and line.seen and line.shown)]

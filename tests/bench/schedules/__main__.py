@@ -38,14 +38,14 @@ def main() -> int:
 
 def _head(measured: list[Measured]) -> Iterator[str]:
     yield f"{len(measured)} expressions, Python {platform.python_version()}, {os.cpu_count()} processors."
-    yield f"At the end of this run {os.getloadavg()[0]:.1f} processes wanted them."
+    yield f"At the end of this run the load was {os.getloadavg()[0]:.1f} processes."
     yield ""
 
 
 def _engines(measured: list[Measured]) -> Iterator[str]:
-    yield "Their time over ours, of one question of each case, and of the worst case."
+    yield "The numbers are their time divided by Sweephand's: over all cases, and in the worst case."
     yield ""
-    yield "| engine | cases it answers alike | text to instant | goal | text read before | goal |"
+    yield "| engine | cases with the same answer | text to instant | goal | text read before | goal |"
     yield "| --- | --: | --: | --: | --: | --: |"
     for name in ENGINES:
         if name == "Sweephand":

@@ -87,7 +87,7 @@ def tables() -> list[str]:
         "| --- | --: | --: | --: |",
         *(f"| {case} | {median:.0f} | {p99:.0f} | 1,000 |" for case in NEXT for median, p99 in [_next_us(case)]),
         "",
-        "| refused, because its calendars leave it nothing | ms | goal |",
+        "| refused, because its calendars exclude every time | ms | goal |",
         "| --- | --: | --: |",
         *(f"| {case} | {_least_ms(lambda case=case: _refused(case)):.2f} | 1 |" for case in NEVER),
         "",

@@ -133,7 +133,7 @@ def test_these_tests_know_every_authentication() -> None:
         pytest.param("sweephand", marks=pytest.mark.action("http", "sweephand", "success")),
     ],
 )
-def test_the_target_is_shown_who_calls(authority: Authority, kind: str) -> None:
+def test_the_target_sees_who_calls(authority: Authority, kind: str) -> None:
     with place(authority, kind, status(200)) as there:
         outcome = there.call(kind)
 
@@ -177,7 +177,7 @@ def test_a_202_waits_for_the_result_where_the_job_says_so(authority: Authority, 
         pytest.param("sweephand", marks=pytest.mark.action("http", "sweephand", "unreachable")),
     ],
 )
-def test_where_nobody_listens_no_connection_comes_about(authority: Authority, kind: str) -> None:
+def test_an_address_where_nobody_listens_gets_no_connection(authority: Authority, kind: str) -> None:
     with place(authority, kind, status(200)) as there:
         there.url = f"https://127.0.0.1:{unused_port()}"
         outcome = there.call(kind)
@@ -200,7 +200,7 @@ def test_where_nobody_listens_no_connection_comes_about(authority: Authority, ki
     ],
 )
 @pytest.mark.parametrize(("code", "retryable"), [(401, False), (403, False), (503, True)])
-def test_a_refusal_is_told_by_its_status(authority: Authority, kind: str, code: int, retryable: bool) -> None:
+def test_a_refusal_is_reported_with_its_status(authority: Authority, kind: str, code: int, retryable: bool) -> None:
     with place(authority, kind, status(code)) as there:
         outcome = there.call(kind)
 
@@ -222,7 +222,7 @@ def test_a_refusal_is_told_by_its_status(authority: Authority, kind: str, code: 
         pytest.param("sweephand", marks=pytest.mark.action("http", "sweephand", "silence")),
     ],
 )
-def test_silence_ends_with_the_deadline(authority: Authority, kind: str) -> None:
+def test_a_call_without_an_answer_ends_at_its_deadline(authority: Authority, kind: str) -> None:
     with place(authority, kind, silence) as there:
         outcome = there.call(kind, deadline_s=1)
 

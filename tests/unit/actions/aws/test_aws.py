@@ -108,7 +108,7 @@ def told(message: dict[str, Any]) -> dict[str, str]:
 
 @pytest.mark.usefixtures("aws")
 @pytest.mark.action("sqs", "role", "success")
-def test_a_queue_gets_the_payload_and_which_run_it_is_of() -> None:
+def test_a_queue_gets_the_payload_and_the_id_of_its_run() -> None:
     url = queue()
     roles = Roles()
 
@@ -168,7 +168,7 @@ def test_the_group_of_a_fifo_queue_is_the_user_s_if_they_say_so() -> None:
 
 @pytest.mark.usefixtures("aws")
 @pytest.mark.action("sns", "role", "success")
-def test_a_topic_gets_the_payload_and_which_run_it_is_of() -> None:
+def test_a_topic_gets_the_payload_and_the_id_of_its_run() -> None:
     url = queue()
     topic = client("sns").create_topic(Name="news")["TopicArn"]
     client("sns").subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn("sqs", "orders"))

@@ -215,7 +215,7 @@ def test_a_reader_of_the_queue_may_report_the_result(there: AzureServer, fields:
 @pytest.mark.action("azure_storage_queue azure_service_bus_queue azure_service_bus_topic", "key", "failure")
 @of_each
 @pytest.mark.parametrize(("status", "retryable"), [(403, False), (404, False), (429, True), (500, True), (503, True)])
-def test_another_status_is_a_failure_and_nothing_secret_is_kept_of_the_answer(
+def test_any_other_status_is_a_failure_and_no_secret_of_the_answer_is_kept(
     there: AzureServer, fields: dict[str, Any], status: int, retryable: bool
 ) -> None:
     there.answers = status
@@ -253,7 +253,7 @@ def test_the_server_refuses_what_is_not_signed_for_it(there: AzureServer, fields
 
 @pytest.mark.action("azure_storage_queue azure_service_bus_queue azure_service_bus_topic", "key", "unproven")
 @of_each
-def test_a_secret_that_cannot_be_opened_fails_the_run_and_calls_nobody(
+def test_a_secret_that_cannot_be_decrypted_fails_the_run_without_a_call(
     there: AzureServer, fields: dict[str, Any]
 ) -> None:
     draft = drafted(fields, there.guard)
@@ -276,7 +276,9 @@ def test_the_outbound_guard_judges_azure_s_hosts_too(there: AzureServer, fields:
 
 @pytest.mark.action("azure_storage_queue azure_service_bus_queue azure_service_bus_topic", "key", "silence")
 @of_each
-def test_silence_ends_with_the_deadline_and_is_repeated(there: AzureServer, fields: dict[str, Any]) -> None:
+def test_a_call_without_an_answer_ends_at_its_deadline_and_is_retried(
+    there: AzureServer, fields: dict[str, Any]
+) -> None:
     there.hangs.clear()
 
     outcome = performed(there, fields, replace(CALL, deadline_s=0.5))
@@ -287,7 +289,7 @@ def test_silence_ends_with_the_deadline_and_is_repeated(there: AzureServer, fiel
 
 @pytest.mark.action("azure_storage_queue azure_service_bus_queue azure_service_bus_topic", "key", "unreachable")
 @of_each
-def test_nobody_there_is_a_failure_that_is_repeated(fields: dict[str, Any]) -> None:
+def test_a_missing_connection_is_a_failure_that_is_retried(fields: dict[str, Any]) -> None:
     with azure() as there:
         pass
 

@@ -52,7 +52,7 @@ def told(stage: Stage) -> list[dict[str, Any]]:
 
 
 @pytest.mark.action("job", "own", "success")
-def test_a_job_runs_another_one_as_if_by_hand(there: Stage) -> None:
+def test_a_job_starts_a_manual_run_of_another_job(there: Stage) -> None:
     other = there.create(action=draft(type="event", payload={"n": 1}))
     parent = there.create(once(), action=runs(there, other.job.id))
 
@@ -140,7 +140,7 @@ def test_an_error_action_runs_a_job_and_a_chain_goes_on_through_it(there: Stage)
 
 
 @pytest.mark.action("job", "own", "failure")
-def test_a_job_of_another_tenant_is_not_there(there: Stage) -> None:
+def test_a_job_of_another_tenant_is_not_found(there: Stage) -> None:
     from sweephand.flow.tenants import tenancy  # noqa: PLC0415 - of this test alone
 
     tenancy.create_tenant(there.world, "globex", None)
@@ -274,7 +274,7 @@ def test_an_event_that_the_bus_does_not_take_is_a_failed_attempt_and_is_repeated
 
 @pytest.mark.parametrize("fault", [refused_by_bus, taps.refused])
 @pytest.mark.action("event", "own", "failure")
-def test_without_retries_it_is_a_failed_run_that_says_why(there: Stage, fault: Any) -> None:
+def test_without_retries_a_refusal_ends_the_run_and_says_why(there: Stage, fault: Any) -> None:
     there.tell(Events.NONE)
     planned = there.create(once(), action=draft(type="event"))
 
@@ -296,7 +296,7 @@ def test_without_retries_it_is_a_failed_run_that_says_why(there: Stage, fault: A
         ),
     ],
 )
-def test_a_bus_that_does_not_answer_or_cannot_be_reached_is_a_failed_attempt_too(error: Exception) -> None:
+def test_a_bus_that_does_not_answer_or_cannot_be_reached_fails_the_attempt(error: Exception) -> None:
     from sweephand.messaging.event_bus import EventBus  # noqa: PLC0415 - of this test alone
     from tests.support.sources import SeededChance  # noqa: PLC0415
 

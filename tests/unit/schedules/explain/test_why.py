@@ -112,7 +112,7 @@ def test_instants_said_to_match_occur_and_others_do_not(case: tuple[Timing, date
         ({"every": "P1M", "startTime": "2026-06-06T00:00:00Z"}, "2026-06-07T00:00:00Z", [
             "DOES_NOT_MATCH Sunday, 2026-06-07 is not one of its days of the month",
         ]),
-        ({"at": "2026-06-06T00:00:00Z"}, "2026-06-06T00:00:01Z", ["NOT_IN_SERIES not one of its instants"]),
+        ({"at": "2026-06-06T00:00:00Z"}, "2026-06-06T00:00:01Z", ["NOT_IN_SERIES it is not an instant of the series"]),
         ({"cron": "0 9 * * *", "endTime": "2026-06-06T00:00:00Z"}, "2026-06-06T09:00:00Z", [
             "AFTER_END the schedule ends at 2026-06-06T00:00:00Z",
         ]),

@@ -82,7 +82,7 @@ class Event(Action):
 
     kind = "event"
     shows = ("own",)
-    never: ClassVar = {"unproven": "the stack's own"}
+    never: ClassVar = {"unproven": "uses the permission of the stack"}
     components: ClassVar = {"Missed": request(_OF_MISSED), "ShownMissed": answer(_OF_MISSED)}
 
     def check(self, field: str, guard: GuardSettings) -> None:  # noqa: ARG002 - it calls nobody

@@ -125,7 +125,7 @@ class Http(Action):
 
     kind = "http"
     shows = tuple(auth.TYPES)
-    never: ClassVar = {"none unproven": "nothing is shown"}
+    never: ClassVar = {"none unproven": "needs no authentication"}
 
     def to_json(self) -> dict[str, Any]:
         """Returns the stored form, with the dialect of its facade."""

@@ -43,7 +43,7 @@ class StartJob(Action):
     kind = "job"
     shows = ("own",)
     never: ClassVar = {
-        "unproven": "the stack's own",
+        "unproven": "uses the permission of the stack",
         "silence": "nothing is waited for",
         "wait": "nothing is waited for",
         "unreachable": "the other job is found in the service's own table",

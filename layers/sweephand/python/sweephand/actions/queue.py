@@ -36,7 +36,7 @@ class Queue(Action):
         "wait": "the worker holds the run until it has ended",
         "silence": "a worker that dies loses its lease",
         "unreachable": "workers fetch their runs",
-        "unproven": "the stack's own",
+        "unproven": "uses the permission of the stack",
     }
     description = "A run for the workers of a registered application."
 

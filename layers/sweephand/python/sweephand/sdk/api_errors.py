@@ -50,7 +50,7 @@ class NotFound(ApiError):
 
 
 class MethodNotAllowed(ApiError):
-    """405: the path has no such method."""
+    """405: the path does not support this method."""
 
     code = "METHOD_NOT_ALLOWED"
 
@@ -68,13 +68,13 @@ class QuotaExceeded(ApiError):
 
 
 class StateConflict(ApiError):
-    """409: the state forbids it."""
+    """409: the current state does not allow this."""
 
     code = "STATE_CONFLICT"
 
 
 class ResultConflict(ApiError):
-    """409: another result is recorded."""
+    """409: another result is already recorded."""
 
     code = "RESULT_CONFLICT"
 

@@ -137,7 +137,7 @@ class Ecs(Action):
 
     kind = "ecs"
     shows = ("own",)
-    never: ClassVar = {"unproven": "the stack's own"}
+    never: ClassVar = {"unproven": "uses the permission of the stack"}
     description = "To create, change or remove such an action, a caller also needs the scope `tasks:write`."
     components = schemas("TaskOutcome", TaskRules)
     moved = "the task"

@@ -174,7 +174,7 @@ ROUTES = Routes(
             query=(*PAGE, "scheduleId", "from", "until"),
         ),
         JOB.get(
-            *("/changes", "list_all", "List who changed a job, when and what, newest first", "ChangePage"),
+            *("/changes", "list_all", "List the changes of a job, newest first", "ChangePage"),
             query=(*PAGE, "include"),
         ),
         JOB.get("/schedules", schedules.list_all, "List a job's schedules", "SchedulePage", query=PAGE),
@@ -203,7 +203,7 @@ ROUTES = Routes(
             status=200,
         ),
         OVERVIEW.get(
-            *("/timeline", "read_timeline", "Read what happened to all jobs, and what they will do"),
+            *("/timeline", "read_timeline", "Read past and planned runs of all jobs"),
             "Timeline",
             query=(*PAGE, "from", "until", *FILTERS, "jobIds"),
         ),
@@ -256,7 +256,13 @@ ROUTES = Routes(
             status=200,
         ),
         RUNS.post(
-            *("/{run}/heartbeat", rare("runs.workers", "heartbeat_run"), "Keep a claimed run", "Heartbeat", "LeaseEnd"),
+            *(
+                "/{run}/heartbeat",
+                rare("runs.workers", "heartbeat_run"),
+                "Extend the lease of a claimed run",
+                "Heartbeat",
+                "LeaseEnd",
+            ),
             status=200,
         ),
         RUNS.post(
@@ -403,7 +409,7 @@ ROUTES = Routes(
             *("/{consumer}", "delete", "Delete a consumer and end what is held for it"), scope=WRITE, query=("force",)
         ),
         CONSUMERS.put(
-            "/{consumer}/lease", "take_lease", "Take or prolong the lease of a consumer", "LeaseRequest", "Consumer"
+            "/{consumer}/lease", "take_lease", "Take or extend the lease of a consumer", "LeaseRequest", "Consumer"
         ),
         CONSUMERS.delete(
             "/{consumer}/lease", "release_lease", "Release the lease; events are then held", query=("holder",)
@@ -424,7 +430,7 @@ ROUTES = Routes(
         ),
         CREDENTIALS.delete("/{credential}", "delete", "Delete a credential and end its tokens"),
         CREDENTIALS.delete(
-            "/{credential}/former-secret", "end_former_secret", "End the secret before the last rotation"
+            "/{credential}/former-secret", "end_former_secret", "End the previous secret before its overlap ends"
         ),
         TENANTS.post("", "create", "Create a tenant", "TenantDraft", "Tenant", headers=ONCE),
         TENANTS.get("", "list_all", "List tenants", "TenantPage", query=PAGE),

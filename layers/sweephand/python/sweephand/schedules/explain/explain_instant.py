@@ -182,29 +182,30 @@ def _missing(local_time: str) -> str:
 _EPOCH_DAY = EPOCH.toordinal()
 
 REASON_CODES = {
-    "MATCHES": "an occurrence by the wall clock, or by its steps",
-    "MOVED_BY_GAP": "an occurrence that stands for a wall time that the clock jumps over",
-    "CHOSEN_BY_OVERLAP": "an occurrence at a wall time that the clock reads twice",
-    "MOVED_BY_MONTH": "an occurrence that stands for a day that its month lacks (`monthOverflow`)",
-    "PUT_OFF_BY_JITTER": "planned there or earlier, and delayed by `jitterSeconds`",
-    "DOES_NOT_MATCH": "a field of the clock (`field`) differs",
-    "BETWEEN_STEPS": "between two equal steps",
-    "NOT_IN_SERIES": "not one of its instants",
-    "TAKEN_OUT": "one of its instants, but the rule takes it out (EXDATE)",
-    "BEFORE_START": "before `startTime`, or before the first step",
-    "AFTER_END": "after `endTime`",
-    "COUNT_REACHED": "after the last occurrence of `count`",
-    "IN_GAP": "the wall time asked for does not exist that day",
-    "LEFT_OUT_BY_GAP": "a wall time is jumped over to here, and `dstGap` is `skip`",
-    "COMES_TWICE": "the wall time asked for comes twice; which one this is about",
-    "OTHER_COPY": "`dstOverlap` chooses the other of the two",
-    "LEFT_OUT_BY_CALENDAR": "one of its instants, but a calendar stops it",
-    "MOVED_BY_CALENDAR": "one of its instants, but a calendar moves it to another day",
-    "COMES_FROM_CALENDAR": "an occurrence that a calendar moved here from another day",
-    "PLANNED_BEFORE": "the schedule had it before its last change; the ledger has its run, or will have it at its time",
-    "CHANGED_SINCE": "the schedule was made or changed later, and the ledger has no run of it",
-    "NOT_ACTIVE": "the schedule is off, paused, held or over",
-    "FOLLOWS_CALENDAR": "a calendar was changed a moment ago; once the schedule follows it, this is decided",
+    "MATCHES": "it is an occurrence, by the wall clock or by its steps",
+    "MOVED_BY_GAP": "it is an occurrence, in place of a wall time that the clock skips",
+    "CHOSEN_BY_OVERLAP": "it is an occurrence, at a wall time that the clock shows twice",
+    "MOVED_BY_MONTH": "it is an occurrence, in place of a day that its month does not have (`monthOverflow`)",
+    "PUT_OFF_BY_JITTER": "an occurrence was planned here or earlier, and is delayed by `jitterSeconds`",
+    "DOES_NOT_MATCH": "a part of the wall time (`field`) does not match",
+    "BETWEEN_STEPS": "it is between two equal steps",
+    "NOT_IN_SERIES": "it is not an instant of the series",
+    "TAKEN_OUT": "it is an instant of the series, but the rule removes it (EXDATE)",
+    "BEFORE_START": "it is before `startTime`, or before the first step",
+    "AFTER_END": "it is after `endTime`",
+    "COUNT_REACHED": "it is after the last occurrence of `count`",
+    "IN_GAP": "the requested wall time does not exist on that day",
+    "LEFT_OUT_BY_GAP": "the clock skips a wall time up to here, and `dstGap` is `skip`",
+    "COMES_TWICE": "the requested wall time comes twice; `message` says which one is explained",
+    "OTHER_COPY": "`dstOverlap` chooses the other one of the two",
+    "LEFT_OUT_BY_CALENDAR": "it is an instant of the series, but a calendar excludes it",
+    "MOVED_BY_CALENDAR": "it is an instant of the series, but a calendar moves it to another day",
+    "COMES_FROM_CALENDAR": "it is an occurrence that a calendar moved here from another day",
+    "PLANNED_BEFORE": "it was an occurrence before the last change of the schedule; the ledger has its run, "
+    "or will have it",
+    "CHANGED_SINCE": "the schedule was created or changed later, and the ledger has no run for it",
+    "NOT_ACTIVE": "the schedule is switched off, paused, held or has ended",
+    "FOLLOWS_CALENDAR": "a calendar has just changed; the answer is certain once the schedule follows it",
 }
 """The closed list of codes with their meanings; the last four are for stored schedules only."""
 
@@ -230,7 +231,7 @@ def why_not(series: Series, second: int) -> Iterator[Reason]:
         if isinstance(series, kind):
             yield from why(series, second)
             return
-    yield Reason("NOT_IN_SERIES", "not one of its instants")
+    yield Reason("NOT_IN_SERIES", "it is not an instant of the series")
 
 
 def on_clock(series: Series) -> OnWallClock | None:

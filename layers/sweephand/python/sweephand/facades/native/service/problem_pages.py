@@ -18,8 +18,8 @@ CAUSES: Mapping[str, tuple[str, str]] = {
         "Send one JSON value. `errors[0].position` is the index of the character in question.",
     ),
     "INVALID_QUERY": (
-        "A path, a query parameter or a header is unknown here, is given twice, or breaks its rule.",
-        "`errors[0].field` names it and `reason` says what to write. Parameters that a path does not know are refused.",
+        "A part of the path, a query parameter or a header is unknown, is given twice, or has an invalid value.",
+        "`errors[0].field` names it, and `reason` says what to write.",
     ),
     "INVALID_CURSOR": (
         "The cursor belongs to another list or another query, or was changed.",
@@ -50,7 +50,7 @@ CAUSES: Mapping[str, tuple[str, str]] = {
         "Choose another name, or change the existing resource with PUT or PATCH.",
     ),
     "QUOTA_EXCEEDED": (
-        "A limit of the collection or the tenant forbids it.",
+        "The request would exceed a limit of the collection or the tenant.",
         "`detail` names the limit. Delete what is not needed, or raise the `quota` of the collection or the tenant.",
     ),
     "STATE_CONFLICT": (
@@ -105,16 +105,16 @@ CAUSES: Mapping[str, tuple[str, str]] = {
         "Send `Content-Type: application/json` and no `Content-Encoding`.",
     ),
     "INVALID_FIELD": (
-        "A member of the body has a wrong type or value, or has no effect next to the others.",
-        "`errors` lists every such member with the reason and what to write instead.",
+        "A member of the body has an invalid type or value, or has no effect in combination with the others.",
+        "Correct the members that `errors` lists, each with a reason and what to write instead.",
     ),
     "UNKNOWN_MEMBER": (
         "The body has an unknown member. It is refused, so that a typing error is noticed.",
         "`errors` names it, and the member that was probably meant.",
     ),
     "NEVER_FIRES": (
-        "The schedule has no occurrence: its rule, its calendars and its window leave none.",
-        "Try it with `POST /v1/schedules:preview`, or widen `startTime` and `endTime`.",
+        "The schedule has no occurrence: its rule, calendars and window exclude every time.",
+        "Change its rule, calendars or window. `POST /v1/schedules:preview` shows the result.",
     ),
     "KEY_REUSED": (
         "The `Idempotency-Key` was sent with another request in the last 24 hours.",
