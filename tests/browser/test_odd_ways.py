@@ -186,6 +186,20 @@ def test_a_credential_begins_with_the_first_page_that_it_may_see_and_reads_why_a
     assert page.get_by_role("button", name="Create job").is_disabled()
 
 
+def test_a_reader_has_no_button_for_long_work_that_needs_another_scope(stack, visitor, demo):
+    made = stack.client().post("/v1/credentials", json={"name": "looks", "scopes": ["jobs:read"]}).json()
+    page = visitor().new_page()
+    page.goto(f"/console/operations/{demo.others['operation']}")
+    there = stack.client().get(f"/v1/operations/{demo.others['operation']}").json()
+    page.route("**/v1/operations/*", lambda route: route.fulfill(json={**there, "state": "RUNNING"}))
+    page.get_by_label("Client id").fill(made["clientId"])
+    page.get_by_label("Secret").fill(made["secret"])
+    page.get_by_role("button", name="Sign in", exact=True).click()
+
+    page.get_by_text("Running").wait_for()
+    assert page.get_by_role("button", name="Cancel").count() == 0
+
+
 # ---- Forms ----------------------------------------------------------------------------------------------------------
 
 

@@ -1,12 +1,16 @@
 // Operations (long work): their progress, with pause, resume and cancel.
 
 import { html, useEffect } from "../vendor.js";
-import { request, useAnswer, useList } from "../api.js";
+import { may, request, useAnswer, useList } from "../api.js";
 import { Action, Empty, Head, Loaded, More, News, State, Table, Text, When, at } from "../parts.js";
 
 const EVERY_S = 15;
 const OPEN_EVERY_S = 3;
 const KINDS = { redrive: "Run failed runs again", delete_jobs: "Delete jobs", delete_collection: "Delete a collection", purge_tenant: "Delete a tenant", export_runs: "Write runs into a file", switch_jobs: "Switch jobs" };
+/** The scope that pauses, resumes and cancels work of each kind. */
+const SCOPES = { redrive: "errors:edit", delete_jobs: "jobs:write", switch_jobs: "jobs:write", delete_collection: "jobs:write", purge_tenant: "provider:admin", export_runs: "jobs:read" };
+/** Kinds that cannot be cancelled: half of them would be neither the old state nor the new one. */
+const FOR_GOOD = new Set(["delete_collection", "purge_tenant"]);
 const ENDED = new Set(["DONE", "FAILED", "CANCELLED"]);
 
 const kindWord = (kind) => KINDS[kind] ?? kind.replace(/_/g, " ");
@@ -22,8 +26,8 @@ function Verbs({ operation, reload }) {
     await request("POST", `/v1/operations/${operation.id}/${verb}`, { body: {} });
     await reload();
   };
-  if (operation.state === "DONE" || operation.state === "CANCELLED") return null;
-  return html`<span class="actions">${operation.state === "RUNNING" && html`<${Action} act=${post("pause")}>Pause<//>`}${operation.state !== "RUNNING" && html`<${Action} act=${post("resume")}>Resume<//>`}<${Action} kind="danger" act=${post("cancel")}>Cancel<//></span>`;
+  if (operation.state === "DONE" || operation.state === "CANCELLED" || !may(SCOPES[operation.kind])) return null;
+  return html`<span class="actions">${operation.state === "RUNNING" && html`<${Action} act=${post("pause")}>Pause<//>`}${operation.state !== "RUNNING" && html`<${Action} act=${post("resume")}>Resume<//>`}${!FOR_GOOD.has(operation.kind) && html`<${Action} kind="danger" act=${post("cancel")}>Cancel<//>`}</span>`;
 }
 
 /** Shows an operation in one line with its progress bar. children: further content for the line. */
