@@ -88,7 +88,7 @@ function Pause({ post, onClose, onDone }) {
     await onDone();
   };
   return html`<${Dialog} title="Pause job" onClose=${onClose}>
-    <p>Its occurrences are skipped, each with a row in the ledger, until somebody resumes it.</p>
+    <p>Its occurrences are skipped, and counted in the ledger, until somebody resumes it.</p>
     <${Field} label="Note" name="note" problem=${problem}><input value=${note} maxlength="1000" onInput=${(event) => setNote(event.target.value)} /><//>
     <${Field} label=${`Resume at, in ${zoneName()} (optional)`} name="until" problem=${problem}><input type="datetime-local" value=${until} onInput=${(event) => setUntil(event.target.value)} /><//>
     <${ProblemNote} problem=${problem} />

@@ -32,7 +32,7 @@ export function Jobs() {
 }
 
 const VERBS = {
-  pause: ["Pause", "Their occurrences are skipped, each with a row in the ledger, until somebody resumes them."],
+  pause: ["Pause", "Their occurrences are skipped, and counted in the ledger, until somebody resumes them."],
   resume: ["Resume", "Their schedules go on from now."],
   activate: ["Activate", "Their schedules act from now on."],
   deactivate: ["Deactivate", "They do not run until somebody activates them."],
