@@ -60,7 +60,7 @@ SAYS = {
         r"only for today",
         r'"deleted"',
     ),
-    "moved-clock": ("3 passed",),
+    "moved-clock": ("4 passed",),
 }
 """The patterns that each recipe's output has, in this order."""
 
