@@ -111,7 +111,10 @@ LINE: Members = {
     "scheduleId": ID,
     "plannedAt": {**INSTANT, "description": "The first of the occurrences."},
     "range": answer(
-        {"until": {**INSTANT, "description": "The last of the occurrences."}, "count": whole(1)},
+        {
+            "until": {**INSTANT, "description": "The last of the occurrences."},
+            "count": whole(1, description="How many occurrences there are."),
+        },
         description="The occurrences that the row stands for.",
     ),
 }
@@ -140,7 +143,7 @@ CIRCUIT: Members = {
     "circuit": text(
         16, 16, description="The `id` of the circuit in the answer for the flow key, which also names the target."
     ),
-    "openedAt": INSTANT,
+    "openedAt": {**INSTANT, "description": "When the circuit opened."},
     "failures": whole(1, description="How many calls in a row have failed."),
     "reason": or_null(one_of(Reason, description="The reason of the last failure.")),
 }
@@ -171,8 +174,8 @@ ACTOR = or_null(text(1, 330, description="The client id of the caller; null for 
 ERRORS: Members = {
     **JOB,
     "errorGroup": text(32, 32, description="The id of the group, as in `GET /v1/errors/{group}`."),
-    "state": one_of([state for state in State if state in FAILED]),
-    "reason": or_null(one_of(Reason)),
+    "state": one_of([state for state in State if state in FAILED], description="The state of the failed runs."),
+    "reason": or_null(one_of(Reason, description="The reason of the failed runs.")),
 }
 ARCHIVING: Members = {
     **ERRORS,
@@ -190,7 +193,7 @@ CREDENTIAL: Members = {
     "collection": {"type": "null"},
     "actor": ACTOR,
     "clientId": text(1, 97, description="The client id of the credential. Its secret is never in an event."),
-    "scopes": items(one_of(sorted(SCOPES))),
+    "scopes": items(one_of(sorted(SCOPES)), description="The scopes of the credential."),
     "formerSecretUntil": or_null({**INSTANT, "description": "Until when the previous secret is still accepted."}),
 }
 SIGNING_KEY: Members = {
@@ -200,8 +203,10 @@ SIGNING_KEY: Members = {
 TENANT: Members = {
     "collection": {"type": "null"},
     "actor": ACTOR,
-    "state": one_of(TenantState),
-    "withheldScopes": items(one_of(sorted(TENANT_SCOPES))),
+    "state": one_of(TenantState, description="The state after the event."),
+    "withheldScopes": items(
+        one_of(sorted(TENANT_SCOPES)), description="The scopes that the provider withholds from the tenant."
+    ),
     "applications": items(text(1, 128), description="The applications to which it is subscribed."),
 }
 OF_JOBS, OF_MISSED = "job", "job.missed"
@@ -273,13 +278,13 @@ OTHERS: Mapping[EventType, Members] = {
         "tenant": or_null(text(1, 64, description="The name of the tenant; null for the provider.")),
         "collection": {"type": "null"},
         "operationId": {**ID, "description": "The id of the operation, as in `GET /v1/operations/{operation}`."},
-        "kind": one_of(OperationKind),
+        "kind": one_of(OperationKind, description="The kind of the operation."),
         "state": one_of([OperationState.FAILED]),
         "cause": text(1, description="Why it failed, in words."),
         "done": whole(description="How many entries are done, including failed ones."),
         "failed": whole(description="How many entries failed."),
         "total": or_null(whole(description="How many entries there are; null while this is not known.")),
-        "startedAt": INSTANT,
+        "startedAt": {**INSTANT, "description": "When it began."},
     },
     EventType.CREDENTIAL_CREATED: CREDENTIAL,
     EventType.CREDENTIAL_ROTATED: CREDENTIAL,
@@ -375,7 +380,7 @@ def of_jobs() -> Schema:
 def _of_occurrence() -> Members:
     return {
         "id": {**RUN_ID, "description": "The id of the run. It stays the same if the event is sent again."},
-        "tenant": text(1, 64),
+        "tenant": text(1, 64, description="The name of the tenant."),
         "jobId": ID,
         "jobScheduleId": {**ID, "description": "The same id as `jobId`."},
         "scheduleId": or_null(
@@ -390,7 +395,7 @@ def _of_occurrence() -> Members:
             description="The planned instant.",
         ),
         "firedAt": {**INSTANT, "description": "When this attempt was made."},
-        "attempt": whole(1),
+        "attempt": whole(1, description="The number of the attempt."),
         "payload": {
             "description": "The payload of the action or the schedule: JSON or a string; null if there is none."
         },
@@ -442,15 +447,15 @@ def of_dropped() -> Schema:
     """Returns the schema of the event about occurrences that a consumer will not get."""
     detail: Members = {
         "id": text(1, 200, description="The id of the event. It stays the same if the event is sent again."),
-        "tenant": text(1, 64),
-        "consumer": text(1, 128),
+        "tenant": text(1, 64, description="The name of the tenant."),
+        "consumer": text(1, 128, description="The name of the consumer."),
         "jobId": ID,
         "jobScheduleId": {**ID, "description": "The same id as `jobId`."},
         "resourceId": JOB["resourceId"],
         "tag": or_null(text(1, 128, description="The first of `tags`.")),
         "tags": JOB["tags"],
         **SPAN,
-        "reason": one_of([Reason.CONSUMER_AWAY]),
+        "reason": one_of([Reason.CONSUMER_AWAY], description="Why they are dropped."),
     }
     return _of_jobs(
         replay.DROPPED_TYPE,

@@ -52,6 +52,13 @@ def test_generated_tables_are_those_of_the_code(page: Path):
     assert page.read_text() == _generator().renewed(page.read_text()), "make docs"
 
 
+def test_each_member_of_an_event_has_a_text():
+    """The table of members is generated; a member without a description leaves its last cell empty."""
+    lines = (ROOT / "docs" / "reference" / "events.md").read_text().splitlines()
+
+    assert [line for line in lines if line.startswith("|") and line.endswith("|  |")] == []
+
+
 @pytest.mark.parametrize("name", sorted(_generator("pictures").PICTURES))
 def test_pictures_are_those_that_the_code_draws(name: str):
     picture = ROOT / "docs" / "pictures" / f"{name}.svg"

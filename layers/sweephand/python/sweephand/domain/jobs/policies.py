@@ -104,7 +104,7 @@ POLICIES: Mapping[str, Policy] = {
     "totals": Policy(
         one_of(
             ("planned", "all"),
-            description="What the totals of a schedule count: planned occurrences, or manual runs of it too.",
+            description="Which runs the totals of a schedule count: planned occurrences only, or manual runs as well.",
         ),
         "planned",
     ),

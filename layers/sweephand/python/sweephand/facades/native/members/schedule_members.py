@@ -128,7 +128,7 @@ def totals_body(totals: Totals) -> dict[str, int]:
 HELD = or_null(
     answer(
         {"by": one_of(HeldBy), "name": TEXT, "since": INSTANT_MS},
-        description="What stops it from running although it is active. While its tenant or collection is disabled, no"
+        description="The reason why it does not run although it is active. While its tenant or collection is disabled, no"
         " runs are announced, and due occurrences are skipped. While its flow key is paused, runs wait.",
     )
 )

@@ -162,7 +162,7 @@ SCHEMAS: dict[str, Schema] = {
             "lastAt": or_null({**INSTANT_MS, "description": "When it last happened."}),
             "count": whole(1, description="How many runs, targets, events or jobs it stands for."),
             "reason": or_null(one_of(Reason)),
-            "sentence": text(description="What is wrong, in words."),
+            "sentence": text(description="The problem, in a sentence."),
             "nextStep": answer(
                 {
                     "verb": one_of(attention.VERBS, description="The kind of the step."),

@@ -147,7 +147,7 @@ _PROBLEM: Members = {
 _PROBLEM_PAGE: Members = {
     **{name: _PROBLEM[name] for name in ("type", "title", "status", "code")},
     "cause": text(description="Why requests are refused with this problem."),
-    "cure": text(description="What to do about it."),
+    "cure": text(description="How to solve the problem."),
 }
 _FIELD_PROBLEM: Members = {
     "field": or_null(text(description="A path such as `schedules[0].cron`; null: the request as a whole.")),
@@ -443,7 +443,7 @@ SCHEMAS: dict[str, Schema] = {
             "error": one_of(
                 ("invalid_request", "invalid_client", "invalid_scope", "unauthorized_client", "unsupported_grant_type")
             ),
-            "error_description": text(description="What is wrong, in plain English."),
+            "error_description": text(description="A description of the mistake, in plain English."),
         }
     ),
     "Health": answer(
