@@ -23,6 +23,7 @@ FRAGMENT = re.compile(r"(?:^|[.!?:] |\n\n)(What|Of|As|By(?! default)|Those|Who)\
 AVOIDED = re.compile(
     r"\b(behind|beside|shall|parted by|told (?:on|of|to)|comes? to be|is none of|by itself|at will)\b", re.IGNORECASE
 )
+LINK_TARGET = re.compile(r"(?<=\])\([^()\s]+(?: \"[^\"]*\")?\)")
 MADE = re.compile(r"^```.*?^```$|<!-- (?:generated|file): .*?<!-- end -->", re.DOTALL | re.MULTILINE)
 NO_PROSE = re.compile(r"#|\||:::|!\[")
 ITEM = re.compile(r"\s*(?:[-*]|\d+\.) ")
@@ -54,6 +55,7 @@ def breaches(path: Path) -> Iterator[Breach]:
 
 
 def _of_page(name: str, page: str) -> Iterator[Breach]:
+    page = LINK_TARGET.sub("", page)
     for number, line in enumerate(page.split("\n"), 1):
         for found in AVOIDED.findall(re.sub(r"`[^`]*`", "", line)):
             yield Breach(name, number, f"avoid {found.lower()!r}")
