@@ -128,8 +128,8 @@ def totals_body(totals: Totals) -> dict[str, int]:
 HELD = or_null(
     answer(
         {"by": one_of(HeldBy), "name": TEXT, "since": INSTANT_MS},
-        description="The reason why it does not run although it is active. While its tenant or collection is disabled, no"
-        " runs are announced, and due occurrences are skipped. While its flow key is paused, runs wait.",
+        description="The reason why it does not run although it is active. While its tenant or collection is disabled,"
+        " no runs are announced, and due occurrences are skipped. While its flow key is paused, runs wait.",
     )
 )
 SCHEDULE = Resource(
