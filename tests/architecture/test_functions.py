@@ -125,7 +125,7 @@ def test_every_folder_has_its_handler():
     assert [path.parent.name for path in HANDLERS] == sorted(REACHES)
 
 
-def test_the_console_s_handler_needs_nothing_but_the_standard_library():
+def test_the_consoles_handler_needs_nothing_but_the_standard_library():
     """It has no layers, so that its cold start is that of an empty function."""
     assert {module.split(".")[0] for module in _modules(CONSOLE)} <= sys.stdlib_module_names
 
@@ -202,7 +202,7 @@ def test_the_executor_alone_stays_on_one_processor(handler):
 
 
 @by_folder
-def test_a_handler_makes_no_client_but_the_table_s(handler):
+def test_a_handler_makes_no_client_but_the_tables(handler):
     """One of SQS takes 5 ms and more, and an idle tick or an action that succeeds sends nothing."""
     found = _answer_of(handler, f"{COUNT_CLIENTS}; import app; print(made)")
 

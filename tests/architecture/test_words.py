@@ -27,7 +27,7 @@ def test_no_file_breaks_the_rules(path: Path) -> None:
     assert list(words.breaches(path)) == []
 
 
-def test_no_text_of_the_api_s_description_breaks_the_rules() -> None:
+def test_no_text_of_the_apis_description_breaks_the_rules() -> None:
     """A description may begin with "By default", but not with a fragment such as "Of a job" or "What was done"."""
     found = [
         text

@@ -54,7 +54,7 @@ def test_the_month_of_a_job_that_runs_often_goes_on_from_today_and_reads_a_day_o
     cell.get_by_text("140 more").wait_for()
 
 
-def test_an_answer_that_is_not_the_api_s_is_said_instead_of_waiting_for_ever(opened, demo):
+def test_an_answer_that_is_not_the_apis_is_said_instead_of_waiting_for_ever(opened, demo):
     page = opened("/jobs")
     page.route("**/v1/calendars?**", lambda route: route.fulfill(status=200, body="<html>Welcome to our Wi-Fi</html>"))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def test_a_collection_is_made_and_changed_by_fields_with_the_api_s_sentence_at_each(opened, demo, stack):
+def test_a_collection_is_made_and_changed_by_fields_with_the_apis_sentence_at_each(opened, demo, stack):
     page = opened("/collections")
     page.get_by_role("button", name="Create collection").click()
     dialog = page.get_by_role("dialog")
@@ -209,7 +209,7 @@ def test_a_number_that_has_changed_meanwhile_is_refused_and_nothing_is_done(open
     assert len(acme.get("/v1/jobs", params={"tag": "fewer"}).json()["items"]) == 2
 
 
-def test_a_quota_is_refused_in_the_api_s_words_and_the_form_stays(opened, demo, stack, target):
+def test_a_quota_is_refused_in_the_apis_words_and_the_form_stays(opened, demo, stack, target):
     stack.client().post("/v1/collections", json={"name": "full", "quota": {"maxJobs": 1}})
     body = {"name": "first", "collection": "full", "action": {"type": "http", "url": f"{target}/ok"}}
     assert stack.client().post("/v1/jobs", json=body).status_code == 201

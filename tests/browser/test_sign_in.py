@@ -62,7 +62,7 @@ def test_a_token_that_ended_asks_again_and_leaves_the_page_as_it_was(opened, sta
     assert paused["operation"] == "pause"
 
 
-def test_two_tenants_see_their_own_jobs_and_never_the_other_s(opened, demo):
+def test_two_tenants_see_their_own_jobs_and_never_the_others(opened, demo):
     acme = opened("/jobs")
     acme.get_by_role("link", name="nightly").wait_for()
     assert "acme" in acme.title()

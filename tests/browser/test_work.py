@@ -88,7 +88,7 @@ def test_an_api_that_does_not_answer_leaves_the_page_and_says_its_age(opened, de
     assert page.get_by_role("link", name="nightly").is_visible()
 
 
-def test_a_refusal_is_the_api_s_own_sentence_with_the_time_to_wait(opened, demo):
+def test_a_refusal_is_the_apis_own_sentence_with_the_time_to_wait(opened, demo):
     page = opened(f"/jobs/{demo.jobs['orders']}")
     refusal = {"code": "RATE_LIMITED", "detail": "3000 requests a minute are used up"}
     page.route("**/deactivate", lambda route: route.fulfill(status=429, json=refusal, headers={"retry-after": "30"}))

@@ -86,7 +86,7 @@ def test_the_navigation_shows_sections_and_opens_that_of_the_page(site: Path):
         assert not re.search(r">\d{4}: ", tree)
 
 
-def test_a_link_to_a_file_outside_of_the_site_shows_the_file_s_name(site: Path):
+def test_a_link_to_a_file_outside_of_the_site_shows_the_files_name(site: Path):
     promise = (site / "reference" / "faults.html").read_text()
 
     assert "tests/faults/test_plans.py" in promise

@@ -433,17 +433,17 @@ class WithCalendar(History):
         return self.native("PUT", "/v1/calendars/odd", {"ranges": [{"from": first, "to": last}]})
 
 
-def test_occurrences_announced_under_a_changing_calendar_happen() -> None:
+def test_occurrences_announced_under_a_changing_calendar_take_place() -> None:
     """The same histories each time."""
     histories(0, HISTORIES, WithCalendar)
 
 
-def test_announced_occurrences_happen() -> None:
+def test_announced_occurrences_take_place() -> None:
     """The same histories each time."""
     histories(0, HISTORIES)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("first", range(0, HISTORIES_AT_LENGTH, 500))
-def test_announced_occurrences_happen_in_long_histories(first: int) -> None:
+def test_announced_occurrences_take_place_in_long_histories(first: int) -> None:
     histories(1_000 + first, 500)

@@ -280,11 +280,11 @@ def within(line: Run, at: datetime) -> bool:
     return line.range_until is not None and line.planned_at <= at <= line.range_until
 
 
-def test_any_history_of_changes_ends_with_every_instant_accounted_for() -> None:
+def test_any_history_of_changes_accounts_for_every_instant() -> None:
     """The same histories each time."""
     play(Changes, examples=100, steps=12, derandomize=True)
 
 
 @pytest.mark.long
-def test_any_history_of_changes_at_length() -> None:
+def test_any_long_history_of_changes_accounts_for_every_instant() -> None:
     play(Changes, examples=1_500, steps=18, derandomize=False)

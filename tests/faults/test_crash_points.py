@@ -101,12 +101,12 @@ ELSEWHERE = {
 CRASHES = {"crash-before", "crash-after"}
 
 
-def test_the_plans_are_as_many_as_written() -> None:
+def test_the_number_of_crash_plans_is_the_recorded_one() -> None:
     """A call that is added or goes changes these numbers: look at the new plans, then make crash-points PLAN=write."""
     assert written(counts()) == COUNTS.read_text()
 
 
-def test_every_call_that_the_code_can_make_is_met_in_some_history() -> None:
+def test_every_call_in_the_code_occurs_in_some_history() -> None:
     """Another call in flow/ or store/ needs a history that makes it: see scenarios.py."""
     met = {str(met.site) for scenario in SCENARIOS.values() for met in play(scenario).calls}
 
@@ -114,12 +114,14 @@ def test_every_call_that_the_code_can_make_is_met_in_some_history() -> None:
     assert met <= {str(site) for site in sites.of_the_code("facades/azure", "sdk/worker")}
 
 
-def test_every_kind_of_fault_takes_place() -> None:
+def test_every_kind_of_fault_occurs() -> None:
     assert {kind for found in counts().values() for kind in found} == set(KINDS)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
-def test_one_fault_at_any_call_is_made_good(scenario: Scenario, record_property: Callable[[str, object], None]) -> None:
+def test_the_service_recovers_from_one_fault_at_any_call(
+    scenario: Scenario, record_property: Callable[[str, object], None]
+) -> None:
     """A sample; each fault at each place of the code is in it. The closing line says how many plans were left out."""
     chosen = sample(scenario)
 
@@ -129,7 +131,7 @@ def test_one_fault_at_any_call_is_made_good(scenario: Scenario, record_property:
 
 @pytest.mark.long
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
-def test_every_fault_at_every_call_is_made_good(
+def test_the_service_recovers_from_every_fault_at_every_call(
     scenario: Scenario, record_property: Callable[[str, object], None]
 ) -> None:
     every = plans(scenario)
@@ -140,7 +142,7 @@ def test_every_fault_at_every_call_is_made_good(
 
 @pytest.mark.long
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
-def test_two_crashes_anywhere_are_made_good(scenario: Scenario) -> None:
+def test_the_service_recovers_from_two_crashes_at_any_calls(scenario: Scenario) -> None:
     firsts = [plan for plan in plans(scenario) if plan[0][1] in CRASHES]
 
     sound(scenario, (plan for first in firsts for plan in plans(scenario, first) if plan[1][1] in CRASHES))
@@ -172,16 +174,16 @@ class Wrong(Retry):  # not in SCENARIOS: those are listed when scenarios.py is r
         raise AssertionError("as it shall")
 
 
-def test_a_history_that_does_not_come_out_as_expected_fails() -> None:
+def test_a_history_with_an_unexpected_outcome_fails() -> None:
     with pytest.raises(AssertionError, match="as it shall"):
         play(Wrong())
 
 
-def test_a_plan_that_names_no_call_does_not_take_place() -> None:
+def test_a_plan_that_names_no_call_injects_nothing() -> None:
     assert not play(Retry(), ((9_999, "crash-before"),)).met
 
 
-def test_a_plan_is_played_the_same_way_each_time() -> None:
+def test_a_plan_is_replayed_the_same_way_each_time() -> None:
     plan = ((14, "crash-after"),)
 
     first, second = play(Retry(), plan), play(Retry(), plan)

@@ -210,13 +210,13 @@ def _owed(schedule: Schedule, until: datetime) -> int:
 
 
 @pytest.mark.parametrize("part", range(3))
-def test_announced_called_and_recorded_agree_after_deletes(part: int) -> None:
+def test_announced_called_and_recorded_runs_agree_after_deletes(part: int) -> None:
     for seed in range(part * SHORT // 3, (part + 1) * SHORT // 3):
         play(seed)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("part", range(LONG // IN_PART))
-def test_they_agree_in_each_of_10_000_histories(part: int) -> None:
+def test_announced_called_and_recorded_runs_agree_in_each_of_10_000_histories(part: int) -> None:
     for seed in range(1_000 + part * IN_PART, 1_000 + (part + 1) * IN_PART):
         play(seed)

@@ -347,10 +347,10 @@ class FlowKeys(Days):
         assert not lines.line(self.scene.world.table, stile, "", "", 1)
 
 
-def test_the_limits_hold_and_every_run_ends_in_every_history() -> None:
+def test_flow_key_limits_hold_and_every_run_ends_in_every_history() -> None:
     play(FlowKeys, examples=60, steps=20, derandomize=True)
 
 
 @pytest.mark.long
-def test_the_same_in_many_more_histories() -> None:
+def test_flow_key_limits_hold_and_every_run_ends_in_many_more_histories() -> None:
     play(FlowKeys, examples=600, steps=35, derandomize=False)

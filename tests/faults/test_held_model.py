@@ -159,10 +159,10 @@ def _minutes(after: datetime, until: datetime) -> list[datetime]:
     return [first + n * MINUTE for n in range(int((until - first) / MINUTE) + 1)] if first <= until else []
 
 
-def test_disabling_loses_doubles_and_hides_no_occurrence() -> None:
+def test_disabling_never_loses_repeats_or_hides_an_occurrence() -> None:
     play(HeldSchedules, examples=40, steps=14, derandomize=True)
 
 
 @pytest.mark.long
-def test_disabling_loses_doubles_and_hides_no_occurrence_in_many_histories() -> None:
+def test_disabling_never_loses_repeats_or_hides_an_occurrence_in_many_histories() -> None:
     play(HeldSchedules, examples=150, steps=25, derandomize=False)

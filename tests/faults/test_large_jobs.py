@@ -150,7 +150,7 @@ FAULTS = ("crash-before", "crash-after", "answer-lost", "conflict", "throttled")
 
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.usefixtures("small_transactions")
-def test_a_large_change_that_is_cut_off_anywhere_is_whole_in_the_end(verb: str) -> None:
+def test_a_large_change_interrupted_anywhere_is_completed(verb: str) -> None:
     calls = calls_of(verb, 12).seen
     transactions = sum(passing.operation == "TransactWriteItems" for passing in calls)
     assert transactions > 3 or verb == "delete"
@@ -168,7 +168,7 @@ def test_a_large_change_that_is_cut_off_anywhere_is_whole_in_the_end(verb: str) 
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_two_hundred_schedules_follow_after_a_crash_behind_the_commit(verb: str) -> None:
+def test_two_hundred_schedules_follow_after_a_crash_that_comes_after_the_commit(verb: str) -> None:
     with stage(shards=1) as scene:
         before = many(scene, 200, active=verb not in STARTS_OFF)
         with scene.taps.once("dynamodb.TransactWriteItems", KINDS["crash-after"]):
@@ -184,7 +184,7 @@ def test_two_hundred_schedules_follow_after_a_crash_behind_the_commit(verb: str)
 
 @pytest.mark.long
 @pytest.mark.parametrize("verb", VERBS)
-def test_two_hundred_schedules_cut_off_anywhere_are_whole_in_the_end(verb: str) -> None:
+def test_two_hundred_schedules_are_completed_after_a_crash_anywhere(verb: str) -> None:
     for number, passing in enumerate(calls_of(verb, 200).seen):
         for kind in ("crash-before", "crash-after"):
             if fits(kind, passing):
@@ -211,7 +211,7 @@ def test_the_next_change_waits_until_all_schedules_have_followed() -> None:
 
 
 @pytest.mark.usefixtures("small_transactions")
-def test_a_job_that_goes_while_its_schedules_follow_takes_all_with_it() -> None:
+def test_deleting_a_job_while_its_schedules_follow_deletes_all_of_them() -> None:
     with stage(shards=1) as scene:
         before = many(scene, 12)
         with scene.taps.once("dynamodb.TransactWriteItems", KINDS["crash-after"], skip=2):
@@ -224,7 +224,7 @@ def test_a_job_that_goes_while_its_schedules_follow_takes_all_with_it() -> None:
 
 
 @pytest.mark.usefixtures("small_transactions")
-def test_a_second_executor_carries_nothing_out_twice() -> None:
+def test_a_second_executor_repeats_nothing() -> None:
     """Both have read the same part: one transaction goes through."""
     with stage(shards=1) as scene:
         before = many(scene, 12)
@@ -247,7 +247,7 @@ def test_a_second_executor_carries_nothing_out_twice() -> None:
 
 
 @pytest.mark.usefixtures("small_transactions")
-def test_the_schedules_of_a_deleted_job_go_although_a_run_is_still_held() -> None:
+def test_the_schedules_of_a_deleted_job_are_deleted_although_a_run_is_still_held() -> None:
     """Else the sweep would go on with those that did not fit into the delete's transaction."""
     with stage(shards=1) as scene:
         before = many(scene, 12)

@@ -89,7 +89,7 @@ def moved(stage: Stage, planned: Planned, attribute: str) -> Callable[[], None]:
 # The sweep
 
 
-def test_an_unreadable_row_that_was_changed_meanwhile_stays_in_service(stage: Stage) -> None:
+def test_an_unreadable_row_that_changed_meanwhile_stays_in_service(stage: Stage) -> None:
     planned = stage.create(EACH_MINUTE)
     stage.edit_schedule(planned, sweep={"S": 'S;fast;sap;{"cron":"gone"}'})
 
@@ -100,7 +100,7 @@ def test_an_unreadable_row_that_was_changed_meanwhile_stays_in_service(stage: St
 
 
 @pytest.mark.parametrize("attribute", ["next_run_at", "generation"])
-def test_a_schedule_that_was_changed_meanwhile_is_not_split(stage: Stage, attribute: str) -> None:
+def test_a_schedule_that_changed_meanwhile_is_not_split(stage: Stage, attribute: str) -> None:
     planned = stage.create(EACH_MINUTE, policies=LATEST)
     stage.pass_time(1_800)
 
@@ -113,7 +113,7 @@ def test_a_schedule_that_was_changed_meanwhile_is_not_split(stage: Stage, attrib
 
 @pytest.mark.parametrize("attribute", ["next_run_at", "sweep"])
 @pytest.mark.parametrize("rate", [1, 6_000])
-def test_a_catch_up_that_went_on_meanwhile_is_neither_moved_nor_taken_away(
+def test_a_catch_up_that_advanced_meanwhile_is_neither_moved_nor_removed(
     stage: Stage, attribute: str, rate: int
 ) -> None:
     """rate: one of its occurrences a minute goes out, or all: then its row would go too."""
@@ -132,7 +132,7 @@ def test_a_catch_up_that_went_on_meanwhile_is_neither_moved_nor_taken_away(
 
 
 @pytest.mark.parametrize("attribute", ["next_run_at", "generation"])
-def test_a_held_schedule_that_was_changed_meanwhile_is_not_let_go(stage: Stage, attribute: str) -> None:
+def test_a_held_schedule_that_changed_meanwhile_is_not_released(stage: Stage, attribute: str) -> None:
     planned = stage.create(EACH_MINUTE)
     read = holding.row_of(stage.stored(planned))
     moved(stage, planned, attribute)()
@@ -146,7 +146,7 @@ def test_a_held_schedule_that_was_changed_meanwhile_is_not_let_go(stage: Stage, 
 
 
 @pytest.mark.parametrize("attribute", ["state", "planned_total"])
-def test_a_series_that_goes_on_meanwhile_is_not_completed(stage: Stage, attribute: str) -> None:
+def test_a_series_that_advances_meanwhile_is_not_completed(stage: Stage, attribute: str) -> None:
     planned = stage.create(once())
     stage.tick()
     stage.clock.advance(60)
@@ -193,7 +193,7 @@ def test_a_clean_up_that_others_finished_meanwhile_leaves_no_row(
 # Changes
 
 
-def test_a_name_is_written_onto_the_row_that_was_read(stage: Stage) -> None:
+def test_a_rename_is_applied_to_the_row_that_was_read(stage: Stage) -> None:
     """A change that leaves the series alone is compared with the row: if another by now, it is compared anew."""
     planned = stage.create(EACH_MINUTE)
 
@@ -211,7 +211,7 @@ def test_a_name_is_written_onto_the_row_that_was_read(stage: Stage) -> None:
 # The audit
 
 
-def test_a_count_that_moves_meanwhile_is_not_put_right(stage: Stage) -> None:
+def test_a_count_that_moves_meanwhile_is_not_corrected(stage: Stage) -> None:
     planned = stage.create(EACH_MINUTE)
     stage.run(1_200)
     stage.edit_schedule(planned, planned_total=number(99))
@@ -225,7 +225,7 @@ def test_a_count_that_moves_meanwhile_is_not_put_right(stage: Stage) -> None:
     assert stage.stored(planned).planned_total == 100
 
 
-def test_a_line_that_is_counted_by_others_meanwhile_is_counted_once(stage: Stage) -> None:
+def test_a_run_counted_meanwhile_by_another_audit_is_counted_once(stage: Stage) -> None:
     planned = stage.create(EACH_MINUTE, policies=LATEST)
     stage.run(300)
     stage.pass_time(3_600)
@@ -243,7 +243,7 @@ def test_a_line_that_is_counted_by_others_meanwhile_is_counted_once(stage: Stage
 
 
 @pytest.mark.parametrize("attribute", ["generation", "state"])
-def test_a_schedule_that_goes_on_meanwhile_stays_in_the_catalogue(stage: Stage, attribute: str) -> None:
+def test_a_schedule_that_advances_meanwhile_stays_in_the_catalogue(stage: Stage, attribute: str) -> None:
     planned = stage.create(EACH_MINUTE)
     stage.run(150)
     stage.set_state(planned, pause=Pause(NOON))

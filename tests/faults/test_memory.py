@@ -99,7 +99,7 @@ NOTHING = {"Items": [], "more": False}
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_each_answer_of_a_history_is_motos(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_answer_of_a_history_equals_motos(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for plan in [(), *PLANS.get(name, [])]:
         asked = asked_in(SCENARIOS[name], plan, monkeypatch)
 
@@ -151,14 +151,14 @@ def asked_in(scenario: Scenario, plan: Plan, monkeypatch: pytest.MonkeyPatch) ->
         ("s < :one", False),
     ],
 )
-def test_conditions_hold_as_dynamodb_documents_them(text: str, holds: bool) -> None:
+def test_conditions_are_evaluated_as_dynamodb_documents_them(text: str, holds: bool) -> None:
     item = {"a": {"N": "1"}, "s": {"S": "xyz"}, "t": {"SS": ["x", "y"]}}
     values = {":one": {"N": "1.0"}, ":two": {"N": "2"}, ":x": {"S": "x"}}
 
     assert expressions.condition(text)(item, {}, values) is holds
 
 
-def test_every_value_of_an_update_is_that_of_the_old_item() -> None:
+def test_every_value_in_an_update_comes_from_the_old_item() -> None:
     item = {"a": {"N": "1"}, "b": {"N": "2"}, "t": {"SS": ["x"]}}
     steps = expressions.update("SET a = b, b = a + :one, c = if_not_exists(c, :one) REMOVE d ADD e :one DELETE t :x")
 
@@ -170,12 +170,12 @@ def test_every_value_of_an_update_is_that_of_the_old_item() -> None:
 @pytest.mark.parametrize(
     "text", ["a.b = :one", "a = :one AND", "attribute_type(a, :one)", "a LIKE :one", "a[0] = :one"]
 )
-def test_an_expression_that_is_not_known_is_refused_and_not_guessed(text: str) -> None:
+def test_an_unknown_expression_is_refused_and_not_guessed(text: str) -> None:
     with pytest.raises(NotImplementedError):
         expressions.condition(text)
 
 
-def test_a_request_that_is_not_known_is_refused_and_not_guessed() -> None:
+def test_an_unknown_request_is_refused_and_not_guessed() -> None:
     table = memory.Dynamo(aws.table_request(TABLE))
     key = {"pk": {"S": "a"}, "sk": {"S": "b"}}
 

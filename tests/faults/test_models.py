@@ -84,14 +84,14 @@ POLICIES = st.sampled_from([{"type": "sap"}, {"type": "sap", "ratePerMinute": 3}
 
 @settings(max_examples=60, derandomize=True)
 @given(SWEPT, POLICIES)
-def test_each_instant_has_one_end_after_any_outage(history: list[Move], policy: dict[str, Any]) -> None:
+def test_each_instant_has_one_outcome_after_any_outage(history: list[Move], policy: dict[str, Any]) -> None:
     swept(history, policy)
 
 
 @pytest.mark.long
 @settings(max_examples=3_000, derandomize=False)
 @given(SWEPT, POLICIES)
-def test_each_instant_has_one_end_after_any_outage_in_long_histories(
+def test_each_instant_has_one_outcome_after_any_outage_in_long_histories(
     history: list[Move], policy: dict[str, Any]
 ) -> None:
     swept(history, policy)
@@ -189,7 +189,7 @@ EXECUTED = moves(
 
 @settings(max_examples=100, derandomize=True)
 @given(EXECUTED, ANSWERS, RETRIES, st.booleans())
-def test_each_run_has_one_end_in_every_history(
+def test_each_run_has_one_outcome_in_every_history(
     history: list[Move], answers: list[str], retry: dict[str, Any], error_action: bool
 ) -> None:
     executed(history, answers, retry, error_action=error_action)
@@ -198,7 +198,7 @@ def test_each_run_has_one_end_in_every_history(
 @pytest.mark.long
 @settings(max_examples=5_000, derandomize=False)
 @given(EXECUTED, ANSWERS, RETRIES, st.booleans())
-def test_each_run_has_one_end_in_long_histories(
+def test_each_run_has_one_outcome_in_long_histories(
     history: list[Move], answers: list[str], retry: dict[str, Any], error_action: bool
 ) -> None:
     executed(history, answers, retry, error_action=error_action)

@@ -92,7 +92,7 @@ ORDERINGS = {
 
 
 @pytest.mark.parametrize("name", ORDERINGS)
-def test_each_ordering_holds(name: str) -> None:
+def test_writes_come_in_the_required_order(name: str) -> None:
     ordering = ORDERINGS[name]
     calls = [met for met in play(SCENARIOS[ordering.scenario]).calls if _writes(met.passing.service, met)]
     sites = [str(met.site) for met in calls]

@@ -224,10 +224,10 @@ class Overlaps(Days):
         assert Reason.OVERLAP not in reasons or not self.policies <= {"allow"}
 
 
-def test_one_run_goes_on_at_a_time_and_every_run_ends_in_every_history() -> None:
+def test_one_run_is_active_at_a_time_and_every_run_ends_in_every_history() -> None:
     play(Overlaps, examples=200, steps=25, derandomize=True)
 
 
 @pytest.mark.long
-def test_the_same_in_many_more_histories() -> None:
+def test_one_run_is_active_at_a_time_and_every_run_ends_in_many_more_histories() -> None:
     play(Overlaps, examples=1_000, steps=40, derandomize=False)

@@ -53,7 +53,7 @@ def error_action_job(stage: Stage) -> Any:
     return stage.create(one(), action=stage.action(), error_action=stage.action(url="https://example.org/alarm"))
 
 
-def test_a_crash_between_end_and_effects_is_made_good_by_the_message(stage: Stage) -> None:
+def test_the_message_repairs_a_crash_between_end_and_effects(stage: Stage) -> None:
     planned = error_action_job(stage)
     stage.tick()
     stage.clock.advance(60)
@@ -68,7 +68,7 @@ def test_a_crash_between_end_and_effects_is_made_good_by_the_message(stage: Stag
 
 
 @pytest.mark.parametrize("purged", [False, True])
-def test_a_crash_between_result_and_effects_is_made_good_by_the_wake(stage: Stage, purged: bool) -> None:
+def test_the_wake_repairs_a_crash_between_result_and_effects(stage: Stage, purged: bool) -> None:
     """Whoever ends a run from outside sets its wake in the same write: the effects survive even a purge."""
     stage.endpoint.script = [ACCEPTED]
     action = stage.action(outcome={"on202": "wait", "callbackTimeoutSeconds": 600})
@@ -91,7 +91,7 @@ def test_a_crash_between_result_and_effects_is_made_good_by_the_wake(stage: Stag
 
 
 @pytest.mark.parametrize("executors", [1, 3])
-def test_24_attempts_go_through_the_queue_whoever_takes_them(stage: Stage, executors: int) -> None:
+def test_24_attempts_go_through_the_queue_whichever_executor_receives_them(stage: Stage, executors: int) -> None:
     """Five immediate retries, then three rounds of a pause and five more: no executor need remember anything."""
     stage.endpoint.answer = BUSY
     planned = stage.create(one(), action=stage.action(retry={"type": "two_level"}))
@@ -109,7 +109,7 @@ def test_24_attempts_go_through_the_queue_whoever_takes_them(stage: Stage, execu
     assert stage.totals(planned).failed_attempts == 24
 
 
-def test_a_retry_in_16_days_is_not_dropped_with_15_days_of_retention(stage: Stage) -> None:
+def test_a_retry_in_16_days_survives_15_days_of_retention(stage: Stage) -> None:
     stage.endpoint.script = [BUSY]
     retry = {"type": "fixed", "delaySeconds": 16 * 86_400, "maxRetries": 1}
     planned = stage.create(one(), action=stage.action(retry=retry))
@@ -130,7 +130,7 @@ def test_a_retry_in_16_days_is_not_dropped_with_15_days_of_retention(stage: Stag
 # Names, changes, deletes within the window
 
 
-def test_a_name_deleted_and_made_again_within_the_window_runs_under_other_ids(stage: Stage) -> None:
+def test_a_name_deleted_and_created_again_within_the_window_runs_under_new_ids(stage: Stage) -> None:
     first = stage.create(one(), name="job")
     stage.clock.advance(30)
     stage.delete(first)
@@ -143,7 +143,7 @@ def test_a_name_deleted_and_made_again_within_the_window_runs_under_other_ids(st
     assert len(stage.endpoint.received) == 1
 
 
-def test_a_delete_between_the_gates_of_two_copies_leaves_one_end(stage: Stage) -> None:
+def test_a_delete_between_the_checks_of_two_copies_leaves_one_outcome(stage: Stage) -> None:
     """The first copy is past its gate as the job goes; the second finds no schedule."""
     planned = stage.create(one())
     stage.tick()
@@ -178,7 +178,7 @@ def test_an_edit_a_second_before_or_after_an_instant_runs_it_once(stage: Stage, 
     assert stage.stored(planned).planned_total == 3
 
 
-def test_there_and_back_within_the_window_plans_as_if_nothing_had_been(stage: Stage) -> None:
+def test_changing_a_rule_and_back_within_the_window_keeps_the_original_plan(stage: Stage) -> None:
     timing = {**MINUTELY, "endTime": text(NOON + 3 * MINUTE)}
     planned = stage.create(timing)
     stage.run(65)
@@ -194,7 +194,7 @@ def test_there_and_back_within_the_window_plans_as_if_nothing_had_been(stage: St
 # Executors and their leases
 
 
-def test_a_copy_that_came_while_the_lease_lived_goes_on_when_the_holder_dies(stage: Stage) -> None:
+def test_a_copy_received_during_the_lease_continues_when_the_holder_dies(stage: Stage) -> None:
     planned = stage.create(one())
     stage.tick()
     stage.sqs.duplicate(aws.URLS[Lane.FAST])
@@ -215,7 +215,7 @@ def test_a_copy_that_came_while_the_lease_lived_goes_on_when_the_holder_dies(sta
     assert len(stage.endpoint.received) == 1
 
 
-def test_a_success_that_comes_after_the_lease_was_taken_over_ends_the_run_once(stage: Stage) -> None:
+def test_a_success_after_a_lease_takeover_ends_the_run_once(stage: Stage) -> None:
     """The first holder freezes in its call; another takes over and is in its own call as the first one reports."""
     planned = stage.create(one())
     stage.tick()
@@ -246,7 +246,7 @@ def test_a_success_that_comes_after_the_lease_was_taken_over_ends_the_run_once(s
 # Many at once
 
 
-def test_twenty_last_runs_that_settle_at_once_complete_the_series_exactly_once(
+def test_twenty_last_runs_that_settle_at_once_complete_the_series_once(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each that had read the series before its end also writes again once all is over: the order of threads is luck."""
@@ -271,7 +271,7 @@ def test_twenty_last_runs_that_settle_at_once_complete_the_series_exactly_once(
     assert [message for _, message, _ in stage.journal.lines].count("completed") == 1
 
 
-def test_a_last_run_whose_effects_were_lost_completes_by_the_wake(stage: Stage) -> None:
+def test_the_wake_completes_a_series_whose_last_run_lost_its_effects(stage: Stage) -> None:
     """Its executor died after the end was written, and its message was purged."""
     planned = stage.create({"at": text(NOON + timedelta(seconds=60))})
     stage.tick()
@@ -292,7 +292,7 @@ def test_a_last_run_whose_effects_were_lost_completes_by_the_wake(stage: Stage) 
 OVERDUE = 100_000
 
 
-def test_fresh_rows_go_out_before_100_000_overdue_ones(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fresh_rows_are_sent_before_100_000_overdue_ones(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """One shard, more overdue rows than one tick can do: the fresh ones are on their second, the tick ends in time."""
     planned = stage.create({"at": text(NOON + timedelta(seconds=90))})
     row = waiting_row(stage, planned)
@@ -334,7 +334,7 @@ def waiting_row(stage: Stage, planned: Any) -> WaitingRow:
 # Queues
 
 
-def test_purged_messages_come_again_under_the_same_ids(stage: Stage) -> None:
+def test_purged_messages_are_sent_again_under_the_same_ids(stage: Stage) -> None:
     planned = stage.create({**MINUTELY, "count": 3})
     stage.run(20)
     url = stage.world.settings.queue_urls[Lane.FAST]
@@ -355,7 +355,7 @@ def test_purged_messages_come_again_under_the_same_ids(stage: Stage) -> None:
 # Creates
 
 
-def test_a_refused_create_of_41_schedules_leaves_nothing_and_a_crashed_one_nothing_armed(stage: Stage) -> None:
+def test_a_refused_create_of_41_schedules_leaves_nothing_and_a_crashed_one_arms_nothing(stage: Stage) -> None:
     before = all_but_numbers(stage)
     with pytest.raises(Exception, match="at most 40"):
         stage.create(*[one()] * 41)
@@ -374,7 +374,7 @@ def all_but_numbers(stage: Stage) -> list[dict[str, Any]]:
     return [item for item in stage.items() if item["sk"]["S"] != "LAST"]
 
 
-def test_a_schedule_deleted_while_its_message_is_under_way_runs_no_more(stage: Stage) -> None:
+def test_a_schedule_deleted_while_its_message_is_in_flight_does_not_run(stage: Stage) -> None:
     planned = stage.create(one(), one(2))
     gone = planned.schedules[0]
     stage.tick()
@@ -391,7 +391,7 @@ def test_a_schedule_deleted_while_its_message_is_under_way_runs_no_more(stage: S
 # Lists
 
 
-def test_a_page_at_9_900_reads_at_most_three_pages_of_the_directory(stage: Stage) -> None:
+def test_a_page_at_offset_9_900_reads_at_most_three_directory_pages(stage: Stage) -> None:
     """A page of 10,000 jobs: the counts of the blocks, then its own block, whatever the offset."""
     for row in many_jobs.rows(TENANT, 10_000, 1):
         if isinstance(row, DirectoryItem | BlockItem):

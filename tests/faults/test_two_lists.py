@@ -130,7 +130,7 @@ SAMPLE = 4
 
 
 @pytest.mark.parametrize("lists", LISTS.values(), ids=LISTS)
-def test_two_concurrent_lists_leave_one_of_them_applied_and_report_it_truly(lists: tuple[Any, Any]) -> None:
+def test_two_concurrent_lists_leave_one_applied_and_report_it_truthfully(lists: tuple[Any, Any]) -> None:
     told = {at_once(lists, order) for order in [*orders(CALLS, CALLS)][::SAMPLE]}
 
     assert (202, 202) in told or lists[0] == lists[1]
@@ -139,7 +139,7 @@ def test_two_concurrent_lists_leave_one_of_them_applied_and_report_it_truly(list
 
 @pytest.mark.long
 @pytest.mark.parametrize("lists", LISTS.values(), ids=LISTS)
-def test_in_every_order_of_two_lists_the_set_is_as_one_says(lists: tuple[Any, Any]) -> None:
+def test_every_order_of_two_lists_leaves_a_set_that_matches_one_of_them(lists: tuple[Any, Any]) -> None:
     for order in orders(CALLS, CALLS):
         at_once(lists, order)
 

@@ -368,7 +368,7 @@ def test_a_disabled_collection_runs_nothing_and_a_deleted_one_is_gone(client: Cl
 # The guide
 
 
-def test_the_guide_s_client_and_its_policy_for_plain_http(stack: LocalStack, clients: dict[str, Client]):
+def test_the_guides_client_and_its_policy_for_plain_http(stack: LocalStack, clients: dict[str, Client]):
     page = (CHECKOUT / "docs" / "migrate" / "azure.md").read_text()
     blocks = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     asked = {"grant_type": "client_credentials"}

@@ -160,7 +160,7 @@ def test_a_job_that_is_deleted_or_not_answered_for_once_ends_nothing(followed, s
     assert [line.split()[1] for line in lines].count("gone") == (status != 404)
 
 
-def test_a_refusal_of_the_follower_s_own_credential_is_not_hidden(followed):
+def test_a_refusal_of_the_followers_own_credential_is_not_hidden(followed):
     ledger, _other, clock, _lines, follower = followed
 
     def pages(path, *, limit, query):

@@ -29,7 +29,7 @@ def place(folder: Path, **chosen: str) -> Settings:
     return Settings(StateFolder(folder), CHECKOUT / "template.yaml", port=0, aws_port="0", chosen=chosen)
 
 
-def test_a_tenant_works_with_its_own_issuer_s_tokens_and_a_stranger_s_reach_nobody(tmp_path: Path) -> None:
+def test_a_tenant_works_with_its_own_issuers_tokens_and_a_strangers_reach_nobody(tmp_path: Path) -> None:
     with issuers.issuer() as issuer, issuers.issuer() as stranger:
         wanted = place(
             tmp_path,

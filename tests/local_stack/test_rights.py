@@ -126,7 +126,7 @@ def test_a_function_calls_nothing_that_its_role_forbids(used, function):
 
 
 @pytest.mark.parametrize("function", FOLDERS)
-def test_a_function_s_role_gives_it_nothing_that_it_never_calls(used, function):
+def test_a_functions_role_gives_it_nothing_that_it_never_calls(used, function):
     granted = {pair for pair in _pairs(GRANTED[ROLE_OF[function]]) if pair[1] not in BY_LAMBDA_ITSELF}
     granted |= BY_PARAMETER.get(function, set())
     ahead = NOT_CALLED_HERE.get(function, set())

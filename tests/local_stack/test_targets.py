@@ -117,7 +117,7 @@ def test_queue_and_topic_get_the_payload(targets: Targets) -> None:
     assert targets.received(targets.fifo["QueueUrl"]) == ['{"n":2}']
 
 
-def test_events_reach_another_bus_and_the_stack_s_own(targets: Targets) -> None:
+def test_events_reach_another_bus_and_the_stacks_own(targets: Targets) -> None:
     elsewhere = {
         "type": "events",
         "targetArn": targets.arn("events", "event-bus/elsewhere"),
@@ -146,7 +146,7 @@ def test_a_function_is_waited_for_and_its_error_told(targets: Targets) -> None:
     assert "no rows" in failed["message"]
 
 
-def test_a_state_machine_starts_under_the_run_s_id(targets: Targets) -> None:
+def test_a_state_machine_starts_under_the_runs_id(targets: Targets) -> None:
     run = targets.succeeds({"type": "states", "targetArn": targets.machine, "payload": {"n": 1}})
 
     (execution,) = targets.stack.boto("stepfunctions").list_executions(stateMachineArn=targets.machine)["executions"]
@@ -225,7 +225,7 @@ def test_a_queue_that_is_not_there_is_a_failed_run(targets: Targets) -> None:
     assert "NonExistentQueue" in run["message"]
 
 
-def test_the_stack_s_own_queue_is_no_target(targets: Targets) -> None:
+def test_the_stacks_own_queue_is_no_target(targets: Targets) -> None:
     own = targets.stack.file.run_queue_url.rpartition("/")[2]
     action = {"type": "sqs", "targetArn": targets.arn("sqs", own), "roleArn": TARGET_ROLE}
 

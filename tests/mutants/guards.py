@@ -26,7 +26,7 @@ MISSED_BY = {
         "EnableKeyRotation": "test_the_key_is_symmetric_and_rotates",
         "PublicAccessBlockConfiguration": "test_nobody_outside_can_see_a_file_even_if_a_policy_said_so",
         "OwnershipControls": "test_nobody_outside_can_see_a_file_even_if_a_policy_said_so",
-        "BucketEncryption": "test_files_are_encrypted_by_s3_s_own_key_so_that_who_links_to_them_opens_no_secrets",
+        "BucketEncryption": "test_files_are_encrypted_by_s3s_own_key_so_that_who_links_to_them_opens_no_secrets",
         "LifecycleConfiguration": "test_files_go_when_their_links_have_and_what_a_crash_left_goes_within_a_day",
     },
     "test_queues.py": {
@@ -42,13 +42,13 @@ MISSED_BY = {
     "test_functions.py": {
         "IgnoreGlobals": "test_the_console_has_no_layers_and_no_variables_but_those_of_its_sign_in",
         "RetentionInDays": "test_no_log_is_kept_for_ever",
-        "RecursiveLoop": "test_retries_through_the_stack_s_own_queues_are_not_stopped_as_a_loop",
+        "RecursiveLoop": "test_retries_through_the_stacks_own_queues_are_not_stopped_as_a_loop",
         "ReservedConcurrentExecutions": "test_executions_are_reserved_by_parameter_for_its_own_functions_alone",
-        "LoggingConfig": "test_logs_are_json_and_go_to_a_group_of_the_function_s_own",
+        "LoggingConfig": "test_logs_are_json_and_go_to_a_group_of_the_functions_own",
     },
     "test_rules.py": {
         "EventInvokeConfig": (
-            "test_a_ticked_function_that_fails_is_not_repeated_by_lambda_s_default_and_leaves_evidence"
+            "test_a_ticked_function_that_fails_is_not_repeated_by_lambdas_default_and_leaves_evidence"
         ),
     },
     "test_tasks.py": {

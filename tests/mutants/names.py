@@ -8,7 +8,7 @@ from tests.mutants import changes, conditions, guards, orderings, promises
 
 KILLERS = Path(__file__).with_name("killers.txt")
 """`name` and, on the next line, the test that notices."""
-ORDER = "tests/faults/test_orderings.py::test_each_ordering_holds"
+ORDER = "tests/faults/test_orderings.py::test_writes_come_in_the_required_order"
 TEMPLATE = "tests/template"
 
 

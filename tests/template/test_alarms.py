@@ -70,7 +70,7 @@ def test_an_alarm_watches_what_it_says_and_knows_what_silence_means(stack, name)
         ("ExecutorSlowErrorsAlarm", {"Ref": "ExecutorSlowFunction"}),
     ],
 )
-def test_an_alarm_watches_this_stack_s_own_part(stack, name, watched):
+def test_an_alarm_watches_this_stacks_own_part(stack, name, watched):
     ((dimension),) = of_type(stack, KIND)[name]["Dimensions"]
 
     assert dimension["Value"] == watched
@@ -135,7 +135,7 @@ def test_the_dashboard_shows_lateness_outcomes_queues_and_throttles(dashboard):
         assert any(word in title for title in titles)
 
 
-def test_the_dashboard_shows_beside_a_queue_s_age_that_of_quiet_tenants(dashboard):
+def test_the_dashboard_shows_beside_a_queues_age_that_of_quiet_tenants(dashboard):
     (ages,) = (widget["properties"]["metrics"] for widget in dashboard if "Age" in widget["properties"]["title"])
 
     for queue in ("RunQueue", "SlowQueue"):
@@ -143,14 +143,14 @@ def test_the_dashboard_shows_beside_a_queue_s_age_that_of_quiet_tenants(dashboar
         assert named == ["ApproximateAgeOfOldestMessage", "ApproximateAgeOfOldestMessageInQuietGroups"]
 
 
-def test_the_dashboard_s_own_metrics_are_written_and_all_that_are_written_are_shown(dashboard):
+def test_the_dashboards_own_metrics_are_written_and_all_that_are_written_are_shown(dashboard):
     shown = [metric for widget in dashboard for metric in widget["properties"]["metrics"] if metric[0] == NAMESPACE]
 
     assert {metric[1] for metric in shown} == METRICS.keys()
     assert all(metric[2:4] == ["stack", "sweephand"] for metric in shown)
 
 
-def test_the_dashboard_s_widgets_do_not_overlap(dashboard):
+def test_the_dashboards_widgets_do_not_overlap(dashboard):
     cells = [
         (x, y)
         for widget in dashboard

@@ -125,7 +125,7 @@ def test_the_document_that_is_open_to_all_cannot_be_asked_for_often(stack):
     assert found["RouteSettings"][f"GET {DOCUMENT}"] == {"ThrottlingRateLimit": 2, "ThrottlingBurstLimit": 10}
 
 
-def test_the_console_s_files_cannot_take_the_requests_of_the_api(stack):
+def test_the_consoles_files_cannot_take_the_requests_of_the_api(stack):
     (found,) = of_type(stack, "AWS::ApiGatewayV2::Stage").values()
 
     limits = [found["RouteSettings"][f"GET {route}"] for route in CONSOLE]
@@ -154,7 +154,7 @@ def test_paths_that_do_not_exist_are_throttled_hardest(stack):
     assert elsewhere == {"ThrottlingRateLimit": 5, "ThrottlingBurstLimit": 10}
 
 
-def test_a_tenant_s_requests_a_minute_are_limited_by_a_parameter(deployed):
+def test_a_tenants_requests_a_minute_are_limited_by_a_parameter(deployed):
     assert _environment(deployed(), "ApiFunction")["CLIENT_RATE_MOST"] == 3_000
     assert _environment(deployed(TenantRateMost=77), "ApiFunction")["CLIENT_RATE_MOST"] == 77
 
@@ -162,7 +162,7 @@ def test_a_tenant_s_requests_a_minute_are_limited_by_a_parameter(deployed):
 @pytest.mark.parametrize(
     ("function", "caller_waits_s"), [("ApiFunction", 30), ("SapApiFunction", 15), ("AzureApiFunction", 30)]
 )
-def test_the_function_answers_before_the_gateway_or_sap_s_client_gives_up(stack, function, caller_waits_s):
+def test_the_function_answers_before_the_gateway_or_saps_client_gives_up(stack, function, caller_waits_s):
     assert stack["Resources"][function]["Properties"]["Timeout"] < caller_waits_s
 
 
@@ -176,7 +176,7 @@ def test_without_the_parameter_the_api_function_takes_its_address_from_the_reque
 
 
 @pytest.mark.parametrize("function", ["ExecutorFunction", "ExecutorSlowFunction"])
-def test_without_the_parameter_the_executors_know_the_gateway_s_address(stack, function):
+def test_without_the_parameter_the_executors_know_the_gateways_address(stack, function):
     assert _environment(stack, function)["PUBLIC_BASE_URL"] == ADDRESS_OF_THE_GATEWAY
 
 

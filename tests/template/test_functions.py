@@ -125,7 +125,7 @@ def test_zone_rules_come_from_the_lock_and_not_from_the_host(stack, function):
 
 
 @pytest.mark.parametrize("function", FOLDERS)
-def test_an_emulator_s_address_is_absent_on_aws_and_never_empty(deployed, function):
+def test_an_emulators_address_is_absent_on_aws_and_never_empty(deployed, function):
     on_aws = _environment(deployed(), function)
     on_emulator = _environment(deployed(EndpointUrl="http://127.0.0.1:4566"), function)
 
@@ -155,7 +155,7 @@ def test_jobs_may_call_neither_private_networks_nor_plain_http_by_default(stack,
 
 
 @pytest.mark.parametrize("function", FOLDERS)
-def test_a_new_account_s_ten_executions_are_not_reserved_by_default(stack, function):
+def test_a_new_accounts_ten_executions_are_not_reserved_by_default(stack, function):
     assert "ReservedConcurrentExecutions" not in stack["Resources"][function]["Properties"]
 
 
@@ -172,17 +172,17 @@ def test_executions_are_reserved_by_parameter_for_its_own_functions_alone(deploy
 @pytest.mark.parametrize(
     "function", ["SweeperFunction", "ExecutorFunction", "ExecutorSlowFunction", "OperationsFunction"]
 )
-def test_retries_through_the_stack_s_own_queues_are_not_stopped_as_a_loop(stack, function):
+def test_retries_through_the_stacks_own_queues_are_not_stopped_as_a_loop(stack, function):
     assert stack["Resources"][function]["Properties"]["RecursiveLoop"] == "Allow"
 
 
 @pytest.mark.parametrize("function", ["ApiFunction", "SapApiFunction", "AzureApiFunction", "AuditorFunction"])
-def test_a_function_outside_the_retry_s_way_keeps_lambda_s_guard_against_loops(stack, function):
+def test_a_function_outside_the_retrys_way_keeps_lambdas_guard_against_loops(stack, function):
     assert stack["Resources"][function]["Properties"].get("RecursiveLoop", "Terminate") == "Terminate"
 
 
 @pytest.mark.parametrize("function", LOGS)
-def test_logs_are_json_and_go_to_a_group_of_the_function_s_own(stack, function):
+def test_logs_are_json_and_go_to_a_group_of_the_functions_own(stack, function):
     logging = stack["Resources"][function]["Properties"]["LoggingConfig"]
 
     assert logging["LogFormat"] == "JSON"
@@ -224,7 +224,7 @@ def test_runtime_and_processor_are_the_same_for_all(deployed, architecture):
 
 
 @pytest.mark.parametrize(("function", "folder"), FOLDERS.items())
-def test_a_function_s_folder_is_its_handler_alone_so_that_any_python_can_build_it(raw, function, folder):
+def test_a_functions_folder_is_its_handler_alone_so_that_any_python_can_build_it(raw, function, folder):
     assert raw["Resources"][function]["Properties"]["CodeUri"] == folder
     assert (ROOT / folder / "app.py").is_file()
     assert not (ROOT / folder / "requirements.txt").exists()
@@ -281,7 +281,7 @@ def test_a_layer_is_built_by_its_makefile_on_any_host(raw, layer, folder):
     assert f"build-{layer}" in (ROOT / folder / "Makefile").read_text()
 
 
-def test_functions_have_names_of_cloudformation_s_own_so_that_two_stacks_fit_into_one_account(stack):
+def test_functions_have_names_of_cloudformations_own_so_that_two_stacks_fit_into_one_account(stack):
     functions = of_type(stack, "AWS::Lambda::Function").values()
 
     assert all("FunctionName" not in function for function in functions)

@@ -56,7 +56,7 @@ def test_the_layers_of_packages_install_wheels_alike():
     assert len({(ROOT / "layers" / name / "wheels.mk").read_text() for name in ("dependencies", "cryptography")}) == 1
 
 
-def test_the_code_layer_is_the_package_without_what_is_for_the_user_s_machine(built):
+def test_the_code_layer_is_the_package_without_what_is_for_the_users_machine(built):
     python, _ = built["CodeLayer"]
     source = ROOT / "layers" / "sweephand" / "python"
 
@@ -164,7 +164,7 @@ def test_tracebacks_name_the_place_on_lambda_and_not_the_build_machine(built):
     assert str(python).encode() not in byte_code
 
 
-def test_without_the_runtime_s_python_the_build_succeeds_and_says_in_one_line_what_is_lost(tmp_path):
+def test_without_the_runtimes_python_the_build_succeeds_and_says_in_one_line_what_is_lost(tmp_path):
     tools = tmp_path / "bin"
     tools.mkdir()
     for tool in ("sh", "cp", "find", "make", "mkdir", "rm"):

@@ -57,7 +57,7 @@ def test_a_parameter_has_bounds(name):
 
 
 @pytest.mark.parametrize("name", PARAMETERS)
-def test_a_parameter_s_default_lies_within_its_bounds_so_that_a_deploy_asks_nothing(name):
+def test_a_parameters_default_lies_within_its_bounds_so_that_a_deploy_asks_nothing(name):
     assert _allows(PARAMETERS[name], PARAMETERS[name]["Default"])
 
 
@@ -168,7 +168,7 @@ def test_issuers_without_an_audience_are_refused_before_anything_is_made(raw):
     ]
 
 
-def test_the_console_s_sign_in_needs_an_issuer_whose_tokens_the_api_accepts(raw):
+def test_the_consoles_sign_in_needs_an_issuer_whose_tokens_the_api_accepts(raw):
     rule = raw["Rules"]["TheConsolesSignInNeedsItsIssuer"]
 
     assert rule["RuleCondition"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "ConsoleAuthorizeUrl"}, ""]}]}
@@ -187,7 +187,7 @@ PHYSICAL_NAME = "x" * 110
 @pytest.mark.parametrize(
     "function", ["ApiFunction", "SapApiFunction", "AzureApiFunction", "ExecutorFunction", "ExecutorSlowFunction"]
 )
-def test_a_list_at_its_longest_still_fits_into_a_function_s_environment(deployed, function, name):
+def test_a_list_at_its_longest_still_fits_into_a_functions_environment(deployed, function, name):
     """Together with others it may not: operating.md says so."""
     stack = deployed(**{name: "y" * PARAMETERS[name]["MaxLength"]})
     variables = stack["Resources"][function]["Properties"]["Environment"]["Variables"]

@@ -270,7 +270,7 @@ def test_the_condition_is_the_context_in_which_the_key_of_callbacks_is_sealed():
     assert not is_uuid(context["job"])
 
 
-def test_the_functions_that_talk_to_targets_cannot_read_the_stack_s_secret(stack):
+def test_the_functions_that_talk_to_targets_cannot_read_the_stacks_secret(stack):
     readers = {role for role in GRANTED if "StackSecret" in _granted(stack, role)}
     told = {
         name

@@ -41,7 +41,7 @@ def test_every_queue_is_encrypted(stack, queue):
 
 
 @pytest.mark.parametrize("queue", EVERY_QUEUE)
-def test_every_queue_has_a_name_of_cloudformation_s_own(stack, queue):
+def test_every_queue_has_a_name_of_cloudformations_own(stack, queue):
     assert "QueueName" not in stack["Resources"][queue]["Properties"]
 
 

@@ -92,7 +92,7 @@ def test_a_tick_that_could_not_be_delivered_is_kept_as_evidence(deployed, rule):
     ("function", "attempts", "oldest_s"),
     [("SweeperFunction", 0, 60), ("ExecutorFunction", 0, 60), ("AuditorFunction", 1, 900)],
 )
-def test_a_ticked_function_that_fails_is_not_repeated_by_lambda_s_default_and_leaves_evidence(
+def test_a_ticked_function_that_fails_is_not_repeated_by_lambdas_default_and_leaves_evidence(
     stack, function, attempts, oldest_s
 ):
     (config,) = (

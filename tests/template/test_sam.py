@@ -31,7 +31,7 @@ def test_sam_build_makes_each_function_its_handler_alone(built):
         assert [path.name for path in (built / function).iterdir()] == ["app.py"]
 
 
-def test_sam_build_takes_the_console_s_files_along(built):
+def test_sam_build_takes_the_consoles_files_along(built):
     assert (built / "ConsoleFunction" / "static" / "pages" / "jobs.js").is_file()
 
 

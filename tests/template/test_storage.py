@@ -79,7 +79,7 @@ def test_the_table_can_be_restored_to_any_second_of_its_last_weeks(stack):
     assert recovery == {"PointInTimeRecoveryEnabled": True}
 
 
-def test_the_table_is_encrypted_under_dynamodb_s_own_key_which_costs_nothing(stack):
+def test_the_table_is_encrypted_under_dynamodbs_own_key_which_costs_nothing(stack):
     """With SSEEnabled it would be a KMS key, whose requests are billed; without the property it is AWS's own."""
     assert "SSESpecification" not in stack["Resources"]["Table"]["Properties"]
 
@@ -197,7 +197,7 @@ def test_nobody_outside_can_see_a_file_even_if_a_policy_said_so(stack):
     assert bucket["OwnershipControls"] == {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]}
 
 
-def test_files_are_encrypted_by_s3_s_own_key_so_that_who_links_to_them_opens_no_secrets(stack):
+def test_files_are_encrypted_by_s3s_own_key_so_that_who_links_to_them_opens_no_secrets(stack):
     (rule,) = stack["Resources"]["FilesBucket"]["Properties"]["BucketEncryption"]["ServerSideEncryptionConfiguration"]
 
     assert rule == {"ServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}

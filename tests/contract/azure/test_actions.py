@@ -65,7 +65,7 @@ def test_a_storage_queue_is_shown_without_its_token_and_called_with_it(api):
         ("ServiceBusTopic", "serviceBusTopicMessage", TOPIC, "topic 't1'"),
     ],
 )
-def test_a_message_of_service_bus_is_shown_without_its_key(api, kind, member, target, entity):
+def test_a_service_bus_message_is_shown_without_its_key(api, kind, member, target, entity):
     shown = api.job(startTime=api.at(60), action={"type": kind.lower(), member: target})
 
     properties = {**target["brokeredMessageProperties"], "timeToLive": "PT1M"}
@@ -85,7 +85,7 @@ def test_a_message_of_service_bus_is_shown_without_its_key(api, kind, member, ta
 
 
 @pytest.mark.parametrize(("proof", "secret"), [(BASIC, "password"), (OAUTH, "secret")])
-def test_secrets_of_authentication_are_kept_for_the_same_destination_only(api, proof, secret):
+def test_secrets_of_an_authentication_are_kept_only_for_the_same_destination(api, proof, secret):
     without = {name: each for name, each in proof.items() if name != secret}
     api.job(startTime=api.at(3600), action=http(authentication=proof))
 
@@ -116,7 +116,7 @@ def test_another_user_needs_a_password_and_null_removes_the_authentication(api):
     assert "authentication" not in removed.json["properties"]["action"]["request"]
 
 
-def test_secrets_in_addresses_and_headers_are_shown_as_stars_which_keep_them(api):
+def test_secrets_in_addresses_and_headers_are_shown_as_stars_and_stars_keep_them(api):
     uri, headers = (
         "https://example.org/run?code=canary-canary-canary-canary",
         {"Authorization": "Bearer canary", "X-A": "1"},
@@ -134,7 +134,7 @@ def test_secrets_in_addresses_and_headers_are_shown_as_stars_which_keep_them(api
 
 
 @pytest.mark.parametrize("method", ["GET", "delete", "POST"])
-def test_a_body_goes_with_every_method_as_it_is(api, method):
+def test_a_body_is_sent_unchanged_with_every_method(api, method):
     api.job(startTime=api.at(60), action=http(method=method, body='{"a":  1}'))
     api.stage.run(61)
 
@@ -204,7 +204,7 @@ def test_missing_and_unknown_members_of_an_action_are_refused_by_name(api, actio
         ),
     ],
 )
-def test_times_that_break_a_rule_are_refused_by_their_name(api, properties, names):
+def test_invalid_times_are_refused_by_name(api, properties, names):
     api.collection()
 
     reply = api("PUT", JOB, job(**properties))
@@ -214,14 +214,14 @@ def test_times_that_break_a_rule_are_refused_by_their_name(api, properties, name
     assert api.get(JOB).status == 404
 
 
-def test_a_job_has_at_most_16_kib(api):
+def test_a_job_holds_at_most_16_kib(api):
     api.collection()
     message = {**BUS, "message": "x" * 16_384}
 
     assert api("PUT", JOB, job(action={"type": "ServiceBusQueue", "serviceBusQueueMessage": message})).status == 400
 
 
-def test_the_16_kib_of_a_job_hold_its_secrets_but_no_certificate(api):
+def test_the_16_kib_of_a_job_include_its_secrets_but_not_its_certificate(api):
     api.collection()
     certificate = {"type": "ClientCertificate", "pfx": certificates()["pfx"], "password": "of the file"}
     inner = {"type": "Http", "request": {"uri": "https://a.example/", "method": "POST", "body": "x" * 8_192}}
@@ -249,7 +249,7 @@ def test_broker_properties_can_be_empty(api):
     assert received.params["brokeredMessageProperties"] == {}
 
 
-def test_the_type_of_a_service_bus_key_may_be_left_out(api):
+def test_the_type_of_a_service_bus_key_can_be_omitted(api):
     key = {name: value for name, value in BUS["authentication"].items() if name != "type"}
     action = {"type": "ServiceBusQueue", "serviceBusQueueMessage": {**BUS, "authentication": key}}
 
@@ -259,7 +259,7 @@ def test_the_type_of_a_service_bus_key_may_be_left_out(api):
 
 
 @pytest.mark.parametrize(("account", "queue"), [("a", "q"), ("acme-secondary", "Orders_2.x/y")])
-def test_accounts_and_queues_have_the_names_that_a_redirect_may_name(api, account, queue):
+def test_accounts_and_queues_have_names_that_a_redirect_accepts(api, account, queue):
     message = {**QUEUE, "storageAccount": account, "queueName": queue}
 
     shown = api.job(startTime=api.at(60), action={"type": "StorageQueue", "queueMessage": message})
@@ -276,7 +276,7 @@ def test_targets_of_other_types_are_ignored(api, other):
     assert shown == {"type": "Http", "request": REQUEST, "errorAction": {"type": "Http", "request": REQUEST}}
 
 
-def test_an_authentication_shows_the_members_of_its_own_type_only(api):
+def test_an_authentication_shows_only_the_members_of_its_own_type(api):
     api.job(startTime=api.at(60), action=http(authentication={**BASIC, "tenant": "t", "pfx": "canary"}))
     assert api.properties()["action"]["request"]["authentication"] == {"type": "Basic", "username": "joe"}
 
@@ -288,7 +288,7 @@ def test_an_authentication_shows_the_members_of_its_own_type_only(api):
 
 
 @pytest.mark.parametrize("changed", ["tenant", "audience", "clientId"])
-def test_a_secret_of_a_directory_stays_for_its_tenant_audience_and_client_only(api, changed):
+def test_a_directory_secret_is_kept_only_for_its_tenant_audience_and_client(api, changed):
     api.job(startTime=api.at(60), action=http(authentication=OAUTH))
     before = api.get(JOB).json
 
@@ -308,7 +308,7 @@ def test_a_password_can_be_empty(api):
     assert received.call.secrets == {"authentication.password": ""}
 
 
-def test_a_password_comes_with_its_certificate(api):
+def test_a_certificate_password_must_be_sent_with_its_certificate(api):
     proof = {"type": "ClientCertificate", "pfx": certificates()["pfx"], "password": "of the file"}
     api.job(startTime=api.at(3600), action=http(authentication=proof))
 
@@ -319,7 +319,7 @@ def test_a_password_comes_with_its_certificate(api):
 
 
 @pytest.mark.parametrize("inner", [False, True])
-def test_a_certificate_that_has_ended_is_refused_by_its_place(api, inner):
+def test_an_expired_certificate_is_refused_by_its_path(api, inner):
     proof = {"type": "ClientCertificate", "pfx": certificates()["pfx"], "password": "of the file"}
     api.stage.clock.move_to(datetime(2190, 1, 1, tzinfo=UTC))
     action = http(authentication=proof)

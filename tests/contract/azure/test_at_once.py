@@ -40,7 +40,7 @@ def at_once(api: Azure, ask: Callable[[int], Reply]) -> Counter[int]:
     return found
 
 
-def test_at_one_below_the_maximum_one_job_of_twenty_is_created(api):
+def test_one_job_below_the_maximum_only_one_of_twenty_is_created(api):
     api.collection(quota={"maxJobCount": 5})
     for n in range(4):
         api.job(f"{COLLECTION}/jobs/there-{n}", startTime=api.at(3_600))
@@ -51,7 +51,7 @@ def test_at_one_below_the_maximum_one_job_of_twenty_is_created(api):
     assert len(api.get(f"{COLLECTION}/jobs").json["value"]) == 5
 
 
-def test_one_name_put_twenty_times_is_one_job(api):
+def test_twenty_puts_of_one_job_name_make_one_job(api):
     api.collection()
 
     found = at_once(api, lambda _: api("PUT", f"{COLLECTION}/jobs/same", job(startTime=api.at(3_600))))
@@ -66,7 +66,7 @@ def put(api, n, plan="Standard"):
 
 
 @pytest.mark.parametrize(("plan", "there"), [("Free", 0), ("Standard", 2)])
-def test_at_one_below_the_maximum_one_collection_of_twenty_is_created(api, monkeypatch, plan, there):
+def test_one_collection_below_the_maximum_only_one_of_twenty_is_created(api, monkeypatch, plan, there):
     standard = collection_fields.Plan(50, "Minute", 3)
     monkeypatch.setitem(collection_fields.PLANS, "Standard", standard)
     for n in range(there):
@@ -78,7 +78,7 @@ def test_at_one_below_the_maximum_one_collection_of_twenty_is_created(api, monke
     assert len(api.get(COLLECTIONS).json["value"]) == there + 1
 
 
-def test_one_collection_of_twenty_that_change_to_free_does(api):
+def test_only_one_of_twenty_collections_can_change_to_free(api):
     for n in range(MANY):
         api.collection(f"{COLLECTIONS}/c-{n}")
 
@@ -88,13 +88,13 @@ def test_one_collection_of_twenty_that_change_to_free_does(api):
     assert found == {200: 1, 409: MANY - 1}
 
 
-def test_twenty_collections_below_the_maximum_are_all_created(api):
+def test_all_twenty_collections_below_the_maximum_are_created(api):
     found = at_once(api, lambda n: put(api, n))
 
     assert found == {201: MANY}
 
 
-def test_one_name_of_a_collection_put_twenty_times_is_one(api):
+def test_twenty_puts_of_one_collection_name_make_one_collection(api):
     found = at_once(api, lambda _: put(api, 1))
 
     assert found == {201: 1, 200: MANY - 1}

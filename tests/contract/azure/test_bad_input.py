@@ -207,7 +207,7 @@ def shared():
 
 
 @pytest.mark.parametrize(("request_", "status", "code", "says"), INPUTS.values(), ids=INPUTS)
-def test_bad_input_gets_its_answer_and_changes_nothing(shared, request_, status, code, says):
+def test_bad_input_gets_a_defined_error_and_changes_nothing(shared, request_, status, code, says):
     method, path, more = request_
 
     with shared.native.unchanged():

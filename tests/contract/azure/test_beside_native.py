@@ -39,7 +39,7 @@ def test_the_native_api_lists_collections_and_jobs_with_their_facade(api, made):
         ("DELETE", "/schedules/{schedule}", None),
     ],
 )
-def test_a_native_change_that_azure_s_api_could_not_show_is_refused(api, made, method, path, body):
+def test_a_native_change_that_azures_api_could_not_show_is_refused(api, made, method, path, body):
     (schedule,) = api.native.get(f"/v1/jobs/{made['id']}/schedules").json["items"]
     before = api.get(JOB).json
 
@@ -49,7 +49,7 @@ def test_a_native_change_that_azure_s_api_could_not_show_is_refused(api, made, m
     assert api.get(JOB).json == before
 
 
-def test_switching_running_and_deleting_are_shown(api, made):
+def test_native_switches_runs_and_deletes_show_here(api, made):
     where = f"/v1/jobs/{made['id']}"
 
     assert api.native("POST", f"{where}/deactivate").status == 200
@@ -63,7 +63,7 @@ def test_switching_running_and_deleting_are_shown(api, made):
 @pytest.mark.parametrize(
     ("switch", "shown", "asked"), [("deactivate", "Disabled", "Enabled"), ("activate", "Enabled", "Disabled")]
 )
-def test_a_job_that_was_switched_natively_can_be_switched_back(api, made, switch, shown, asked):
+def test_a_job_that_was_disabled_natively_can_be_enabled_here(api, made, switch, shown, asked):
     where = f"/v1/jobs/{made['id']}/{switch}"
     body = {"properties": {**api.properties(), "state": asked}}
     api("PATCH", JOB, {"properties": {"state": asked}})
@@ -77,7 +77,7 @@ def test_a_job_that_was_switched_natively_can_be_switched_back(api, made, switch
 @pytest.mark.parametrize(
     ("switch", "shown", "asked"), [("deactivate", "Disabled", "Enabled"), ("activate", "Enabled", "Disabled")]
 )
-def test_a_change_of_another_member_leaves_what_was_switched_natively(api, made, switch, shown, asked):
+def test_a_change_of_another_member_keeps_a_native_switch(api, made, switch, shown, asked):
     api("PATCH", JOB, {"properties": {"state": asked}})
     api.native("POST", f"/v1/jobs/{made['id']}/{switch}")
 
@@ -89,7 +89,7 @@ def test_a_change_of_another_member_leaves_what_was_switched_natively(api, made,
 @pytest.mark.parametrize(
     ("switch", "shown", "asked"), [("disable", "Disabled", "Enabled"), ("enable", "Enabled", "Suspended")]
 )
-def test_a_change_of_a_collection_leaves_what_was_switched_natively(api, made, switch, shown, asked):
+def test_a_change_of_a_collection_keeps_a_native_switch(api, made, switch, shown, asked):
     api("PATCH", COLLECTION, {"properties": {"state": asked}})
     assert api.native("POST", f"/v1/collections/{made['collection']}/{switch}").status == 200
 
@@ -98,7 +98,7 @@ def test_a_change_of_a_collection_leaves_what_was_switched_natively(api, made, s
     assert patched.json["properties"]["state"] == shown
 
 
-def test_a_collection_takes_redirects_and_no_other_quota(api, made):
+def test_a_native_change_may_set_redirects_but_no_other_quota(api, made):
     where = f"/v1/collections/{made['collection']}"
 
     assert api.native("PATCH", where, {"events": "all"}).status == 200
@@ -114,7 +114,7 @@ def test_a_collection_takes_redirects_and_no_other_quota(api, made):
 @pytest.mark.parametrize(
     ("member", "value"), [("attributes", {}), ("facade", "native"), ("state", "DISABLED"), ("jobCount", 0)]
 )
-def test_a_native_change_of_a_collection_leaves_what_the_service_sets(api, made, member, value):
+def test_a_native_change_of_a_collection_keeps_members_set_by_the_service(api, made, member, value):
     where = f"/v1/collections/{made['collection']}"
     before, shown = api.native.get(where).json, api.get(COLLECTION).json
 
@@ -124,7 +124,7 @@ def test_a_native_change_of_a_collection_leaves_what_the_service_sets(api, made,
     assert api.get(COLLECTION).json == shown
 
 
-def test_a_collection_takes_no_job_of_another_facade(api, made):
+def test_a_collection_refuses_jobs_of_another_facade(api, made):
     created = api.native("POST", "/v1/jobs", {**NATIVE_JOB, "collection": made["collection"]})
     own = api.native.create()
     moved = api.native("PATCH", f"/v1/jobs/{own['id']}", {"collection": made["collection"]})
@@ -133,7 +133,7 @@ def test_a_collection_takes_no_job_of_another_facade(api, made):
     assert (moved.status, moved.code) == (409, "FACADE_LIMIT")
 
 
-def test_an_empty_collection_deleted_natively_frees_its_name(api):
+def test_deleting_an_empty_collection_natively_frees_its_name(api):
     api.collection()
     (name,) = [each["name"] for each in api.native.get("/v1/collections").json["items"] if each["facade"] == "azure"]
 

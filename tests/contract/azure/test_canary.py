@@ -137,7 +137,7 @@ def test_a_certificate_is_shown_by_its_thumbprint_and_kept(told, proofs):
         ({"password": None}, "password"),
     ],
 )
-def test_a_certificate_that_does_not_open_is_refused(told, proofs, members, names):
+def test_a_certificate_that_cannot_be_opened_is_refused(told, proofs, members, names):
     native, _, url, _ = told
     api = facade(native, GUARDED)
     api.collection()

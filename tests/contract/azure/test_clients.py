@@ -104,7 +104,7 @@ def test_jobs_are_created_read_changed_listed_run_and_deleted(api, client):
     assert client("jobs", "list", *IN_COLLECTION) == []
 
 
-def test_each_execution_is_read_back_as_history(api, client):
+def test_each_execution_appears_in_the_history(api, client):
     api.stage.endpoint.script = [BUSY]
     client.collection()
     client.job()
@@ -125,7 +125,7 @@ def test_each_execution_is_read_back_as_history(api, client):
     assert [each["properties"]["action_name"] for each in failed] == ["MainAction"]
 
 
-def test_a_faulted_job_and_its_error_action_are_told(api, client):
+def test_a_faulted_job_and_its_error_action_are_reported(api, client):
     api.stage.endpoint.script = [WRONG]
     client.collection()
     once = {"retryType": "None"}
@@ -154,7 +154,7 @@ def test_a_job_can_be_read_changed_and_sent_back_and_keeps_its_secrets(api, clie
     assert again == made
 
 
-def test_refusals_are_the_client_s_exceptions(client):
+def test_refusals_raise_the_clients_exceptions(client):
     with pytest.raises(Refused) as missing:
         client("job_collections", "get", *IN_COLLECTION)
     client.collection(quota={"maxJobCount": 1})

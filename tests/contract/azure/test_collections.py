@@ -40,11 +40,11 @@ def test_a_collection_is_shown_as_it_was_sent(api):
     assert api.get(COLLECTION).json == reply.json
 
 
-def test_without_a_quota_the_plan_s_is_shown(api):
+def test_the_quota_of_the_plan_is_shown_by_default(api):
     assert api.collection()["properties"]["quota"] == {"maxJobCount": 50, "maxRecurrence": MINUTE}
 
 
-def test_names_have_no_case_and_show_the_spelling_of_creation(api):
+def test_names_ignore_case_and_keep_the_spelling_of_creation(api):
     api.collection()
 
     reply = put(api, COLLECTION.upper().replace("SUBSCRIPTIONS", "Subscriptions"))
@@ -66,14 +66,14 @@ def test_put_replaces_everything_and_patch_merges(api):
     assert replaced["properties"]["quota"] == {"maxJobCount": 50, "maxRecurrence": MINUTE}
 
 
-def test_premium_is_p10_and_older_versions_call_it_so(api):
+def test_premium_is_shown_as_p10_except_in_older_versions(api):
     reply = put(api, properties={"sku": {"name": "Premium"}})
 
     assert reply.json["properties"]["sku"]["name"] == "P10Premium"
     assert api.get(COLLECTION, version="2016-01-01").json["properties"]["sku"]["name"] == "Premium"
 
 
-def test_lists_are_by_name_of_a_group_and_of_the_subscription(api):
+def test_collections_of_a_group_and_of_a_subscription_are_listed_by_name(api):
     for path in (OTHER_NAME, COLLECTION, f"{GROUPS}/Second/providers/Microsoft.Scheduler/jobCollections/aaa"):
         api.collection(path)
     api.collection("/subscriptions/sub-12/resourceGroups/group/providers/Microsoft.Scheduler/jobCollections/zzz")
@@ -134,13 +134,13 @@ def test_a_subscription_has_one_free_collection(api):
         },
     ],
 )
-def test_a_change_to_free_is_refused_for_jobs_that_it_does_not_allow(api, properties):
+def test_a_change_to_free_is_refused_if_its_jobs_exceed_the_free_plan(api, properties):
     api.job(startTime=api.at(3600), **properties)
 
     assert api("PATCH", COLLECTION, {"properties": {"sku": {"name": "Free"}}}).status == 409
 
 
-def test_a_free_collection_takes_no_job_beyond_its_rules(api):
+def test_a_free_collection_refuses_jobs_beyond_its_limits(api):
     put(api, properties={"sku": {"name": "Free"}})
 
     fast = {**HTTP, "retryPolicy": {"retryType": "Fixed", "retryInterval": "PT30M"}}
@@ -152,7 +152,7 @@ def test_a_free_collection_takes_no_job_beyond_its_rules(api):
     assert shown == {"retryType": "Fixed", "retryInterval": "PT1H", "retryCount": 4}
 
 
-def test_the_quota_of_jobs_holds_and_an_update_never_fails_on_it(api):
+def test_the_job_quota_limits_creates_but_not_updates(api):
     api.collection(quota={"maxJobCount": 1})
     api.job(startTime=api.at(3600))
 
@@ -160,7 +160,7 @@ def test_the_quota_of_jobs_holds_and_an_update_never_fails_on_it(api):
     assert api("PUT", JOB, job(startTime=api.at(7200))).status == 200
 
 
-def test_the_shortest_gap_of_a_job_counts_not_only_its_frequency(api):
+def test_the_shortest_gap_between_runs_counts_not_only_the_frequency(api):
     api.collection(quota={"maxRecurrence": {"frequency": "Hour", "interval": 1}})
 
     twice = {"frequency": "Day", "schedule": {"minutes": [0, 30]}}
@@ -177,7 +177,7 @@ def test_a_count_beyond_max_job_occurrence_is_refused(api):
     assert api("PUT", JOB, job(recurrence={**EVERY_HOUR, "count": 2})).status == 201
 
 
-def test_a_disabled_collection_runs_nothing_and_goes_on_when_enabled(api):
+def test_a_disabled_collection_runs_nothing_and_resumes_when_enabled(api):
     api.job(startTime=api.at(3600), recurrence=EVERY_HOUR)
 
     assert api("POST", f"{COLLECTION}/disable").status == 200
@@ -194,7 +194,7 @@ def test_a_disabled_collection_runs_nothing_and_goes_on_when_enabled(api):
 
 
 @pytest.mark.parametrize("start_s", [None, -60, 30, 90, 3_600])
-def test_a_one_time_job_that_fell_due_in_a_disabled_collection_runs_at_once_when_it_is_enabled(api, start_s):
+def test_a_one_time_job_that_fell_due_in_a_disabled_collection_runs_once_it_is_enabled(api, start_s):
     api.collection(state="Disabled")
     api.job(**({} if start_s is None else {"startTime": api.at(start_s)}))
     api.stage.run(5_400)
@@ -211,7 +211,7 @@ def test_a_one_time_job_that_fell_due_in_a_disabled_collection_runs_at_once_when
 
 
 @pytest.mark.parametrize("disabled_s", [1, 55, 1_000])
-def test_a_job_that_waited_when_its_collection_was_disabled_runs_once_it_is_enabled(api, disabled_s):
+def test_a_job_waiting_in_a_disabled_collection_runs_once_it_is_enabled(api, disabled_s):
     start = api.at(1_020)
     api.job(startTime=start)
     api.stage.run(disabled_s)
@@ -226,14 +226,14 @@ def test_a_job_that_waited_when_its_collection_was_disabled_runs_once_it_is_enab
     assert api.properties()["state"] == "Completed"
 
 
-def test_suspended_acts_as_disabled_and_is_shown(api):
+def test_suspended_works_like_disabled_and_is_shown(api):
     put(api, properties={"state": "suspended"})
 
     assert api.get(COLLECTION).json["properties"]["state"] == "Suspended"
     assert api.native.get("/v1/collections").json["items"][0]["state"] == "DISABLED"
 
 
-def test_a_deleted_collection_is_gone_at_once_with_its_jobs_and_its_name_is_free(api):
+def test_deleting_a_collection_removes_its_jobs_and_frees_its_name_at_once(api):
     api.job(recurrence={"frequency": "Minute"}, startTime=api.at(60))
     before = api.stage.endpoint.received.copy()
 
@@ -249,7 +249,7 @@ def test_a_deleted_collection_is_gone_at_once_with_its_jobs_and_its_name_is_free
 
 
 @pytest.mark.parametrize("manual", [False, True])
-def test_no_retry_starts_after_a_collection_was_deleted_even_before_its_jobs_are(api, manual):
+def test_no_retry_starts_after_a_collection_is_deleted_even_before_its_jobs_are(api, manual):
     api.stage.endpoint.answer = WRONG
     api.job(startTime=api.at(86_400 if manual else 10))
     if manual:
@@ -266,7 +266,7 @@ def test_no_retry_starts_after_a_collection_was_deleted_even_before_its_jobs_are
     assert len(api.stage.endpoint.received) == 1
 
 
-def test_the_jobs_of_a_deleted_collection_are_deleted_afterwards(api):
+def test_the_jobs_of_a_deleted_collection_are_deleted_later(api):
     for n in range(30):
         api.job(f"{COLLECTION}/jobs/job-{n}", startTime=api.at(3600))
     api("DELETE", COLLECTION)
@@ -285,7 +285,7 @@ def stored(api):
     return tenants.read_at(api.stage.world.table, TENANT, "azure", "sub-1/group/nightly/")
 
 
-def test_a_job_that_comes_too_late_for_a_deleted_collection_is_not_added(api):
+def test_a_job_that_arrives_after_its_collection_was_deleted_is_not_added(api):
     api.collection()
     as_read = stored(api)
     api("DELETE", COLLECTION)
@@ -295,7 +295,7 @@ def test_a_job_that_comes_too_late_for_a_deleted_collection_is_not_added(api):
     assert isinstance(done, Cancelled)
 
 
-def test_an_address_is_freed_by_its_own_collection_only(api):
+def test_only_its_own_collection_frees_an_address(api):
     api.collection()
     former, table = stored(api), api.stage.world.table
     api("DELETE", COLLECTION)
@@ -307,7 +307,7 @@ def test_an_address_is_freed_by_its_own_collection_only(api):
     assert api.get(COLLECTION).status == 200
 
 
-def test_a_retry_interval_that_was_not_sent_is_shown_as_the_job_has_it_also_after_a_change_of_the_plan(api):
+def test_an_omitted_retry_interval_shows_the_jobs_own_even_after_a_change_of_plan(api):
     api.job(startTime=api.at(3600), action={**HTTP, "retryPolicy": {"retryType": "Fixed"}})
 
     assert api("PATCH", COLLECTION, {"properties": {"sku": {"name": "Free"}}}).status == 200
@@ -318,7 +318,7 @@ def test_a_retry_interval_that_was_not_sent_is_shown_as_the_job_has_it_also_afte
     assert len(api.stage.endpoint.received) == 2
 
 
-def test_a_lowered_quota_is_told_beside_the_count_of_jobs(api):
+def test_a_refusal_by_a_lowered_quota_names_quota_and_count(api):
     for name in ("a", "b", "c"):
         api.job(f"{COLLECTION}/jobs/{name}", startTime=api.at(3600))
     api("PATCH", COLLECTION, {"properties": {"quota": {"maxJobCount": 2}}})

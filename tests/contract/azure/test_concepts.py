@@ -57,7 +57,7 @@ def fixed(**more):
     return {"action": {**HTTP, "retryPolicy": {"retryType": "fixed", **more}}}
 
 
-def test_the_comprehensive_example_is_taken_and_shown(api):
+def test_the_comprehensive_example_is_accepted_and_shown(api):
     shown = api.job(**COMPLETE)
 
     action, error = COMPLETE["action"], COMPLETE["action"]["errorAction"]
@@ -103,7 +103,7 @@ def test_the_comprehensive_example_runs_when_it_is_enabled(api):
     ],
     ids=["storage queue", "service bus topic", "service bus queue"],
 )
-def test_the_example_of_a_message_is_taken_with_its_secret(api, action, lacks):
+def test_the_message_example_is_accepted_with_its_secret(api, action, lacks):
     """The page leaves the key of Service Bus out, as answers do; a new job needs it."""
     member = next(name for name in action if name != "type")
     api.collection()
@@ -137,7 +137,7 @@ def test_the_example_of_a_message_is_taken_with_its_secret(api, action, lacks):
         (True, 400, "Enabled"),
     ],
 )
-def test_put_and_patch_set_enabled_and_disabled_only(api, method, given, status, shown):
+def test_put_and_patch_set_only_enabled_and_disabled(api, method, given, status, shown):
     api.job(startTime=api.at(3600))
     body = job(startTime=api.at(3600), state=given) if method == "PUT" else {"properties": {"state": given}}
 
@@ -147,7 +147,7 @@ def test_put_and_patch_set_enabled_and_disabled_only(api, method, given, status,
     assert status == 200 or reply.json["error"]["message"].startswith("properties.state")
 
 
-def test_the_status_is_the_system_s(api):
+def test_only_the_service_writes_the_status(api):
     before = api.job(startTime=api.at(3600), recurrence=EVERY_HOUR)
 
     api("PATCH", JOB, {"properties": {"status": {"executionCount": 9, "nextExecutionTime": "2030-01-01"}}})
@@ -203,7 +203,7 @@ def test_retry_policies_within_their_bounds_show_their_defaults(api, given, show
         ({"retryCount": 1.5}, "retryCount"),
     ],
 )
-def test_retry_policies_out_of_bounds_are_refused_by_their_name(api, given, names):
+def test_out_of_range_retry_policies_are_refused_by_name(api, given, names):
     api.collection()
 
     reply = api("PUT", JOB, job(**fixed(**given)))
@@ -215,7 +215,7 @@ def test_retry_policies_out_of_bounds_are_refused_by_their_name(api, given, name
 @pytest.mark.parametrize(
     ("given", "waits_s"), [({}, [30] * 4), ({"retryInterval": "PT15S", "retryCount": 20}, [15] * 20)]
 )
-def test_retries_are_made_as_often_and_as_far_apart_as_asked(api, given, waits_s):
+def test_retries_follow_the_requested_count_and_interval(api, given, waits_s):
     api.stage.endpoint.answer = WRONG
     api.job(**fixed(**given))
     api.stage.run(600)
@@ -225,7 +225,7 @@ def test_retries_are_made_as_often_and_as_far_apart_as_asked(api, given, waits_s
     assert api.properties()["status"]["failureCount"] == len(waits_s) + 1
 
 
-def test_a_free_collection_retries_after_an_hour_at_the_least(api):
+def test_a_free_collection_retries_after_an_hour_at_the_earliest(api):
     api.collection(sku={"name": "Free"})
 
     refused = api("PUT", JOB, job(**fixed(retryInterval="PT59M59S")))

@@ -16,13 +16,13 @@ PROVIDER = "/subscriptions/sub-1/providers/Microsoft.Scheduler"
 
 
 @pytest.mark.parametrize(("method", "path"), PATHS)
-def test_without_credentials_every_path_is_refused(api, method, path):
+def test_every_path_is_refused_without_credentials(api, method, path):
     reply = api(method, path, caller=None)
 
     assert (reply.status, reply.json["error"]["code"]) == (401, "AuthenticationFailed")
 
 
-def test_the_provider_names_the_tenant_that_it_acts_for(api):
+def test_the_provider_names_the_tenant_it_acts_for(api):
     api.collection()
 
     assert api.get(COLLECTION, caller="provider").status == 400
@@ -40,7 +40,7 @@ def test_every_resource_needs_a_known_api_version(api, method, path):
     assert "api-version" in missing.json["error"]["message"]
 
 
-def test_the_provider_is_registered_whatever_the_version(api):
+def test_the_resource_provider_is_registered_in_every_version(api):
     for reply in (api("POST", f"{PROVIDER}/register", version="2018-02-01"), api.get(PROVIDER, version=None)):
         assert (reply.status, reply.json["registrationState"]) == (200, "Registered")
         assert [each["resourceType"] for each in reply.json["resourceTypes"]] == [
@@ -55,7 +55,7 @@ def test_the_provider_is_registered_whatever_the_version(api):
     ]
 
 
-def test_unknown_paths_and_verbs_have_arm_s_answers(api):
+def test_unknown_paths_and_verbs_get_arms_answers(api):
     unknown = api.get(f"{GROUPS}/group/providers/Microsoft.Logic/workflows")
     verb = api("POST", COLLECTION)
 
@@ -65,12 +65,12 @@ def test_unknown_paths_and_verbs_have_arm_s_answers(api):
 
 
 @pytest.mark.parametrize("name", ["9c", "-c", "c c", "c!", "c" * 101])
-def test_impossible_names_of_collections_are_refused(api, name):
+def test_invalid_collection_names_are_refused(api, name):
     assert api("PUT", f"{COLLECTIONS}/{name}", {"location": "x"}).status == 400
 
 
 @pytest.mark.parametrize("name", ["my.group", "(old)_1", "Müllabfuhr", "夜"])
-def test_names_of_groups_have_letters_of_any_language_and_no_case(api, name):
+def test_group_names_allow_letters_of_any_language_and_ignore_case(api, name):
     path = f"/subscriptions/sub-1/resourceGroups/{name}/providers/Microsoft.Scheduler/jobCollections"
 
     assert api("PUT", f"{path}/Nightly", {"location": "x"}).json["id"] == f"{path}/Nightly"
@@ -80,14 +80,14 @@ def test_names_of_groups_have_letters_of_any_language_and_no_case(api, name):
 
 
 @pytest.mark.parametrize("name", ["a b", "a.", "a" * 91, "a!"])
-def test_impossible_names_of_groups_are_refused(api, name):
+def test_invalid_group_names_are_refused(api, name):
     path = f"/subscriptions/sub-1/resourceGroups/{name}/providers/Microsoft.Scheduler/jobCollections/Nightly"
 
     assert api("PUT", path, {"location": "x"}).status == 400
 
 
 @pytest.mark.parametrize("raw", ["", "{", "[]", "5", "null", '{"location": "x", "location": "y"}', b"\xff"])
-def test_bodies_that_are_no_object_of_json_are_refused(api, raw):
+def test_bodies_that_are_not_json_objects_are_refused(api, raw):
     reply = api("PUT", COLLECTION, raw=raw)
 
     assert (reply.status, reply.json["error"]["code"]) == (400, "BadRequest")
@@ -99,7 +99,7 @@ def test_a_body_over_64_kib_is_too_large(api):
     assert (reply.status, reply.json["error"]["code"]) == (413, "RequestEntityTooLarge")
 
 
-def test_members_in_any_case_equal_doubles_and_unknown_members_are_taken(api):
+def test_members_in_any_case_duplicates_and_unknown_members_are_accepted(api):
     api.collection()
     body = {
         "Properties": {
@@ -123,7 +123,7 @@ def test_members_in_any_case_equal_doubles_and_unknown_members_are_taken(api):
     "query", [{"$top": 0}, {"$top": 101}, {"$top": "x"}, {"$skip": -1}, {"$filter": "name eq 'x'"}]
 )
 @pytest.mark.parametrize("path", [f"{COLLECTION}/jobs", f"{JOB}/history"])
-def test_queries_out_of_bounds_name_their_parameter(api, path, query):
+def test_out_of_range_query_parameters_are_refused_by_name(api, path, query):
     api.job(startTime=api.at(3600))
 
     reply = api.get(path, query=query)

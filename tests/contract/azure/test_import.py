@@ -80,7 +80,7 @@ def parameters(tmp_path: Path, **values: str) -> dict[str, Any]:
 # Templates
 
 
-def test_a_template_goes_through_dry_run_import_and_second_run(api, tmp_path):
+def test_a_template_passes_dry_run_import_and_second_run(api, tmp_path):
     names = replace(NAMES, parameters=parameters(tmp_path, target="https://example.org"))
     with api.native.unchanged():
         assert imported(api, example(), names=names, dry_run=True)[1][-1] == (
@@ -112,7 +112,7 @@ def test_a_template_goes_through_dry_run_import_and_second_run(api, tmp_path):
     assert api.get(f"{COLLECTIONS}/Shop/jobs").json == before
 
 
-def test_an_equal_import_sends_nothing_where_no_secret_is(api):
+def test_an_unchanged_import_without_secrets_sends_nothing(api):
     content = template(collection(), job(recurrence=EVERY_HOUR, startTime="2017-01-01"))
     imported(api, content)
 
@@ -137,7 +137,7 @@ def test_jobs_that_differ_are_changed(api):
     assert imported(api, changed)[1][-1] == "created 0, changed 0, unchanged 3, failed 0"
 
 
-def test_defaults_that_the_api_fills_in_are_no_difference(api):
+def test_defaults_added_by_the_api_are_no_difference(api):
     policy = {"retryPolicy": {"retryType": "fixed"}, "errorAction": {**HTTP, "retryPolicy": {"retryType": "none"}}}
     occurrences = {"monthlyOccurrences": [{"day": "friday", "occurrence": 1}], "hours": [3]}
     recurrence = {"frequency": "month", "schedule": occurrences, "endTime": "2031-01-01", "count": 5}
@@ -148,7 +148,7 @@ def test_defaults_that_the_api_fills_in_are_no_difference(api):
     assert imported(api, content)[1][-1] == "created 0, changed 0, unchanged 2, failed 0"
 
 
-def test_a_missing_parameter_stands_in_the_line_of_its_job(api):
+def test_a_missing_parameter_is_reported_in_the_line_of_its_job(api):
     status, lines = imported(api, example())
 
     assert status == 1
@@ -160,7 +160,7 @@ def test_a_missing_parameter_stands_in_the_line_of_its_job(api):
     assert lines[-1] == "created 1, changed 0, unchanged 0, failed 10"
 
 
-def test_a_template_without_place_says_which_options_give_it(api):
+def test_a_template_without_a_location_names_the_options_that_set_one(api):
     status, lines = imported(api, template(collection(), job()), names=Names())
 
     assert status == 1
@@ -185,7 +185,7 @@ def test_other_resources_of_a_template_are_left_out_with_a_reason(api):
     ]
 
 
-def test_two_resources_of_one_name_are_not_taken_for_one(api):
+def test_two_resources_with_one_name_stay_separate(api):
     status, lines = imported(api, template(collection(), job(), job("nightly/REPORT", recurrence=EVERY_HOUR)))
 
     assert status == 1
@@ -238,7 +238,7 @@ def given() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_secrets_that_no_export_holds_are_asked_for_by_name(api, dry_run):
+def test_secrets_that_an_export_lacks_are_requested_by_name(api, dry_run):
     rich(api)
 
     certificate = "the certificate for https://example.org"
@@ -282,7 +282,7 @@ def strip(answer: Any) -> Any:
     return [{**each, "properties": {**each["properties"], "status": None}} for each in answer["value"]]
 
 
-def test_a_secret_for_another_destination_is_asked_for_anew(api):
+def test_a_secret_for_a_new_destination_must_be_sent_again(api):
     rich(api)
     jobs = answers(api)[1]
     (basic,) = [each for each in jobs["value"] if each["name"] == "Nightly/Basic"]
@@ -294,7 +294,7 @@ def test_a_secret_for_another_destination_is_asked_for_anew(api):
         assert lines[0] == "failed     Nightly/Basic  needs the password of joe at https://other.example"
 
 
-def test_jobs_that_are_over_are_left_out(api):
+def test_finished_jobs_are_left_out(api):
     api.job()
     api.stage.run(5)
     exported = answers(api)
@@ -308,7 +308,7 @@ def test_jobs_that_are_over_are_left_out(api):
     ]
 
 
-def test_a_job_that_is_over_in_the_stack_is_not_changed(api):
+def test_a_job_that_is_finished_in_the_stack_is_not_changed(api):
     imported(api, template(collection(), job()))
     api.stage.run(5)
 
@@ -319,7 +319,7 @@ def test_a_job_that_is_over_in_the_stack_is_not_changed(api):
         assert (status, lines[0]) == (1, f"failed     Nightly/Report  {final}")
 
 
-def test_a_new_job_says_what_its_owner_may_not_expect(api):
+def test_a_new_job_warns_about_unexpected_runs_and_counts(api):
     api.collection()
     count = {**EVERY_HOUR, "count": 9}
     exported = job(startTime="2017-01-01", recurrence=count)
@@ -333,7 +333,7 @@ def test_a_new_job_says_what_its_owner_may_not_expect(api):
     ]
 
 
-def test_a_disabled_import_runs_nothing_until_it_is_repeated_without_that(api):
+def test_a_disabled_import_runs_nothing_until_it_is_repeated_as_enabled(api):
     content = template(collection(properties={"State": "Enabled"}), job(recurrence=EVERY_HOUR), job("Nightly/Once"))
 
     for expected in ("created 3, changed 0, unchanged 0, failed 0", "created 0, changed 0, unchanged 3, failed 0"):
@@ -350,7 +350,7 @@ def test_a_disabled_import_runs_nothing_until_it_is_repeated_without_that(api):
     assert api.properties()["status"]["executionCount"] == 2
 
 
-def test_ids_say_where_a_resource_belongs_and_options_lead_it_elsewhere(api):
+def test_ids_name_the_place_of_a_resource_and_options_override_it(api):
     exported = {"id": JOB, **job("ignored/name", recurrence=EVERY_HOUR)}
     there = {"id": COLLECTION.replace("resourceGroups", "resourcegroups"), **collection("ignored")}
 
@@ -362,7 +362,7 @@ def test_ids_say_where_a_resource_belongs_and_options_lead_it_elsewhere(api):
     assert api.get(moved).status == 200
 
 
-def test_an_answer_of_the_live_service_is_read_with_its_own_spellings(api):
+def test_an_answer_of_the_live_service_is_read_in_its_own_spelling(api):
     """The mixture of cases and forms is that of the sessions which Microsoft recorded with its SDKs."""
     action = {
         "type": "http",
@@ -405,7 +405,7 @@ def test_an_answer_of_the_live_service_is_read_with_its_own_spellings(api):
     assert (shown["action"]["retryPolicy"]["retryInterval"], shown["recurrence"]["frequency"]) == ("PT1M", "Week")
 
 
-def test_objects_that_say_nothing_of_themselves_are_not_passed_over(api):
+def test_objects_without_id_and_type_are_reported_as_failed(api):
     status, lines = imported(api, [{"JobName": "Report", "Status": "Enabled"}, "x"])
 
     assert status == 1
@@ -415,7 +415,7 @@ def test_objects_that_say_nothing_of_themselves_are_not_passed_over(api):
     ]
 
 
-def test_a_list_that_goes_on_is_not_taken_for_whole(api):
+def test_an_incomplete_list_is_reported_as_failed(api):
     status, lines = imported(api, {"value": [collection()], "nextLink": "https://next"})
 
     assert status == 1
@@ -437,7 +437,7 @@ def test_a_list_that_goes_on_is_not_taken_for_whole(api):
         ({"action": {"type": "StorageQueue"}}, "properties.action.queueMessage: is required"),
     ],
 )
-def test_a_dry_run_refuses_what_the_import_would_be_refused_for(api, properties, reason):
+def test_a_dry_run_refuses_the_same_jobs_as_the_import(api, properties, reason):
     api.collection()
 
     dry = imported(api, [job(**properties)], dry_run=True)
@@ -459,7 +459,7 @@ def places(value: Any, *path: Any) -> Iterator[tuple[Any, ...]]:
         yield from places(each, *path, key)
 
 
-def test_any_value_in_any_place_is_answered_with_a_line(api):
+def test_any_value_in_any_place_gets_a_line(api):
     for whole in (
         example(),
         {"value": [{"id": COLLECTION, **collection()}, {"id": JOB, **job(recurrence=EVERY_HOUR)}]},
@@ -516,7 +516,7 @@ def test_a_refused_credential_ends_the_import(api):
     assert lines[1].startswith("ended early: GET https://here.example/providers/Microsoft.Scheduler/operations: 401")
 
 
-def test_the_provider_names_the_tenant(api):
+def test_the_provider_names_the_tenant_of_an_import(api):
     content = template(collection(), job(recurrence=EVERY_HOUR))
 
     assert imported(api, content, caller="provider", tenant=OTHER)[0] == 0
@@ -541,7 +541,7 @@ def test_the_provider_names_the_tenant(api):
         ({"a.json": b"[]"}, ["a.json"], "--to is missing"),
     ],
 )
-def test_wrong_usage_is_status_2(tmp_path, monkeypatch, capsys, files, more, reason):
+def test_wrong_usage_exits_with_status_2(tmp_path, monkeypatch, capsys, files, more, reason):
     for name in ("SWEEPHAND_URL", "SWEEPHAND_CREDENTIALS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
@@ -553,7 +553,7 @@ def test_wrong_usage_is_status_2(tmp_path, monkeypatch, capsys, files, more, rea
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-def test_files_are_read_as_powershell_writes_them(api, tmp_path, encoding):
+def test_files_written_by_powershell_are_read(api, tmp_path, encoding):
     path = tmp_path / "export.json"
     path.write_bytes(json.dumps([collection("Nächtlich")], ensure_ascii=False).encode(encoding))
 
@@ -563,7 +563,7 @@ def test_files_are_read_as_powershell_writes_them(api, tmp_path, encoding):
     assert found.place.collection == "Nächtlich"
 
 
-def test_a_stack_without_the_facade_says_so(api):
+def test_a_stack_without_the_facade_is_reported(api):
     def answer(_: httpx2.Request) -> httpx2.Response:
         return httpx2.Response(404, json={"message": "Not Found"})
 

@@ -33,7 +33,7 @@ def made(api):
 
 
 @pytest.mark.parametrize(("method", "path", "scope"), ROUTES, ids=TITLES)
-def test_no_route_shows_or_touches_what_another_tenant_has(made, method, path, scope):
+def test_no_route_shows_or_changes_another_tenants_resources(made, method, path, scope):
     before = [item for item in made.stage.items() if "#acme" in item["pk"]["S"]]
 
     by_itself = send(made, method, path, caller=OTHER)
@@ -49,7 +49,7 @@ def test_no_route_shows_or_touches_what_another_tenant_has(made, method, path, s
 
 
 @pytest.mark.parametrize(("method", "path"), OF_JOBS)
-def test_equal_names_of_two_tenants_do_not_meet(made, method, path):
+def test_equal_names_of_two_tenants_stay_separate(made, method, path):
     made("PUT", COLLECTION, {"location": "East US"}, caller=OTHER)
     made("PUT", JOB, job(startTime=made.at(3_600)), caller=OTHER)
     before = [item for item in made.stage.items() if "#acme" in item["pk"]["S"]]
@@ -63,7 +63,7 @@ def test_equal_names_of_two_tenants_do_not_meet(made, method, path):
 
 
 @pytest.mark.parametrize(("method", "path", "scope"), ROUTES, ids=TITLES)
-def test_the_provider_without_a_tenant_or_with_an_unknown_one_does_nothing(made, method, path, scope):
+def test_the_provider_needs_a_known_tenant(made, method, path, scope):
     with made.native.unchanged():
         without = send(made, method, path, caller="provider")
         unknown = send(made, method, path, caller="provider", headers={"Sweephand-Tenant": "nobody"})
@@ -87,7 +87,7 @@ def test_every_route_needs_its_scope(made, method, path, scope):
     assert scope in reply.json["error"]["message"]
 
 
-def test_a_subscription_and_a_group_are_names_and_no_rights(made):
+def test_subscription_and_group_names_give_no_rights(made):
     other = COLLECTIONS.replace("sub-1", "sub-2")
 
     assert made.get(f"{other}/Nightly").status == 404

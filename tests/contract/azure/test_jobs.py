@@ -34,7 +34,7 @@ def test_a_job_is_shown_with_its_names_states_and_defaults(api):
     assert api.get(JOB.lower()).json == reply.json
 
 
-def test_names_of_jobs_have_no_case(api):
+def test_job_names_ignore_case(api):
     api.job(startTime=api.at(3600))
 
     reply = api("PUT", JOB.lower(), job(startTime=api.at(7200)))
@@ -64,7 +64,7 @@ def test_durations_are_read_in_both_forms(api, given):
         ("Microsoft.Azure.Management.Scheduler.SchedulerManagementClient/4.0", "1.02:00:00", "1.02:00:00"),
     ],
 )
-def test_durations_are_written_as_each_client_reads_them(api, agent, single, listed):
+def test_durations_are_written_in_the_form_that_each_client_reads(api, agent, single, listed):
     api.job(action={**HTTP, "retryPolicy": {"retryType": "Fixed", "retryInterval": "1.02:00:00"}})
     headers = {"user-agent": agent}
 
@@ -112,7 +112,7 @@ def test_newer_versions_put_jobs_by_their_names(api):
     assert api.get(f"{COLLECTION}/jobs").json["value"] == []
 
 
-def test_an_equal_put_leaves_plan_and_counters_alone(api):
+def test_an_identical_put_keeps_plan_and_counters(api):
     api.job(recurrence=EVERY_HOUR)
     api.stage.run(30)
     before = api.properties()
@@ -125,7 +125,7 @@ def test_an_equal_put_leaves_plan_and_counters_alone(api):
     assert api.properties() == before
 
 
-def test_another_put_plans_as_if_the_job_were_created_now(api):
+def test_a_different_put_plans_the_job_anew(api):
     api.job(recurrence=EVERY_HOUR)
     api.stage.run(600)
 
@@ -137,7 +137,7 @@ def test_another_put_plans_as_if_the_job_were_created_now(api):
     assert status["nextExecutionTime"] == api.at(86_400 - 60 + 1)[:-3] + status["nextExecutionTime"][-3:]
 
 
-def test_a_count_begins_anew_with_the_put_that_replaced_the_recurrence(api):
+def test_a_put_of_another_recurrence_resets_the_count(api):
     minutely = {"frequency": "Minute", "count": 2}
     api.job(recurrence={"frequency": "Minute"}, startTime=api.at(60))
     api.stage.run(200)
@@ -176,7 +176,7 @@ def test_a_patch_merges_objects_replaces_lists_and_null_deletes(api):
     assert api.properties() == shown
 
 
-def test_a_patch_of_the_action_leaves_the_plan(api):
+def test_a_patch_of_the_action_keeps_the_plan(api):
     before = api.job(recurrence=EVERY_HOUR, startTime=api.at(1800))
 
     shown = api("PATCH", JOB, {"properties": {"action": {"request": {"method": "put"}}}}).json["properties"]
@@ -187,7 +187,7 @@ def test_a_patch_of_the_action_leaves_the_plan(api):
     assert received.params["method"] == "PUT"
 
 
-def test_disabled_and_enabled_again(api):
+def test_a_job_can_be_disabled_and_enabled_again(api):
     api.job(recurrence=EVERY_HOUR, startTime=api.at(3600))
 
     off = api("PATCH", JOB, {"properties": {"state": "disabled"}}).json["properties"]
@@ -202,7 +202,7 @@ def test_disabled_and_enabled_again(api):
 
 
 @pytest.mark.parametrize("start_s", [None, 60])
-def test_a_patch_of_the_state_alone_keeps_the_rhythm(api, start_s):
+def test_a_patch_of_only_the_state_keeps_the_rhythm(api, start_s):
     times = {} if start_s is None else {"startTime": api.at(start_s)}
     first = api.job(**times, recurrence={"frequency": "Minute", "interval": 10})["status"]["nextExecutionTime"]
     api.stage.run(700)
@@ -218,7 +218,7 @@ def test_a_patch_of_the_state_alone_keeps_the_rhythm(api, start_s):
     assert gone_s == 1_200
 
 
-def test_a_one_time_job_that_was_disabled_runs_at_once_when_enabled(api):
+def test_a_disabled_one_time_job_that_is_overdue_runs_when_enabled(api):
     api.job(startTime=api.at(600), state="Disabled")
     api.stage.run(1200)
     assert api.stage.endpoint.received == []
@@ -230,7 +230,7 @@ def test_a_one_time_job_that_was_disabled_runs_at_once_when_enabled(api):
     assert api.properties()["state"] == "Completed"
 
 
-def test_a_recurrence_without_an_instant_left_is_completed_without_a_run(api):
+def test_a_recurrence_with_no_remaining_instant_completes_without_a_run(api):
     api.collection()
     past = {"frequency": "Day", "endTime": "2020-01-01"}
 
@@ -242,7 +242,7 @@ def test_a_recurrence_without_an_instant_left_is_completed_without_a_run(api):
 
 
 @pytest.mark.parametrize("answer", ["Completed", "Faulted"])
-def test_a_final_state_allows_nothing_but_reading_and_deleting(api, answer):
+def test_a_job_in_a_final_state_can_only_be_read_and_deleted(api, answer):
     from tests.support.endpoint import WRONG  # noqa: PLC0415 - one case
 
     if answer == "Faulted":
@@ -271,7 +271,7 @@ def test_final_jobs_are_deleted_after_60_days(api):
     assert api.get(JOB).status == 404
 
 
-def test_lists_are_filtered_by_state_and_paged(api):
+def test_lists_are_filtered_by_state_and_come_in_pages(api):
     for n in range(4):
         api.job(f"{COLLECTION}/jobs/job-{n}", startTime=api.at(3600), state="Disabled" if n % 2 else "Enabled")
 
@@ -286,7 +286,7 @@ def test_lists_are_filtered_by_state_and_paged(api):
     assert names(**{"$top": 1, "$skip": 1, "$filter": "state eq 'Enabled'"})[0] == ["2"]
 
 
-def test_a_long_list_links_to_its_next_page_with_every_parameter(api):
+def test_a_link_to_the_next_page_keeps_every_parameter(api):
     api.collection(sku={"name": "P20Premium"})
     for n in range(101):
         api.job(f"{COLLECTION}/jobs/job-{n:03}", startTime=api.at(3600))
@@ -307,7 +307,7 @@ def test_a_job_needs_its_collection(api):
     assert [each["name"] for each in api.native.get("/v1/collections").json["items"]] == ["default"]
 
 
-def test_deleted_jobs_are_gone_and_start_nothing(api):
+def test_deleted_jobs_are_gone_and_no_longer_run(api):
     api.job(startTime=api.at(60), recurrence={"frequency": "Minute"})
 
     assert api("DELETE", JOB).status == 200
@@ -319,7 +319,7 @@ def test_deleted_jobs_are_gone_and_start_nothing(api):
 @pytest.mark.parametrize(
     "recurrence", [{"frequency": "minute", "count": 5}, {"frequency": "Minute", "interval": 1, "count": 5}]
 )
-def test_a_patch_with_the_same_recurrence_in_other_words_keeps_the_plan_and_the_count(api, recurrence):
+def test_a_patch_with_an_equivalent_recurrence_keeps_plan_and_count(api, recurrence):
     api.job(recurrence={"frequency": "Minute", "count": 5})
     api.stage.run(150)
     before = api.properties()["status"]
@@ -332,7 +332,7 @@ def test_a_patch_with_the_same_recurrence_in_other_words_keeps_the_plan_and_the_
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
-def test_an_answer_sent_back_with_the_defaults_that_it_shows_changes_nothing(api, method):
+def test_sending_back_an_answer_with_its_defaults_changes_nothing(api, method):
     inner = {**HTTP, "retryPolicy": {"retryType": "fixed"}}
     api.job(recurrence={"frequency": "Hour"}, action={**HTTP, "retryPolicy": {}, "errorAction": inner})
     api.stage.run(600)
@@ -352,7 +352,7 @@ def test_an_answer_sent_back_with_the_defaults_that_it_shows_changes_nothing(api
         ("2027-03-02T12:00:00.000Z", "2027-03-02T12:00:00Z"),
     ],
 )
-def test_a_fraction_of_a_start_is_shown_and_nothing_runs_before_it(api, sent, shown):
+def test_a_fraction_of_the_start_second_is_shown_and_delays_the_first_run(api, sent, shown):
     first = api.job(startTime=sent)
 
     assert first["startTime"] == shown
@@ -360,7 +360,7 @@ def test_a_fraction_of_a_start_is_shown_and_nothing_runs_before_it(api, sent, sh
     assert api("PUT", JOB, job(startTime=sent)).json["properties"] == first
 
 
-def test_headers_have_no_case_in_a_patch(api):
+def test_headers_in_a_patch_ignore_case(api):
     headers = {"X-Team": "night", "X-Api-Key": "canary"}
     api.job(startTime=api.at(60), action={**HTTP, "request": {**HTTP["request"], "headers": headers}})
 
@@ -376,7 +376,7 @@ def test_headers_have_no_case_in_a_patch(api):
     assert received.call.secrets == {"headers.x-api-key": "canary"}
 
 
-def test_names_of_parameters_have_no_case(api):
+def test_parameter_names_ignore_case(api):
     for n in range(3):
         api.job(f"{COLLECTION}/jobs/job-{n}", startTime=api.at(3600), state="Disabled" if n else "Enabled")
 
@@ -386,7 +386,7 @@ def test_names_of_parameters_have_no_case(api):
     assert [each["name"] for each in reply.json["value"]] == ["Nightly/job-2"]
 
 
-def test_a_run_that_is_asked_for_again_after_the_end_answers_as_the_first(api):
+def test_a_repeated_run_request_gets_the_first_answer_even_after_the_job_completed(api):
     api.job(startTime=api.at(60))
     headers = {"x-ms-client-request-id": "8f6a-1"}
     assert api("POST", f"{JOB}/run", headers=headers).status == 200

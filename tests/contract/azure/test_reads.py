@@ -36,7 +36,7 @@ def reads() -> Iterator[list[int]]:
         yield found
 
 
-def test_a_list_of_jobs_that_have_not_run_is_read_in_a_few_batches(api):
+def test_a_list_of_jobs_without_runs_is_read_in_a_few_batches(api):
     for n in range(12):
         api.job(f"{COLLECTION}/jobs/job-{n:02}", startTime=api.at(3600))
 
@@ -48,7 +48,7 @@ def test_a_list_of_jobs_that_have_not_run_is_read_in_a_few_batches(api):
     assert len(many) == len(few) <= 5
 
 
-def test_jobs_that_have_run_a_few_times_are_read_in_the_same_batches(api):
+def test_jobs_with_a_few_runs_are_read_in_the_same_batches(api):
     for n in range(12):
         api.job(f"{COLLECTION}/jobs/job-{n:02}", startTime=api.at(60), recurrence=EVERY_HOUR if n % 2 else None)
     api.stage.run(2 * 3600 + 100)
@@ -102,7 +102,7 @@ def test_a_list_by_the_keys_of_runs_agrees_with_the_ledger(api, monkeypatch):
     assert known > 90
 
 
-def test_a_page_of_jobs_reads_no_job_before_it(api):
+def test_a_page_of_jobs_reads_no_earlier_job(api):
     api.collection(sku={"name": "P20Premium"})
     for n in range(12):
         api.job(f"{COLLECTION}/jobs/job-{n:02}", startTime=api.at(3600))
@@ -116,7 +116,7 @@ def test_a_page_of_jobs_reads_no_job_before_it(api):
     assert max(map(len, keys)) == 3
 
 
-def test_a_page_of_collections_reads_only_theirs(api):
+def test_a_page_of_collections_reads_only_their_rows(api):
     for n in range(12):
         api.collection(f"{COLLECTIONS}/c-{n:02}")
     client = api.stage.world.table.client
@@ -129,7 +129,7 @@ def test_a_page_of_collections_reads_only_theirs(api):
     assert len(read.kwargs["RequestItems"][api.stage.world.table.name]["Keys"]) == 3
 
 
-def test_a_page_of_history_reads_hardly_more_rows_than_records_up_to_there(api):
+def test_a_page_of_history_reads_few_rows_more_than_its_offset_and_size(api):
     api.stage.endpoint.script = [WRONG, OK] * 60
     policy = {"retryType": "Fixed", "retryInterval": "PT15S", "retryCount": 1}
     api.job(recurrence=MINUTELY, startTime=api.at(60), action={**HTTP, "retryPolicy": policy})
@@ -155,7 +155,7 @@ def test_a_page_of_history_reads_hardly_more_rows_than_records_up_to_there(api):
     assert sum(none) < 10
 
 
-def test_pages_of_history_go_on_where_the_last_one_ended(api, monkeypatch):
+def test_pages_of_history_continue_where_the_previous_page_ended(api, monkeypatch):
     monkeypatch.setattr(lists, "PAGE", 7)
     monkeypatch.setattr(history, "MOST_LOOKED_AT", 3)
     api.stage.endpoint.script = [WRONG, WRONG, OK, OK] * 20
@@ -197,7 +197,7 @@ def pages(api, query):
 
 
 @pytest.mark.parametrize("token", ["", "x", "1-2-3-4", "1-2-3-4-5-6", "-1-2-3-4-5", "1" * 15 + "-2-3-4-5"])
-def test_a_token_that_no_link_had_is_refused_by_its_name(api, token):
+def test_a_page_token_that_no_link_contained_is_refused_by_name(api, token):
     api.job()
 
     reply = api.get(f"{JOB}/history", query={"$skiptoken": token})
@@ -222,7 +222,7 @@ def test_executions_keep_their_ordinals_while_an_earlier_one_is_retried(api):
     assert (2, "Completed") in [(each["repeatCount"], each["status"]) for each in api.history(query={"$top": 20})]
 
 
-def test_ordinals_count_neither_what_is_sent_ahead_nor_what_was_left_out(api):
+def test_ordinals_skip_runs_sent_ahead_and_missed_runs(api):
     api.job(recurrence=EVERY_HOUR, startTime=api.at(3600))
     api.stage.run(3 * 3600 + 60)
     api.stage.pass_time(3 * 3600)

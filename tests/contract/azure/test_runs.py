@@ -26,7 +26,7 @@ def records(api, **more):
     return [tuple(each[name] for name in names) for each in api.history(**more)]
 
 
-def test_a_failure_and_a_retry_count_as_in_the_documents(api):
+def test_a_failure_and_a_retry_are_counted_as_documented(api):
     api.stage.endpoint.script = [BUSY]
     api.job()
     api.stage.run(60)
@@ -48,7 +48,7 @@ def test_every_failure_is_retried_four_times_every_30_seconds_by_default(api, an
     assert api.properties()["state"] == "Faulted"
 
 
-def test_a_retry_policy_none_makes_one_attempt(api):
+def test_the_retry_policy_none_makes_one_attempt(api):
     api.stage.endpoint.answer = BUSY
     api.job(action={**HTTP, "retryPolicy": {"retryType": "none"}})
     api.stage.run(300)
@@ -57,7 +57,7 @@ def test_a_retry_policy_none_makes_one_attempt(api):
     assert api.properties()["action"]["retryPolicy"] == {"retryType": "None"}
 
 
-def test_the_error_action_runs_once_after_the_last_retry_and_counts_nowhere(api):
+def test_the_error_action_runs_once_after_the_last_retry_and_is_not_counted(api):
     api.stage.endpoint.script = [WRONG] * 3
     api.job(action={**HTTP, "retryPolicy": TWICE, "errorAction": ERROR})
     api.stage.run(300)
@@ -73,7 +73,7 @@ def test_the_error_action_runs_once_after_the_last_retry_and_counts_nowhere(api)
     ]
 
 
-def test_an_error_action_without_a_policy_has_the_main_one_s(api):
+def test_an_error_action_without_a_retry_policy_uses_the_main_actions(api):
     api.stage.endpoint.answer = WRONG
     api.job(action={**HTTP, "retryPolicy": TWICE, "errorAction": ERROR})
     api.stage.run(600)
@@ -93,7 +93,7 @@ def test_a_recurring_job_is_never_faulted(api):
     assert (api.properties()["state"], counts(api)) == ("Completed", (2, 2, 2))
 
 
-def test_a_manual_run_counts_and_leaves_plan_and_count(api):
+def test_a_manual_run_is_counted_and_leaves_the_plan_unchanged(api):
     before = api.job(recurrence={**EVERY_HOUR, "count": 2}, startTime=api.at(3600))
     started = api.at()
 
@@ -130,7 +130,7 @@ def test_a_disabled_job_can_be_run(api):
     assert api.properties()["state"] == "Disabled"
 
 
-def test_a_repeated_request_to_run_starts_nothing(api):
+def test_a_repeated_run_request_starts_no_second_run(api):
     api.job(startTime=api.at(86_400))
     headers = {"x-ms-client-request-id": "8f6a-1"}
 
@@ -146,7 +146,7 @@ def test_a_repeated_request_to_run_starts_nothing(api):
     assert len(api.stage.endpoint.received) == 2
 
 
-def test_a_repeated_request_to_run_is_answered_in_a_disabled_collection_too(api):
+def test_a_repeated_run_request_is_answered_in_a_disabled_collection_too(api):
     api.job(startTime=api.at(86_400))
     headers = {"x-ms-client-request-id": "8f6a-1"}
     assert api("POST", f"{JOB}/run", headers=headers).status == 200
@@ -159,7 +159,7 @@ def test_a_repeated_request_to_run_is_answered_in_a_disabled_collection_too(api)
     assert other.json["error"]["message"] == "the job collection is disabled: enable it first"
 
 
-def test_a_record_says_all_about_its_attempt(api):
+def test_a_history_record_describes_its_attempt_completely(api):
     headers = "content-type: text/plain\r\ndate: today\r\n"
     told = Outcome(Verdict.SUCCEEDED, http_status=200, answer="x" * 3_000, answer_headers=headers)
     api.stage.endpoint.answer = told
@@ -181,7 +181,7 @@ def test_a_record_says_all_about_its_attempt(api):
     )
 
 
-def test_each_attempt_has_the_headers_of_its_own_answer(api):
+def test_each_attempt_shows_the_headers_of_its_own_answer(api):
     api.stage.endpoint.script = [
         replace(BUSY, answer_headers="retry-after: 5\r\n"),
         replace(OK, answer_headers="etag: 1\r\n"),
@@ -195,7 +195,7 @@ def test_each_attempt_has_the_headers_of_its_own_answer(api):
     assert told == ["", "", "etag: 1\r\n", "retry-after: 5\r\n"]
 
 
-def test_history_is_in_the_order_of_the_starts_of_attempts(api):
+def test_history_is_ordered_by_the_start_of_the_attempts(api):
     """A retry after half an hour lies above the executions that began before it."""
     api.stage.endpoint.script = [OK, WRONG, OK, OK]
     policy = {"retryType": "Fixed", "retryInterval": "PT30M", "retryCount": 1}
@@ -214,7 +214,7 @@ def test_history_is_in_the_order_of_the_starts_of_attempts(api):
     assert numbers[-3:] == [3, 2, 1]
 
 
-def test_pages_in_the_order_of_starts_go_on_where_the_last_one_ended(api, monkeypatch):
+def test_pages_ordered_by_start_continue_where_the_previous_page_ended(api, monkeypatch):
     monkeypatch.setattr(lists, "PAGE", 7)
     api.stage.endpoint.script = [WRONG, OK, OK, WRONG, WRONG, OK] * 20
     policy = {"retryType": "Fixed", "retryInterval": "PT7M", "retryCount": 2}
@@ -234,7 +234,7 @@ def test_pages_in_the_order_of_starts_go_on_where_the_last_one_ended(api, monkey
     assert found == whole
 
 
-def test_a_record_of_no_answer_names_the_host_and_the_reason(api):
+def test_a_record_without_an_answer_names_the_host_and_the_reason(api):
     api.stage.endpoint.answer = DOWN
     api.job(action={**HTTP, "retryPolicy": {"retryType": "None"}})
     api.stage.run(30)
@@ -243,7 +243,7 @@ def test_a_record_of_no_answer_names_the_host_and_the_reason(api):
     assert found["message"] == "Http Action - Request to host 'example.org' failed: connection refused"
 
 
-def test_history_is_newest_first_filtered_and_paged(api):
+def test_history_comes_newest_first_and_can_be_filtered_and_paged(api):
     api.stage.endpoint.script = [OK, WRONG, OK]
     api.job(
         recurrence={"frequency": "Minute", "count": 3},
@@ -267,14 +267,14 @@ def test_history_is_newest_first_filtered_and_paged(api):
 
 
 @pytest.mark.parametrize(("state", "shown"), [("Enabled", 1), ("Completed", 0), ("Faulted", 0), ("Disabled", 0)])
-def test_history_by_state_is_all_of_a_job_in_this_state_and_none_of_others(api, state, shown):
+def test_history_filtered_by_state_is_complete_for_its_job_alone(api, state, shown):
     api.job(recurrence=EVERY_HOUR)
     api.stage.run(30)
 
     assert len(api.history(query={"$filter": f"state eq '{state}'"})) == shown
 
 
-def test_receivers_recognise_the_service_by_its_headers_and_its_envelope(api):
+def test_receivers_recognise_the_service_by_its_headers_and_envelope(api):
     api.job(startTime=api.at(60), recurrence=EVERY_HOUR)
     api.stage.run(61)
 
@@ -284,7 +284,7 @@ def test_receivers_recognise_the_service_by_its_headers_and_its_envelope(api):
     assert received.params["dialect"] == "azure"
 
 
-def test_nothing_starts_after_a_delete_not_even_a_retry(api):
+def test_no_run_or_retry_starts_after_a_delete(api):
     api.stage.endpoint.answer = WRONG
     api.job()
     api.stage.run(10)
@@ -296,7 +296,7 @@ def test_nothing_starts_after_a_delete_not_even_a_retry(api):
     assert len(api.stage.endpoint.received) == 1
 
 
-def test_a_put_while_a_retry_waits_keeps_counters(api):
+def test_a_put_during_a_pending_retry_keeps_the_counters(api):
     api.stage.endpoint.script = [WRONG]
     api.job(recurrence=EVERY_HOUR)
     api.stage.run(10)

@@ -26,7 +26,7 @@ def instants(api, count):
 
 
 @pytest.mark.parametrize(("frequency", "schedule", "expected"), EXAMPLES.values(), ids=EXAMPLES)
-def test_an_example_schedule_runs_when_the_page_says(api, frequency, schedule, expected):
+def test_an_example_schedule_runs_at_the_documented_times(api, frequency, schedule, expected):
     api.stage.clock.move_to(WEDNESDAY - timedelta(minutes=5))
 
     api.job(startTime="2037-03-04T08:25Z", recurrence={"frequency": frequency, "schedule": schedule})
@@ -51,7 +51,7 @@ def test_an_example_schedule_runs_when_the_page_says(api, frequency, schedule, e
         ("start time now", BY_THE_CLOCK, [299, 1_199]),
     ],
 )
-def test_the_table_of_start_times(api, start, recurrence, ran_s):
+def test_start_times_follow_the_documented_table(api, start, recurrence, ran_s):
     api.collection()
     api.stage.clock.advance(0.75)
     now = api.stage.clock.now()
@@ -66,7 +66,7 @@ def test_the_table_of_start_times(api, start, recurrence, ran_s):
 
 
 @pytest.mark.parametrize("day", ["07", "05", "01"])
-def test_every_two_days_from_a_start_in_the_past(api, day):
+def test_a_recurrence_every_two_days_keeps_the_grid_of_its_past_start(api, day):
     """The worked example of the page: at 13:00 the first execution is the next day at 14:00."""
     api.stage.clock.move_to(datetime(2037, 4, 8, 13, tzinfo=UTC))
 
@@ -75,7 +75,7 @@ def test_every_two_days_from_a_start_in_the_past(api, day):
     assert instants(api, 4) == ["04-09 14:00", "04-11 14:00", "04-13 14:00", "04-15 14:00"]
 
 
-def test_the_basic_schedule_of_the_page_is_over_today(api):
+def test_the_documented_basic_schedule_is_over_today(api):
     schedule = {"weekDays": ["Monday", "Wednesday", "Friday"], "hours": [10, 22]}
     recurrence = {"frequency": "Week", "interval": 1, "schedule": schedule, "count": 10, "endTime": "2012-11-04"}
 
@@ -88,7 +88,7 @@ def test_the_basic_schedule_of_the_page_is_over_today(api):
     assert api.stage.endpoint.received == []
 
 
-def test_the_basic_schedule_of_the_page_runs_ten_times(api):
+def test_the_documented_basic_schedule_runs_ten_times(api):
     """The page has 2012; 4 August 2037 is a Tuesday."""
     api.stage.clock.move_to(datetime(2037, 8, 4, tzinfo=UTC) - timedelta(minutes=5))
     schedule = {"weekDays": MO_WE_FR, "hours": [10, 22]}
@@ -99,7 +99,7 @@ def test_the_basic_schedule_of_the_page_runs_ten_times(api):
     assert instants(api, 20) == [f"08-{day:02} {hour}:00" for day in (5, 7, 10, 12, 14) for hour in (10, 22)]
 
 
-def test_a_bare_end_date_is_its_midnight_and_comes_before_the_count(api):
+def test_a_bare_end_date_means_its_midnight_and_ends_the_job_before_the_count(api):
     api.stage.clock.move_to(WEDNESDAY)
 
     api.job(startTime="2037-03-05", recurrence={"frequency": "Day", "count": 10, "endTime": "2037-03-07"})
@@ -107,7 +107,7 @@ def test_a_bare_end_date_is_its_midnight_and_comes_before_the_count(api):
     assert instants(api, 20) == ["03-05 00:00", "03-06 00:00", "03-07 00:00"]
 
 
-def test_a_daily_job_of_seven_from_monday_ends_on_sunday(api):
+def test_a_daily_job_with_count_seven_ends_on_sunday_if_it_starts_on_monday(api):
     api.stage.clock.move_to(WEDNESDAY)
 
     api.job(startTime="2037-03-09T09:00Z", recurrence={"frequency": "Day", "count": 7})
@@ -119,7 +119,7 @@ def test_a_daily_job_of_seven_from_monday_ends_on_sunday(api):
     ("frequency", "most"),
     [("Minute", 1_000), ("Hour", 1_000), ("Day", 548), ("Week", 78), ("Month", 18), ("Year", 1)],
 )
-def test_the_maximum_interval_of_each_frequency(api, frequency, most):
+def test_each_frequency_has_its_maximum_interval(api, frequency, most):
     api.job(startTime=api.at(60), recurrence={"frequency": frequency, "interval": most})
 
     for wrong in (most + 1, 0):
@@ -148,7 +148,7 @@ def test_the_maximum_interval_of_each_frequency(api, frequency, most):
         ("Day", {"minutes": ["5"]}, "minutes"),
     ],
 )
-def test_elements_of_a_schedule_outside_their_valid_values_are_refused(api, frequency, schedule, names):
+def test_schedule_elements_out_of_range_are_refused(api, frequency, schedule, names):
     api.collection()
 
     reply = api("PUT", JOB, job(recurrence={"frequency": frequency, "schedule": schedule}))
@@ -158,7 +158,7 @@ def test_elements_of_a_schedule_outside_their_valid_values_are_refused(api, freq
     assert api.get(JOB).status == 404
 
 
-def test_a_date_time_without_an_offset_is_utc_and_another_offset_is_converted(api):
+def test_a_time_without_an_offset_is_utc_and_other_offsets_are_converted(api):
     assert api.job(startTime="2027-03-05T10:00:00")["startTime"] == "2027-03-05T10:00:00Z"
     shown = api("PUT", JOB, job(startTime="2027-03-05T10:00-05:00")).json["properties"]
     assert shown["startTime"] == "2027-03-05T15:00:00Z"
@@ -168,7 +168,7 @@ def test_a_date_time_without_an_offset_is_utc_and_another_offset_is_converted(ap
 @pytest.mark.parametrize(
     ("frequency", "name", "number"), [("Day", "minutes", 5), ("Day", "hours", 0), ("Month", "monthDays", -1)]
 )
-def test_a_number_alone_is_shown_as_the_array_that_clients_read(api, frequency, name, number):
+def test_a_single_number_is_shown_as_the_array_that_clients_read(api, frequency, name, number):
     recurrence = {"frequency": frequency, "schedule": {name: number}}
 
     shown = api.job(startTime=api.at(3600), recurrence=recurrence)

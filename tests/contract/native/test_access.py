@@ -24,7 +24,7 @@ def wanting(api, headers, body=None):
 
 @pytest.mark.parametrize("held", [["admin"], ["admin", "jobs:read"], NO_TASKS, sorted(TENANT_SCOPES)])
 @pytest.mark.parametrize("by", ["credential", "token"])
-def test_a_credential_grants_what_its_maker_holds_and_nothing_else(api, held, by):
+def test_a_credential_grants_only_the_scopes_of_its_maker(api, held, by):
     headers = {"authorization": issue(api, held)[0]} if by == "credential" else bearer(api, "acme", held)
 
     assert wanting(api, headers).json["scopes"] == sorted(held)
@@ -39,7 +39,7 @@ def test_a_credential_grants_what_its_maker_holds_and_nothing_else(api, held, by
         assert f'scopes: "{missing}" cannot be granted' in refused.json["detail"]
 
 
-def test_a_token_of_the_provider_s_that_was_narrowed_stays_narrow(api):
+def test_a_narrowed_token_of_the_provider_stays_narrow(api):
     narrow = bearer(api, "provider", ["admin"])
     acting = narrow | {"sweephand-tenant": "acme"}
 
@@ -64,7 +64,7 @@ def withhold(api, *scopes, tenant="acme"):
 
 
 @pytest.mark.parametrize("by", ["credential", "token"])
-def test_no_caller_of_a_tenant_has_what_its_provider_withholds(api, by):
+def test_a_withheld_scope_is_missing_for_every_caller_of_its_tenant(api, by):
     headers = {"authorization": api.credentials["acme"]}
     if by == "token":
         headers = {"authorization": "Bearer " + token(api).json["access_token"]}
@@ -96,7 +96,7 @@ def test_a_scope_that_is_no_longer_withheld_comes_back(api):
     assert api.get("/v1/credentials").status == 200
 
 
-def test_the_provider_grants_nothing_that_it_withholds(api):
+def test_the_provider_grants_no_scope_that_it_withholds(api):
     withhold(api, "tasks:write")
     acting = {"authorization": api.credentials["provider"], "sweephand-tenant": "acme"}
 
@@ -108,7 +108,7 @@ def test_the_provider_grants_nothing_that_it_withholds(api):
     assert wanting(api, acting).json["scopes"] == NO_TASKS
 
 
-def test_a_tenant_may_be_made_without_a_scope(api):
+def test_a_tenant_may_be_created_without_scopes(api):
     body = {"name": "initech", "withheldScopes": ["tasks:write"]}
     made = api("POST", "/v1/tenants", body, caller="provider")
 
@@ -133,7 +133,7 @@ def test_only_a_list_of_a_tenants_scopes_can_be_withheld(api, scopes):
     assert reply.fields[0].startswith("withheldScopes")
 
 
-def test_the_target_of_a_run_reports_whatever_is_withheld(api):
+def test_the_target_of_a_run_can_report_whatever_is_withheld(api):
     job = api.create(JOB | {"policies": {"callbackToken": True}}, schedules=[])
     run = api("POST", f"/v1/jobs/{job['id']}/run").json["runId"]
     api.stage.deliver_all()
@@ -168,7 +168,7 @@ def by_token(api, header):
 
 
 @pytest.mark.parametrize("overlap_s", [1, 600, 3_000])
-def test_both_secrets_and_their_tokens_hold_until_the_overlap_is_over(api, overlap_s):
+def test_both_secrets_and_their_tokens_work_until_the_overlap_ends(api, overlap_s):
     old, made = issue(api, ["jobs:read"])
     old_token = by_token(api, old)
     assert works(api, old)
@@ -200,7 +200,7 @@ def test_a_rotation_without_an_overlap_ends_the_secret_within_a_minute(api):
     assert [works(api, each) for each in (old, old_token, new)] == [False, False, True]
 
 
-def test_the_list_shows_a_rotation_and_its_overlap_for_as_long_as_it_lasts(api):
+def test_the_list_shows_a_rotation_and_its_overlap_while_it_lasts(api):
     _, made = issue(api, ["jobs:read"])
     api.stage.clock.advance(5)
     rotated = rotate(api, made["clientId"], 600).json
@@ -218,7 +218,7 @@ def test_the_list_shows_a_rotation_and_its_overlap_for_as_long_as_it_lasts(api):
     }
 
 
-def test_while_two_secrets_hold_only_a_rotation_that_ends_both_is_possible(api):
+def test_while_two_secrets_are_valid_a_rotation_must_end_both(api):
     old, made = issue(api, ["jobs:read"])
     middle = basic(made["clientId"], rotate(api, made["clientId"]).json["secret"])
 
@@ -235,7 +235,7 @@ def end_former(api, client_id, **more):
     return api("DELETE", f"/v1/credentials/{client_id}/former-secret", **more)
 
 
-def test_a_former_secret_is_ended_before_its_overlap_is_over_and_the_present_one_stays(api):
+def test_a_former_secret_can_be_ended_early_and_the_current_one_stays(api):
     old, made = issue(api, ["jobs:read"])
     new = basic(made["clientId"], rotate(api, made["clientId"], 600).json["secret"])
     old_token, new_token = by_token(api, old), by_token(api, new)
@@ -252,7 +252,7 @@ def test_a_former_secret_is_ended_before_its_overlap_is_over_and_the_present_one
     assert rotate(api, made["clientId"], 600).status == 200
 
 
-def test_a_former_secret_ends_only_for_whoever_holds_the_credential_s_tenant(api):
+def test_only_the_credentials_own_tenant_can_end_a_former_secret(api):
     old, made = issue(api, ["jobs:read"])
     rotate(api, made["clientId"], 600)
 
@@ -263,7 +263,7 @@ def test_a_former_secret_ends_only_for_whoever_holds_the_credential_s_tenant(api
     assert works(api, old)
 
 
-def test_a_rotation_that_comes_between_has_ended_the_former_secret_and_keeps_its_own(api, monkeypatch):
+def test_a_rotation_in_between_ends_the_former_secret_and_keeps_its_own(api, monkeypatch):
     old, made = issue(api, ["jobs:read"])
     middle = basic(made["clientId"], rotate(api, made["clientId"], 600).json["secret"])
     newest = []
@@ -283,7 +283,7 @@ def test_a_rotation_that_comes_between_has_ended_the_former_secret_and_keeps_its
     assert told(api, "credential.former-ended") == []
 
 
-def test_after_an_overlap_the_next_rotation_has_one_of_its_own(api):
+def test_a_rotation_after_an_overlap_gets_an_overlap_of_its_own(api):
     _, made = issue(api, ["jobs:read"])
     middle = basic(made["clientId"], rotate(api, made["clientId"], 60).json["secret"])
     api.stage.clock.advance(60)
@@ -294,7 +294,7 @@ def test_after_an_overlap_the_next_rotation_has_one_of_its_own(api):
     assert works(api, middle) is works(api, newest) is True
 
 
-def test_only_who_holds_all_scopes_of_a_credential_is_shown_a_secret_of_it(api):
+def test_only_a_caller_with_all_scopes_of_a_credential_can_see_its_secret(api):
     _, made = issue(api, ["jobs:read", "tasks:write"])
 
     with api.unchanged():
@@ -305,7 +305,7 @@ def test_only_who_holds_all_scopes_of_a_credential_is_shown_a_secret_of_it(api):
     assert rotate(api, made["clientId"], caller=None, headers=enough).status == 200
 
 
-def test_a_credential_with_a_withheld_scope_can_be_rotated_by_its_tenant(api):
+def test_a_tenant_can_rotate_a_credential_with_a_withheld_scope(api):
     _, made = issue(api)
     withhold(api, "tasks:write")
 
@@ -322,7 +322,7 @@ def test_an_invalid_overlap_is_refused(api, overlap):
     assert (refused.status, refused.fields) == (422, ["overlapSeconds"])
 
 
-def test_nobody_rotates_another_tenant_s_credential_or_the_stack_s_own(api):
+def test_a_tenant_cannot_rotate_another_tenants_credential_or_the_stacks_own(api):
     _, made = issue(api)
 
     with api.unchanged():
@@ -357,7 +357,7 @@ def told(api, *kinds):
     return [event.detail for event in api.stage.bus.told if event.kind.value in kinds]
 
 
-def test_credentials_say_who_made_and_rotated_them_and_events_say_so_too(api):
+def test_credentials_and_their_events_say_who_created_and_rotated_them(api):
     actor = api.get("/v1/credentials").json["items"][0]["clientId"]
     _, made = issue(api, ["jobs:read"])
     rotated = rotate(api, made["clientId"], 60).json
@@ -378,14 +378,14 @@ def test_credentials_say_who_made_and_rotated_them_and_events_say_so_too(api):
     assert rotated["secret"] not in str(events)
 
 
-def test_the_provider_s_own_credentials_are_told_of_without_a_tenant(api):
+def test_events_of_the_providers_own_credentials_name_no_tenant(api):
     _, made = issue(api, caller="provider")
 
     (event,) = told(api, "credential.created")
     assert (event["tenant"], event["actor"], event["clientId"]) == (None, "provider.admin", made["clientId"])
 
 
-def test_signing_keys_say_who_made_them_and_events_say_so_too(api):
+def test_signing_keys_and_their_events_say_who_created_them(api):
     actor = api.get("/v1/credentials").json["items"][0]["clientId"]
     made = api("POST", "/v1/collections/default/signing-keys").json
     (listed,) = api.get("/v1/collections/default/signing-keys").json["items"]
@@ -399,7 +399,7 @@ def test_signing_keys_say_who_made_them_and_events_say_so_too(api):
     assert made["secret"] not in str(events)
 
 
-def test_a_collection_says_who_made_and_who_changed_it_last(api):
+def test_a_collection_says_who_created_it_and_who_changed_it_last(api):
     acme = api.get("/v1/credentials").json["items"][0]["clientId"]
     made = api("POST", "/v1/collections", {"name": "side"}).json
     acting = {"sweephand-tenant": "acme"}
@@ -414,7 +414,7 @@ def test_a_collection_says_who_made_and_who_changed_it_last(api):
     assert api.get("/v1/collections/side").json == switched
 
 
-def test_a_flow_key_says_who_made_and_who_changed_it_last(api):
+def test_a_flow_key_says_who_created_it_and_who_changed_it_last(api):
     acme = api.get("/v1/credentials").json["items"][0]["clientId"]
     made = api("POST", "/v1/flow-keys", {"name": "k"}).json
     same = api("PATCH", "/v1/flow-keys/k", {}, caller="provider", headers={"sweephand-tenant": "acme"}).json
@@ -426,7 +426,7 @@ def test_a_flow_key_says_who_made_and_who_changed_it_last(api):
     ]
 
 
-def test_each_version_of_a_calendar_says_who_made_it(api):
+def test_each_version_of_a_calendar_says_who_created_it(api):
     acme = api.get("/v1/credentials").json["items"][0]["clientId"]
     api("POST", "/v1/calendars", {"name": "c"})
     acting = {"sweephand-tenant": "acme"}
@@ -437,7 +437,7 @@ def test_each_version_of_a_calendar_says_who_made_it(api):
     assert [each["actor"] for each in versions] == ["provider.admin", acme]
 
 
-def test_a_tenant_says_who_made_and_who_changed_it_last_and_events_tell_each_change(api):
+def test_a_tenant_says_who_created_and_last_changed_it_and_each_change_publishes_an_event(api):
     by = {"caller": "provider"}
     made = api("POST", "/v1/tenants", {"name": "initech"}, **by).json
     api.stage.clock.advance(1)

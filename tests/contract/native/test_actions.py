@@ -120,7 +120,7 @@ def acting() -> Iterator[Api]:
         yield api
 
 
-def test_these_tests_know_every_kind_but_http() -> None:
+def test_these_tests_cover_every_type_but_http() -> None:
     assert KINDS.keys() == actions.KINDS.keys() - {"http"}
 
 
@@ -131,7 +131,7 @@ def shown(kind: str) -> dict[str, Any]:
 
 
 @of_each
-def test_an_action_is_shown_with_all_that_holds(there: Api, kind: str) -> None:
+def test_an_action_is_shown_with_all_its_effective_members(there: Api, kind: str) -> None:
     job = there.create(action=KINDS[kind][0])
 
     body = there.get(f"/v1/jobs/{job['id']}").json["action"]
@@ -152,7 +152,7 @@ def test_sending_back_an_answer_changes_nothing(there: Api, kind: str) -> None:
 
 
 @of_each
-def test_an_error_action_may_be_of_any_kind(there: Api, kind: str) -> None:
+def test_an_error_action_may_be_of_any_type(there: Api, kind: str) -> None:
     job = there.create(errorAction=KINDS[kind][0])
 
     assert job["errorAction"]["type"] == kind
@@ -160,7 +160,7 @@ def test_an_error_action_may_be_of_any_kind(there: Api, kind: str) -> None:
 
 
 @of_each
-def test_a_job_may_change_from_one_kind_to_another(there: Api, kind: str) -> None:
+def test_a_job_may_change_from_one_type_to_another(there: Api, kind: str) -> None:
     job = there.create()
 
     changed = there("PUT", f"/v1/jobs/{job['id']}", {"action": KINDS[kind][0]})
@@ -171,7 +171,7 @@ def test_a_job_may_change_from_one_kind_to_another(there: Api, kind: str) -> Non
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "queue"])  # see test_workers.py
-def test_a_run_does_what_its_job_says_and_ends_as_one_line(acting: Api, kind: str) -> None:
+def test_a_run_performs_its_jobs_action_and_ends_as_one_ledger_row(acting: Api, kind: str) -> None:
     action = dict(KINDS[kind][0])
     if kind == "job":
         action["jobId"] = acting.create({"action": {"type": "event"}})["id"]
@@ -188,7 +188,7 @@ def test_a_run_does_what_its_job_says_and_ends_as_one_line(acting: Api, kind: st
     assert run["message"] == ("exit code 0: Essential container in task exited" if kind == "ecs" else None)
 
 
-def test_a_failed_run_says_what_aws_said(acting: Api) -> None:
+def test_a_failed_run_shows_the_message_of_aws(acting: Api) -> None:
     job = acting.create({"action": {**QUEUE, "targetArn": arn("sqs", "nowhere")}})
     run_id = acting("POST", f"/v1/jobs/{job['id']}/run", {}).json["runId"]
 
@@ -199,7 +199,7 @@ def test_a_failed_run_says_what_aws_said(acting: Api) -> None:
     assert "NonExistentQueue" in run["message"]
 
 
-def test_the_run_of_a_job_that_another_started_names_the_run_that_started_it(acting: Api) -> None:
+def test_a_run_started_by_another_job_names_its_parent_run(acting: Api) -> None:
     child = acting.create({"action": {"type": "event"}})["id"]
     parent = acting.create({"action": {"type": "job", "jobId": child}})["id"]
     run_id = acting("POST", f"/v1/jobs/{parent}/run", {}).json["runId"]
@@ -211,7 +211,7 @@ def test_the_run_of_a_job_that_another_started_names_the_run_that_started_it(act
     assert (run["jobId"], run["kind"], run["parentRunId"]) == (child, "manual", run_id)
 
 
-def test_a_job_s_payload_and_a_schedule_s_in_its_place_reach_the_queue(acting: Api) -> None:
+def test_the_queue_gets_the_payload_of_the_job_or_of_the_schedule_instead(acting: Api) -> None:
     job = acting.create(
         {
             "action": {**QUEUE, "payload": {"n": 1}},
@@ -227,7 +227,7 @@ def test_a_job_s_payload_and_a_schedule_s_in_its_place_reach_the_queue(acting: A
     assert sorted(json.loads(message["Body"])["n"] for message in messages) == [1, 2]
 
 
-def test_a_patch_may_remove_what_only_the_former_kind_needs(there: Api) -> None:
+def test_a_patch_may_remove_members_that_only_the_former_type_needs(there: Api) -> None:
     """The description allows it too: every exchange of these tests is held against it."""
     created = there.create()
     event = {**dict.fromkeys(created["action"]), "type": "event", "detailType": "due"}
@@ -239,7 +239,7 @@ def test_a_patch_may_remove_what_only_the_former_kind_needs(there: Api) -> None:
 
 
 @pytest.mark.parametrize("kind", ["events", "lambda", "states"])
-def test_a_schedule_s_payload_must_fit_the_action_too(there: Api, kind: str) -> None:
+def test_a_schedules_payload_must_also_fit_the_action(there: Api, kind: str) -> None:
     body = {"action": {**KINDS[kind][0], "body": "text"}}
 
     refused = there("POST", "/v1/jobs", body)
@@ -247,7 +247,7 @@ def test_a_schedule_s_payload_must_fit_the_action_too(there: Api, kind: str) -> 
     assert (refused.status, refused.fields) == (422, ["action.body"])
 
 
-def test_a_schedule_of_a_job_that_runs_another_brings_no_payload(there: Api) -> None:
+def test_a_schedule_of_a_job_that_runs_another_takes_no_payload(there: Api) -> None:
     refused = there(
         "POST", "/v1/jobs", {"action": KINDS["job"][0], "schedules": [{"cron": "0 3 * * *", "payload": {"n": 1}}]}
     )
@@ -256,7 +256,7 @@ def test_a_schedule_of_a_job_that_runs_another_brings_no_payload(there: Api) -> 
 
 
 @pytest.mark.parametrize("kind", ["sqs", "sns", "events", "lambda", "states"])
-def test_a_stack_without_target_roles_makes_no_such_job_and_names_the_parameter(kind: str) -> None:
+def test_a_stack_without_target_roles_refuses_such_a_job_and_names_the_parameter(kind: str) -> None:
     with made(guarded=GuardSettings()) as api, api.unchanged():
         refused = api("POST", "/v1/jobs", {"action": KINDS[kind][0]})
 
@@ -264,7 +264,7 @@ def test_a_stack_without_target_roles_makes_no_such_job_and_names_the_parameter(
     assert "parameter TargetRoleArns" in refused.text
 
 
-def test_a_patch_of_one_member_leaves_the_others(there: Api) -> None:
+def test_a_patch_of_one_member_keeps_the_others(there: Api) -> None:
     job = there.create(action={**KINDS["sns"][0], "subject": "a", "payload": {"n": 1}})
 
     changed = there("PATCH", f"/v1/jobs/{job['id']}", {"action": {"subject": None, "outcome": {"onAccepted": "wait"}}})
@@ -277,7 +277,7 @@ def test_a_patch_of_one_member_leaves_the_others(there: Api) -> None:
     }
 
 
-def test_a_collection_redirects_the_queues_of_azure_without_a_change_of_the_jobs(acting: Api) -> None:
+def test_a_collection_redirects_azure_queues_without_a_change_to_the_jobs(acting: Api) -> None:
     redirect = {"targetArn": arn("sqs", "orders"), "roleArn": ROLE, "format": "raw"}
     made = acting("POST", "/v1/collections", {"name": "moved", "redirects": {"Acme/orders": redirect}})
     job = acting.create({"collection": "moved", "action": {**KINDS["azure_storage_queue"][0], "body": "<a/>"}})
@@ -292,7 +292,7 @@ def test_a_collection_redirects_the_queues_of_azure_without_a_change_of_the_jobs
     assert (run["state"], run["answer"], message["Body"]) == ("SUCCESS", message["MessageId"], "<a/>")
 
 
-def test_a_redirect_that_the_stack_does_not_allow_is_refused_by_its_path(there: Api) -> None:
+def test_a_redirect_that_the_stack_forbids_is_refused_by_its_path(there: Api) -> None:
     redirect = {"targetArn": arn("sqs", "orders"), "roleArn": ROLE.replace("jobs", "others")}
 
     refused = there("POST", "/v1/collections", {"name": "moved", "redirects": {"acme/orders": redirect}})

@@ -60,7 +60,7 @@ def test_an_ended_job_can_be_changed_and_run_by_default(api, n):
     assert api(method, path, body).status < 300
 
 
-def test_before_its_end_a_final_job_is_changed_like_any_other(api):
+def test_a_final_job_can_be_changed_until_it_ends(api):
     made = api.create({"action": HTTP, "schedules": [LATER], "policies": {"afterEnd": "final"}})
 
     assert api("PATCH", f"/v1/jobs/{made['id']}", {"description": "x"}).status == 200
@@ -81,7 +81,7 @@ WAITS = {"on202": "wait"}
         ({"outcome": WAITS}, {}, True),
     ],
 )
-def test_no_result_is_tried_again_only_where_a_run_waits_and_an_attempt_is_left(api, action, policies, refused):
+def test_on_no_result_retry_needs_a_run_that_waits_and_has_an_attempt_left(api, action, policies, refused):
     reply = api("POST", "/v1/jobs", {"action": {**HTTP, **action}, "policies": {"onNoResult": "retry", **policies}})
 
     if not refused:
@@ -92,7 +92,7 @@ def test_no_result_is_tried_again_only_where_a_run_waits_and_an_attempt_is_left(
     assert "has no effect" in reply.json["errors"][0]["reason"]
 
 
-def test_the_end_of_a_job_is_no_policy_of_a_schedule(api):
+def test_the_end_of_a_job_is_not_a_policy_of_a_schedule(api):
     schedule = {**LATER, "policies": {"afterEnd": "final"}}
 
     reply = api("POST", "/v1/jobs", {"action": HTTP, "schedules": [schedule]})

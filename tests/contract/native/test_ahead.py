@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.contract.native.api import Api
 
 
-def test_an_occurrence_sent_by_the_api_is_neither_ahead_nor_left_of_the_count(api: Api) -> None:
+def test_an_occurrence_sent_by_the_api_is_not_shown_as_ahead_or_counted_as_left(api: Api) -> None:
     made = api.create(schedules=[{"every": "PT2S", "count": 2}])
     first, second = made["schedules"][0]["nextRuns"]
 
@@ -17,7 +17,7 @@ def test_an_occurrence_sent_by_the_api_is_neither_ahead_nor_left_of_the_count(ap
     assert read["schedules"][0]["nextRuns"] == [second]
 
 
-def test_a_body_that_a_gateway_could_not_decode_is_refused(api: Api) -> None:
+def test_a_body_that_a_gateway_cannot_decode_is_refused(api: Api) -> None:
     reply = api("POST", "/v1/jobs", raw='{"name": "\ufffd"}')
 
     assert (reply.status, reply.code) == (400, "INVALID_JSON")

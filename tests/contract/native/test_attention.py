@@ -26,7 +26,7 @@ def needs(api: Api, caller: str = TENANT) -> list[dict[str, Any]]:
     return found
 
 
-def test_where_all_is_well_nothing_needs_anybody(api: Api) -> None:
+def test_nothing_needs_attention_while_all_is_well(api: Api) -> None:
     api.create(job(MINUTES))
     api.stage.run(190)
 
@@ -35,7 +35,7 @@ def test_where_all_is_well_nothing_needs_anybody(api: Api) -> None:
     assert (found["items"], found["itemsLeftOut"], found["oldestDueAt"], found["behindSeconds"]) == ([], 0, None, 0)
 
 
-def test_failed_runs_need_somebody_until_they_are_archived(api: Api) -> None:
+def test_failed_runs_need_attention_until_they_are_archived(api: Api) -> None:
     made = api.create(job(MINUTES, name="nightly"))
     api.stage.endpoint.script = [WRONG, WRONG]
     api.stage.run(150)
@@ -50,7 +50,7 @@ def test_failed_runs_need_somebody_until_they_are_archived(api: Api) -> None:
     assert needs(api) == []
 
 
-def test_a_failure_without_an_answer_is_told_in_the_words_of_the_last_run(api: Api) -> None:
+def test_a_failure_without_an_answer_is_described_in_the_words_of_the_last_run(api: Api) -> None:
     api.create(job(MINUTES, name="nightly"))
     api.stage.endpoint.script = [replace(DOWN, message=f"no connection to 10.0.0.{n}:443: refused") for n in (1, 2)]
     api.stage.run(150)
@@ -63,7 +63,7 @@ def test_a_failure_without_an_answer_is_told_in_the_words_of_the_last_run(api: A
     assert group["lastMessage"] == "no connection to 10.0.0.2:443: refused"
 
 
-def test_errors_that_were_run_again_need_nobody(api: Api) -> None:
+def test_errors_that_were_run_again_need_no_attention(api: Api) -> None:
     api.create(job({"at": "2027-03-01T12:01:00Z"}))
     api.stage.endpoint.script = [WRONG]
     api.stage.run(90)
@@ -75,7 +75,7 @@ def test_errors_that_were_run_again_need_nobody(api: Api) -> None:
     assert "errors" not in [each["kind"] for each in needs(api)]
 
 
-def test_long_work_that_stopped_needs_somebody(api: Api) -> None:
+def test_stopped_long_work_needs_attention(api: Api) -> None:
     begun = api("POST", "/v1/runs:export", {"format": "csv"}).json
     operation = verbs.find(api.stage.world, TENANT, begun["id"])
     verbs.give_up(api.stage.world, operation, "the disk is full")
@@ -87,7 +87,7 @@ def test_long_work_that_stopped_needs_somebody(api: Api) -> None:
     assert item["nextStep"]["href"] == f"/v1/operations/{begun['id']}"
 
 
-def test_flow_keys_that_are_paused_or_whose_targets_are_gone_need_somebody(api: Api) -> None:
+def test_paused_flow_keys_and_flow_keys_with_missing_targets_need_attention(api: Api) -> None:
     for name in ("paused", "gone", "well"):
         assert api("POST", "/v1/flow-keys", {"name": name, "circuit": {"failures": 3}}).status == 201
     api("POST", "/v1/flow-keys/paused/pause", {"note": "stocktaking"})
@@ -104,7 +104,7 @@ def test_flow_keys_that_are_paused_or_whose_targets_are_gone_need_somebody(api: 
     assert paused["sentence"] == "The flow key paused is paused, and the runs of its jobs wait: stocktaking"
 
 
-def test_a_consumer_that_is_away_needs_somebody_once_events_wait(api: Api) -> None:
+def test_an_absent_consumer_needs_attention_once_events_wait(api: Api) -> None:
     api("POST", "/v1/jobs", {"action": {"type": "event", "consumer": "billing"}, "schedules": [MINUTES]})
     before = needs(api)
     api.stage.run(130)
@@ -118,7 +118,7 @@ def test_a_consumer_that_is_away_needs_somebody_once_events_wait(api: Api) -> No
     assert needs(api) == []
 
 
-def test_a_disabled_collection_with_jobs_needs_somebody(api: Api) -> None:
+def test_a_disabled_collection_with_jobs_needs_attention(api: Api) -> None:
     for name in ("spare", "empty"):
         api("POST", "/v1/collections", {"name": name})
     api.create(job(collection="spare"))
@@ -130,7 +130,7 @@ def test_a_disabled_collection_with_jobs_needs_somebody(api: Api) -> None:
     assert (item["kind"], item["id"], item["nextStep"]["verb"]) == ("collection", "spare", "enable")
 
 
-def test_jobs_that_are_paused_or_whose_last_run_failed_are_counted(api: Api) -> None:
+def test_paused_jobs_and_jobs_whose_last_run_failed_are_counted(api: Api) -> None:
     for name in ("a", "b"):
         made = api.create(job(MINUTES, name=name))
         api("POST", f"/v1/jobs/{made['id']}/pause")
@@ -143,7 +143,7 @@ def test_jobs_that_are_paused_or_whose_last_run_failed_are_counted(api: Api) -> 
     assert found == {"FAULTED": "1 job is over, because the last run failed.", "PAUSED": "2 jobs are paused."}
 
 
-def test_the_oldest_due_is_the_tenants_own(api: Api) -> None:
+def test_the_oldest_due_run_is_the_tenants_own(api: Api) -> None:
     api.create(job(MINUTES))
     api.stage.clock.advance(300)
 
@@ -153,7 +153,7 @@ def test_the_oldest_due_is_the_tenants_own(api: Api) -> None:
     assert (others["oldestDueAt"], others["behindSeconds"]) == (None, 0)
 
 
-def test_more_than_a_page_shows_are_counted(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_items_beyond_the_page_are_counted(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attention, "MOST", 1)
     for name in ("a", "b"):
         api("POST", "/v1/flow-keys", {"name": name, "rate": {"limit": 1, "periodSeconds": 1}})
@@ -164,7 +164,7 @@ def test_more_than_a_page_shows_are_counted(api: Api, monkeypatch: pytest.Monkey
     assert (len(found["items"]), found["itemsLeftOut"]) == (1, 1)
 
 
-def test_nothing_of_another_tenant_needs_anybody(api: Api) -> None:
+def test_another_tenants_trouble_is_not_shown(api: Api) -> None:
     api.create(job(MINUTES))
     api.stage.endpoint.script = [WRONG]
     api.stage.run(70)

@@ -21,7 +21,7 @@ def delete(api, **query):
     return api("DELETE", "/v1/jobs", query=query)
 
 
-def test_a_dry_run_says_how_many_it_would_be_and_the_count_must_agree(api):
+def test_a_dry_run_reports_the_count_and_the_request_must_state_it(api):
     old, other = make(api, 3, tags=["old"]), api.create(name="other")["id"]
 
     with api.unchanged():
@@ -69,7 +69,7 @@ def test_jobs_that_match_the_filters_are_deleted(api, query, gone):
 
 
 @pytest.mark.parametrize("filters", [{"tag": "old"}, {"collection": "default"}])
-def test_more_than_a_hundred_go_as_an_operation(api, monkeypatch, filters):
+def test_more_than_a_hundred_deletes_become_an_operation(api, monkeypatch, filters):
     monkeypatch.setattr(some_jobs, "AT_ONCE", 4)
     monkeypatch.setattr(some_jobs, "JOBS", 2)
     api("POST", "/v1/collections", {"name": "kept"})
@@ -89,7 +89,7 @@ def test_more_than_a_hundred_go_as_an_operation(api, monkeypatch, filters):
     assert {*kept, later} <= there(api) <= {*kept, later, late}
 
 
-def test_jobs_without_tags_go_as_an_operation_too(api, monkeypatch):
+def test_deleting_jobs_without_tags_becomes_an_operation_too(api, monkeypatch):
     monkeypatch.setattr(some_jobs, "AT_ONCE", 2)
     monkeypatch.setattr(some_jobs, "JOBS", 1)
     make(api, 3)
@@ -114,7 +114,7 @@ def test_a_large_selection_becomes_an_operation(api, monkeypatch):
     assert api.get(begun.headers["location"]).json["state"] == "DONE"
 
 
-def test_a_page_that_comes_twice_deletes_nothing_else_and_counts_in_the_end(api, monkeypatch):
+def test_a_repeated_page_deletes_nothing_else_and_the_final_count_is_right(api, monkeypatch):
     monkeypatch.setattr(some_jobs, "AT_ONCE", 1)
     monkeypatch.setattr(some_jobs, "JOBS", 2)
     make(api, 3, tags=["old"])
@@ -130,7 +130,7 @@ def test_a_page_that_comes_twice_deletes_nothing_else_and_counts_in_the_end(api,
     assert there(api) == {other}
 
 
-def test_a_job_that_is_changed_as_its_turn_comes_stays(api, monkeypatch):
+def test_a_job_changed_just_before_its_turn_is_left_alone(api, monkeypatch):
     (job,) = make(api, 1, tags=["old"])
     real = delete_jobs._delete
 
@@ -167,7 +167,7 @@ def test_an_ambiguous_selection_is_refused(api, query, field):
     assert (reply.status, reply.fields) == (400, [field])
 
 
-def test_it_needs_the_scope_to_write_and_reaches_no_other_tenant(api):
+def test_a_bulk_delete_needs_the_write_scope_and_reaches_no_other_tenant(api):
     make(api, 1, tags=["x"])
     api("POST", "/v1/jobs", {**JOB, "tags": ["x"]}, caller="globex")
 

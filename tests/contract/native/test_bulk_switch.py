@@ -28,7 +28,7 @@ def states(api: Api) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("verb", SWITCHES)
-def test_all_that_the_filters_let_through_stand_as_asked(api: Api, verb: str) -> None:
+def test_all_jobs_that_match_the_filters_are_switched(api: Api, verb: str) -> None:
     make(api, 3, tags=["t"])
     api.create(name="other")
     if verb in {"activate", "resume"}:
@@ -42,7 +42,7 @@ def test_all_that_the_filters_let_through_stand_as_asked(api: Api, verb: str) ->
     assert states(api) == {f"j-00{n}": STATES[verb] for n in range(3)} | {"other": "ACTIVE"}
 
 
-def test_a_dry_run_says_how_many_it_would_be_and_the_count_must_agree(api: Api) -> None:
+def test_a_dry_run_reports_the_count_and_the_request_must_state_it(api: Api) -> None:
     make(api, 3, tags=["t"])
 
     with api.unchanged():
@@ -55,7 +55,7 @@ def test_a_dry_run_says_how_many_it_would_be_and_the_count_must_agree(api: Api) 
     assert (wrong.status, wrong.code) == (412, "COUNT_MISMATCH")
 
 
-def test_a_pause_takes_a_note_and_an_end(api: Api) -> None:
+def test_a_pause_accepts_a_note_and_an_end(api: Api) -> None:
     (job,) = make(api, 1, tags=["t"])
 
     done = switch(api, "pause", {"note": "stocktaking", "until": "2027-03-01T12:05:00Z"}, tag="t", expectedCount=1)
@@ -69,7 +69,7 @@ def test_a_pause_takes_a_note_and_an_end(api: Api) -> None:
     assert states(api) == {"j-000": "ACTIVE"}
 
 
-def test_jobs_that_stand_so_already_get_no_revision(api: Api) -> None:
+def test_jobs_already_in_the_requested_state_get_no_new_revision(api: Api) -> None:
     (job,) = make(api, 1, tags=["t"])
 
     switch(api, "activate", tag="t", expectedCount=1)
@@ -103,7 +103,7 @@ def test_more_than_a_hundred_are_switched_as_an_operation(api: Api, monkeypatch:
     assert states(api) == expected
 
 
-def test_with_a_key_a_repetition_finds_the_first_request(api: Api) -> None:
+def test_a_repeated_key_returns_the_first_request(api: Api) -> None:
     make(api, 2)
 
     first = switch(api, "deactivate", state="ACTIVE", expectedCount=2, headers=KEY)
@@ -130,7 +130,7 @@ def test_a_large_selection_becomes_an_operation(api: Api, monkeypatch: pytest.Mo
     assert api.get(begun.headers["location"]).json["progress"]["done"] == 3
 
 
-def test_a_page_that_comes_twice_switches_nothing_else(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repeated_page_switches_nothing_else(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(some_jobs, "AT_ONCE", 1)
     monkeypatch.setattr(some_jobs, "JOBS", 2)
     jobs = make(api, 3, tags=["t"])
@@ -144,7 +144,7 @@ def test_a_page_that_comes_twice_switches_nothing_else(api: Api, monkeypatch: py
     assert {api.get(f"/v1/jobs/{job}").revision for job in jobs} == {2}
 
 
-def test_a_job_that_is_changed_as_its_turn_comes_stays(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_changed_just_before_its_turn_is_left_alone(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     make(api, 1, tags=["t"])
     real = switch_jobs._switch
 
@@ -160,7 +160,7 @@ def test_a_job_that_is_changed_as_its_turn_comes_stays(api: Api, monkeypatch: py
     assert states(api) == {"j-000": "ACTIVE"}
 
 
-def test_jobs_that_cannot_be_switched_are_counted_and_stay(api: Api) -> None:
+def test_jobs_that_cannot_be_switched_are_counted_and_left_unchanged(api: Api) -> None:
     final = {"policies": {"afterEnd": "final"}, "schedules": [{"at": "2027-03-01T12:01:00Z"}]}
     api.create({"action": JOB["action"], **final}, name="over")
     make(api, 1)
@@ -184,7 +184,7 @@ def test_an_ambiguous_selection_is_refused(shared: Api, verb: str, query: dict[s
     assert (refused.status, refused.fields) == (400, [field])
 
 
-def test_a_pause_that_is_over_before_it_began_is_refused(shared: Api) -> None:
+def test_a_pause_that_ends_in_the_past_is_refused(shared: Api) -> None:
     refused = switch(shared, "pause", {"until": "2027-02-01T00:00:00Z"}, tag="x", expectedCount=0)
 
     assert (refused.status, refused.fields) == (422, ["until"])

@@ -20,7 +20,7 @@ def holidays(api):
     assert api("POST", "/v1/calendars", HOLIDAYS).status == 201
 
 
-def test_a_calendar_is_made_read_and_sent_back_unchanged(api):
+def test_a_calendar_can_be_created_read_and_sent_back_unchanged(api):
     made = api("POST", "/v1/calendars", HOLIDAYS)
     read = api.get("/v1/calendars/holidays")
 
@@ -44,7 +44,7 @@ def test_calendars_are_listed_by_name_page_by_page(api):
     assert first["items"][0].keys() == MEMBERS - {"timezone", "dates", "ranges", "weekly"}
 
 
-def test_a_change_is_a_version_and_needs_the_version_it_names(api, holidays):
+def test_a_change_creates_a_version_and_must_name_the_current_one(api, holidays):
     put = api("PUT", "/v1/calendars/holidays", {"dates": ["12-26"]}, headers={"if-match": '"1"'})
     stale = api("PUT", "/v1/calendars/holidays", {"dates": []}, headers={"if-match": '"1"'})
     versions = api.get("/v1/calendars/holidays/versions", query={"limit": "1"}).json
@@ -58,7 +58,7 @@ def test_a_change_is_a_version_and_needs_the_version_it_names(api, holidays):
     assert first["actor"].startswith("acme.")
 
 
-def test_a_calendar_in_use_is_not_deleted_and_counts_its_jobs(api, holidays):
+def test_a_calendar_in_use_counts_its_jobs_and_cannot_be_deleted(api, holidays):
     job = api.create(JOB | {"schedules": [DAILY]})
     used = api.get("/v1/calendars/holidays").json["usedBy"]
     refused = api("DELETE", "/v1/calendars/holidays")
@@ -85,7 +85,7 @@ def test_another_tenants_calendar_is_unknown(api, holidays):
     assert (preview.status, preview.fields) == (422, ["calendars[0].name"])
 
 
-def test_a_schedule_shows_its_calendars_with_what_was_left_unsaid(api, holidays):
+def test_a_schedule_shows_its_calendars_with_their_defaults(api, holidays):
     job = api.create(JOB | {"schedules": [DAILY]})
 
     (schedule,) = job["schedules"]
@@ -100,7 +100,7 @@ def test_a_schedule_shows_its_calendars_with_what_was_left_unsaid(api, holidays)
     assert api.get("/v1/calendars/holidays").json["usedBy"] == 0
 
 
-def test_entries_that_are_left_out_are_listed_with_a_reason(api, holidays):
+def test_occurrences_left_out_by_a_calendar_are_listed_with_a_reason(api, holidays):
     job = api.create(JOB | {"schedules": [DAILY]})
     place = f"/v1/jobs/{job['id']}/occurrences"
 
@@ -122,7 +122,7 @@ def test_entries_that_are_left_out_are_listed_with_a_reason(api, holidays):
     assert first["items"] + second["items"] == items[:4]
 
 
-def test_a_preview_tells_what_is_left_out_and_what_rolls(api, holidays):
+def test_a_preview_shows_skipped_and_moved_instants(api, holidays):
     body = {"after": "2027-03-01T12:00:00Z", "limit": 3}
     left_out = api("POST", "/v1/schedules:preview", DAILY | body).json
     rolled = api("POST", "/v1/schedules:preview", DAILY | body | {
@@ -172,7 +172,7 @@ def test_a_provider_previews_with_a_calendar_of_the_tenant_it_names(api, holiday
     assert 400 <= unnamed.status < 500
 
 
-def test_an_icalendar_text_is_added_and_shown_as_members(api):
+def test_an_icalendar_text_is_stored_and_shown_as_members(api):
     event = "BEGIN:VEVENT\r\nDTSTART;VALUE=DATE:20271225\r\nEND:VEVENT\r\n"
     body = {"name": "imported", "dates": ["01-01"], "iCalendar": f"BEGIN:VCALENDAR\r\n{event}END:VCALENDAR\r\n"}
 
@@ -185,7 +185,7 @@ def test_an_icalendar_text_is_added_and_shown_as_members(api):
     assert "line 2" in refused.text
 
 
-def test_an_imported_text_is_refused_by_its_own_name_where_it_comes_to_too_much(api):
+def test_an_icalendar_text_with_too_many_ranges_is_refused_by_name(api):
     event = "BEGIN:VEVENT\r\nDTSTART:20270101T090000Z\r\nDURATION:PT1H\r\nRRULE:FREQ=DAILY;COUNT=600\r\nEND:VEVENT\r\n"
     ranges = [{"from": f"{year}-01-01", "to": f"{year}-01-02"} for year in range(1970, 2199)] * 2
     body = {"name": "imported", "ranges": ranges, "iCalendar": f"BEGIN:VCALENDAR\r\n{event}END:VCALENDAR\r\n"}
@@ -196,7 +196,7 @@ def test_an_imported_text_is_refused_by_its_own_name_where_it_comes_to_too_much(
     assert "makes 1,058 ranges together with the given ones; the most is 1,000" in refused.text
 
 
-def test_an_imported_event_that_has_not_begun_does_not_hold_for_ever_from_today(api):
+def test_an_imported_future_event_does_not_apply_from_today_on(api):
     event = "BEGIN:VEVENT\r\nDTSTART:21000104\r\nRRULE:FREQ=WEEKLY\r\nEND:VEVENT\r\n"
 
     refused = api("POST", "/v1/calendars", {"name": "x", "iCalendar": f"BEGIN:VCALENDAR\r\n{event}END:VCALENDAR\r\n"})
@@ -218,7 +218,7 @@ def test_an_imported_event_that_has_not_begun_does_not_hold_for_ever_from_today(
         ([7], "calendars[0]"),
     ],
 )
-def test_an_unknown_calendar_is_refused_by_its_field(api, holidays, calendars, field):
+def test_an_unknown_calendar_is_refused_by_its_path(api, holidays, calendars, field):
     with api.unchanged():
         job = api("POST", "/v1/jobs", JOB | {"schedules": [DAILY | {"calendars": calendars}]})
         preview = api("POST", "/v1/schedules:preview", DAILY | {"calendars": calendars})
@@ -251,7 +251,7 @@ def test_calendar_rules_that_a_schedule_cannot_follow_are_refused(api, holidays,
     assert (refused.status, refused.fields) == (422, [field])
 
 
-def test_a_change_shows_replanning_until_all_follow(api, holidays):
+def test_a_change_shows_replanning_until_all_schedules_follow(api, holidays):
     job = api.create(JOB | {"schedules": [DAILY]})
 
     changed = api("PUT", "/v1/calendars/holidays", {"dates": ["2027-03-02"]}).json["replanning"]
@@ -265,7 +265,7 @@ def test_a_change_shows_replanning_until_all_follow(api, holidays):
     assert (last["operation"], last["actor"], last["changes"]) == ("follow_calendar", None, [])
 
 
-def test_no_answer_names_what_a_calendar_takes_back_while_its_schedules_follow(api, holidays):
+def test_answers_omit_runs_removed_by_a_calendar_while_its_schedules_follow(api, holidays):
     schedule = {"cron": "* * * * *", "calendars": [{"name": "holidays"}]}
     job = api.create(JOB | {"schedules": [schedule, {"every": "PT1M", "align": "epoch"}]})
     (made, plain) = api.get(f"/v1/jobs/{job['id']}/schedules").json["items"]

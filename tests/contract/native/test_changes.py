@@ -17,7 +17,7 @@ def lines(entry):
     return [(each["scheduleId"], each["path"], each["old"], each["new"]) for each in entry["changes"]]
 
 
-def test_each_change_says_who_made_it_how_and_what_became_what(api):
+def test_each_change_shows_who_made_it_how_and_each_old_and_new_value(api):
     made = api.create(schedules=[{"name": "hourly", "cron": "0 * * * *"}])
     (schedule,) = made["schedules"]
     place = f"/v1/jobs/{made['id']}"
@@ -44,7 +44,7 @@ def test_each_change_says_who_made_it_how_and_what_became_what(api):
     assert lines(resumed) == [(None, "pause", pause, None)]
 
 
-def test_a_provider_is_named_as_one(api):
+def test_a_provider_is_named_as_provider(api):
     made = api.create()
     headers = {"Sweephand-Tenant": "acme"}
     api("POST", f"/v1/jobs/{made['id']}/deactivate", caller="provider", headers=headers)
@@ -52,7 +52,7 @@ def test_a_provider_is_named_as_one(api):
     assert changes(api, made)[0]["actor"].startswith("provider.")
 
 
-def test_the_job_as_it_was_is_there_on_request(api):
+def test_the_earlier_job_is_included_on_request(api):
     made = api.create(
         schedules=[{"name": "a", "cron": "0 * * * *", "payload": {"n": 1}}, {"name": "b", "every": "P1D"}]
     )
@@ -72,7 +72,7 @@ def test_the_job_as_it_was_is_there_on_request(api):
     assert [each["name"] for each in entry["before"]["schedules"]] == ["a"]
 
 
-def test_payloads_are_shown_as_they_were_and_long_ones_by_their_beginning(api):
+def test_payloads_are_logged_as_they_were_and_long_ones_are_cut(api):
     made = api.create(action={"type": "http", "url": "https://example.org/", "payload": {"n": 1.10}})
     place = f"/v1/jobs/{made['id']}"
     api("PATCH", place, {"action": {"payload": {"n": 1.2}}})
@@ -85,7 +85,7 @@ def test_payloads_are_shown_as_they_were_and_long_ones_by_their_beginning(api):
     assert lines(short) == [(None, "action.payload", {"n": 1.1}, {"n": 1.2})]
 
 
-def test_secrets_are_masked_in_the_log_and_a_new_one_is_said(api):
+def test_secrets_are_masked_in_the_log_and_a_new_secret_is_mentioned(api):
     authentication = {"type": "basic", "username": "me", "password": f"{CANARY} 1"}
     made = api.create(action={"type": "http", "url": "https://example.org/", "authentication": authentication})
     place = f"/v1/jobs/{made['id']}"
@@ -117,7 +117,7 @@ def test_the_log_is_read_page_by_page(api):
 @pytest.mark.parametrize(
     ("query", "field"), [("include=after", "include"), ("limit=0", "limit"), ("cursor=x", "cursor"), ("x=1", "x")]
 )
-def test_a_query_that_is_not_one_is_refused(api, query, field):
+def test_an_invalid_query_is_refused(api, query, field):
     made = api.create()
 
     refused = api.get(f"/v1/jobs/{made['id']}/changes", query=query)
@@ -125,7 +125,7 @@ def test_a_query_that_is_not_one_is_refused(api, query, field):
     assert (refused.status, refused.fields) == (400, [field])
 
 
-def test_another_tenants_log_is_not_there(api):
+def test_another_tenants_log_is_not_found(api):
     made = api.create()
 
     assert api.get(f"/v1/jobs/{made['id']}/changes", caller="globex").status == 404

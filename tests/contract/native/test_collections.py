@@ -14,7 +14,7 @@ from tests.support.endpoint import ACCEPTED
 QUOTA = {"maxJobs": 2, "maxRunsPerJob": 1_000, "minIntervalSeconds": 60}
 
 
-def test_every_tenant_has_the_collection_default(api):
+def test_every_tenant_has_the_collection_named_default(api):
     reply = api.get("/v1/collections/default")
 
     assert reply.json.keys() == shapes.COLLECTION
@@ -35,7 +35,7 @@ def test_a_collection_is_created_read_and_listed(api):
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 4])
-def test_collections_are_walked_by_name(api, count):
+def test_collections_are_listed_by_name_page_by_page(api, count):
     for n in range(count):
         api("POST", "/v1/collections", {"name": f"c{9 - n}"})
 
@@ -54,7 +54,7 @@ def test_omitted_members_take_their_defaults(api):
     assert (made["events"], made["defaults"]) == ("failures", USUAL)
 
 
-def test_settings_are_kept_patched_and_taken_back(api):
+def test_settings_are_stored_patched_and_reset(api):
     retry = {
         "type": "fixed",
         "maxRetries": 2,
@@ -121,7 +121,7 @@ EVENT = {"type": "event"}
 
 
 @pytest.mark.parametrize("of_collection", [True, False], ids=["collection", "stack"])
-def test_where_a_job_does_not_say_how_long_it_waits_its_collection_does_or_else_the_stack(api, of_collection):
+def test_the_callback_timeout_defaults_to_the_collections_and_then_to_the_stacks(api, of_collection):
     """For each of its actions: whatever may wait for a result."""
     if of_collection:
         api("PATCH", "/v1/collections/default", {"callbackTimeoutSeconds": 60})
@@ -147,7 +147,7 @@ def test_where_a_job_does_not_say_how_long_it_waits_its_collection_does_or_else_
     assert (run["state"], run["callbackDeadlineAt"]) == ("ACK_RECVD", "2027-03-01T12:01:04.000Z")
 
 
-def test_how_long_a_job_waits_that_does_not_say_follows_its_collection(api):
+def test_the_callback_timeout_of_a_job_without_its_own_follows_its_collection(api):
     """Also of one that was read and sent back meanwhile."""
     api.stage.endpoint.answer = ACCEPTED
     http = {"type": "http", "url": "https://example.org/run", "outcome": {"on202": "wait"}}
@@ -178,7 +178,7 @@ def test_how_long_a_job_waits_that_does_not_say_follows_its_collection(api):
     assert (run["state"], run["callbackDeadlineAt"]) == ("ACK_RECVD", "2027-03-01T12:01:04.000Z")
 
 
-def test_an_explicit_wait_of_a_job_is_kept(api):
+def test_a_jobs_own_callback_timeout_is_kept(api):
     made = api.create(action={"type": "http", "url": "https://example.org/run"})
     path = f"/v1/jobs/{made['id']}"
     api("PATCH", path, {"action": {"outcome": {"callbackTimeoutSeconds": 90}}})
@@ -193,7 +193,7 @@ def test_an_explicit_wait_of_a_job_is_kept(api):
     assert [(each["old"], each["new"]) for each in first["changes"]] == [(90, None)]
 
 
-def test_later_defaults_do_not_change_what_is_there(api):
+def test_later_defaults_do_not_change_existing_jobs(api):
     api("POST", "/v1/collections", {"name": "c", "defaults": {"timezone": "Europe/Berlin"}})
     made = api.create(collection="c", schedules=[{"cron": "0 3 * * *"}])
     api("PATCH", "/v1/collections/c", {"defaults": {"timezone": "Asia/Tokyo", "policies": {"keepAnswer": "all"}}})
@@ -205,7 +205,7 @@ def test_later_defaults_do_not_change_what_is_there(api):
 
 
 @pytest.mark.parametrize("collection", [7, "", [], "a b", "x" * 5_000, "nowhere"])
-def test_the_collection_of_a_job_is_judged_after_its_defaults(api, collection):
+def test_the_defaults_of_its_collection_are_applied_before_a_job_is_checked(api, collection):
     with api.unchanged():
         reply = api("POST", "/v1/jobs", JOB | {"collection": collection})
 
@@ -213,7 +213,7 @@ def test_the_collection_of_a_job_is_judged_after_its_defaults(api, collection):
 
 
 @pytest.mark.parametrize("body", [[], {"action": []}, {"action": None}, {"schedules": ["x"]}, {"policies": 7}])
-def test_defaults_make_no_readable_job_of_an_unreadable_one(api, body):
+def test_defaults_do_not_make_an_invalid_job_valid(api, body):
     defaults = {"timezone": "Europe/Berlin", "retry": {"type": "fixed"}, "policies": {"keepAnswer": "all"}}
     api("PATCH", "/v1/collections/default", {"defaults": defaults})
 
@@ -223,7 +223,7 @@ def test_defaults_make_no_readable_job_of_an_unreadable_one(api, body):
     assert reply.status == 422
 
 
-def test_a_name_is_taken_once(api):
+def test_a_collection_name_can_be_used_once(api):
     with api.unchanged():
         another = api("POST", "/v1/collections", {"name": "default", "quota": QUOTA})
         api.stage.clock.advance(1)
@@ -246,7 +246,7 @@ def test_putting_back_an_answer_changes_nothing(api):
         assert (reply.status, reply.json, reply.revision) == (200, read.json, 2)
 
 
-def test_a_collection_is_replaced_and_patched(api):
+def test_a_collection_can_be_replaced_and_patched(api):
     api("POST", "/v1/collections", {"name": "c", "quota": QUOTA})
 
     patched = api("PATCH", "/v1/collections/c", {"quota": {"maxJobs": None}}).json["quota"]
@@ -266,7 +266,7 @@ def test_a_collection_is_replaced_and_patched(api):
         ("POST", "/disable", None),
     ],
 )
-def test_if_match_of_another_revision_changes_nothing(api, method, path, body):
+def test_if_match_with_another_revision_changes_nothing(api, method, path, body):
     api("POST", "/v1/collections", {"name": "c"})
 
     with api.unchanged():
@@ -275,7 +275,7 @@ def test_if_match_of_another_revision_changes_nothing(api, method, path, body):
     assert (reply.status, reply.code) == (412, "REVISION_MISMATCH")
 
 
-def test_the_quota_of_jobs_is_kept(api):
+def test_the_job_quota_is_enforced(api):
     api("POST", "/v1/collections", {"name": "c", "quota": {"maxJobs": 1}})
     first = api.create(collection="c")
 
@@ -292,7 +292,7 @@ def test_the_quota_of_jobs_is_kept(api):
     assert (into.status, into.code) == (409, "QUOTA_EXCEEDED")
 
 
-def test_the_least_interval_is_kept(api):
+def test_the_shortest_allowed_interval_is_enforced(api):
     api("POST", "/v1/collections", {"name": "c", "quota": {"minIntervalSeconds": 60}})
     fast, slow = {"every": "PT59S"}, {"every": "PT60S"}
 
@@ -308,7 +308,7 @@ def test_the_least_interval_is_kept(api):
     assert "schedules[1]" in refused.json["detail"]
 
 
-def test_the_quota_of_runs_is_kept_by_each_schedule(api):
+def test_the_quota_of_runs_is_enforced_for_each_schedule(api):
     api("POST", "/v1/collections", {"name": "c", "quota": {"maxRunsPerJob": 3}})
     every = {"every": "PT20S"}
 
@@ -336,7 +336,7 @@ def test_the_quota_of_runs_is_kept_by_each_schedule(api):
     assert api.get(f"/v1/jobs/{moved['id']}/schedules").json["items"][0]["totals"]["planned"] == 3
 
 
-def test_a_lower_quota_leaves_what_is_there(api):
+def test_a_lower_quota_keeps_existing_jobs(api):
     api("POST", "/v1/collections", {"name": "c"})
     made = api.create(collection="c", schedules=[{"every": "PT20S", "count": 5}])
     api("PATCH", "/v1/collections/c", {"quota": {"maxRunsPerJob": 2}})
@@ -364,7 +364,7 @@ def test_a_disabled_collection_runs_nothing_until_it_is_enabled(api):
     assert len(api.stage.endpoint.received) == 2
 
 
-def test_a_collection_is_deleted_once_it_is_empty(api):
+def test_a_collection_can_be_deleted_once_it_is_empty(api):
     api("POST", "/v1/collections", {"name": "c"})
     job = api.create(collection="c")
 
@@ -380,7 +380,7 @@ def test_a_collection_is_deleted_once_it_is_empty(api):
     assert api("POST", "/v1/jobs", JOB | {"collection": "c"}).fields == ["collection"]
 
 
-def test_the_collection_default_stays(api):
+def test_the_collection_named_default_cannot_be_deleted(api):
     with api.unchanged():
         reply = api("DELETE", "/v1/collections/default")
 
@@ -432,7 +432,7 @@ def test_an_invalid_collection_is_refused(api, body, field):
     assert (reply.status, reply.fields) == (422, [field])
 
 
-def test_a_collection_keeps_its_name(api):
+def test_a_collection_cannot_be_renamed(api):
     with api.unchanged():
         for method in ("PUT", "PATCH"):
             reply = api(method, "/v1/collections/default", {"name": "other"})

@@ -36,7 +36,7 @@ def start(api, holder="a"):
     return api("POST", START, {"holder": holder})
 
 
-def test_a_consumer_takes_its_lease_starts_is_live_and_gives_it_back(api):
+def test_a_consumer_takes_its_lease_starts_goes_live_and_returns_the_lease(api):
     api("POST", "/v1/jobs", job())
     api.stage.run(130)
     away = api.get(PLACE).json
@@ -62,7 +62,7 @@ def test_a_consumer_takes_its_lease_starts_is_live_and_gives_it_back(api):
     assert (released.status, api.get(PLACE).json["state"]) == (204, "AWAY")
 
 
-def test_two_processes_cannot_be_one_consumer(api):
+def test_two_processes_cannot_hold_one_consumer(api):
     take(api)
 
     second, started = take(api, "b"), start(api, "b")
@@ -75,7 +75,7 @@ def test_two_processes_cannot_be_one_consumer(api):
     assert (later.status, later.json["holder"], later.json["state"]) == (200, "b", "AWAY")
 
 
-def test_a_heartbeat_keeps_the_state_and_one_that_comes_late_loses_it(api):
+def test_a_heartbeat_keeps_the_state_and_a_late_one_loses_it(api):
     take(api, seconds=30)
     start(api)
     api.stage.run(20)
@@ -86,7 +86,7 @@ def test_a_heartbeat_keeps_the_state_and_one_that_comes_late_loses_it(api):
     assert (in_time.json["state"], late.json["state"]) == ("LIVE", "AWAY")
 
 
-def test_a_start_without_a_lease_is_refused_and_a_repeated_one_is_not(api):
+def test_a_start_without_a_lease_is_refused_and_a_repeated_start_is_accepted(api):
     unknown = start(api)
     take(api)
     first, second = start(api), start(api)
@@ -100,7 +100,7 @@ def test_a_start_without_a_lease_is_refused_and_a_repeated_one_is_not(api):
     assert (over.status, over.code) == (409, "LEASE_OVER")
 
 
-def test_giving_back_what_is_over_or_unknown(api):
+def test_returning_an_expired_or_unknown_lease_is_answered(api):
     unknown = api("DELETE", LEASE, query="holder=a")
     take(api)
     twice = [api("DELETE", LEASE, query="holder=a").status for _ in range(2)]
@@ -121,14 +121,14 @@ def test_giving_back_what_is_over_or_unknown(api):
         ({"holder": "a", "second": 90}, "second"),
     ],
 )
-def test_a_lease_that_cannot_be_read_is_refused(api, body, field):
+def test_an_unreadable_lease_is_refused(api, body, field):
     refused = api("PUT", LEASE, body)
 
     assert (refused.status, refused.fields) == (422, [field])
     assert api.get(PLACE).status == 404
 
 
-def test_a_name_that_no_path_could_have_is_refused(api):
+def test_a_name_that_cannot_stand_in_a_path_is_refused(api):
     assert api("PUT", "/v1/consumers/-x/lease", {"holder": "a"}).status == 422
     assert api("GET", "/v1/consumers/-x").status == 404
 
@@ -151,7 +151,7 @@ def test_a_name_that_no_path_could_have_is_refused(api):
         ({"detailType": "x" * 122}, "action.detailType"),
     ],
 )
-def test_an_action_whose_consumer_cannot_be_is_refused(api, members, field):
+def test_an_action_with_an_invalid_consumer_is_refused(api, members, field):
     refused = api("POST", "/v1/jobs", job(**members))
 
     assert (refused.status, refused.fields) == (422, [field])
@@ -167,7 +167,7 @@ def test_a_job_shows_the_members_of_its_consumer(api):
     assert (plain["action"]["consumer"], plain["action"]["missed"]) == (None, None)
 
 
-def test_lists_of_what_waits_show_held_runs_in_order(api):
+def test_lists_of_waiting_runs_show_held_runs_in_order(api):
     made = api.create(job())
     api.stage.run(190)
 
@@ -185,7 +185,7 @@ def test_lists_of_what_waits_show_held_runs_in_order(api):
     assert others == []
 
 
-def test_consumers_are_listed_by_name_and_only_to_their_tenant(api):
+def test_consumers_are_listed_by_name_and_only_for_their_own_tenant(api):
     for name in ("b", "a", "c"):
         api("PUT", f"/v1/consumers/{name}/lease", {"holder": "x"})
 
@@ -201,7 +201,7 @@ def delete(api, query="", caller="acme"):
     return api("DELETE", PLACE, query=query, caller=caller)
 
 
-def test_a_consumer_that_nobody_needs_is_deleted_once_and_again(api):
+def test_an_unused_consumer_can_be_deleted_repeatedly(api):
     take(api)
     api("DELETE", LEASE, query="holder=a")
     foreign = delete(api, caller="globex")
@@ -219,7 +219,7 @@ def test_a_consumer_that_nobody_needs_is_deleted_once_and_again(api):
     assert api.stage.waiting() == {}
 
 
-def test_a_consumer_that_somebody_is_stays_unless_forced(api):
+def test_a_consumer_with_a_lease_is_deleted_only_by_force(api):
     take(api)
 
     with api.unchanged():
@@ -234,7 +234,7 @@ def test_a_consumer_that_somebody_is_stays_unless_forced(api):
     assert (take(api, "b").status, api.get(PLACE).json["holder"]) == (200, "b")
 
 
-def test_a_consumer_that_jobs_name_stays_and_the_first_of_them_are_said(api):
+def test_a_consumer_that_jobs_use_is_kept_and_the_refusal_names_the_first_of_them(api):
     ids = [api.create(job(), name=f"job-{n}")["id"] for n in range(7)]
     api.create({"action": {"type": "event", "consumer": "other"}}, name="other")
     api.stage.run(70)
@@ -253,7 +253,7 @@ def test_a_consumer_that_jobs_name_stays_and_the_first_of_them_are_said(api):
     assert delete(api).status == 204
 
 
-def test_more_jobs_than_one_request_looks_through_need_force(api, monkeypatch):
+def test_deleting_a_consumer_with_too_many_jobs_to_check_needs_force(api, monkeypatch):
     monkeypatch.setattr(deletion, "MOST_JOBS", 2)
     take(api)
     api("DELETE", LEASE, query="holder=a")
@@ -265,7 +265,7 @@ def test_more_jobs_than_one_request_looks_through_need_force(api, monkeypatch):
     assert (refused.status, "more than 2 jobs" in refused.json["detail"], forced.status) == (409, True, 204)
 
 
-def test_all_that_is_held_for_a_deleted_consumer_ends_in_the_ledger_and_is_told_by_one_event(api):
+def test_runs_held_for_a_deleted_consumer_end_and_one_event_reports_them(api):
     """Two messages that carry out the delete at once may publish the event twice, with the same content and id."""
     made = api.create(job())
     api.stage.run(190)
@@ -283,7 +283,7 @@ def test_all_that_is_held_for_a_deleted_consumer_ends_in_the_ledger_and_is_told_
     assert (told["from"], told["until"]) == (text(NOON + MINUTE), text(NOON + 3 * MINUTE))
 
 
-def test_a_job_that_still_names_a_deleted_consumer_brings_it_back_with_what_falls_due_later(api):
+def test_a_job_that_names_a_deleted_consumer_recreates_it_for_later_runs(api):
     made = api.create(job())
     api.stage.run(130)
     delete(api, "force=true")
@@ -303,7 +303,7 @@ def test_a_job_that_still_names_a_deleted_consumer_brings_it_back_with_what_fall
     assert api.get(PLACE).json["state"] == "AWAY"
 
 
-def test_a_lease_that_is_taken_while_its_consumer_goes_gets_nothing_of_before(api):
+def test_a_lease_taken_during_the_delete_gets_no_earlier_runs(api):
     made = api.create(job())
     api.stage.run(130)
 
@@ -318,7 +318,7 @@ def test_a_lease_that_is_taken_while_its_consumer_goes_gets_nothing_of_before(ap
     assert kinds == ["job.missed.dropped", "job"]
 
 
-def test_a_delete_whose_message_is_lost_goes_on_by_its_wake(api):
+def test_a_delete_whose_message_is_lost_continues_by_its_wake(api):
     api.create({"action": {"type": "event", "consumer": "billing"}, "schedules": [{"at": text(NOON + MINUTE)}]})
     api.stage.run(70)
 

@@ -191,7 +191,7 @@ def _send(shared, route, **headers):
 
 
 @pytest.mark.parametrize("route", WRITES, ids=_route)
-def test_the_headers_of_a_change_are_those_that_it_heeds(shared, route):
+def test_the_described_headers_of_a_change_are_those_it_uses(shared, route):
     # One of another revision, and one that no key can be: who reads them refuses them.
     match = _send(shared, route, **{"if-match": '"999"'})
     key = _send(shared, route, **{"idempotency-key": "not one word"})
@@ -204,7 +204,7 @@ def test_the_headers_of_a_change_are_those_that_it_heeds(shared, route):
 
 
 @pytest.mark.parametrize("route", [route for route in ROUTES.all if route.scope], ids=_route)
-def test_a_route_needs_the_scope_that_stands_beside_its_security(shared, route):
+def test_a_route_needs_the_scope_that_its_description_states(shared, route):
     security = described.DOCUMENT["paths"][route.path][route.method.lower()]["security"]
     path = route.path.format(**_names(shared))
 
@@ -228,7 +228,7 @@ def test_a_route_needs_the_scope_that_stands_beside_its_security(shared, route):
         pytest.param(lambda answer, body: answer["headers"].update({"content-type": "text/html"}), id="media type"),
     ],
 )
-def test_a_document_that_is_not_true_is_noticed(shared, spoil):
+def test_a_false_document_is_detected(shared, spoil):
     job = shared.create()
     request = event("GET", f"/v1/jobs/{job['id']}", "include=schedules", {"authorization": shared.credentials["acme"]})
     answer = shared.facade.handle(request, "x")
@@ -280,7 +280,7 @@ def _read(api, method="GET", **headers):
     return api.facade.handle(event(method, PATH, headers=headers), "request")
 
 
-def test_anybody_may_read_the_document(shared):
+def test_anybody_can_read_the_document(shared):
     reply = _read(shared)
 
     assert (reply["statusCode"], reply["headers"]["content-type"]) == (200, "application/json")
@@ -289,7 +289,7 @@ def test_anybody_may_read_the_document(shared):
     assert len(gzip.compress(reply["body"].encode())) < 100_000, "it is sent compressed"
 
 
-def test_a_client_that_has_the_document_does_not_receive_it_again(shared):
+def test_a_client_with_a_current_copy_is_answered_304(shared):
     tag = _read(shared)["headers"]["etag"]
 
     for given in (tag, f"W/{tag}", f'"other", {tag}', "*"):
@@ -298,12 +298,12 @@ def test_a_client_that_has_the_document_does_not_receive_it_again(shared):
     assert _read(shared, **{"if-none-match": '"other"'})["statusCode"] == 200
 
 
-def test_head_of_the_document_has_the_headers_alone(shared):
+def test_a_head_request_for_the_document_gets_only_headers(shared):
     head, get = _read(shared, "HEAD"), _read(shared)
 
     assert (head["statusCode"], head["body"], head["headers"]) == (200, "", get["headers"])
 
 
-def test_the_document_takes_no_parameters_and_no_other_method(shared):
+def test_the_document_accepts_no_parameters_and_no_other_method(shared):
     assert shared.get(PATH, query="x=1").status == 400
     assert shared("POST", PATH).headers["allow"] == "GET, HEAD"

@@ -40,14 +40,14 @@ def sums(api: Api, by: str, **query: Any) -> Sums:
     return {each["value"]: (each["count"], each["groups"], each["jobs"]) for each in summary(api, by, **query)["items"]}
 
 
-def test_errors_are_summed_up_by_job_set_and_target(api: Api, failing: dict[str, str]) -> None:
+def test_errors_are_summed_by_job_set_and_target(api: Api, failing: dict[str, str]) -> None:
     assert sums(api, "job") == dict.fromkeys(failing.values(), (2, 2, 1))
     assert sums(api, "jobSet") == {None: (6, 6, 3), "billing": (2, 2, 1)}
     assert sums(api, "target") == {ONE: (6, 6, 3), TWO: (2, 2, 1)}
     assert sums(api, "version") == {None: (8, 8, 4)}
 
 
-def test_a_sum_names_its_job_its_groups_and_its_span(api: Api, failing: dict[str, str]) -> None:
+def test_a_sum_names_its_job_its_groups_and_its_time_span(api: Api, failing: dict[str, str]) -> None:
     found = summary(api, "job", jobId=failing["c"])
     groups = api.get("/v1/errors", query={"jobId": failing["c"]}).json["items"]
 
@@ -60,7 +60,7 @@ def test_a_sum_names_its_job_its_groups_and_its_span(api: Api, failing: dict[str
     assert {each["jobName"] for each in summary(api, "target")["items"]} == {None}
 
 
-def test_only_what_is_open_and_asked_for_counts(api: Api, failing: dict[str, str]) -> None:
+def test_only_open_and_requested_errors_count(api: Api, failing: dict[str, str]) -> None:
     (group, *_) = api.get("/v1/errors", query={"jobId": failing["c"]}).json["items"]
     api("POST", f"/v1/errors/{group['id']}/archive", {"reason": "known"})
 
@@ -70,9 +70,7 @@ def test_only_what_is_open_and_asked_for_counts(api: Api, failing: dict[str, str
     assert sums(api, "target", **{"from": later}) == {}
 
 
-def test_errors_of_a_job_that_is_gone_and_redirected_have_its_id_and_its_name_alone(
-    api: Api, failing: dict[str, str]
-) -> None:
+def test_a_redirected_error_of_a_deleted_job_shows_only_the_jobs_id_and_name(api: Api, failing: dict[str, str]) -> None:
     api("PUT", f"/v1/error-redirects/{failing['c']}", {"to": failing["a"]})
     api("DELETE", f"/v1/jobs/{failing['c']}")
     api.stage.run(60)
@@ -82,7 +80,7 @@ def test_errors_of_a_job_that_is_gone_and_redirected_have_its_id_and_its_name_al
     assert gone["jobName"] == "c"
 
 
-def test_tasks_are_summed_up_by_application_and_version(api: Api) -> None:
+def test_task_errors_are_summed_by_application_and_version(api: Api) -> None:
     for name, members in {"old": {"version": "1"}, "new": {"version": "2"}, "any": {}}.items():
         url = api("PUT", "/v1/applications/billing", members or None).json["queueUrl"]
         action = {"type": "queue", "application": "billing", "task": name, **members}
@@ -98,7 +96,7 @@ def test_tasks_are_summed_up_by_application_and_version(api: Api) -> None:
     assert sums(api, "version") == {"billing 1": (1, 1, 1), "billing 2": (1, 1, 1), "billing": (1, 1, 1)}
 
 
-def test_the_latest_groups_are_looked_at_and_some_runs_of_each(
+def test_a_sum_reads_only_the_latest_groups_and_some_runs_of_each(
     api: Api, failing: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(summaries, "MOST_GROUPS", 3)
@@ -113,7 +111,7 @@ def test_the_latest_groups_are_looked_at_and_some_runs_of_each(
 
 
 @pytest.mark.parametrize(("query", "field"), [("", "groupBy"), ("groupBy=colour", "groupBy"), ("groupBy=", "groupBy")])
-def test_a_sum_by_nothing_that_exists_is_refused(api: Api, query: str, field: str) -> None:
+def test_a_sum_by_an_unknown_member_is_refused(api: Api, query: str, field: str) -> None:
     refused = api("GET", "/v1/errors:summary", query=query)
 
     assert (refused.status, refused.fields) == (400, [field])

@@ -103,7 +103,7 @@ def check_no_default(sent: Mapping[str, Any], fill: Filling) -> None:
 
 
 @pytest.mark.parametrize("turn", range(TURNS))
-def test_every_member_is_read_back_and_no_verb_harms_it(there: Api, turn: int) -> None:
+def test_every_member_is_read_back_and_survives_every_verb(there: Api, turn: int) -> None:
     fill = filling(there, turn)
     sent = fill.job()
     check_no_default(sent, fill)
@@ -123,7 +123,7 @@ def test_every_member_is_read_back_and_no_verb_harms_it(there: Api, turn: int) -
         assert settable(read(there, made["id"])) == before, (method, path)
 
 
-def test_the_turns_together_set_every_member() -> None:
+def test_the_test_jobs_together_set_every_member() -> None:
     used: set[str] = set()
     known = {**filled.certificates(), "jobId": "x"}
     for turn in range(TURNS):
@@ -144,7 +144,7 @@ OTHERS: Mapping[str, tuple[str, str, str]] = {
 
 
 @pytest.mark.parametrize("noun", OTHERS)
-def test_resources_that_a_job_names_are_read_back_whole(there: Api, noun: str) -> None:
+def test_resources_that_a_job_names_are_read_back_completely(there: Api, noun: str) -> None:
     path, caller, away = OTHERS[noun]
     usual = there("POST", path, {"name": "usual"}, caller=caller).json
     fill = Filling(0, {"name": "unusual", "tenant": "unusual"}, paths(usual))

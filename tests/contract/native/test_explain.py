@@ -33,7 +33,7 @@ def codes(body: dict[str, Any]) -> list[str]:
     return found
 
 
-def test_an_occurrence_has_the_id_that_its_run_will_have(api: Api) -> None:
+def test_an_occurrence_has_the_same_id_as_its_later_run(api: Api) -> None:
     place = place_of(api, every="PT10S")
     (soon, *_) = api.get(place).json["nextRuns"]
     found = explain(api, place, soon)
@@ -45,7 +45,7 @@ def test_an_occurrence_has_the_id_that_its_run_will_have(api: Api) -> None:
     assert (ran["plannedAt"], ran["state"]) == (soon.replace("Z", ".000Z"), "SUCCESS")
 
 
-def test_without_an_instant_now_is_explained(api: Api) -> None:
+def test_the_current_instant_is_explained_by_default(api: Api) -> None:
     body = api.get(f"{place_of(api, cron='0 9 * * *')}/explain").json
 
     assert body["at"] == "2027-03-01T12:00:00Z"
@@ -53,7 +53,7 @@ def test_without_an_instant_now_is_explained(api: Api) -> None:
     assert (body["previous"], body["next"]) == ("2027-03-01T09:00:00Z", "2027-03-02T09:00:00Z")
 
 
-def test_each_field_of_the_clock_that_does_not_match_is_named(api: Api) -> None:
+def test_each_cron_field_that_does_not_match_is_named(api: Api) -> None:
     body = explain(api, place_of(api, cron="30 2 * 6 1-5", timezone="Europe/Berlin"), "2027-03-06T03:30:00")
 
     assert (body["at"], body["localTime"]) == ("2027-03-06T02:30:00Z", "2027-03-06T03:30:00+01:00")
@@ -69,7 +69,7 @@ def test_each_field_of_the_clock_that_does_not_match_is_named(api: Api) -> None:
     ]
 
 
-def test_a_wall_time_in_a_gap_is_explained_by_the_instant_that_stands_for_it(api: Api) -> None:
+def test_a_wall_time_in_a_gap_is_explained_by_its_replacement(api: Api) -> None:
     body = explain(api, place_of(api, **DAILY), "2027-03-28T02:30:00")
 
     assert (body["at"], body["occurs"], codes(body)) == ("2027-03-28T01:00:00Z", True, ["IN_GAP", "MOVED_BY_GAP"])
@@ -78,7 +78,7 @@ def test_a_wall_time_in_a_gap_is_explained_by_the_instant_that_stands_for_it(api
     assert (skipped["occurs"], codes(skipped), skipped["runId"]) == (False, ["IN_GAP", "LEFT_OUT_BY_GAP"], None)
 
 
-def test_the_other_copy_of_a_time_that_comes_twice_is_told(api: Api) -> None:
+def test_the_other_copy_of_a_repeated_time_is_named(api: Api) -> None:
     place = place_of(api, **DAILY)
 
     first = explain(api, place, "2027-10-31T02:30:00")
@@ -89,7 +89,7 @@ def test_the_other_copy_of_a_time_that_comes_twice_is_told(api: Api) -> None:
     assert (second["occurs"], codes(second)) == (False, ["OTHER_COPY"])
 
 
-def test_the_window_and_jitter_are_reasons(api: Api) -> None:
+def test_the_window_and_jitter_are_named_as_reasons(api: Api) -> None:
     place = place_of(api, **DAILY, startTime="2027-04-01T00:00:00Z", endTime="2027-05-01T00:00:00Z", jitterSeconds=600)
 
     assert codes(explain(api, place, "2027-03-31T02:30:00")) == ["BEFORE_START"]
@@ -100,7 +100,7 @@ def test_the_window_and_jitter_are_reasons(api: Api) -> None:
     assert (put_off["occurs"], codes(put_off)) == (True, ["PUT_OFF_BY_JITTER", "MATCHES"])
 
 
-def test_the_rest_of_the_count_is_known(api: Api) -> None:
+def test_the_remaining_count_is_shown(api: Api) -> None:
     place = place_of(api, every="PT10S", count=4)
     first, _, third, fourth = api.get(place).json["nextRuns"]
     fifth = f"{datetime.fromisoformat(fourth) + timedelta(seconds=10):%Y-%m-%dT%H:%M:%SZ}"
@@ -118,7 +118,7 @@ def test_the_rest_of_the_count_is_known(api: Api) -> None:
     )
 
 
-def test_a_disabled_schedule_does_not_run_and_the_ledger_explains_the_time_before_the_change(api: Api) -> None:
+def test_a_disabled_schedule_does_not_run_and_its_earlier_runs_come_from_the_ledger(api: Api) -> None:
     place = place_of(api, **DAILY)
     ahead, behind = "2027-03-02T02:30:00", "2027-02-01T02:30:00"
 
@@ -139,7 +139,7 @@ def test_an_invalid_instant_is_refused(api: Api, at: str) -> None:
     assert (refused.status, refused.code, refused.fields) == (400, "INVALID_QUERY", ["at"])
 
 
-def test_an_unknown_schedule_and_a_foreign_one_are_not_found(api: Api) -> None:
+def test_another_tenants_schedule_and_an_unknown_one_are_not_found(api: Api) -> None:
     place = place_of(api, **DAILY)
     job, _, schedule = place.rpartition("/")
     other = schedule[:-1] + ("0" if schedule[-1] != "0" else "1")

@@ -54,7 +54,7 @@ def listed(api: Api, job: str) -> list[dict[str, Any]]:
     return items
 
 
-def test_csv_holds_what_the_list_holds(api: Api, job: str) -> None:
+def test_a_csv_file_contains_the_runs_of_the_list(api: Api, job: str) -> None:
     reply = exported(api, f"jobId={job}")
 
     assert reply.headers["content-type"] == "text/csv; charset=utf-8"
@@ -71,14 +71,14 @@ def test_csv_holds_what_the_list_holds(api: Api, job: str) -> None:
     assert reply.text.count("\r\n") == 11
 
 
-def test_a_cell_of_csv_is_no_formula(api: Api, job: str) -> None:
+def test_a_csv_cell_is_never_a_formula(api: Api, job: str) -> None:
     (row,) = rows(exported(api, f"jobId={job}&state=REQUEST_ERROR").text)
 
     assert row["answer"] == '\'=1+1, "quoted"\nline'
     assert row["message"] == "'-2"
 
 
-def test_json_lines_are_the_runs_of_the_list(api: Api, job: str) -> None:
+def test_json_lines_contain_the_runs_of_the_list(api: Api, job: str) -> None:
     reply = exported(api, f"format=jsonl&jobId={job}")
 
     assert reply.headers["content-type"] == "application/x-ndjson"
@@ -86,9 +86,7 @@ def test_json_lines_are_the_runs_of_the_list(api: Api, job: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
-def test_pages_put_one_behind_the_other_are_the_whole_file(
-    api: Api, job: str, form: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_pages_joined_are_the_whole_file(api: Api, job: str, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = exported(api, f"format={form}&jobId={job}").text
     monkeypatch.setattr(export, "PAGE", 3)
 
@@ -98,7 +96,7 @@ def test_pages_put_one_behind_the_other_are_the_whole_file(
     assert "".join(found) == whole
 
 
-def test_a_long_export_comes_in_several_pages(api: Api, job: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_export_has_several_pages(api: Api, job: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = exported(api, f"jobId={job}").text
     monkeypatch.setattr(http, "LARGEST_ANSWER", 2_000)
     monkeypatch.setattr(export, "PAGE", 16)
@@ -109,24 +107,24 @@ def test_a_long_export_comes_in_several_pages(api: Api, job: str, monkeypatch: p
     assert "".join(found) == whole
 
 
-def test_without_a_job_it_holds_what_did_not_succeed(api: Api, job: str) -> None:
+def test_an_export_without_a_job_contains_the_runs_that_did_not_succeed(api: Api, job: str) -> None:
     assert [row["state"] for row in rows(exported(api, "").text)] == ["REQUEST_ERROR"]
 
 
-def test_a_tenant_s_file_holds_nothing_of_another(api: Api, job: str) -> None:
+def test_a_tenants_file_contains_nothing_of_another_tenant(api: Api, job: str) -> None:
     assert rows(exported(api, "", caller=OTHER).text) == []
     assert api.get("/v1/runs:export", query=f"jobId={job}", caller=OTHER).status == 404
 
 
 @pytest.mark.parametrize("query", ["format=xml", "state=LOST", "kind=x", "jobId=x", "cursor=x", "limit=5"])
-def test_a_query_that_cannot_be_read_is_refused(api: Api, job: str, query: str) -> None:
+def test_an_unreadable_query_is_refused(api: Api, job: str, query: str) -> None:
     reply = api.get("/v1/runs:export", query=query)
 
     assert reply.status == 400
     assert query.partition("=")[0] in reply.text
 
 
-def test_a_cursor_of_the_list_is_none_of_the_file(api: Api, job: str) -> None:
+def test_a_cursor_of_the_list_is_refused_for_the_file(api: Api, job: str) -> None:
     cursor = api.get("/v1/runs", query=f"jobId={job}&limit=1").json["nextCursor"]
 
     assert api.get("/v1/runs:export", query=f"jobId={job}&cursor={cursor}").json["code"] == "INVALID_CURSOR"

@@ -44,7 +44,7 @@ def content(api: Api, operation: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
-def test_the_file_is_what_the_pages_are_together(api: Api, job: str, form: str) -> None:
+def test_the_file_equals_its_pages_joined(api: Api, job: str, form: str) -> None:
     reply = begun(api, jobId=job, format=form)
     assert (reply.json["kind"], reply.json["state"], reply.json["result"]) == ("export_runs", "RUNNING", None)
     assert reply.json["request"] == {"jobId": job, "format": form}
@@ -59,7 +59,7 @@ def test_the_file_is_what_the_pages_are_together(api: Api, job: str, form: str) 
     assert result.keys() == {"runs", "bytes", "link", "fileExpiresAt", "nextCursor"}
 
 
-def test_the_link_is_for_who_reads_the_operation_and_stands_nowhere_else(api: Api, job: str) -> None:
+def test_the_link_is_shown_only_to_readers_of_the_operation(api: Api, job: str) -> None:
     reply = begun(api, jobId=job)
     operation = ended(api, reply)
     listed = api.get("/v1/operations").json["items"]
@@ -74,7 +74,7 @@ def test_the_link_is_for_who_reads_the_operation_and_stands_nowhere_else(api: Ap
     assert api.get(reply.headers["location"]).json["result"]["link"] is None
 
 
-def test_a_provider_gets_the_file_of_the_tenant_that_it_acts_for(api: Api, job: str) -> None:
+def test_a_provider_gets_the_file_of_the_tenant_it_acts_for(api: Api, job: str) -> None:
     acting = {"sweephand-tenant": "acme"}
     reply = api("POST", PATH, {"jobId": job}, caller="provider", headers=acting)
 
@@ -83,9 +83,7 @@ def test_a_provider_gets_the_file_of_the_tenant_that_it_acts_for(api: Api, job: 
     assert content(api, operation) == exported(api, f"jobId={job}").text
 
 
-def test_a_file_that_is_full_names_the_place_where_another_begins(
-    api: Api, job: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_file_says_where_the_next_one_begins(api: Api, job: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(export_runs, "MOST_RUNS", 4)
     members, files = {"jobId": job, "format": "jsonl"}, []
     while True:
@@ -104,7 +102,7 @@ def test_a_file_that_is_full_names_the_place_where_another_begins(
     assert (other.status, other.code) == (400, "INVALID_CURSOR")
 
 
-def test_a_tenant_s_file_holds_nothing_of_another(api: Api, job: str) -> None:
+def test_a_tenants_file_contains_nothing_of_another_tenant(api: Api, job: str) -> None:
     foreign = api("POST", PATH, {"jobId": job}, caller=OTHER)
     operation = ended(api, api("POST", PATH, {}, caller=OTHER), caller=OTHER)
 
@@ -134,7 +132,7 @@ def test_an_unreadable_member_is_refused_by_name(api: Api, body: dict[str, Any],
     assert reply.fields == [field]
 
 
-def test_a_fourth_one_at_a_time_is_refused(api: Api, job: str) -> None:
+def test_a_fourth_concurrent_export_is_refused(api: Api, job: str) -> None:
     for _ in range(export_runs.AT_ONCE):
         begun(api, jobId=job)
 

@@ -41,7 +41,7 @@ def disable(api, what):
 NAMES = {"collection": "customer", "tenant": "acme"}
 
 
-def test_a_job_that_nothing_holds_says_so(api, made):
+def test_a_job_that_is_not_held_says_so(api, made):
     assert [each["held"] for each in everywhere(api, made)] == [None] * 6
 
 
@@ -64,7 +64,7 @@ def test_disabling_a_collection_holds_its_jobs_at_once(api, made, what, passed_s
 
 
 @pytest.mark.parametrize("what", ["collection", "tenant"])
-def test_nothing_is_announced_while_it_is_held(api, made, what):
+def test_no_runs_are_announced_while_a_job_is_held(api, made, what):
     api.stage.run(61)
     disable(api, what)
     path = f"/v1/jobs/{made['id']}"
@@ -81,7 +81,7 @@ def test_nothing_is_announced_while_it_is_held(api, made, what):
     assert "disabled" in explained["reasons"][0]["message"]
 
 
-def test_an_enabled_collection_announces_its_jobs_again(api, made):
+def test_an_enabled_collection_announces_the_runs_of_its_jobs_again(api, made):
     api.stage.run(61)
     disable(api, "collection")
     api.stage.run(200)
@@ -95,7 +95,7 @@ def test_an_enabled_collection_announces_its_jobs_again(api, made):
     assert job(api, made)["nextRunAt"] is not None
 
 
-def test_the_widest_holder_is_named(api, made):
+def test_the_holder_with_the_widest_scope_is_named(api, made):
     disable(api, "collection")
     disable(api, "tenant")
 
@@ -103,7 +103,7 @@ def test_the_widest_holder_is_named(api, made):
 
 
 @pytest.mark.parametrize("of_collection", [True, False])
-def test_a_paused_flow_key_holds_its_jobs_which_still_come_due(api, made, of_collection):
+def test_a_paused_flow_key_holds_its_jobs_and_they_still_fall_due(api, made, of_collection):
     path, member = f"/v1/jobs/{made['id']}", {"policies": {"flowKey": "slow"}}
     if of_collection:
         path, member = "/v1/collections/customer", {"flowKey": "slow"}
@@ -118,7 +118,7 @@ def test_a_paused_flow_key_holds_its_jobs_which_still_come_due(api, made, of_col
     assert job(api, made)["held"] is None
 
 
-def test_a_job_that_was_read_can_be_sent_back_while_it_is_held(api, made):
+def test_a_job_can_be_sent_back_as_read_while_it_is_held(api, made):
     disable(api, "collection")
     whole = job(api, made)
 

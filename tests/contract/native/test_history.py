@@ -69,7 +69,7 @@ def customers(api: Api) -> Iterator[dict[str, list[dict[str, Any]]]]:
     return made
 
 
-def test_a_collection_s_runs_are_one_list_with_successes_and_job_names(api: Api, customers: Any) -> None:
+def test_a_collections_runs_are_one_list_with_successes_and_job_names(api: Api, customers: Any) -> None:
     names = {job["id"]: job["name"] for job in customers["north"]}
     each_job = [run for job in names for run in listed(api, jobId=job)]
 
@@ -84,7 +84,7 @@ def test_a_collection_s_runs_are_one_list_with_successes_and_job_names(api: Api,
 
 @pytest.mark.parametrize("limit", [1, 2, 7, 200])
 @pytest.mark.parametrize("state", [None, "SUCCESS", "REQUEST_ERROR"])
-def test_every_page_size_walks_the_same_list_once(api: Api, customers: Any, limit: int, state: str | None) -> None:
+def test_every_page_size_yields_the_same_list_once(api: Api, customers: Any, limit: int, state: str | None) -> None:
     query = {"collection": "north"} | ({"state": state} if state else {})
 
     assert ids(listed(api, limit=limit, **query)) == ids(listed(api, **query))
@@ -105,7 +105,9 @@ def test_every_page_size_walks_the_same_list_once(api: Api, customers: Any, limi
     ],
 )
 @pytest.mark.parametrize("state", [None, "SUCCESS", "REQUEST_ERROR", "TRIGGERED"])
-def test_members_of_jobs_choose_the_runs(api: Api, customers: Any, query: Any, holds: Any, state: str | None) -> None:
+def test_filters_by_job_members_select_the_runs(
+    api: Api, customers: Any, query: Any, holds: Any, state: str | None
+) -> None:
     jobs = {job["id"] for made in customers.values() for job in made if holds(job)}
     everything = [run for made in customers.values() for job in made for run in listed(api, jobId=job["id"])]
 
@@ -118,7 +120,7 @@ def test_members_of_jobs_choose_the_runs(api: Api, customers: Any, query: Any, h
 
 @pytest.mark.parametrize("path", [RUNS, "/v1/runs:export", "/v1/errors", "/v1/jobs", "DELETE /v1/jobs"])
 @pytest.mark.parametrize("name", ["nowhere", "norht", "North", "a b/%#ü"])
-def test_a_list_of_a_collection_that_is_not_there_is_refused(api: Api, customers: Any, path: str, name: str) -> None:
+def test_a_list_for_a_missing_collection_is_refused(api: Api, customers: Any, path: str, name: str) -> None:
     method, _, where = path.rpartition(" ")
 
     reply = api(
@@ -129,7 +131,7 @@ def test_a_list_of_a_collection_that_is_not_there_is_refused(api: Api, customers
     assert reply.json["errors"][0]["reason"] == f"there is no such collection: {json.dumps(name)}"
 
 
-def test_a_file_of_a_collection_that_is_not_there_is_refused(api: Api, customers: Any) -> None:
+def test_a_file_for_a_missing_collection_is_refused(api: Api, customers: Any) -> None:
     reply = api("POST", "/v1/runs:export", {"collection": "nowhere"})
 
     assert (reply.status, reply.code, reply.fields) == (422, "INVALID_FIELD", ["collection"])
@@ -137,7 +139,7 @@ def test_a_file_of_a_collection_that_is_not_there_is_refused(api: Api, customers
 
 @pytest.mark.parametrize("query", [{"collection": "north"}, {"state": "SUCCESS"}, {"state": "REQUEST_ERROR"}, {}])
 @pytest.mark.parametrize("bounds", [(0, 1), (3, 3), (2, 8), (8, 2)])
-def test_from_and_until_limit_the_planned_instants_and_include_both(
+def test_from_and_until_are_inclusive_limits_of_the_planned_instants(
     api: Api, customers: Any, query: dict[str, str], bounds: tuple[int, int]
 ) -> None:
     whole = listed(api, **query)
@@ -153,7 +155,7 @@ def test_from_and_until_limit_the_planned_instants_and_include_both(
     assert ids(listed(api, limit=2, **query, **{"from": since, "until": until})) == ids(found)
 
 
-def test_successes_of_the_whole_tenant_are_listed_without_a_job(api: Api, customers: Any) -> None:
+def test_successes_of_the_whole_tenant_can_be_listed_without_a_job(api: Api, customers: Any) -> None:
     every = [run for made in customers.values() for job in made for run in listed(api, jobId=job["id"])]
 
     found = listed(api, state="SUCCESS")
@@ -163,7 +165,7 @@ def test_successes_of_the_whole_tenant_are_listed_without_a_job(api: Api, custom
     assert listed(api, state="TRIGGERED") == []
 
 
-def test_a_file_has_the_same_runs(api: Api, customers: Any) -> None:
+def test_a_file_contains_the_same_runs(api: Api, customers: Any) -> None:
     query = {"tag": "all", "collection": "north", "state": "SUCCESS"}
     names = [each["jobName"] for each in listed(api, **query)]
 
@@ -177,7 +179,7 @@ def test_a_file_has_the_same_runs(api: Api, customers: Any) -> None:
 
 
 @pytest.mark.parametrize("start", ["run", "rerun", "another run", "drop", "redirect"])
-def test_runs_without_a_schedule_are_in_the_history_however_they_began(api: Api, start: str) -> None:
+def test_runs_without_a_schedule_are_in_the_history_whatever_started_them(api: Api, start: str) -> None:
     api("POST", "/v1/collections", {"name": "north"})
     job = api.create(collection="north", action=HTTP, schedules=[])
     place = f"/v1/jobs/{job['id']}/run"
@@ -211,7 +213,7 @@ def test_runs_without_a_schedule_are_in_the_history_however_they_began(api: Api,
     assert found
 
 
-def test_a_change_that_overtakes_the_first_run_of_a_job_does_not_hide_it(api: Api) -> None:
+def test_a_change_that_overtakes_a_jobs_first_run_does_not_hide_it(api: Api) -> None:
     """The change read the job before its first run was noted, and writes it after."""
     api("POST", "/v1/collections", {"name": "north"})
     job = api.create(collection="north", action=HTTP, schedules=[])
@@ -233,7 +235,7 @@ def test_a_change_that_overtakes_the_first_run_of_a_job_does_not_hide_it(api: Ap
     assert ids(listed(api, collection="north")) == ids(listed(api, jobId=job["id"])) != []
 
 
-def test_a_job_that_goes_as_its_first_run_begins_leaves_no_row_of_a_job(api: Api) -> None:
+def test_deleting_a_job_as_its_first_run_begins_leaves_no_row_of_it(api: Api) -> None:
     job = api.create(action=HTTP, schedules=[])
     met = False
 
@@ -251,7 +253,7 @@ def test_a_job_that_goes_as_its_first_run_begins_leaves_no_row_of_a_job(api: Api
     assert [item for item in api.stage.items() if item["sk"] == {"S": keys.JOB}] == []
 
 
-def test_too_many_jobs_are_refused_with_the_way_to_go_on(api: Api, customers: Any, monkeypatch: Any) -> None:
+def test_too_many_jobs_are_refused_with_advice_how_to_continue(api: Api, customers: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(run_lists, "MOST_JOBS", 2)
     monkeypatch.setattr(run_lists.job_ids_of, "__defaults__", (2,))
 
@@ -268,7 +270,7 @@ def test_too_many_jobs_are_refused_with_the_way_to_go_on(api: Api, customers: An
     assert api.get(RUNS, query={"tag": "n1"}).status == 200
 
 
-def test_a_page_is_bounded_where_failures_of_others_lie_between(api: Api, customers: Any, monkeypatch: Any) -> None:
+def test_a_page_reads_a_bounded_number_of_other_jobs_failures(api: Api, customers: Any, monkeypatch: Any) -> None:
     query = {"collection": "north", "state": "REQUEST_ERROR"}
     whole = ids(listed(api, **query))
     monkeypatch.setattr("sweephand.facades.native.runs.runs.LOOKED_AT_MOST", 3)
@@ -280,7 +282,7 @@ def test_a_page_is_bounded_where_failures_of_others_lie_between(api: Api, custom
     assert ids(listed(api, **query)) == whole
 
 
-def test_another_tenant_s_jobs_of_the_same_names_are_not_in_the_list(api: Api, customers: Any) -> None:
+def test_another_tenants_jobs_with_the_same_names_are_not_listed(api: Api, customers: Any) -> None:
     api("POST", "/v1/collections", {"name": "north"}, caller="globex")
     job = api.create(caller="globex", collection="north", tags=["all"], resourceId="res-0", action=HTTP, schedules=[])
     api.stage.endpoint.answer = OK
@@ -293,7 +295,7 @@ def test_another_tenant_s_jobs_of_the_same_names_are_not_in_the_list(api: Api, c
         assert run not in ids(listed(api, **query))
 
 
-def test_200_jobs_cost_at_most_250_read_units_a_page(api: Api) -> None:
+def test_a_page_over_200_jobs_costs_at_most_250_read_units(api: Api) -> None:
     api("POST", "/v1/collections", {"name": "north"})
     for n in range(200):
         api.create(name=f"job {n}", collection="north", action=HTTP, schedules=[{"every": "PT1M"}])
@@ -310,7 +312,7 @@ def test_200_jobs_cost_at_most_250_read_units_a_page(api: Api) -> None:
 # Groups of errors
 
 
-def test_errors_are_listed_by_what_their_jobs_are(api: Api, customers: Any) -> None:
+def test_errors_can_be_filtered_by_members_of_their_jobs(api: Api, customers: Any) -> None:
     every = listed(api, "/v1/errors")
     names = {job["id"]: job["name"] for made in customers.values() for job in made}
 
@@ -325,7 +327,7 @@ def test_errors_are_listed_by_what_their_jobs_are(api: Api, customers: Any) -> N
     assert sorted(ids(one)) == sorted(each["id"] for each in every if each["jobName"] == "south-0")
 
 
-def test_errors_are_listed_by_when_they_happened(api: Api, customers: Any) -> None:
+def test_errors_can_be_filtered_by_time(api: Api, customers: Any) -> None:
     every = listed(api, "/v1/errors")
     last = max(each["lastSeenAt"] for each in every)
 

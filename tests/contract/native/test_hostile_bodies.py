@@ -57,7 +57,7 @@ def things(shared):
 
 
 @by_route
-def test_every_member_of_every_type_is_taken_or_refused_by_its_name(shared, things, route):
+def test_every_member_accepts_or_refuses_every_type_by_name(shared, things, route):
     body = body_of(route)
     for path in places(body):
         for name, value in wrong(route, path, at(body, path)):
@@ -133,7 +133,7 @@ CANNOT_BE_READ = pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 
 
 @CANNOT_BE_READ
-def test_a_text_that_is_no_json_of_ours_is_refused_by_every_route(shared, things, text):
+def test_every_route_refuses_invalid_json(shared, things, text):
     with shared.unchanged():
         for route in ROUTES:
             reply = send(shared, route, things, body=None, raw=text)
@@ -141,7 +141,7 @@ def test_a_text_that_is_no_json_of_ours_is_refused_by_every_route(shared, things
 
 
 @by_route
-def test_a_body_over_256_kib_is_too_large_whatever_it_is(shared, things, route):
+def test_a_body_over_256_kib_is_too_large_whatever_its_content(shared, things, route):
     largest = LARGEST_LIST if title(route) == "PUT /v1/job-sets/{job_set}" else LARGEST
     with shared.unchanged():
         for text in (
@@ -165,7 +165,7 @@ def test_a_body_of_exactly_256_kib_is_read(shared):
 
 
 @by_route
-def test_a_stranger_is_refused_at_every_level_with_its_path(shared, things, route):
+def test_an_unknown_member_is_refused_at_every_level_with_its_path(shared, things, route):
     body = body_of(route)
     free = {"payload", "headers"}
     with shared.unchanged():
@@ -181,7 +181,7 @@ def test_a_stranger_is_refused_at_every_level_with_its_path(shared, things, rout
 
 
 @by_route
-def test_a_body_that_is_no_object_is_refused(shared, things, route):
+def test_a_body_that_is_not_an_object_is_refused(shared, things, route):
     with shared.unchanged():
         for value in (None, True, 0, "x", [], [{}], Number("1.5")):
             raw = dumps(value)
@@ -373,7 +373,7 @@ TIMINGS = {
 
 
 @pytest.mark.parametrize("name", JOBS)
-def test_a_job_that_breaks_a_rule_is_refused_by_its_field(shared, name):
+def test_a_job_that_breaks_a_rule_is_refused_by_its_path(shared, name):
     members, field = JOBS[name]
 
     with shared.unchanged():
@@ -383,7 +383,7 @@ def test_a_job_that_breaks_a_rule_is_refused_by_its_field(shared, name):
 
 
 @pytest.mark.parametrize("name", TIMINGS)
-def test_a_timing_that_breaks_a_rule_is_refused_by_its_field_wherever_it_stands(shared, things, name):
+def test_a_timing_that_breaks_a_rule_is_refused_by_its_path_wherever_it_stands(shared, things, name):
     timing, field = TIMINGS[name]
     place = f"/v1/jobs/{things.names['job']}/schedules"
 
@@ -403,7 +403,7 @@ def test_a_timing_that_breaks_a_rule_is_refused_by_its_field_wherever_it_stands(
 
 @settings(max_examples=60)
 @given(data=st.data())
-def test_any_json_anywhere_is_taken_or_refused(shared, things, data):
+def test_any_json_value_anywhere_is_accepted_or_refused(shared, things, data):
     route = data.draw(st.sampled_from(ROUTES), label="route")
     body = body_of(route)
     path = data.draw(st.sampled_from(list(places(body))), label="path")

@@ -47,7 +47,7 @@ def things(shared):
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)
-def test_a_name_that_is_none_is_not_found_on_every_route(shared, things, name):
+def test_every_route_answers_an_invalid_name_as_not_found(shared, things, name):
     with shared.unchanged():
         for route in NAMED:
             named = ("job", "schedule", "run", "collection", "credential", "tenant", "calendar", "version", "flow_key")
@@ -61,7 +61,7 @@ def test_a_name_that_is_none_is_not_found_on_every_route(shared, things, name):
 
 
 @pytest.mark.parametrize("kind", ["schedule", "run", "credential", "tenant", "collection", "calendar", "flow_key"])
-def test_an_id_of_another_kind_is_not_found(shared, things, kind):
+def test_an_id_of_another_type_is_not_found(shared, things, kind):
     with shared.unchanged():
         for route in NAMED:
             if "{job}" in route.path:
@@ -79,13 +79,13 @@ def test_an_id_of_another_kind_is_not_found(shared, things, kind):
     ["/v1/jobs/" + "a/" * 3_000, "/v1/" + "%2F" * 3_000, "/v1/jobs%2F", "/v1//jobs", "/V1/JOBS", "/v1/jobs;x",
      "v1/jobs", "/v1/jobs/%2e%2e/collections", "/v1/schedules%3Apreview/x", "/v1/\U0001f600", "/" * 500],
 )  # fmt: skip
-def test_an_odd_path_is_no_path(shared, path):
+def test_a_malformed_path_is_not_found(shared, path):
     for method in ("GET", "POST", "DELETE"):
         assert shared(method, path).status in {400, 404}
         assert shared(method, path, caller=None).status in {400, 401}
 
 
-def test_an_encoded_path_is_the_path(shared):
+def test_an_encoded_path_equals_the_plain_path(shared):
     assert shared.get("/v1/%6aobs").status == 200
     assert shared("POST", "/v1/%6aobs/x").status == 405
     assert shared("POST", "/v1/schedules%3Apreview", {"every": "PT1H"}).status == 200
@@ -99,7 +99,7 @@ def test_an_encoded_path_is_the_path(shared):
     ["1", '"1', '1"', '""', '"x"', '"-1"', '"1.0"', '"1", "2"', '"\u0661"', '"9999999999999999"', "*, *", '"1"\x00',
      "\ud800", '"' + "1" * 70_000 + '"', f'"{CANARY}"', "W/1", ""],
 )  # fmt: skip
-def test_an_if_match_that_is_no_etag_is_refused(shared, things, given):
+def test_an_if_match_that_is_not_an_etag_is_refused(shared, things, given):
     routes = [route for route in ROUTES.all if "If-Match" in route.headers]
     assert len(routes) > 10
 
@@ -112,7 +112,7 @@ def test_an_if_match_that_is_no_etag_is_refused(shared, things, given):
 @pytest.mark.parametrize(
     "given", ["", " ", "a b", "a\tb", "\u00fc", "x" * 256, "x" * 70_000, "\x00", "\ud800", "a\r\nb"]
 )
-def test_an_idempotency_key_that_is_none_is_refused(shared, things, given):
+def test_an_invalid_idempotency_key_is_refused(shared, things, given):
     routes = [route for route in ROUTES.all if "Idempotency-Key" in route.headers]
     assert {title(route) for route in routes} == {
         "POST /v1/jobs",
@@ -138,7 +138,7 @@ def test_an_idempotency_key_that_is_none_is_refused(shared, things, given):
             assert (reply.status, reply.code, reply.fields) == (400, "INVALID_QUERY", ["Idempotency-Key"])
 
 
-def test_headers_that_mean_nothing_here_change_nothing(shared):
+def test_unknown_headers_change_nothing(shared):
     odd = {"x-forwarded-for": "\ud800", "host": "evil", "x-http-method-override": "DELETE", "cookie": "\x00" * 5_000,
            "content-length": "-1", "transfer-encoding": "chunked", "x-amzn-trace-id": CANARY, "accept": "text/html",
            "sweephand-tenant": "acme", "range": "bytes=0-0", "if-none-match": "*", "expect": "x"}  # fmt: skip
@@ -168,14 +168,14 @@ def test_a_body_that_cannot_be_decoded_is_refused(shared, body):
 
 
 @pytest.mark.parametrize("gone", ["headers", "rawQueryString", "body", "isBase64Encoded"])
-def test_an_event_without_what_a_gateway_may_leave_out_is_answered(shared, gone):
+def test_an_event_without_optional_gateway_members_is_answered(shared, gone):
     sent = event("GET", "/v1/health")
     sent.pop(gone, None)
 
     assert shared.send(sent).status == 200
 
 
-def test_a_body_where_none_is_read_is_not_read(shared, things):
+def test_a_body_is_ignored_where_none_is_read(shared, things):
     for route in ROUTES.all:
         if route.method == "GET" and route.path != "/v1/openapi.json":
             assert send(shared, route, things, raw="{" * 5_000).status == 200
@@ -197,7 +197,7 @@ TEXT = st.text(st.characters(codec=None), max_size=30)
     body=st.none() | TEXT | st.binary(max_size=50),
     known=st.booleans(),
 )
-def test_no_request_whatever_it_is_brings_a_fault(shared, method, path, query, headers, body, known):
+def test_no_request_causes_a_server_error(shared, method, path, query, headers, body, known):
     who = {"authorization": shared.credentials["acme"]} if known else {}
 
     reply = shared.send(event(method, "/" + "/".join(path), query, headers | who, body))

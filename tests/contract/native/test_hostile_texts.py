@@ -11,13 +11,13 @@ from tests.contract.native.everything import UNKNOWN
 
 
 @pytest.mark.parametrize("key", ["a#b", "%23", "'--", "../..", "{}", "x" * 255, "IDEM#x", '"quoted"'])
-def test_an_odd_idempotency_key_is_a_key(api, key):
+def test_an_unusual_idempotency_key_works_as_a_key(api, key):
     first, again = (api("POST", "/v1/jobs", JOB, headers={"idempotency-key": key}) for _ in range(2))
 
     assert first.id == again.id
 
 
-def test_names_of_headers_in_any_case_are_heeded(api):
+def test_header_names_work_in_any_case(api):
     made = api.create()
     there = f"/v1/jobs/{made['id']}"
 
@@ -26,7 +26,7 @@ def test_names_of_headers_in_any_case_are_heeded(api):
     assert api.send(sent).status == 412
 
 
-def test_a_body_of_bytes_is_the_same_as_one_of_text(api):
+def test_a_body_of_bytes_equals_the_same_body_as_a_string(api):
     text = '{"action": {"type": "http", "url": "https://x.org/"}, "name": "\u00fc\U0001f600"}'
 
     one = api("POST", "/v1/jobs", raw=text.encode())
@@ -42,7 +42,7 @@ def of_globex(api):
 @pytest.mark.parametrize(
     "name", ["NAME#x", "x#y", "x%23y", "%", "#", "JOB#", "TENANT#globex", "a" * 128, "#" * 128, "\U0001f600" * 128]
 )
-def test_names_tags_and_resources_are_texts_and_no_keys(api, name):
+def test_names_tags_and_resources_cannot_reach_other_keys(api, name):
     foreign = of_globex(api)
     tag, resource = name, name * 2 if len(name) < 128 else name
     made = api.create(JOB, name=name, tags=[tag], resourceId=resource)
@@ -56,7 +56,7 @@ def test_names_tags_and_resources_are_texts_and_no_keys(api, name):
     assert [each["name"] for each in api.get("/v1/jobs").json["items"]] == ["x"]
 
 
-def test_an_unforeseen_fault_tells_nothing(api, monkeypatch):
+def test_an_unexpected_error_reveals_nothing(api, monkeypatch):
     def broken(*_):
         raise ZeroDivisionError(f"{CANARY} in a message")
 
@@ -76,7 +76,7 @@ def test_an_unforeseen_fault_tells_nothing(api, monkeypatch):
 @pytest.mark.parametrize(
     "code", ["ThrottlingException", "InternalServerError", "ProvisionedThroughputExceededException"]
 )
-def test_a_table_that_has_no_time_is_said_to_be_unavailable(api, code):
+def test_a_throttled_table_is_reported_as_unavailable(api, code):
     def refuse(passing, act):
         raise ClientError({"Error": {"Code": code, "Message": CANARY}, "ResponseMetadata": {}}, passing.operation)
 
@@ -98,7 +98,7 @@ def test_a_table_that_has_no_time_is_said_to_be_unavailable(api, code):
 NEEDLE = "needle"
 
 
-def test_log_lines_hold_routes_and_no_texts_of_the_caller(api):
+def test_log_lines_contain_routes_and_no_text_from_the_caller(api):
     secret = basic("acme.x", f"{NEEDLE}-secret")
     made = api.create(everything.job(), name=f"{NEEDLE}-name")
     api("POST", "/v1/jobs", {**JOB, f"{NEEDLE}-member": 1})

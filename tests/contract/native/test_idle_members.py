@@ -388,7 +388,7 @@ def test_every_member_of_every_request_has_an_entry():
     ("body", "field"),
     [pytest.param(*each, id=f"{name}-{n}") for name, found in IDLE.items() for n, each in enumerate(found)],
 )
-def test_a_member_that_does_not_act_is_refused_by_its_name(shared, body, field):
+def test_a_member_without_effect_is_refused_by_name(shared, body, field):
     reply = shared("POST", "/v1/jobs", body)
 
     assert reply.status == 422, reply.text
@@ -404,14 +404,14 @@ def test_a_member_that_does_not_act_is_refused_by_its_name(shared, body, field):
         ({**AT, "monthOverflow": "clamp"}, "monthOverflow"),
     ],
 )
-def test_a_preview_refuses_what_a_schedule_would(shared, members, field):
+def test_a_preview_refuses_the_same_members_as_a_schedule(shared, members, field):
     reply = shared("POST", "/v1/schedules:preview", members)
 
     assert (reply.status, reply.fields) == (422, [field]), reply.text
 
 
 @pytest.mark.parametrize("member", ["retry", "policies"])
-def test_the_defaults_of_a_collection_are_judged_alike(shared, member):
+def test_the_defaults_of_a_collection_follow_the_same_rules(shared, member):
     idle = {"retry": {"maxRetries": 3}, "policies": {"misfire": {"type": "skip", "ratePerMinute": 5}}}
 
     reply = shared("POST", "/v1/collections", {"name": "c", "defaults": {member: idle[member]}})
@@ -433,7 +433,7 @@ def test_the_defaults_of_a_collection_are_judged_alike(shared, member):
         {"type": "two_level", "immediate": 0, "delayed": 0},
     ],
 )
-def test_a_retry_can_be_sent_back_as_it_was_shown(shared, given):
+def test_a_retry_can_be_sent_back_as_shown(shared, given):
     made = shared.create(retry(**given))
     body = shared.get(f"/v1/jobs/{made['id']}").json
 
@@ -444,7 +444,7 @@ def test_a_retry_can_be_sent_back_as_it_was_shown(shared, given):
     assert again.json["revision"] == body["revision"]
 
 
-def test_misfires_of_every_type_can_be_sent_back_as_they_were_shown(shared):
+def test_misfire_policies_of_every_type_can_be_sent_back_as_shown(shared):
     for kind in ("sap", "all", "latest", "skip"):
         made = shared.create(policies(misfire={"type": kind}))
         body = shared.get(f"/v1/jobs/{made['id']}").json
@@ -454,7 +454,7 @@ def test_misfires_of_every_type_can_be_sent_back_as_they_were_shown(shared):
         assert shown == (60 if kind in {"sap", "all"} else None)
 
 
-def test_a_patch_of_the_type_alone_drops_what_acts_no_longer(shared):
+def test_a_patch_of_only_the_type_drops_members_that_lose_their_effect(shared):
     made = shared.create(retry(type="exponential", maxRetries=7, delaySeconds=3, maxDelaySeconds=90))
     path = f"/v1/jobs/{made['id']}"
 
@@ -466,7 +466,7 @@ def test_a_patch_of_the_type_alone_drops_what_acts_no_longer(shared):
     assert none.json["action"]["retry"] == {"type": "none"}
 
 
-def test_a_patch_that_names_what_does_not_act_is_refused(shared):
+def test_a_patch_that_names_a_member_without_effect_is_refused(shared):
     made = shared.create(retry(type="fixed"))
     path = f"/v1/jobs/{made['id']}"
 
@@ -479,7 +479,7 @@ def test_a_patch_that_names_what_does_not_act_is_refused(shared):
         assert (reply.status, reply.fields) == (422, [field])
 
 
-def test_a_payload_with_members_of_these_names_is_the_callers_own(shared):
+def test_a_payload_may_contain_members_with_these_names(shared):
     payload = {"retry": {"type": "none", "maxRetries": 3}, "misfire": {"ratePerMinute": 5, "type": "skip"}}
     made = shared.create(action(payload=payload))
 
@@ -500,7 +500,7 @@ def test_a_payload_with_members_of_these_names_is_the_callers_own(shared):
         ("PUT", "/v1/jobs/{job}", "If-None-Match"),
     ],
 )
-def test_a_header_that_would_be_passed_over_is_refused(shared, method, path, header):
+def test_a_header_that_would_be_ignored_is_refused(shared, method, path, header):
     made = shared.create()
 
     with shared.unchanged():
@@ -510,7 +510,7 @@ def test_a_header_that_would_be_passed_over_is_refused(shared, method, path, hea
     assert "has no effect on this path" in reply.json["detail"]
 
 
-def test_a_preview_has_the_defaults_and_the_quotas_of_its_collection(shared):
+def test_a_preview_applies_the_defaults_and_quotas_of_its_collection(shared):
     defaults = {"timezone": "America/New_York"}
     shared("POST", "/v1/collections", {"name": "ny", "defaults": defaults, "quota": {"minIntervalSeconds": 3_600}})
 

@@ -21,7 +21,7 @@ def both(shared):
 
 
 @pytest.mark.parametrize("route", NAMED, ids=title)
-def test_anothers_id_is_not_found(shared, both, route):
+def test_another_tenants_id_is_not_found(shared, both, route):
     theirs, own = both["acme"], both["globex"]
     name = next(
         name for name in ("schedule", "job", "run", "credential", "operation", "error") if f"{{{name}}}" in route.path
@@ -39,7 +39,7 @@ def test_anothers_id_is_not_found(shared, both, route):
                 assert send(shared, route, own, path=path, caller="provider", headers=acting).status == 404
 
 
-def test_anothers_id_in_a_body_or_a_query_is_unknown(shared, both):
+def test_another_tenants_id_in_a_body_or_query_is_unknown(shared, both):
     theirs, own = both["acme"].names, both["globex"].names
     place = f"/v1/jobs/{own['job']}"
     foreign = {"id": theirs["schedule"], "every": "PT1H"}
@@ -66,7 +66,7 @@ LISTS = ["/v1/jobs", "/v1/jobs?tag=finance", "/v1/jobs?resourceId=inv-4711", "/v
 
 
 @pytest.mark.parametrize("path", LISTS)
-def test_no_list_shows_anything_of_another(shared, both, path):
+def test_no_list_shows_anything_of_another_tenant(shared, both, path):
     where, _, query = path.partition("?")
 
     texts = {tenant: shared.get(where, query=query, caller=tenant).text for tenant in TENANTS}
@@ -78,7 +78,7 @@ def test_no_list_shows_anything_of_another(shared, both, path):
         assert all(both[tenant].names["job"] in texts[tenant] for tenant in TENANTS)
 
 
-def test_every_route_that_names_something_is_tried(shared, both):
+def test_every_route_with_a_name_in_its_path_is_tested(shared, both):
     assert {title(route) for route in NAMED} == {
         title(route) for route in ROUTES.all if "{" in route.path and "{tenant}" not in route.path
     } - {title(route) for route in ROUTES.all if any(f"{{{kind}}}" in route.path for kind in BY_NAME)}

@@ -29,7 +29,7 @@ def whole(api: Api, *pairs: tuple[str, str]) -> bool:
     return all(started_by(api, key) == other for key, other in pairs)
 
 
-def test_a_job_names_another_of_its_list_by_key_whatever_their_order(api):
+def test_a_job_refers_to_another_of_its_list_by_key_in_any_order(api):
     reply = apply(api, starts("a", "b"), starts("b", "c"), job("c"))
 
     assert reply.status == 200
@@ -39,7 +39,7 @@ def test_a_job_names_another_of_its_list_by_key_whatever_their_order(api):
         assert outline(apply(api, starts("a", "b"), starts("b", "c"), job("c"))) == {"unchanged": 3}
 
 
-def test_an_error_action_and_hooks_name_jobs_by_key_too(api):
+def test_error_actions_and_hooks_refer_to_jobs_by_key_too(api):
     by_key = {"type": "job", "jobKey": "alarm"}
 
     apply(api, job("a", errorAction=by_key, hooks={"onSuccess": by_key}), job("alarm"))
@@ -47,7 +47,7 @@ def test_an_error_action_and_hooks_name_jobs_by_key_too(api):
     assert started_by(api, "a", "errorAction") == started_by(api, "a", "hooks.onSuccess") == "alarm"
 
 
-def test_the_chain_runs(api):
+def test_a_chain_of_jobs_named_by_key_runs(api):
     apply(api, starts("a", "b"), job("b"))
 
     api.stage.act_for_real()
@@ -58,7 +58,7 @@ def test_the_chain_runs(api):
     assert run["kind"] == "manual"
 
 
-def test_jobs_may_name_each_other_and_themselves(api):
+def test_jobs_may_refer_to_each_other_and_to_themselves(api):
     """A circle goes round once when it runs, as with ids."""
     entries = (starts("a", "b"), starts("b", "a"), starts("self", "self"))
 
@@ -69,7 +69,7 @@ def test_jobs_may_name_each_other_and_themselves(api):
         assert outline(apply(api, *entries)) == {"unchanged": 3}
 
 
-def test_another_key_and_the_id_in_its_place_are_changes(api):
+def test_replacing_a_key_by_another_or_by_the_id_is_a_change(api):
     apply(api, starts("a", "b"), job("b"), job("c"))
 
     assert outline(apply(api, starts("a", "c"), job("b"), job("c"))) == {"updated": ["a"], "unchanged": 2}
@@ -78,7 +78,7 @@ def test_another_key_and_the_id_in_its_place_are_changes(api):
     assert outline(apply(api, by_id, job("b"), job("c"))) == {"updated": ["a"], "unchanged": 2}
 
 
-def test_a_job_that_keeps_its_id_under_another_key_is_named_by_the_new_one(api):
+def test_a_job_that_keeps_its_id_under_a_new_key_is_referred_to_by_that_key(api):
     apply(api, starts("a", "b"), job("b"))
     before = read_job(api, "b")["id"]
 
@@ -87,7 +87,7 @@ def test_a_job_that_keeps_its_id_under_another_key_is_named_by_the_new_one(api):
     assert read_job(api, "a")["action"]["jobId"] == read_job(api, "c")["id"] == before
 
 
-def test_a_job_that_is_made_again_under_another_id_takes_those_with_it_that_name_it(api):
+def test_recreating_a_job_under_a_new_id_updates_the_jobs_that_refer_to_it(api):
     apply(api, starts("a", "b"), job("b"))
     first = read_job(api, "b")["id"]
     api("DELETE", f"/v1/jobs/{first}")
@@ -118,7 +118,7 @@ def test_a_job_that_is_made_again_under_another_id_takes_those_with_it_that_name
         (job("a", policies={"colour": 1}), "jobs[0].policies.colour", "known are "),
     ],
 )
-def test_the_hint_for_an_unknown_member_knows_the_members_of_an_entry(api, entry, place, advice, made):
+def test_the_hint_for_an_unknown_member_lists_the_members_of_an_entry(api, entry, place, advice, made):
     if made:
         apply(api, job("a"))
 
@@ -145,7 +145,7 @@ def test_the_hint_for_an_unknown_member_knows_the_members_of_an_entry(api, entry
         ({"key": "a", "action": {"type": "job"}}, "jobs[1].action.jobId", "required"),
     ],
 )
-def test_a_reference_that_is_wrong_changes_nothing(api, entry, field, says):
+def test_an_invalid_reference_changes_nothing(api, entry, field, says):
     with api.unchanged():
         reply = apply(api, job("b"), entry)
 
@@ -153,7 +153,7 @@ def test_a_reference_that_is_wrong_changes_nothing(api, entry, field, says):
     assert says in str(reply.json)
 
 
-def test_a_key_means_nothing_outside_of_a_list(api):
+def test_a_key_is_refused_outside_a_list(api):
     apply(api, job("b"))
 
     reply = api("POST", "/v1/jobs", {"action": {"type": "job", "jobKey": "b"}})
@@ -162,7 +162,7 @@ def test_a_key_means_nothing_outside_of_a_list(api):
     assert "action.jobKey" in reply.fields
 
 
-def test_a_token_of_a_plan_with_new_jobs_applies_it(api):
+def test_the_token_of_a_plan_with_new_jobs_applies_it(api):
     entries = (starts("a", "b"), job("b"))
     planned = apply(api, *entries, plan="true")
 
@@ -173,7 +173,7 @@ def test_a_token_of_a_plan_with_new_jobs_applies_it(api):
     assert whole(api, ("a", "b"))
 
 
-def test_a_set_that_takes_several_requests_names_its_jobs_by_key_in_each(api, monkeypatch):
+def test_a_set_applied_in_several_requests_resolves_keys_in_each(api, monkeypatch):
     monkeypatch.setattr("sweephand.facades.native.jobs.job_sets.APPLIED_S", -1.0)
     entries = (starts("a", "b"), starts("b", "c"), starts("c", "a"), starts("d", "a"))
     reply, requests = apply(api, *entries), 1
@@ -185,7 +185,7 @@ def test_a_set_that_takes_several_requests_names_its_jobs_by_key_in_each(api, mo
     assert outline(apply(api, *entries)) == {"unchanged": 4}
 
 
-def test_a_job_is_not_made_if_the_new_one_that_it_names_is_refused(api):
+def test_a_job_is_not_created_if_the_new_job_it_refers_to_is_refused(api):
     api("PATCH", "/v1/collections/default", {"quota": {"maxJobs": 2}})
     apply(api, job("old"))
 
@@ -199,7 +199,7 @@ def test_a_job_is_not_made_if_the_new_one_that_it_names_is_refused(api):
 
 @pytest.mark.parametrize("calls", range(1, 40, 2))
 @pytest.mark.parametrize("after", [False, True])
-def test_a_request_that_dies_leaves_nothing_that_the_next_one_does_not_mend(api, calls, after):
+def test_the_next_request_repairs_whatever_a_crashed_one_leaves(api, calls, after):
     entries = (starts("a", "b"), starts("b", "a"), starts("c", "d"), job("d"))
     left = [calls]
 

@@ -40,7 +40,7 @@ def read_job(api, key):
     return api.get(f"/v1/jobs/{entry['jobId']}", query={"include": "schedules"}).json
 
 
-def test_a_list_creates_updates_deletes_and_leaves(api):
+def test_a_list_creates_updates_and_deletes_jobs_and_keeps_the_rest(api):
     outside = api.create(name="made elsewhere")["id"]
     first = apply(api, job("a", name="a"), job("b", name="b"), job("c", name="c"))
 
@@ -56,7 +56,7 @@ def test_a_list_creates_updates_deletes_and_leaves(api):
 
 
 @pytest.mark.parametrize("name", ["my billing", "-billing", "b" * 129])
-def test_a_name_that_no_set_can_have_is_refused_with_the_rule(api, name):
+def test_an_invalid_set_name_is_refused_with_the_rule(api, name):
     path = f"/v1/job-sets/{quote(name)}"
     reply = api("PUT", path, {"jobs": []})
 
@@ -65,7 +65,7 @@ def test_a_name_that_no_set_can_have_is_refused_with_the_rule(api, name):
     assert api.get(path).status == api("DELETE", path).status == 404
 
 
-def test_the_same_list_again_is_one_request_without_a_write(api):
+def test_repeating_the_same_list_is_one_request_without_a_write(api):
     jobs = [job(f"k{n}", schedules=[{"every": "PT5M"}]) for n in range(40)]
     apply(api, *jobs)
     before = read_job(api, "k7")
@@ -78,7 +78,7 @@ def test_the_same_list_again_is_one_request_without_a_write(api):
     assert read_job(api, "k7")["schedules"][0]["nextRunAt"] == before["schedules"][0]["nextRunAt"]
 
 
-def test_a_changed_job_keeps_its_id_its_schedules_and_their_rhythm(api):
+def test_a_changed_job_keeps_its_id_and_its_schedules_with_their_rhythm(api):
     apply(api, job("a", schedules=[{"every": "PT7M"}, {"cron": "0 3 * * *"}]))
     before = read_job(api, "a")
 
@@ -92,7 +92,7 @@ def test_a_changed_job_keeps_its_id_its_schedules_and_their_rhythm(api):
     assert after["schedules"][1]["cron"] == "0 4 * * *"
 
 
-def test_the_order_of_members_and_nulls_is_no_change(api):
+def test_the_order_of_members_and_null_members_are_no_change(api):
     apply(api, job("a", tags=["x"], description=None))
 
     with api.unchanged():
@@ -101,7 +101,7 @@ def test_the_order_of_members_and_nulls_is_no_change(api):
     assert outline(again) == {"unchanged": 1}
 
 
-def test_another_spelling_of_the_same_job_writes_its_member_once(api):
+def test_another_spelling_of_a_member_is_written_once(api):
     apply(api, job("a", schedules=[{"name": "s", "every": "PT5M"}]))
     spelt = job("a", schedules=[{"name": "s", "every": "PT300S"}], active=True)
 
@@ -113,7 +113,7 @@ def test_another_spelling_of_the_same_job_writes_its_member_once(api):
     assert first.json["unchanged"] + len(first.json["updated"]) == 1
 
 
-def test_a_job_keeps_its_history_under_another_key(api):
+def test_a_job_keeps_its_history_under_a_new_key(api):
     apply(api, job("old"), job("b"))
     before = read_job(api, "old")
 
@@ -154,7 +154,7 @@ def test_a_job_keeps_its_history_under_another_key(api):
         ({"jobs": [job(f"k{n}") for n in range(1_001)]}, "jobs"),
     ],
 )
-def test_a_list_that_is_wrong_changes_nothing(api, body, field):
+def test_an_invalid_list_changes_nothing(api, body, field):
     apply(api, job("a"))
 
     with api.unchanged():
@@ -163,7 +163,7 @@ def test_a_list_that_is_wrong_changes_nothing(api, body, field):
     assert (reply.status, reply.fields) == (422, [field]), reply.text
 
 
-def test_a_name_that_another_job_has_is_refused_before_anything_is_written(api):
+def test_a_name_used_by_another_job_is_refused_before_any_write(api):
     api.create(name="taken")
 
     with api.unchanged():
@@ -173,7 +173,7 @@ def test_a_name_that_another_job_has_is_refused_before_anything_is_written(api):
     assert '"b"' in reply.json["detail"]
 
 
-def test_a_name_moves_from_a_deleted_job_to_a_new_one(api):
+def test_a_name_can_move_from_a_deleted_job_to_a_new_one(api):
     apply(api, job("a", name="nightly"))
 
     reply = apply(api, job("b", name="nightly"))
@@ -181,7 +181,7 @@ def test_a_name_moves_from_a_deleted_job_to_a_new_one(api):
     assert outline(reply) == {"created": ["b"], "deleted": ["a"], "unchanged": 0}
 
 
-def test_a_list_may_leave_the_jobs_that_it_lacks(api):
+def test_a_list_can_keep_the_jobs_that_it_omits(api):
     apply(api, job("a"), job("b"))
 
     reply = apply(api, job("a", description="new"), job("c"), prune="false")
@@ -193,7 +193,7 @@ def test_a_list_may_leave_the_jobs_that_it_lacks(api):
     assert keys_of(api.get(SET).json["jobs"]) == ["a", "b", "c"]
 
 
-def test_another_list_at_the_same_time_does_not_count_what_a_list_leaves(api, monkeypatch):
+def test_a_concurrent_list_does_not_count_the_jobs_that_another_keeps(api, monkeypatch):
     apply(api, job("a"))
     create, more = sets.creation.create_job, [job("z")]
 
@@ -209,7 +209,7 @@ def test_another_list_at_the_same_time_does_not_count_what_a_list_leaves(api, mo
     assert keys_of(api.get(SET).json["jobs"]) == ["a", "b", "z"]
 
 
-def test_more_deletions_than_usual_need_their_number(api):
+def test_more_deletions_than_usual_must_state_their_number(api):
     jobs = [job(f"k{n:02}") for n in range(12)]
     apply(api, *jobs)
 
@@ -231,7 +231,7 @@ def keys_of(entries):
     return [each["key"] for each in entries]
 
 
-def test_a_deleted_job_says_what_is_lost(api):
+def test_a_deleted_job_shows_how_many_runs_are_lost(api):
     apply(api, job("a", schedules=[{"every": "PT1M"}]))
     api.stage.run(200)
 
@@ -263,7 +263,7 @@ def test_a_plan_writes_nothing_and_its_token_applies_it(api):
 
 
 @pytest.mark.parametrize("verb", ["PATCH", "DELETE"])
-def test_a_plan_is_stale_once_somebody_has_changed_a_job(api, verb):
+def test_a_plan_is_stale_after_somebody_changes_a_job(api, verb):
     apply(api, job("a"), job("b"))
     token = apply(api, job("a"), job("b"), job("c"), plan="true").json["token"]
     body = {"description": "by hand"} if verb == "PATCH" else None
@@ -278,7 +278,7 @@ def test_a_plan_is_stale_once_somebody_has_changed_a_job(api, verb):
     assert outline(applied) == {"created": ["c"], "repaired": ["a"], "unchanged": 1}
 
 
-def test_a_token_belongs_to_its_list(api):
+def test_a_token_is_valid_only_for_its_list(api):
     token = apply(api, job("a"), plan="true").json["token"]
 
     with api.unchanged():
@@ -315,7 +315,7 @@ def test_changes_by_others_are_shown_and_repaired(api):
     assert read_job(api, "d")["state"] == "PAUSED", "a pause is not part of the list"
 
 
-def test_a_schedule_changed_by_hand_is_repaired(api):
+def test_a_schedule_changed_outside_the_set_is_repaired(api):
     apply(api, job("a", schedules=[{"name": "s", "cron": "0 3 * * *"}]))
     there = read_job(api, "a")
     api("PATCH", f"/v1/jobs/{there['id']}/schedules/{there['schedules'][0]['id']}", {"cron": "0 5 * * *"})
@@ -327,7 +327,7 @@ def test_a_schedule_changed_by_hand_is_repaired(api):
 
 
 @pytest.mark.parametrize(("at_drift", "runs"), [("keep_next", 0), ("run_now", 1)])
-def test_a_repaired_job_runs_at_once_if_the_caller_says_so(api, at_drift, runs):
+def test_a_repaired_job_runs_at_once_if_the_caller_asks_for_it(api, at_drift, runs):
     apply(api, job("a"), job("b"))
     there = read_job(api, "a")["id"]
     api("PATCH", f"/v1/jobs/{there}", {"description": "by hand"})
@@ -337,7 +337,7 @@ def test_a_repaired_job_runs_at_once_if_the_caller_says_so(api, at_drift, runs):
     assert len(api.get("/v1/runs", query={"jobId": there}).json["items"]) == runs
 
 
-def test_a_set_is_listed_read_and_deleted(api):
+def test_a_set_can_be_listed_read_and_deleted(api):
     assert api.get(SET).status == 404
     assert api("DELETE", SET).status == 404
     apply(api, job("a"), job("b"))
@@ -351,7 +351,7 @@ def test_a_set_is_listed_read_and_deleted(api):
     assert (api.get(SET).status, api.get("/v1/job-sets").json["items"]) == (404, [])
 
 
-def test_a_repeated_delete_is_answered_as_the_first_for_a_day(api):
+def test_a_repeated_delete_gets_the_first_answer_for_a_day(api):
     never = api("DELETE", SET)
     apply(api, job("a"))
 
@@ -369,7 +369,7 @@ def test_a_repeated_delete_is_answered_as_the_first_for_a_day(api):
     assert {each.status for each in (never, foreign, other, read, late)} == {404}
 
 
-def test_a_delete_that_died_before_the_set_was_forgotten_is_answered_when_repeated(api, monkeypatch):
+def test_repeating_a_delete_that_crashed_before_forgetting_the_set_is_answered(api, monkeypatch):
     apply(api, job("a"))
     delete_set = rows.delete_set
 
@@ -386,7 +386,7 @@ def test_a_delete_that_died_before_the_set_was_forgotten_is_answered_when_repeat
     assert (died.status, repeated.status, api.get("/v1/job-sets").json["items"]) == (503, 200, [])
 
 
-def test_two_sets_with_the_same_keys_know_nothing_of_each_other(api):
+def test_two_sets_with_the_same_keys_stay_separate(api):
     apply(api, job("a"))
 
     other = api("PUT", "/v1/job-sets/reports", {"jobs": [job("a")]})
@@ -399,7 +399,7 @@ def test_two_sets_with_the_same_keys_know_nothing_of_each_other(api):
     assert len(api.get("/v1/jobs").json["items"]) == 1
 
 
-def test_another_tenants_set_is_unknown_and_stays(api):
+def test_another_tenants_set_is_unknown_and_unchanged(api):
     apply(api, job("a"))
 
     own = api("PUT", SET, {"jobs": []}, caller="globex")
@@ -410,7 +410,7 @@ def test_another_tenants_set_is_unknown_and_stays(api):
     assert keys_of(api.get(SET).json["jobs"]) == ["a"]
 
 
-def test_a_job_that_its_end_has_removed_is_not_made_again(api):
+def test_a_job_deleted_after_its_end_is_not_created_again(api):
     once = job("a", schedules=[{"at": "2027-03-01T12:05:00Z"}], collection="short")
     api("POST", "/v1/collections", {"name": "short", "retention": {"runDays": 30, "endedJobDays": 1}})
     apply(api, once)
@@ -423,7 +423,7 @@ def test_a_job_that_its_end_has_removed_is_not_made_again(api):
     assert outline(again) == {"unchanged": 1}
 
 
-def test_secrets_are_kept_out_of_answers_and_stay_with_an_unchanged_job(api):
+def test_secrets_are_never_shown_and_stay_with_an_unchanged_job(api):
     secret = {"type": "http", "url": "https://example.org/run"}
     secret |= {"authentication": {"type": "basic", "username": "me", "password": "canary-1"}}
     wanted = {"key": "a", "action": secret, "schedules": JOB["schedules"]}
@@ -436,7 +436,7 @@ def test_secrets_are_kept_out_of_answers_and_stay_with_an_unchanged_job(api):
     assert (outline(again), outline(changed)) == ({"unchanged": 1}, {"updated": ["a"], "unchanged": 0})
 
 
-def test_changes_beyond_the_time_of_one_request_are_left_to_the_next(api, monkeypatch):
+def test_changes_beyond_the_time_of_one_request_wait_for_the_next(api, monkeypatch):
     apply(api, job("gone"))
     monkeypatch.setattr(job_sets, "APPLIED_S", -1.0)
     jobs = [job("a"), job("b")]
@@ -450,7 +450,7 @@ def test_changes_beyond_the_time_of_one_request_are_left_to_the_next(api, monkey
     assert (third.status, third.json["remaining"], outline(third)) == (200, 0, {"created": ["b"], "unchanged": 1})
 
 
-def test_a_set_that_is_deleted_in_two_requests_is_forgotten_by_the_second(api, monkeypatch):
+def test_the_second_request_of_a_long_delete_forgets_the_set(api, monkeypatch):
     apply(api, job("a"), job("b"))
     monkeypatch.setattr(job_sets, "APPLIED_S", -1.0)
 
@@ -460,7 +460,7 @@ def test_a_set_that_is_deleted_in_two_requests_is_forgotten_by_the_second(api, m
     assert api.get(SET).status == 404
 
 
-def test_a_refusal_after_others_were_changed_says_which_and_why(api):
+def test_a_refusal_after_partial_changes_says_which_job_and_why(api):
     api("POST", "/v1/collections", {"name": "small", "quota": {"maxJobs": 1}})
     jobs = [job(key, collection="small") for key in "ab"]
 
@@ -476,14 +476,14 @@ def test_a_refusal_after_others_were_changed_says_which_and_why(api):
     "query",
     [{"plan": "yes"}, {"allowDeletes": "x"}, {"onDrift": "never"}, {"prune": "no"}, {"token": ""}, {"force": "1"}],
 )
-def test_a_parameter_that_is_wrong_is_refused(api, query):
+def test_an_invalid_parameter_is_refused(api, query):
     with api.unchanged():
         reply = apply(api, job("a"), **query)
 
     assert (reply.status, reply.fields) == (400, [*query])
 
 
-def test_a_list_may_be_larger_than_other_bodies_but_not_a_job(api):
+def test_a_list_may_be_larger_than_other_bodies_but_a_job_may_not(api):
     large = {**JOB["action"], "payload": "x" * 60_000}
     jobs = [job(f"k{n}", action=large) for n in range(6)]
     too_large = job("x", description="y" * 262_144)
@@ -496,7 +496,7 @@ def test_a_list_may_be_larger_than_other_bodies_but_not_a_job(api):
     assert api("POST", "/v1/jobs", raw="x" * 300_000).status == 413
 
 
-def test_an_entry_has_no_member_that_does_not_act(api):
+def test_an_entry_refuses_members_without_effect(api):
     retry = {**JOB["action"], "retry": {"type": "none", "maxRetries": 5}}
 
     with api.unchanged():
@@ -509,7 +509,7 @@ def test_an_entry_has_no_member_that_does_not_act(api):
     ("members", "field"),
     [({"schedules": [{"cron": "61 * * * *"}]}, "schedules[0].cron"), ({"collection": "nowhere"}, "collection")],
 )
-def test_a_change_that_cannot_be_made_changes_no_other_job_either(api, members, field):
+def test_an_impossible_change_prevents_all_other_changes(api, members, field):
     apply(api, job("a"), job("b"), job("c"))
 
     with api.unchanged():
@@ -518,7 +518,7 @@ def test_a_change_that_cannot_be_made_changes_no_other_job_either(api, members, 
     assert (reply.status, reply.fields) == (422, [f"jobs[1].{field}"])
 
 
-def test_a_deleted_job_leaves_the_set_with_its_entry(api):
+def test_deleting_a_job_removes_its_entry_from_the_set(api):
     apply(api, job("a"), job("b"))
     api("DELETE", f"/v1/jobs/{read_job(api, 'a')['id']}")
 
@@ -528,7 +528,7 @@ def test_a_deleted_job_leaves_the_set_with_its_entry(api):
     assert keys_of(api.get(SET).json["jobs"]) == ["b"]
 
 
-def test_a_set_that_is_filled_while_it_is_deleted_stays_in_the_list(api, monkeypatch):
+def test_a_set_filled_during_its_delete_stays_in_the_list(api, monkeypatch):
     apply(api, job("a"))
     delete_set = rows.delete_set
 
@@ -542,7 +542,7 @@ def test_a_set_that_is_filled_while_it_is_deleted_stays_in_the_list(api, monkeyp
     assert keys_of(api.get(SET).json["jobs"]) == ["b"]
 
 
-def test_a_plan_reads_what_its_jobs_share_once(api):
+def test_a_plan_reads_resources_shared_by_its_jobs_once(api):
     def reads(count):
         before = len(api.stage.taps.passed)
         apply(api, *(job(f"k{n}") for n in range(count)), plan="true")
@@ -557,7 +557,7 @@ def without(entry, *names):
     return {name: member for name, member in entry.items() if name not in names}
 
 
-def test_an_entry_without_schedules_leaves_its_job_none(api):
+def test_an_entry_without_schedules_removes_its_jobs_schedules(api):
     bare = without(job("a"), "schedules")
     apply(api, job("a"))
 
@@ -571,7 +571,7 @@ def test_an_entry_without_schedules_leaves_its_job_none(api):
     assert read_job(api, "a")["schedules"] == []
 
 
-def test_an_entry_without_a_name_has_its_id_as_its_name(api):
+def test_an_entry_without_a_name_is_named_by_its_id(api):
     apply(api, job("a", name="n"), job("b"))
     api("PATCH", f"/v1/jobs/{read_job(api, 'b')['id']}", {"name": "by hand"})
 
@@ -592,7 +592,7 @@ def test_an_entry_without_a_name_has_its_id_as_its_name(api):
         ({"schedules": [3]}, "schedules[0]"),
     ],
 )
-def test_a_changed_entry_has_the_members_of_a_new_one(api, members, field):
+def test_a_changed_entry_gets_the_same_defaults_as_a_new_one(api, members, field):
     apply(api, job("a"))
 
     with api.unchanged():
@@ -602,7 +602,7 @@ def test_a_changed_entry_has_the_members_of_a_new_one(api, members, field):
     assert (changed.status, changed.fields) == (new.status, new.fields) == (422, [f"jobs[0].{field}"])
 
 
-def test_a_change_that_is_refused_does_not_hold_up_those_after_it(api):
+def test_a_refused_change_does_not_stop_later_ones(api):
     api("POST", "/v1/collections", {"name": "small", "quota": {"maxJobs": 1}})
     api.create(name="full", collection="small")
     jobs = [job("a", collection="small"), job("b"), job("c")]
@@ -616,7 +616,7 @@ def test_a_change_that_is_refused_does_not_hold_up_those_after_it(api):
 
 
 @pytest.mark.parametrize("state", ["deleted", "paused", "inactive"])
-def test_a_repaired_job_runs_at_once_only_if_it_would_run(api, state):
+def test_a_repaired_job_runs_at_once_only_if_it_is_active(api, state):
     wanted = job("a", active=state != "inactive")
     apply(api, wanted)
     there = f"/v1/jobs/{read_job(api, 'a')['id']}"
@@ -633,7 +633,7 @@ def test_a_repaired_job_runs_at_once_only_if_it_would_run(api, state):
     assert api.get("/v1/runs", query={"jobId": read_job(api, "a")["id"]}).json["items"] == []
 
 
-def test_a_run_that_a_repair_could_not_start_is_told(api, monkeypatch):
+def test_a_run_that_a_repair_could_not_start_is_reported(api, monkeypatch):
     apply(api, job("a"), job("b"))
     for key in "ab":
         api("PATCH", f"/v1/jobs/{read_job(api, key)['id']}", {"description": "by hand"})
@@ -666,7 +666,7 @@ FINAL = {**ONCE, "policies": {"afterEnd": "final"}}
         (FINAL, "PATCH", {"description": "by hand"}),
     ],
 )
-def test_an_occasion_that_is_over_is_not_repaired_and_holds_up_nothing(api, members, verb, body):
+def test_a_past_one_time_schedule_is_not_repaired_and_stops_nothing(api, members, verb, body):
     apply(api, job("once", **members), job("b"))
     api(verb, f"/v1/jobs/{read_job(api, 'once')['id']}", body)
     api.stage.run(3_600)
@@ -681,7 +681,7 @@ def test_an_occasion_that_is_over_is_not_repaired_and_holds_up_nothing(api, memb
     assert outline(again) == {"unchanged": 3}
 
 
-def test_a_job_is_repaired_without_its_schedules_that_are_over(api):
+def test_a_job_is_repaired_without_its_finished_schedules(api):
     wanted = job("a", schedules=[*ONCE["schedules"], {"cron": "0 3 * * *"}])
     apply(api, wanted)
     api("DELETE", f"/v1/jobs/{read_job(api, 'a')['id']}")
@@ -693,7 +693,7 @@ def test_a_job_is_repaired_without_its_schedules_that_are_over(api):
     assert [each["cron"] for each in read_job(api, "a")["schedules"]] == ["0 3 * * *"]
 
 
-def test_a_repair_that_is_wrong_in_another_way_is_refused(api):
+def test_a_repair_with_another_mistake_is_refused(api):
     wanted = job("a", **ONCE, collection="slow")
     api("POST", "/v1/collections", {"name": "slow"})
     apply(api, wanted)
@@ -707,7 +707,7 @@ def test_a_repair_that_is_wrong_in_another_way_is_refused(api):
     assert (reply.status, reply.fields) == (422, ["jobs[0].collection"])
 
 
-def test_a_plan_does_not_promise_the_change_of_a_final_job(api):
+def test_a_plan_does_not_promise_to_change_a_final_job(api):
     apply(api, job("once", **FINAL))
     api.stage.run(3_600)
 
@@ -727,7 +727,7 @@ def test_names_move_within_a_list_in_the_order_in_which_they_become_free(api):
     assert [read_job(api, key)["name"] for key in "abd"] == ["y", "z", "x"]
 
 
-def test_names_that_drifted_are_repaired(api):
+def test_names_changed_outside_the_set_are_repaired(api):
     jobs = [job("a", name="x"), job("b", name="y")]
     apply(api, *jobs)
     api("PATCH", f"/v1/jobs/{read_job(api, 'a')['id']}", {"name": "other"})
@@ -739,7 +739,7 @@ def test_names_that_drifted_are_repaired(api):
     assert [read_job(api, key)["name"] for key in "ab"] == ["x", "y"]
 
 
-def test_an_exchange_of_names_is_refused_as_one(api):
+def test_a_swap_of_names_is_refused_as_such(api):
     apply(api, job("a", name="x"), job("b", name="y"))
 
     with api.unchanged():
@@ -750,7 +750,7 @@ def test_an_exchange_of_names_is_refused_as_one(api):
 
 
 @pytest.mark.parametrize("entry", [job("b", name="n"), job("a", name="n", description="other")])
-def test_the_same_list_twice_at_once_is_no_conflict_of_names(api, monkeypatch, entry):
+def test_two_concurrent_requests_with_the_same_list_do_not_conflict_over_names(api, monkeypatch, entry):
     check = sets.check
 
     def applied_first(*where):
@@ -767,7 +767,7 @@ def test_the_same_list_twice_at_once_is_no_conflict_of_names(api, monkeypatch, e
         assert (reply.status, reply.code) == (409, "NAME_TAKEN")
 
 
-def test_a_token_whose_plan_is_applied_already_finds_nothing_to_do(api):
+def test_the_token_of_an_applied_plan_finds_nothing_left_to_do(api):
     wanted = job("a"), job("b")
     token = apply(api, *wanted, plan="true").json["token"]
     apply(api, *wanted, token=token)
@@ -778,7 +778,7 @@ def test_a_token_whose_plan_is_applied_already_finds_nothing_to_do(api):
     assert (again.status, outline(again)) == (200, {"unchanged": 2})
 
 
-def test_the_token_of_an_unfinished_list_is_that_of_the_next_plan_after_a_refusal_too(api, monkeypatch):
+def test_an_unfinished_list_and_the_next_plan_share_a_token_even_after_a_refusal(api, monkeypatch):
     api("POST", "/v1/collections", {"name": "small", "quota": {"maxJobs": 1}})
     api.create(name="full", collection="small")
     jobs = [job("a", collection="small"), job("b"), job("c")]
@@ -810,7 +810,7 @@ def meanwhile(api, monkeypatch):
     return before_the_first
 
 
-def test_a_job_changed_meanwhile_is_planned_anew_for_a_caller_without_a_token(api, meanwhile):
+def test_a_job_changed_meanwhile_is_planned_again_for_a_caller_without_a_token(api, meanwhile):
     apply(api, job("a"))
     there = read_job(api, "a")["id"]
     meanwhile(lambda: api("PATCH", f"/v1/jobs/{there}", {"tags": ["by hand"]}))
@@ -821,7 +821,7 @@ def test_a_job_changed_meanwhile_is_planned_anew_for_a_caller_without_a_token(ap
     assert (read_job(api, "a")["description"], read_job(api, "a")["tags"]) == ("new", [])
 
 
-def test_a_job_changed_meanwhile_makes_a_token_stale_and_the_answer_shows_the_plan(api, meanwhile):
+def test_a_job_changed_meanwhile_makes_a_token_stale_and_the_answer_shows_the_new_plan(api, meanwhile):
     apply(api, job("a"))
     there = read_job(api, "a")["id"]
     token = apply(api, job("a", description="new"), plan="true").json["token"]
@@ -834,7 +834,7 @@ def test_a_job_changed_meanwhile_makes_a_token_stale_and_the_answer_shows_the_pl
     assert read_job(api, "a")["tags"] == ["by hand"]
 
 
-def test_a_job_that_others_delete_meanwhile_is_deleted(api, meanwhile):
+def test_a_job_that_others_delete_meanwhile_counts_as_deleted(api, meanwhile):
     apply(api, job("a"), job("b"))
     there = read_job(api, "a")["id"]
     meanwhile(lambda: api("DELETE", f"/v1/jobs/{there}"))
@@ -845,7 +845,7 @@ def test_a_job_that_others_delete_meanwhile_is_deleted(api, meanwhile):
     assert keys_of(api.get(SET).json["jobs"]) == ["b"]
 
 
-def test_a_job_that_the_same_list_creates_meanwhile_is_unchanged(api, meanwhile):
+def test_a_job_that_the_same_list_creates_meanwhile_counts_as_unchanged(api, meanwhile):
     meanwhile(lambda: apply(api, job("a")))
 
     reply = apply(api, job("a"))
@@ -856,7 +856,7 @@ def test_a_job_that_the_same_list_creates_meanwhile_is_unchanged(api, meanwhile)
 # Figures
 
 
-def test_a_set_tells_how_late_and_how_long_its_latest_runs_were(api):
+def test_a_set_shows_the_lateness_and_duration_of_its_latest_runs(api):
     api.stage.endpoint.takes_s = 2
     minutely = {"schedules": [{"every": "PT1M"}]}
     apply(api, job("a", **minutely), job("b", **minutely))
@@ -874,7 +874,7 @@ def test_a_set_tells_how_late_and_how_long_its_latest_runs_were(api):
     assert (found["limitSeconds"], found["breachInSeconds"]) == (1, 0)
 
 
-def test_figures_count_from_an_instant_and_so_many_runs(api, monkeypatch):
+def test_figures_cover_runs_since_an_instant_up_to_a_maximum(api, monkeypatch):
     apply(api, job("a", schedules=[{"every": "PT1M"}]))
     api.stage.run(600)
     since = api.stage.clock.now() - timedelta(minutes=3)
@@ -887,7 +887,7 @@ def test_figures_count_from_an_instant_and_so_many_runs(api, monkeypatch):
     assert (bounded["runs"], bounded["complete"]) == (4, False)
 
 
-def test_figures_of_a_set_whose_jobs_never_ran_are_empty(api):
+def test_figures_of_a_set_without_runs_are_empty(api):
     apply(api, job("a"))
 
     found = api.get(SET, query={"include": "figures", "limitSeconds": 60}).json["figures"]
@@ -909,7 +909,7 @@ def test_figures_of_a_set_whose_jobs_never_ran_are_empty(api):
         ({"from": "2027-01-01T00:00:00Z"}, "from"),
     ],
 )
-def test_a_parameter_of_figures_that_is_wrong_is_refused(api, query, field):
+def test_an_invalid_parameter_of_figures_is_refused(api, query, field):
     apply(api, job("a"))
 
     reply = api.get(SET, query=query)
@@ -954,7 +954,7 @@ def lines_of_the_log(api, job_id, schedules):
 
 
 @pytest.mark.parametrize("members", CHANGED.values(), ids=CHANGED)
-def test_a_plan_says_which_members_change_and_when_the_job_runs_next_as_it_then_comes_about(api, members):
+def test_a_plan_lists_changed_members_and_the_next_run_as_they_turn_out_when_applied(api, members):
     apply(api, job("a", **BEFORE))
     there = read_job(api, "a")
 
@@ -986,7 +986,7 @@ def test_a_plan_says_when_new_and_deleted_jobs_run(api):
     assert [each["changes"] for each in (*planned["created"], deleted)] == [[], [], []]
 
 
-def test_a_plan_shows_a_limited_number_of_members_and_what_it_did_shows_none(api, monkeypatch):
+def test_a_plan_shows_a_limited_number_of_members_and_a_result_shows_none(api, monkeypatch):
     monkeypatch.setattr(set_plans, "MOST_LINES", 3)
     jobs = [job(key, schedules=[HOURLY]) for key in "abc"]
     apply(api, *jobs)
@@ -1000,7 +1000,7 @@ def test_a_plan_shows_a_limited_number_of_members_and_what_it_did_shows_none(api
     assert {*done[0]} == {"key", "jobId", "name"}
 
 
-def test_a_plan_names_the_secrets_that_are_written_anew_and_cuts_long_values(api):
+def test_a_plan_names_rewritten_secrets_and_shortens_long_values(api):
     signed = {**CALL, "authentication": {"type": "basic", "username": "me", "password": "canary-1"}}
     apply(api, job("a", action=CALL, errorAction=signed))
     other = {**signed, "authentication": {**signed["authentication"], "password": "canary-2"}}

@@ -35,7 +35,7 @@ def without_extras(shown, asked):
     return shown
 
 
-def test_the_example_of_the_description_is_taken_word_for_word_and_read_back_unchanged(api):
+def test_the_documented_example_is_accepted_word_for_word_and_read_back_unchanged(api):
     made = api("POST", "/v1/jobs", raw=EXAMPLE)
     read = api.get(f"/v1/jobs/{made.id}", query="include=schedules")
 
@@ -45,7 +45,7 @@ def test_the_example_of_the_description_is_taken_word_for_word_and_read_back_unc
     shapes.check_job(read.json, schedules=True)
 
 
-def test_a_new_job_is_answered_with_its_place_its_revision_and_five_instants_a_schedule(api):
+def test_a_new_job_is_answered_with_its_location_revision_and_five_next_runs_a_schedule(api):
     made = api("POST", "/v1/jobs", raw=EXAMPLE)
 
     assert made.headers["location"] == f"/v1/jobs/{made.id}"
@@ -58,7 +58,7 @@ def test_a_new_job_is_answered_with_its_place_its_revision_and_five_instants_a_s
     assert made.json["nextRunAt"] == beat["nextRunAt"] == beat["nextRuns"][0]
 
 
-def test_the_least_job_shows_all_defaults(api):
+def test_the_smallest_job_shows_all_defaults(api):
     made = api("POST", "/v1/jobs", {"action": {"type": "http", "url": "https://example.org/run"}}).json
 
     assert made["name"] == made["id"]
@@ -103,7 +103,7 @@ def test_the_least_job_shows_all_defaults(api):
     }
 
 
-def test_without_include_a_job_is_read_without_its_schedules(api):
+def test_a_job_is_read_without_its_schedules_unless_they_are_included(api):
     made = api.create()
 
     read = api.get(f"/v1/jobs/{made['id']}")
@@ -120,7 +120,7 @@ WRITTEN = PAYLOAD.replace("\\u00e9\\ud83d\\ude00", "é😀")
 
 
 @pytest.mark.parametrize("member", ["action", "errorAction", "schedule"])
-def test_a_payload_comes_back_digit_for_digit_and_in_its_order(api, member):
+def test_a_payload_is_returned_with_the_same_digits_and_order(api, member):
     place = {
         "action": '"action": {"type": "http", "url": "https://x.org/", "payload": %s}',
         "errorAction": '"errorAction": {"type": "http", "url": "https://x.org/", "payload": %s}, '
@@ -137,7 +137,7 @@ def test_a_payload_comes_back_digit_for_digit_and_in_its_order(api, member):
     assert again.revision == 1
 
 
-def test_a_text_body_is_sent_as_it_is_and_shown_as_it_is(api):
+def test_a_string_body_is_sent_and_shown_unchanged(api):
     action = {"type": "http", "url": "https://x.org/", "body": "a=1\r\n&b=\u0000\U0001f600"}
 
     made = api.create(action=action)
@@ -219,7 +219,7 @@ def test_putting_back_an_answer_changes_nothing(api, body):
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
-def test_a_jobs_id_is_not_to_be_changed(api, method):
+def test_a_jobs_id_cannot_be_changed(api, method):
     made, other = api.create(), api.create()
 
     with api.unchanged():
@@ -228,7 +228,7 @@ def test_a_jobs_id_is_not_to_be_changed(api, method):
     assert (reply.status, reply.fields) == (422, ["id"])
 
 
-def test_a_put_without_schedules_leaves_them_and_one_with_an_empty_list_removes_them(api):
+def test_a_put_without_schedules_keeps_them_and_an_empty_list_removes_them(api):
     made = api.create(example())
     place = f"/v1/jobs/{made['id']}"
     body = {name: value for name, value in example().items() if name != "schedules"}
@@ -261,7 +261,7 @@ def test_a_put_matches_schedules_by_id_then_by_name_and_deletes_the_others(api):
     assert api.get(f"/v1/jobs/{made['id']}/schedules/{once['id']}").status == 404
 
 
-def test_a_put_of_another_jobs_schedule_or_of_one_twice_is_refused(api):
+def test_a_put_with_another_jobs_schedule_or_a_duplicate_is_refused(api):
     made, other = api.create(example()), api.create()
     place = f"/v1/jobs/{made['id']}"
     foreign = {"id": other["schedules"][0]["id"], "every": "PT1H"}
@@ -278,7 +278,7 @@ def test_a_put_of_another_jobs_schedule_or_of_one_twice_is_refused(api):
     assert {each.status for each in (unknown, twice, by_both, same_name)} == {422}
 
 
-def test_the_order_of_a_requests_schedules_is_kept(api):
+def test_the_schedules_keep_the_order_of_the_request(api):
     names = [f"s{n:02d}" for n in range(40)]
 
     made = api.create(schedules=[{"name": name, "every": "PT1H"} for name in names])
@@ -288,7 +288,7 @@ def test_the_order_of_a_requests_schedules_is_kept(api):
     assert [each["name"] for each in read["schedules"]] == names
 
 
-def test_a_merge_patch_merges_replaces_and_removes(api):
+def test_a_merge_patch_merges_objects_replaces_values_and_removes_nulls(api):
     made = api.create(example())
     patch = {
         "description": "text",
@@ -319,7 +319,7 @@ def test_a_merge_patch_merges_replaces_and_removes(api):
     assert {name: after[name] for name in unchanged} == {name: made[name] for name in unchanged}
 
 
-def test_a_patch_may_not_remove_what_a_job_needs(api):
+def test_a_patch_cannot_remove_required_members(api):
     made = api.create()
 
     with api.unchanged():
@@ -328,7 +328,7 @@ def test_a_patch_may_not_remove_what_a_job_needs(api):
     assert (reply.status, reply.fields) == (422, ["action"])
 
 
-def test_a_patch_of_description_tags_and_name_leaves_the_schedules_alone(api):
+def test_a_patch_of_description_tags_and_name_keeps_the_schedules(api):
     made = api.create()
     (before,) = api.stage.waiting().items()
 
@@ -340,7 +340,7 @@ def test_a_patch_of_description_tags_and_name_leaves_the_schedules_alone(api):
     assert api.get("/v1/jobs", query={"collection": "default", "name": made["name"]}).json["items"] == []
 
 
-def test_no_message_goes_out_for_a_change_that_plans_nothing(api):
+def test_a_change_that_plans_nothing_sends_no_message(api):
     made = api.create(example())
     sent = [len(api.stage.sqs.bodies(url)) for url in URLS.values()]
 
@@ -378,7 +378,7 @@ def test_secrets_are_masked_in_every_answer_and_stored_encrypted(api):
 
 
 @pytest.mark.parametrize("password", [{"password": "***"}, {}], ids=["masked", "absent"])
-def test_a_secret_is_kept_while_destination_and_identity_stay(api, password):
+def test_a_secret_is_kept_while_its_destination_and_identity_stay_the_same(api, password):
     made = api.create(action=protected())
     action = protected("https://x.org/elsewhere")
     action["authentication"] = {"type": "basic", "username": "me", **password}
@@ -398,7 +398,7 @@ def test_a_secret_is_kept_while_destination_and_identity_stay(api, password):
         pytest.param({"authentication": {"type": "bearer", "username": None, "password": None}}, id="type"),
     ],
 )
-def test_a_secret_never_follows_to_another_destination_or_identity(api, change):
+def test_a_secret_is_never_sent_to_another_destination_or_identity(api, change):
     made = api.create(action=protected())
 
     with api.unchanged():
@@ -446,7 +446,7 @@ def _shows(year):
         ({"schedules": [{"every": "PT1H", "hooks": {"onFailure": shows(2026)}}]}, "schedules[0].hooks.onFailure"),
     ],
 )
-def test_a_certificate_that_has_ended_is_refused(api, members, field):
+def test_an_expired_certificate_is_refused(api, members, field):
     with api.unchanged():
         reply = api("POST", "/v1/jobs", job() | members)
 
@@ -454,7 +454,7 @@ def test_a_certificate_that_has_ended_is_refused(api, members, field):
     assert reply.json["errors"][0]["reason"] == "the certificate ended at 2027-01-01T00:00:00Z"
 
 
-def test_a_certificate_that_begins_later_is_taken_and_one_that_is_kept_is_not_judged_again(api):
+def test_a_future_certificate_is_accepted_and_a_kept_one_is_not_checked_again(api):
     later, there = api.create(action=shows(2028)), api.create(action=shows(2027))
     api.stage.pass_time(400 * 86_400)
 
@@ -467,7 +467,7 @@ def test_a_certificate_that_begins_later_is_taken_and_one_that_is_kept_is_not_ju
     assert (given.status, given.fields) == (422, ["action.authentication"])
 
 
-def test_the_stack_s_own_identity_has_no_secret_to_keep(api):
+def test_the_stacks_own_identity_has_no_secret_to_keep(api):
     action = {"type": "http", "url": "https://x.org/run", "authentication": {"type": "sweephand"}}
 
     made = api.create(action=action)
@@ -478,7 +478,7 @@ def test_the_stack_s_own_identity_has_no_secret_to_keep(api):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_authentication_is_shown_without_its_secret_and_kept_at_its_destination_alone(api, kind):
+def test_every_authentication_hides_its_secret_and_keeps_it_only_for_its_destination(api, kind):
     secret, shown = KINDS[kind]
     given = {"type": "http", "url": "https://x.org/run", "authentication": {"type": kind, **secret, **shown}}
 
@@ -510,7 +510,7 @@ def test_a_new_secret_replaces_the_old_one(api):
     assert secrets_of(api, made["id"]) == {"action.authentication.password": f"{CANARY}-2"}
 
 
-def test_a_mask_is_no_secret_of_a_new_job(api):
+def test_a_mask_is_refused_as_the_secret_of_a_new_job(api):
     with api.unchanged():
         reply = api("POST", "/v1/jobs", job(action=protected(password="***")))
 
@@ -522,7 +522,7 @@ def test_a_mask_is_no_secret_of_a_new_job(api):
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
 @pytest.mark.parametrize("given", ['"2"', 'W/"7"', '"0"', '"999999999999999"'])
-def test_if_match_of_another_revision_changes_nothing(api, method, given):
+def test_if_match_with_another_revision_changes_nothing(api, method, given):
     made = api.create()
 
     with api.unchanged():
@@ -532,7 +532,7 @@ def test_if_match_of_another_revision_changes_nothing(api, method, given):
 
 
 @pytest.mark.parametrize("given", ['"1"', "*", ' "1" '])
-def test_if_match_of_the_revision_lets_the_change_through(api, given):
+def test_if_match_with_the_current_revision_allows_the_change(api, given):
     made = api.create()
 
     reply = api("PATCH", f"/v1/jobs/{made['id']}", {"description": "x"}, headers={"if-match": given})
@@ -541,7 +541,7 @@ def test_if_match_of_the_revision_lets_the_change_through(api, given):
 
 
 @pytest.mark.parametrize("verb", ["pause", "resume", "activate", "deactivate"])
-def test_if_match_holds_for_the_verbs_too(api, verb):
+def test_if_match_applies_to_the_verbs_too(api, verb):
     made = api.create()
 
     with api.unchanged():
@@ -550,7 +550,7 @@ def test_if_match_holds_for_the_verbs_too(api, verb):
     assert reply.status == 412
 
 
-def test_the_service_does_not_touch_the_users_revision(api):
+def test_runs_do_not_change_the_users_revision(api):
     made = api.create(schedules=[{"every": "PT10S"}])
 
     api.stage.run(300)
@@ -560,7 +560,7 @@ def test_the_service_does_not_touch_the_users_revision(api):
     assert read.json["totals"]["succeeded"] > 25
 
 
-def test_a_repeated_create_of_one_key_makes_one_job(api):
+def test_a_repeated_create_with_one_key_makes_one_job(api):
     key = {"idempotency-key": "order-4711"}
 
     first = api("POST", "/v1/jobs", JOB, headers=key)
@@ -572,7 +572,7 @@ def test_a_repeated_create_of_one_key_makes_one_job(api):
     assert again.json == api.get(f"/v1/jobs/{first.id}", query="include=schedules").json
 
 
-def test_a_key_with_another_body_is_refused(api):
+def test_a_key_reused_with_another_body_is_refused(api):
     key = {"idempotency-key": "order-4711"}
     api("POST", "/v1/jobs", JOB, headers=key)
 
@@ -582,7 +582,7 @@ def test_a_key_with_another_body_is_refused(api):
     assert (reply.status, reply.code, reply.fields) == (422, "KEY_REUSED", ["Idempotency-Key"])
 
 
-def test_a_key_is_free_again_after_a_day_and_belongs_to_its_tenant_and_route(api):
+def test_a_key_expires_after_a_day_and_belongs_to_its_tenant_and_route(api):
     key = {"idempotency-key": "order-4711"}
     first = api("POST", "/v1/jobs", JOB, headers=key)
 
@@ -598,7 +598,7 @@ def test_a_key_is_free_again_after_a_day_and_belongs_to_its_tenant_and_route(api
 # Names, quotas, deletion
 
 
-def test_a_name_is_taken_once_in_a_collection(api):
+def test_a_job_name_is_unique_in_its_collection(api):
     api("POST", "/v1/collections", {"name": "other"})
     api.create(name="report")
 
@@ -610,7 +610,7 @@ def test_a_name_is_taken_once_in_a_collection(api):
     assert elsewhere.status == 201
 
 
-def test_a_job_moves_to_another_collection_unless_its_name_is_taken_there(api):
+def test_a_job_can_move_to_another_collection_unless_its_name_is_taken_there(api):
     api("POST", "/v1/collections", {"name": "other"})
     one, _ = api.create(name="a"), api.create(name="a", collection="other")
 
@@ -624,14 +624,14 @@ def test_a_job_moves_to_another_collection_unless_its_name_is_taken_there(api):
     assert api.get("/v1/collections/default").json["jobCount"] == 0
 
 
-def test_a_job_in_a_collection_that_is_not_there_is_refused(api):
+def test_a_job_in_a_missing_collection_is_refused(api):
     with api.unchanged():
         reply = api("POST", "/v1/jobs", job(collection="nowhere"))
 
     assert (reply.status, reply.fields) == (422, ["collection"])
 
 
-def test_a_deleted_job_is_gone_from_every_list_and_its_name_is_free(api):
+def test_a_deleted_job_disappears_from_every_list_and_frees_its_name(api):
     made = api.create(example())
     place = f"/v1/jobs/{made['id']}"
 
@@ -646,7 +646,7 @@ def test_a_deleted_job_is_gone_from_every_list_and_its_name_is_free(api):
     assert api("POST", "/v1/jobs", raw=EXAMPLE).status == 201
 
 
-def test_a_job_has_at_most_40_schedules_at_once_and_1000_in_all(api):
+def test_a_job_takes_40_schedules_at_once_and_1000_in_total(api):
     made = api.create(schedules=[])
     many = [{"name": f"s{n}", "every": "PT1H"} for n in range(1_001)]
 
@@ -658,7 +658,7 @@ def test_a_job_has_at_most_40_schedules_at_once_and_1000_in_all(api):
     assert (too_many.status, too_many.fields) == (422, ["schedules"])
 
 
-def test_more_schedules_with_payloads_than_one_transaction_takes_are_put_and_put_again(api):
+def test_more_schedules_with_payloads_than_one_transaction_holds_can_be_put_repeatedly(api):
     made = api.create(schedules=[])
     place = f"/v1/jobs/{made['id']}"
     many = [{"name": f"s{n:02d}", "every": "PT1H", "payload": {"n": n}} for n in range(45)]
@@ -688,7 +688,7 @@ def test_more_schedules_with_payloads_than_one_transaction_takes_are_put_and_put
         ("pause", "resume", "PAUSED", "PAUSED", "BY_USER"),
     ],
 )
-def test_a_job_is_switched_off_and_on_again(api, there, back, state, schedule_state, reason):
+def test_a_job_can_be_deactivated_and_activated_again(api, there, back, state, schedule_state, reason):
     made = api.create()
     place = f"/v1/jobs/{made['id']}"
 
@@ -707,7 +707,7 @@ def test_a_job_is_switched_off_and_on_again(api, there, back, state, schedule_st
     assert on.json["nextRunAt"] == made["nextRunAt"]
 
 
-def test_a_pause_has_a_note(api):
+def test_a_pause_shows_its_note(api):
     place = f"/v1/jobs/{api.create()['id']}"
 
     first = api("POST", f"{place}/pause", {"note": "holidays\nuntil May"}).json["pause"]
@@ -720,7 +720,7 @@ def test_a_pause_has_a_note(api):
     assert resumed is None
 
 
-def test_the_next_instant_of_a_job_and_whose_it_is(api):
+def test_the_next_run_of_a_job_names_its_schedule(api):
     made = api.create(example())
     silent = api.create(schedules=[])
 
@@ -730,14 +730,14 @@ def test_the_next_instant_of_a_job_and_whose_it_is(api):
     assert api.get(f"/v1/jobs/{silent['id']}/next").json == {"nextRunAt": None, "scheduleId": None}
 
 
-def test_a_jobs_window_binds_its_schedules(api):
+def test_a_jobs_window_limits_its_schedules(api):
     made = api.create(startTime="2027-03-05T00:00:00Z", endTime="2027-03-07T03:00:00Z")
 
     (schedule,) = made["schedules"]
     assert schedule["nextRuns"] == [f"2027-03-0{day}T03:00:00Z" for day in (5, 6, 7)]
 
 
-def test_a_completed_job_says_so(api):
+def test_a_completed_job_shows_that_state(api):
     made = api.create(schedules=[{"at": "2027-03-01T12:05:00Z"}, {"every": "PT1M", "count": 2}])
 
     api.stage.run(1_200)
@@ -757,7 +757,7 @@ def test_a_completed_job_says_so(api):
     }
 
 
-def test_head_is_answered_as_get_without_the_body(api):
+def test_a_head_request_is_answered_like_a_get_without_the_body(api):
     made = api.create()
     place = f"/v1/jobs/{made['id']}"
 
@@ -773,7 +773,7 @@ def test_instants_without_an_offset_are_utc_and_fractions_round_up(api):
     assert (made["startTime"], made["endTime"]) == ("2027-03-02T00:00:01Z", "2027-04-02T00:00:00Z")
 
 
-def test_numbers_of_the_service_are_no_floats(api):
+def test_numbers_made_by_the_service_are_not_floats(api):
     made = api.create(example())
 
     def numbers(value):
@@ -786,7 +786,7 @@ def test_numbers_of_the_service_are_no_floats(api):
     assert not [each for each in numbers(json.loads(json.dumps(made))) if isinstance(each, float | Number)]
 
 
-def test_a_time_just_past_still_runs(api):
+def test_a_time_that_has_just_passed_still_runs(api):
     past = (START - timedelta(seconds=59)).isoformat()
 
     made = api.create(schedules=[{"at": past}])
@@ -795,7 +795,7 @@ def test_a_time_just_past_still_runs(api):
     assert api.get(f"/v1/jobs/{made['id']}").json["totals"]["succeeded"] == 1
 
 
-def test_a_patch_does_not_pretend_to_pause(api):
+def test_a_patch_that_would_pause_is_refused_and_not_ignored(api):
     made = api.create()
     place = f"/v1/jobs/{made['id']}"
 
@@ -810,7 +810,7 @@ def test_a_patch_does_not_pretend_to_pause(api):
     assert api("PATCH", place, {"pause": None}).status == 422
 
 
-def test_hooks_are_changed_one_by_one_and_keep_their_secrets(api):
+def test_hooks_are_changed_individually_and_keep_their_secrets(api):
     hook = {"type": "http", "url": "https://x.org/hook", "authentication": SECRET, "payload": {"n": 1}}
     made = api.create(hooks={"onSuccess": hook, "onFailure": hook})
     place = f"/v1/jobs/{made['id']}"
@@ -836,7 +836,7 @@ def test_hooks_are_changed_one_by_one_and_keep_their_secrets(api):
         ({"policies": {"hooks": ["onSuccess", "never"]}}, "policies.hooks[1]"),
     ],
 )
-def test_a_hook_that_cannot_be_is_refused_at_its_member(api, members, field):
+def test_an_invalid_hook_is_refused_by_its_path(api, members, field):
     reply = api("POST", "/v1/jobs", {**JOB, **members})
 
     assert (reply.status, reply.fields) == (422, [field])

@@ -43,7 +43,7 @@ def test_a_list_shows_the_last_runs_of_each_job(api: Api, query: str) -> None:
     assert found["none"] == []
 
 
-def test_the_last_ten_of_all_schedules_and_of_manual_runs_are_shown(api: Api) -> None:
+def test_the_last_ten_runs_of_all_schedules_and_manual_runs_are_shown(api: Api) -> None:
     made = api.create(job(MINUTES, {"name": "others", "every": "PT20S"}))
     api.stage.run(250)
     run = api("POST", f"/v1/jobs/{made['id']}/run").json["runId"]
@@ -56,7 +56,7 @@ def test_the_last_ten_of_all_schedules_and_of_manual_runs_are_shown(api: Api) ->
     assert [each["plannedAt"] for each in found] == sorted((each["plannedAt"] for each in found), reverse=True)
 
 
-def test_error_actions_and_tests_are_no_runs_of_the_picture(api: Api) -> None:
+def test_error_actions_and_tests_are_not_among_the_last_runs(api: Api) -> None:
     made = api.create(job(MINUTES, errorAction=JOB["action"]))
     api.stage.endpoint.script = [WRONG, OK]
     api.stage.run(70)
@@ -68,20 +68,20 @@ def test_error_actions_and_tests_are_no_runs_of_the_picture(api: Api) -> None:
     assert [each["kind"] for each in found] == ["scheduled"]
 
 
-def test_without_being_asked_for_they_are_neither_shown_nor_read(api: Api) -> None:
+def test_last_runs_are_neither_shown_nor_read_unless_requested(api: Api) -> None:
     api.create(job(MINUTES))
 
     assert "lastRuns" not in api.get("/v1/jobs").json["items"][0]
 
 
-def test_a_page_with_last_runs_is_of_at_most_50_jobs(shared: Api) -> None:
+def test_a_page_with_last_runs_holds_at_most_50_jobs(shared: Api) -> None:
     refused = shared.get("/v1/jobs", query="include=lastRuns&limit=51")
 
     assert (refused.status, refused.fields) == (400, ["limit"])
     assert shared.get("/v1/jobs", query="include=lastRuns&limit=50").status == 200
 
 
-def test_a_job_costs_a_few_units_more_however_many_runs_it_had(api: Api) -> None:
+def test_last_runs_cost_a_few_read_units_more_however_many_runs_a_job_had(api: Api) -> None:
     api.create(job({"every": "PT10S"}))
     api.stage.run(1_200)
 

@@ -42,7 +42,7 @@ def names(items):
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5])
 @pytest.mark.parametrize("query", ["", "collection=default", "tag=t", "resourceId=r"])
-def test_a_walk_by_cursors_shows_each_job_once_in_order(api, count, query):
+def test_following_the_cursors_shows_each_job_once_in_order(api, count, query):
     made = []
     for n in range(count):
         api.stage.clock.advance(1)
@@ -55,7 +55,7 @@ def test_a_walk_by_cursors_shows_each_job_once_in_order(api, count, query):
     assert names(joined(found)) == wanted
 
 
-def test_a_listed_job_has_all_members_but_payloads_and_totals(api):
+def test_a_listed_job_has_all_members_except_payloads_and_totals(api):
     made = api.create(example())
 
     (item,) = api.get("/v1/jobs").json["items"]
@@ -67,7 +67,7 @@ def test_a_listed_job_has_all_members_but_payloads_and_totals(api):
         assert item["action"][name] == made["action"][name]
 
 
-def test_a_list_includes_schedules_and_totals_if_they_are_asked_for(api):
+def test_a_list_includes_schedules_and_totals_on_request(api):
     made = api.create(example())
     api.stage.run(45)
     read = api.get(f"/v1/jobs/{made['id']}", query="include=schedules").json
@@ -81,7 +81,7 @@ def test_a_list_includes_schedules_and_totals_if_they_are_asked_for(api):
         assert listed == {name: value for name, value in whole.items() if name not in {"payload", "hooks"}}
 
 
-def test_jobs_that_come_and_go_do_not_disturb_a_walk(api):
+def test_concurrent_creates_and_deletes_do_not_disturb_the_cursors(api):
     made = [api.create(ACTION, name=f"j{n}") for n in range(4) if api.stage.clock.advance(1) is None]
     first = api.get("/v1/jobs", query="limit=2").json
     api("DELETE", f"/v1/jobs/{made[1]['id']}")
@@ -94,7 +94,7 @@ def test_jobs_that_come_and_go_do_not_disturb_a_walk(api):
     assert names(first["items"] + rest["items"]) == ["j0", "j1", "j3", "new"]
 
 
-def test_schedules_are_listed_by_creation(api):
+def test_schedules_are_listed_by_creation_time(api):
     made = api.create(schedules=[{"name": f"s{n}", "every": "PT1H", "payload": n} for n in (3, 1, 2)])
     place = f"/v1/jobs/{made['id']}/schedules"
 
@@ -114,7 +114,7 @@ def test_the_limit_is_50_by_default_and_200_at_most(api):
     assert len(api.get("/v1/collections", query="limit=200").json["items"]) == 200
 
 
-def test_a_page_that_lambda_could_not_give_back_is_shorter(api, monkeypatch):
+def test_a_page_too_large_for_lambdas_answer_is_shortened(api, monkeypatch):
     made = api.create(schedules=[{"name": f"s{n}", "every": "PT1H", "payload": '"' * 4_000} for n in range(8)])
     monkeypatch.setattr("sweephand.facades.http.LARGEST_ANSWER", 60_000)
     place = f"/v1/jobs/{made['id']}/schedules"
@@ -131,7 +131,7 @@ def test_a_page_that_lambda_could_not_give_back_is_shorter(api, monkeypatch):
     assert max(sizes) <= 60_000
 
 
-def test_a_job_too_large_for_its_answer_is_read_and_changed_without_its_schedules(api, monkeypatch):
+def test_a_job_too_large_for_an_answer_can_be_read_and_changed_without_its_schedules(api, monkeypatch):
     made = api.create(schedules=[{"name": f"s{n}", "every": "PT1H", "payload": "x" * 4_000} for n in range(8)])
     monkeypatch.setattr("sweephand.facades.http.LARGEST_ANSWER", 30_000)
     place = f"/v1/jobs/{made['id']}"
@@ -145,7 +145,7 @@ def test_a_job_too_large_for_its_answer_is_read_and_changed_without_its_schedule
     assert "schedules" not in changed.json
 
 
-def test_no_list_reads_more_the_longer_it_is(api):
+def test_a_page_costs_the_same_however_long_the_list_is(api):
     """Cursors go on where the page ended: the second page costs what the first did."""
     for n in range(12):
         api.stage.clock.advance(1)
@@ -178,7 +178,7 @@ def small_blocks(monkeypatch):
 
 
 @pytest.mark.parametrize("query", ["", "collection=default", "tag=t", "state=ACTIVE", "search=JOB", "resourceId=r"])
-def test_a_page_by_offset_is_the_page_that_a_walk_finds_there(api, small_blocks, query):
+def test_a_page_by_offset_equals_the_page_reached_by_cursors(api, small_blocks, query):
     filled(api, 25, tags=["t"], resourceId="r")
     whole = names(joined(pages(api, "/v1/jobs", 7, query)))
 
@@ -190,7 +190,7 @@ def test_a_page_by_offset_is_the_page_that_a_walk_finds_there(api, small_blocks,
 
 
 @pytest.mark.parametrize("query", ["search=JOB", "collection=default&search=job", "tag=t&state=ACTIVE"])
-def test_a_search_and_its_total_look_through_the_jobs_once_on_every_page(api, small_blocks, monkeypatch, query):
+def test_a_search_and_its_total_read_the_jobs_once_on_every_page(api, small_blocks, monkeypatch, query):
     filled(api, 25, tags=["t"])
     looked = []
     own = views.listed
@@ -205,7 +205,7 @@ def test_a_search_and_its_total_look_through_the_jobs_once_on_every_page(api, sm
     assert len(looked) == 3
 
 
-def test_offsets_count_what_is_there_and_not_what_was(api, small_blocks):
+def test_offsets_count_existing_jobs_not_deleted_ones(api, small_blocks):
     filled(api, 45)
     for gone in api.get("/v1/jobs", query="limit=45").json["items"][3::4]:
         api("DELETE", f"/v1/jobs/{gone['id']}")
@@ -217,7 +217,7 @@ def test_offsets_count_what_is_there_and_not_what_was(api, small_blocks):
             assert names(page["items"]) == whole[offset : offset + limit]
 
 
-def test_the_last_page_reads_no_further_than_its_block(api, small_blocks):
+def test_the_last_page_reads_only_its_own_block(api, small_blocks):
     filled(api, 29)
     api.stage.taps.passed.clear()
 
@@ -231,7 +231,7 @@ def test_the_last_page_reads_no_further_than_its_block(api, small_blocks):
 
 @pytest.mark.parametrize("offset", [9, 12, 14, 15])
 @pytest.mark.parametrize("change", ["create", "delete"])
-def test_changes_during_paging_shift_no_later_page(api, small_blocks, change, offset):
+def test_concurrent_changes_shift_no_later_page(api, small_blocks, change, offset):
     """Between the counts of the blocks and the rows: all stand where they stood."""
     filled(api, 17)
     last = api.get("/v1/jobs", query="offset=16&limit=1").json["items"][0]
@@ -255,7 +255,7 @@ def test_changes_during_paging_shift_no_later_page(api, small_blocks, change, of
     assert names(page["items"]) == [f"job-{n:03d}" for n in range(offset, min(offset + 3, there))]
 
 
-def test_a_walk_goes_on_from_an_offset(api, small_blocks):
+def test_the_cursor_of_an_offset_page_continues_the_list(api, small_blocks):
     filled(api, 25)
     page = api.get("/v1/jobs", query="limit=3&offset=8").json
 
@@ -264,7 +264,7 @@ def test_a_walk_goes_on_from_an_offset(api, small_blocks):
     assert names(page["items"] + rest["items"]) == [f"job-{n:03d}" for n in range(8, 25)]
 
 
-def test_an_offset_goes_not_together_with_a_cursor(api):
+def test_an_offset_cannot_be_combined_with_a_cursor(api):
     filled(api, 2)
     cursor = api.get("/v1/jobs", query="limit=1").json["nextCursor"]
 
@@ -273,7 +273,7 @@ def test_an_offset_goes_not_together_with_a_cursor(api):
     assert (reply.status, reply.fields) == (400, ["offset"])
 
 
-def test_an_offset_is_read_no_further_than_its_page(api, small_blocks):
+def test_an_offset_reads_only_up_to_its_page(api, small_blocks):
     """The counts of the blocks say where it lies: of 60 jobs, three pages of the directory, whatever the offset."""
     filled(api, 60)
 
@@ -319,7 +319,7 @@ def test_a_search_finds_parts_of_names_in_any_case(api, query, wanted):
 @pytest.mark.parametrize(
     "query", ["state=ACTIVE", "search=x", "tag=t&search=x", "tag=t&include=total", "tag=t&offset=9"]
 )
-def test_a_search_that_would_read_too_much_is_refused_with_a_reason(api, monkeypatch, query):
+def test_a_search_that_would_read_too_much_is_refused_with_the_reason(api, monkeypatch, query):
     monkeypatch.setattr("sweephand.store.views.jobs.FILTERED_MOST", 5)
     filled(api, 7, tags=["t"])
 
@@ -352,7 +352,7 @@ def test_a_list_that_reads_only_its_page_is_never_refused(api, monkeypatch, quer
     assert reply.json["items"]
 
 
-def test_a_total_counts_deleted_jobs_no_more(api, small_blocks):
+def test_a_total_excludes_deleted_jobs(api, small_blocks):
     filled(api, 12)
     for item in api.get("/v1/jobs", query="limit=11").json["items"]:
         api("DELETE", f"/v1/jobs/{item['id']}")

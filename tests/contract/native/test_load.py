@@ -34,7 +34,7 @@ def load(api: Api, **more: Any) -> dict[str, Any]:
     ],
     ids=str,
 )
-def test_the_load_counts_what_the_rules_plan(api: Api, timing: dict[str, Any], slots: list[int]) -> None:
+def test_the_load_counts_the_planned_runs(api: Api, timing: dict[str, Any], slots: list[int]) -> None:
     create(api, timing)
 
     found = load(api)
@@ -44,7 +44,7 @@ def test_the_load_counts_what_the_rules_plan(api: Api, timing: dict[str, Any], s
     assert (found["jobsLeftOut"], found["ageSeconds"]) == (0, 0)
 
 
-def test_the_load_is_the_sum_of_all_that_will_run(api: Api) -> None:
+def test_the_load_is_the_sum_of_all_future_runs(api: Api) -> None:
     for name in ("a", "b", "paused", "off"):
         create(api, HOURLY, {"cron": "30 * * * *"}, name=name)
     there = {each["name"]: each["id"] for each in api.get("/v1/jobs").json["items"]}
@@ -54,7 +54,7 @@ def test_the_load_is_the_sum_of_all_that_will_run(api: Api) -> None:
     assert load(api)["slots"] == [2, 0, 2, 0] * 24
 
 
-def test_jobs_of_a_disabled_collection_are_no_load(api: Api) -> None:
+def test_jobs_of_a_disabled_collection_add_no_load(api: Api) -> None:
     api("POST", "/v1/collections", {"name": "spare"})
     create(api, HOURLY, collection="spare")
     api("POST", "/v1/collections/spare/disable")
@@ -62,7 +62,7 @@ def test_jobs_of_a_disabled_collection_are_no_load(api: Api) -> None:
     assert sum(load(api)["slots"]) == 0
 
 
-def test_the_load_is_kept_with_its_age_and_then_only_changes_are_read(api: Api) -> None:
+def test_the_load_is_cached_with_its_age_and_later_only_changes_are_read(api: Api) -> None:
     jobs = [create(api, HOURLY, name=str(n)) for n in range(20)]
     with billed():
         first = load(api)
@@ -87,7 +87,7 @@ def test_instants_that_depend_on_more_than_the_rule_are_read_again(api: Api) -> 
     assert (before, sum(load(api)["slots"])) == (3, 1)
 
 
-def test_the_load_of_too_many_jobs_says_how_many_it_leaves_out(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_load_of_too_many_jobs_says_how_many_are_left_out(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(load_ahead, "MOST_JOBS", 2)
     for name in ("a", "b", "c"):
         create(api, HOURLY, name=name)
@@ -97,7 +97,7 @@ def test_the_load_of_too_many_jobs_says_how_many_it_leaves_out(api: Api, monkeyp
     assert (found["jobs"], found["jobsLeftOut"], sum(found["slots"])) == (2, 1, 48)
 
 
-def test_a_process_keeps_the_loads_of_few_tenants(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_caches_the_loads_of_a_few_tenants(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(load_ahead, "MOST_KEPT", 1)
     create(api, HOURLY)
     api("POST", "/v1/jobs", {"action": JOB["action"], "schedules": [HOURLY]}, caller=OTHER)

@@ -146,7 +146,7 @@ BODIES = [
 
 
 @pytest.mark.parametrize(("body", "field", "holds"), [each[1:] for each in BODIES], ids=[each[0] for each in BODIES])
-def test_a_mistake_in_a_body_is_told_with_its_field_and_its_cure(shared, body, field, holds):
+def test_a_mistake_in_a_body_is_explained_with_its_path_and_its_fix(shared, body, field, holds):
     reply = shared("POST", "/v1/jobs", body)
 
     assert reply.status == 422, reply.text
@@ -171,7 +171,7 @@ def test_a_mistake_in_a_body_is_told_with_its_field_and_its_cure(shared, body, f
         ("/v1/runs?scheduleId=x", "scheduleId", ["id", '"x"']),
     ],
 )
-def test_a_mistake_in_a_query_is_told_with_its_cure(shared, path, field, holds):
+def test_a_mistake_in_a_query_is_explained_with_its_fix(shared, path, field, holds):
     where, _, query = path.partition("?")
     reply = shared.get(where, query=query)
 
@@ -180,7 +180,7 @@ def test_a_mistake_in_a_query_is_told_with_its_cure(shared, path, field, holds):
         assert piece in reply.json["errors"][0]["reason"], reply.text
 
 
-def test_broken_json_is_told_with_its_position(shared):
+def test_broken_json_is_reported_with_its_position(shared):
     reply = shared("POST", "/v1/jobs", raw='{"name": "x",}', headers={"content-type": "application/json"})
 
     assert (reply.status, reply.code) == (400, "INVALID_JSON")
@@ -188,13 +188,13 @@ def test_broken_json_is_told_with_its_position(shared):
     assert reply.json["detail"].startswith("not JSON at line 1, column 14: ")
 
 
-def test_a_body_that_is_too_large_is_told_both_sizes(shared):
+def test_a_refusal_of_a_large_body_states_both_sizes(shared):
     reply = shared("POST", "/v1/jobs", raw=" " * 300_000, headers={"content-type": "application/json"})
 
     assert (reply.status, reply.json["detail"]) == (413, "the body has 300,000 bytes; the most is 262,144")
 
 
-def test_another_content_type_is_told_with_the_right_one(shared):
+def test_a_wrong_content_type_is_refused_with_the_right_one(shared):
     reply = shared("POST", "/v1/jobs", raw="a=b", headers={"content-type": "text/plain"})
 
     assert (reply.status, reply.code) == (415, "NOT_JSON")
@@ -203,7 +203,7 @@ def test_another_content_type_is_told_with_the_right_one(shared):
 
 
 @pytest.mark.parametrize("coding", ["gzip", "GZIP", "br", "deflate, gzip", "x"])
-def test_a_compressed_body_is_refused_with_the_cure(shared, coding):
+def test_a_compressed_body_is_refused_with_the_fix(shared, coding):
     headers = {"content-type": "application/json", "content-encoding": coding}
 
     for raw in ("{}", b"\x1f\x8b\x08\x00"):
@@ -212,7 +212,7 @@ def test_a_compressed_body_is_refused_with_the_cure(shared, coding):
         assert "without compression" in reply.json["detail"]
 
 
-def test_identity_is_no_compression(shared):
+def test_the_encoding_identity_is_accepted(shared):
     headers = {"content-type": "application/json", "content-encoding": "identity"}
 
     assert shared("POST", "/v1/schedules:preview", raw='{"every": "PT1H"}', headers=headers).status == 200
@@ -228,7 +228,7 @@ def test_a_missing_scope_is_named(shared):
     assert reply.json["detail"] == "this needs the scope jobs:write, which this credential or token does not have"
 
 
-def test_a_deletion_without_a_filter_names_the_filters(shared):
+def test_a_deletion_without_a_filter_lists_the_filters(shared):
     reply = shared("DELETE", "/v1/jobs")
 
     assert (reply.status, reply.code) == (400, "INVALID_QUERY")
@@ -243,7 +243,7 @@ def test_a_deletion_without_a_count_says_how_to_get_it(shared):
     assert "dryRun=true" in reply.json["detail"]
 
 
-def test_an_etag_without_quotes_is_told_with_an_example(shared):
+def test_an_etag_without_quotes_is_refused_with_an_example(shared):
     made = shared.create()
 
     reply = shared("PATCH", f"/v1/jobs/{made['id']}", {"description": "x"}, headers={"if-match": "1"})
@@ -253,7 +253,7 @@ def test_an_etag_without_quotes_is_told_with_an_example(shared):
 
 
 @pytest.mark.parametrize("what", ["job", "collection", "flow key"])
-def test_a_stale_etag_is_told_the_revision_and_the_way_on(shared, what):
+def test_a_stale_etag_is_refused_with_the_current_revision_and_advice(shared, what):
     if what == "job":
         place = f"/v1/jobs/{shared.create()['id']}"
     else:
@@ -267,7 +267,7 @@ def test_a_stale_etag_is_told_the_revision_and_the_way_on(shared, what):
         assert reply.json["detail"] == f"the {what} is at revision 1, not at that of If-Match: read it again first"
 
 
-def test_a_name_that_is_taken_is_repeated(shared):
+def test_a_refusal_of_a_taken_name_repeats_the_name(shared):
     shared.create(name="nightly")
 
     reply = shared("POST", "/v1/jobs", {**JOB, "name": "nightly"})
@@ -285,7 +285,7 @@ def test_a_name_that_is_taken_is_repeated(shared):
         ("calendars", {"dates": ["2027-01-01"]}, {"dates": []}),
     ],
 )
-def test_a_name_that_is_taken_is_repeated_everywhere(shared, path, body, other):
+def test_every_refusal_of_a_taken_name_repeats_the_name(shared, path, body, other):
     assert shared("POST", f"/v1/{path}", {"name": "twice", **body}).status == 201
 
     reply = shared("POST", f"/v1/{path}", {"name": "twice", **other})
@@ -294,7 +294,7 @@ def test_a_name_that_is_taken_is_repeated_everywhere(shared, path, body, other):
     assert reply.json["detail"].endswith('with the name "twice" already: choose another name')
 
 
-def test_a_provider_without_a_tenant_is_told_of_the_header(shared):
+def test_a_provider_that_names_no_tenant_is_pointed_to_the_header(shared):
     reply = shared.get("/v1/jobs", caller="provider")
 
     assert (reply.status, reply.fields) == (400, ["Sweephand-Tenant"])
@@ -319,7 +319,7 @@ def test_a_provider_without_a_tenant_is_told_of_the_header(shared):
         ("DELETE", "/v1/jobs"),
     ],
 )
-def test_a_tenant_that_does_not_exist_is_not_found_on_any_path(shared, method, path):
+def test_a_missing_tenant_is_not_found_on_any_path(shared, method, path):
     body = {"every": "PT1H"} if method == "POST" else None
 
     reply = shared(method, path, body, caller="provider", headers={"sweephand-tenant": "typo-tenant"})
@@ -328,14 +328,14 @@ def test_a_tenant_that_does_not_exist_is_not_found_on_any_path(shared, method, p
     assert reply.json["detail"] == "no such tenant: typo-tenant"
 
 
-def test_a_tenant_header_is_refused_where_it_does_not_act(shared):
+def test_a_tenant_header_without_effect_is_refused(shared):
     reply = shared.get("/v1/tenants/acme", caller="provider", headers={"sweephand-tenant": "globex"})
 
     assert (reply.status, reply.fields) == (400, ["Sweephand-Tenant"])
     assert "leave it out" in reply.json["detail"]
 
 
-def test_a_quota_of_the_shortest_interval_is_told_with_its_figures(shared):
+def test_a_refusal_by_the_shortest_interval_states_both_intervals(shared):
     shared("POST", "/v1/collections", {"name": "slow", "quota": {"minIntervalSeconds": 60}})
 
     reply = shared("POST", "/v1/jobs", {**schedule(every="PT10S"), "collection": "slow"})
@@ -344,7 +344,7 @@ def test_a_quota_of_the_shortest_interval_is_told_with_its_figures(shared):
     assert "every 60 seconds" in reply.json["detail"]
 
 
-def test_a_quota_of_jobs_is_told_with_its_figure(shared):
+def test_a_refusal_by_the_job_quota_states_the_quota(shared):
     shared("POST", "/v1/collections", {"name": "one", "quota": {"maxJobs": 1}})
     shared.create(collection="one")
 
@@ -355,7 +355,7 @@ def test_a_quota_of_jobs_is_told_with_its_figure(shared):
     assert "maxJobs" in reply.json["detail"]
 
 
-def test_a_wrong_secret_is_told_what_may_be_wrong(shared):
+def test_a_refused_secret_gets_a_list_of_possible_causes(shared):
     reply = shared.get("/v1/jobs", caller=None, headers={"authorization": basic("acme.x", "wrong")})
 
     assert reply.status == 401
@@ -374,7 +374,7 @@ def test_a_wrong_secret_is_told_what_may_be_wrong(shared):
         ("Bearer abc", "the token is not one of this service, or it has expired: get another by POST /oauth/token"),
     ],
 )
-def test_an_authorization_of_another_form_is_told_so(shared, header, said):
+def test_an_authorization_of_another_scheme_is_named_as_such(shared, header, said):
     headers = {} if header is None else {"authorization": header}
 
     reply = shared.get("/v1/jobs", caller=None, headers=headers)
@@ -409,38 +409,38 @@ def test_an_authorization_of_another_form_is_told_so(shared, header, said):
         ("GET", "/v1/operations/abc", 'no such operation: "abc" is not the id of an operation'),
     ],
 )
-def test_a_path_that_is_not_there_is_told_the_near_one(shared, method, path, detail):
+def test_a_refusal_of_an_unknown_path_suggests_a_similar_one(shared, method, path, detail):
     assert shared(method, path).json["detail"] == detail
 
 
-def test_an_end_of_a_pause_in_words_is_repeated(shared):
+def test_a_refusal_of_a_pause_end_in_words_repeats_it(shared):
     reply = shared("POST", f"/v1/jobs/{shared.create()['id']}/pause", {"until": "tomorrow"})
 
     assert (reply.status, reply.fields) == (422, ["until"])
     assert reply.json["errors"][0]["reason"].endswith(', not "tomorrow"')
 
 
-def test_a_tenant_without_a_name_is_told_the_member_of_its_answer(shared):
+def test_a_tenant_without_a_name_is_refused_with_the_required_member(shared):
     reply = shared("POST", "/v1/tenants", {"description": "x"}, caller="provider")
 
     assert (reply.status, reply.fields) == (422, ["tenant"])
 
 
-def test_another_count_of_a_deletion_is_told_both_counts(shared):
+def test_a_refusal_of_a_wrong_deletion_count_states_both_counts(shared):
     reply = shared("DELETE", "/v1/jobs", query="tag=nobody-has-it&expectedCount=3")
 
     assert (reply.status, reply.code) == (412, "COUNT_MISMATCH")
     assert reply.json["detail"] == "expectedCount is 3, but the filters find 0 jobs"
 
 
-def test_a_zone_of_a_collection_is_repeated_with_the_near_one(shared):
+def test_a_refusal_of_an_unknown_time_zone_suggests_a_similar_one(shared):
     reply = shared("POST", "/v1/collections", {"name": "zoned", "defaults": {"timezone": "europe/berlin"}})
 
     assert (reply.status, reply.fields) == (422, ["defaults.timezone"])
     assert 'not "europe/berlin"; did you mean "Europe/Berlin"?' in reply.json["errors"][0]["reason"]
 
 
-def test_a_body_next_to_a_payload_is_told_so(shared):
+def test_a_body_in_addition_to_a_payload_is_refused(shared):
     reply = shared("POST", f"/v1/jobs/{shared.create()['id']}/run", {"payload": 1, "body": "x"})
 
     assert (reply.status, reply.fields) == (422, ["body"])
@@ -448,14 +448,14 @@ def test_a_body_next_to_a_payload_is_told_so(shared):
 
 
 @pytest.mark.parametrize("member", ["queueUrl", "functionArn", "topicArn", "queue"])
-def test_the_address_of_a_target_by_another_name_is_told_the_right_one(shared, member):
+def test_a_target_address_under_a_wrong_member_name_is_refused_with_the_right_one(shared, member):
     reply = shared("POST", "/v1/jobs", {"action": {"type": "sqs", member: "x"}})
 
     reasons = {each["field"]: each["reason"] for each in reply.json["errors"]}
     assert "`targetArn`" in reasons[f"action.{member}"]
 
 
-def test_a_wrong_callback_token_is_told_so(shared):
+def test_a_wrong_callback_token_is_refused_as_such(shared):
     headers = {"sweephand-callback-token": "t" * 43}
 
     reply = shared("PUT", f"/v1/runs/{RUN}/result", {"success": True}, caller=None, headers=headers)
@@ -465,14 +465,14 @@ def test_a_wrong_callback_token_is_told_so(shared):
     assert "this run" in reply.json["detail"]
 
 
-def test_a_job_by_its_name_is_told_of_the_filter(shared):
+def test_a_job_requested_by_name_is_pointed_to_the_filter(shared):
     reply = shared.get("/v1/jobs/nightly-report")
 
     assert (reply.status, reply.code) == (404, "NOT_FOUND")
     assert "?name=nightly-report" in reply.json["detail"]
 
 
-def test_another_notation_in_a_patch_is_told_how_to_take_the_former_away(shared):
+def test_a_patch_with_another_notation_explains_how_to_remove_the_old_one(shared):
     made = shared.create({**JOB, "schedules": [{"every": "PT1H"}]})
     place = f"/v1/jobs/{made['id']}/schedules/{made['schedules'][0]['id']}"
 
@@ -495,7 +495,7 @@ def test_oauth_errors_say_what_is_wrong(shared):
     assert none.json["error_description"] == "grant_type is missing: it must be client_credentials"
 
 
-def test_two_ways_to_show_a_client_are_refused(shared):
+def test_a_client_that_authenticates_in_two_ways_is_refused(shared):
     issued = shared("POST", "/v1/credentials", {"scopes": sorted(TENANT_SCOPES)}).json
     one, two = shared("POST", "/v1/credentials", {}).json, {"content-type": "application/x-www-form-urlencoded"}
     headers = {**two, "authorization": basic(issued["clientId"], issued["secret"])}
@@ -511,7 +511,7 @@ def test_two_ways_to_show_a_client_are_refused(shared):
         assert "one way" in reply.json["error_description"]
 
 
-def test_a_zone_by_an_abbreviation_is_taken_with_a_warning(shared):
+def test_a_time_zone_abbreviation_is_accepted_with_a_warning(shared):
     reply = shared("POST", "/v1/schedules:preview", {"cron": "0 9 * * *", "timezone": "EST"})
 
     (warning,) = [each for each in reply.json["warnings"] if each["code"] == "FIXED_OFFSET"]
@@ -522,7 +522,7 @@ def test_a_zone_by_an_abbreviation_is_taken_with_a_warning(shared):
 # All at once
 
 
-def test_all_mistakes_of_a_body_are_told_at_once(shared):
+def test_all_mistakes_of_a_body_are_reported_at_once(shared):
     body = {
         "nmae": "x",
         "active": "yes",
@@ -564,14 +564,14 @@ def test_all_mistakes_of_a_body_are_told_at_once(shared):
         ("/v1/schedules:preview", {"cron": "x", "timezone": "x", "limit": 0, "count": 0}, 4),
     ],
 )
-def test_every_body_is_told_of_all_its_mistakes(shared, path, body, fields):
+def test_every_type_of_body_has_all_its_mistakes_reported(shared, path, body, fields):
     reply = shared("POST", path, body)
 
     assert reply.status == 422
     assert len(reply.fields) == fields, reply.text
 
 
-def test_a_body_full_of_mistakes_gets_a_bounded_answer(shared):
+def test_a_body_full_of_mistakes_gets_an_answer_of_bounded_size(shared):
     body = {**JOB, **{f"m{n}": n for n in range(500)}, "schedules": [{"cron": "61 * * * *"}] * 400}
 
     reply = shared("POST", "/v1/jobs", body)
@@ -582,7 +582,7 @@ def test_a_body_full_of_mistakes_gets_a_bounded_answer(shared):
     assert len(reply.text) < 20_000
 
 
-def test_every_mistake_of_a_body_gets_its_value_and_its_cure(shared):
+def test_every_mistake_in_a_body_is_reported_with_its_value_and_its_fix(shared):
     body = {**JOB, "schedules": [{"every": f"{n} mins", "align": f"clok{n}"} for n in range(1, 21)]}
 
     reply = shared("POST", "/v1/jobs", body)
@@ -616,7 +616,7 @@ def test_a_refusal_repeats_no_secret(shared, authentication):
 # The same body in another order
 
 
-def test_a_body_in_another_order_is_the_same_for_its_key(shared):
+def test_a_body_with_reordered_members_counts_as_equal_for_its_key(shared):
     headers = {"idempotency-key": "one", "content-type": "application/json"}
     one = '{"action": {"type": "http", "url": "https://example.org/"}, "tags": ["a", "b"]}'
     same = '{ "tags" : ["a","b"], "action": {"url": "https://example.org/", "type": "http"} }'

@@ -51,7 +51,7 @@ def state(api, run: str) -> tuple[str, int]:
     return shown["state"], shown["attempt"]
 
 
-def test_an_event_that_nobody_acknowledges_is_redelivered_under_the_same_id(api):
+def test_an_unacknowledged_event_is_redelivered_under_the_same_id(api):
     run = begun(api)
 
     api.stage.run(640)
@@ -75,7 +75,7 @@ def test_a_nack_redelivers_without_waiting_for_the_deadline(api):
     assert state(api, run) == ("ACK_RECVD", 2)
 
 
-def test_a_repeated_nack_takes_no_second_attempt(api):
+def test_a_repeated_nack_uses_no_second_attempt(api):
     run = begun(api)
 
     replies = [nack(api, run), nack(api, run)]
@@ -89,7 +89,7 @@ def test_a_repeated_nack_takes_no_second_attempt(api):
     assert events(api) == [(run, 1), (run, 2)]
 
 
-def test_after_the_last_attempt_a_nack_ends_the_run(api):
+def test_a_nack_of_the_last_attempt_ends_the_run(api):
     run = begun(api)
 
     for attempt in (1, 2, 3):
@@ -101,7 +101,7 @@ def test_after_the_last_attempt_a_nack_ends_the_run(api):
     assert nack(api, run, 3).status == 409
 
 
-def test_an_acknowledgement_is_known_again_and_another_one_refused(api):
+def test_a_repeated_acknowledgement_is_accepted_and_a_different_one_refused(api):
     run = begun(api)
     first = ack(api, run)
 
@@ -118,7 +118,7 @@ def test_an_acknowledgement_is_known_again_and_another_one_refused(api):
     ("policies", "attempt", "words"),
     [({"onNoResult": "end"}, 1, "set `onNoResult`: `retry`"), ({}, 2, "attempt 2 does not wait for a result")],
 )
-def test_a_nack_that_would_not_redeliver_is_refused(api, policies, attempt, words):
+def test_a_nack_that_would_not_cause_a_redelivery_is_refused(api, policies, attempt, words):
     run = begun(api, **policies)
 
     reply = nack(api, run, attempt)
@@ -128,7 +128,7 @@ def test_a_nack_that_would_not_redeliver_is_refused(api, policies, attempt, word
 
 
 @pytest.mark.parametrize("body", [{}, {"attempt": 0}, {"attempt": "1"}, {"attempt": 1, "more": 1}])
-def test_a_nack_that_cannot_be_read_is_refused(api, body):
+def test_an_unreadable_nack_is_refused(api, body):
     run = begun(api)
 
     assert api("POST", f"/v1/runs/{run}/nack", body).status == 422

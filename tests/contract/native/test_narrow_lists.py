@@ -41,13 +41,13 @@ def found(api: Api, query: str) -> list[str]:
         ("nextRunAfter=2027-03-10T00:00:00Z", []),
     ],
 )
-def test_jobs_are_listed_by_their_next_run(api: Api, query: str, wanted: list[str]) -> None:
+def test_jobs_can_be_filtered_by_their_next_run(api: Api, query: str, wanted: list[str]) -> None:
     made(api)
 
     assert found(api, query) == wanted
 
 
-def test_jobs_are_listed_by_their_creation(api: Api) -> None:
+def test_jobs_can_be_filtered_by_their_creation(api: Api) -> None:
     made(api)
     late, off, soon, mid = (each["createdAt"] for each in api.get("/v1/jobs").json["items"])
 
@@ -57,7 +57,7 @@ def test_jobs_are_listed_by_their_creation(api: Api) -> None:
     assert found(api, f"createdAfter={late}&createdBefore={late}") == []
 
 
-def test_jobs_are_listed_by_the_type_of_their_action(api: Api) -> None:
+def test_jobs_can_be_filtered_by_the_type_of_their_action(api: Api) -> None:
     made(api)
     api.create({"action": {"type": "event"}}, name="bell", tags=["t"])
 
@@ -68,7 +68,7 @@ def test_jobs_are_listed_by_the_type_of_their_action(api: Api) -> None:
     assert (refused.status, refused.fields) == (400, ["actionType"])
 
 
-def test_jobs_of_a_set_are_listed_alone(api: Api) -> None:
+def test_jobs_can_be_filtered_by_job_set(api: Api) -> None:
     made(api)
     jobs = [{"key": key, "name": key, "action": ACTION, "schedules": [{"cron": "0 3 * * *"}]} for key in ("b", "a")]
     assert api("PUT", "/v1/job-sets/billing", {"jobs": jobs}).status == 200
@@ -82,7 +82,7 @@ def test_jobs_of_a_set_are_listed_alone(api: Api) -> None:
     assert api.get("/v1/jobs", query="jobSet=billing", caller="globex").json["items"] == []
 
 
-def test_pages_follow_each_other_and_count_all(api: Api) -> None:
+def test_pages_follow_each_other_and_the_total_counts_all(api: Api) -> None:
     made(api)
 
     assert names(joined(pages(api, "/v1/jobs", 2, "sort=nextRunAt"))) == ["soon", "mid", "late", "off"]
@@ -92,7 +92,7 @@ def test_pages_follow_each_other_and_count_all(api: Api) -> None:
     assert (other.status, other.code) == (400, "INVALID_CURSOR")
 
 
-def test_too_many_jobs_are_refused_with_what_narrows_the_list(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_jobs_are_refused_with_filters_that_narrow_the_list(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     made(api)
     monkeypatch.setattr(narrow_lists, "MOST", 3)
 
@@ -106,5 +106,5 @@ def test_too_many_jobs_are_refused_with_what_narrows_the_list(api: Api, monkeypa
 @pytest.mark.parametrize(
     "query", ["sort=name", "nextRunAfter=soon", "createdBefore=2027", "jobSet=", "sort=nextRunAt&cursor=x"]
 )
-def test_bad_values_are_refused(api: Api, query: str) -> None:
+def test_invalid_values_are_refused(api: Api, query: str) -> None:
     assert api.get("/v1/jobs", query=query).status == 400

@@ -78,7 +78,7 @@ def _repeated(making: Making, first: Reply, again: Reply) -> None:
 
 
 @each
-def test_a_repetition_makes_nothing_more_and_answers_with_what_the_first_made(api: Api, making: Making) -> None:
+def test_a_repetition_creates_nothing_and_returns_the_first_result(api: Api, making: Making) -> None:
     path = making.path(api)
     first = api("POST", path, making.body, headers=KEY, caller=making.caller)
     assert first.status == making.status
@@ -91,7 +91,7 @@ def test_a_repetition_makes_nothing_more_and_answers_with_what_the_first_made(ap
 
 
 @each
-def test_one_of_two_concurrent_requests_makes_the_job(
+def test_only_one_of_two_concurrent_requests_creates_the_job(
     api: Api, making: Making, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second has looked for the record before the first wrote it."""
@@ -115,7 +115,7 @@ def test_one_of_two_concurrent_requests_makes_the_job(
 
 
 @each
-def test_another_body_under_the_key_is_refused(api: Api, making: Making) -> None:
+def test_another_body_under_the_same_key_is_refused(api: Api, making: Making) -> None:
     if making.other == making.body:
         return  # it takes none
     path = making.path(api)
@@ -128,7 +128,7 @@ def test_another_body_under_the_key_is_refused(api: Api, making: Making) -> None
 
 
 @each
-def test_without_a_key_a_second_request_is_one_of_its_own(api: Api, making: Making) -> None:
+def test_a_second_request_without_a_key_is_separate(api: Api, making: Making) -> None:
     path = making.path(api)
     first = api("POST", path, making.body, caller=making.caller)
     api.stage.clock.advance(1)
@@ -139,7 +139,7 @@ def test_without_a_key_a_second_request_is_one_of_its_own(api: Api, making: Maki
 
 
 @each
-def test_another_key_makes_another_thing_or_is_refused(api: Api, making: Making) -> None:
+def test_another_key_creates_another_resource_or_is_refused(api: Api, making: Making) -> None:
     path = making.path(api)
     first = api("POST", path, making.body, headers=KEY, caller=making.caller)
     api.stage.clock.advance(1)
@@ -150,7 +150,7 @@ def test_another_key_makes_another_thing_or_is_refused(api: Api, making: Making)
     assert "Idempotency-Key" not in again.text
 
 
-def test_a_schedule_that_is_gone_is_not_made_again(api: Api) -> None:
+def test_a_deleted_schedule_is_not_created_again_by_a_repetition(api: Api) -> None:
     path = _job(api)
     made = api("POST", path, {"every": "PT1H"}, headers=KEY)
     assert api("DELETE", f"{path}/{made.id}").status == 204
@@ -159,7 +159,7 @@ def test_a_schedule_that_is_gone_is_not_made_again(api: Api) -> None:
         assert api("POST", path, {"every": "PT1H"}, headers=KEY).status == 404
 
 
-def test_a_repeated_schedule_does_not_mind_that_the_job_has_another_revision_by_now(api: Api) -> None:
+def test_a_repeated_schedule_is_accepted_although_the_job_has_a_new_revision(api: Api) -> None:
     path = _job(api)
     match = {**KEY, "if-match": '"1"'}
     made = api("POST", path, {"every": "PT1H"}, headers=match)

@@ -52,7 +52,7 @@ def walked():
 # The document itself
 
 
-def test_the_file_is_what_routes_and_schemas_make():
+def test_the_file_equals_the_output_of_routes_and_schemas():
     spec = importlib.util.spec_from_file_location("openapi_generator", ROOT / ".ci" / "openapi.py")
     generator = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(generator)
@@ -64,13 +64,13 @@ def test_the_document_is_valid_openapi():
     OpenAPIV31SpecValidator(copy.deepcopy(described.DOCUMENT)).validate()
 
 
-def test_every_route_is_described_and_nothing_else():
+def test_every_route_is_described_and_nothing_more():
     there = {(method.upper(), path) for path, methods in described.DOCUMENT["paths"].items() for method in methods}
 
     assert there == {(route.method, route.path) for route in ROUTES.all}
 
 
-def test_every_schema_is_used_and_every_use_has_its_schema():
+def test_every_schema_is_used_and_every_reference_resolves():
     text = FILE.read_text(encoding="utf-8")
     used = {name for name in SCHEMAS if f'"#/components/schemas/{name}"' in text}
 
@@ -81,7 +81,7 @@ def test_every_schema_is_used_and_every_use_has_its_schema():
 # That it is true
 
 
-def test_the_walk_meets_every_route_and_each_answers_as_declared(walked):
+def test_every_route_answers_as_declared(walked):
     wanted = {(route.method, route.path): route.status for route in ROUTES.all if route.path != PATH}
 
     assert walked.statuses == wanted
@@ -97,12 +97,12 @@ def test_the_examples_show_real_answers(walked):
 
 
 @pytest.mark.parametrize("name", sorted(REQUESTS))
-def test_examples_of_requests_fit_their_schema(name):
+def test_examples_of_requests_match_their_schema(name):
     for example in REQUESTS[name].values():
         described.validate(f"/components/schemas/{name}", example, "POST")
 
 
-def test_answers_have_no_member_that_their_schema_does_not_name():
+def test_answers_have_only_members_that_their_schema_declares():
     for path, methods in described.DOCUMENT["paths"].items():
         for method, operation in methods.items():
             for status in operation["responses"]:
@@ -127,7 +127,7 @@ def _objects(there: Any, seen: set[str], name: str = "") -> list[tuple[str, Any]
     return own + [found for key, each in below for found in _objects(each, seen, name if key == "schema" else key)]
 
 
-def test_the_schemas_of_requests_name_what_is_read():
+def test_the_schemas_of_requests_declare_exactly_the_members_that_are_read():
     def members(name):
         return SCHEMAS[name]["properties"].keys()
 
@@ -182,7 +182,7 @@ def test_every_operation_and_every_member_has_a_description():
     assert len(members) > 1_500
 
 
-def test_no_description_is_of_a_name_that_is_gone():
+def test_every_description_belongs_to_an_existing_name():
     shown = described.DOCUMENT
     places = {place for name, schema in SCHEMAS.items() for place, _ in _members(name, schema)}
     names = {place.rpartition(".")[2] for place in places}
@@ -207,7 +207,7 @@ def test_every_error_has_a_schema_that_a_generator_can_use():
             assert {"429", "431"} <= set(operation["responses"])
 
 
-def test_each_of_several_forms_of_an_object_has_a_name():
+def test_each_form_of_an_object_has_a_name():
     schemas = described.DOCUMENT["components"]["schemas"]
 
     for name, schema in schemas.items():
@@ -217,7 +217,7 @@ def test_each_of_several_forms_of_an_object_has_a_name():
     assert "ShownAuthenticationBasic" in schemas
 
 
-def test_the_changes_of_a_job_include_what_the_description_says(api):
+def test_the_changes_of_a_job_accept_every_include_of_the_description(api):
     job = api.create()["id"]
     spec = api.get("/v1/openapi.json", caller=None).json["paths"]["/v1/jobs/{job}/changes"]["get"]["parameters"]
     (include,) = [each for each in spec if each.get("name") == "include"]

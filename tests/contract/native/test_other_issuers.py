@@ -71,7 +71,7 @@ def test_a_tenant_works_with_tokens_of_its_own_issuer(api: Api, issuer: Issuer) 
     assert api.get(f"/v1/jobs/{made.id}", caller=None, headers=bearer(api, issuer, tenant="globex")).status == 404
 
 
-def test_a_scope_that_the_token_lacks_is_named(api: Api, issuer: Issuer) -> None:
+def test_a_scope_missing_from_the_token_is_named(api: Api, issuer: Issuer) -> None:
     reply = api("POST", "/v1/jobs", JOB, caller=None, headers=bearer(api, issuer, scope="jobs:read"))
 
     assert (reply.status, reply.code) == (403, "SCOPE_MISSING")
@@ -88,7 +88,7 @@ def test_the_provider_acts_for_any_tenant_and_a_tenant_for_itself(api: Api, issu
     assert api.get("/v1/jobs", caller=None, headers=tenant).status == 403
 
 
-def test_own_credentials_and_own_tokens_hold_beside_it(api: Api) -> None:
+def test_the_stacks_own_credentials_and_tokens_keep_working(api: Api) -> None:
     issued = api("POST", "/oauth/token", raw="grant_type=client_credentials", headers=FORM).json["access_token"]
 
     assert api.get("/v1/jobs", caller="acme").status == 200
@@ -98,7 +98,7 @@ def test_own_credentials_and_own_tokens_hold_beside_it(api: Api) -> None:
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 
 
-def test_a_token_of_another_issuer_is_exchanged_for_nothing(api: Api, issuer: Issuer) -> None:
+def test_a_token_of_another_issuer_cannot_be_exchanged(api: Api, issuer: Issuer) -> None:
     reply = api(
         "POST",
         "/oauth/token",
@@ -122,7 +122,7 @@ def test_a_token_of_another_issuer_is_exchanged_for_nothing(api: Api, issuer: Is
     ],
     ids=lambda wrong: next(iter(wrong)),
 )
-def test_no_closed_route_takes_a_token_that_does_not_hold(
+def test_no_protected_route_accepts_an_invalid_token(
     api: Api, issuer: Issuer, things: dict[str, str], wrong: dict[str, object]
 ) -> None:
     headers = bearer(api, issuer, **wrong)
@@ -133,7 +133,7 @@ def test_no_closed_route_takes_a_token_that_does_not_hold(
             assert (reply.status, reply.code) == (401, "UNAUTHENTICATED"), title(route)
 
 
-def test_an_issuer_that_is_down_refuses_its_own_and_nobody_else(api: Api, issuer: Issuer) -> None:
+def test_an_unavailable_issuer_blocks_only_its_own_tokens(api: Api, issuer: Issuer) -> None:
     """A door of its own: the shared one knows the keys already."""
     world = api.stage.world
     away = "https://127.0.0.1:1"
@@ -149,7 +149,7 @@ def test_an_issuer_that_is_down_refuses_its_own_and_nobody_else(api: Api, issuer
     assert "the keys of an issuer cannot be fetched" in api.stage.journal.at("warning")
 
 
-def test_a_credential_made_by_a_token_of_another_issuer_has_the_token_s_scopes(api: Api, issuer: Issuer) -> None:
+def test_a_credential_created_with_an_issuers_token_has_the_scopes_of_that_token(api: Api, issuer: Issuer) -> None:
     """Else whoever leaves the issuer's directory keeps more than the token gave, for good."""
     headers = bearer(api, issuer, scope="admin jobs:read")
 
@@ -161,7 +161,7 @@ def test_a_credential_made_by_a_token_of_another_issuer_has_the_token_s_scopes(a
     assert (refused.status, refused.code) == (403, "SCOPE_MISSING")
 
 
-def test_a_token_of_another_issuer_lacks_what_the_provider_withholds_from_its_tenant(api: Api, issuer: Issuer) -> None:
+def test_a_token_of_another_issuer_lacks_scopes_withheld_from_its_tenant(api: Api, issuer: Issuer) -> None:
     def withhold(*scopes: str) -> None:
         reply = api("PATCH", "/v1/tenants/acme", {"withheldScopes": list(scopes)}, caller="provider")
         assert reply.status == 200

@@ -20,7 +20,7 @@ def body(job=None, schedule=None):
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_a_job_shows_its_policy_and_can_be_sent_back(api, policy):
+def test_a_job_shows_its_overlap_policy_and_can_be_sent_back(api, policy):
     made = api.create(body(policy))
     place = f"/v1/jobs/{made['id']}"
 
@@ -32,7 +32,7 @@ def test_a_job_shows_its_policy_and_can_be_sent_back(api, policy):
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_a_schedule_shows_its_own_policy_and_can_be_sent_back(api, policy):
+def test_a_schedule_shows_its_own_overlap_policy_and_can_be_sent_back(api, policy):
     made = api.create(body("skip", policy))
     place = f"/v1/jobs/{made['id']}/schedules/{made['schedules'][0]['id']}"
 
@@ -43,7 +43,7 @@ def test_a_schedule_shows_its_own_policy_and_can_be_sent_back(api, policy):
     assert (again.status, again.revision) == (200, 1)
 
 
-def test_a_patch_changes_the_policy_and_null_takes_it_back(api):
+def test_a_patch_changes_the_policy_and_null_resets_it(api):
     made = api.create(body("skip"))
     place = f"/v1/jobs/{made['id']}"
 
@@ -55,7 +55,7 @@ def test_a_patch_changes_the_policy_and_null_takes_it_back(api):
 
 
 @pytest.mark.parametrize("wrong", ["queue", "SKIP", "", 1, True, ["skip"], {}])
-def test_any_other_policy_is_refused_by_its_field_and_writes_nothing(api, wrong):
+def test_an_unknown_policy_is_refused_by_its_path_and_changes_nothing(api, wrong):
     made = api.create(body())
 
     of_job = api("PATCH", f"/v1/jobs/{made['id']}", {"policies": {"overlap": wrong}})
@@ -94,7 +94,7 @@ def test_a_queued_run_can_be_read_and_cancelled(api):
     assert (cancelled.json["state"], cancelled.json["reason"]) == ("CANCELLED", "BY_USER")
 
 
-def test_a_replaced_run_takes_no_result_any_more(api):
+def test_a_replaced_run_no_longer_accepts_a_result(api):
     api.stage.endpoint.answer = ACCEPTED
     made = api.create(body("replace"))
     api.stage.run(125)

@@ -23,7 +23,7 @@ def place_of(made, n=0):
     return f"/v1/jobs/{made['id']}/schedules/{made['schedules'][n]['id']}"
 
 
-def test_they_are_shown_with_their_schedule_and_no_secret(api, made):
+def test_a_schedules_hooks_are_shown_with_it_and_without_secrets(api, made):
     (first, second) = made["schedules"]
     assert second["hooks"] == {}
     assert first["hooks"].keys() == {"onSuccess"}
@@ -38,7 +38,7 @@ def test_they_are_shown_with_their_schedule_and_no_secret(api, made):
     assert CANARY not in "".join(api.picture())
 
 
-def test_they_are_changed_one_by_one_and_keep_their_secrets(api, made):
+def test_a_schedules_hooks_are_changed_individually_and_keep_their_secrets(api, made):
     place = place_of(made)
     more = api("PATCH", place, {"hooks": {"onSuccess": {"method": "PUT"}, "onMissed": OTHER}}).json["hooks"]
     assert more.keys() == {"onSuccess", "onMissed"}
@@ -66,7 +66,7 @@ def test_sending_back_an_answer_changes_nothing(api, made):
         assert api("POST", f"{place}/activate").status == 200
 
 
-def test_a_replacement_without_them_takes_them_away_and_one_of_the_job_finds_them_by_id_or_name(api, made):
+def test_omitted_hooks_are_removed_and_a_replaced_job_matches_schedules_by_id_or_name(api, made):
     whole = f"/v1/jobs/{made['id']}"
     kept = {"onSuccess": HOOK | {"method": "PUT", "authentication": SECRET | {"password": "***"}}}
 
@@ -92,7 +92,7 @@ def test_a_replacement_without_them_takes_them_away_and_one_of_the_job_finds_the
         ({"onSuccess": {**OTHER, "retry": {"type": "often"}}}, "hooks.onSuccess.retry.type"),
     ],
 )
-def test_an_impossible_hook_is_refused_at_its_member(api, made, hooks, field):
+def test_an_invalid_hook_is_refused_by_its_path(api, made, hooks, field):
     wanted = {"every": "PT1H", "hooks": hooks}
     with api.unchanged():
         for method, place in (("POST", f"/v1/jobs/{made['id']}/schedules"), ("PUT", place_of(made))):
@@ -102,7 +102,7 @@ def test_an_impossible_hook_is_refused_at_its_member(api, made, hooks, field):
         assert (reply.status, reply.fields) == (422, [f"schedules[1].{field}"])
 
 
-def test_one_request_brings_no_more_secrets_than_it_can_seal(api):
+def test_one_request_may_bring_only_as_many_secrets_as_it_can_seal(api):
     hooks = dict.fromkeys(("onSuccess", "onFailure", "onMissed"), HOOK)
     schedules = [{"every": "PT1H", "hooks": hooks} for _ in range(34)]
 
@@ -113,7 +113,7 @@ def test_one_request_brings_no_more_secrets_than_it_can_seal(api):
     assert api("POST", "/v1/jobs", {**JOB, "schedules": schedules[:33]}).status == 201
 
 
-def test_the_change_log_tells_what_became_of_them(api, made):
+def test_the_change_log_shows_changed_hooks(api, made):
     place = place_of(made)
     api("PATCH", place, {"hooks": {"onSuccess": {"method": "PUT"}}})
     api("PATCH", place, {"hooks": {"onSuccess": {"authentication": {"password": "new"}}}})
@@ -126,7 +126,7 @@ def test_the_change_log_tells_what_became_of_them(api, made):
     assert CANARY not in json.dumps([secret, method])
 
 
-def test_no_reaction_runs_its_own_job(api, made):
+def test_a_hook_or_error_action_cannot_run_its_own_job(api, made):
     itself = {"type": "job", "jobId": made["id"]}
     place = f"/v1/jobs/{made['id']}"
     asked = [

@@ -93,7 +93,7 @@ def test_every_notation_is_previewed_and_described(preview, schedule, kind, summ
     assert {each["rule"] for each in moved} <= {"monthOverflow"}
 
 
-def test_five_instants_by_default_from_now_or_after(preview):
+def test_five_instants_are_shown_by_default_from_now_or_from_after(preview):
     assert len(instants(preview({"cron": "* * * * *"}))) == 5
     assert instants(preview({"cron": "0 * * * *", "limit": 1})) == ["2027-03-01T13:00:00Z"]
     assert instants(preview({"cron": "0 * * * *", "after": "2030-01-01T00:00:00Z", "limit": 1})) == [
@@ -102,7 +102,7 @@ def test_five_instants_by_default_from_now_or_after(preview):
 
 
 @pytest.mark.parametrize("words", ["now", "in 0 seconds"])
-def test_now_is_the_instant_that_the_preview_is_asked_for(preview, words):
+def test_the_word_now_means_the_start_of_the_preview(preview, words):
     stated = preview({"time": words, "after": "2030-01-01T00:00:00Z"})
 
     assert instants(stated) == ["2030-01-01T00:00:00Z"]
@@ -110,7 +110,7 @@ def test_now_is_the_instant_that_the_preview_is_asked_for(preview, words):
     assert instants(preview({"at": "2030-01-01T00:00:00Z", "after": "2030-01-01T00:00:00Z"})) == []
 
 
-def test_a_thousand_instants_are_the_most(preview):
+def test_a_preview_shows_at_most_a_thousand_instants(preview):
     reply, too_many = preview({"every": "PT1S", "limit": 1_000}), preview({"every": "PT1S", "limit": 1_001})
 
     assert len(set(instants(reply))) == 1_000
@@ -135,7 +135,7 @@ def test_a_gap_and_an_overlap_are_marked(preview):
     assert [each["movedBy"] and each["movedBy"]["effect"] for each in second] == ["once", None, None]
 
 
-def test_a_date_in_another_zone_is_marked_with_that_zone(preview):
+def test_a_date_in_another_time_zone_is_marked_with_that_zone(preview):
     """Clocks in London and Berlin change at the same instants."""
     text = "DTSTART;TZID=Europe/London:20270101T120000\nRRULE:FREQ=YEARLY\nRDATE;TZID=Europe/Berlin:20270328T023000"
 
@@ -148,7 +148,7 @@ def test_a_date_in_another_zone_is_marked_with_that_zone(preview):
 
 
 @pytest.mark.parametrize(("overflow", "runs"), [("clamp", "2027-02-28T09:00:00Z"), ("next", "2027-03-01T09:00:00Z")])
-def test_a_day_that_the_month_lacks_is_marked_and_explained(preview, overflow, runs):
+def test_a_day_missing_from_the_month_is_marked_and_explained(preview, overflow, runs):
     body = {"cron": "0 9 31 * *", "monthOverflow": overflow, "after": "2027-01-01T00:00:00Z", "explain": runs}
     moved_by = {"rule": "monthOverflow", "localTime": "2027-02-31T09:00:00", "effect": "moved"}
 
@@ -178,7 +178,7 @@ def test_instants_lost_in_a_gap_are_reported(preview):
     ]
 
 
-def test_behind_the_last_of_count_nothing_is_left_out_and_nothing_warned_of(preview):
+def test_no_gap_is_reported_after_the_last_run_of_a_count(preview):
     schedule = {"cron": "30 2 * * *", "timezone": "Europe/Berlin", "dstGap": "skip", "after": "2027-03-26T12:00:00Z"}
 
     counted = {count: preview({**schedule, "count": count}).json for count in (1, 2)}
@@ -221,24 +221,24 @@ def test_the_end_of_a_schedule_is_the_end_of_its_preview(preview):
         ("cron", "INVALID_FIELD", "body"),
     ],
 )
-def test_a_schedule_without_a_preview_is_refused(preview, body, code, field):
+def test_a_schedule_that_cannot_be_previewed_is_refused(preview, body, code, field):
     reply = preview(body)
 
     assert (reply.status, reply.code) == (422, code)
     assert field is None or reply.fields == [field]
 
 
-def test_a_refused_text_is_pointed_into(preview):
+def test_a_refusal_points_to_the_mistake_in_the_text(preview):
     (error,) = preview({"cron": "0 0 32 * *"}).json["errors"]
 
     assert error["position"] == 4
 
 
-def test_a_provider_previews_without_naming_a_tenant(preview):
+def test_a_provider_can_preview_without_naming_a_tenant(preview):
     assert preview({"every": "PT1H"}, caller="provider").status == 200
 
 
-def test_a_preview_tells_the_gaps_of_a_year_the_oddities_and_the_version_of_the_zones(preview):
+def test_a_preview_reports_a_years_gaps_oddities_and_the_version_of_the_time_zones(preview):
     hourly = preview({"cron": "* 9 31 * *", "timezone": "Europe/Berlin"}).json
     once = preview({"at": "2027-06-01T00:00:00Z"}).json
 
@@ -251,7 +251,7 @@ def test_a_preview_tells_the_gaps_of_a_year_the_oddities_and_the_version_of_the_
     assert (once["gaps"], once["warnings"], once["description"]) == (None, [], "Once at 2027-06-01T00:00:00Z.")
 
 
-def test_a_preview_tells_the_gaps_of_a_whole_year_of_minutes(preview):
+def test_a_preview_reports_the_gaps_of_a_year_of_minutes(preview):
     """A single January has more gaps than one answer walks through."""
     begin = "2027-01-01T00:00:00Z"
     body = preview({"rrule": "FREQ=MINUTELY;INTERVAL=11;BYMONTH=1", "startTime": begin, "after": begin}).json
@@ -259,7 +259,7 @@ def test_a_preview_tells_the_gaps_of_a_whole_year_of_minutes(preview):
     assert body["gaps"] == {"smallestSeconds": 660, "largestSeconds": 28_857_840, "until": "2028-01-02T00:00:00Z"}
 
 
-def test_the_gaps_end_with_the_count(preview):
+def test_the_reported_gaps_end_with_the_count(preview):
     """The third occurrence would lie a month away."""
     body = preview({"cron": "0 9 30,31 * *", "count": 2}).json
 

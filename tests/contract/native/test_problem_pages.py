@@ -18,7 +18,7 @@ BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
 
 @pytest.mark.parametrize("code", STATUS)
-def test_the_type_of_every_problem_opens_without_a_credential(shared, code):
+def test_the_page_of_every_problem_type_opens_without_a_credential(shared, code):
     reply = shared.get(type_of(code), caller=None)
 
     assert reply.status == 200
@@ -45,7 +45,7 @@ def test_a_browser_gets_a_page(shared, code):
     assert_balanced(reply.text)
 
 
-def test_a_problem_that_an_answer_names_opens_by_its_type(shared):
+def test_the_type_in_an_answer_leads_to_its_page(shared):
     problem = shared("POST", "/v1/jobs", {**JOB, "nmae": "x"}).json
 
     assert shared.get(problem["type"], caller=None).json["code"] == problem["code"] == "UNKNOWN_MEMBER"
@@ -61,11 +61,11 @@ def test_the_index_names_every_problem(shared):
 
 
 @pytest.mark.parametrize("name", ["nothing", "INVALID_FIELD", "invalid-field-", "<script>", "a/b"])
-def test_a_problem_that_does_not_exist_is_not_found(shared, name):
+def test_an_unknown_problem_is_not_found(shared, name):
     assert shared.get(f"/problems/{name}").status == 404
 
 
-def test_the_table_of_causes_is_closed():
+def test_every_problem_has_causes_and_every_cause_a_problem():
     assert CAUSES.keys() == STATUS.keys()
 
 
@@ -73,7 +73,7 @@ NOT_THE_API = {"sap", "cli", "local", "sdk"}
 """Folders whose refusals never leave the API as a problem: of another facade, or on the side of the caller."""
 
 
-def test_every_code_that_the_package_raises_is_in_the_table():
+def test_every_error_code_of_the_package_is_in_the_table():
     raised = set()
     for path in Path(sweephand.__file__).parent.rglob("*.py"):
         if NOT_THE_API & set(path.relative_to(Path(sweephand.__file__).parent).parts):

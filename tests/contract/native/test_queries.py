@@ -75,7 +75,7 @@ def seven(shared):
         ({"tag": "y", "name": "b"}, "b"),
     ],
 )
-def test_filters_are_joined_by_and(seven, query, wanted):
+def test_several_filters_must_all_match(seven, query, wanted):
     found = seven.get("/v1/jobs", query=query).json
 
     assert names(found["items"]) == [each.replace("*", "a b/ü#%23&+?") for each in wanted.split()]
@@ -86,7 +86,7 @@ def test_filters_are_joined_by_and(seven, query, wanted):
     "query", [{"state": "ACTIVE"}, {"tag": "x"}, {"tag": ""}, {"collection": "other"}, {"resourceId": "1"}]
 )
 @pytest.mark.parametrize("limit", [1, 2])
-def test_a_filtered_list_is_walked_too(seven, query, limit):
+def test_a_filtered_list_can_be_paged_too(seven, query, limit):
     whole = seven.get("/v1/jobs", query=query).json["items"]
     found, cursor = [], {}
     while cursor is not None:
@@ -179,7 +179,7 @@ def test_every_list_refuses_an_invalid_cursor(shared, cursors):
             assert (reply.status, reply.code, reply.fields) == (400, "INVALID_CURSOR", ["cursor"]), (path, each)
 
 
-def test_a_cursor_belongs_to_its_list_its_query_and_its_tenant(shared, cursors):
+def test_a_cursor_is_valid_only_for_its_list_query_and_tenant(shared, cursors):
     for path, (query, cursor) in cursors.items():
         for other_path, (other_query, other) in cursors.items():
             if other_path != path:
@@ -193,7 +193,7 @@ def test_a_cursor_belongs_to_its_list_its_query_and_its_tenant(shared, cursors):
     assert shared.get("/v1/jobs", query=f"cursor={jobs}&limit=7").status == 200
 
 
-def test_a_cursor_of_the_provider_is_none_of_a_tenant(shared, cursors):
+def test_a_cursor_of_the_provider_is_invalid_for_a_tenant(shared, cursors):
     own = shared.get("/v1/credentials", query="limit=1", caller="provider").json["nextCursor"]
     acting = {"sweephand-tenant": "acme"}
 
@@ -234,7 +234,7 @@ def test_a_cursor_of_the_provider_is_none_of_a_tenant(shared, cursors):
         ("x" * 9_000, "path"),
     ],
 )
-def test_a_query_that_breaks_a_rule_is_refused(shared, query, field):
+def test_an_invalid_query_is_refused_by_name(shared, query, field):
     reply = shared.get("/v1/jobs", query=query)
 
     assert (reply.status, reply.code) == (400, "INVALID_QUERY")
@@ -242,5 +242,5 @@ def test_a_query_that_breaks_a_rule_is_refused(shared, query, field):
 
 
 @pytest.mark.parametrize("query", ["tag=%zz", "tag=%", "tag=%2", "tag=a%20b+c", "tag", "tag=a=b", "&&tag=x&"])
-def test_odd_escapes_are_taken_as_they_are(shared, query):
+def test_unusual_escapes_are_taken_literally(shared, query):
     assert shared.get("/v1/jobs", query=query).status in {200, 400}

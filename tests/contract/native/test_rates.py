@@ -28,7 +28,7 @@ def statuses(api: Api, times: int, caller: str | None = "acme") -> list[int]:
     return [api.get("/v1/jobs", caller=caller).status for _ in range(times)]
 
 
-def test_a_tenant_over_its_limit_gets_429_and_when_to_come_again(api):
+def test_a_tenant_over_its_limit_gets_429_and_the_time_to_retry(api):
     limited(api, 5)
 
     assert statuses(api, 6) == [*[200] * 5, 429]
@@ -40,7 +40,7 @@ def test_a_tenant_over_its_limit_gets_429_and_when_to_come_again(api):
     assert statuses(api, 1) == [200]
 
 
-def test_one_tenant_s_requests_leave_the_other_and_the_provider_alone(api):
+def test_one_tenants_requests_do_not_limit_another_tenant_or_the_provider(api):
     limited(api, 2)
 
     assert statuses(api, 4) == [200, 200, 429, 429]
@@ -48,7 +48,7 @@ def test_one_tenant_s_requests_leave_the_other_and_the_provider_alone(api):
     assert [api.get("/v1/tenants", caller="provider").status for _ in range(5)] == [200] * 5
 
 
-def test_refused_callers_count_for_nobody(api):
+def test_refused_callers_use_up_nobodys_limit(api):
     limited(api, 2)
 
     assert [api.get("/v1/jobs", headers={"authorization": "Basic eDp5"}).status for _ in range(9)] == [401] * 9
@@ -65,13 +65,13 @@ def test_results_of_runs_are_not_limited(api):
     assert found == [200] * 3
 
 
-def test_without_a_limit_nothing_is_counted(api):
+def test_nothing_is_counted_without_a_limit(api):
     assert statuses(api, 3) == [200] * 3
 
     assert not [row for row in api.stage.items() if row["sk"]["S"].startswith("RATE#")]
 
 
-def test_the_sap_facade_counts_its_requests_apart(api):
+def test_the_sap_facade_counts_its_requests_separately(api):
     limited(api, 1)
     statuses(api, 1)
 
@@ -96,7 +96,7 @@ def sent(api: Api, accepted: str | None) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("accepted", ["gzip", "gzip, deflate, br", "br;q=1.0, GZIP;q=0.8", "*", "gzip;q=0.001"])
-def test_the_document_is_compressed_for_those_who_take_it(api, accepted):
+def test_the_document_is_compressed_for_clients_that_accept_it(api, accepted):
     answer = sent(api, accepted)
 
     packed = base64.b64decode(answer["body"])
@@ -108,7 +108,7 @@ def test_the_document_is_compressed_for_those_who_take_it(api, accepted):
 
 
 @pytest.mark.parametrize("accepted", [None, "", "identity", "br", "gzip;q=0", "gzip; q=0.000, *", "*;q=0"])
-def test_others_get_it_as_it_is(api, accepted):
+def test_other_clients_get_the_document_uncompressed(api, accepted):
     answer = sent(api, accepted)
 
     assert answer["isBase64Encoded"] is False
@@ -116,7 +116,7 @@ def test_others_get_it_as_it_is(api, accepted):
     assert answer["body"] == document.FILE.read_text(encoding="utf-8")
 
 
-def test_a_head_of_it_has_no_body(api):
+def test_a_head_request_for_the_document_has_no_body(api):
     answer = api.facade.handle(event("HEAD", DOCUMENT, "", {"accept-encoding": "gzip"}), "a-request")
 
     assert (answer["statusCode"], answer["body"], answer["headers"]["content-encoding"]) == (200, "", "gzip")

@@ -32,7 +32,7 @@ def redrive(api: Api, **members: Any) -> Any:
     return api("POST", "/v1/errors:redrive", members)
 
 
-def test_the_count_of_a_selection_is_the_runs_that_would_run_again(api: Api) -> None:
+def test_the_count_of_a_selection_is_the_number_of_runs_that_would_run_again(api: Api) -> None:
     first, second, of_no_job = *failed(api, 2), *failed(api, 1)
     api("POST", f"/v1/runs/{second}/rerun")
     job = of_no_job.partition("_")[0]
@@ -53,13 +53,13 @@ def test_the_count_of_a_selection_is_the_runs_that_would_run_again(api: Api) -> 
     assert there["progress"] == {"done": 5, "total": 5, "failed": 4, "waitsFor": None}
 
 
-def test_nobody_counts_the_runs_of_another_tenant(api: Api) -> None:
+def test_another_tenants_runs_are_never_counted(api: Api) -> None:
     runs = failed(api, 1)
 
     assert api("POST", "/v1/errors:redrive", {"runs": runs, "dryRun": True}, caller="globex").json["count"] == 0
 
 
-def test_a_redrive_of_nothing_begins_no_operation(api: Api) -> None:
+def test_an_empty_redrive_starts_no_operation(api: Api) -> None:
     runs = failed(api, 1)
     (group,) = api("GET", "/v1/errors").json["items"]
 
@@ -72,7 +72,7 @@ def test_a_redrive_of_nothing_begins_no_operation(api: Api) -> None:
         assert api("GET", "/v1/operations", caller=caller).json["items"] == []
 
 
-def test_while_its_tenant_is_disabled_nothing_begins(api: Api) -> None:
+def test_a_redrive_is_refused_while_its_tenant_is_disabled(api: Api) -> None:
     runs = failed(api, 4)
     operation = redrive(api, runs=runs, ratePerMinute=6).json["operation"]["id"]
     api.stage.run(1)
@@ -92,7 +92,7 @@ def test_while_its_tenant_is_disabled_nothing_begins(api: Api) -> None:
     assert len(api.stage.endpoint.received) == calls + 3
 
 
-def test_runs_of_a_changed_action_are_not_run_again(api: Api) -> None:
+def test_runs_of_a_removed_action_are_not_run_again(api: Api) -> None:
     action = {"type": "http", "url": "https://example.com/"}
     job = api.create({"action": action, "errorAction": {**action, "url": "https://example.com/alarm"}})
     api.stage.endpoint.answer = lambda _: WRONG
@@ -114,7 +114,7 @@ def test_runs_of_a_changed_action_are_not_run_again(api: Api) -> None:
 
 
 @pytest.mark.parametrize("by", ["runs", "group"])
-def test_a_repetition_with_its_key_is_not_refused_for_what_the_first_has_begun(api: Api, by: str) -> None:
+def test_a_repetition_with_its_key_succeeds_after_the_first_started_runs(api: Api, by: str) -> None:
     runs = failed(api, 2)
     (group,) = api("GET", "/v1/errors").json["items"]
     body = {by: {"runs": runs, "group": group["id"]}[by], "expectedCount": 2, "ratePerMinute": 600}
@@ -159,7 +159,7 @@ def two_jobs(api: Api) -> list[tuple[str, list[str]]]:
     return found
 
 
-def test_all_groups_that_a_filter_lets_through_are_run_again(api: Api) -> None:
+def test_all_groups_that_match_a_filter_are_run_again(api: Api) -> None:
     (first, _), _ = two_jobs(api)
 
     assert redrive(api, filter={"tag": "t1"}, dryRun=True).json == {"count": 2, "operation": None}
@@ -181,7 +181,7 @@ def test_all_groups_that_a_filter_lets_through_are_run_again(api: Api) -> None:
     assert redrive(api, filter={"tag": "both"}, dryRun=True).json["count"] == 0
 
 
-def test_failures_after_the_request_and_archived_ones_before_it_stay(api: Api) -> None:
+def test_failures_after_the_request_and_previously_archived_ones_stay(api: Api) -> None:
     (first, _), (_, runs) = two_jobs(api)
     group = next(each for each in api("GET", "/v1/errors").json["items"] if each["jobId"] == first)
     assert api("POST", f"/v1/errors/{group['id']}/archive", {"reason": "known"}).status == 200
@@ -197,7 +197,7 @@ def test_failures_after_the_request_and_archived_ones_before_it_stay(api: Api) -
     assert [api.get(f"/v1/runs/{each}").json["rerunBy"] is not None for each in [*runs, late]] == [True, True, False]
 
 
-def test_a_group_that_is_gone_by_then_is_passed_over(api: Api) -> None:
+def test_a_group_deleted_meanwhile_is_skipped(api: Api) -> None:
     two_jobs(api)
     begun = redrive(api, filter={"tag": "both"}, ratePerMinute=600)
     group = next(each for each in begun.json["operation"]["request"]["groups"])
@@ -224,7 +224,7 @@ def test_a_group_that_is_gone_by_then_is_passed_over(api: Api) -> None:
         ({}, "runs"),
     ],
 )
-def test_bad_filters_are_refused(api: Api, given: dict[str, Any], field: str) -> None:
+def test_invalid_filters_are_refused(api: Api, given: dict[str, Any], field: str) -> None:
     with api.unchanged():
         refused = redrive(api, **given)
 

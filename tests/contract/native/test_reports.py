@@ -71,7 +71,7 @@ def test_a_secret_in_a_report_is_masked_before_anybody_sees_it(api, authenticati
     assert api.get("/v1/errors").json["items"][0]["message"].startswith("***")
 
 
-def test_the_same_report_again_is_the_same_before_and_after_it_was_read_over(api):
+def test_a_repeated_report_is_recognised_before_and_after_it_is_checked_for_secrets(api):
     _, run = waiting(api, WAITS | {"authentication": BEARER})
 
     first = report(api, run, ECHO)
@@ -84,7 +84,7 @@ def test_the_same_report_again_is_the_same_before_and_after_it_was_read_over(api
     assert last.json["notes"] == []
 
 
-def test_a_note_of_a_later_report_says_nothing_where_it_may_repeat_a_secret(api):
+def test_the_note_of_a_later_report_is_empty_if_it_might_repeat_a_secret(api):
     job, run = waiting(api, WAITS | {"authentication": BEARER})
     report(api, run, {"success": True})
 
@@ -94,7 +94,7 @@ def test_a_note_of_a_later_report_says_nothing_where_it_may_repeat_a_secret(api)
     assert api.get(f"/v1/runs/{run}").json["notes"] == [f"result after the end: failure: {NOT_KEPT}"]
 
 
-def test_a_run_s_own_token_is_masked_in_its_report_and_in_the_note_of_a_later_one(api):
+def test_a_runs_own_token_is_masked_in_its_report_and_in_the_note_of_a_later_one(api):
     job, run = waiting(api, policies={"callbackToken": True})
     token = api.stage.endpoint.received[-1].call.callback_token
     headers = {"sweephand-callback-token": token}
@@ -108,7 +108,7 @@ def test_a_run_s_own_token_is_masked_in_its_report_and_in_the_note_of_a_later_on
     assert api.get(f"/v1/runs/{run}").json["notes"] == ["result after the end: failure: with ***"]
 
 
-def test_a_report_without_secrets_about_is_shown_at_once(api):
+def test_a_report_of_a_job_without_secrets_is_shown_at_once(api):
     _, run = waiting(api)
 
     assert report(api, run, ECHO | {"message": "3 rows"}).json["message"] == "3 rows"
@@ -125,7 +125,7 @@ def test_the_key_of_a_signed_call_is_masked(api):
     assert api.get(f"/v1/runs/{run}").json["message"] == "by ***"
 
 
-def test_a_report_whose_job_is_gone_by_then_is_not_kept(api):
+def test_a_report_whose_job_was_deleted_meanwhile_is_not_kept(api):
     job, run = waiting(api, WAITS | {"authentication": BEARER})
     report(api, run, ECHO)
 
@@ -135,7 +135,7 @@ def test_a_report_whose_job_is_gone_by_then_is_not_kept(api):
     assert CANARY not in "".join(api.picture())
 
 
-def test_a_hook_of_a_schedule_reports_as_its_job_does(api):
+def test_a_schedules_hook_reports_like_its_jobs(api):
     api.stage.endpoint.script = [OK, ACCEPTED]
     hook = WAITS | {"authentication": BEARER}
     plain = {"type": "http", "url": "https://e.org/x"}
@@ -152,7 +152,7 @@ def test_a_hook_of_a_schedule_reports_as_its_job_does(api):
 
 
 @pytest.mark.parametrize("trouble", [Unavailable("kms"), Crash()])
-def test_a_report_is_read_over_again_where_that_was_cut_short(api, monkeypatch, trouble):
+def test_an_interrupted_check_of_a_report_is_repeated(api, monkeypatch, trouble):
     _, run = waiting(api, WAITS | {"authentication": BEARER})
     report(api, run, ECHO)
     world = api.stage.world
@@ -175,7 +175,7 @@ def test_a_report_is_read_over_again_where_that_was_cut_short(api, monkeypatch, 
     assert api.get(f"/v1/runs/{run}").json["message"] == "upstream refused Bearer ***, 3 rows"
 
 
-def test_a_job_whose_target_learns_no_address_shows_that_its_runs_do_not_wait(api):
+def test_a_job_whose_target_gets_no_callback_address_shows_that_its_runs_do_not_wait(api):
     action = {"type": "event", "payload": {"a": 1}}
     hooks = {"onSuccess": {"type": "event"}}
 

@@ -26,7 +26,7 @@ def sent(api, method, path, headers, agent=AGENT):
 
 
 @pytest.mark.parametrize("by", ["credential", "token"])
-def test_a_request_line_says_who_it_was_and_from_where(api, by):
+def test_a_request_line_names_the_caller_and_its_address(api, by):
     header, made = issue(api, ["jobs:read"])
     if by == "token":
         header = "Bearer " + token(api, caller=None, headers={"authorization": header}).json["access_token"]
@@ -38,7 +38,7 @@ def test_a_request_line_says_who_it_was_and_from_where(api, by):
     assert (said["source"], said["agent"], said["request"]) == (SOURCE, AGENT, reply.headers["x-request-id"])
 
 
-def test_the_line_of_a_refusal_says_who_it_was_too(api):
+def test_the_line_of_a_refusal_names_the_caller_too(api):
     header, made = issue(api, ["jobs:read"])
 
     reply = api("POST", "/v1/jobs", JOB, caller=None, headers={"authorization": header})
@@ -73,7 +73,7 @@ def bearer(**claims):
         (bearer(iss="https://idp.example"), None),
     ],
 )
-def test_the_line_of_a_401_says_whom_it_claimed_to_be_and_never_a_secret(api, authorization, claimed):
+def test_the_line_of_a_401_names_the_claimed_caller_and_never_a_secret(api, authorization, claimed):
     reply = sent(api, "GET", "/v1/jobs", {} if authorization is None else {"authorization": authorization})
 
     said = line(api)
@@ -92,13 +92,13 @@ def test_a_token_request_is_logged_under_the_client_id_it_claims(api, named, cla
 
 
 @pytest.mark.parametrize("agent", ["x" * 5_000, "a\nb", "", None])
-def test_a_user_agent_is_cut_and_may_be_missing(api, agent):
+def test_a_long_user_agent_is_cut_and_a_missing_one_accepted(api, agent):
     sent(api, "GET", "/v1/health", {}, agent)
 
     assert len(line(api)["agent"] or "") <= 200
 
 
-def test_the_target_of_a_run_is_named_as_such(api):
+def test_the_target_of_a_run_is_named_as_a_target(api):
     job = api.create(JOB | {"policies": {"callbackToken": True}}, schedules=[])
     run = api("POST", f"/v1/jobs/{job['id']}/run").json["runId"]
     api.stage.deliver_all()

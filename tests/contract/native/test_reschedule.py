@@ -27,7 +27,7 @@ def calls(api) -> int:
 
 
 @pytest.mark.parametrize("after_s", [1, 60, 300, 4_000])
-def test_the_job_runs_again_at_the_second(api, after_s):
+def test_a_report_can_name_the_second_of_the_next_run(api, after_s):
     job, run = waiting(api)
     asked_at = api.stage.clock.now()
 
@@ -45,7 +45,7 @@ def test_the_job_runs_again_at_the_second(api, after_s):
     assert timedelta(0) <= begun - due < timedelta(seconds=5)
 
 
-def test_a_chain_goes_on_as_long_as_its_target_wants(api):
+def test_a_chain_continues_as_long_as_its_target_requests_it(api):
     job, run = waiting(api)
 
     for _ in range(3):
@@ -59,7 +59,7 @@ def test_a_chain_goes_on_as_long_as_its_target_wants(api):
     assert calls(api) == 4
 
 
-def test_an_instant_and_a_payload_for_the_next_run(api):
+def test_a_report_can_give_an_instant_and_a_payload_for_the_next_run(api):
     job, run = waiting(api)
     at = text(api.stage.clock.now() + timedelta(hours=2))
 
@@ -72,7 +72,7 @@ def test_an_instant_and_a_payload_for_the_next_run(api):
 
 
 @pytest.mark.parametrize("ended_s", [0, 5, 400])
-def test_a_repeated_report_starts_nothing_more(api, ended_s):
+def test_a_repeated_report_starts_no_further_run(api, ended_s):
     job, run = waiting(api)
 
     first = report(api, run, AGAIN)
@@ -84,7 +84,7 @@ def test_a_repeated_report_starts_nothing_more(api, ended_s):
     assert len(runs_of(api, job)) == 2
 
 
-def test_a_report_with_another_time_is_another_report(api):
+def test_a_report_with_another_time_is_a_different_report(api):
     _, run = waiting(api)
     report(api, run, AGAIN)
 
@@ -112,7 +112,7 @@ def test_the_end_and_the_next_run_are_written_together_or_not_at_all(api, fault,
     assert calls(api) == 2
 
 
-def test_a_failed_run_can_be_followed_too(api):
+def test_a_failed_run_can_request_a_next_run_too(api):
     job, run = waiting(api)
 
     report(api, run, {"success": False, "message": "not yet", "reschedule": {"afterSeconds": 60}})
@@ -123,7 +123,7 @@ def test_a_failed_run_can_be_followed_too(api):
     assert len(runs_of(api, job)) == 2
 
 
-def test_the_next_run_goes_with_its_job_or_by_a_cancel(api):
+def test_the_next_run_is_removed_by_a_cancel_or_with_its_job(api):
     kept, first = waiting(api)
     gone, second = waiting(api)
     report(api, first, AGAIN)
@@ -153,7 +153,7 @@ def test_the_next_run_goes_with_its_job_or_by_a_cancel(api):
         ("tomorrow", "reschedule"),
     ],
 )
-def test_a_time_or_a_member_that_does_not_fit_is_refused_and_nothing_ends(api, reschedule, field):
+def test_an_invalid_time_or_member_is_refused_and_the_run_stays_open(api, reschedule, field):
     job, run = waiting(api)
 
     with api.unchanged():
@@ -163,7 +163,7 @@ def test_a_time_or_a_member_that_does_not_fit_is_refused_and_nothing_ends(api, r
     assert [each["state"] for each in runs_of(api, job)] == ["ACK_RECVD"]
 
 
-def test_the_next_run_of_a_scheduled_job_is_its_schedules(api):
+def test_the_next_run_of_a_scheduled_job_belongs_to_its_schedule(api):
     api.stage.endpoint.answer = ACCEPTED
     job = api.create(action=WAITS, schedules=[{"at": text(api.stage.clock.now() + timedelta(seconds=60))}])
     api.stage.run(70)
@@ -176,7 +176,7 @@ def test_the_next_run_of_a_scheduled_job_is_its_schedules(api):
     assert calls(api) == 2
 
 
-def test_a_report_without_a_next_run_may_say_so(api):
+def test_a_report_may_state_that_there_is_no_next_run(api):
     job, run = waiting(api)
 
     assert report(api, run, {"success": True, "reschedule": None}).status == 200

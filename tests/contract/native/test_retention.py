@@ -50,7 +50,7 @@ def shown(api: Api, there: dict[str, str]) -> dict[str, object]:
     return found
 
 
-def test_a_run_is_shown_to_its_last_second_and_no_longer(api: Api) -> None:
+def test_a_run_is_shown_until_its_last_second_and_no_longer(api: Api) -> None:
     there = failed_run(api)
     goes = datetime.fromisoformat(there["goes"])
 
@@ -65,7 +65,7 @@ def test_a_run_is_shown_to_its_last_second_and_no_longer(api: Api) -> None:
     assert (totals["failed"], totals["open"]) == (1, 0)
 
 
-def test_an_expired_run_is_not_run_again(api: Api) -> None:
+def test_an_expired_run_cannot_be_run_again(api: Api) -> None:
     there = failed_run(api)
     api.stage.clock.move_to(datetime.fromisoformat(there["goes"]))
 
@@ -73,7 +73,7 @@ def test_an_expired_run_is_not_run_again(api: Api) -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 2])
-def test_pages_go_on_behind_what_is_gone(api: Api, limit: int) -> None:
+def test_pages_continue_past_deleted_runs(api: Api, limit: int) -> None:
     """Expired runs may lie between runs that are kept: a retry ends weeks after runs that were planned later."""
     api.stage.endpoint.script = [WRONG]
     there = failed_run(api)
@@ -92,7 +92,7 @@ def test_pages_go_on_behind_what_is_gone(api: Api, limit: int) -> None:
     assert seen == [kept]
 
 
-def test_occurrences_whose_runs_are_gone_are_not_told_as_if_they_were_to_come(api: Api) -> None:
+def test_occurrences_whose_runs_are_deleted_are_not_shown_as_future(api: Api) -> None:
     made = api.create({"action": JOB["action"], "schedules": [{"cron": "0 * * * *"}]})
     schedule, began = made["schedules"][0]["id"], api.stage.clock.now()
     api.stage.run(2 * 86_400, most=10)

@@ -81,7 +81,7 @@ def forged(api, secret=STACK_SECRET, *, dated_back_s=0, lives_s=3_600, **claims)
 
 @pytest.mark.parametrize("dated_back_s", [0, 1, 3_599, 3_600, 7_200, 10**8])
 @pytest.mark.parametrize("lives_s", [3_600, 7_200, 10**9])
-def test_a_leaked_secret_of_the_stack_forges_nothing_an_hour_after_one_rotation(api, manager, dated_back_s, lives_s):
+def test_a_leaked_stack_secret_forges_nothing_an_hour_after_one_rotation(api, manager, dated_back_s, lives_s):
     assert api.get("/v1/tenants", caller="provider").status == 200
     rotate(api, manager)
     api.stage.clock.advance(3_600)
@@ -96,7 +96,7 @@ def test_a_leaked_secret_of_the_stack_forges_nothing_an_hour_after_one_rotation(
 
 @pytest.mark.parametrize("since_s", [0, 299, 301, 3_599])
 @pytest.mark.parametrize("route", GIVING, ids=title)
-def test_a_leaked_secret_of_the_stack_makes_nothing_lasting_from_the_rotation_on(api, manager, route, since_s):
+def test_a_leaked_stack_secret_creates_nothing_permanent_after_the_rotation(api, manager, route, since_s):
     """Also in a function that has not noticed the rotation yet, and within the hour in which former tokens hold."""
     things = furnish(api, "acme")
     assert api.get("/v1/tenants", caller="provider").status == 200
@@ -112,7 +112,7 @@ def test_a_leaked_secret_of_the_stack_makes_nothing_lasting_from_the_rotation_on
     assert (by_token.status, by_secret.status) == (401, 401)
 
 
-def test_a_token_of_before_the_rotation_reads_and_runs_for_the_rest_of_its_hour(api, manager):
+def test_a_token_from_before_the_rotation_reads_and_runs_until_its_hour_ends(api, manager):
     issued = {"authorization": "Bearer " + token(api).json["access_token"]}
     rotate(api, manager)
     api.stage.clock.advance(3_590)
@@ -123,7 +123,7 @@ def test_a_token_of_before_the_rotation_reads_and_runs_for_the_rest_of_its_hour(
     assert "get a new token" in refused.text
 
 
-def test_where_the_secret_cannot_be_read_nothing_lasting_is_made(api, manager):
+def test_nothing_permanent_is_created_while_the_secret_cannot_be_read(api, manager):
     assert api.get("/v1/jobs").status == 200
     manager.versions.clear()
     api.tolerated.add(503)
@@ -147,7 +147,7 @@ def test_routes_that_give_access_are_those_of_credentials_keys_and_tenants():
 
 @pytest.mark.parametrize("route", GIVING, ids=title)
 @pytest.mark.parametrize("by", ["secret", "token"])
-def test_a_credential_that_was_deleted_a_moment_ago_gives_nothing_any_more(api, route, by):
+def test_a_credential_deleted_a_moment_ago_creates_no_access(api, route, by):
     things = furnish(api, "acme")
     whose = "provider" if route.scope == "provider:admin" else "acme"
     header, made = issue(api, caller=whose)
@@ -164,7 +164,7 @@ def test_a_credential_that_was_deleted_a_moment_ago_gives_nothing_any_more(api, 
 
 
 @pytest.mark.parametrize("route", [each for each in GIVING if each.scope == "admin"], ids=title)
-def test_the_caller_of_a_tenant_that_was_disabled_a_moment_ago_gives_nothing_any_more(api, route):
+def test_a_caller_whose_tenant_was_disabled_a_moment_ago_creates_no_access(api, route):
     things = furnish(api, "acme")
     assert api.get("/v1/jobs").status == 200
     assert api("POST", "/v1/tenants/acme/disable", caller="provider").status == 200

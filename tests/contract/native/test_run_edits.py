@@ -28,7 +28,7 @@ def sent(api: Api) -> list[tuple[Any, dict[str, str]]]:
     return [(call.call.payload and json.loads(call.call.payload), call.params.get("headers", {})) for call in calls]
 
 
-def test_each_message_is_one_run_with_its_own_payload_and_headers(api: Api) -> None:
+def test_each_message_becomes_one_run_with_its_own_payload_and_headers(api: Api) -> None:
     job = api.create(action=HOOK, schedules=[])
 
     first = run(api, job, {"payload": {"invoice": 1}, "headers": {"x-a": "one"}})
@@ -45,7 +45,7 @@ def test_each_message_is_one_run_with_its_own_payload_and_headers(api: Api) -> N
     assert api.get(f"/v1/jobs/{job['id']}").json["action"]["payload"] == {"from": "job"}
 
 
-def test_every_attempt_and_every_rerun_sends_the_run_s_own_payload(api: Api) -> None:
+def test_every_attempt_and_rerun_sends_the_runs_own_payload(api: Api) -> None:
     retry = {"type": "fixed", "maxRetries": 2, "delaySeconds": 1}
     job = api.create(action=HOOK | {"retry": retry}, schedules=[])
     api.stage.endpoint.script = [BUSY, OK]
@@ -58,7 +58,7 @@ def test_every_attempt_and_every_rerun_sends_the_run_s_own_payload(api: Api) -> 
     assert [payload for payload, _ in sent(api)] == [{"invoice": 1}] * 3
 
 
-def test_a_body_that_is_a_string_is_sent_as_it_is(api: Api) -> None:
+def test_a_body_that_is_a_string_is_sent_unchanged(api: Api) -> None:
     job = api.create(action=HOOK, schedules=[])
 
     assert run(api, job, {"body": "a=1"}).status == 202
@@ -68,7 +68,7 @@ def test_a_body_that_is_a_string_is_sent_as_it_is(api: Api) -> None:
     assert (received.call.payload, received.call.payload_is_json) == ("a=1", False)
 
 
-def test_the_payload_of_a_run_replaces_that_of_its_schedule(api: Api) -> None:
+def test_the_payload_of_a_run_replaces_its_schedules(api: Api) -> None:
     job = api.create(action=HOOK, schedules=[{"cron": "0 0 1 1 *", "payload": {"from": "schedule"}}])
     schedule = job["schedules"][0]["id"]
 
@@ -79,7 +79,7 @@ def test_the_payload_of_a_run_replaces_that_of_its_schedule(api: Api) -> None:
     assert sorted(payload["from"] for payload, _ in sent(api)) == ["caller", "schedule"]
 
 
-def test_a_run_that_is_dropped_for_an_active_one_leaves_its_payload_nowhere(api: Api) -> None:
+def test_a_run_dropped_because_another_is_active_stores_its_payload_nowhere(api: Api) -> None:
     job = api.create(action=HOOK, schedules=[])
     first = run(api, job, {"payload": {"n": 1}, "ifActive": "drop"}).json
     second = run(api, job, {"payload": {"n": 2}, "ifActive": "drop"}).json
@@ -90,7 +90,7 @@ def test_a_run_that_is_dropped_for_an_active_one_leaves_its_payload_nowhere(api:
     assert [payload for payload, _ in sent(api)] == [{"n": 1}]
 
 
-def test_the_same_key_sends_once_and_another_payload_under_it_is_refused(api: Api) -> None:
+def test_the_same_key_sends_once_and_refuses_another_payload(api: Api) -> None:
     job = api.create(action=HOOK, schedules=[])
     key = {"Idempotency-Key": "message-1"}
 

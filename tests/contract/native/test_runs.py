@@ -23,7 +23,7 @@ def job_with(*schedules, **action):
 # Run now
 
 
-def test_a_manual_run_is_there_at_once_and_then_ends(api):
+def test_a_manual_run_is_shown_at_once_and_then_ends(api):
     made = api.create()
 
     started = api("POST", f"/v1/jobs/{made['id']}/run")
@@ -42,7 +42,7 @@ def test_a_manual_run_is_there_at_once_and_then_ends(api):
 
 
 @pytest.mark.parametrize("body", [None, {"ifActive": "drop"}])
-def test_jobs_that_run_each_other_by_the_api_come_to_an_end(api, body):
+def test_a_circle_of_jobs_that_run_each_other_by_the_api_ends(api, body):
     """Each calls `/run` of the other, as an HTTP action does: with the header that counts."""
     one, other = api.create()["id"], api.create()["id"]
     answers = []
@@ -88,7 +88,7 @@ def test_an_invalid_number_of_hops_starts_no_chain(api, value):
     assert api("POST", f"/v1/jobs/{made['id']}/run", headers={"Sweephand-Hop": value}).status == 202
 
 
-def test_a_manual_run_of_a_schedule_brings_its_payload(api):
+def test_a_manual_run_of_a_schedule_uses_its_payload(api):
     made = api.create(job_with({"every": "PT1H", "payload": {"of": "schedule"}}, payload={"of": "action"}))
     schedule = made["schedules"][0]
 
@@ -100,7 +100,7 @@ def test_a_manual_run_of_a_schedule_brings_its_payload(api):
     assert [each.call.payload for each in api.stage.endpoint.received] == ['{"of":"schedule"}']
 
 
-def test_a_manual_run_does_not_count_for_the_schedule(api):
+def test_a_manual_run_does_not_count_towards_the_schedules_count(api):
     made = api.create(job_with({"every": "PT1H", "count": 1}))
     schedule = made["schedules"][0]
 
@@ -112,7 +112,7 @@ def test_a_manual_run_does_not_count_for_the_schedule(api):
     assert len(read["schedules"][0]["nextRuns"]) == 1
 
 
-def test_a_run_that_ended_before_the_sweep_counted_it_is_planned(api):
+def test_a_run_that_ends_before_the_sweep_counts_it_is_counted_as_planned(api):
     made = api.create(schedules=[{"every": "PT30S"}])
     api.stage.clock.advance(31)
     api.stage.deliver_all()
@@ -122,7 +122,7 @@ def test_a_run_that_ended_before_the_sweep_counted_it_is_planned(api):
     assert (totals["planned"], totals["succeeded"], totals["open"]) == (1, 1, 0)
 
 
-def test_a_repeated_run_of_one_key_is_one_run(api):
+def test_a_repeated_run_request_with_one_key_starts_one_run(api):
     made, key = api.create(), {"idempotency-key": "k"}
     place = f"/v1/jobs/{made['id']}/run"
 
@@ -152,7 +152,7 @@ def test_a_repeated_run_of_one_key_is_one_run(api):
         (7, 422, "body"),
     ],
 )
-def test_an_invalid_request_for_a_run_is_refused(api, body, status, field):
+def test_an_invalid_run_request_is_refused(api, body, status, field):
     made = api.create()
 
     with api.unchanged():
@@ -162,7 +162,7 @@ def test_an_invalid_request_for_a_run_is_refused(api, body, status, field):
     assert field is None or reply.fields == [field]
 
 
-def test_an_inactive_job_is_run_by_hand_all_the_same_or_says_why_not(api):
+def test_an_inactive_job_can_be_run_manually_or_the_refusal_says_why(api):
     made = api.create(active=False)
 
     started = api("POST", f"/v1/jobs/{made['id']}/run").json
@@ -176,7 +176,7 @@ def test_an_inactive_job_is_run_by_hand_all_the_same_or_says_why_not(api):
 # One run
 
 
-def test_a_run_is_not_started_beside_an_active_one_where_that_is_asked_for(api):
+def test_a_run_with_if_active_drop_is_not_started_next_to_an_active_one(api):
     api.stage.endpoint.answer = ACCEPTED
     made = api.create(job_with(outcome={"on202": "wait"}))
     place = f"/v1/jobs/{made['id']}/run"
@@ -192,7 +192,7 @@ def test_a_run_is_not_started_beside_an_active_one_where_that_is_asked_for(api):
     assert api("POST", place, {"ifActive": "wait"}).fields == ["ifActive"]
 
 
-def test_a_failed_run_tells_all_its_attempts(api):
+def test_a_failed_run_shows_all_its_attempts(api):
     made = api.create(job_with({"at": "2027-03-01T12:00:10Z"}, retry=RETRY))
     api.stage.endpoint.script = [
         BUSY,
@@ -220,7 +220,7 @@ def test_a_failed_run_tells_all_its_attempts(api):
     assert run["expiresAt"] is not None
 
 
-def test_an_error_action_is_a_run_of_its_own_that_names_its_parent(api):
+def test_an_error_action_is_a_separate_run_that_names_its_parent(api):
     made = api.create(
         job_with({"at": "2027-03-01T12:00:10Z"}) | {"errorAction": {"type": "http", "url": "https://x.org/alarm"}}
     )
@@ -269,7 +269,7 @@ def report(api, run, token, result=None, **more):
     return api("PUT", f"/v1/runs/{run}/result", result, caller=None, headers=headers, **more)
 
 
-def test_the_target_of_a_run_reports_with_the_token_it_was_sent_and_no_other_identity(api):
+def test_the_target_of_a_run_reports_with_the_token_it_was_sent_and_no_other_credential(api):
     run, token = reporting(api)
 
     reply = report(api, run, token)
@@ -283,7 +283,7 @@ def test_the_target_of_a_run_reports_with_the_token_it_was_sent_and_no_other_ide
     assert token not in "".join(api.picture())
 
 
-def test_the_target_of_a_run_is_told_little_of_it(api):
+def test_the_target_of_a_run_sees_little_of_it(api):
     """Neither who runs it again, nor notes, nor what other attempts were answered."""
     run, token = reporting(api)
     report(api, run, token)
@@ -299,7 +299,7 @@ def test_the_target_of_a_run_is_told_little_of_it(api):
     assert told["notes"] == []
 
 
-def test_a_run_s_token_is_good_for_its_own_result_alone(api):
+def test_a_runs_token_is_valid_only_for_its_own_result(api):
     run, token = reporting(api)
     other, _ = reporting(api)
 
@@ -317,7 +317,7 @@ def test_a_run_s_token_is_good_for_its_own_result_alone(api):
         assert api("PUT", f"/v1/runs/{run}/result", {"success": True}, caller=None, headers=bearer).status == 401
 
 
-def test_a_caller_with_an_identity_is_judged_by_it(api):
+def test_a_caller_with_a_credential_is_authorised_by_it(api):
     run, token = reporting(api)
 
     headers = {"sweephand-callback-token": token}
@@ -326,7 +326,7 @@ def test_a_caller_with_an_identity_is_judged_by_it(api):
     assert reply.status == 404
 
 
-def test_the_token_of_a_disabled_tenant_s_run_opens_nothing(api):
+def test_the_token_of_a_disabled_tenants_run_is_refused(api):
     run, token = reporting(api)
     api("POST", "/v1/tenants/acme/disable", caller="provider")
     api.stage.pass_time(11)
@@ -334,7 +334,7 @@ def test_the_token_of_a_disabled_tenant_s_run_opens_nothing(api):
     assert report(api, run, token).status == 403
 
 
-def test_a_schedule_may_ask_for_a_token_where_its_job_does_not(api):
+def test_a_schedule_may_request_a_token_even_if_its_job_does_not(api):
     api.create(job_with({"at": "2027-03-01T12:00:10Z", "policies": {"callbackToken": True}}))
     api.create(job_with({"at": "2027-03-01T12:00:10Z"}))
 
@@ -381,7 +381,7 @@ def history(api):
     return made, other
 
 
-def test_runs_are_listed_by_schedule_by_job_and_as_what_wants_attention(api, history):
+def test_runs_are_listed_by_schedule_by_job_and_by_need_for_attention(api, history):
     made, other = history
     broken, sound = (each["id"] for each in made["schedules"])
 
@@ -405,7 +405,7 @@ def test_runs_are_listed_by_schedule_by_job_and_as_what_wants_attention(api, his
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 6, 7, 50])
-def test_lists_of_runs_are_walked_by_cursors(api, history, limit):
+def test_lists_of_runs_can_be_paged_by_cursors(api, history, limit):
     made, _ = history
 
     for query in (f"jobId={made['id']}", f"scheduleId={made['schedules'][0]['id']}", ""):
@@ -425,7 +425,7 @@ def test_runs_are_filtered_by_state_and_kind(api, history):
     assert both == [each for each in of_job if (each["state"], each["kind"]) == ("SUCCESS", "scheduled")]
 
 
-def test_attention_reaches_over_days(api):
+def test_the_attention_list_spans_days(api):
     made = api.create(job_with(*({"at": f"2027-03-0{day}T12:00:00Z"} for day in (2, 3, 5))))
     api.stage.endpoint.answer = WRONG
     for _ in range(5):
@@ -457,7 +457,7 @@ def test_attention_reaches_over_days(api):
         ("offset=5", 400, "offset"),
     ],
 )
-def test_a_question_for_runs_that_breaks_a_rule_is_refused(api, query, status, field):
+def test_an_invalid_query_for_runs_is_refused(api, query, status, field):
     reply = api.get("/v1/runs", query=query)
 
     assert reply.status == status
@@ -467,7 +467,7 @@ def test_a_question_for_runs_that_breaks_a_rule_is_refused(api, query, status, f
 # Occurrences
 
 
-def test_occurrences_are_what_was_and_what_will_be(api):
+def test_occurrences_include_past_and_future(api):
     made = api.create(job_with({"name": "a", "every": "PT20S"}, {"name": "b", "cron": "* * * * *"}))
     api.stage.endpoint.script = [OK, WRONG]
     api.stage.run(50)
@@ -497,7 +497,7 @@ def test_occurrences_are_what_was_and_what_will_be(api):
 
 
 @pytest.mark.parametrize("begin", ["12:00:00", "12:02:30"], ids=["before the line", "within it"])
-def test_occurrences_that_a_line_stands_for_have_its_state(api, begin):
+def test_occurrences_in_a_summary_row_have_its_state(api, begin):
     api("POST", "/v1/collections", {"name": "mini"})
     made = api.create(job_with({"every": "PT20S"}), collection="mini")
     api.stage.run(30)
@@ -518,7 +518,7 @@ def test_occurrences_that_a_line_stands_for_have_its_state(api, begin):
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 7])
-def test_occurrences_are_walked_by_cursors_over_past_and_future(api, limit):
+def test_occurrences_can_be_paged_by_cursors_across_past_and_future(api, limit):
     made = api.create(job_with(*({"name": name, "every": "PT20S"} for name in "abc"), {"at": "2027-03-01T12:01:00Z"}))
     api.stage.run(50)
     place, query = f"/v1/jobs/{made['id']}/occurrences", "from=2027-03-01T11:00:00Z&until=2027-03-01T12:01:21Z"
@@ -536,7 +536,7 @@ def test_occurrences_are_walked_by_cursors_over_past_and_future(api, limit):
     assert whole["searchedUntil"] == page["searchedUntil"] == "2027-03-01T12:01:21Z"
 
 
-def test_occurrences_of_one_schedule_until_it_ends(api):
+def test_occurrences_of_one_schedule_are_listed_until_it_ends(api):
     made = api.create(job_with({"name": "a", "every": "PT1H", "count": 3}, {"name": "b", "every": "PT1H"}))
     place = f"/v1/jobs/{made['id']}/occurrences"
 
@@ -546,7 +546,7 @@ def test_occurrences_of_one_schedule_until_it_ends(api):
     assert (reply["nextCursor"], reply["searchedUntil"]) == (None, "2199-12-31T23:59:59Z")
 
 
-def test_nothing_is_told_of_the_time_before_a_schedule_was_there_or_was_changed(api):
+def test_no_occurrences_are_shown_before_a_schedule_was_created_or_changed(api):
     made = api.create(job_with({"cron": "* * * * *"}))
     place = f"/v1/jobs/{made['id']}"
     schedule = f"{place}/schedules/{made['schedules'][0]['id']}"
@@ -560,7 +560,7 @@ def test_nothing_is_told_of_the_time_before_a_schedule_was_there_or_was_changed(
     assert [each["state"] for each in found] == ["SUCCESS"] * 2 + ["SCHEDULED"] * 3
 
 
-def test_an_occurrence_says_which_time_rule_moved_it(api):
+def test_an_occurrence_names_the_time_rule_that_moved_it(api):
     made = api.create(job_with({"cron": "30 2 * * *", "timezone": "Europe/Berlin"}))
 
     found = api.get(
@@ -589,7 +589,7 @@ def test_an_occurrence_says_which_time_rule_moved_it(api):
         (f"from={'9' * 5_000}", "from"),
     ],
 )
-def test_an_invalid_span_of_time_is_refused(api, query, field):
+def test_an_invalid_time_span_is_refused(api, query, field):
     made = api.create()
 
     reply = api.get(f"/v1/jobs/{made['id']}/occurrences", query=query)
@@ -605,7 +605,7 @@ def test_an_unknown_schedule_has_no_occurrences(api):
         assert reply.status == 404
 
 
-def test_an_answer_of_the_target_is_shown_as_text(api):
+def test_an_answer_of_the_target_is_shown_as_a_string(api):
     api.create(job_with({"at": "2027-03-01T12:00:10Z"}))
     api.stage.endpoint.answer = replace(WRONG, answer='<script>"\u0000\ufffd' + "é" * 300)
 

@@ -66,7 +66,7 @@ def answers(api: Api, run: dict[str, object]) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("seconds", [0, 1, 29, 31, 100])
-def test_no_list_has_what_the_former_tenant_had(api, seconds):
+def test_no_list_shows_anything_of_the_former_tenant(api, seconds):
     history(api)
     end_and_begin_again(api)
 
@@ -76,7 +76,7 @@ def test_no_list_has_what_the_former_tenant_had(api, seconds):
         assert api.get(path.partition("?")[0], query=path.partition("?")[2]).json["items"] == [], path
 
 
-def test_a_schedule_of_the_former_tenant_lists_no_runs(api):
+def test_a_schedule_id_of_the_former_tenant_lists_no_runs(api):
     runs = history(api)
     end_and_begin_again(api)
 
@@ -85,7 +85,7 @@ def test_a_schedule_of_the_former_tenant_lists_no_runs(api):
         assert api.get("/v1/runs", query={"jobId": run["jobId"]}).status == 404
 
 
-def test_no_id_of_the_former_tenant_opens_anything(api):
+def test_no_id_of_the_former_tenant_finds_anything(api):
     runs = history(api)
     end_and_begin_again(api)
 
@@ -96,7 +96,7 @@ def test_no_id_of_the_former_tenant_opens_anything(api):
         )
 
 
-def test_the_token_of_a_former_run_reports_to_nobody(api):
+def test_the_token_of_a_former_tenants_run_is_refused(api):
     (waiting,) = [run for run in history(api) if run["state"] == "ACK_RECVD"]
     end_and_begin_again(api)
 
@@ -106,7 +106,7 @@ def test_the_token_of_a_former_run_reports_to_nobody(api):
     assert reply.status == 404
 
 
-def test_runs_of_jobs_that_were_deleted_long_before_stay_hidden(api):
+def test_runs_of_jobs_deleted_long_before_stay_hidden(api):
     runs = history(api)
     for run in runs:
         assert api("DELETE", f"/v1/jobs/{run['jobId']}").status == 204
@@ -117,7 +117,7 @@ def test_runs_of_jobs_that_were_deleted_long_before_stay_hidden(api):
     assert [api.get(f"/v1/runs/{run['id']}").status for run in runs] == [404] * 3
 
 
-def test_a_group_of_errors_of_the_former_tenant_is_unknown(api):
+def test_an_error_group_of_the_former_tenant_is_unknown(api):
     history(api)
     (group,) = api.get("/v1/errors").json["items"]
     end_and_begin_again(api)
@@ -126,7 +126,7 @@ def test_a_group_of_errors_of_the_former_tenant_is_unknown(api):
     assert api.get(f"/v1/errors/{group['id']}/runs").status == 404
 
 
-def test_a_call_of_the_former_tenant_that_fails_afterwards_is_no_error_of_the_next(api):
+def test_a_late_failure_of_the_former_tenant_is_no_error_of_the_new_one(api):
     job_of(api)
 
     def fails_late(_call: object) -> Outcome:
@@ -152,7 +152,7 @@ def test_the_new_tenant_sees_its_own_runs_at_once(api):
     assert listed == {run["id"] for run in mine if run["state"] != "SUCCESS"}
 
 
-def test_the_sap_facade_does_not_know_the_former_tenant_s_jobs_and_runs(api):
+def test_the_sap_facade_does_not_show_the_former_tenants_jobs_and_runs(api):
     sap = SapApi(api.stage.world, api.facade.guard, api.facade.door)
 
     def asked(method: str, path: str, body: str | None = None) -> dict[str, object]:
@@ -173,7 +173,7 @@ def test_the_sap_facade_does_not_know_the_former_tenant_s_jobs_and_runs(api):
         assert asked("GET", path)["statusCode"] == 404, path
 
 
-def test_lists_of_a_tenant_that_nobody_had_before_miss_nothing(api):
+def test_lists_of_a_tenant_with_a_new_name_are_complete(api):
     """Not even a run that was planned before its tenant was made."""
     api.stage.endpoint.script = [lambda _: FAILED]
     past = (api.stage.clock.now().replace(microsecond=0)).isoformat()

@@ -19,7 +19,7 @@ def place(made):
     return f"/v1/jobs/{made['id']}/schedules"
 
 
-def test_a_schedule_is_read_as_it_stands_in_its_job(api, made, place):
+def test_a_schedule_is_read_as_it_appears_in_its_job(api, made, place):
     for schedule in made["schedules"]:
         read = api.get(f"{place}/{schedule['id']}")
 
@@ -27,7 +27,7 @@ def test_a_schedule_is_read_as_it_stands_in_its_job(api, made, place):
         shapes.check_schedule(read.json)
 
 
-def test_a_schedule_is_added_with_its_place_and_the_jobs_new_revision(api, made, place):
+def test_a_schedule_is_added_with_its_location_and_the_jobs_new_revision(api, made, place):
     api.stage.clock.advance(1)
     reply = api("POST", place, {"name": "hourly", "every": "1 hour", "payload": [1.50]})
 
@@ -42,7 +42,7 @@ def test_a_schedule_is_added_with_its_place_and_the_jobs_new_revision(api, made,
     assert read["revision"] == 2
 
 
-def test_a_schedule_without_a_name_bears_its_id(api, place):
+def test_a_schedule_without_a_name_is_named_by_its_id(api, place):
     reply = api("POST", place, {"every": "PT1H"})
 
     assert reply.json["name"] == reply.id
@@ -57,14 +57,14 @@ def test_an_added_schedule_runs(api, place):
 
 
 @pytest.mark.parametrize("name", ["beat", "weekdays"])
-def test_a_name_is_taken_once_in_a_job(api, place, name):
+def test_a_schedule_name_is_unique_in_its_job(api, place, name):
     with api.unchanged():
         reply = api("POST", place, {"name": name, "every": "PT1H"})
 
     assert (reply.status, reply.fields) == (422, ["name"])
 
 
-def test_a_schedule_is_replaced_and_keeps_its_id_and_its_name(api, made, place):
+def test_a_replaced_schedule_keeps_its_id_and_name(api, made, place):
     beat = made["schedules"][1]
 
     reply = api("PUT", f"{place}/{beat['id']}", {"cron": "0 4 * * *"})
@@ -76,7 +76,7 @@ def test_a_schedule_is_replaced_and_keeps_its_id_and_its_name(api, made, place):
     assert api.get(f"{place}/{beat['id']}").json == reply.json
 
 
-def test_a_schedule_is_patched(api, made, place):
+def test_a_schedule_can_be_patched(api, made, place):
     weekdays = made["schedules"][0]
 
     reply = api("PATCH", f"{place}/{weekdays['id']}", {"timezone": None, "endTime": None, "payload": None, "count": 3})
@@ -106,7 +106,7 @@ def test_another_spelling_of_the_same_rule_is_stored(api, made, place):
     assert changed.json["every"] == api.get(beat).json["every"] == "10 seconds"
 
 
-def test_a_payload_of_a_schedule_is_changed_and_removed(api, made, place):
+def test_a_schedules_payload_can_be_changed_and_removed(api, made, place):
     weekdays = f"{place}/{made['schedules'][0]['id']}"
 
     assert api("PATCH", weekdays, {"payload": {"s": 1}}).json["payload"] == {"r": 2, "s": 1}
@@ -115,7 +115,7 @@ def test_a_payload_of_a_schedule_is_changed_and_removed(api, made, place):
     assert api.get(weekdays).json["payload"] is None
 
 
-def test_a_schedules_id_is_not_to_be_changed(api, made, place):
+def test_a_schedules_id_cannot_be_changed(api, made, place):
     one, other, _ = made["schedules"]
 
     with api.unchanged():
@@ -127,7 +127,7 @@ def test_a_schedules_id_is_not_to_be_changed(api, made, place):
     assert (created.status, created.code, created.fields) == (422, "UNKNOWN_MEMBER", ["id"])
 
 
-def test_a_deleted_schedule_is_gone_and_its_job_stays(api, made, place):
+def test_deleting_a_schedule_keeps_its_job(api, made, place):
     beat = made["schedules"][1]
 
     assert api("DELETE", f"{place}/{beat['id']}").status == 204
@@ -138,7 +138,7 @@ def test_a_deleted_schedule_is_gone_and_its_job_stays(api, made, place):
     assert api("POST", place, {"name": "beat", "every": "PT1H"}).status == 201
 
 
-def test_a_schedule_is_switched_off_and_on_again(api, made, place):
+def test_a_schedule_can_be_deactivated_and_activated_again(api, made, place):
     beat = f"{place}/{made['schedules'][1]['id']}"
 
     off = api("POST", f"{beat}/deactivate")
@@ -151,7 +151,7 @@ def test_a_schedule_is_switched_off_and_on_again(api, made, place):
     assert (on.json["active"], on.json["state"], on.json["stateReason"], on.revision) == (True, "ACTIVE", None, 3)
 
 
-def test_a_switch_keeps_payload_and_policies(api, place):
+def test_a_switch_keeps_the_payload_and_the_policies(api, place):
     schedule = api("POST", place, {"every": "PT1H", "payload": {"a": 1.10}, "policies": {"onCreate": "run_now"}})
 
     api("POST", f"{place}/{schedule.id}/deactivate")
@@ -173,7 +173,7 @@ def test_a_switch_keeps_payload_and_policies(api, place):
         ("POST", "/{id}/deactivate", None),
     ],
 )
-def test_if_match_names_the_jobs_revision(api, made, place, method, path, body):
+def test_if_match_uses_the_jobs_revision(api, made, place, method, path, body):
     path = place + path.format(id=made["schedules"][1]["id"])
 
     with api.unchanged():
@@ -184,7 +184,7 @@ def test_if_match_names_the_jobs_revision(api, made, place, method, path, body):
     assert taken.status in {200, 201, 204}
 
 
-def test_a_change_of_a_completed_schedule_revives_it(api, place):
+def test_a_change_reactivates_a_completed_schedule(api, place):
     schedule = api("POST", place, {"at": "2027-03-01T12:01:00Z"}).json
     api.stage.run(400)
     done = api.get(f"{place}/{schedule['id']}").json
@@ -195,7 +195,7 @@ def test_a_change_of_a_completed_schedule_revives_it(api, place):
     assert (revived["state"], revived["stateReason"], revived["nextRuns"]) == ("ACTIVE", None, ["2027-03-01T13:00:00Z"])
 
 
-def test_totals_and_the_last_run_are_exact_at_once(api):
+def test_totals_and_the_last_run_are_exact_immediately(api):
     made = api.create(
         schedules=[{"name": "a", "every": "PT10S"}, {"name": "b", "every": "PT1H"}],
         action={**JOB["action"], "retry": {"type": "fixed", "maxRetries": 1, "delaySeconds": 1}},
@@ -221,7 +221,7 @@ def test_totals_and_the_last_run_are_exact_at_once(api):
 IN_A_FORMAT = {"date": "20 Oct 2098 4.30 pm", "format": "D MMM YYYY h.mm a"}
 
 
-def test_a_date_in_a_format_comes_back_as_it_was_written(api, place):
+def test_a_formatted_date_is_returned_as_it_was_written(api, place):
     made = api("POST", place, {"time": IN_A_FORMAT})
 
     assert (made.status, made.json["time"], made.json["nextRunAt"]) == (201, IN_A_FORMAT, "2098-10-20T16:30:00Z")
@@ -231,7 +231,7 @@ def test_a_date_in_a_format_comes_back_as_it_was_written(api, place):
         assert api("PUT", f"{place}/{made.id}", made.json).json == made.json
 
 
-def test_a_patch_changes_the_date_alone_or_the_whole_time(api, place):
+def test_a_patch_can_change_only_the_date_or_the_whole_time(api, place):
     made = api("POST", place, {"time": IN_A_FORMAT})
 
     later = api("PATCH", f"{place}/{made.id}", {"time": {"date": "21 Oct 2098 4.30 pm"}})
@@ -254,7 +254,7 @@ def test_a_patch_changes_the_date_alone_or_the_whole_time(api, place):
         ({"sapCron": "2015 * * fri 12 0 0"}, "sapCron", None, "NEVER_FIRES"),
     ],
 )
-def test_a_text_of_sap_that_is_not_understood_names_field_and_place(api, place, timing, field, position, code):
+def test_an_invalid_sap_text_is_refused_with_its_path_and_position(api, place, timing, field, position, code):
     with api.unchanged():
         refused = api("POST", place, timing)
 
@@ -277,7 +277,7 @@ OVER = [
 
 
 @pytest.mark.parametrize(("timing", "field", "last"), OVER)
-def test_a_rule_that_is_over_names_its_member_and_its_last_occurrence(api, place, timing, field, last):
+def test_a_refusal_of_a_finished_rule_names_its_member_and_last_occurrence(api, place, timing, field, last):
     with api.unchanged():
         alone = api("POST", place, timing)
         with_job = api("POST", "/v1/jobs", {**JOB, "name": "over", "schedules": [timing]})
@@ -289,7 +289,7 @@ def test_a_rule_that_is_over_names_its_member_and_its_last_occurrence(api, place
         assert problem["reason"] == f"no occurrence lies ahead, the last was {last}"
 
 
-def test_a_recurrence_is_answered_as_it_was_written_and_merged_by_a_patch(api, place):
+def test_a_recurrence_is_returned_as_written_and_merged_by_a_patch(api, place):
     written = {"frequency": "Month", "interval": 2, "schedule": {"monthDays": [1, -1], "hours": [6], "minutes": [0]}}
 
     made = api("POST", place, {"recurrence": written, "startTime": "2099-01-01T00:00:00Z"}).json
@@ -303,7 +303,7 @@ def test_a_recurrence_is_answered_as_it_was_written_and_merged_by_a_patch(api, p
     assert patched["nextRuns"][:2] == ["2099-01-01T07:00:00Z", "2099-01-31T07:00:00Z"]
 
 
-def test_a_preview_shows_how_a_recurrence_treats_days_that_a_month_lacks(api, place):
+def test_a_preview_shows_how_a_recurrence_treats_missing_days(api, place):
     anchored = {"recurrence": {"frequency": "month"}, "startTime": "2099-01-31T00:00:00Z"}
 
     shown = [api("POST", place, {**anchored, **more}).json for more in ({}, {"monthOverflow": "skip"})]
@@ -312,7 +312,7 @@ def test_a_preview_shows_how_a_recurrence_treats_days_that_a_month_lacks(api, pl
     assert [each["nextRuns"][1] for each in shown] == ["2099-02-28T00:00:00Z", "2099-03-31T00:00:00Z"]
 
 
-def test_a_weekly_recurrence_is_as_rare_as_its_collection_wants(api):
+def test_a_weekly_recurrence_must_respect_the_shortest_interval_of_its_collection(api):
     api("POST", "/v1/collections", {"name": "rare", "quota": {"minIntervalSeconds": 7 * 86_400}})
     weekly = {"frequency": "week", "schedule": {"weekDays": ["monday"]}}
     twice = {"frequency": "week", "schedule": {"weekDays": ["monday", "tuesday"]}}

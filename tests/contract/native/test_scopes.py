@@ -60,7 +60,7 @@ def bearer(api, credential, scopes):
 
 
 @pytest.mark.parametrize("route", CLOSED, ids=title)
-def test_a_route_needs_its_scope_and_no_other(api, route):
+def test_a_route_needs_exactly_its_own_scope(api, route):
     things = furnish(api, "acme")
     needed = scope_by_the_description(route)
     own, others = ("provider", set()) if needed == {"provider:admin"} else ("acme", TENANT_SCOPES - needed)
@@ -81,7 +81,7 @@ def test_a_route_needs_its_scope_and_no_other(api, route):
         assert reply.status < 300, reply.text
 
 
-def test_the_provider_may_do_all_in_a_tenants_name(api):
+def test_the_provider_may_do_everything_on_a_tenants_behalf(api):
     things = furnish(api, "acme")
     last = [route for route in CLOSED if route.method == "DELETE"]
 
@@ -93,7 +93,7 @@ def test_the_provider_may_do_all_in_a_tenants_name(api):
         assert reply.status < 300, (title(route), reply.text)
 
 
-def test_an_edit_and_a_switch_of_long_work_need_the_scope_for_errors_too(api):
+def test_changing_long_work_needs_the_scope_for_errors_too(api):
     things = furnish(api, "acme")
     assert api("PUT", f"/v1/runs/{things.names['run']}/result", {"success": False}).status == 200
     rerun, pause = f"/v1/runs/{things.names['run']}/rerun", f"/v1/operations/{things.names['operation']}/pause"
@@ -107,7 +107,7 @@ def test_an_edit_and_a_switch_of_long_work_need_the_scope_for_errors_too(api):
     assert api("POST", rerun, {"payload": 1}, caller=None, headers=both).status == 202
 
 
-def test_a_caller_sees_the_operations_it_began_and_no_others(api):
+def test_a_caller_sees_only_the_operations_that_it_started(api):
     things = furnish(api, "acme")
     own = {"errors:edit": things.names["operation"]}
     own["jobs:read"] = api("POST", "/v1/runs:export", {}).id
@@ -123,7 +123,7 @@ def test_a_caller_sees_the_operations_it_began_and_no_others(api):
         assert scope not in own or own[scope] in listed
 
 
-def test_a_caller_who_ends_a_tenant_sees_that_operation_without_another_scope(api):
+def test_a_caller_who_deletes_a_tenant_sees_that_operation_without_another_scope(api):
     begun = api("POST", "/v1/tenants", {"tenant": "initech"}, caller="provider")
     only = bearer(api, "provider", ["provider:admin"])
     begun = api("DELETE", "/v1/tenants/initech", caller=None, headers=only)
@@ -136,7 +136,7 @@ def test_a_caller_who_ends_a_tenant_sees_that_operation_without_another_scope(ap
     assert api.get(place, caller=None, headers=bearer(api, "acme", TENANT_SCOPES)).status == 404
 
 
-def test_a_tenant_cannot_make_itself_more(api):
+def test_a_tenant_cannot_extend_its_own_scopes(api):
     header = bearer(api, "acme", ["admin"])
     with api.unchanged():
         for scope in ("provider:*", "provider:admin"):
@@ -162,7 +162,7 @@ def refused_for_its_scope(reply):
 
 
 @pytest.mark.parametrize("owner", ["action", "errorAction"])
-def test_a_job_that_runs_a_task_needs_a_scope_of_its_own(api, owner):
+def test_a_job_that_runs_a_task_needs_an_extra_scope(api, owner):
     body = {"action": HTTP, owner: TASK}
     without = bearer(api, "acme", WITHOUT)
 
@@ -186,7 +186,7 @@ def test_a_job_that_runs_a_task_needs_a_scope_of_its_own(api, owner):
     ],
     ids=str,
 )
-def test_the_action_of_a_task_changes_only_with_its_scope(api, task, owner, change):
+def test_changing_a_task_action_needs_the_task_scope(api, task, owner, change):
     place, body = f"/v1/jobs/{task['id']}", {owner: change}
 
     with api.unchanged():
@@ -206,14 +206,14 @@ def test_the_action_of_a_task_changes_only_with_its_scope(api, task, owner, chan
     ],
     ids=["another", "none", "http"],
 )
-def test_a_task_is_replaced_with_that_scope_only(api, task, method, body):
+def test_replacing_a_task_needs_the_task_scope(api, task, method, body):
     with api.unchanged():
         refused = api(method, f"/v1/jobs/{task['id']}", body, caller=None, headers=bearer(api, "acme", WITHOUT))
 
     assert refused_for_its_scope(refused), refused.text
 
 
-def test_other_members_change_without_that_scope(api, task):
+def test_other_members_can_be_changed_without_the_task_scope(api, task):
     place, without = f"/v1/jobs/{task['id']}", bearer(api, "acme", ["jobs:read", "jobs:write", "runs:write"])
     read = api("GET", place, caller=None, headers=without)
 
@@ -230,7 +230,7 @@ def hooked(owner, **hooks):
 
 
 @pytest.mark.parametrize("owner", ["job", "schedule"])
-def test_a_hook_that_runs_a_task_needs_that_scope_too(api, owner):
+def test_a_hook_that_runs_a_task_needs_the_task_scope_too(api, owner):
     body = {"action": HTTP, **hooked(owner, onFailure=TASK)}
     without = bearer(api, "acme", WITHOUT)
 
@@ -250,7 +250,7 @@ def test_a_hook_that_runs_a_task_needs_that_scope_too(api, owner):
     assert api("PUT", place, {"action": HTTP, **hooked(owner)}, caller=None, headers=allowed).status == 200
 
 
-def test_a_schedules_hook_that_runs_a_task_is_changed_with_that_scope_only(api):
+def test_changing_a_schedules_hook_that_runs_a_task_needs_the_task_scope(api):
     made = api.create({"action": HTTP, **hooked("schedule", onFailure=TASK)})
     schedules = f"/v1/jobs/{made['id']}/schedules"
     place = f"{schedules}/{made['schedules'][0]['id']}"

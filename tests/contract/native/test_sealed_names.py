@@ -30,7 +30,7 @@ def run_it(api: Api, job: str) -> None:
     api.stage.run(5)
 
 
-def test_it_is_in_no_row_and_no_answer_and_its_target_is_sent_it(api):
+def test_a_sealed_value_appears_in_no_row_or_answer_and_reaches_its_target(api):
     job = api.create(action=ACTION, errorAction=ACTION, hooks={"onSuccess": ACTION})
 
     assert shown(job["action"]) == shown(job["errorAction"]) == shown(job["hooks"]["onSuccess"]) == SHOWN
@@ -39,7 +39,7 @@ def test_it_is_in_no_row_and_no_answer_and_its_target_is_sent_it(api):
     assert opened(api) == {"url.sig": SECRET, "headers.x-api-key": SECRET}
 
 
-def test_changes_that_do_not_bring_it_keep_it(api):
+def test_changes_that_omit_a_sealed_value_keep_it(api):
     job = api.create(action=ACTION)
     read = api.get(f"/v1/jobs/{job['id']}").json
 
@@ -51,7 +51,7 @@ def test_changes_that_do_not_bring_it_keep_it(api):
     assert opened(api) == {"url.sig": SECRET, "headers.x-api-key": SECRET}
 
 
-def test_another_destination_needs_it_anew(api):
+def test_another_destination_needs_the_sealed_value_again(api):
     job = api.create(action=ACTION)
 
     reply = api("PATCH", f"/v1/jobs/{job['id']}", {"action": {"url": "https://elsewhere.org/x?sig=***"}})
@@ -60,7 +60,7 @@ def test_another_destination_needs_it_anew(api):
     assert any("url.sig" in field or "headers.x-api-key" in field for field in reply.fields)
 
 
-def test_an_edited_rerun_may_not_bring_one(api):
+def test_an_edited_rerun_cannot_bring_a_sealed_value(api):
     job = api.create(action=ACTION)
     run_it(api, job["id"])
     (run,) = api.get("/v1/runs", query={"jobId": job["id"]}).json["items"]
@@ -70,7 +70,7 @@ def test_an_edited_rerun_may_not_bring_one(api):
         assert (reply.status, reply.fields) == (422, [f"headers.{name}"])
 
 
-def test_the_sap_facade_seals_what_is_in_the_address_of_an_action(api):
+def test_the_sap_facade_seals_values_in_the_address_of_an_action(api):
     sap = SapApi(api.stage.world, api.facade.guard, api.facade.door)
 
     def asked(method: str, path: str, body: object = None) -> dict[str, object]:

@@ -17,7 +17,7 @@ def unsubscribe(api, application="invoicing"):
     return api("DELETE", f"{ACME}/subscriptions/{application}", caller="provider")
 
 
-def test_a_subscription_makes_its_tenant_and_twice_is_as_once(api):
+def test_a_subscription_creates_its_tenant_and_a_second_changes_nothing(api):
     first = subscribe(api, tenant="initech")
     api.stage.clock.advance(5)
     second = subscribe(api, tenant="initech")
@@ -30,7 +30,7 @@ def test_a_subscription_makes_its_tenant_and_twice_is_as_once(api):
     assert api.get("/v1/tenants/initech", caller="provider").json["state"] == "ACTIVE"
 
 
-def test_the_last_subscription_ends_with_an_operation_that_deletes_the_tenant(api):
+def test_unsubscribing_starts_an_operation_that_deletes_the_tenant(api):
     api.create()
     for application in ("invoicing", "reports"):
         subscribe(api, application)
@@ -59,7 +59,7 @@ def test_the_last_subscription_ends_with_an_operation_that_deletes_the_tenant(ap
     assert [each["tenant"] for each in api.get("/v1/tenants", caller="provider").json["items"]] == ["globex"]
 
 
-def test_while_a_tenant_is_deleted_nothing_of_it_can_be_had_back(api):
+def test_a_tenant_under_deletion_cannot_be_restored(api):
     subscribe(api)
     begun = unsubscribe(api)
     acting = {"sweephand-tenant": "acme"}
@@ -101,7 +101,7 @@ def test_while_a_tenant_is_deleted_no_job_and_no_schedule_is_made_for_it(api):
         assert [(reply.status, reply.code) for reply in refused] == [(409, "STATE_CONFLICT")] * 2
 
 
-def test_its_operation_can_be_paused_and_resumed(api):
+def test_the_operation_of_a_deletion_can_be_paused_and_resumed(api):
     subscribe(api)
     place = unsubscribe(api).headers["location"]
     assert api("POST", f"{place}/pause", caller="provider").json["state"] == "PAUSED"
@@ -114,7 +114,7 @@ def test_its_operation_can_be_paused_and_resumed(api):
     assert api.get(ACME, caller="provider").status == 404
 
 
-def test_after_it_the_tenant_can_come_back_as_new(api):
+def test_a_deleted_tenant_can_subscribe_again_as_new(api):
     old = api.create()
     subscribe(api)
     unsubscribe(api)
@@ -146,7 +146,7 @@ def every_identity(api, bearer, method="GET", body=None):
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["gone", "made again"])
-def test_old_credentials_open_neither_a_deleted_tenant_nor_the_next_of_its_name(api, again):
+def test_old_credentials_work_neither_for_a_deleted_tenant_nor_for_its_successor(api, again):
     """Seen by the function that let them in a moment ago, at each second of a minute and a half."""
     subscribe(api)
     bearer = bearer_of(api, "acme")
@@ -166,7 +166,7 @@ def test_old_credentials_open_neither_a_deleted_tenant_nor_the_next_of_its_name(
     assert api.get(ACME, caller="provider").status == (200 if again else 404)
 
 
-def test_a_credential_of_the_next_tenant_of_a_name_holds_at_once(api):
+def test_the_credential_of_a_new_tenant_with_an_old_name_works_at_once(api):
     subscribe(api)
     assert api.get("/v1/jobs").status == 200
     unsubscribe(api)
@@ -183,7 +183,7 @@ def test_a_credential_of_the_next_tenant_of_a_name_holds_at_once(api):
     ]
 
 
-def test_a_tenant_that_is_not_subscribed_is_deleted_by_its_name(api):
+def test_an_unsubscribed_tenant_is_deleted_by_name(api):
     subscribe(api, tenant="globex")
     kept = api("DELETE", "/v1/tenants/globex", caller="provider")
     begun = api("DELETE", ACME, caller="provider")
@@ -207,7 +207,7 @@ def test_a_tenant_that_is_not_subscribed_is_deleted_by_its_name(api):
         ("acme", "x" * 129, "application"),
     ],
 )
-def test_an_impossible_name_is_refused(api, tenant, application, field):
+def test_an_invalid_name_is_refused(api, tenant, application, field):
     with api.unchanged():
         reply = subscribe(api, application, tenant)
 
@@ -221,7 +221,7 @@ def test_a_missing_subscription_is_not_found(api):
         assert api("DELETE", "/v1/tenants/nobody", caller="provider").status == 404
 
 
-def test_only_the_provider_speaks_of_subscriptions(api):
+def test_only_the_provider_manages_subscriptions(api):
     subscribe(api)
     with api.unchanged():
         for method, place in (("PUT", "/subscriptions/b"), ("DELETE", "/subscriptions/invoicing"), ("DELETE", "")):

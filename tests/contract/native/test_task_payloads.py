@@ -44,7 +44,7 @@ WAYS = (
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_changing_the_payload_of_a_task_needs_the_scope(api: Api, job: dict[str, object], way: str) -> None:
+def test_changing_the_payload_of_a_task_needs_the_task_scope(api: Api, job: dict[str, object], way: str) -> None:
     request = asked(api, job)[way]
 
     with api.unchanged():
@@ -52,7 +52,7 @@ def test_changing_the_payload_of_a_task_needs_the_scope(api: Api, job: dict[str,
     assert api(*request).status in {200, 201, 202}
 
 
-def test_a_request_that_keeps_the_payload_needs_no_scope(api: Api, job: dict[str, object]) -> None:
+def test_a_request_that_keeps_the_payload_needs_no_task_scope(api: Api, job: dict[str, object]) -> None:
     place, schedule = f"/v1/jobs/{job['id']}", job["schedules"][0]["id"]
 
     for request in (
@@ -65,7 +65,7 @@ def test_a_request_that_keeps_the_payload_needs_no_scope(api: Api, job: dict[str
         assert without(api, *request)[0] in {200, 201, 202}, request
 
 
-def test_a_rerun_with_another_payload_needs_it(api: Api, job: dict[str, object]) -> None:
+def test_a_rerun_with_another_payload_needs_the_task_scope(api: Api, job: dict[str, object]) -> None:
     run = api("POST", f"/v1/jobs/{job['id']}/run", {}).json["runId"]
     api("POST", f"/v1/runs/{run}/cancel")
 
@@ -73,7 +73,7 @@ def test_a_rerun_with_another_payload_needs_it(api: Api, job: dict[str, object])
     assert without(api, "POST", f"/v1/runs/{run}/rerun", {})[0] == 202
 
 
-def test_errors_of_another_job_are_not_redirected_to_a_task_without_it(api: Api, job: dict[str, object]) -> None:
+def test_redirecting_another_jobs_errors_to_a_task_needs_the_task_scope(api: Api, job: dict[str, object]) -> None:
     other = api.create(JOB)
 
     request = ("PUT", f"/v1/error-redirects/{other['id']}", {"to": job["id"]})

@@ -47,7 +47,7 @@ def issue(api, scopes=None, **more):
 # Tenants
 
 
-def test_a_tenant_is_created_read_and_listed_by_the_provider(api):
+def test_the_provider_can_create_read_and_list_tenants(api):
     made = api("POST", "/v1/tenants", {"name": "initech", "description": "é"}, caller="provider")
     read = api.get(made.headers["location"], caller="provider")
 
@@ -72,7 +72,7 @@ def test_a_new_tenant_works_at_once(api):
     assert api.get(f"/v1/jobs/{made.id}").status == 404
 
 
-def test_a_tenants_name_is_taken_once(api):
+def test_a_tenant_name_is_unique(api):
     api.stage.clock.advance(1)
     with api.unchanged():
         reply = api("POST", "/v1/tenants", {"name": "acme"}, caller="provider")
@@ -108,7 +108,7 @@ def test_an_unknown_tenant_is_not_found(api, name):
     assert api.get(f"/v1/tenants/{name}", caller="provider").status == (400 if name.endswith("%00") else 404)
 
 
-def test_a_tenant_s_quota_of_schedules_is_set_shown_and_kept(api):
+def test_a_tenants_quota_of_schedules_is_set_shown_and_enforced(api):
     made = api("POST", "/v1/tenants", {"name": "initech", "quota": {"maxSchedules": 1}}, caller="provider")
     assert (made.json["quota"], made.json["usage"]) == ({**NO_QUOTA, "maxSchedules": 1}, {"schedules": 0, "jobs": 0})
     acting = {"sweephand-tenant": "initech"}
@@ -127,7 +127,7 @@ def test_a_tenant_s_quota_of_schedules_is_set_shown_and_kept(api):
     assert read in api.get("/v1/tenants", caller="provider").json["items"]
 
 
-def test_every_quota_of_a_tenant_is_kept_and_null_takes_it_back(api):
+def test_every_quota_of_a_tenant_is_enforced_and_null_resets_it(api):
     quota = {"maxSchedules": 9, "maxJobs": 8, "minIntervalSeconds": 60, "runsPerMinute": 500, "maxDescendants": 0}
 
     made = api("POST", "/v1/tenants", {"name": "initech", "quota": quota}, caller="provider")
@@ -140,7 +140,7 @@ def test_every_quota_of_a_tenant_is_kept_and_null_takes_it_back(api):
     assert none.json["quota"] == api.get("/v1/tenants/initech", caller="provider").json["quota"] == NO_QUOTA
 
 
-def test_a_tenant_cannot_lift_what_its_provider_set(api):
+def test_a_tenant_cannot_raise_quotas_set_by_its_provider(api):
     quota = {"maxJobs": 1, "minIntervalSeconds": 3_600}
     api("PATCH", "/v1/tenants/acme", {"quota": quota}, caller="provider")
     api("PATCH", "/v1/collections/default", {"quota": {"maxJobs": 100, "minIntervalSeconds": 1}})
@@ -156,7 +156,7 @@ def test_a_tenant_cannot_lift_what_its_provider_set(api):
     assert "1 jobs at most" in too_many.json["detail"]
 
 
-def test_a_patch_of_a_tenant_changes_what_it_names(api):
+def test_a_patch_of_a_tenant_changes_only_the_sent_members(api):
     api("POST", "/v1/tenants", {"name": "a", "description": "old", "quota": {"maxSchedules": 5}}, caller="provider")
 
     def patched(body):
@@ -204,7 +204,7 @@ def test_only_the_provider_changes_a_tenant(api):
 # The provider and its tenants
 
 
-def test_the_provider_names_the_tenant_that_it_acts_for(api):
+def test_the_provider_names_the_tenant_it_acts_for(api):
     made = api("POST", "/v1/jobs", JOB, caller="provider", headers={"sweephand-tenant": "acme"})
 
     assert made.status == 201
@@ -222,7 +222,7 @@ def test_a_provider_that_names_no_tenant_is_refused(api, named):
             assert (reply.status, reply.fields) == (400, ["Sweephand-Tenant"])
 
 
-def test_nothing_comes_into_being_for_a_tenant_that_is_not_there(api):
+def test_nothing_is_created_for_a_missing_tenant(api):
     acting = {"sweephand-tenant": "nobody"}
 
     with api.unchanged():
@@ -235,7 +235,7 @@ def test_nothing_comes_into_being_for_a_tenant_that_is_not_there(api):
 
 
 @pytest.mark.parametrize("path", ["/v1/jobs", "/v1/credentials", "/v1/collections", "/v1/runs"])
-def test_a_tenant_acts_for_itself_only(api, path):
+def test_a_tenant_can_act_only_for_itself(api, path):
     assert api.get(path, headers={"sweephand-tenant": "acme"}).status == 200
     reply = api.get(path, headers={"sweephand-tenant": "globex"})
     assert (reply.status, reply.code) == (403, "SCOPE_MISSING")
@@ -268,7 +268,7 @@ def test_a_credential_has_all_scopes_of_its_level_by_default(api):
     assert providers["clientId"].startswith("provider.")
 
 
-def test_credentials_are_walked(api):
+def test_credentials_are_listed_page_by_page(api):
     for _ in range(4):
         api.stage.clock.advance(1)
         issue(api, ["jobs:read"])
@@ -294,7 +294,7 @@ def test_a_deleted_credential_and_its_tokens_are_refused_within_a_minute(api):
     assert api("DELETE", f"/v1/credentials/{made['clientId']}").status == 404
 
 
-def test_a_provider_deletes_a_tenants_credential_in_its_name_only(api):
+def test_a_provider_can_delete_a_tenants_credential_only_in_that_tenants_name(api):
     _, made = issue(api)
     place = f"/v1/credentials/{made['clientId']}"
 
@@ -342,7 +342,7 @@ def test_an_invalid_credential_is_refused(api, body, field):
 # Tokens
 
 
-def test_a_token_is_exchanged_for_a_secret_in_either_place(api):
+def test_a_credential_in_the_header_or_in_the_form_is_exchanged_for_a_token(api):
     header, made = issue(api, ["jobs:read", "runs:write"])
     by_basic = token(api, caller=None, headers={"authorization": header})
     by_form = token(api, {"client_id": made["clientId"], "client_secret": made["secret"]}, caller=None)
@@ -358,7 +358,7 @@ def test_a_token_is_exchanged_for_a_secret_in_either_place(api):
         assert api("POST", "/v1/jobs", JOB, caller=None, headers=bearer).code == "SCOPE_MISSING"
 
 
-def test_a_token_says_its_own_id_which_is_no_other_s(api):
+def test_each_token_has_its_own_id(api):
     issued = [token(api).json for _ in range(3)]
 
     claims = [jwt.decode(each["access_token"], options={"verify_signature": False}) for each in issued]
@@ -375,7 +375,7 @@ def test_a_token_may_have_fewer_scopes_than_its_credential(api):
     assert api("POST", "/v1/jobs", JOB, caller=None, headers=bearer).status == 403
 
 
-def test_a_token_ends_after_an_hour(api):
+def test_a_token_expires_after_an_hour(api):
     bearer = {"authorization": f"Bearer {token(api).json['access_token']}"}
 
     api.stage.clock.advance(3_500)
@@ -384,7 +384,7 @@ def test_a_token_ends_after_an_hour(api):
     assert api.get("/v1/jobs", caller=None, headers=bearer).status == 401
 
 
-def test_a_token_of_another_stack_or_a_changed_one_is_none(api):
+def test_a_forged_token_or_one_of_another_stack_is_refused(api):
     issued = token(api).json["access_token"]
     head, claims, signature = issued.split(".")
     wider = json.loads(base64.urlsafe_b64decode(claims + "=="))
@@ -443,7 +443,7 @@ def test_a_refusal_of_a_token_has_the_form_of_oauth(api, form, headers, status, 
         ("é", "invalid_scope"),
     ],
 )
-def test_a_scope_that_the_credential_lacks_is_not_given(api, scope, error):
+def test_a_scope_that_the_credential_lacks_is_refused(api, scope, error):
     reply = token(api, {"scope": scope})
 
     assert (reply.status, reply.json["error"]) == (400, error)
@@ -475,7 +475,7 @@ def test_an_invalid_form_is_an_invalid_request(api, raw, headers):
         ("scope=jobs:read", "grant_type=client_credentials"),
     ],
 )
-def test_public_parameters_may_stand_in_the_query(api, query, raw):
+def test_public_parameters_may_be_in_the_query(api, query, raw):
     """Clients that were made for XSUAA send it there."""
     headers = FORM if raw else {}
     reply = api("POST", "/oauth/token", query=query, headers=headers, raw=raw)
@@ -494,7 +494,7 @@ def test_public_parameters_may_stand_in_the_query(api, query, raw):
         ("grant_type=client_credentials&scope=x", "invalid_scope"),
     ],
 )
-def test_a_refusal_of_a_token_that_is_asked_for_in_the_query_has_the_form_of_oauth(api, query, error):
+def test_a_refusal_of_a_token_requested_in_the_query_has_the_form_of_oauth(api, query, error):
     reply = api("POST", "/oauth/token", query=query)
 
     assert (reply.status, reply.json["error"]) == (400, error)
@@ -506,7 +506,7 @@ def test_a_parameter_in_both_query_and_form_is_an_invalid_request(api):
     assert (reply.status, reply.json["error"]) == (400, "invalid_request")
 
 
-def test_no_refusal_tells_which_clients_exist(api):
+def test_no_refusal_reveals_which_clients_exist(api):
     _, made = issue(api)
     known = {"authorization": basic(made["clientId"], f"{CANARY}-wrong")}
     unknown = {"authorization": basic("nobody.x", f"{CANARY}-wrong")}
@@ -521,7 +521,7 @@ def test_no_refusal_tells_which_clients_exist(api):
 # Health
 
 
-def test_health_is_open_and_tells_the_provider_alone_how_far_behind_the_sweep_is(api):
+def test_health_is_public_and_shows_the_lag_of_the_sweep_only_to_the_provider(api):
     """It counts over all tenants."""
     api.create(schedules=[{"every": "PT10S"}])
     api.stage.clock.advance(100)
@@ -537,7 +537,7 @@ def test_health_is_open_and_tells_the_provider_alone_how_far_behind_the_sweep_is
     assert api.get("/v1/health", caller=None, headers={"authorization": narrow}).status == 403
 
 
-def test_the_provider_sees_what_the_last_audit_found(api):
+def test_the_provider_sees_the_findings_of_the_last_audit(api):
     assert api.get("/v1/health", caller="provider").json["lastAudit"] is None
     api.create(schedules=[{"every": "PT1H"}])
     api.stage.audit()
@@ -549,7 +549,7 @@ def test_the_provider_sees_what_the_last_audit_found(api):
     assert "lastAudit" not in api.get("/v1/health").json
 
 
-def test_the_provider_sees_what_the_run_queues_hold(api):
+def test_the_provider_sees_the_depth_of_the_run_queues(api):
     empty = {"ready": 0, "delayed": 0, "inFlight": 0}
     assert api.get("/v1/health", caller="provider").json["backlog"] == dict.fromkeys(
         ("fast", "slow", "operations"), empty
@@ -562,7 +562,7 @@ def test_the_provider_sees_what_the_run_queues_hold(api):
     assert "backlog" not in api.get("/v1/health").json
 
 
-def test_health_says_that_a_queue_does_not_answer(api):
+def test_health_reports_an_unreachable_queue(api):
     api.tolerated.add(503)
     away = EndpointConnectionError(endpoint_url="https://sqs")
 
@@ -572,7 +572,7 @@ def test_health_says_that_a_queue_does_not_answer(api):
     assert (reply.status, reply.code) == (503, "UNAVAILABLE")
 
 
-def test_health_of_an_idle_service(api):
+def test_an_idle_service_is_healthy(api):
     known = api.get("/v1/health", caller="provider").json
 
     assert (known["oldestDueAt"], known["behindSeconds"]) == (None, 0)
@@ -581,7 +581,7 @@ def test_health_of_an_idle_service(api):
 # Disabled tenants
 
 
-def test_a_disabled_tenant_is_told_so_and_the_provider_goes_on(api):
+def test_a_disabled_tenant_is_refused_as_such_and_the_provider_can_still_act(api):
     bearer = {"authorization": f"Bearer {token(api).json['access_token']}"}
     before = api.get("/v1/jobs").status
 
@@ -607,7 +607,7 @@ def test_a_disabled_tenant_is_told_so_and_the_provider_goes_on(api):
     assert (on.json["state"], api.get("/v1/jobs").status) == ("ACTIVE", 200)
 
 
-def test_to_switch_a_tenant_twice_changes_nothing(api):
+def test_switching_a_tenant_twice_changes_nothing(api):
     api("POST", "/v1/tenants/acme/disable", caller="provider")
 
     with api.unchanged():

@@ -35,7 +35,7 @@ test_run.__test__ = False  # type: ignore[attr-defined]  # a step of the tests
 @pytest.mark.parametrize(("answer", "state"), [(OK, "SUCCESS"), (WRONG, "REQUEST_ERROR")])
 @pytest.mark.parametrize("of_schedule", [False, True])
 @pytest.mark.parametrize("totals", ["scheduled", "all"])
-def test_it_calls_the_target_and_starts_and_counts_nothing(
+def test_a_test_run_calls_the_target_and_starts_and_counts_nothing_else(
     api: Api, answer: Any, state: str, of_schedule: bool, totals: str
 ) -> None:
     job_id, schedule_id = job(api, **({"policies": {"totals": "all"}} if totals == "all" else {}))
@@ -56,7 +56,7 @@ def test_it_calls_the_target_and_starts_and_counts_nothing(
     )
 
 
-def test_a_manual_run_does_all_of_this(api: Api) -> None:
+def test_a_manual_run_starts_and_counts_all_of_this(api: Api) -> None:
     """The difference is the mode."""
     job_id, _ = job(api)
     api.stage.endpoint.answer = lambda _: WRONG
@@ -69,7 +69,7 @@ def test_a_manual_run_does_all_of_this(api: Api) -> None:
     assert len(api.get("/v1/errors").json["items"]) > 0
 
 
-def test_it_takes_no_turn_of_the_schedule(api: Api) -> None:
+def test_a_test_run_takes_no_turn_of_the_schedule(api: Api) -> None:
     """A run that waits for its result holds the schedule's slot: a test begins all the same, and does not free it."""
     waits = {**ACTION, "outcome": {"on202": "wait"}}
     job_id, schedule_id = job(api, action=waits, policies={"overlap": "skip"})
@@ -85,7 +85,7 @@ def test_it_takes_no_turn_of_the_schedule(api: Api) -> None:
     assert api.get(f"/v1/runs/{manual}").json["reason"] == "OVERLAP"
 
 
-def test_a_rerun_of_a_test_is_a_test(api: Api) -> None:
+def test_a_rerun_of_a_test_run_is_a_test_run(api: Api) -> None:
     job_id, _ = job(api)
     run = test_run(api, job_id, payload={"n": 1})
     again = api("POST", f"/v1/runs/{run['id']}/rerun").json["runId"]
@@ -95,7 +95,7 @@ def test_a_rerun_of_a_test_is_a_test(api: Api) -> None:
     assert len(api.stage.endpoint.received) == 2
 
 
-def test_a_repetition_starts_nothing_more(api: Api) -> None:
+def test_a_repeated_test_request_starts_no_second_run(api: Api) -> None:
     job_id, _ = job(api)
     key = {"idempotency-key": "k"}
     first = api("POST", f"/v1/jobs/{job_id}/run", {"mode": "test"}, headers=key).json["runId"]
@@ -104,7 +104,7 @@ def test_a_repetition_starts_nothing_more(api: Api) -> None:
     assert api("POST", f"/v1/jobs/{job_id}/run", {}, headers=key).code == "KEY_REUSED"
 
 
-def test_runs_are_listed_by_this_kind(api: Api) -> None:
+def test_runs_can_be_filtered_by_the_kind_test(api: Api) -> None:
     job_id, _ = job(api)
     run = test_run(api, job_id)
     api("POST", f"/v1/jobs/{job_id}/run")
@@ -118,7 +118,7 @@ def test_runs_are_listed_by_this_kind(api: Api) -> None:
     ("members", "field"),
     [({"mode": "dry"}, "mode"), ({"mode": "test", "ifActive": "drop"}, "ifActive")],
 )
-def test_bad_modes_are_refused(api: Api, members: dict[str, Any], field: str) -> None:
+def test_invalid_modes_are_refused(api: Api, members: dict[str, Any], field: str) -> None:
     job_id, _ = job(api)
 
     with api.unchanged():

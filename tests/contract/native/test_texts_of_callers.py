@@ -40,7 +40,7 @@ def _refused(reply, field):
 
 
 @commanding
-def test_no_text_that_a_caller_writes_commands_a_screen(shared, strange):
+def test_no_text_written_by_a_caller_can_control_a_terminal(shared, strange):
     made = shared.create()
     job, text = f"/v1/jobs/{made['id']}", f"a{strange}b"
     group, run = failed(shared, "acme", made["id"])
@@ -60,20 +60,20 @@ def test_no_text_that_a_caller_writes_commands_a_screen(shared, strange):
     _refused(shared("PUT", f"/v1/runs/{run}/result", {"success": True, "message": text}), "message")
 
 
-def test_lines_and_tabs_stay_in_texts_of_several_lines(shared):
+def test_multi_line_texts_keep_line_breaks_and_tabs(shared):
     made = shared.create(description="one\n\ttwo\r\nthree \u00fc\u4e2d \U0001f600")
 
     assert shared.get(f"/v1/jobs/{made['id']}").json["description"] == "one\n\ttwo\r\nthree \u00fc\u4e2d \U0001f600"
 
 
 @pytest.mark.parametrize("name", INVISIBLE.values(), ids=INVISIBLE)
-def test_a_name_that_nobody_sees_is_refused(shared, name):
+def test_an_invisible_name_is_refused(shared, name):
     for body, field in (({"name": name}, "name"), ({"tags": [name]}, "tags[0]"), ({"resourceId": name}, "resourceId")):
         reply = shared("POST", "/v1/jobs", {**JOB, **body})
         assert (reply.status, reply.fields) == (422, [field]), reply.text
 
 
-def test_names_of_every_script_are_taken(shared):
+def test_names_in_every_script_are_accepted(shared):
     for name in (
         "Bericht",
         "\u62a5\u544a",
@@ -95,7 +95,7 @@ def test_names_of_every_script_are_taken(shared):
         "a.xn--zzzzzz\u00e4.org",
     ],
 )
-def test_a_host_that_is_not_what_it_looks_like_is_refused(shared, host):
+def test_a_host_that_imitates_another_is_refused(shared, host):
     reply = shared("POST", "/v1/jobs", {"action": {"type": "http", "url": f"https://{host}/"}})
 
     assert (reply.status, reply.fields) == (422, ["action.url"]), reply.text
@@ -103,5 +103,5 @@ def test_a_host_that_is_not_what_it_looks_like_is_refused(shared, host):
 
 
 @pytest.mark.parametrize("host", ["b\u00fccher.example", "xn--bcher-kva.example", "\u4f8b\u3048.jp", "example.org."])
-def test_a_host_in_its_own_script_is_taken(shared, host):
+def test_a_host_in_one_script_is_accepted(shared, host):
     assert shared("POST", "/v1/jobs", {"action": {"type": "http", "url": f"https://{host}/"}}).status == 201

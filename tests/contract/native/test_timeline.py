@@ -33,7 +33,7 @@ def instants(shown: dict[str, Any], member: str) -> list[str]:
     return [(begin + timedelta(seconds=second)).strftime("%H:%M:%S") for second in seconds]
 
 
-def test_a_lane_shows_failures_as_marks_and_other_instants_by_the_rule(api: Api) -> None:
+def test_a_lane_shows_failures_as_marks_and_other_instants_by_rule(api: Api) -> None:
     made = api.create(job(EVERY_MINUTE, name="nightly"))
     api.stage.endpoint.script = [OK, WRONG, OK]
     api.stage.run(190)
@@ -62,7 +62,7 @@ def test_a_lane_shows_failures_as_marks_and_other_instants_by_the_rule(api: Api)
     assert shown["marksFrom"] == "2027-02-28T12:03:10.000Z", "as far back as the window"
 
 
-def test_the_past_of_a_lane_is_bounded_and_the_rest_counted(api: Api) -> None:
+def test_the_past_of_a_lane_is_bounded_and_the_rest_is_counted(api: Api) -> None:
     api.create(job({"every": "PT10S"}))
     api.stage.run(600)
 
@@ -73,7 +73,7 @@ def test_the_past_of_a_lane_is_bounded_and_the_rest_counted(api: Api) -> None:
     assert [len(found["planned"]["seconds"]), found["planned"]["leftOut"]] == [3, 0]
 
 
-def test_the_rest_of_a_counted_schedule_is_counted_exactly(api: Api) -> None:
+def test_the_remaining_runs_of_a_schedule_with_a_count_are_exact(api: Api) -> None:
     api.create(job({"every": "PT10S", "count": 60}))
 
     found = lane(api)
@@ -81,7 +81,7 @@ def test_the_rest_of_a_counted_schedule_is_counted_exactly(api: Api) -> None:
     assert (len(found["planned"]["seconds"]), found["planned"]["leftOut"]) == (48, 12)
 
 
-def test_occurrences_left_out_by_an_outage_are_one_mark_with_a_count(api: Api) -> None:
+def test_occurrences_missed_in_an_outage_are_one_mark_with_a_count(api: Api) -> None:
     api.create(job(EVERY_MINUTE | {"policies": {"misfire": {"type": "skip"}}}))
     api.stage.run(70)
     api.stage.clock.advance(1_800)
@@ -98,7 +98,7 @@ def test_occurrences_left_out_by_an_outage_are_one_mark_with_a_count(api: Api) -
     assert instants(shown, "noFailure") == ["12:01:00", "12:30:00", "12:31:00", "12:32:00"]
 
 
-def test_a_lane_says_in_words_why_it_does_not_run(api: Api) -> None:
+def test_a_lane_says_in_words_why_its_job_does_not_run(api: Api) -> None:
     def changed(name: str, path: str, body: Any = None) -> None:
         made = api.create(job(EVERY_MINUTE, name=name))
         assert api("POST", f"/v1/jobs/{made['id']}/{path}", body).status == 200
@@ -119,7 +119,7 @@ def test_a_lane_says_in_words_why_it_does_not_run(api: Api) -> None:
     assert all(not each["planned"]["seconds"] for each in found.values())
 
 
-def test_jobs_of_a_disabled_collection_are_held(api: Api) -> None:
+def test_jobs_of_a_disabled_collection_are_shown_as_held(api: Api) -> None:
     api("POST", "/v1/collections", {"name": "spare"})
     api.create(job(EVERY_MINUTE, collection="spare"))
     api("POST", "/v1/collections/spare/disable")
@@ -132,14 +132,14 @@ def test_jobs_of_a_disabled_collection_are_held(api: Api) -> None:
     assert found["planned"]["seconds"] == []
 
 
-def test_due_occurrences_that_were_not_sent_are_shown(api: Api) -> None:
+def test_due_occurrences_that_are_not_yet_sent_are_shown(api: Api) -> None:
     api.create(job(EVERY_MINUTE))
     api.stage.clock.advance(600)
 
     assert lane(api)["dueSince"] is not None
 
 
-def test_lanes_are_walked_by_cursors_and_chosen_by_filters(api: Api) -> None:
+def test_lanes_can_be_paged_by_cursors_and_filtered(api: Api) -> None:
     ids = [api.create(job(name=f"n{n}", tags=["even"] if n % 2 == 0 else []))["id"] for n in range(5)]
 
     first = api.get("/v1/timeline", query="limit=3").json
@@ -153,7 +153,7 @@ def test_lanes_are_walked_by_cursors_and_chosen_by_filters(api: Api) -> None:
     assert named == [ids[3], ids[1]]
 
 
-def test_marks_of_a_page_are_those_of_its_jobs(api: Api) -> None:
+def test_a_page_shows_the_marks_of_its_own_jobs(api: Api) -> None:
     for name in ("a", "b"):
         api.create(job({"at": "2027-03-01T12:00:30Z"}, name=name))
     api.stage.endpoint.script = [WRONG, WRONG]
@@ -177,13 +177,13 @@ def test_marks_of_a_page_are_those_of_its_jobs(api: Api) -> None:
         ("jobIds=00000000-0000-7000-8000-000000000000&tag=x", "tag"),
     ],
 )
-def test_a_timeline_that_cannot_be_drawn_is_refused(shared: Api, query: str, field: str) -> None:
+def test_an_invalid_timeline_is_refused(shared: Api, query: str, field: str) -> None:
     refused = shared.get("/v1/timeline", query=query)
 
     assert (refused.status, refused.fields) == (400, [field])
 
 
-def test_a_window_apart_from_now_has_one_side_only(api: Api) -> None:
+def test_a_window_that_excludes_now_shows_only_past_or_only_future(api: Api) -> None:
     api.create(job(EVERY_MINUTE))
     api.stage.run(300)
 
@@ -194,7 +194,7 @@ def test_a_window_apart_from_now_has_one_side_only(api: Api) -> None:
     assert (ahead["noFailure"]["seconds"], ahead["planned"]["seconds"]) == ([], [60, 120])
 
 
-def test_before_a_change_the_rule_of_today_says_nothing(api: Api) -> None:
+def test_no_occurrences_are_derived_from_todays_rule_before_it_was_set(api: Api) -> None:
     made = api.create(job(EVERY_MINUTE))
     api.stage.run(180)
     schedule = made["schedules"][0]["id"]
@@ -215,7 +215,7 @@ def changes(api: Api, since: str) -> dict[str, Any]:
     return found
 
 
-def test_changes_tell_new_marks_and_which_jobs_differ(api: Api) -> None:
+def test_changes_show_new_marks_and_the_jobs_that_differ(api: Api) -> None:
     made = api.create(job(EVERY_MINUTE))
     api.stage.run(30)
     first = changes(api, api.get("/v1/timeline").json["since"])
@@ -231,7 +231,7 @@ def test_changes_tell_new_marks_and_which_jobs_differ(api: Api) -> None:
     assert changes(api, third["since"])["jobs"] is None
 
 
-def test_the_end_of_a_job_is_a_change_without_a_revision(api: Api) -> None:
+def test_the_end_of_a_job_is_a_change_without_a_new_revision(api: Api) -> None:
     api.create(job({"at": "2027-03-01T12:01:00Z"}))
     since = changes(api, api.get("/v1/timeline").json["since"])["since"]
     api.stage.run(120)
@@ -239,7 +239,7 @@ def test_the_end_of_a_job_is_a_change_without_a_revision(api: Api) -> None:
     assert [each["state"] for each in changes(api, since)["jobs"]] == ["COMPLETED"]
 
 
-def test_a_run_that_waited_and_ended_well_is_no_mark_any_more(api: Api) -> None:
+def test_a_run_that_waited_and_succeeded_loses_its_mark(api: Api) -> None:
     retry = {"type": "fixed", "maxRetries": 1, "delaySeconds": 1_200, "retryOn": "any"}
     api.create(job({"at": "2027-03-01T12:01:00Z"}, action=JOB["action"] | {"retry": retry}))
     api.stage.endpoint.script = [WRONG, OK]
@@ -255,7 +255,7 @@ def test_a_run_that_waited_and_ended_well_is_no_mark_any_more(api: Api) -> None:
     assert over["marksFrom"] < mark["plannedAt"], "so the caller drops it"
 
 
-def test_a_run_that_needs_attention_late_is_found_within_a_quarter_of_an_hour(api: Api) -> None:
+def test_a_run_that_needs_attention_late_is_found_within_15_minutes(api: Api) -> None:
     api.create(job(EVERY_MINUTE | {"policies": {"misfire": {"type": "skip"}}}))
     api.stage.run(70)
     since = changes(api, api.get("/v1/timeline").json["since"])["since"]
@@ -270,7 +270,7 @@ def test_a_run_that_needs_attention_late_is_found_within_a_quarter_of_an_hour(ap
     assert {each["reason"] for each in later["marks"]} == {"SERVICE_OUTAGE"}
 
 
-def test_too_many_marks_at_once_are_cut_and_told(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_marks_are_cut_and_the_cut_is_reported(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timeline, "MOST_NEW", 2)
     api.create(job({"every": "PT10S"}))
     since = changes(api, api.get("/v1/timeline").json["since"])["since"]
@@ -284,13 +284,13 @@ def test_too_many_marks_at_once_are_cut_and_told(api: Api, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("query", ["", "since=x", "since=1-2-0000000000000000"])
-def test_changes_since_nothing_are_refused(shared: Api, query: str) -> None:
+def test_changes_without_a_starting_point_are_refused(shared: Api, query: str) -> None:
     refused = shared.get("/v1/timeline:changes", query=query)
 
     assert (refused.status, refused.fields) == (400, ["since"])
 
 
-def test_many_jobs_are_not_compared(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_jobs_of_a_large_page_are_not_compared(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timeline, "MOST_KNOWN", 1)
     since = api.get("/v1/timeline").json["since"]
     api.create(job(name="a"))
@@ -315,7 +315,7 @@ def test_nothing_of_another_tenant_is_shown(api: Api) -> None:
     assert (shown["items"], named["items"], new["marks"], new["jobs"]) == ([], [], [], [])
 
 
-def test_the_price_is_what_dynamodb_bills(api: Api) -> None:
+def test_the_stated_price_equals_dynamodbs_bill(api: Api) -> None:
     for n in range(20):
         api.create(job(EVERY_MINUTE, name=str(n)))
 

@@ -13,7 +13,7 @@ from tests.contract.native.test_lists import pages
 TENANTS = ("acme", "globex")
 
 
-def test_equal_names_do_not_meet(api):
+def test_equal_names_of_two_tenants_do_not_collide(api):
     one, other = (api.create(job(), caller=tenant) for tenant in TENANTS)
 
     assert one["id"] != other["id"]
@@ -34,7 +34,7 @@ OPERATIONS = st.lists(
 
 @settings(max_examples=20)
 @given(operations=OPERATIONS)
-def test_two_tenants_see_only_their_own_in_every_history(operations):
+def test_two_tenants_see_only_their_own_data_in_every_history(operations):
     """Against a model of two dictionaries, with names that try to be keys."""
     model = {tenant: {} for tenant in TENANTS}
     with made() as api:

@@ -71,7 +71,7 @@ def things(shared):
 
 
 @pytest.mark.parametrize("name", FALSE)
-def test_no_closed_route_answers_to_false_credentials(shared, things, name):
+def test_every_protected_route_refuses_false_credentials(shared, things, name):
     headers = {} if FALSE[name] is None else {"authorization": FALSE[name]}
 
     with shared.unchanged():
@@ -81,11 +81,11 @@ def test_no_closed_route_answers_to_false_credentials(shared, things, name):
             assert reply.headers["www-authenticate"].startswith("Basic ")
 
 
-def test_the_open_routes_are_those_that_are_meant_to_be():
+def test_only_the_intended_routes_are_public():
     assert {title(route) for route in ROUTES.all if route.scope is None} == OPEN
 
 
-def test_open_routes_answer_without_credentials_in_their_own_form(shared):
+def test_public_routes_answer_without_credentials_in_their_own_form(shared):
     health, description = (shared.get(path, caller=None) for path in ("/v1/health", "/v1/openapi.json"))
     token = shared("POST", "/oauth/token", caller=None, raw="grant_type=client_credentials", headers=FORM)
 
@@ -96,20 +96,20 @@ def test_open_routes_answer_without_credentials_in_their_own_form(shared):
 @pytest.mark.parametrize(
     "path", ["/v1/nowhere", "/", "", "/v1", "/v1/", "/v2/jobs", "/oauth", "/v1/jobs/", "//v1/jobs"]
 )
-def test_unknown_paths_and_methods_tell_strangers_nothing(shared, path):
+def test_unknown_paths_and_methods_reveal_nothing_to_strangers(shared, path):
     for method in METHODS:
         assert shared(method, path, caller=None).status == 401
         reply = shared(method, path)
         assert reply.status == 404
 
 
-def test_the_console_s_address_with_a_slash_leads_to_the_console(shared):
+def test_the_consoles_address_with_a_trailing_slash_leads_to_the_console(shared):
     reply = shared("GET", "/console/", caller=None, query={"as": "acme"})
 
     assert (reply.status, reply.headers["location"]) == (302, "/console?as=acme")
 
 
-def test_a_path_without_its_version_is_told_of_it(shared):
+def test_a_path_without_its_version_is_refused_with_the_full_path(shared):
     reply = shared.get("/jobs")
 
     assert (reply.status, reply.code) == (404, "NOT_FOUND")
@@ -120,7 +120,7 @@ PATHS = sorted({route.path for route in ROUTES.all})
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_method_that_a_path_does_not_have_is_405_with_those_that_it_has(shared, things, path):
+def test_an_unsupported_method_is_405_with_the_supported_ones(shared, things, path):
     own = {route.method for route in ROUTES.all if route.path == path}
     own |= {"HEAD"} if "GET" in own else set()
     where = path.format(**things.names)
@@ -134,7 +134,7 @@ def test_a_method_that_a_path_does_not_have_is_405_with_those_that_it_has(shared
                 assert set(reply.headers["allow"].split(", ")) == own
 
 
-def test_every_route_of_the_code_is_one_of_the_template(shared):
+def test_every_route_of_the_code_is_in_the_template(shared):
     events = raw_template()["Resources"]["ApiFunction"]["Properties"]["Events"].values()
     templates = {event["Properties"].get("Path", "$default") for event in events if event["Type"] == "HttpApi"}
     greedy = tuple(path.removesuffix("{proxy+}") for path in templates if path.endswith("{proxy+}"))
@@ -144,7 +144,7 @@ def test_every_route_of_the_code_is_one_of_the_template(shared):
         assert route.path in templates or route.path.startswith(greedy), route.path
 
 
-def test_routes_of_the_template_lead_to_this_facade(shared):
+def test_every_route_of_the_template_leads_to_this_facade(shared):
     for path in ("/v1/health", "/oauth/token"):
         assert shared("OPTIONS", path).status == 405
 
@@ -153,7 +153,7 @@ def test_routes_of_the_template_lead_to_this_facade(shared):
 
 
 @pytest.mark.parametrize("route", CLOSED, ids=title)
-def test_a_parameter_that_a_route_does_not_know_is_refused(shared, things, route):
+def test_an_unknown_parameter_is_refused(shared, things, route):
     with shared.unchanged():
         for query in ("x=1", "x", "limit=1&x=1"):
             reply = send(shared, route, things, query=query)
@@ -161,7 +161,7 @@ def test_a_parameter_that_a_route_does_not_know_is_refused(shared, things, route
 
 
 @pytest.mark.parametrize("route", everything.with_body(), ids=title)
-def test_a_body_needs_its_type_and_may_be_missing_only_where_it_is_optional(shared, things, route):
+def test_a_body_needs_its_content_type_and_may_be_missing_only_where_it_is_optional(shared, things, route):
     with shared.unchanged():
         for kind in ("", "text/plain", "application/x-www-form-urlencoded", "application/jsonp", "json", "\ud800"):
             reply = send(shared, route, things, headers={"content-type": kind}, body={"x": 1})
@@ -176,13 +176,13 @@ def test_a_body_needs_its_type_and_may_be_missing_only_where_it_is_optional(shar
 
 
 @pytest.mark.parametrize("kind", ["application/json", "Application/JSON; charset=utf-8", "application/json;x"])
-def test_parameters_of_the_type_do_not_matter(shared, kind):
+def test_parameters_of_the_content_type_are_ignored(shared, kind):
     preview = {"every": "PT1H"}
 
     assert shared("POST", "/v1/schedules:preview", preview, headers={"content-type": kind}).status == 200
 
 
-def test_every_answer_of_a_refusal_is_a_problem_document(shared):
+def test_every_refusal_is_a_problem_document(shared):
     reply = shared.get("/v1/nowhere")
 
     check_problem(reply, reply.headers["x-request-id"])

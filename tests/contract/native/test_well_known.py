@@ -39,7 +39,7 @@ def sent(api, tenant="acme"):
     return origin, header.rpartition(" ")[2]
 
 
-def test_a_receiver_verifies_the_token_by_discovery_alone(api):
+def test_a_receiver_can_verify_the_token_by_discovery_alone(api):
     origin, token = sent(api)
 
     found = api.get("/.well-known/openid-configuration", caller=None).json
@@ -59,7 +59,7 @@ def test_a_receiver_verifies_the_token_by_discovery_alone(api):
     assert keys.headers["cache-control"] == "public, max-age=3600"
 
 
-def test_a_stack_without_an_identity_publishes_none_and_takes_no_job_that_needs_it(api):
+def test_a_stack_without_an_identity_publishes_none_and_refuses_jobs_that_need_it(api):
     api.stage.world.outbound.__dict__["identity"] = None
     api.facade.guard = GuardSettings()
 

@@ -106,7 +106,7 @@ def due(api: Api, seconds: float = 3_600) -> None:
     api.stage.run(seconds + 1)
 
 
-def test_a_worker_gets_a_run_on_its_second_and_settles_it(api, hand):
+def test_a_worker_gets_a_run_at_its_second_and_settles_it(api, hand):
     job = create(api, REPORT | {"payload": {"month": 7}}, tags=["a"], resourceId="r")
     due(api, 3_590)
     assert hand.receive() == [], "never early"
@@ -123,7 +123,7 @@ def test_a_worker_gets_a_run_on_its_second_and_settles_it(api, hand):
     assert not any(api.stage.sqs.bodies(url) for url in [hand.url, *aws.URLS.values()])
 
 
-def test_a_success_costs_five_units_where_runs_do_not_exclude_each_other(api, hand):
+def test_a_success_costs_five_write_units_if_overlap_is_allowed(api, hand):
     create(api)
     due(api)
     hand.work()
@@ -137,7 +137,7 @@ def test_a_success_costs_five_units_where_runs_do_not_exclude_each_other(api, ha
         assert meter.take().writes == 5
 
 
-def test_a_success_whose_runs_exclude_each_other_costs_nine_units(api, hand):
+def test_a_success_costs_nine_write_units_if_overlap_is_excluded(api, hand):
     create(api, policies={"overlap": "skip"})
     due(api)
     hand.work()
@@ -152,7 +152,7 @@ def test_a_success_whose_runs_exclude_each_other_costs_nine_units(api, hand):
 
 
 @pytest.mark.action("queue", "own", "success")
-def test_a_manual_run_goes_to_the_queue_too(api, hand):
+def test_a_manual_run_is_also_sent_to_the_queue(api, hand):
     job = create(api, schedules=[])
     started = api("POST", f"/v1/jobs/{job['id']}/run", {"payload": {"now": True}}).json["runId"]
 
@@ -165,7 +165,7 @@ def test_a_manual_run_goes_to_the_queue_too(api, hand):
 
 
 @pytest.mark.action("queue", "own", "failure")
-def test_a_failure_is_retried_as_the_job_says_with_the_count_in_the_row(api, hand):
+def test_a_failure_is_retried_by_the_jobs_policy_and_the_row_counts_attempts(api, hand):
     job = create(api, REPORT | {"retry": TWO_LEVEL}, schedules=[])
     api("POST", f"/v1/jobs/{job['id']}/run")
 
@@ -184,7 +184,7 @@ def test_a_failure_is_retried_as_the_job_says_with_the_count_in_the_row(api, han
     assert group["message"] == "ValueError: no month"
 
 
-def test_a_failure_that_must_not_be_retried_is_the_last(api, hand):
+def test_a_failure_marked_as_final_is_not_retried(api, hand):
     job = create(api, REPORT | {"retry": {**TWO_LEVEL, "retryOn": "any"}}, schedules=[])
     api("POST", f"/v1/jobs/{job['id']}/run")
 
@@ -207,7 +207,7 @@ def test_a_worker_may_delay_the_next_attempt(api, hand):
     assert runs(api, job)[0]["state"] == "SUCCESS"
 
 
-def test_arguments_that_do_not_fit_are_not_retried(api, hand):
+def test_invalid_arguments_are_not_retried(api, hand):
     job = create(api, REPORT | {"retry": TWO_LEVEL}, schedules=[])
     api("POST", f"/v1/jobs/{job['id']}/run")
 
@@ -218,7 +218,7 @@ def test_arguments_that_do_not_fit_are_not_retried(api, hand):
     ]
 
 
-def test_a_worker_may_discard_a_run_with_a_reason(api, hand):
+def test_a_worker_may_discard_a_run_and_give_a_reason(api, hand):
     job = create(api, policies={"overlap": "skip"})
     due(api)
 
@@ -230,7 +230,7 @@ def test_a_worker_may_discard_a_run_with_a_reason(api, hand):
     assert len(hand.work()) == 1, "its slot is free"
 
 
-def test_a_task_that_nobody_knows_comes_back_and_ends_as_such_after_ten_workers(api, hand):
+def test_a_task_unknown_to_ten_workers_ends_its_run_as_unknown_task(api, hand):
     job = create(api, REPORT | {"retry": TWO_LEVEL}, schedules=[])
     api("POST", f"/v1/jobs/{job['id']}/run")
 
@@ -245,7 +245,7 @@ def test_a_task_that_nobody_knows_comes_back_and_ends_as_such_after_ten_workers(
     assert 'knows the task "report"' in run["message"]
 
 
-def test_a_task_that_one_worker_does_not_know_is_done_by_another(api, hand):
+def test_a_task_unknown_to_one_worker_is_done_by_another(api, hand):
     job = create(api, policies={"overlap": "skip"})
     due(api)
     hand.work("unknown_task")
@@ -258,7 +258,7 @@ def test_a_task_that_one_worker_does_not_know_is_done_by_another(api, hand):
     assert [(run["state"], run["attempt"]) for run in runs(api, job)] == [("SUCCESS", 1)]
 
 
-def test_an_unknown_task_ends_with_the_age_of_its_runs(api, hand):
+def test_an_unknown_task_ends_at_the_maximum_age_of_its_run(api, hand):
     job = create(api, REPORT | {"retry": {**TWO_LEVEL, "maxAgeSeconds": 12}}, schedules=[])
     api("POST", f"/v1/jobs/{job['id']}/run")
 
@@ -269,7 +269,7 @@ def test_an_unknown_task_ends_with_the_age_of_its_runs(api, hand):
     assert [(run["state"], run["reason"]) for run in runs(api, job)] == [("ERROR", "UNKNOWN_TASK")]
 
 
-def test_a_dead_worker_s_run_is_taken_over_after_its_lease(api, hand):
+def test_a_dead_workers_run_is_taken_over_after_its_lease(api, hand):
     job = create(api, policies={"overlap": "skip"})
     due(api)
     [message] = hand.receive()
@@ -290,7 +290,7 @@ def test_a_dead_worker_s_run_is_taken_over_after_its_lease(api, hand):
     ]
 
 
-def test_a_heartbeat_keeps_the_run(api, hand):
+def test_a_heartbeat_keeps_the_lease_of_a_run(api, hand):
     create(api)
     due(api)
     [message] = hand.receive()
@@ -305,7 +305,7 @@ def test_a_heartbeat_keeps_the_run(api, hand):
     assert hand.report(task, message).json["state"] == "SUCCESS"
 
 
-def test_a_worker_that_lost_its_lease_is_told_so_but_its_success_counts(api, hand):
+def test_a_worker_that_lost_its_lease_learns_of_it_but_its_success_counts(api, hand):
     create(api)
     due(api)
     [message] = hand.receive()
@@ -326,7 +326,7 @@ def test_a_worker_that_lost_its_lease_is_told_so_but_its_success_counts(api, han
     assert (late.status, late.json["state"]) == (200, "SUCCESS")
 
 
-def test_a_report_that_contradicts_the_end_is_refused_and_noted(api, hand):
+def test_a_report_that_contradicts_the_outcome_is_refused_and_noted(api, hand):
     create(api)
     due(api)
     [message] = hand.receive()
@@ -340,7 +340,7 @@ def test_a_report_that_contradicts_the_end_is_refused_and_noted(api, hand):
 
 
 @pytest.mark.parametrize("outcome", ["success", "failure", "bad_payload", "discarded", "unknown_task"])
-def test_a_repeated_claim_and_a_repeated_report_change_nothing(api, hand, outcome):
+def test_a_repeated_claim_or_report_changes_nothing(api, hand, outcome):
     job = create(api, REPORT | {"retry": {"type": "fixed", "delaySeconds": 60}}, policies={"overlap": "skip"})
     due(api)
     [message] = hand.receive()
@@ -356,7 +356,7 @@ def test_a_repeated_claim_and_a_repeated_report_change_nothing(api, hand, outcom
     assert [run["attempt"] for run in runs(api, job)] == [2 if outcome == "failure" else 1]
 
 
-def test_an_occurrence_that_comes_too_late_to_its_worker_is_missed(api, hand):
+def test_an_occurrence_that_reaches_its_worker_too_late_is_missed(api, hand):
     job = create(api, policies={"misfire": {"type": "skip"}})
     due(api, 3 * 3_600)
 
@@ -374,14 +374,14 @@ def test_an_occurrence_that_comes_too_late_to_its_worker_is_missed(api, hand):
 EVENT = {"type": "event", "application": "listener", "retry": {"type": "fixed", "delaySeconds": 10, "maxRetries": 3}}
 
 
-def test_an_event_names_a_registered_application(api):
+def test_an_event_must_name_a_registered_application(api):
     reply = api("POST", "/v1/jobs", {"action": EVENT})
 
     assert (reply.status, reply.fields) == (422, ["action.application"])
     assert '"listener" is not registered' in reply.json["errors"][0]["reason"]
 
 
-def test_an_event_goes_to_the_bus_and_to_the_queue_of_its_application(api):
+def test_an_event_goes_to_the_bus_and_to_its_applications_queue(api):
     url = register(api, "listener")
     api.stage.act_for_real()
     job = create(api, EVENT, resourceId="inv-1")
@@ -393,7 +393,7 @@ def test_an_event_goes_to_the_bus_and_to_the_queue_of_its_application(api):
     assert (body["detail"]["resourceId"], body["detail"]["id"]) == ("inv-1", runs(api, job)[0]["id"])
 
 
-def test_an_event_that_the_queue_does_not_take_is_repeated_under_its_id(api):
+def test_an_event_that_the_queue_refuses_is_sent_again_under_its_id(api):
     url = register(api, "listener")
     api.stage.act_for_real()
     job = create(api, EVENT)
@@ -413,7 +413,7 @@ def test_an_event_that_the_queue_does_not_take_is_repeated_under_its_id(api):
     assert [json.loads(entry["Detail"])["id"] for entry in api.stage.bus.of_jobs] == ids * 2
 
 
-def test_a_worker_that_was_away_for_hours_gets_the_last_occurrence_and_the_others_end(api, hand):
+def test_a_worker_back_after_hours_gets_the_last_occurrence_and_the_others_end(api, hand):
     """The default policy decides. Worker and executors must agree, or they pass the message to each other for ever."""
     job = create(api)
     due(api, 3 * 3_600)
@@ -430,7 +430,7 @@ def test_a_worker_that_was_away_for_hours_gets_the_last_occurrence_and_the_other
     ]
 
 
-def test_executors_do_what_a_worker_may_not_do(api, hand):
+def test_executors_settle_what_a_worker_cannot(api, hand):
     job = create(api, policies={"overlap": "skip"})
     due(api)
     [message] = hand.receive()
@@ -444,7 +444,7 @@ def test_executors_do_what_a_worker_may_not_do(api, hand):
     assert [(run["state"], run["reason"]) for run in runs(api, job)] == [("SKIPPED", "PAUSED")]
 
 
-def test_an_occurrence_is_skipped_while_the_one_before_runs(api, hand):
+def test_an_occurrence_is_skipped_while_the_previous_one_runs(api, hand):
     job = create(api, policies={"overlap": "skip"})
     due(api)
     [message] = hand.receive()
@@ -460,7 +460,7 @@ def test_an_occurrence_is_skipped_while_the_one_before_runs(api, hand):
     assert states == [("SKIPPED", "OVERLAP"), ("SUCCESS", "ON_TIME")]
 
 
-def test_a_job_that_leaves_the_queue_takes_its_runs_along(api, hand):
+def test_a_job_that_leaves_the_queue_takes_its_runs_with_it(api, hand):
     job = create(api, schedules=[])
     api("POST", f"/v1/jobs/{job['id']}/run")
     api("PUT", f"/v1/jobs/{job['id']}", {"name": "x", "action": {"type": "http", "url": "https://e.org/x"}})
@@ -472,7 +472,7 @@ def test_a_job_that_leaves_the_queue_takes_its_runs_along(api, hand):
     assert [run["state"] for run in runs(api, job)] == ["SUCCESS"]
 
 
-def test_a_version_has_a_queue_of_its_own(api, hand):
+def test_each_version_has_its_own_queue(api, hand):
     second = Hand(api, register(api, version="2"), version="2")
     job = create(api, REPORT | {"version": "2"}, schedules=[])
     api("POST", f"/v1/jobs/{job['id']}/run")
@@ -482,7 +482,7 @@ def test_a_version_has_a_queue_of_its_own(api, hand):
     assert [task["name"] for task in second.work()] == ["report"]
 
 
-def test_an_application_is_registered_once_and_its_job_refused_before(api):
+def test_an_application_is_registered_once_and_jobs_are_refused_before_that(api):
     refused = api("POST", "/v1/jobs", {"action": REPORT, "schedules": []})
     first, again = register(api), register(api)
     create(api, schedules=[])
@@ -496,7 +496,7 @@ def test_an_application_is_registered_once_and_its_job_refused_before(api):
     assert json.loads(attributes["Policy"])["Statement"][0]["Effect"] == "Deny"
 
 
-def test_a_queue_of_another_form_is_brought_into_this_one(api, hand, monkeypatch):
+def test_a_queue_with_other_settings_is_corrected(api, hand, monkeypatch):
     monkeypatch.setitem(api.stage.sqs.created, hand.url, {"VisibilityTimeout": "30"})
 
     register(api)
@@ -504,7 +504,7 @@ def test_a_queue_of_another_form_is_brought_into_this_one(api, hand, monkeypatch
     assert api.stage.sqs.created[hand.url]["VisibilityTimeout"] == "60"
 
 
-def test_two_tenants_share_no_queue(api, hand):
+def test_two_tenants_never_share_a_queue(api, hand):
     theirs = Hand(api, register(api, caller=OTHER), caller=OTHER)
     create(api)
     due(api)
@@ -517,7 +517,7 @@ def test_two_tenants_share_no_queue(api, hand):
     assert len(hand.api.stage.sqs.bodies(hand.url)) == 1
 
 
-def test_no_worker_claims_what_is_not_its_application_s(api, hand):
+def test_a_worker_cannot_claim_a_run_of_another_application(api, hand):
     other = Hand(api, register(api, "sales"), "sales")
     create(api)
     due(api)
@@ -543,7 +543,7 @@ def test_no_worker_claims_what_is_not_its_application_s(api, hand):
         ({"more": 1}, "more"),
     ],
 )
-def test_a_claim_that_cannot_be_read_names_the_member(api, hand, change, field):
+def test_an_unreadable_claim_is_refused_by_member(api, hand, change, field):
     create(api)
     due(api)
     [message] = hand.receive()
@@ -575,7 +575,7 @@ def forged(message: Any, change: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("change", FORGED.values(), ids=FORGED)
-def test_a_pointer_that_the_service_did_not_send_writes_no_row(api, hand, change):
+def test_a_forged_pointer_writes_no_row(api, hand, change):
     job = create(api)
     due(api)
     [message] = hand.receive()
@@ -603,7 +603,7 @@ def test_a_pointer_of_another_schedule_is_refused(api, hand):
 
 
 @pytest.mark.parametrize("change", [{"kind": "manual"}, {"attempt": 1}, {"job": "OTHER"}], ids=str)
-def test_the_pointer_of_a_run_that_is_there_must_say_what_its_row_says(api, hand, change):
+def test_a_pointer_must_match_the_row_of_an_existing_run(api, hand, change):
     """A pointer with the job of another schedule would end the run, because its schedule would seem to be gone."""
     job, other = create(api), create(api, schedules=[])
     due(api)
@@ -621,7 +621,7 @@ def test_the_pointer_of_a_run_that_is_there_must_say_what_its_row_says(api, hand
     assert [run["state"] for run in runs(api, job)] == ["RETRY_WAIT"]
 
 
-def test_a_message_of_a_plan_that_was_changed_since_is_still_claimed(api, hand):
+def test_a_message_from_before_a_change_of_the_plan_can_still_be_claimed(api, hand):
     job = create(api)
     due(api)
     [message] = hand.receive()
@@ -634,7 +634,7 @@ def test_a_message_of_a_plan_that_was_changed_since_is_still_claimed(api, hand):
     assert hand.report(said["task"], message).json["state"] == "SUCCESS"
 
 
-def test_a_message_that_is_kept_for_longer_than_a_queue_keeps_it_is_refused(api, hand):
+def test_a_maximum_age_beyond_the_retention_of_a_queue_is_refused(api, hand):
     """The ledger keeps runs for 15 days, so an older message may be that of a run that has expired."""
     create(api)
     due(api)
@@ -646,7 +646,7 @@ def test_a_message_that_is_kept_for_longer_than_a_queue_keeps_it_is_refused(api,
     assert (reply.status, reply.fields) == (422, ["message"])
 
 
-def test_the_queue_goes_with_its_tenant(api, hand):
+def test_deleting_a_tenant_deletes_its_queue(api, hand):
     create(api)
     api("DELETE", f"/v1/tenants/{TENANT}", caller="provider")
     api.stage.run(300)
@@ -654,7 +654,7 @@ def test_the_queue_goes_with_its_tenant(api, hand):
     assert api.stage.sqs.created == {}
 
 
-def test_the_audit_reports_no_run_that_waits_for_a_worker(api, hand):
+def test_the_audit_does_not_report_runs_that_wait_for_a_worker(api, hand):
     job = create(api)
     due(api, 2 * 3_600)
 
@@ -666,7 +666,7 @@ def test_the_audit_reports_no_run_that_waits_for_a_worker(api, hand):
     assert {run["state"] for run in runs(api, job)} <= {"SUCCESS", "MISSED"}
 
 
-def test_a_purged_queue_is_filled_again_by_the_audit(api, hand):
+def test_the_audit_refills_a_purged_queue(api, hand):
     job = create(api)
     due(api)
     api.stage.sqs.purge(hand.url)
@@ -678,7 +678,7 @@ def test_a_purged_queue_is_filled_again_by_the_audit(api, hand):
     assert [run["state"] for run in runs(api, job)] == ["SUCCESS"]
 
 
-def test_a_message_that_kills_every_worker_ends_by_the_dead_letters(api, hand):
+def test_a_message_that_kills_every_worker_ends_through_the_dead_letters(api, hand):
     job = create(api, schedules=[])
     api("POST", f"/v1/jobs/{job['id']}/run")
 
@@ -690,7 +690,7 @@ def test_a_message_that_kills_every_worker_ends_by_the_dead_letters(api, hand):
     assert [(run["state"], run["reason"]) for run in runs(api, job)] == [("UNKNOWN", "EXECUTOR_LOST")]
 
 
-def test_the_lane_of_an_application_is_no_lane_of_the_stack():
+def test_the_queue_of_an_application_is_no_lane_of_the_stack():
     lane, other = lane_of("acme", "billing", None), lane_of("acme", "billing", "2")
 
     assert lane.of_application
@@ -725,7 +725,7 @@ def claimed(api: Api, hand: Hand) -> tuple[dict[str, Any], Any, dict[str, Any]]:
     return job, message, hand.claim(message).json["task"]
 
 
-def test_a_worker_says_when_the_job_runs_again(api, hand):
+def test_a_worker_can_say_when_the_job_runs_again(api, hand):
     job, message, task = claimed(api, hand)
 
     reply = hand.report(task, message, **AGAIN)
@@ -742,7 +742,7 @@ def test_a_worker_says_when_the_job_runs_again(api, hand):
     assert [run["state"] for run in runs(api, job)] == ["SUCCESS", "SUCCESS"]
 
 
-def test_a_repeated_report_of_a_worker_starts_nothing_more(api, hand):
+def test_a_workers_repeated_report_starts_no_further_run(api, hand):
     job, message, task = claimed(api, hand)
 
     first = hand.report(task, message, **AGAIN)
@@ -794,7 +794,7 @@ def test_the_first_report_of_two_workers_decides_when_the_job_runs_again(api, ha
         ("success", {"reschedule": {"afterSeconds": 60, "more": 1}}, "reschedule.more"),
     ],
 )
-def test_a_reschedule_that_cannot_be_followed_ends_nothing(api, hand, outcome, more, field):
+def test_an_invalid_reschedule_is_refused_and_the_run_stays_open(api, hand, outcome, more, field):
     job, message, task = claimed(api, hand)
 
     reply = hand.report(task, message, outcome, **more)
@@ -803,7 +803,7 @@ def test_a_reschedule_that_cannot_be_followed_ends_nothing(api, hand, outcome, m
     assert [run["state"] for run in runs(api, job)] == ["TRIGGERED"]
 
 
-def test_a_heartbeat_keeps_the_place_under_a_flow_key(api, hand):
+def test_a_heartbeat_keeps_the_slot_of_a_flow_key(api, hand):
     assert api("POST", "/v1/flow-keys", {"name": "erp", "parallelism": 1}).status == 201
     job = create(api, schedules=[], policies={"flowKey": "erp"})
     for _ in range(2):
@@ -826,7 +826,7 @@ def test_a_heartbeat_keeps_the_place_under_a_flow_key(api, hand):
     assert [each["runId"] != task["runId"] for each in hand.work()] == [True]
 
 
-def test_a_place_is_free_once_heartbeats_have_stopped(api, hand):
+def test_a_slot_is_released_after_the_heartbeats_stop(api, hand):
     api("POST", "/v1/flow-keys", {"name": "erp", "parallelism": 1})
     job = create(api, REPORT | {"retry": {"type": "none"}}, schedules=[], policies={"flowKey": "erp"})
     for _ in range(2):
@@ -848,7 +848,7 @@ def test_a_place_is_free_once_heartbeats_have_stopped(api, hand):
 
 
 @pytest.mark.parametrize(("outcome", "failed"), [("success", 0), ("failure", 1)])
-def test_the_runs_of_workers_are_in_the_metrics_of_runs(api, hand, outcome, failed):
+def test_the_metrics_of_runs_include_the_runs_of_workers(api, hand, outcome, failed):
     create(api, REPORT | {"retry": {"type": "none"}})
     due(api)
     api.stage.run(2)

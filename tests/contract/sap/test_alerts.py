@@ -44,7 +44,7 @@ def run(api, *outcomes, **members):
         (None, WRONG, None),
     ],
 )
-def test_a_run_raises_the_alert_that_its_job_asks_for(api, config, outcome, occasions):
+def test_a_run_raises_the_alerts_that_its_job_requests(api, config, outcome, occasions):
     run(api, *([outcome] if outcome else []), ansConfig=config)
 
     alerts = told(api, RAISED)
@@ -52,7 +52,7 @@ def test_a_run_raises_the_alert_that_its_job_asks_for(api, config, outcome, occa
     assert told(api, STATUS) == []
 
 
-def test_an_alert_says_what_sap_s_does(api):
+def test_an_alert_has_the_content_of_saps_alerts(api):
     made = run(api, WRONG, ansConfig={"onError": True})
 
     (alert,) = told(api, RAISED)
@@ -70,7 +70,7 @@ def test_an_alert_says_what_sap_s_does(api):
     }
 
 
-def test_a_run_that_begins_more_than_twenty_minutes_late_is_delayed(api):
+def test_a_run_that_starts_more_than_twenty_minutes_late_raises_a_delay_alert(api):
     api.create(SOON, ansConfig=ALL)
     api.stage.pass_time(200)
     api.stage.tick()
@@ -84,7 +84,7 @@ def test_a_run_that_begins_more_than_twenty_minutes_late_is_delayed(api):
 
 
 @pytest.mark.parametrize(("outcome", "state"), [(None, "SUCCESS"), (WRONG, "REQUEST_ERROR")])
-def test_a_monitored_job_tells_how_each_run_ended(api, outcome, state):
+def test_a_monitored_job_reports_how_each_run_ended(api, outcome, state):
     run(api, *([outcome] if outcome else []), calmConfig={"enabled": True})
 
     (status,) = told(api, STATUS)
@@ -93,7 +93,7 @@ def test_a_monitored_job_tells_how_each_run_ended(api, outcome, state):
 
 
 @pytest.mark.parametrize("success", [True, False])
-def test_an_asynchronous_run_alerts_when_it_reports(api, success):
+def test_an_asynchronous_run_raises_its_alert_when_it_reports(api, success):
     made = run(api, Outcome(Verdict.ACCEPTED, http_status=202), ansConfig=ALL, calmConfig={"enabled": True})
     assert told(api, RAISED) == told(api, STATUS) == []
 
@@ -117,7 +117,7 @@ def test_changes_apply_to_the_next_run(api):
     assert len(told(api, RAISED)) == 1
 
 
-def test_a_collection_that_has_nothing_told_tells_no_alerts_either(api):
+def test_a_collection_that_publishes_no_events_sends_no_alerts(api):
     api.create(SOON, ansConfig=ALL, calmConfig={"enabled": True})
     api.stage.tell(Events.NONE, "sap")
     api.stage.run(400)
@@ -125,14 +125,14 @@ def test_a_collection_that_has_nothing_told_tells_no_alerts_either(api):
     assert api.stage.bus.told == []
 
 
-def test_a_success_without_a_wish_makes_no_call(api):
+def test_a_success_that_nobody_wants_reported_makes_no_call(api):
     api.create(SOON, calmConfig={"enabled": False}, ansConfig={"onError": True})
     api.stage.run(400)
 
     assert api.stage.taps.count("events.PutEvents") == 0
 
 
-def test_an_alert_that_the_bus_refuses_is_noted_beside_its_run(api):
+def test_an_alert_that_the_bus_refuses_is_noted_on_its_run(api):
     api.create(SOON, ansConfig={"onSuccess": True})
     with mock.patch.object(
         api.stage.bus, "put_events", lambda **asked: refused_by_bus(Passing("events", "", asked), None)

@@ -118,7 +118,7 @@ def below(path, paths, other):
     other=st.dictionaries(st.sampled_from(["{job}", "{schedule}", "{run}"]), PART, max_size=2),
     caller=st.sampled_from(["acme", "globex", "provider"]),
 )
-def test_no_request_whatever_it_asks_for_brings_a_fault(api, there, route, body, query, other, caller):
+def test_no_request_causes_a_server_error(api, there, route, body, query, other, caller):
     method, path, *_ = route
     api(method, below(path, there(), other), body if method in {"POST", "PUT"} else None, query=query, caller=caller)
 
@@ -131,7 +131,7 @@ def test_no_request_whatever_it_asks_for_brings_a_fault(api, there, route, body,
     query=st.text(string.printable, max_size=20),
     encoded=st.booleans(),
 )
-def test_no_bytes_and_no_headers_bring_a_fault(api, there, route, raw, headers, query, encoded):
+def test_no_bytes_or_headers_cause_a_server_error(api, there, route, raw, headers, query, encoded):
     method, path, *_ = route
     sent = {"authorization": api.credentials["acme"], "content-type": "application/json", **headers}
     request = event(method, f"/scheduler{below(path, there(), {})}", query, sent, raw)
@@ -143,7 +143,7 @@ def test_no_bytes_and_no_headers_bring_a_fault(api, there, route, raw, headers, 
     assert reply.status in {200, 201, 400, 401, 404, 413}
 
 
-def test_a_body_is_read_also_where_the_gateway_encodes_it(api):
+def test_a_body_encoded_by_the_gateway_is_read(api):
     body = base64.b64encode(json.dumps({**JOB, "schedules": []}).encode()).decode()
     request = event("POST", "/scheduler/jobs", "", {"authorization": api.credentials["acme"]}, "{}")
 

@@ -27,7 +27,7 @@ def test_a_job_made_here_can_be_read_and_put_back_natively(api):
     assert api.get(f"/jobs/{made['_id']}", query={"displaySchedules": "true"}).json == before
 
 
-def test_a_native_change_keeps_what_only_this_facade_knows(api):
+def test_a_native_change_keeps_members_that_only_this_facade_knows(api):
     made = api.create(HOURLY, ansConfig={"onError": True})
     (listed,) = api.native.get("/v1/jobs").json["items"]
 
@@ -40,7 +40,7 @@ def test_a_native_change_keeps_what_only_this_facade_knows(api):
 
 
 @pytest.mark.parametrize("failed", [False, True])
-def test_the_native_filters_by_job_take_the_integer_id_too(api, failed):
+def test_the_native_job_filters_accept_the_integer_id(api, failed):
     api.native.create()
     if failed:
         api.stage.endpoint.script.append(WRONG)
@@ -70,7 +70,7 @@ def test_the_native_filters_by_job_take_the_integer_id_too(api, failed):
 
 @pytest.mark.parametrize("integer", ["4711", "2000000001", "9999999999999999"])
 @pytest.mark.parametrize("path", ["/v1/runs", "/v1/errors", "/v1/runs:export"])
-def test_an_integer_that_no_job_has_is_unknown_also_that_of_another_tenant(api, path, integer):
+def test_an_unknown_integer_or_another_tenants_is_not_found(api, path, integer):
     made = api.create(HOURLY)
     natively = api.native.create(name="natively")
     number = made["_id"] + 1
@@ -83,7 +83,7 @@ def test_an_integer_that_no_job_has_is_unknown_also_that_of_another_tenant(api, 
         assert api.native.get(path, query={"jobId": wrong}).status == 400
 
 
-def test_no_next_run_is_shown_that_a_changed_calendar_takes_back(api):
+def test_the_next_run_shown_follows_a_changed_calendar(api):
     made = api.create({"cron": "* * * * * */10 0", "description": "report"})
     (listed,) = api.native.get("/v1/jobs", query={"include": "schedules"}).json["items"]
     (schedule,) = listed["schedules"]

@@ -13,7 +13,7 @@ from tests.support.turns import at_once
 
 
 @pytest.mark.parametrize(("method", "path"), [(method, path) for method, path, *_ in TABLE])
-def test_without_credentials_every_route_is_401(api, method, path):
+def test_every_route_without_credentials_is_401(api, method, path):
     below = path.removeprefix("/scheduler").replace("{job}", "1").replace("{schedule}", "x").replace("{run}", "x")
 
     for headers in ({}, {"authorization": "Basic x"}, {"authorization": "bearer x"}):
@@ -25,7 +25,7 @@ def test_without_credentials_every_route_is_401(api, method, path):
         )
 
 
-def test_a_token_is_as_good_as_its_credential_however_its_scheme_is_written(api):
+def test_a_token_works_like_its_credential_in_any_spelling_of_the_scheme(api):
     token = api.native(
         "POST",
         "/oauth/token",
@@ -42,7 +42,7 @@ def test_a_token_is_as_good_as_its_credential_however_its_scheme_is_written(api)
 
 
 @pytest.mark.parametrize(("scope", "method", "path"), [("jobs:read", "POST", "/jobs"), ("runs:write", "GET", "/jobs")])
-def test_a_scope_that_is_missing_is_403(api, scope, method, path):
+def test_a_missing_scope_is_403(api, scope, method, path):
     issued = access.create_credential(api.stage.world, TENANT, None, {scope})
     api.credentials["narrow"] = basic(issued.credential.client_id, issued.secret)
 
@@ -74,7 +74,7 @@ def test_an_unknown_route_is_404(api, method, path):
         ("%ff", 400, "the name in the path and the name of the job differ"),
     ],
 )
-def test_a_name_in_the_path_is_decoded_once_and_holds_no_slash(api, written, status, why):
+def test_a_name_in_the_path_is_decoded_once_and_cannot_contain_a_slash(api, written, status, why):
     api.create()
 
     reply = api("PUT", f"/jobs/{written}", {**JOB, "schedules": []})
@@ -100,7 +100,7 @@ def test_twenty_creates_of_one_name_at_once_make_one_job(api, first):
 
 
 @pytest.mark.parametrize(("many", "within_s"), [(20, 4), (50, 8)])
-def test_schedules_of_one_job_that_are_created_at_once_all_come_to_be(api, many, within_s):
+def test_schedules_created_at_once_for_one_job_are_all_created(api, many, within_s):
     made, began = api.create(), api.stage.clock.monotonic()
     where = f"/jobs/{made['_id']}/schedules"
 
@@ -119,7 +119,7 @@ def test_schedules_of_one_job_that_are_created_at_once_all_come_to_be(api, many,
     assert (listed["ACTIVECOUNT"], listed["INACTIVECOUNT"]) == (many, 0)
 
 
-def test_schedules_that_are_created_at_once_do_not_exceed_the_quota(api):
+def test_schedules_created_at_once_do_not_exceed_the_quota(api):
     made = api.create()
     assert api.native("PATCH", "/v1/tenants/acme", {"quota": {"maxSchedules": 5}}, caller="provider").status == 200
     body = {"active": True, "repeatInterval": "1 hour"}
@@ -143,7 +143,7 @@ def test_twenty_puts_of_one_name_at_once_make_one_job(api):
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", "/jobs"), ("DELETE", "/jobs/1"), ("GET", "/jobCount")])
-def test_the_native_api_s_tenant_header_is_refused_where_it_would_be_passed_over(api, method, path):
+def test_the_native_tenant_header_is_refused_where_it_would_be_ignored(api, method, path):
     for caller, named in (("provider", TENANT), ("provider", "nobody"), (TENANT, "globex")):
         reply = api(method, path, caller=caller, headers={"sweephand-tenant": named})
 
@@ -151,5 +151,5 @@ def test_the_native_api_s_tenant_header_is_refused_where_it_would_be_passed_over
         assert "tenantId" in reply.json["message"]
 
 
-def test_a_tenant_that_names_itself_says_nothing_new(api):
+def test_a_tenant_may_name_itself_in_the_header(api):
     assert api("GET", "/jobs", headers={"sweephand-tenant": TENANT}).status == 200

@@ -85,7 +85,7 @@ WAYS = [
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("how", ENDED)
-def test_an_ended_schedule_is_stored_and_off_and_the_others_run(api, way, how):
+def test_an_ended_schedule_is_stored_as_inactive_and_the_others_run(api, way, how):
     body = {**JOB, "schedules": [{**ENDED[how], "active": True}, LIVING]}
 
     reply, job_id = way(api, body)
@@ -103,7 +103,7 @@ def test_an_ended_schedule_is_stored_and_off_and_the_others_run(api, way, how):
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("window", [{"endTime": PAST}, {"startTime": "2027-03-01T12:00:00Z", "endTime": PAST}])
-def test_a_job_whose_end_is_past_is_stored_with_its_schedules_off(api, way, window):
+def test_a_job_with_a_past_end_is_stored_with_its_schedules_inactive(api, way, window):
     if way is by_its_id_and_the_schedules_id:
         schedules = [{"cron": LIVING["cron"], "active": True}]
     else:
@@ -118,7 +118,7 @@ def test_a_job_whose_end_is_past_is_stored_with_its_schedules_off(api, way, wind
     assert api.stage.endpoint.received == []
 
 
-def test_an_application_that_upserts_the_same_job_at_each_start_goes_on_after_an_end(api):
+def test_an_application_can_upsert_the_same_job_at_each_start_after_its_end(api):
     """The outside look's case: the end comes between two starts, and the second start must not fail."""
     body = {
         **JOB,
@@ -136,7 +136,7 @@ def test_an_application_that_upserts_the_same_job_at_each_start_goes_on_after_an
     assert len(api.stage.endpoint.received) == ran
 
 
-def test_a_job_that_is_off_keeps_an_ended_schedule_and_can_be_switched_on_and_changed(api):
+def test_an_inactive_job_keeps_an_ended_schedule_and_can_be_activated_and_changed(api):
     made = api.create(ENDED["time, both past"], ENDED["interval, end past"], LIVING, active=False)
     job = f"/jobs/{made['_id']}"
 
@@ -153,7 +153,7 @@ def test_a_job_that_is_off_keeps_an_ended_schedule_and_can_be_switched_on_and_ch
 
 
 @pytest.mark.parametrize("how", ["cron, end past", "interval, both past", "time, both past", "words, end past"])
-def test_an_ended_schedule_runs_once_a_later_end_switches_it_on(api, how):
+def test_an_ended_schedule_runs_again_once_a_later_end_activates_it(api, how):
     made = api.create({**ENDED[how], "active": True})
     where = f"/jobs/{made['_id']}/schedules/{made['schedules'][0]['scheduleId']}"
     assert api("PUT", where, {"description": "x"}).json["active"] is False
@@ -165,7 +165,7 @@ def test_an_ended_schedule_runs_once_a_later_end_switches_it_on(api, how):
     assert api.stage.endpoint.received
 
 
-def test_the_end_of_a_one_time_schedule_is_judged_by_the_end_that_its_job_will_have(api):
+def test_the_end_of_a_one_time_schedule_is_checked_against_the_jobs_new_end(api):
     made = api.create({"time": EARLIER}, endTime=PAST)
     schedule = {"scheduleId": made["schedules"][0]["scheduleId"], "active": True}
 
@@ -176,7 +176,7 @@ def test_the_end_of_a_one_time_schedule_is_judged_by_the_end_that_its_job_will_h
     assert len(api.stage.endpoint.received) == 1
 
 
-def test_many_ended_schedules_are_off_in_the_answer(api):
+def test_many_ended_schedules_are_inactive_in_the_answer(api):
     made = api.create(*[ENDED["cron, end past"]] * 30)
 
     assert [each["active"] for each in made["schedules"]] == [False] * 30
@@ -192,7 +192,7 @@ def test_many_ended_schedules_are_off_in_the_answer(api):
         ),
     ],
 )
-def test_a_mistake_that_no_end_explains_is_still_refused(api, schedule, why):
+def test_a_mistake_other_than_a_past_end_is_still_refused(api, schedule, why):
     api.create()
 
     with api.native.unchanged():

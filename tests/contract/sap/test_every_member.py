@@ -56,7 +56,7 @@ def _in_place_of(there: Mapping[str, Any], members: Mapping[str, Any]) -> dict[s
 
 
 @pytest.mark.parametrize("turn", range(len(PROOFS)))
-def test_omitted_members_stay_in_every_verb(api: Sap, turn: int) -> None:
+def test_every_verb_keeps_omitted_members(api: Sap, turn: int) -> None:
     furnish(api.native)
     job, native = made(api, turn)
     place = f"/jobs/{job['_id']}"
@@ -79,7 +79,7 @@ def test_omitted_members_stay_in_every_verb(api: Sap, turn: int) -> None:
         assert settable(read(api.native, native)) == before, (method, path, body)
 
 
-def test_sent_members_change_and_the_rest_of_the_action_stays(api: Sap) -> None:
+def test_sent_members_change_and_the_rest_of_the_action_is_kept(api: Sap) -> None:
     furnish(api.native)
     job, native = made(api, PROOFS.index("none"))
     before = settable(read(api.native, native))
@@ -92,7 +92,7 @@ def test_sent_members_change_and_the_rest_of_the_action_stays(api: Sap) -> None:
     assert {**after, "action": before["action"]} == before
 
 
-def test_a_job_whose_action_is_no_call_any_more_is_still_shown_and_changed(api: Sap) -> None:
+def test_a_job_whose_action_is_no_longer_http_is_still_shown_and_changed(api: Sap) -> None:
     job = api.create({"repeatInterval": "1 hour"})
     place = f"/jobs/{job['_id']}"
     (row,) = api.native.get("/v1/jobs").json["items"]

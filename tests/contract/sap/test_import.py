@@ -69,7 +69,7 @@ def test_everything_is_copied_and_a_second_run_changes_nothing(api):
         assert imported(api)[1][-1] == "created 0, changed 0, unchanged 120, failed 0"
 
 
-def test_a_dry_run_says_what_would_be_done_and_does_nothing(api):
+def test_a_dry_run_reports_what_it_would_do_and_changes_nothing(api):
     api.create(HOURLY)
 
     with api.native.unchanged():
@@ -91,7 +91,7 @@ def test_a_second_import_applies_changes_including_names(api):
     assert shown(api, OTHER) == shown(api, TENANT)
 
 
-def test_a_job_with_a_password_arrives_without_it_and_switched_off(api):
+def test_a_job_with_a_password_arrives_inactive_and_without_it(api):
     api.create(HOURLY, user="joe", password="canary-secret")
 
     status, lines = imported(api)
@@ -103,7 +103,7 @@ def test_a_job_with_a_password_arrives_without_it_and_switched_off(api):
     assert imported(api)[1][-1] == "created 0, changed 0, unchanged 1, failed 0"
 
 
-def test_a_job_that_is_refused_does_not_hold_up_the_others(api):
+def test_a_refused_job_does_not_stop_the_others(api):
     api.create(HOURLY, name="a")
     api.create(HOURLY, name="b")
     api("DELETE", f"/jobs/{api.create(name='x', caller=OTHER)['_id']}", caller=OTHER)
@@ -120,7 +120,7 @@ def test_a_job_that_is_refused_does_not_hold_up_the_others(api):
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_a_job_of_the_same_name_that_is_no_copy_is_left_alone(api, dry_run):
+def test_the_import_leaves_a_job_alone_that_has_the_same_name_but_is_no_copy(api, dry_run):
     api.create(HOURLY)
     api.create(NIGHTLY, caller=OTHER, action="https://example.org/made-here")
 
@@ -133,7 +133,7 @@ def test_a_job_of_the_same_name_that_is_no_copy_is_left_alone(api, dry_run):
     )
 
 
-def test_a_copy_is_not_renamed_into_the_place_of_another_job(api):
+def test_a_copy_never_takes_the_name_of_another_job(api):
     made = api.create(HOURLY)
     imported(api)
     api.create(NIGHTLY, name="own", caller=OTHER)
@@ -158,7 +158,7 @@ def make_tenants(api: Sap, *names: str) -> None:
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_the_first_of_two_tenants_jobs_with_one_name_takes_the_place(api, dry_run):
+def test_the_first_of_two_tenants_jobs_with_one_name_gets_the_name(api, dry_run):
     both_tenants(api)
     make_tenants(api, "third")
 
@@ -196,7 +196,7 @@ def test_a_provider_credential_imports_jobs_into_the_tenant_of_the_same_name(api
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_a_tenant_that_is_not_there_is_told(api, dry_run):
+def test_a_missing_tenant_is_reported(api, dry_run):
     api.create(HOURLY)
 
     with api.native.unchanged():
@@ -206,7 +206,7 @@ def test_a_tenant_that_is_not_there_is_told(api, dry_run):
     assert lines[0].startswith("failed     report  the stack has no tenant nowhere")
 
 
-def test_a_tenant_s_credential_goes_nowhere_else(api):
+def test_a_tenants_credential_imports_only_into_its_own_tenant(api):
     api.create(HOURLY)
 
     status, lines = imported(api, to_tenants=["third"])
@@ -218,7 +218,7 @@ def test_a_tenant_s_credential_goes_nowhere_else(api):
 # Schedules that are over, and words
 
 
-def test_words_are_told_as_the_instant_that_they_meant_there(api):
+def test_a_time_in_words_is_copied_as_its_planned_instant(api):
     made = api.create({"time": "in 2 hours"})
     planned = made["schedules"][0]["nextRunAt"]
     api.stage.run(3_000)
@@ -253,7 +253,7 @@ def test_ended_schedules_are_left_out_and_reported_and_the_job_is_copied(api, dr
         assert imported(api)[1][-1] == "created 0, changed 0, unchanged 3, failed 0"
 
 
-def test_a_change_of_the_job_leaves_the_rhythm_of_its_schedules(api):
+def test_a_change_of_the_job_keeps_the_rhythm_of_its_schedules(api):
     made = api.create(HOURLY)
     imported(api)
     before = shown(api, OTHER)[0]["schedules"][0]["nextRunAt"]
@@ -266,7 +266,7 @@ def test_a_change_of_the_job_leaves_the_rhythm_of_its_schedules(api):
     assert (job["description"], job["schedules"][0]["nextRunAt"]) == ("new", before)
 
 
-def test_schedules_that_have_changed_are_changed(api):
+def test_changed_schedules_are_updated(api):
     made = api.create(HOURLY, NIGHTLY)
     imported(api)
     where = f"/jobs/{made['_id']}/schedules"
@@ -279,7 +279,7 @@ def test_schedules_that_have_changed_are_changed(api):
     assert shown(api, OTHER) == shown(api, TENANT)
 
 
-def test_an_answer_that_was_lost_makes_no_failure_of_what_was_created(api, monkeypatch):
+def test_a_lost_answer_does_not_turn_a_created_job_into_a_failure(api, monkeypatch):
     api.create(HOURLY)
     lost: list[int] = []
     handle = api.facade.handle
@@ -305,7 +305,7 @@ def active_in(api: Sap) -> dict[str, list[bool]]:
     return {caller: [job["active"] for job in shown(api, caller)] for caller in (TENANT, OTHER)}
 
 
-def test_copies_wait_switched_off_and_take_over_when_the_old_jobs_go_off(api):
+def test_copies_stay_inactive_until_the_switch_deactivates_the_old_jobs(api):
     api.create(HOURLY, name="off", active=False)
     api.create(HOURLY, name="on")
 
@@ -325,7 +325,7 @@ def test_copies_wait_switched_off_and_take_over_when_the_old_jobs_go_off(api):
         assert imported(api, switch=True)[1][-1] == "created 0, changed 0, unchanged 2, failed 0"
 
 
-def test_a_switch_that_was_cut_off_is_ended_by_the_next_one(api):
+def test_the_next_switch_completes_an_interrupted_one(api):
     """The copy is on already, the old job too."""
     api.create(HOURLY)
     imported(api)
@@ -360,7 +360,7 @@ def test_a_second_import_leaves_switched_jobs_alone(api, option):
     assert [run["runStatus"] for run in runs] == ["COMPLETED"]
 
 
-def test_a_single_time_is_kept_where_the_old_job_went_off_before_the_switch(api):
+def test_a_one_time_schedule_is_kept_if_the_old_job_was_deactivated_before_the_switch(api):
     """Only the copy still knows the instant that its words meant."""
     words = {"time": "in 2 hours", "description": "once", "data": {"n": 1}}
     made = api.create(words, {**words, "data": {"n": 2}}, HOURLY)
@@ -408,7 +408,7 @@ def test_a_missing_option_is_named(monkeypatch, capsys, missing):
     assert (status, capsys.readouterr().err) == (2, f"{missing} is missing\n")
 
 
-def test_a_source_that_does_not_answer_is_told_in_one_line(capsys, monkeypatch):
+def test_a_source_that_does_not_answer_is_reported_in_one_line(capsys, monkeypatch):
     clock = VirtualClock()
     monkeypatch.setattr(import_sap, "SystemClock", lambda: clock)
     both = ["--credentials", "a:b", "--to", "http://127.0.0.1:1", "--to-credentials", "a:b"]
@@ -421,7 +421,7 @@ def test_a_source_that_does_not_answer_is_told_in_one_line(capsys, monkeypatch):
     assert clock.slept_s == 1 + 2 + 4
 
 
-def test_the_mark_tells_sources_apart():
+def test_the_mark_distinguishes_sources():
     assert import_sap.marked("https://a", 1) != import_sap.marked("https://b", 1)
 
 
@@ -437,7 +437,7 @@ def words(api, caller=OTHER):
 
 @pytest.mark.parametrize("order", [(SOON, TOMORROW), (TOMORROW, SOON)])
 @pytest.mark.parametrize("option", [{}, {"inactive": True}])
-def test_a_switched_off_time_in_words_never_gets_the_instant_of_another_schedule(api, order, option):
+def test_an_inactive_time_in_words_never_gets_the_instant_of_another_schedule(api, order, option):
     api.create(*order)
 
     first, second, third = (imported(api, **option)[1] for _ in range(3))
@@ -449,7 +449,7 @@ def test_a_switched_off_time_in_words_never_gets_the_instant_of_another_schedule
 
 
 @pytest.mark.parametrize("order", [(SOON, TOMORROW), (TOMORROW, SOON)])
-def test_nor_once_the_other_has_run_or_is_off_too(api, order):
+def test_times_in_words_are_left_out_once_the_other_schedule_is_inactive_too(api, order):
     made = api.create(*order)
     imported(api, inactive=True)
     soon = next(each for each in made["schedules"] if each["time"] == SOON["time"])
@@ -461,7 +461,7 @@ def test_nor_once_the_other_has_run_or_is_off_too(api, order):
     assert words(api) == []
 
 
-def test_two_in_words_that_were_copied_while_they_were_planned_keep_their_own_instants(api):
+def test_two_copied_times_in_words_keep_their_own_instants(api):
     made = api.create(SOON, {"time": "in 3 hours"})
     imported(api, inactive=True)
     before = words(api)
@@ -479,7 +479,7 @@ def test_two_in_words_that_were_copied_while_they_were_planned_keep_their_own_in
 
 @pytest.mark.parametrize("option", [{}, {"inactive": True}, {"switch": True}, {"dry_run": True}])
 @pytest.mark.parametrize("state", ["on", "off"])
-def test_a_copy_whose_job_was_deleted_in_the_old_service_is_told_each_time_and_stays(api, option, state):
+def test_a_copy_whose_original_was_deleted_is_reported_each_time_and_kept(api, option, state):
     gone = api.create(HOURLY, name="gone")
     api.create(HOURLY, name="stays")
     api.create(HOURLY, name="own", caller=OTHER)
@@ -495,7 +495,7 @@ def test_a_copy_whose_job_was_deleted_in_the_old_service_is_told_each_time_and_s
     assert {"gone", "own"} <= {job["name"] for job in shown(api, OTHER)}
 
 
-def test_a_job_that_could_not_be_copied_anew_has_not_gone(api):
+def test_a_job_whose_copy_failed_is_not_reported_as_gone(api):
     made = api.create(HOURLY)
     imported(api)
     api.create(HOURLY, name="taken", caller=OTHER)
@@ -515,7 +515,7 @@ def test_a_job_that_could_not_be_copied_anew_has_not_gone(api):
     ("identity", "of_tls"),
     [(True, "switched"), (False, "the stack has no identity (parameter OutboundIdentity)")],
 )
-def test_a_switch_says_which_targets_get_no_header(api, dry_run, identity, of_tls):
+def test_a_switch_names_the_targets_that_get_no_header(api, dry_run, identity, of_tls):
     world = api.native.facade.world
     if not identity:
         api.native.facade.world = replace(world, outbound=replace(world.outbound, identity=None))

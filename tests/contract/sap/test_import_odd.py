@@ -48,7 +48,7 @@ def many() -> dict[str, Any]:
     return old_job(*({"cron": f"* * * * 2 {n} 0", "description": str(n), "data": None} for n in range(MANY)))
 
 
-def test_a_job_of_more_schedules_than_a_request_takes_is_copied(api):
+def test_a_job_with_more_schedules_than_one_request_allows_is_copied(api):
     assert copied(api, many())[0] == f"created    odd  ({MANY} schedules)"
 
     (job,) = shown(api, OTHER)
@@ -76,7 +76,7 @@ def losing(api: Sap, monkeypatch: Any, path: str, nth: int, *, for_good: bool = 
 
 
 @pytest.mark.parametrize("nth", [1, 5])
-def test_a_schedule_whose_answer_was_lost_is_not_there_twice(api, monkeypatch, nth):
+def test_a_schedule_whose_answer_was_lost_is_not_created_twice(api, monkeypatch, nth):
     losing(api, monkeypatch, "/schedules", nth)
 
     assert copied(api, many())[0] == f"created    odd  ({MANY} schedules)"
@@ -84,7 +84,7 @@ def test_a_schedule_whose_answer_was_lost_is_not_there_twice(api, monkeypatch, n
     assert len(shown(api, OTHER)[0]["schedules"]) == MANY
 
 
-def test_a_copy_that_was_cut_off_is_off_and_the_next_run_ends_it(api, monkeypatch):
+def test_an_interrupted_copy_is_inactive_and_the_next_run_completes_it(api, monkeypatch):
     with monkeypatch.context() as patch:
         losing(api, patch, "/schedules", 3, for_good=True)
         assert copied(api, many())[0].startswith("failed     odd  POST ")
@@ -97,14 +97,14 @@ def test_a_copy_that_was_cut_off_is_off_and_the_next_run_ends_it(api, monkeypatc
     assert (job["active"], len(job["schedules"])) == (True, MANY)
 
 
-def test_a_job_of_many_that_is_copied_switched_off_stays_off_until_the_switch(api):
+def test_a_job_with_many_schedules_copied_as_inactive_stays_so_until_the_switch(api):
     copied(api, many(), inactive=True)
 
     assert not shown(api, OTHER)[0]["active"]
 
 
 @pytest.mark.parametrize(("size", "fitting"), [(100, 40), (30_000, 3), (200_000, 0)])
-def test_a_request_takes_40_schedules_and_100_kb(size, fitting):
+def test_one_request_holds_40_schedules_and_100_kb(size, fitting):
     body = {"name": "big", "schedules": [{"cron": "* * * * 2 0 0", "data": {"a": "x" * size}} for _ in range(50)]}
 
     first, rest = first_of(body)
@@ -125,7 +125,7 @@ def test_large_data_of_several_schedules_is_copied(api):
 # Changes of one schedule
 
 
-def test_one_changed_schedule_leaves_the_rhythm_of_the_others(api):
+def test_one_changed_schedule_keeps_the_rhythm_of_the_others(api):
     made = api.create(HOURLY, NIGHTLY, BRIEF)
     imported(api)
     before = shown(api, OTHER)[0]["schedules"]
@@ -190,21 +190,21 @@ REFUSED = [
 
 @pytest.mark.parametrize("dry_run", [True, False])
 @pytest.mark.parametrize(("job", "why"), REFUSED)
-def test_a_dry_run_refuses_what_the_run_does_and_says_where(api, job, why, dry_run):
+def test_a_dry_run_refuses_the_same_jobs_as_the_run_and_says_where(api, job, why, dry_run):
     with api.native.unchanged():
         lines = copied(api, job, dry_run=dry_run)
 
     assert lines[0] == f"failed     {job['name']}  {why}"
 
 
-def test_a_method_in_small_letters_is_the_same_method(api):
+def test_a_method_in_lower_case_is_the_same_method(api):
     assert copied(api, old_job(GOOD, httpMethod="post"))[0].startswith("created")
 
     assert shown(api, OTHER)[0]["httpMethod"] == "POST"
     assert copied(api, old_job(GOOD, httpMethod="post"))[0].startswith("unchanged")
 
 
-def test_a_member_of_the_alerts_that_is_null_is_as_if_it_were_not_there(api):
+def test_a_null_alert_member_counts_as_absent(api):
     job = old_job(GOOD, ansConfig={"onSuccess": None, "onError": True}, calmConfig={"enabled": None})
     copied(api, job)
 
@@ -213,14 +213,14 @@ def test_a_member_of_the_alerts_that_is_null_is_as_if_it_were_not_there(api):
     assert shown(api, OTHER)[0]["ansConfig"] == {"onSuccess": False, "onError": True}
 
 
-def test_a_job_that_says_false_in_words_is_copied_switched_off(api):
+def test_a_job_whose_active_is_the_string_false_is_copied_as_inactive(api):
     copied(api, old_job({**GOOD, "active": "false"}, active="false"))
 
     (job,) = shown(api, OTHER)
     assert (job["active"], job["schedules"][0]["active"]) == (False, False)
 
 
-def test_a_dry_run_of_the_switch_says_what_is_to_be_switched(api):
+def test_a_dry_run_of_the_switch_lists_the_jobs_to_switch(api):
     with api.native.unchanged():
         lines = copied(api, old_job(GOOD), switch=True, dry_run=True)
 
@@ -228,7 +228,7 @@ def test_a_dry_run_of_the_switch_says_what_is_to_be_switched(api):
 
 
 @pytest.mark.parametrize("other", ["--from", "--credentials", "--token-url"])
-def test_a_key_and_what_it_takes_the_place_of_are_not_both_given(tmp_path, capsys, other):
+def test_a_service_key_excludes_the_options_that_it_replaces(tmp_path, capsys, other):
     assert main(["import", "sap", "--service-key", str(tmp_path / "key.json"), other, "x"]) == 2
 
     assert capsys.readouterr().err == f"{other} and --service-key exclude each other: leave out {other}\n"

@@ -112,7 +112,7 @@ LINES = [
 ]
 
 
-def test_an_instance_is_copied(api, instance):
+def test_a_recorded_instance_is_copied(api, instance):
     status, lines, _ = imported(api, instance)
 
     assert lines[:2] == LINES
@@ -135,7 +135,7 @@ def test_an_instance_is_copied(api, instance):
     assert imported(api, instance)[1][-1] == "created 0, changed 0, unchanged 2, failed 1"
 
 
-def test_a_dry_run_says_the_same(api, instance):
+def test_a_dry_run_prints_the_same_lines(api, instance):
     with api.native.unchanged():
         assert imported(api, instance, dry_run=True)[1][:2] == LINES
 
@@ -148,7 +148,7 @@ def test_a_throttled_import_waits_as_long_as_the_answer_says(api, instance):
     assert api.stage.clock.slept_s == 7 + 60 + 15 + 2 + 1
 
 
-def test_a_source_that_stays_out_of_order_ends_the_import_with_its_numbers(api, instance):
+def test_a_source_that_keeps_failing_ends_the_import_with_its_counts(api, instance):
     instance.troubles = [(500, None)] * 50
 
     status, lines, told = imported(api, instance)
@@ -158,7 +158,7 @@ def test_a_source_that_stays_out_of_order_ends_the_import_with_its_numbers(api, 
     assert len(instance.troubles) == 46
 
 
-def test_a_token_that_is_over_is_fetched_anew(api, instance):
+def test_an_expired_token_is_fetched_anew(api, instance):
     instance.lives = 2
 
     assert imported(api, instance)[1][-1] == "created 2, changed 0, unchanged 0, failed 1"
@@ -166,7 +166,7 @@ def test_a_token_that_is_over_is_fetched_anew(api, instance):
     assert instance.tokens == 2
 
 
-def test_a_wrong_secret_is_told_at_once(api, instance):
+def test_a_wrong_secret_is_reported_at_once(api, instance):
     source = SapService.at(Access(instance.url, "sb-clone!b7", "other", instance.url), api.stage.clock)
 
     with source.client, pytest.raises(Failed, match=r"/oauth/token: 401, and no token"):
@@ -190,7 +190,7 @@ def test_a_service_key_is_read_in_each_of_its_forms(tmp_path, given):
     assert service_key(str(path)) == access
 
 
-def test_an_old_service_key_has_user_and_password(tmp_path):
+def test_an_old_service_key_holds_user_and_password(tmp_path):
     path = tmp_path / "key.json"
     path.write_text(json.dumps({"url": "https://jobs.example", "user": "me", "password": "s3cret"}))
 
@@ -205,7 +205,7 @@ def test_an_old_service_key_has_user_and_password(tmp_path):
         ('{"url": "https://a", "uaa": {"url": "https://b", "clientid": "me", "certificate": "x"}}', "with a secret"),
     ],
 )
-def test_a_service_key_without_what_is_needed_says_what(tmp_path, text, why):
+def test_an_incomplete_service_key_names_the_missing_members(tmp_path, text, why):
     path = tmp_path / "key.json"
     path.write_text(text)
 

@@ -98,7 +98,7 @@ def test_active_may_be_written_in_several_ways(api, active):
         ({"jobType": ["CF_TASK"]}, "jobType: must be HTTP_ENDPOINT, not a list"),
     ],
 )
-def test_a_refused_create_says_why_and_leaves_nothing(api, change, message):
+def test_a_refused_create_says_why_and_stores_nothing(api, change, message):
     with api.native.unchanged():
         reply = api("POST", "/jobs", {**JOB, "schedules": [{"active": True, **EVERY_HOUR}], **change})
 
@@ -115,7 +115,7 @@ def test_a_refused_create_says_why_and_leaves_nothing(api, change, message):
         ("* * * * 4", "seven fields"),
     ],
 )
-def test_a_wrong_cron_is_told_in_words_that_two_kinds_of_clients_look_for(api, cron, why):
+def test_an_invalid_cron_is_refused_in_the_wording_that_two_kinds_of_clients_expect(api, cron, why):
     reply = api("POST", "/jobs", {**JOB, "schedules": [{"active": True, "cron": cron}]})
 
     assert reply.status == 400
@@ -123,7 +123,7 @@ def test_a_wrong_cron_is_told_in_words_that_two_kinds_of_clients_look_for(api, c
     assert why in reply.json["message"]
 
 
-def test_a_wrong_cron_of_many_schedules_says_which(api):
+def test_an_invalid_cron_among_many_schedules_is_located(api):
     schedules = [{"active": True, "cron": "* * * * 3 0 0"}] * 30
     schedules[16] = {"active": True, "cron": "* * 32 * * * 0"}
 
@@ -136,7 +136,7 @@ def test_a_wrong_cron_of_many_schedules_says_which(api):
     ("method", "path"), [("POST", "/jobs"), ("PUT", "/jobs/report"), ("POST", "/jobs/1/schedules")]
 )
 @pytest.mark.parametrize("body", [[], "text", 5, [{"name": "x"}]])
-def test_a_body_that_is_no_object_is_named_as_the_body(api, method, path, body):
+def test_a_body_that_is_not_an_object_is_named_as_the_body(api, method, path, body):
     api.create()
 
     reply = api(method, path, body)
@@ -145,7 +145,7 @@ def test_a_body_that_is_no_object_is_named_as_the_body(api, method, path, body):
     assert reply.json["message"].endswith("job: the body must be a JSON object: {...}")
 
 
-def test_no_job_becomes_a_task(api):
+def test_a_job_cannot_become_a_task(api):
     made = api.create()
     body = {**JOB, "schedules": []}
 
@@ -164,7 +164,7 @@ def test_no_job_becomes_a_task(api):
     assert api.get("/jobs", query={"jobType": "DAEMON"}).status == 400
 
 
-def test_the_third_schedule_being_wrong_leaves_nothing_of_the_other_two(api):
+def test_an_invalid_third_schedule_leaves_none_of_the_first_two(api):
     good = {"active": True, **EVERY_HOUR}
 
     reply = api("POST", "/jobs", {**JOB, "schedules": [good, good, {"active": True, "cron": "x"}]})
@@ -173,7 +173,7 @@ def test_the_third_schedule_being_wrong_leaves_nothing_of_the_other_two(api):
     assert api.get("/jobs").json["results"] == []
 
 
-def test_a_quota_of_schedules_is_told_as_forbidden(api):
+def test_a_schedule_quota_is_refused_as_forbidden(api):
     patched = api.native("PATCH", "/v1/tenants/acme", {"quota": {"maxSchedules": 1}}, caller="provider")
     assert patched.status == 200
     job = api.create(EVERY_HOUR)
@@ -203,7 +203,7 @@ def test_names_are_unique_in_a_tenant(api):
     assert api("POST", "/jobs", {**JOB, "schedules": []}, caller="provider").status == 201
 
 
-def test_integer_ids_are_unique_in_the_whole_stack(api):
+def test_integer_ids_are_unique_across_the_stack(api):
     ids = [api.create(name=f"job{n}", caller=caller)["_id"] for n in range(3) for caller in ("acme", OTHER, "provider")]
 
     assert len(set(ids)) == 9
@@ -238,7 +238,7 @@ def test_an_unknown_job_is_404(api, path):
     assert api.get(path).status == 404
 
 
-def test_another_tenant_s_job_is_404_in_every_route(api):
+def test_another_tenants_job_is_404_on_every_route(api):
     made = api.create(EVERY_HOUR)
     job, schedule = f"/jobs/{made['_id']}", f"/jobs/{made['_id']}/schedules/{made['schedules'][0]['scheduleId']}"
 
@@ -263,7 +263,7 @@ def test_another_tenant_s_job_is_404_in_every_route(api):
     assert api.get(job).status == 200
 
 
-def test_the_provider_sees_the_jobs_of_all_and_may_ask_for_one_tenant(api):
+def test_the_provider_sees_all_tenants_jobs_and_may_select_one_tenant(api):
     mine, theirs = api.create(), api.create(caller=OTHER)
     own = api.create(name="own", caller="provider")
 
@@ -288,7 +288,7 @@ def test_the_provider_sees_the_jobs_of_all_and_may_ask_for_one_tenant(api):
         ({"jobId": 4711}, 404, "Job Not Found"),
     ],
 )
-def test_one_job_of_the_list_is_refused_in_the_words_for_one_job(api, query, status, message):
+def test_a_list_filtered_by_id_refuses_in_the_wording_for_one_job(api, query, status, message):
     made = api.create()
 
     reply = api.get("/jobs", query={"jobId": made["_id"], **query})
@@ -296,7 +296,7 @@ def test_one_job_of_the_list_is_refused_in_the_words_for_one_job(api, query, sta
     assert (reply.status, reply.json["message"]) == (status, f"Error while fetching job details: {message}")
 
 
-def test_a_tenant_s_caller_names_no_tenant_in_any_route(api):
+def test_a_tenants_caller_cannot_name_a_tenant_on_any_route(api):
     job = f"/jobs/{api.create()['_id']}"
     query = {"tenantId": "acme", "jobType": "CF_TASK", "q": "x", "jobId": job[6:]}
 
@@ -306,7 +306,7 @@ def test_a_tenant_s_caller_names_no_tenant_in_any_route(api):
     assert api.get(job).status == 200
 
 
-def test_the_provider_replaces_a_tenant_s_job_by_its_name(api):
+def test_the_provider_replaces_a_tenants_job_by_its_name(api):
     made = api.create(caller=OTHER)
 
     def put(tenant, description):
@@ -322,7 +322,7 @@ def test_the_provider_replaces_a_tenant_s_job_by_its_name(api):
     assert api.get("/jobs", caller="provider", query={"name": "report"}).status == 404
 
 
-def test_a_name_that_is_taken_is_so_in_the_same_words_for_a_new_name(api):
+def test_a_taken_name_is_refused_in_the_same_wording_when_a_job_is_renamed(api):
     made = api.create()
     other = api.create(name="other")
 
@@ -335,7 +335,7 @@ def test_a_name_that_is_taken_is_so_in_the_same_words_for_a_new_name(api):
 
 
 @pytest.mark.parametrize("zeros", ["0", "000"])
-def test_an_id_has_one_spelling(api, zeros):
+def test_an_id_with_leading_zeros_is_not_found(api, zeros):
     made = api.create(EVERY_HOUR)
 
     for method, body in (("GET", None), ("PUT", {"active": False}), ("DELETE", None)):
@@ -344,7 +344,7 @@ def test_an_id_has_one_spelling(api, zeros):
     assert api.get(f"/jobs/{made['_id']}").json["active"] is True
 
 
-def test_the_provider_makes_a_job_for_the_tenant_that_it_names(api):
+def test_the_provider_creates_a_job_for_the_tenant_that_it_names(api):
     body = {**JOB, "schedules": []}
 
     made = api("POST", "/jobs", body, caller="provider", query={"tenantId": OTHER})
@@ -359,7 +359,7 @@ def test_the_provider_makes_a_job_for_the_tenant_that_it_names(api):
     assert (nobody.status, nobody.json["message"]) == (404, "Error while creating job: Tenant Not Found")
 
 
-def test_global_parameters_are_those_of_the_tenant_that_the_provider_names(api):
+def test_global_parameters_belong_to_the_tenant_that_the_provider_names(api):
     def seconds(caller, **query):
         (config,) = api.get("/globalParameters", caller=caller, query=query).json["config"]
         return config["CONFIG_VALUE"]
@@ -394,20 +394,20 @@ def test_while_a_tenant_is_deleted_no_job_and_no_schedule_is_made_for_it(api):
 
 
 @pytest.mark.parametrize("name", ["x" * 256, "x" * 1_020, "\u00fc" * 520, "x" * 6_000])
-def test_a_name_that_no_job_may_have_is_not_found(api, name):
+def test_an_invalid_job_name_is_not_found(api, name):
     reply = api.get("/jobs", query={"name": name})
 
     assert (reply.status, reply.json["message"]) == (404, "Error while fetching job details: Job Not Found")
 
 
-def test_a_job_for_a_tenant_that_is_not_there_is_404_and_leaves_nothing(api):
+def test_a_job_for_a_missing_tenant_is_404_and_stores_nothing(api):
     with api.native.unchanged():
         reply = api("PUT", "/jobs/report", {**JOB, "schedules": []}, caller="provider", query={"tenantId": "nobody"})
 
     assert (reply.status, reply.json["message"]) == (404, "Error while configuring job: Tenant Not Found")
 
 
-def test_the_provider_s_list_can_be_ordered_over_all_tenants(api):
+def test_the_providers_list_can_be_ordered_across_all_tenants(api):
     made = []
     for n, caller in enumerate([OTHER, "acme", "provider"] * 2):
         made.append(api.create(name=f"job{n}", caller=caller))
@@ -430,7 +430,7 @@ def test_the_provider_s_list_can_be_ordered_over_all_tenants(api):
         ({"on": True}, "'on' is not an allowed property for object 'calmConfig'"),
     ],
 )
-def test_a_wrong_calm_config_is_refused_in_the_words_of_a_create_also_by_put(api, config, message):
+def test_an_invalid_calm_config_is_refused_in_the_wording_of_a_create_also_by_put(api, config, message):
     made = api.create()
 
     for where, body in ((f"/jobs/{made['_id']}", {}), ("/jobs/report", {**JOB, "schedules": []})):
@@ -438,7 +438,7 @@ def test_a_wrong_calm_config_is_refused_in_the_words_of_a_create_also_by_put(api
         assert (reply.status, reply.json["message"]) == (400, f"Error while creating job: {message}")
 
 
-def test_an_answer_that_does_not_fit_is_a_400_that_says_what_to_do(api):
+def test_an_answer_that_is_too_large_is_a_400_that_says_what_to_do(api):
     api.create()
     data = {"x": "y" * 60_000}
     where = f"/jobs/{api.create(name='large')['_id']}/schedules"
@@ -466,7 +466,7 @@ def test_jobs_of_the_native_api_are_not_listed_here(api):
 # Lists
 
 
-def test_pages_have_neighbours_and_a_total(api):
+def test_pages_link_to_their_neighbours_and_show_a_total(api):
     ids = [api.create(name=f"job{n:02}")["_id"] for n in range(25)]
 
     first = api.get("/jobs").json
@@ -485,7 +485,7 @@ def test_pages_have_neighbours_and_a_total(api):
     assert len(api.get("/jobs", query={"page_size": 100}).json["results"]) == 25
 
 
-def test_a_page_costs_the_same_wherever_it_begins(api):
+def test_a_page_costs_the_same_at_any_offset(api):
     for n in range(60):
         api.create(EVERY_HOUR, name=f"job{n}")
 
@@ -499,14 +499,14 @@ def test_a_page_costs_the_same_wherever_it_begins(api):
 
 
 @pytest.mark.parametrize("query", ["page_size=0", "page_size=101", "page_size=x", "offset=-1"])
-def test_a_wrong_page_is_refused_with_the_documented_text(api, query):
+def test_an_invalid_page_is_refused_with_the_documented_text(api, query):
     reply = api.get("/jobs", query=query)
 
     assert reply.status == 400
     assert reply.json["message"].startswith("Error while fetching list of jobs: Invalid ")
 
 
-def test_a_listed_job_counts_its_schedules(api):
+def test_a_listed_job_shows_its_number_of_schedules(api):
     made = api.create(EVERY_HOUR, {**NIGHTLY, "active": False}, NIGHTLY)
 
     (listed,) = api.get("/jobs").json["results"]
@@ -532,7 +532,7 @@ def test_a_listed_job_counts_its_schedules(api):
         ("subDomain eq 'other'", []),
     ],
 )
-def test_a_filter_picks_jobs(api, text, names):
+def test_a_filter_selects_jobs(api, text, names):
     for name in ("alpha", "beta", "delta"):
         api.create(name=name)
 
@@ -542,7 +542,7 @@ def test_a_filter_picks_jobs(api, text, names):
 
 
 @pytest.mark.parametrize("text", ["name", "name = 'x'", "contains(name)", "foo eq 'x'", "name eq 'x' and", "(", "'"])
-def test_a_filter_that_cannot_be_read_is_refused(api, text):
+def test_an_unreadable_filter_is_refused(api, text):
     assert api.get("/jobs", query={"filter": text}).status == 400
 
 
@@ -562,7 +562,7 @@ def test_jobs_can_be_ordered(api):
     assert refused.json["message"].endswith('sort_by may be _id, jobId, createdAt, name, active, not "color"')
 
 
-def test_options_without_a_value_are_none(api):
+def test_options_with_the_value_undefined_count_as_absent(api):
     """SAP's client sends them in this form."""
     api.create()
 
@@ -572,7 +572,7 @@ def test_options_without_a_value_are_none(api):
 # Change
 
 
-def test_a_change_by_id_touches_what_is_sent(api):
+def test_a_change_by_id_changes_only_the_sent_members(api):
     made = api.create(EVERY_HOUR, user="joe", password="canary-secret", calmConfig={"enabled": True})
     before = api.get(f"/jobs/{made['_id']}", query={"displaySchedules": "true"}).json
 
@@ -591,7 +591,7 @@ def test_a_change_by_id_touches_what_is_sent(api):
         ({"name": "1"}, "name: must consist of"),
     ],
 )
-def test_a_wrong_change_is_refused(api, body, message):
+def test_an_invalid_change_is_refused(api, body, message):
     made = api.create()
 
     with api.native.unchanged():
@@ -601,7 +601,7 @@ def test_a_wrong_change_is_refused(api, body, message):
     assert reply.json["message"].startswith(f"Error while configuring job: {message}")
 
 
-def test_an_unknown_id_is_not_created(api):
+def test_a_put_with_an_unknown_id_creates_nothing(api):
     reply = api("PUT", "/jobs/4711", {**JOB, "schedules": []})
 
     assert (reply.status, reply.json["message"]) == (404, "Error while configuring job: Job Not Found")
@@ -626,7 +626,7 @@ def test_a_put_by_name_creates_and_then_replaces(api):
     assert schedule["scheduleId"] != created.json["schedules"][0]["scheduleId"]
 
 
-def test_a_put_by_name_needs_that_name_in_the_body(api):
+def test_a_put_by_name_needs_the_same_name_in_the_body(api):
     reply = api("PUT", "/jobs/other", {**JOB, "schedules": []})
 
     assert reply.status == 400
@@ -644,7 +644,7 @@ def test_a_deleted_job_is_gone(api):
     assert api.get("/jobs").json["total"] == 0
 
 
-def test_jobs_are_counted_by_whether_they_are_active(api):
+def test_jobs_are_counted_as_active_and_inactive(api):
     api.create(name="on")
     api.create(name="off", active=False)
     api.create(name="off-too", active=False)
@@ -662,7 +662,7 @@ def authentication(api, made):
     return listed["action"]["authentication"]["type"]
 
 
-def test_a_job_says_a_user_or_nothing_and_leaves_the_stack_s_token_to_the_call(api):
+def test_a_job_without_a_user_has_no_authentication_of_its_own(api):
     api.facade.guard = replace(api.facade.guard, identity=True)
     made = api.create(EVERY_HOUR)
 
@@ -673,7 +673,7 @@ def test_a_job_says_a_user_or_nothing_and_leaves_the_stack_s_token_to_the_call(a
     assert authentication(api, made) == "none"
 
 
-def test_a_job_that_was_made_for_the_stack_s_token_can_be_changed_without_one(api):
+def test_a_job_created_for_the_stacks_token_can_be_changed_without_one(api):
     api.native.facade.guard = replace(api.native.facade.guard, identity=True)
     made = api.create(EVERY_HOUR)
     (there,) = api.native.get("/v1/jobs", query={"name": made["name"], "collection": "sap"}).json["items"]
@@ -684,7 +684,7 @@ def test_a_job_that_was_made_for_the_stack_s_token_can_be_changed_without_one(ap
     assert api("PUT", f"/jobs/{made['_id']}", {"description": "x"}).status == 200
 
 
-def test_a_password_never_follows_to_another_host_or_user(api):
+def test_a_password_is_never_sent_to_another_host_or_user(api):
     made = api.create(user="joe", password="canary")
 
     with api.native.unchanged():
@@ -694,7 +694,7 @@ def test_a_password_never_follows_to_another_host_or_user(api):
     assert api("PUT", f"/jobs/{made['_id']}", {"user": "joe", "description": "same"}).status == 200
 
 
-def test_a_password_alone_is_another_one_of_the_same_user(api):
+def test_a_password_alone_replaces_that_of_the_same_user(api):
     made = api.create({"repeatInterval": "1 minute"}, user="joe", password="canary-old")
     where = f"/jobs/{made['_id']}"
 
@@ -707,7 +707,7 @@ def test_a_password_alone_is_another_one_of_the_same_user(api):
 
 
 @pytest.mark.parametrize("password", ["canary", 5, ["x"]])
-def test_a_password_without_a_user_is_refused_and_not_dropped(api, password):
+def test_a_password_without_a_user_is_refused_and_not_ignored(api, password):
     made = api.create()
 
     with api.native.unchanged():
@@ -716,7 +716,7 @@ def test_a_password_without_a_user_is_refused_and_not_dropped(api, password):
     assert (reply.status, "user: is required" in reply.json["message"]) == (400, True)
 
 
-def test_a_password_that_is_no_text_is_refused(api):
+def test_a_password_that_is_not_a_string_is_refused(api):
     made = api.create(user="joe", password="canary")
 
     reply = api("PUT", f"/jobs/{made['_id']}", {"password": 5})
@@ -724,7 +724,7 @@ def test_a_password_that_is_no_text_is_refused(api):
     assert (reply.status, "password: must be a string" in reply.json["message"]) == (400, True)
 
 
-def test_an_upsert_with_the_same_user_keeps_the_password_that_no_answer_shows(api):
+def test_an_upsert_with_the_same_user_keeps_the_hidden_password(api):
     api.create(user="joe", password="canary-secret")
     read = api.get("/jobs", query={"name": "report", "displaySchedules": "true"}).json
 
@@ -739,7 +739,7 @@ def test_an_upsert_with_the_same_user_keeps_the_password_that_no_answer_shows(ap
 
 
 @pytest.mark.parametrize("other", [{"user": "jim"}, {"action": "https://elsewhere.example/"}])
-def test_an_upsert_keeps_no_password_for_another_user_or_host(api, other):
+def test_an_upsert_for_another_user_or_host_drops_the_password(api, other):
     api.create(user="joe", password="canary-secret")
 
     with api.native.unchanged():
@@ -749,7 +749,7 @@ def test_an_upsert_keeps_no_password_for_another_user_or_host(api, other):
     assert "password: " in reply.json["message"]
 
 
-def test_an_upsert_without_a_user_takes_it_away(api):
+def test_an_upsert_without_a_user_removes_user_and_password(api):
     api.create(user="joe", password="canary-secret")
 
     assert api("PUT", "/jobs/report", {**JOB, "schedules": []}).status == 200

@@ -23,7 +23,7 @@ def put(api, body):
 
 @pytest.mark.parametrize("send", [post, put])
 @pytest.mark.parametrize("count", [40, 41, 91, 200, 999, 1_000])
-def test_a_job_is_made_with_as_many_schedules_as_a_job_has(api, send, count):
+def test_a_job_can_be_created_with_its_maximum_of_schedules(api, send, count):
     api.stage.taps.passed.clear()
 
     reply = send(api, {**JOB, "schedules": schedules(count)})
@@ -38,7 +38,7 @@ def test_a_job_is_made_with_as_many_schedules_as_a_job_has(api, send, count):
 
 
 @pytest.mark.parametrize("send", [post, put])
-def test_more_schedules_than_a_job_has_are_refused_with_both_numbers(api, send):
+def test_more_schedules_than_the_maximum_are_refused_with_both_numbers(api, send):
     api.create(name="another")
 
     with api.native.unchanged():
@@ -48,7 +48,7 @@ def test_more_schedules_than_a_job_has_are_refused_with_both_numbers(api, send):
     assert "schedules: at most 1,000 in one request, not 1,001" in reply.json["message"]
 
 
-def test_a_wrong_one_of_many_leaves_nothing(api):
+def test_one_invalid_schedule_among_many_leaves_none_of_them(api):
     api.create(name="another")
     many = schedules(200)
     many[150]["cron"] = "* * 32 * * * 0"
@@ -60,7 +60,7 @@ def test_a_wrong_one_of_many_leaves_nothing(api):
     assert "schedules[150].cron" in reply.json["message"]
 
 
-def test_many_with_data_of_their_own_that_are_due_at_once_all_run_once(api):
+def test_many_schedules_due_at_once_all_run_once_with_their_own_data(api):
     reply = api(
         "POST", "/jobs", {**JOB, "schedules": [{"time": "now", "active": True, "data": {"n": n}} for n in range(60)]}
     )
@@ -79,7 +79,7 @@ LARGE = 65_537, 90_000, 102_000
 
 
 @pytest.mark.parametrize("size", LARGE)
-def test_data_is_as_large_as_a_body_can_hold(api, size):
+def test_data_may_be_as_large_as_a_body_allows(api, size):
     data = data_of(size)
     reply = api(
         "POST",
@@ -100,7 +100,7 @@ def test_data_is_as_large_as_a_body_can_hold(api, size):
 
 
 @pytest.mark.parametrize("size", LARGE)
-def test_large_data_survives_every_change_of_its_job_and_schedule(api, size):
+def test_large_data_is_kept_by_every_change_of_job_and_schedule(api, size):
     made = api.create({"cron": "* * * * 3 0 0", "data": {"a": 1}})
     where = f"/jobs/{made['_id']}/schedules/{made['schedules'][0]['scheduleId']}"
     assert api("PUT", where, {"data": data_of(size)}).status == 200
@@ -114,7 +114,7 @@ def test_large_data_survives_every_change_of_its_job_and_schedule(api, size):
     assert json.loads(api.get(where).json["data"]) == data_of(size)
 
 
-def test_the_native_limit_of_a_payload_stays(api):
+def test_the_native_payload_limit_still_applies(api):
     action = {"type": "http", "url": JOB["action"], "payload": data_of(65_537)}
 
     assert api.native("POST", "/v1/jobs", {"action": action}).status == 422

@@ -31,7 +31,7 @@ def planned(api):
 
 @pytest.mark.parametrize("interval", ["20 minutes", "1 hour", "1 month", "1 year"])
 @pytest.mark.parametrize("late_s", [0.2, 1.4, 50, 70, 3_000, 100_000_000])
-def test_an_interval_activated_after_its_start_runs_at_once_and_then_by_its_interval(api, interval, late_s):
+def test_an_interval_activated_after_its_start_runs_at_once_and_then_at_its_interval(api, interval, late_s):
     made = api.create({"repeatInterval": interval, "startTime": precise(api, -late_s)})
 
     assert made["schedules"][0]["nextRunAt"] == AT_ONCE
@@ -44,7 +44,7 @@ def test_an_interval_activated_after_its_start_runs_at_once_and_then_by_its_inte
 
 
 @pytest.mark.parametrize("ahead_s", [-1.4, -0.6, -0.25, -0.1, 0, 0.1, 0.6])
-def test_a_start_that_is_now_is_no_matter_of_luck(api, ahead_s):
+def test_a_start_of_now_runs_at_once_despite_small_clock_differences(api, ahead_s):
     """The request takes a moment after its `new Date()`, or the caller's clock is a little ahead."""
     made = api.create({**HOUR, "startTime": precise(api, ahead_s)})
     api.stage.run(120)
@@ -54,7 +54,7 @@ def test_a_start_that_is_now_is_no_matter_of_luck(api, ahead_s):
 
 
 @pytest.mark.parametrize("tick_in_s", [1, 31, 59])
-def test_it_goes_on_by_its_interval_from_the_first_run(api, tick_in_s):
+def test_a_late_started_interval_counts_from_its_first_run(api, tick_in_s):
     api.create({"repeatInterval": "50 seconds", "startTime": api.now(-1_000)})
     api.stage.run(120, tick_in_s=tick_in_s)
 
@@ -96,7 +96,7 @@ def added_within_its_job(api, late):
 @pytest.mark.parametrize(
     "way", [added, added_to_a_job_that_began, of_a_job_that_began, upserted, upserted_again, added_within_its_job]
 )
-def test_every_way_to_make_one_runs_it_at_once(api, way):
+def test_every_way_to_create_a_late_interval_runs_it_at_once(api, way):
     status, next_run = way(api, {"startTime": api.now(-LATE)})
     api.stage.run(60)
 
@@ -106,7 +106,7 @@ def test_every_way_to_make_one_runs_it_at_once(api, way):
 
 @pytest.mark.parametrize("of", ["schedule", "job"])
 @pytest.mark.parametrize("before_s", [9_000, -7_000])
-def test_a_start_that_is_moved_to_now_or_before_runs_at_once(api, of, before_s):
+def test_a_start_moved_to_now_or_earlier_runs_at_once(api, of, before_s):
     start = {"startTime": api.now(before_s)}
     made = api.create({**HOUR, **(start if of == "schedule" else {})}, **(start if of == "job" else {}))
     api.stage.run(300)
@@ -136,7 +136,7 @@ def test_a_start_that_is_moved_to_now_or_before_runs_at_once(api, of, before_s):
         ({}, {"active": False}),
     ],
 )
-def test_it_does_not_run_at_once_outside_its_window_or_while_it_is_off(api, schedule, job):
+def test_a_late_interval_does_not_run_at_once_while_inactive_or_outside_its_window(api, schedule, job):
     def said(members):
         return {name: api.now(value) if value is not False else value for name, value in members.items()}
 
@@ -155,7 +155,7 @@ def test_calendar_schedules_wait_for_their_next_date(api, when):
     assert planned(api) == []
 
 
-def test_an_interval_without_a_start_first_runs_after_its_interval(api):
+def test_an_interval_without_a_start_first_runs_after_one_interval(api):
     made = api.create(HOUR)
     api.stage.run(60)
 
@@ -163,7 +163,7 @@ def test_an_interval_without_a_start_first_runs_after_its_interval(api):
     assert planned(api) == []
 
 
-def test_an_interval_that_had_ended_and_missed_a_run_runs_at_once_when_it_is_switched_on(api):
+def test_an_ended_interval_that_missed_a_run_runs_at_once_when_activated(api):
     made = api.create({"repeatInterval": "10 minutes", "endTime": api.now(700)})
     api.stage.run(3_600)
     ran = len(planned(api))

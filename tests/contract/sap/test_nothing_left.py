@@ -126,7 +126,7 @@ def check(api, made, then):
 
 
 @pytest.mark.parametrize(("how", "sent", "then"), CASES)
-def test_a_change_of_its_own_time(api, how, sent, then):
+def test_a_change_of_a_schedules_own_time_activates_it_only_with_a_date_left(api, how, sent, then):
     made = stands(api, how)
 
     if then is not OVER and ":" in then and not then.startswith("2027"):
@@ -145,7 +145,7 @@ def test_a_change_of_its_own_time(api, how, sent, then):
 
 
 @pytest.mark.parametrize(("how", "sent", "then"), JOB_CASES)
-def test_a_change_of_its_job(api, how, sent, then):
+def test_a_change_of_the_job_activates_a_schedule_only_with_a_date_left(api, how, sent, then):
     made = stands(api, how)
 
     for _ in range(2):
@@ -157,7 +157,7 @@ def test_a_change_of_its_job(api, how, sent, then):
 
 @pytest.mark.parametrize("of", ["schedule", "job"])
 @pytest.mark.parametrize("many", [1, 45])
-def test_a_wrong_date_is_corrected(api, of, many):
+def test_correcting_a_wrong_date_activates_its_schedules_again(api, of, many):
     """Also of more schedules than one transaction takes."""
     made = api.create(DAILY)
     job = f"/jobs/{made['_id']}"
@@ -178,7 +178,7 @@ def test_a_wrong_date_is_corrected(api, of, many):
     assert [each["nextRunAt"] for each in shown].count(NEXT) == many - (of == "schedule")
 
 
-def test_after_its_end_has_really_come_a_schedule_that_ran_out_stays_off(api):
+def test_a_schedule_that_ran_out_stays_inactive_once_its_end_has_come(api):
     made = stands(api, "ran out")
     assert api("PUT", path_of(made), {"endTime": "2027-03-01T13:00:00Z"}).status == 200
     api.stage.run(3_600)
@@ -190,7 +190,7 @@ def test_after_its_end_has_really_come_a_schedule_that_ran_out_stays_off(api):
 
 
 @pytest.mark.parametrize("how", ["ran out", "used up", "ended", "off, used up", "off, ended"])
-def test_a_job_is_replaced_by_what_was_read_of_it(api, how):
+def test_a_job_can_be_replaced_by_its_own_answer(api, how):
     made = stands(api, how)
     assert api("POST", f"/jobs/{made['_id']}/schedules", {"repeatInterval": "1 hour", "active": True}).status == 201
     read = api("GET", f"/jobs/{made['_id']}", query={"displaySchedules": "true"}).json
@@ -204,7 +204,7 @@ def test_a_job_is_replaced_by_what_was_read_of_it(api, how):
     assert (dead["active"], living["active"]) == (False, True)
 
 
-def test_one_request_switches_a_job_with_its_end_and_its_schedules(api):
+def test_one_request_activates_a_job_with_a_new_end_and_its_schedules(api):
     """The job is judged by the end that the request sets."""
     made = stands(api, "ended, job")
     schedule = {"scheduleId": made["schedules"][0]["scheduleId"], "active": True}
@@ -218,7 +218,7 @@ def test_one_request_switches_a_job_with_its_end_and_its_schedules(api):
 
 
 @pytest.mark.parametrize("how", ["ran out", "ran out, job", "used up", "ended", "off, used up", "off, no date"])
-def test_many_are_switched_on_where_they_have_a_date(api, how):
+def test_activating_many_schedules_activates_those_with_a_date_left(api, how):
     made = stands(api, how)
     where = f"/jobs/{made['_id']}/schedules"
 
@@ -233,7 +233,7 @@ def test_many_are_switched_on_where_they_have_a_date(api, how):
         assert [each["active"] for each in api.get(where).json["results"]] == [False, True]
 
 
-def test_an_inactive_schedule_may_be_created_without_a_date_but_not_activated(api):
+def test_an_inactive_schedule_without_a_date_may_be_created_but_not_activated(api):
     made = api.create({**USED_UP, **OFF, "endTime": YESTERDAY}, {**INTERVAL, **OFF, "endTime": "2027-03-01T12:01:00Z"})
     ended = {"time": "2027-02-01T00:00:00Z", **OFF, "endTime": YESTERDAY}
     assert api("POST", f"/jobs/{made['_id']}/schedules", ended).status == 201
@@ -246,7 +246,7 @@ def test_an_inactive_schedule_may_be_created_without_a_date_but_not_activated(ap
     assert [reply.status for reply in refused] == [400] * 4
 
 
-def test_a_deactivation_is_told_once_and_says_whether_the_end_had_come(api):
+def test_a_deactivation_is_reported_once_and_says_whether_the_end_had_come(api):
     made = stands(api, "ran out")
     for sent in ({"endTime": NOON}, {"description": "x"}, {"endTime": "2027-03-02T10:00:00Z"}):
         assert api("PUT", path_of(made), sent).status == 200

@@ -91,7 +91,7 @@ def planned(api, then):
 
 
 @pytest.mark.parametrize(("how", "sent", "then"), CASES)
-def test_a_change_runs_it_when_the_table_says(api, how, sent, then):
+def test_a_change_runs_a_one_time_schedule_when_the_table_says(api, how, sent, then):
     made, ran = stands(api, how)
 
     reply = api("PUT", path_of(made), sent)
@@ -114,7 +114,7 @@ def test_a_change_runs_it_when_the_table_says(api, how, sent, then):
         assert (again["active"], again["nextRunAt"]) == (False, None)
 
 
-def test_it_can_be_switched_on_and_used_up_any_number_of_times(api):
+def test_a_one_time_schedule_can_be_activated_again_after_each_run(api):
     made, _ = stands(api, "ran")
     where = f"/jobs/{made['_id']}/schedules/activationStatus"
 
@@ -129,7 +129,7 @@ def test_it_can_be_switched_on_and_used_up_any_number_of_times(api):
 
 
 @pytest.mark.parametrize("how", ["off", "off, past", "ran", "waiting"])
-def test_all_are_switched_on_by_the_same_rule(api, how):
+def test_activating_all_schedules_follows_the_same_rule(api, how):
     made, ran = stands(api, how)
     where = f"/jobs/{made['_id']}/schedules/activationStatus"
 
@@ -141,7 +141,7 @@ def test_all_are_switched_on_by_the_same_rule(api, how):
     assert api.get(path_of(made)).json["nextRunAt"] == planned_next.get(how)
 
 
-def test_behind_its_end_it_is_not_switched_on(api):
+def test_a_one_time_schedule_is_not_activated_after_its_end(api):
     made, _ = stands(api, "off, ended")
     where = f"/jobs/{made['_id']}/schedules/activationStatus"
 
@@ -152,7 +152,7 @@ def test_behind_its_end_it_is_not_switched_on(api):
     assert all("endTime" in reply.json["message"] for reply in refused)
 
 
-def test_the_same_switching_on_twice_runs_it_once(api):
+def test_activating_a_one_time_schedule_twice_runs_it_once(api):
     """Its answer may have been lost: SAP's client sends it again."""
     made, ran = stands(api, "ran")
 
@@ -207,7 +207,7 @@ def used_up(api, how, time="now"):
 
 @pytest.mark.parametrize("answer", [None, BUSY], ids=["success", "failure"])
 @pytest.mark.parametrize("tick_in_s", [1, 4, 40, 59])
-def test_one_that_ran_is_off_within_seconds_of_its_end(api, answer, tick_in_s):
+def test_a_one_time_schedule_is_inactive_within_seconds_of_its_run(api, answer, tick_in_s):
     """Whenever the next tick comes."""
     api.stage.endpoint.script[:] = [answer] if answer else []
     made = api.create({"time": "now"})
@@ -220,7 +220,7 @@ def test_one_that_ran_is_off_within_seconds_of_its_end(api, answer, tick_in_s):
 
 @pytest.mark.parametrize("how", STANDS)
 @pytest.mark.parametrize(("time", "sent", "then"), USED_UP)
-def test_one_that_is_used_up_runs_once_more_when_the_table_says(api, how, time, sent, then):
+def test_a_finished_one_time_schedule_runs_again_when_the_table_says(api, how, time, sent, then):
     made = used_up(api, how, time)
 
     reply = api("PUT", path_of(made), sent)
@@ -238,7 +238,7 @@ def test_one_that_is_used_up_runs_once_more_when_the_table_says(api, how, time, 
 
 
 @pytest.mark.parametrize("how", STANDS)
-def test_all_that_are_used_up_are_switched_on_too(api, how):
+def test_activating_all_schedules_includes_finished_one_time_schedules(api, how):
     made = used_up(api, how)
 
     assert api("POST", f"/jobs/{made['_id']}/schedules/activationStatus", {"activationStatus": True}).status == 200
@@ -248,7 +248,7 @@ def test_all_that_are_used_up_are_switched_on_too(api, how):
 
 
 @pytest.mark.parametrize("how", STANDS)
-def test_a_job_or_schedule_sent_back_as_it_was_read_runs_nothing_once_more(api, how):
+def test_sending_back_a_job_or_schedule_as_read_starts_no_further_run(api, how):
     made = used_up(api, how)
     job = api.get(f"/jobs/{made['_id']}", query="displaySchedules=true").json
 
@@ -261,7 +261,7 @@ def test_a_job_or_schedule_sent_back_as_it_was_read_runs_nothing_once_more(api, 
 
 @pytest.mark.parametrize("sent", [{"time": "now"}, {"active": True}, {"time": "now", "active": True}])
 @pytest.mark.parametrize("waits_s", [0, 0.25, 0.5, 2])
-def test_a_run_that_was_sent_and_has_not_begun_is_the_one_that_is_asked_for(api, sent, waits_s):
+def test_a_request_during_a_pending_run_starts_no_further_run(api, sent, waits_s):
     made = api.create({"time": "now"})
     api.stage.clock.advance(waits_s)
 
@@ -275,7 +275,7 @@ def test_a_run_that_was_sent_and_has_not_begun_is_the_one_that_is_asked_for(api,
 
 @pytest.mark.parametrize("tick_in_s", [0, 1, 4, 30])
 @pytest.mark.parametrize("again_s", [0, 0.1, 1, 8])
-def test_each_request_after_its_run_began_is_one_run_more(api, tick_in_s, again_s):
+def test_each_request_after_the_run_began_adds_one_run(api, tick_in_s, again_s):
     made = api.create({"time": "now"})
     api.stage.run(1, tick_in_s=tick_in_s)  # to the very second of its run
 
@@ -294,7 +294,7 @@ def test_each_request_after_its_run_began_is_one_run_more(api, tick_in_s, again_
     assert "DEACTIVATION_ON_COMPLETION" in events
 
 
-def test_behind_its_end_one_that_is_used_up_does_not_run_once_more(api):
+def test_a_finished_one_time_schedule_does_not_run_again_after_its_end(api):
     api.stage.endpoint.script[:] = [ACCEPTED]
     made = api.create({"time": "now", "endTime": "2027-03-01T12:01:00Z"})
     api.stage.run(100)

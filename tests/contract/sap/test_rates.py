@@ -22,7 +22,7 @@ def statuses(api: Sap, times: int, caller: str = "acme") -> list[int]:
     return [api.get("/jobs", caller=caller).status for _ in range(times)]
 
 
-def test_a_tenant_over_its_limit_is_told_when_to_come_again(api):
+def test_a_tenant_over_its_limit_learns_when_to_retry(api):
     limited(api, client_rate_most=5)
 
     assert statuses(api, 6) == [*[200] * 5, 429]
@@ -35,7 +35,7 @@ def test_a_tenant_over_its_limit_is_told_when_to_come_again(api):
     assert statuses(api, 1) == [200]
 
 
-def test_all_callers_together_have_a_limit_of_their_own(api):
+def test_all_callers_together_have_their_own_limit(api):
     limited(api, rate_most=4)
     api.tolerated.add(503)
 
@@ -46,7 +46,7 @@ def test_all_callers_together_have_a_limit_of_their_own(api):
     assert reply.json["message"].startswith("Error while fetching list of jobs: ")
 
 
-def test_near_a_limit_an_answer_comes_later_and_says_by_how_much(api):
+def test_near_a_limit_an_answer_is_delayed_and_says_by_how_much(api):
     limited(api, client_rate_slow_from=2, rate_slow_from=3)
 
     def waited() -> tuple[str | None, float]:
@@ -57,7 +57,7 @@ def test_near_a_limit_an_answer_comes_later_and_says_by_how_much(api):
     assert [waited() for _ in range(4)] == [(None, 0), (None, 0), ("250", 0.25), ("1250", 1.25)]
 
 
-def test_instances_count_together(api):
+def test_instances_share_one_count(api):
     limited(api, client_rate_most=6)
     one, other = api.facade, SapApi(*(getattr(api.facade, name) for name in ("world", "guard", "door")))
 
@@ -69,7 +69,7 @@ def test_instances_count_together(api):
     assert found == [*[200] * 6, 429, 429]
 
 
-def test_a_large_limit_costs_a_write_now_and_then(api):
+def test_a_large_limit_costs_only_occasional_writes(api):
     limited(api, client_rate_most=20_000)
     api.stage.taps.passed.clear()
 
@@ -89,7 +89,7 @@ def test_a_table_that_cannot_count_limits_nobody(api):
 
 
 @pytest.mark.parametrize("limits", [{}, {"rate_most": 0, "client_rate_most": 0}])
-def test_without_limits_nothing_is_counted(api, limits):
+def test_nothing_is_counted_without_limits(api, limits):
     limited(api, **limits)
     api.stage.taps.passed.clear()
 

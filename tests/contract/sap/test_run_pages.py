@@ -130,7 +130,7 @@ def logs():
 @example(stands=STANDS[:1] * COUNTED, every=timedelta(minutes=1), active=False, size=4, offset=COUNTED - 4)
 @example(stands=STANDS[:1] * (COUNTED + 1), every=timedelta(minutes=1), active=False, size=4, offset=COUNTED - 4)
 @example(stands=[], every=timedelta(minutes=1), active=False, size=4, offset=0)
-def test_a_page_is_a_cut_from_the_whole_log(logs, stands, every, active, size, offset):
+def test_a_page_is_a_slice_of_the_whole_log(logs, stands, every, active, size, offset):
     """Although copies of the table do not know yet what was planned in the last minutes."""
     log = logs[active]
     whole = log.fill(stands, every)
@@ -153,7 +153,7 @@ def queries(log: Log, size: int, offset: int):
     return [each for each in asked if {"S": pk} in each["ExpressionAttributeValues"].values()]
 
 
-def test_a_log_that_ends_with_its_page_takes_one_query(logs):
+def test_a_log_that_fits_one_page_takes_one_query(logs):
     log = logs[True]
     log.fill(STANDS[:1] * 9, timedelta(minutes=1))
 
@@ -166,7 +166,7 @@ def meter() -> Iterator[Meter]:
         yield there
 
 
-def test_a_long_log_is_counted_up_to_a_thousand_at_half_the_units(logs, meter):
+def test_a_long_log_is_counted_up_to_a_thousand_at_half_the_read_units(logs, meter):
     """Rows of 280 bytes: a thousand of them are 68 units, of which half is paid."""
     log = logs[True]
     whole = log.fill(STANDS[:1] * MANY, timedelta(minutes=1))

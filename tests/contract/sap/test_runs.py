@@ -18,7 +18,7 @@ def path(made):
     return f"/jobs/{made['_id']}/schedules/{made['schedules'][0]['scheduleId']}"
 
 
-def test_a_planned_run_is_a_line_of_the_log_already(api):
+def test_a_planned_run_already_appears_in_the_log(api):
     made = api.create({"repeatInterval": "10 minutes"})
 
     (line,) = api.get(f"{path(made)}/runs").json["results"]
@@ -38,7 +38,7 @@ def test_a_planned_run_is_a_line_of_the_log_already(api):
     assert api.get(f"{path(made)}/runs/{line['runId']}").json["runState"] == "SUCCESS"
 
 
-def test_a_run_that_succeeded(api):
+def test_a_successful_run_appears_in_the_log(api):
     made = api.create({"repeatInterval": "10 minutes"})
     api.stage.run(660)
 
@@ -50,7 +50,7 @@ def test_a_run_that_succeeded(api):
     assert line["completionTimestamp"]
 
 
-def test_a_run_is_in_the_log_for_15_days_and_not_until_the_table_deletes_it(api):
+def test_a_run_stays_in_the_log_for_15_days_even_if_the_table_deletes_it_later(api):
     made = api.create({"repeatInterval": "8 days"})
     for _ in range(2):
         api.stage.run(120)
@@ -87,7 +87,7 @@ def test_a_run_is_in_the_log_for_15_days_and_not_until_the_table_deletes_it(api)
         (Outcome(Verdict.SILENT, message="no answer within 15 s"), "ACK_NOT_RECVD"),
     ],
 )
-def test_outcomes_are_translated(api, outcome, state):
+def test_outcomes_are_translated_to_saps_states(api, outcome, state):
     made = api.create({"repeatInterval": "10 minutes"})
     api.stage.endpoint.script.append(outcome)
     api.stage.run(660)
@@ -108,7 +108,7 @@ def test_outcomes_are_translated(api, outcome, state):
         (500, None, "the target answered with status 500"),
     ],
 )
-def test_a_run_that_failed_shows_what_its_target_answered(api, status, answer, shown):
+def test_a_failed_run_shows_its_targets_answer(api, status, answer, shown):
     made = api.create({"repeatInterval": "10 minutes"})
     message = f"the target answered with status {status}"
     refused = Outcome(Verdict.FAILED, Reason.HTTP_STATUS, http_status=status, message=message, answer=answer)
@@ -121,7 +121,7 @@ def test_a_run_that_failed_shows_what_its_target_answered(api, status, answer, s
 
 
 @pytest.mark.parametrize(("success", "state"), [(True, "SUCCESS"), (False, "ERROR")])
-def test_an_asynchronous_run_ends_with_what_it_reports(api, success, state):
+def test_an_asynchronous_run_ends_with_its_reported_result(api, success, state):
     made = api.create({"repeatInterval": "10 minutes"})
     api.stage.endpoint.script.append(Outcome(Verdict.ACCEPTED, http_status=202))
     api.stage.run(660)
@@ -140,7 +140,7 @@ def test_an_asynchronous_run_ends_with_what_it_reports(api, success, state):
 
 
 @pytest.mark.parametrize(("status", "success"), [(200, True), (500, False), (404, False), (None, False)])
-def test_a_report_that_says_what_the_answer_said_changes_nothing(api, status, success):
+def test_a_report_equal_to_the_answer_changes_nothing(api, status, success):
     made = api.create({"repeatInterval": "10 minutes"})
     verdict = Verdict.SUCCEEDED if success else Verdict.FAILED
     reason = None if success else Reason.HTTP_STATUS if status else Reason.CONNECT
@@ -168,7 +168,7 @@ def test_the_beginning_of_a_long_message_is_kept(api, length):
     assert (line["runState"], line["runText"]) == ("ERROR", "begin " + "x" * 994)
 
 
-def test_without_a_report_the_run_is_unknown_after_the_global_time(api):
+def test_a_run_without_a_report_becomes_unknown_after_the_global_timeout(api):
     made = api.create({"repeatInterval": "1 hour"})
     assert api("PUT", "/globalParameters", {"ASYNC_EXEC_TIMEOUT": "600"}).status == 200
     api.stage.endpoint.script.append(Outcome(Verdict.ACCEPTED, http_status=202))
@@ -189,7 +189,7 @@ def test_without_a_report_the_run_is_unknown_after_the_global_time(api):
         ({"success": "x"}, "success: must be"),
     ],
 )
-def test_a_wrong_report_is_refused(api, body, why):
+def test_an_invalid_report_is_refused(api, body, why):
     made = api.create({"repeatInterval": "10 minutes"})
     api.stage.endpoint.script.append(Outcome(Verdict.ACCEPTED, http_status=202))
     api.stage.run(660)
@@ -203,7 +203,7 @@ def test_a_wrong_report_is_refused(api, body, why):
     assert api("PUT", f"{path(made)}/runs/00000000-0000-7000-8000-000000000000", {"success": True}).status == 404
 
 
-def test_the_log_comes_newest_first_in_pages_and_beside_a_run(api):
+def test_the_log_comes_newest_first_in_pages_or_next_to_a_run(api):
     made = api.create({"repeatInterval": "1 minute"})
     api.stage.run(620)
     where = f"{path(made)}/runs"
@@ -224,7 +224,7 @@ def test_the_log_comes_newest_first_in_pages_and_beside_a_run(api):
     assert api.get(where, query={"next": "x"}).status == 400
 
 
-def test_the_log_stands_within_the_schedule_where_it_is_asked_for(api):
+def test_a_schedule_includes_its_log_on_request(api):
     made = api.create({"repeatInterval": "1 minute"})
     api.stage.run(130)
 
@@ -252,7 +252,7 @@ def test_the_log_stands_within_the_schedule_where_it_is_asked_for(api):
         (None, "UNKNOWN", "no result was reported within ASYNC_EXEC_TIMEOUT; the endpoint had answered: taken"),
     ],
 )
-def test_the_log_has_a_step_for_each_state_and_says_where_no_report_came(api, report, state, said):
+def test_the_log_has_a_step_for_each_state_and_notes_a_missing_report(api, report, state, said):
     api.stage.endpoint.script[:] = [replace(ACCEPTED, answer="taken")]
     made = api.create({"time": "now"})
     api.stage.run(20)
@@ -272,7 +272,7 @@ def test_the_log_has_a_step_for_each_state_and_says_where_no_report_came(api, re
         assert api.get(f"{path(made)}/runs").json["results"][0]["runText"] == line["statusMessage"] == said
 
 
-def test_a_one_time_job_is_deactivated_and_says_so(api):
+def test_a_finished_one_time_job_is_deactivated_and_says_so(api):
     made = api.create({"time": "now"})
     api.stage.run(60)
 
@@ -284,7 +284,7 @@ def test_a_one_time_job_is_deactivated_and_says_so(api):
     assert api.get(f"/jobs/{made['_id']}").json["active"] is True
 
 
-def test_the_action_log_of_a_schedule(api):
+def test_a_schedule_has_an_action_log(api):
     made = api.create({"repeatInterval": "1 hour"}, {"repeatInterval": "2 hours"})
     schedule = made["schedules"][0]["scheduleId"]
     api("PUT", path(made), {"active": False})
@@ -296,7 +296,7 @@ def test_the_action_log_of_a_schedule(api):
     assert api.get("/actionLogs", query={"jobId": made["_id"], "scheduleId": "x"}).status == 404
 
 
-def test_a_schedule_whose_target_is_out_of_reach_for_ten_days_is_switched_off(api):
+def test_a_schedule_whose_target_is_unreachable_for_ten_days_is_deactivated(api):
     api.stage.endpoint.answer = DOWN
     made = api.create({"cron": "* * * * 12 5 0"})
     for _ in range(11):
@@ -313,7 +313,7 @@ def test_a_schedule_whose_target_is_out_of_reach_for_ten_days_is_switched_off(ap
     assert api("PUT", path(made), {"active": True}).json["active"] is True
 
 
-def test_a_target_is_told_of_its_run_in_the_headers_that_it_knows(api):
+def test_a_target_receives_its_run_in_saps_headers(api):
     made = api.create({"repeatInterval": "10 minutes", "data": {"a": 1}})
     api.stage.run(660)
     (received,) = api.stage.endpoint.received
@@ -350,7 +350,7 @@ def test_a_long_log_is_counted_up_to_a_thousand_and_can_be_paged_beyond(api, mon
     assert (behind["results"], behind["next_url"], behind["total"]) == ([], None, 20)
 
 
-def test_walking_the_log_from_run_to_run_meets_each_once(api):
+def test_walking_the_log_run_by_run_meets_each_once(api):
     made = api.create({"repeatInterval": "1 minute"})
     api.stage.run(12 * 60)
     where = f"{path(made)}/runs"
@@ -371,7 +371,7 @@ def test_walking_the_log_from_run_to_run_meets_each_once(api):
     assert api.get(where, query={"prev": whole[0]["runId"]}).json["results"] == []
 
 
-def test_skipped_runs_are_neither_in_the_log_nor_in_its_total(api):
+def test_skipped_runs_are_missing_from_the_log_and_its_total(api):
     made = api.create({"repeatInterval": "1 minute"})
     api.stage.run(130)
     api("PUT", path(made), {"active": False})
@@ -384,7 +384,7 @@ def test_skipped_runs_are_neither_in_the_log_nor_in_its_total(api):
     assert log["total"] == len(log["results"])
 
 
-def test_a_result_of_a_run_that_has_not_begun_is_refused_as_that(api):
+def test_a_result_for_a_run_that_has_not_begun_is_refused_with_that_reason(api):
     made = api.create({"repeatInterval": "1 hour"})
     (planned,) = api.get(f"{path(made)}/runs").json["results"]
 
@@ -397,7 +397,7 @@ def test_a_result_of_a_run_that_has_not_begun_is_refused_as_that(api):
     ("message", "kept"),
     [({"rows": 4711}, '{"rows":4711}'), (4711, "4711"), ([1, "two"], '[1,"two"]'), (True, "true"), ("text", "text")],
 )
-def test_a_message_that_is_no_string_does_not_lose_the_report(api, message, kept):
+def test_a_message_that_is_not_a_string_does_not_discard_the_report(api, message, kept):
     api.stage.endpoint.script[:] = [ACCEPTED]
     made = api.create({"time": "now"})
     api.stage.run(20)

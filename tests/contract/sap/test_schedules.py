@@ -34,7 +34,7 @@ def path(made, n=0):
         ({"time": "now"}, "one-time", "2027-03-01 12:00:01"),
     ],
 )
-def test_each_way_to_say_when(api, when, kind, next_run):
+def test_each_way_to_state_a_time_is_accepted(api, when, kind, next_run):
     (schedule,) = api.create(when)["schedules"]
 
     (mode,) = when
@@ -56,20 +56,20 @@ def test_each_way_to_say_when(api, when, kind, next_run):
         {"date": "1954488626", "format": "X"},
     ],
 )
-def test_a_fraction_of_a_second_is_cut_off_from_a_window_as_documented(api, written):
+def test_a_fraction_of_a_second_in_a_window_is_dropped_as_documented(api, written):
     made = api.create({"repeatInterval": "1 hour", "startTime": written}, startTime=written)
 
     assert made["startTime"] == made["schedules"][0]["startTime"] == "2031-12-08 09:30:26"
     assert made["schedules"][0]["nextRunAt"] == "2031-12-08 09:30:26"
 
 
-def test_a_fraction_of_a_second_of_a_time_makes_nothing_early(api):
+def test_a_fraction_of_a_second_in_a_time_makes_no_run_early(api):
     (schedule,) = api.create({"time": "2031-12-08 09:30:26.123"})["schedules"]
 
     assert schedule["nextRunAt"] == "2031-12-08 09:30:27"
 
 
-def test_a_window_binds_and_is_shown(api):
+def test_a_window_limits_its_schedule_and_is_shown(api):
     window = {"startTime": "2027-03-05 10:00", "endTime": {"date": "06.03.2027", "format": "DD.MM.YYYY"}}
     (schedule,) = api.create({"repeatInterval": "1 hour", **window})["schedules"]
 
@@ -77,13 +77,13 @@ def test_a_window_binds_and_is_shown(api):
     assert schedule["nextRunAt"] == "2027-03-05 10:00:00"
 
 
-def test_the_job_s_window_binds_too(api):
+def test_the_jobs_window_also_limits_its_schedules(api):
     (schedule,) = api.create({"repeatInterval": "1 hour"}, startTime="2027-03-05T10:00:00Z")["schedules"]
 
     assert schedule["nextRunAt"] == "2027-03-05 10:00:00"
 
 
-def test_time_goes_before_the_start_of_the_job(api):
+def test_the_time_of_a_schedule_overrides_the_start_of_its_job(api):
     (schedule,) = api.create({"time": "2027-03-02T00:00:00Z"}, startTime="2027-03-05T10:00:00Z")["schedules"]
 
     assert schedule["nextRunAt"] == "2027-03-02 00:00:00"
@@ -98,7 +98,7 @@ def test_a_past_time_runs_at_once(api):
     assert api.get(path(made)).json["active"] is False
 
 
-def test_a_created_schedule_is_answered_with_its_place(api):
+def test_a_created_schedule_is_answered_with_its_location(api):
     made = api.create()
 
     reply = api("POST", f"/jobs/{made['_id']}/schedules", {"active": True, "repeatAt": "18.40", "data": {"a": [1]}})
@@ -111,7 +111,7 @@ def test_a_created_schedule_is_answered_with_its_place(api):
     assert (listed["total"], listed["results"][0]["scheduleId"]) == (1, reply.json["scheduleId"])
 
 
-def test_schedules_come_whole_without_a_page_and_by_ten_with_an_offset(api):
+def test_all_schedules_come_without_a_page_and_ten_at_a_time_with_an_offset(api):
     made = api.create(*({"repeatInterval": f"{n + 1} hours"} for n in range(25)))
     where = f"/jobs/{made['_id']}/schedules"
 
@@ -121,7 +121,7 @@ def test_schedules_come_whole_without_a_page_and_by_ten_with_an_offset(api):
     assert (len(page["results"]), page["prev_url"]) == (5, f"/scheduler{where}?page_size=10&offset=10")
 
 
-def test_a_change_touches_what_is_sent(api):
+def test_a_change_affects_only_the_sent_members(api):
     made = api.create({"repeatInterval": "2 hours", "data": {"a": 1}, "description": "d", "startTime": "2027-03-05"})
     before = api.get(path(made)).json
 
@@ -132,7 +132,7 @@ def test_a_change_touches_what_is_sent(api):
     assert {**reply.json, "modifiedAt": None} == {**changed, "modifiedAt": None}
 
 
-def test_a_change_of_the_interval_plans_anew(api):
+def test_a_change_of_the_interval_replans_the_schedule(api):
     made = api.create({"repeatInterval": "2 hours"})
 
     changed = api("PUT", path(made), {"repeatInterval": "10 minutes", "data": None}).json
@@ -158,7 +158,7 @@ def test_an_answer_can_be_sent_back(api):
     assert all(reply.json["message"].startswith("Error while configuring job: data: must") for reply in wrong)
 
 
-def test_a_job_that_was_read_can_be_sent_back_and_its_schedules_stay(api):
+def test_a_job_sent_back_as_read_keeps_its_schedules(api):
     made = api.create(
         {"repeatInterval": "1 hour"}, {"time": "in 3 hours"}, {"cron": "* * * * 16 40 0", "data": {"a": 1}}
     )
@@ -172,7 +172,7 @@ def test_a_job_that_was_read_can_be_sent_back_and_its_schedules_stay(api):
     assert after["schedules"] == read["schedules"]
 
 
-def test_a_schedule_that_is_sent_with_its_id_is_changed_within_its_job(api):
+def test_a_schedule_sent_with_its_id_is_changed_within_its_job(api):
     made = api.create({"repeatInterval": "1 hour"}, {"cron": "* * * * 16 40 0"})
     hourly, daily = made["schedules"]
     sent = [
@@ -187,7 +187,7 @@ def test_a_schedule_that_is_sent_with_its_id_is_changed_within_its_job(api):
     assert second["scheduleId"] not in {hourly["scheduleId"], daily["scheduleId"]}
 
 
-def test_a_schedule_is_not_sent_twice_nor_another_s_changed(api):
+def test_one_request_cannot_send_a_schedule_twice_or_change_another_jobs(api):
     made, other = api.create({"repeatInterval": "1 hour"}), api.create({"repeatInterval": "3 hours"}, name="other")
     own, foreign = (each["schedules"][0]["scheduleId"] for each in (made, other))
     twice = [{"scheduleId": own, "active": True}] * 2
@@ -199,7 +199,7 @@ def test_a_schedule_is_not_sent_twice_nor_another_s_changed(api):
     assert api("GET", f"/jobs/{other['_id']}/schedules").json["results"][0]["scheduleId"] == foreign
 
 
-def test_a_cron_that_can_be_read_but_has_no_run_left_is_not_called_invalid(api):
+def test_a_valid_cron_with_no_run_left_is_not_called_invalid(api):
     made = api.create({"cron": "* * * * 2 30 0"})
 
     reply = api("PUT", path(made), {"cron": "2028 * * * 2 30 0", "endTime": "2027-02-01"})
@@ -225,7 +225,7 @@ def test_a_cron_that_can_be_read_but_has_no_run_left_is_not_called_invalid(api):
         ({"data": [1]}, "data: must be an object"),
     ],
 )
-def test_a_wrong_change_is_refused(api, body, why):
+def test_an_invalid_change_is_refused(api, body, why):
     made = api.create({"repeatInterval": "2 hours"})
 
     with api.native.unchanged():
@@ -235,7 +235,7 @@ def test_a_wrong_change_is_refused(api, body, why):
     assert why in reply.json["message"]
 
 
-def test_schedules_are_switched_one_by_one(api):
+def test_schedules_are_activated_and_deactivated_one_by_one(api):
     made = api.create({"repeatInterval": "2 hours"})
 
     off = api("PUT", path(made), {"active": False}).json
@@ -245,7 +245,7 @@ def test_schedules_are_switched_one_by_one(api):
     assert (on["active"], on["nextRunAt"]) == (True, "2027-03-01 14:00:01")
 
 
-def test_schedules_are_switched_all_at_once(api):
+def test_schedules_are_activated_and_deactivated_all_at_once(api):
     made = api.create({"repeatInterval": "2 hours"}, {"repeatAt": "18.40"}, {"active": False, "repeatAt": "19.40"})
     where = f"/jobs/{made['_id']}/schedules"
 
@@ -259,7 +259,7 @@ def test_schedules_are_switched_all_at_once(api):
     assert api("POST", f"{where}/activationStatus", {}).status == 400
 
 
-def test_a_schedule_is_deleted_and_then_all(api):
+def test_one_schedule_can_be_deleted_and_then_all_of_them(api):
     made = api.create({"repeatInterval": "2 hours"}, {"repeatAt": "18.40"})
     where = f"/jobs/{made['_id']}/schedules"
 
@@ -283,7 +283,7 @@ def test_a_schedule_of_another_job_is_404(api):
     assert api.get(f"{crossed}/runs").status == 404
 
 
-def test_a_one_time_schedule_that_is_switched_on_late_runs_at_once(api):
+def test_a_one_time_schedule_activated_late_runs_at_once(api):
     made = api.create({"time": "2027-03-01T12:30:00Z", "active": False})
     api.stage.run(3_600)
     assert api.stage.endpoint.received == []
@@ -299,7 +299,7 @@ def states(api, schedule):
     return [(line["scheduleTimestamp"], line["runState"]) for line in api.get(f"{schedule}/runs").json["results"]]
 
 
-def test_an_interval_that_is_switched_on_after_its_planned_start_runs_at_once_in_a_new_rhythm(api):
+def test_an_interval_activated_after_its_planned_start_runs_at_once_in_a_new_rhythm(api):
     made = api.create({"repeatInterval": "2 hours", "active": False})
     api.stage.run(3 * 3_600)
     assert api.stage.endpoint.received == []
@@ -353,7 +353,7 @@ def test_a_schedule_due_before_the_next_tick_runs_on_its_second_and_continues(ap
     assert len(set(planned)) == len(planned)
 
 
-def test_an_interval_that_is_switched_on_before_its_planned_start_keeps_it(api):
+def test_an_interval_activated_before_its_planned_start_keeps_it(api):
     made = api.create({"repeatInterval": "2 hours", "active": False})
     api.stage.run(3_600)
 
@@ -364,7 +364,7 @@ def test_an_interval_that_is_switched_on_before_its_planned_start_keeps_it(api):
 
 
 @pytest.mark.parametrize("when", [{"time": "2027-03-01T12:30:00Z"}, {"repeatInterval": "20 minutes"}])
-def test_a_job_that_is_switched_on_late_runs_at_once(api, when):
+def test_a_job_activated_late_runs_at_once(api, when):
     made = api.create(when, active=False)
     api.stage.run(3_600)
     assert api.stage.endpoint.received == []
@@ -376,7 +376,7 @@ def test_a_job_that_is_switched_on_late_runs_at_once(api, when):
     assert states(api, path(made))[-1] == ("2027-03-01 13:00:06", "SUCCESS")
 
 
-def test_a_cron_that_is_switched_on_late_waits_for_its_next_instant(api):
+def test_a_cron_activated_late_waits_for_its_next_instant(api):
     made = api.create({"cron": "* * * * * 0 0"}, active=False)
     api.stage.run(2_000)
 
@@ -387,7 +387,7 @@ def test_a_cron_that_is_switched_on_late_waits_for_its_next_instant(api):
 
 
 @pytest.mark.parametrize("when", [{"time": "2027-03-01T12:10:00Z"}, {"repeatInterval": "10 minutes"}])
-def test_nothing_runs_behind_its_end(api, when):
+def test_nothing_runs_after_its_end(api, when):
     made = api.create({**when, "endTime": "2027-03-01T12:30:00Z"}, active=False)
     api.stage.run(3_600)
 
@@ -398,7 +398,7 @@ def test_nothing_runs_behind_its_end(api, when):
     assert api.get(path(made)).json["active"] is False
 
 
-def test_a_finished_one_time_schedule_does_not_run_again_when_its_job_is_switched_off_and_on(api):
+def test_a_finished_one_time_schedule_stays_finished_when_its_job_is_reactivated(api):
     made = api.create({"time": "now"})
     api.stage.run(60)
 
@@ -409,7 +409,7 @@ def test_a_finished_one_time_schedule_does_not_run_again_when_its_job_is_switche
     assert len(api.stage.endpoint.received) == 1
 
 
-def test_another_tenant_s_schedules_stay_apart(api):
+def test_another_tenants_schedules_stay_separate(api):
     api.create({"repeatInterval": "2 hours", "description": "mine"})
 
     assert api.get("/search/schedules", caller=OTHER, query={"q": "mine"}).json["total"] == 0
@@ -419,7 +419,7 @@ def test_another_tenant_s_schedules_stay_apart(api):
 
 
 @pytest.mark.parametrize("of", ["schedule", "job"])
-def test_a_schedule_whose_end_came_stays_off_with_another_end_until_it_is_switched_on(api, of):
+def test_an_ended_schedule_stays_inactive_with_a_new_end_until_it_is_activated(api, of):
     ended = {"endTime": api.now(300)}
     made = api.create({"repeatInterval": "1 minute", "data": {"n": 1}}, {"cron": "* * * * * */2 0"}, name="ends")
     job = f"/jobs/{made['_id']}"
@@ -445,7 +445,7 @@ def test_a_schedule_whose_end_came_stays_off_with_another_end_until_it_is_switch
     assert len(api.stage.endpoint.received) > calls
 
 
-def test_nothing_is_switched_on_behind_its_end(api):
+def test_nothing_is_activated_after_its_end(api):
     made = api.create({"repeatInterval": "1 minute", "endTime": api.now(300)}, name="ends")
     place = f"/jobs/{made['_id']}/schedules/{made['schedules'][0]['scheduleId']}"
     api.stage.run(600)
@@ -461,7 +461,7 @@ def test_nothing_is_switched_on_behind_its_end(api):
     assert api("PUT", place, {"active": True, "endTime": api.now(600)}).json["active"] is True
 
 
-def test_only_the_schedules_that_can_run_are_activated(api):
+def test_only_schedules_that_can_still_run_are_activated(api):
     made = api.create({"repeatInterval": "1 minute", "endTime": api.now(300)}, {"repeatAt": "4.40pm"}, name="ends")
     status = f"/jobs/{made['_id']}/schedules/activationStatus"
     api.stage.run(600)
@@ -473,7 +473,7 @@ def test_only_the_schedules_that_can_run_are_activated(api):
     assert [each["active"] for each in shown] == [False, True]
 
 
-def test_a_deactivation_stays_in_the_action_log_when_the_schedule_goes_on(api):
+def test_a_deactivation_stays_in_the_action_log_after_the_schedule_resumes(api):
     ending = {"repeatInterval": "10 minutes", "endTime": "2027-03-01T12:20:01Z"}
     made = api.create(ending, {"time": "in 5 minutes"})
     api.stage.run(3_600)
@@ -498,7 +498,7 @@ def test_an_interval_first_runs_at_the_later_of_the_two_starts(api, own_s, jobs_
     assert made["schedules"][0]["nextRunAt"] == api.now(900)
 
 
-def test_an_interval_that_runs_already_keeps_the_grid_of_its_own_start(api):
+def test_a_running_interval_keeps_the_grid_of_its_own_start(api):
     """Made before the later of two starts counted."""
     made = api.create({"repeatInterval": "1 hour", "startTime": api.now(300)}, startTime=api.now(900))
     schedule = made["schedules"][0]
@@ -516,7 +516,7 @@ def test_an_interval_that_runs_already_keeps_the_grid_of_its_own_start(api):
 
 
 @pytest.mark.parametrize("path", ["/jobs/", "/jobs/{job}/", "/jobs/{job}/schedules/"])
-def test_a_slash_at_the_end_of_what_is_read_is_let_through(api, path):
+def test_a_trailing_slash_in_a_read_is_accepted(api, path):
     made = api.create({"cron": "* * * * * 0 0"})
     path = path.format(job=made["_id"])
 
@@ -526,11 +526,11 @@ def test_a_slash_at_the_end_of_what_is_read_is_let_through(api, path):
         assert api("PUT", path, {"active": False}).status in {404, 405}
 
 
-def test_a_job_is_made_with_a_slash_at_the_end_too(api):
+def test_a_trailing_slash_in_a_create_is_accepted(api):
     assert api("POST", "/jobs/", {**JOB, "schedules": []}).status == 201
 
 
-def test_a_member_of_ans_config_that_was_not_sent_shows_its_default(api):
+def test_an_omitted_member_of_ans_config_shows_its_default(api):
     made = api.create(ansConfig={"onSuccess": True})
 
     assert api.get(f"/jobs/{made['_id']}").json["ansConfig"] == {"onSuccess": True, "onError": False}

@@ -45,7 +45,7 @@ def test_jobs_are_found(some, query, names):
     assert (found["total"], [each["name"] for each in found["results"]]) == (len(names), names)
 
 
-def test_a_found_job_has_names_of_its_own(some):
+def test_a_found_job_has_the_member_names_of_a_search(some):
     (found,) = some.get("/search/jobs", query={"q": "report"}).json["results"]
 
     assert found["jobActive"] is True
@@ -55,7 +55,7 @@ def test_a_found_job_has_names_of_its_own(some):
     assert "schedules" not in without
 
 
-def test_found_jobs_come_in_pages_that_keep_the_query(some):
+def test_found_jobs_come_in_pages_whose_links_keep_the_query(some):
     page = some.get("/search/jobs", query={"q": "numbers active:true", "page_size": 1}).json
 
     assert page["next_url"] == "/scheduler/search/jobs?q=numbers%20active%3Atrue&page_size=1&offset=1"
@@ -93,27 +93,27 @@ def test_schedules_are_found(some, query, descriptions):
         ("q=x&page_size=0", "Invalid Page Size"),
     ],
 )
-def test_a_query_that_cannot_be_read_is_refused_with_the_documented_text(api, query, message):
+def test_an_unreadable_query_is_refused_with_the_documented_text(api, query, message):
     for what in ("jobs", "schedules"):
         reply = api.get(f"/search/{what}", query=query)
         assert (reply.status, reply.json["message"]) == (400, f"Error in Job Scheduler action: {message}")
 
 
-def test_a_search_for_schedules_knows_no_display_schedules(api):
+def test_a_search_for_schedules_refuses_display_schedules(api):
     reply = api.get("/search/schedules", query={"q": "x", "displaySchedules": "true"})
 
     assert reply.status == 400
     assert reply.json["message"] == "Error in Job Scheduler action: displaySchedules is not supported"
 
 
-def test_a_plus_in_a_query_is_a_blank(some):
+def test_a_plus_in_a_query_is_a_space(some):
     assert some.get("/search/jobs", query="q=numbers+startTime%3A%3E2027-03-01").json["total"] == 1
 
 
 # Global parameters
 
 
-def test_the_global_parameters_are_read_and_changed(api):
+def test_the_global_parameters_can_be_read_and_changed(api):
     def shown():
         return api.get("/globalParameters").json
 
@@ -142,7 +142,7 @@ def test_the_global_parameters_are_read_and_changed(api):
         ),
     ],
 )
-def test_wrong_global_parameters_are_refused_with_the_documented_text(api, body, message):
+def test_invalid_global_parameters_are_refused_with_the_documented_text(api, body, message):
     reply = api("PUT", "/globalParameters", body)
 
     assert (reply.status, reply.json["message"]) == (400, f"Error in Job Scheduler action: {message}")
@@ -179,7 +179,7 @@ def test_a_search_follows_every_change_of_a_job_and_its_schedules(some):
     assert names(some, "fresh") == descriptions(some, "added") == []
 
 
-def test_a_native_change_is_found_too(some):
+def test_a_search_also_finds_native_changes(some):
     native = {each["name"]: each["id"] for each in some.native.get("/v1/jobs").json["items"]}
 
     some.native("PATCH", f"/v1/jobs/{native['import']}", {"description": "Elsewhere", "active": False})
@@ -187,7 +187,7 @@ def test_a_native_change_is_found_too(some):
     assert names(some, "elsewhere active:false") == ["import"]
 
 
-def test_a_search_finds_values_that_only_the_job_itself_holds(api):
+def test_a_search_finds_values_that_only_the_job_holds(api):
     long = "needle " + "x" * 900
     api.create({**HOURLY, "description": long}, {**HOURLY, "description": "short"}, name="a", description=long)
     api.create({**HOURLY, "description": "needle"}, name="b", description="a needle")
@@ -202,7 +202,7 @@ def test_a_search_finds_values_that_only_the_job_itself_holds(api):
 
 
 @pytest.mark.parametrize("beside", [[], [{"repeatInterval": "1 day", "description": "other"}]])
-def test_a_schedule_that_is_over_is_not_active(api, beside):
+def test_a_finished_schedule_is_not_active(api, beside):
     """Its end is no change of its job."""
     api.create({"time": "in 5 minutes", "description": "once"}, *beside)
     assert descriptions(api, "once active:true") == ["once"]
@@ -213,7 +213,7 @@ def test_a_schedule_that_is_over_is_not_active(api, beside):
     assert descriptions(api, "active:true") == [each["description"] for each in beside]
 
 
-def test_pages_of_schedules_are_those_of_the_whole(api):
+def test_pages_of_schedules_join_to_the_whole_list(api):
     for n in range(7):
         api.create(
             *({**HOURLY, "description": f"{'odd' if m % 2 else 'even'} {n} {m}"} for m in range(4)), name=f"j{n}"
@@ -225,7 +225,7 @@ def test_pages_of_schedules_are_those_of_the_whole(api):
     assert whole == pages == [f"odd {n} {m}" for n in range(7) for m in (1, 3)]
 
 
-def test_a_search_reads_lean_rows_and_the_jobs_of_its_page(api):
+def test_a_search_reads_lean_rows_and_only_the_jobs_of_its_page(api):
     for n in range(60):
         api.create({**HOURLY, "description": f"beat {n}"}, name=f"job{n}", description="x")
     api.stage.taps.passed.clear()

@@ -43,7 +43,7 @@ def keep_ended_jobs(api, days):
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_one_that_ran_goes_thirty_days_after_its_end_and_its_job_stays(api, fails):
+def test_a_one_time_schedule_that_ran_is_deleted_thirty_days_later_and_its_job_stays(api, fails):
     made = api.create(SOON, {"repeatInterval": "300 days"})
     if fails:
         api.stage.endpoint.script.append(WRONG)
@@ -62,7 +62,7 @@ def test_one_that_ran_goes_thirty_days_after_its_end_and_its_job_stays(api, fail
 
 
 @pytest.mark.parametrize("off_by", ["itself", "job", "change", "all"])
-def test_one_that_was_off_goes_thirty_days_after_it_should_have_run(api, off_by):
+def test_an_inactive_one_time_schedule_is_deleted_thirty_days_after_its_planned_run(api, off_by):
     when = {"time": "in 5 days", "active": off_by != "itself"}
     made = api.create(when, active=off_by != "job")
     if off_by == "change":
@@ -79,7 +79,7 @@ def test_one_that_was_off_goes_thirty_days_after_it_should_have_run(api, off_by)
     assert api.stage.endpoint.received == []
 
 
-def test_one_that_is_switched_on_again_stays(api):
+def test_a_schedule_that_is_activated_again_stays(api):
     made = api.create({"time": "in 200 days", "active": False})
     api("PUT", path(made), {"time": "in 5 days"})
     api("PUT", path(made), {"active": True, "time": "in 200 days"})
@@ -90,7 +90,7 @@ def test_one_that_is_switched_on_again_stays(api):
     assert [kind for _, kind in waiting(api)] == ["S"]
 
 
-def test_a_later_time_is_waited_for(api):
+def test_moving_the_time_later_delays_the_deletion(api):
     made = api.create({"time": "in 5 days", "active": False})
     pass_days(api, 20)
     api("PUT", path(made), {"time": "in 6 days"})
@@ -102,7 +102,7 @@ def test_a_later_time_is_waited_for(api):
     assert (before, there(api, made)) == (True, False)
 
 
-def test_an_earlier_time_is_not_waited_for_longer(api):
+def test_moving_the_time_earlier_does_not_extend_the_wait(api):
     made = api.create({"time": "in 300 days", "active": False})
     api("PUT", path(made), {"time": "in 5 days"})
 
@@ -111,7 +111,7 @@ def test_an_earlier_time_is_not_waited_for_longer(api):
     assert not there(api, made)
 
 
-def test_a_change_while_it_is_off_keeps_it_thirty_days_more(api):
+def test_a_change_while_inactive_keeps_the_schedule_for_thirty_more_days(api):
     made = api.create({"time": "in 5 days", "active": False})
     pass_days(api, 30)
     api("PUT", path(made), {"description": "still wanted"})
@@ -123,7 +123,7 @@ def test_a_change_while_it_is_off_keeps_it_thirty_days_more(api):
     assert (before, there(api, made)) == (True, False)
 
 
-def test_recurring_schedules_and_native_ones_stay(api):
+def test_recurring_schedules_and_native_schedules_stay(api):
     made = api.create({"repeatAt": "4pm", "active": False}, {"cron": "2027 3 1 * 13 0 0"})
     native = api.native.create(
         schedules=[{"at": "2027-03-01T13:00:00Z"}, {"at": "2027-03-05T13:00:00Z", "active": False}]
@@ -137,7 +137,7 @@ def test_recurring_schedules_and_native_ones_stay(api):
     assert len(api.native.get(f"/v1/jobs/{native['id']}", query={"include": "schedules"}).json["schedules"]) == 2
 
 
-def test_where_a_collection_lets_whole_jobs_go_they_go_as_a_whole(api):
+def test_a_collection_that_deletes_ended_jobs_deletes_them_as_a_whole(api):
     made = api.create(SOON)
     keep_ended_jobs(api, 50)
     api.stage.run(900)
@@ -149,7 +149,7 @@ def test_where_a_collection_lets_whole_jobs_go_they_go_as_a_whole(api):
     assert (before, api.get(f"/jobs/{made['_id']}").status) == (True, 404)
 
 
-def test_one_that_ran_is_asked_again_where_whole_jobs_do_not_go_any_more(api):
+def test_a_finished_schedule_is_still_deleted_if_its_collection_stops_deleting_ended_jobs(api):
     made = api.create(SOON)
     for days in (10, 0):
         keep = Retention(ended_job_days=days)
@@ -169,7 +169,7 @@ def test_one_that_ran_is_asked_again_where_whole_jobs_do_not_go_any_more(api):
 @pytest.mark.parametrize(
     ("call", "off"), [("TransactWriteItems", True), ("TransactWriteItems", False), ("DeleteItem", True)]
 )
-def test_a_crash_on_the_way_leaves_it_to_the_next_look(api, crash, call, off):
+def test_the_next_check_completes_a_deletion_interrupted_by_a_crash(api, crash, call, off):
     made = api.create({"time": "in 5 days", "active": not off})
     pass_days(api, 5.1)
     api.stage.pass_time(30 * DAY)
@@ -199,7 +199,7 @@ def off_for_good(api):
     return found.job, found.schedules[0]
 
 
-def test_a_row_that_a_change_has_put_meanwhile_stays(api):
+def test_a_row_that_a_concurrent_change_wrote_stays(api):
     """The reader that found the schedule switched on had read it before it went off again."""
     job, schedule = off_for_good(api)
 
@@ -210,7 +210,7 @@ def test_a_row_that_a_change_has_put_meanwhile_stays(api):
     assert waiting(api) == [(f"UNUSED#{schedule.id}", "K")]
 
 
-def test_a_row_that_went_with_its_job_does_not_come_back(api):
+def test_a_row_deleted_with_its_job_does_not_come_back(api):
     job, schedule = off_for_good(api)
     api.stage.world.table.delete(keys.job(TENANT, job.id), keys.unused(schedule.id))
 

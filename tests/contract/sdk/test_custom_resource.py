@@ -174,7 +174,7 @@ def test_properties_that_do_not_fit_are_named(
     assert reason in answer["Reason"]
 
 
-def test_the_example_s_jobs_are_taken_and_its_handler_is_there(api: Api, ask: Callable[..., dict[str, Any]]) -> None:
+def test_the_examples_jobs_are_taken_and_its_handler_is_there(api: Api, ask: Callable[..., dict[str, Any]]) -> None:
     resources = yaml.load(EXAMPLE.read_text(encoding="utf-8"), Intrinsics)["Resources"]
     module, _, name = resources["JobSetFunction"]["Properties"]["Handler"].rpartition(".")
     given = resources["Jobs"]["Properties"]

@@ -304,7 +304,7 @@ def test_an_address_that_cannot_be_read_is_one_sentence_and_status_2(write, caps
     assert (status, err) == (2, "the address 'https://[::1' cannot be read: Invalid IPv6 URL\n")
 
 
-def test_a_name_that_no_set_can_have_is_refused_with_the_rule(client: Sweephand, tmp_path, capsys):
+def test_an_invalid_set_name_is_refused_with_the_rule(client: Sweephand, tmp_path, capsys):
     path = tmp_path / "jobs.toml"
     path.write_text('set = "my billing"\njobs = []')
 

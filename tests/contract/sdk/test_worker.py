@@ -366,7 +366,7 @@ def test_an_error_is_recorded_with_type_message_and_stack_and_the_worker_lives(a
     assert "raise LookupError" in first["answer"]
 
 
-def test_an_error_s_text_is_sent_even_if_json_cannot_hold_it():
+def test_an_errors_text_is_sent_even_if_json_cannot_hold_it():
     assert attempts._cut("half \ud800", 100) == "half ?"
     assert attempts._cut("x" * 9, 5) == "xx..."
 

@@ -239,7 +239,7 @@ def test_the_same_request_again_finds_the_job_that_it_made(stage: Stage) -> None
     assert _count(stage) == 1
 
 
-def test_a_key_with_another_body_is_refused(stage: Stage) -> None:
+def test_a_key_reused_with_another_body_is_refused(stage: Stage) -> None:
     stage.create(EACH_MINUTE, once=Once("key", "body"))
 
     with pytest.raises(InvalidRequest) as reused:

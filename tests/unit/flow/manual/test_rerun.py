@@ -150,7 +150,7 @@ def test_a_message_that_was_lost_is_sent_again_by_the_row(stage: Stage) -> None:
     assert [run.state for run in reruns(stage, planned)] == [State.SUCCESS]
 
 
-def test_an_expired_run_is_not_run_again(stage: Stage) -> None:
+def test_an_expired_run_cannot_be_run_again(stage: Stage) -> None:
     planned, (failed,) = failed_runs(stage, 1)
     stage.delete(planned)
 

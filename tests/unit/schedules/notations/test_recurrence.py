@@ -245,12 +245,12 @@ def test_the_basic_schedule_of_the_requirements() -> None:
     assert whole.rule.last_until(END) == datetime(2012, 11, 2, 22, tzinfo=UTC)
 
 
-def test_a_daily_job_of_seven_from_monday_ends_on_sunday() -> None:
+def test_a_daily_job_with_count_seven_ends_on_sunday_if_it_starts_on_monday() -> None:
     assert instants({"frequency": "Day"}, "2026-03-02T09:00:00Z", 7)[-1] == "2026-03-08 09:00"
 
 
 @pytest.mark.parametrize("start", ["2015-04-07T14:00:00Z", "2015-04-05T14:00:00Z", "2015-04-01T14:00:00Z"])
-def test_every_two_days_from_a_start_in_the_past(start: str) -> None:
+def test_a_recurrence_every_two_days_keeps_the_grid_of_its_past_start(start: str) -> None:
     found = instants({"frequency": "Day", "interval": 2}, start, 4, "2015-04-08T13:00:00+00:00")
 
     assert found == ["2015-04-09 14:00", "2015-04-11 14:00", "2015-04-13 14:00", "2015-04-15 14:00"]
