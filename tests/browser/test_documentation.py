@@ -61,6 +61,18 @@ TASKS = {
     "02:30": "concepts/clock-changes.html",
     "2:30": "concepts/clock-changes.html",
     "02:30 Berlin": "concepts/clock-changes.html",
+    "call a Lambda function every 10 minutes": "guide/targets.html#call-a-lambda-function-every-10-minutes",
+    "my target takes only 5 calls a second": "guide/flow-keys.html#what-counts",
+    "customer only its own jobs": "guide/tenants.html#create-a-tenant",
+    "test last day of month": "recipes/moved-clock.html#test-the-last-day-of-each-month",
+    "run once on three servers": "guide/worker.html",
+    "restore deleted table": "operate/look-after.html#restore-a-deleted-table",
+    "restore deleted stack": "operate/look-after.html#restore-a-deleted-stack",
+    "IAM permissions": "guide/operating.html#iam-permissions-to-deploy",
+    "better than EventBridge Scheduler": "guide/compared.html#when-not-to-use-it",
+    "price of a million runs": "operate/costs.html#a-million-runs",
+    "migrate SAP": "migrate/sap.html",
+    "daylight saving": "concepts/clock-changes.html",
 }
 """Tasks in the words of people who do not know the project, with the page that answers them."""
 LOOKS = {"wide-dark": (1280, "dark", PAGES[:3]), "phone-light": (390, "light", PAGES)}
