@@ -32,7 +32,7 @@ class Store:
         return list(self.values.items())
 
 
-def test_each_service_is_saved_and_one_without_state_is_left_alone():
+def test_each_service_is_saved_and_one_without_state_is_skipped():
     written = {}
 
     missed = save({"sqs": lambda: {"a": 1}, "s3": lambda: None}, written.__setitem__)
@@ -71,7 +71,7 @@ def test_old_log_streams_and_metric_points_are_forgotten():
     assert points == list(range(7, KEPT_POINTS + 7))
 
 
-def test_no_queue_is_polled_before_the_deploy_is_done(tmp_path, monkeypatch):
+def test_queues_are_polled_only_after_the_deploy_is_complete(tmp_path, monkeypatch):
     hold = tmp_path / "hold"
     hold.touch()
     monkeypatch.setenv("SWEEPHAND_HOLD", str(hold))
@@ -125,11 +125,11 @@ def server(monkeypatch):
     return Fresh()
 
 
-def test_the_server_listens_at_the_bridge_beside_loopback(server):
+def test_the_server_listens_on_the_bridge_in_addition_to_loopback(server):
     assert server.create_sockets() == ["127.0.0.1:4570", "172.17.0.1:4570"]
 
 
-def test_a_bridge_that_cannot_be_had_is_no_reason_to_start_without_it(server):
+def test_an_unavailable_bridge_stops_the_start(server):
     server.taken = "172.17.0.1:4570"
 
     with pytest.raises(OSError, match="in use"):
@@ -137,24 +137,24 @@ def test_a_bridge_that_cannot_be_had_is_no_reason_to_start_without_it(server):
     assert server.bind == ["127.0.0.1:4570"]  # with more than one, MiniStack drops what follows the first
 
 
-def test_without_a_wish_nothing_but_loopback_is_listened_at(tmp_path):
+def test_the_server_listens_only_on_loopback_by_default(tmp_path):
     assert "SWEEPHAND_EMULATOR_ALSO_ON" not in clean_environment({}, tmp_path, 4570)
     assert clean_environment({}, tmp_path, 4570, "172.17.0.1")["SWEEPHAND_EMULATOR_ALSO_ON"] == "172.17.0.1"
     assert settings.read({}).aws_also_on is None
     assert settings.read({"SWEEPHAND_AWS_ALSO_ON": ""}).aws_also_on is None
 
 
-def test_the_address_of_a_bridge_is_taken():
+def test_the_address_of_a_bridge_is_accepted():
     assert settings.read({"SWEEPHAND_AWS_ALSO_ON": "172.17.0.1"}).aws_also_on == "172.17.0.1"
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "127.0.0.1", "8.8.8.8", "::", "docker0", "172.17.0.1/16"])
-def test_an_address_that_opens_the_emulator_to_more_than_containers_is_refused(address):
+def test_an_address_that_exposes_the_emulator_beyond_containers_is_refused(address):
     with pytest.raises(LocalFailure, match="SWEEPHAND_AWS_ALSO_ON"):
         settings.read({"SWEEPHAND_AWS_ALSO_ON": address})
 
 
-def test_parameters_are_read_as_a_shell_reads_them():
+def test_parameters_are_parsed_like_shell_words():
     read = settings.read(
         {"SWEEPHAND_PARAMETERS": "OidcIssuers='http://127.0.0.1:9;tenant=acme' OidcScopes=a=jobs:read"}
     )
@@ -166,6 +166,6 @@ def test_parameters_are_read_as_a_shell_reads_them():
 
 
 @pytest.mark.parametrize("text", ["OidcIssuers", "=x", "a b", "Oidc'", "PublicBaseUrl=http://x"])
-def test_parameters_that_cannot_be_given_are_refused(text):
+def test_invalid_parameters_are_refused(text):
     with pytest.raises(LocalFailure, match="SWEEPHAND_PARAMETERS"):
         settings.read({"SWEEPHAND_PARAMETERS": text})

@@ -39,7 +39,7 @@ def repaired(probe: LocalStack) -> deploy.Stack:
     return deploy.read_stack(probe.aws, "sweephand")
 
 
-def test_the_routes_of_an_http_api_are_left_out(probe, bare, repaired):
+def test_the_emulator_omits_the_routes_of_an_http_api(probe, bare, repaired):
     gateway = probe.boto("apigatewayv2")
 
     assert gateway.get_routes(ApiId=bare.physical["Api"])["Items"] == [], REPAIRED
@@ -47,7 +47,7 @@ def test_the_routes_of_an_http_api_are_left_out(probe, bare, repaired):
     assert routes == {"ANY /v1/{proxy+}", "POST /oauth/token"}
 
 
-def test_a_repaired_api_is_left_alone_the_next_time(probe, repaired):
+def test_a_repaired_api_is_not_repaired_again(probe, repaired):
     gateway = probe.boto("apigatewayv2")
     before = [item["RouteId"] for item in gateway.get_routes(ApiId=repaired.physical["Api"])["Items"]]
 
@@ -56,7 +56,7 @@ def test_a_repaired_api_is_left_alone_the_next_time(probe, repaired):
     assert [item["RouteId"] for item in gateway.get_routes(ApiId=repaired.physical["Api"])["Items"]] == before
 
 
-def test_the_time_to_live_of_a_table_is_left_out(probe, bare, repaired):
+def test_the_emulator_omits_the_time_to_live_of_a_table(probe, bare, repaired):
     dynamodb = probe.boto("dynamodb")
 
     def status(stack: deploy.Stack) -> str:
@@ -67,7 +67,7 @@ def test_the_time_to_live_of_a_table_is_left_out(probe, bare, repaired):
     assert status(repaired) == "ENABLED"
 
 
-def test_a_generated_secret_has_punctuation_all_the_same(probe, bare, repaired):
+def test_a_generated_secret_contains_punctuation_despite_the_template(probe, bare, repaired):
     def secret(stack: deploy.Stack) -> str:
         value = probe.boto("secretsmanager").get_secret_value(SecretId=stack.physical["StackSecret"])["SecretString"]
         return json.loads(value)["secret"]
@@ -77,7 +77,7 @@ def test_a_generated_secret_has_punctuation_all_the_same(probe, bare, repaired):
     assert secret(repaired) == probe.file.provider.secret
 
 
-def test_a_concurrency_from_a_parameter_stops_the_polls(probe, bare):
+def test_a_concurrency_set_by_a_parameter_stops_the_polling(probe, bare):
     # Only a poll shows it: the SDK reads the text as a number.
     queue, table = bare.physical["RunQueue"], bare.physical["Table"]
 
@@ -104,7 +104,7 @@ def test_the_root_of_an_api_answers_only_below_a_long_path(probe, repaired):
     assert "services" in by_host.text, f"{REPAIRED}: the front is not needed if every path reaches the API by its host"
 
 
-def test_an_error_of_a_function_shows_its_message(probe, repaired):
+def test_a_function_error_reveals_its_message(probe, repaired):
     # On AWS: 500 {"message": "Internal Server Error"}. Ours must not raise; the front leaves the answer as it is.
     answer = httpx.get(f"{probe.base_url}/v1/x", headers={"Authorization": "Basic /w=="}, trust_env=False)
 
@@ -112,7 +112,7 @@ def test_an_error_of_a_function_shows_its_message(probe, repaired):
     assert "errorMessage" in answer.text
 
 
-def test_a_delay_over_15_minutes_is_accepted(probe):
+def test_the_emulator_accepts_a_delay_over_15_minutes(probe):
     answer = probe.boto("sqs").send_message(QueueUrl=probe.file.slow_queue_url, MessageBody="x", DelaySeconds=901)
 
     assert answer["MessageId"], f"{REPAIRED}: limits can be left to the emulator"

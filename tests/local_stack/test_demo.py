@@ -65,7 +65,7 @@ def own_endpoint():
     server.server_close()
 
 
-def test_a_run_shows_the_demo_and_the_users_own_job_and_a_report_beside_it_judges(tmp_path, own_endpoint):
+def test_a_run_shows_the_demo_and_the_users_own_job_and_a_parallel_report_judges_them(tmp_path, own_endpoint):
     url, arrived = own_endpoint
     folder = StateFolder(tmp_path / "state")
     shown, errors = tmp_path / "shown", tmp_path / "errors"
@@ -116,7 +116,7 @@ def successes(shown):
     return Counter(" ".join((*each[1:3], *each[5:7])) for each in good)
 
 
-def test_the_demo_loads_once_however_often_it_is_loaded(stack):
+def test_repeated_loading_creates_the_demo_once(stack):
     api = Api(stack.base_url, stack.file.tenants["globex"])
     try:
         first = jobs.ensure(api, jobs.jobs("http://127.0.0.1:1", "http://127.0.0.1:2"))
@@ -136,7 +136,7 @@ def test_the_demo_loads_once_however_often_it_is_loaded(stack):
 
 
 @pytest.mark.minute_rule
-def test_the_minute_rule_itself_carries_a_series_on(stack, own_endpoint):
+def test_the_minute_rule_itself_continues_a_series(stack, own_endpoint):
     # The API sends the first occurrence of a new schedule; the second one only a tick can send, and nobody calls it.
     url, arrived = own_endpoint
     action = {"type": "http", "method": "GET", "url": url}
@@ -149,7 +149,7 @@ def test_the_minute_rule_itself_carries_a_series_on(stack, own_endpoint):
     client.delete(f"/v1/jobs/{job['id']}").raise_for_status()
 
 
-def test_a_report_and_a_run_may_load_the_demo_at_the_same_moment(stack):
+def test_a_report_and_a_run_can_load_the_demo_at_the_same_time(stack):
     class Early(Api):
         """Its first list comes from before the other process has created the jobs."""
 

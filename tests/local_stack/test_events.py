@@ -54,7 +54,7 @@ def collection(stack: LocalStack) -> Iterator[None]:
     client.delete("/v1/collections/heard").raise_for_status()
 
 
-def test_a_user_hears_of_a_job_and_its_failure(stack: LocalStack, listening: subprocess.Popen[str]) -> None:
+def test_a_user_is_notified_of_a_job_and_its_failure(stack: LocalStack, listening: subprocess.Popen[str]) -> None:
     client = stack.client()
     body = {
         "name": "unheard-of",

@@ -53,7 +53,7 @@ def runs(client: httpx.Client, made: list[str]) -> list[dict[str, Any]]:
     return [run for job in made for run in get(client, f"/v1/runs?jobId={job}")["items"]]
 
 
-def test_two_jobs_share_one_place_wait_while_it_is_paused_and_go_one_after_the_other(
+def test_two_jobs_share_one_slot_wait_during_a_pause_and_run_one_after_the_other(
     client: httpx.Client, stack: LocalStack
 ) -> None:
     client.post("/v1/flow-keys", json={"name": "one-place", "parallelism": 1}).raise_for_status()
@@ -74,7 +74,7 @@ def test_two_jobs_share_one_place_wait_while_it_is_paused_and_go_one_after_the_o
     assert live["waiting"] == 0
 
 
-def test_a_target_that_fails_twice_opens_its_circuit_and_one_call_at_a_time_tries_it(client: httpx.Client) -> None:
+def test_a_target_that_fails_twice_opens_its_circuit_and_is_tried_one_call_at_a_time(client: httpx.Client) -> None:
     circuit = {"failures": 2, "probeSeconds": 2}
     client.post("/v1/flow-keys", json={"name": "breaks", "circuit": circuit}).raise_for_status()
     made = jobs(client, "breaks", NOBODY, 2)

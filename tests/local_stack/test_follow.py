@@ -81,7 +81,7 @@ def followed(monkeypatch):
     return ledger, other, clock, lines, follower
 
 
-def test_a_finished_run_has_one_line_and_one_under_way_has_none(followed):
+def test_a_finished_run_has_one_line_and_an_active_run_has_none(followed):
     ledger, _, clock, lines, follower = followed
     ledger.add("J", 1)
     ledger.add("J", 2, "TRIGGERED")
@@ -96,7 +96,7 @@ def test_a_finished_run_has_one_line_and_one_under_way_has_none(followed):
     assert lines[1].split()[:4] == ["12:00:02", "job", "10s", "ERROR"]
 
 
-def test_runs_that_finished_before_following_began_have_no_line(followed):
+def test_runs_that_finished_earlier_have_no_line(followed):
     ledger, _, _, lines, follower = followed
     ledger.add("J", -10)
     ledger.add("J", -20, finished=(BEGIN + timedelta(seconds=1)).isoformat())
@@ -106,7 +106,7 @@ def test_runs_that_finished_before_following_began_have_no_line(followed):
     assert [text.split()[0] for text in lines] == ["11:59:40"]
 
 
-def test_jobs_that_come_later_and_those_of_the_other_tenant_are_followed_too(followed):
+def test_later_jobs_and_those_of_the_other_tenant_are_followed_too(followed):
     ledger, other, clock, lines, follower = followed
     follower.step()
     ledger.jobs.append({"id": "K", "name": "mine"})
@@ -120,7 +120,7 @@ def test_jobs_that_come_later_and_those_of_the_other_tenant_are_followed_too(fol
     assert [text.split()[1] for text in lines] == ["mine", "globex/theirs"]
 
 
-def test_all_runs_of_a_burst_have_their_line(followed):
+def test_every_run_of_a_burst_has_its_line(followed):
     ledger, _, _, lines, follower = followed
     for second in range(1, 331):
         ledger.add("J", second)
@@ -132,7 +132,7 @@ def test_all_runs_of_a_burst_have_their_line(followed):
 
 
 @pytest.mark.parametrize("status", [404, 429, 500, 503])
-def test_a_job_that_is_deleted_or_not_answered_for_once_ends_nothing(followed, status):
+def test_a_deleted_job_or_a_single_missing_answer_ends_nothing(followed, status):
     ledger, _other, clock, lines, follower = followed
     ledger.jobs.append({"id": "K", "name": "gone"})
     ledger.add("J", 10)
@@ -173,7 +173,7 @@ def test_a_refusal_of_the_followers_own_credential_is_not_hidden(followed):
         follower.step()
 
 
-def test_catch_up_rows_behind_newer_ones_are_found(followed):
+def test_catch_up_rows_older_than_others_are_found(followed):
     ledger, _, clock, lines, follower = followed
     ledger.add("J", -600)
     for second in range(1, 300):
@@ -189,7 +189,7 @@ def test_catch_up_rows_behind_newer_ones_are_found(followed):
     assert [text.split()[0] for text in lines] == ["11:55:00"]
 
 
-def test_a_quiet_job_is_asked_for_one_page_a_second(followed):
+def test_a_quiet_job_costs_one_page_a_second(followed):
     ledger, _, clock, _, follower = followed
     ledger.add("J", 1)
     follower.step()
@@ -202,7 +202,7 @@ def test_a_quiet_job_is_asked_for_one_page_a_second(followed):
     assert len([call for call in ledger.calls if call[0] == "/v1/runs"]) <= 11
 
 
-def test_many_jobs_are_asked_for_less_often(followed):
+def test_many_jobs_are_polled_less_often(followed):
     ledger, _, clock, _, follower = followed
     ledger.jobs = [{"id": f"J{number}", "name": "x"} for number in range(60)]
     follower.step()
@@ -226,7 +226,7 @@ FINISHED = {
 
 
 @pytest.mark.parametrize("width", [80, 100, 120])
-def test_a_line_fits_its_terminal_and_stands_under_its_header(width):
+def test_a_line_fits_the_terminal_and_aligns_with_the_header(width):
     text = line(
         FINISHED, job="a-very-long-name-of-a-job" * 3, schedule="weekdays-at-noon", late_ms=86_400_000, width=width
     )
@@ -236,7 +236,7 @@ def test_a_line_fits_its_terminal_and_stands_under_its_header(width):
     assert text.split()[-3:] == ["503", "12", "864000~"]
 
 
-def test_a_missed_range_shows_how_many_it_stands_for():
+def test_a_missed_range_shows_its_number_of_runs():
     span = {"from": "a", "to": "b", "count": 57}
     run = {**FINISHED, "state": "MISSED", "httpStatus": None, "attempt": None, "range": span}
 
@@ -267,7 +267,7 @@ def test_the_flaky_path_refuses_each_run_twice(endpoint):
     assert answers == [503, 503, 503, 503, 200, 200, 200, 200]
 
 
-def test_lateness_is_taken_from_the_first_attempt_that_arrived(endpoint):
+def test_lateness_is_measured_at_the_first_attempt_that_arrived(endpoint):
     before = int(SystemClock().now().timestamp() * 1000)
     post(endpoint, "/flaky", "a", 1)
     after = int(SystemClock().now().timestamp() * 1000)
@@ -283,12 +283,12 @@ def test_lateness_is_taken_from_the_first_attempt_that_arrived(endpoint):
     assert arrivals.first_ms("b") is None
 
 
-def test_nobody_listens_at_the_closed_address(endpoint):
+def test_nothing_listens_at_the_closed_address(endpoint):
     with pytest.raises(httpx.ConnectError):
         httpx.get(endpoint.closed_url, trust_env=False)
 
 
-def test_an_endpoint_comes_back_at_its_address_and_is_found_by_others_of_its_stack(tmp_path):
+def test_an_endpoint_reuses_its_address_and_is_found_by_others_of_its_stack(tmp_path):
     folder, clock = StateFolder(tmp_path), SystemClock()
     assert standing(folder) is None
     first = open_endpoint(folder, clock)

@@ -132,7 +132,7 @@ def status_of(answer: bytes) -> int:
         b"/v1/" + b"a" * 9_000,
     ],
 )
-def test_a_target_is_passed_on_as_it_is(front, recorder, target):
+def test_a_request_target_is_forwarded_unchanged(front, recorder, target):
     answer = exchange(front, b"GET " + target + b" HTTP/1.1\r\nHost: x\r\n\r\n")
 
     assert status_of(answer) == 200
@@ -140,12 +140,12 @@ def test_a_target_is_passed_on_as_it_is(front, recorder, target):
 
 
 @pytest.mark.parametrize("method", [b"GET", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS", b"BREW", b"get"])
-def test_a_method_is_passed_on_as_it_is(front, recorder, method):
+def test_a_method_is_forwarded_unchanged(front, recorder, method):
     assert status_of(exchange(front, method + b" /x HTTP/1.1\r\nHost: x\r\n\r\n")) == 200
     assert recorder.seen[0][0].method == method
 
 
-def test_headers_keep_their_order_their_case_and_their_doubles(front, recorder):
+def test_headers_keep_their_order_case_and_duplicates(front, recorder):
     exchange(
         front,
         b"GET / HTTP/1.1\r\nHost: evil.execute-api.localhost\r\nX-b: 1\r\nx-A: \xff\xe2 \r\nX-b: 2\r\n"
@@ -162,7 +162,7 @@ def test_headers_keep_their_order_their_case_and_their_doubles(front, recorder):
     ]
 
 
-def test_the_answer_comes_back_as_it_is(front, recorder):
+def test_the_answer_is_returned_unchanged(front, recorder):
     answer = exchange(front, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 
     head, body = answer.split(b"\r\n\r\n", 1)
@@ -171,7 +171,7 @@ def test_the_answer_comes_back_as_it_is(front, recorder):
 
 
 @pytest.mark.parametrize("size", [0, 1, 300_000, MAX_BODY_BYTES])
-def test_a_body_is_passed_on_byte_for_byte(front, recorder, size):
+def test_a_body_is_forwarded_byte_for_byte(front, recorder, size):
     body = bytes(range(256)) * (size // 256 + 1)
     body = body[:size]
 
@@ -181,7 +181,7 @@ def test_a_body_is_passed_on_byte_for_byte(front, recorder, size):
     assert recorder.seen[0][1] == body
 
 
-def test_a_chunked_body_is_passed_on_with_its_length(front, recorder):
+def test_a_chunked_body_is_forwarded_with_its_length(front, recorder):
     exchange(
         front, b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n"
     )
@@ -207,14 +207,14 @@ def test_a_body_over_10_mb_is_refused_and_the_answer_arrives(front, recorder):
 
 
 @pytest.mark.parametrize("length", [b"10000001", b"10000000000000000000"])
-def test_a_body_that_is_announced_as_too_long_is_refused_before_it_comes(front, recorder, length):
+def test_a_body_announced_as_too_long_is_refused_before_it_is_sent(front, recorder, length):
     answer = exchange(front, b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: " + length + b"\r\n\r\n", close=False)
 
     assert status_of(answer) == 413
     assert recorder.seen == []
 
 
-def test_a_burst_is_passed_on_a_few_requests_at_a_time_and_all_are_answered(front, recorder):
+def test_a_burst_is_forwarded_a_few_requests_at_a_time_and_all_are_answered(front, recorder):
     recorder.hold()
     answers = []
 
@@ -257,7 +257,7 @@ def test_a_malformed_request_is_refused_and_the_next_client_is_served(front, rec
     assert status_of(exchange(front, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")) == 200
 
 
-def test_a_client_that_waits_for_leave_to_send_gets_it(front, recorder):
+def test_a_client_that_expects_100_continue_gets_it(front, recorder):
     with socket.create_connection(("127.0.0.1", front.port), timeout=60) as connection:
         connection.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n")
         assert connection.recv(100).startswith(b"HTTP/1.1 100 ")
@@ -274,7 +274,7 @@ def test_one_connection_carries_many_requests_in_order(front, recorder):
     assert recorder.connections == 1
 
 
-def test_an_emulator_that_closes_idle_connections_is_asked_again(front, recorder):
+def test_a_request_is_repeated_if_the_emulator_closed_an_idle_connection(front, recorder):
     recorder.hang_up_after_answer = True
 
     answer = exchange(front, b"GET /1 HTTP/1.1\r\nHost: x\r\n\r\nGET /2 HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -283,13 +283,13 @@ def test_an_emulator_that_closes_idle_connections_is_asked_again(front, recorder
 
 
 @pytest.mark.parametrize("broken", [b"", b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nab", b"nonsense\r\n\r\n"])
-def test_an_answer_that_breaks_off_is_503(front, recorder, broken):
+def test_a_truncated_answer_becomes_503(front, recorder, broken):
     recorder.answer, recorder.hang_up_after_answer = broken, True
 
     assert status_of(exchange(front, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")) == 503
 
 
-def test_nothing_behind_it_is_503(recorder):
+def test_a_missing_backend_becomes_503(recorder):
     with bind(0, name="PORT") as nobody:
         front = Front(bind(0, name="PORT"))
         front.serve(Upstream("127.0.0.1", nobody.getsockname()[1], PREFIX))
@@ -309,14 +309,14 @@ def test_head_and_204_have_no_body(front, recorder):
     assert empty == b"HTTP/1.1 204 No Content\r\n\r\n"
 
 
-def test_an_old_client_without_host_is_served_and_let_go(front, recorder):
+def test_an_old_client_without_a_host_header_is_served_and_disconnected(front, recorder):
     answer = exchange(front, b"GET /x HTTP/1.0\r\n\r\n", close=False)
 
     assert status_of(answer) == 200
     assert answer.endswith(b"ok")
 
 
-def test_slow_clients_do_not_hold_up_others(front, recorder):
+def test_slow_clients_do_not_delay_others(front, recorder):
     with contextlib.ExitStack() as slow:
         for _ in range(50):
             connection = slow.enter_context(socket.create_connection(("127.0.0.1", front.port)))
@@ -324,7 +324,7 @@ def test_slow_clients_do_not_hold_up_others(front, recorder):
         assert status_of(exchange(front, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")) == 200
 
 
-def test_a_client_that_resets_its_connection_harms_nobody(front, recorder):
+def test_a_client_that_resets_its_connection_disturbs_nobody(front, recorder):
     for _ in range(20):
         connection = socket.create_connection(("127.0.0.1", front.port))
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
@@ -336,7 +336,7 @@ def test_a_client_that_resets_its_connection_harms_nobody(front, recorder):
 
 @settings(max_examples=150, deadline=None)
 @given(raw=st.binary(max_size=300))
-def test_any_bytes_end_the_connection_in_order(any_front, raw):
+def test_arbitrary_bytes_close_the_connection_cleanly(any_front, raw):
     answer = exchange(any_front, raw)
 
     assert answer == b"" or status_of(answer) in {200, 400, 431}
@@ -364,5 +364,5 @@ def any_front():
         (b"ftp://evil/a", None),
     ],
 )
-def test_only_the_path_of_a_target_counts(target, path):
+def test_only_the_path_of_a_request_target_selects_the_route(target, path):
     assert path_and_query(target) == path

@@ -38,7 +38,7 @@ def unsigned(stack: LocalStack) -> Iterator[None]:
         client.delete(f"{KEYS}/{key['id']}").raise_for_status()
 
 
-def test_a_rotation_leaves_the_new_key_whose_secret_it_showed(folder: Path, stack: LocalStack, unsigned: None):
+def test_a_rotation_leaves_the_new_key_and_its_displayed_secret(folder: Path, stack: LocalStack, unsigned: None):
     page = CHECKOUT / "docs" / "guide" / "signatures.md"
     show_both = 'echo "created $(echo "$NEW" | field "[\'id\']") $(echo "$SECOND" | field "[\'id\']")"'
     blocks = [blocks_of(FIRST)[0], *blocks_of(page)]
@@ -53,7 +53,7 @@ def test_a_rotation_leaves_the_new_key_whose_secret_it_showed(folder: Path, stac
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda page: page.name)
 @pytest.mark.usefixtures("unsigned")
-def test_the_blocks_of_a_guide_run_as_they_stand(guide: Path, folder: Path, stack: LocalStack):
+def test_the_code_blocks_of_a_guide_run_unchanged(guide: Path, folder: Path, stack: LocalStack):
     blocks = blocks_of(guide)
     if guide != FIRST:
         blocks = [blocks_of(FIRST)[0], *blocks]
@@ -67,7 +67,7 @@ def test_the_blocks_of_a_guide_run_as_they_stand(guide: Path, folder: Path, stac
     assert '"code"' in said or not any(no for no, _ in blocks), said[-3_000:]
 
 
-def test_the_first_steps_by_the_command_line_run_as_they_stand(folder: Path, stack: LocalStack):
+def test_the_first_steps_with_the_command_line_run_unchanged(folder: Path, stack: LocalStack):
     curl, blocks = blocks_of(FIRST), blocks_of(FIRST, "Command line")
     script = moved(script_of(blocks), stack, free_port(), free_port())
 
@@ -81,7 +81,7 @@ def test_the_first_steps_by_the_command_line_run_as_they_stand(folder: Path, sta
     assert "from the guide" in said
 
 
-def test_the_first_steps_by_the_sdk_run_as_they_stand(folder: Path, stack: LocalStack):
+def test_the_first_steps_with_the_sdk_run_unchanged(folder: Path, stack: LocalStack):
     setup, endpoint = (text for _, text in blocks_of(FIRST)[:2])
     script = f"{setup}\n{endpoint}\nsleep 1\npython - <<'EOF'\n{program_of(FIRST)}EOF\nkill %1\n"
 
@@ -93,7 +93,7 @@ def test_the_first_steps_by_the_sdk_run_as_they_stand(folder: Path, stack: Local
     assert re.search(r"PAUSED\n.*ACTIVE\n.*resume\n", said, re.DOTALL), said[-3_000:]
 
 
-def test_the_own_job_of_the_readme_calls_the_own_endpoint(folder: Path, stack: LocalStack):
+def test_the_readers_own_job_of_the_readme_calls_their_endpoint(folder: Path, stack: LocalStack):
     port, closed = free_port(), free_port()
     (_, endpoint), (_, job) = blocks_of(CHECKOUT / "README.md")
 
@@ -151,7 +151,7 @@ def test_the_example_shows_the_line_of_its_first_run(folder: Path, stack: LocalS
     assert re.fullmatch(r"planned \d\d:\d\d:\d\d  \d+ ms late  attempt 1  \{'hello': 'from Sweephand'\}\n", called)
 
 
-def test_the_example_says_why_where_nobody_listens(folder: Path, stack: LocalStack):
+def test_the_example_explains_a_missing_listener(folder: Path, stack: LocalStack):
     done = subprocess.run(
         [
             *(sys.executable, "examples/own_endpoint/job.py"),

@@ -86,7 +86,7 @@ def test_acknowledged_writes_survive_a_restart(tmp_path):
     assert Process(tmp_path).tables.rows == {"a": 2, "c": 3}
 
 
-def test_a_refused_request_is_refused_again_and_not_kept(tmp_path):
+def test_a_refused_request_is_refused_again_and_not_recorded(tmp_path):
     first = Process(tmp_path)
     first.put("a", 1)
     first.put("b", 1)
@@ -95,7 +95,7 @@ def test_a_refused_request_is_refused_again_and_not_kept(tmp_path):
     assert Process(tmp_path).tables.rows == {"a": 1, "b": 1}
 
 
-def test_a_request_that_broke_off_does_not_keep_the_next_start_from_coming_up(tmp_path):
+def test_a_broken_off_request_does_not_block_the_next_start(tmp_path):
     first = Process(tmp_path)
     first.put("a", 1)
     first.put("b", 1, fails="late")
@@ -104,7 +104,7 @@ def test_a_request_that_broke_off_does_not_keep_the_next_start_from_coming_up(tm
     assert Process(tmp_path).tables.rows == {"a": 1, "c": 1}
 
 
-def test_a_line_that_was_cut_off_was_not_acknowledged(tmp_path):
+def test_an_incomplete_line_was_not_acknowledged(tmp_path):
     first = Process(tmp_path)
     for name in "abc":
         first.put(name, 1)
@@ -145,7 +145,7 @@ async def saved_if_due(process):
     await asyncio.to_thread(process.journal.save_if_due)
 
 
-def test_a_copy_that_did_not_reach_its_file_takes_no_journal_away(tmp_path, monkeypatch):
+def test_a_copy_that_was_not_written_removes_no_journal(tmp_path, monkeypatch):
     monkeypatch.setattr(journals, "MOST_BYTES", 10)
     first = Process(tmp_path)
     first.put("a", 1)
@@ -158,7 +158,7 @@ def test_a_copy_that_did_not_reach_its_file_takes_no_journal_away(tmp_path, monk
     assert Process(tmp_path).tables.rows == {"a": 1, "b": 2, "c": 3}
 
 
-def test_a_new_table_is_copied_with_all_that_belongs_to_it_before_the_first_answer(tmp_path):
+def test_a_new_table_is_copied_completely_before_the_first_answer(tmp_path):
     first = Process(tmp_path)
     assert first.copies == 0
 
@@ -169,7 +169,7 @@ def test_a_new_table_is_copied_with_all_that_belongs_to_it_before_the_first_answ
 
 
 @pytest.mark.parametrize("action", ["CreateTable", "UpdateTimeToLive", "DeleteTable"])
-def test_a_change_of_the_tables_themselves_is_worth_a_copy(tmp_path, action):
+def test_a_change_of_the_tables_themselves_triggers_a_copy(tmp_path, action):
     first = Process(tmp_path)
     first.put("a", 1)
     first.ask(action, name="x")

@@ -54,7 +54,7 @@ def command(sample, *arguments, **environment):
     )
 
 
-def test_stack_json_has_every_member_and_is_private(probe):
+def test_stack_json_has_every_member_and_private_permissions(probe):
     value = json.loads(probe.folder.stack_file.read_text())
     assert set(value) == {
         *("baseUrl", "consoleUrl", "awsEndpointUrl", "region", "stackName", "tableName", "runQueueUrl", "slowQueueUrl"),
@@ -88,7 +88,7 @@ def test_each_start_sweeps_and_audits_once(probe):
     assert events >= {'event {"worker": 0, "workers": 1}', 'event {"all": true}'}
 
 
-def test_only_loopback_listens(probe):
+def test_the_stack_listens_only_on_loopback(probe):
     service = holder(probe.folder)
     ours = {service, *children_of(service)}
 
@@ -99,7 +99,7 @@ def test_only_loopback_listens(probe):
     assert all(address.startswith("127.0.0.1:") for address in sockets)
 
 
-def test_nothing_of_the_users_environment_reaches_a_function(probe):
+def test_no_function_sees_the_users_environment(probe):
     environment = probe.invoke("sweeper", {})["environment"]
 
     assert not {"AWS_PROFILE", "MY_TOKEN", "HTTP_PROXY", "PYTHONPATH"} & set(environment)
@@ -108,7 +108,7 @@ def test_nothing_of_the_users_environment_reaches_a_function(probe):
     assert environment["PUBLIC_BASE_URL"] == probe.base_url
 
 
-def test_a_restart_keeps_data_credentials_and_routes_and_takes_new_code(sample):
+def test_a_restart_keeps_data_credentials_and_routes_and_loads_new_code(sample):
     stack = sample.start()
     stack.client().put("/v1/note", content=b"kept", headers={"Content-Type": "text/plain"})
     before = stack.file
@@ -156,7 +156,7 @@ def test_acknowledged_writes_survive_a_kill(sample):
     stack.close()
 
 
-def test_an_emulator_without_its_service_saves_and_ends_before_the_next_start(sample):
+def test_an_emulator_that_lost_its_service_saves_and_ends_before_the_next_start(sample):
     stack = sample.start()
     stack.client().put("/v1/note", content=b"kept", headers={"Content-Type": "text/plain"})
     stack.close()
@@ -182,7 +182,7 @@ def test_a_stack_ends_with_its_owner(sample):
     assert not lives(emulator)
 
 
-def test_a_stack_whose_emulator_dies_says_so_and_ends(sample):
+def test_a_stack_whose_emulator_dies_reports_it_and_ends(sample):
     sample.start()
     service = holder(sample.place.folder)
 
@@ -193,7 +193,7 @@ def test_a_stack_whose_emulator_dies_says_so_and_ends(sample):
     assert not sample.place.folder.stack_file.exists()
 
 
-def test_a_second_start_attaches_and_leaves_the_stack_up(probe):
+def test_a_second_start_attaches_and_leaves_the_stack_running(probe):
     place = Settings(folder=probe.folder, template=SAMPLE / "template.yaml", port=0, aws_port="0")
 
     second = control.start(place, CLOCK, lambda _: None, owned=True)
@@ -225,7 +225,7 @@ def one_line(result):
     return lines[0]
 
 
-def test_a_taken_port_is_one_line_and_its_own_status(sample):
+def test_a_port_in_use_gives_one_line_and_its_own_status(sample):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
         front = command(sample, "stack", SWEEPHAND_PORT=port)
@@ -252,7 +252,7 @@ def test_a_state_of_another_version_is_refused_with_the_command_that_clears_it(s
     assert one_line(result).endswith(f"To start empty: rm -rf {sample.place.folder.root}")
 
 
-def test_a_template_that_cannot_be_deployed_is_one_line_and_its_own_status(sample):
+def test_a_template_that_cannot_be_deployed_gives_one_line_and_its_own_status(sample):
     text = sample.place.template.read_text()
     sample.place.template.write_text(text.replace("Type: AWS::Events::EventBus", "Type: AWS::Nonsense::Thing"))
 
@@ -266,7 +266,7 @@ def test_a_template_that_cannot_be_deployed_is_one_line_and_its_own_status(sampl
     assert command(sample, "stack").returncode == 0
 
 
-def test_an_emulator_that_cannot_start_is_one_line_and_its_own_status(sample):
+def test_an_emulator_that_cannot_start_gives_one_line_and_its_own_status(sample):
     sample.place.folder.emulator.mkdir(parents=True)
     (sample.place.folder.emulator / "state").write_text("a file where a folder should be")
 
@@ -276,13 +276,13 @@ def test_an_emulator_that_cannot_start_is_one_line_and_its_own_status(sample):
     assert one_line(result)
 
 
-def test_a_stopped_stack_has_nobody_to_attach_to(sample):
+def test_a_stopped_stack_cannot_be_attached_to(sample):
     assert control.attach(sample.place, CLOCK) is None
     with pytest.raises(NotRunning):
         control.stop(sample.place, CLOCK)
 
 
-def test_new_code_can_be_put_on_a_running_stack(sample):
+def test_new_code_can_be_loaded_into_a_running_stack(sample):
     stack = sample.start()
     (sample.project / "layers/code/python/greeting/__init__.py").write_text('WORDS = "third code"\n')
 

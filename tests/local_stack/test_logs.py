@@ -22,7 +22,7 @@ def shown(stack: LocalStack, function: str | None) -> list[str]:
     return lines
 
 
-def test_each_line_names_its_function_wherever_the_template_lets_it_log(stack: LocalStack) -> None:
+def test_each_line_names_its_function_whichever_log_group_the_template_gives_it(stack: LocalStack) -> None:
     stack.client().get("/v1/jobs").raise_for_status()
 
     of_the_api = until(lambda: shown(stack, "api"), bool)
@@ -32,6 +32,6 @@ def test_each_line_names_its_function_wherever_the_template_lets_it_log(stack: L
     assert {"api", "sweeper", "auditor"} <= {line.split()[1] for line in of_all if line[:2].isdigit()}
 
 
-def test_a_function_that_the_stack_does_not_have_is_refused(stack: LocalStack) -> None:
+def test_an_unknown_function_is_refused(stack: LocalStack) -> None:
     with pytest.raises(LocalFailure, match="no function nobody; there are api"):
         shown(stack, "nobody")

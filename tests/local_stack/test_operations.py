@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.emulator
 
 
-def test_failed_runs_are_run_again_as_a_group(stack: LocalStack) -> None:
+def test_failed_runs_can_be_run_again_as_a_group(stack: LocalStack) -> None:
     client = stack.client()
 
     def get(path: str) -> Any:
@@ -47,7 +47,7 @@ def test_failed_runs_are_run_again_as_a_group(stack: LocalStack) -> None:
     client.delete(f"/v1/jobs/{job}").raise_for_status()
 
 
-def test_runs_come_as_a_file_by_a_link_that_needs_no_credential(stack: LocalStack) -> None:
+def test_runs_are_exported_as_a_file_behind_a_link_that_needs_no_credential(stack: LocalStack) -> None:
     client = stack.client()
     job = client.post("/v1/jobs", json={"action": {"type": "event"}}).raise_for_status().json()["id"]
     for _ in range(3):
@@ -72,7 +72,7 @@ def test_runs_come_as_a_file_by_a_link_that_needs_no_credential(stack: LocalStac
     client.delete(f"/v1/jobs/{job}").raise_for_status()
 
 
-def test_pieces_as_large_as_s3_wants_them_are_joined_by_it(stack: LocalStack) -> None:
+def test_s3_joins_pieces_of_the_size_it_requires(stack: LocalStack) -> None:
     """The bucket itself, by the code that the function calls: pieces of real sizes, and one that is gone."""
     outputs = read_stack(stack.aws, stack.file.stack_name).outputs
     files = Files(stack.boto("s3"), outputs["FilesBucketName"])
@@ -98,7 +98,7 @@ JOBS = 60
 AT_ONCE = 8
 
 
-def test_a_tenant_of_many_jobs_goes_with_all_that_it_has(stack: LocalStack) -> None:
+def test_deleting_a_tenant_with_many_jobs_deletes_everything_it_has(stack: LocalStack) -> None:
     provider = stack.provider()
     provider.put("/v1/tenants/umbrella/subscriptions/app").raise_for_status()
     acting = stack.provider("umbrella")

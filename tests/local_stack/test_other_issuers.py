@@ -29,7 +29,7 @@ def place(folder: Path, **chosen: str) -> Settings:
     return Settings(StateFolder(folder), CHECKOUT / "template.yaml", port=0, aws_port="0", chosen=chosen)
 
 
-def test_a_tenant_works_with_its_own_issuers_tokens_and_a_strangers_reach_nobody(tmp_path: Path) -> None:
+def test_a_tenant_works_with_its_own_issuers_tokens_and_a_strangers_tokens_are_refused(tmp_path: Path) -> None:
     with issuers.issuer() as issuer, issuers.issuer() as stranger:
         wanted = place(
             tmp_path,
@@ -62,6 +62,6 @@ def test_a_tenant_works_with_its_own_issuers_tokens_and_a_strangers_reach_nobody
             control.release(running, wanted, CLOCK)
 
 
-def test_a_parameter_that_the_template_lacks_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_a_parameter_missing_from_the_template_is_refused_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(LocalFailure, match="the template has no parameter Nonsense"):
         start(replace(place(tmp_path), chosen={"Nonsense": "x"}))

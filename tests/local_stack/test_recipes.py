@@ -65,7 +65,7 @@ SAYS = {
 """The patterns that each recipe's output has, in this order."""
 
 
-def test_every_recipe_is_run():
+def test_every_recipe_is_tested():
     assert {page.stem for page in RECIPES.glob("*.md")} == set(SAYS)
 
 

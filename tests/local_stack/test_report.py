@@ -24,33 +24,33 @@ def series(first=10, period=10, until=300):
     return [run(second) for second in range(first, until, period)]
 
 
-def test_an_unbroken_series_has_lost_nothing():
+def test_an_unbroken_series_lost_nothing():
     assert lost(series(), 10, WINDOW) == 0
 
 
 @pytest.mark.parametrize("missing", [[5], [5, 6, 7], [12, 20]])
-def test_each_gap_in_a_series_is_lost(missing):
+def test_each_gap_in_a_series_counts_as_lost(missing):
     runs = [one for number, one in enumerate(series()) if number not in missing]
 
     assert lost(runs, 10, WINDOW) == len(missing)
 
 
-def test_a_series_that_starts_too_late_has_lost_its_beginning():
+def test_a_series_that_starts_too_late_lost_its_beginning():
     assert lost(series(first=20), 10, WINDOW) == 0
     assert lost(series(first=50), 10, WINDOW) == 3
 
 
-def test_a_series_that_stops_has_lost_its_end():
+def test_a_series_that_stops_lost_its_end():
     # Planned at 210 and later is missing; what is planned in the last 15 s may be under way: up to 280 counts.
     assert lost(series(until=205), 10, WINDOW) == 8
 
 
-def test_a_series_that_never_runs_has_lost_all_of_it():
+def test_a_series_that_never_runs_lost_everything():
     assert lost([], 60, WINDOW) == 4
     assert lost([], 60, Window(BEGIN, BEGIN + timedelta(seconds=60))) == 0
 
 
-def test_a_run_that_never_ends_is_lost_and_one_that_waits_for_its_retry_is_not():
+def test_a_run_that_never_ends_is_lost_but_one_that_waits_for_its_retry_is_not():
     runs = series()
     runs[3] = run(40, "TRIGGERED")
     runs[27] = run(280, "RETRY_WAIT")
@@ -58,7 +58,7 @@ def test_a_run_that_never_ends_is_lost_and_one_that_waits_for_its_retry_is_not()
     assert lost(runs, 10, WINDOW) == 1
 
 
-def test_a_range_answers_for_all_its_occurrences():
+def test_a_range_counts_for_all_its_occurrences():
     missed = run(60, "MISSED", range={"until": run(110)["plannedAt"], "count": 6})
     runs = [one for number, one in enumerate(series()) if not 5 <= number <= 10]
 
@@ -78,7 +78,7 @@ def test_lateness_is_signed():
 
 
 @given(st.lists(st.integers(-5, 5_000), min_size=1), st.floats(0, 1))
-def test_a_percentile_is_the_least_value_that_the_share_does_not_exceed(values, share):
+def test_a_percentile_is_the_smallest_value_that_covers_its_share(values, share):
     found = percentile(values, share)
 
     assert found in values
@@ -91,7 +91,7 @@ def test_a_percentile_is_the_least_value_that_the_share_does_not_exceed(values, 
     ("lateness", "lost_runs", "good"),
     [([0, 900], 0, True), ([-1, 900], 0, False), ([5], 1, False), ([], 0, False)],
 )
-def test_early_lost_or_nothing_at_all_is_not_good(lateness, lost_runs, good):
+def test_an_early_lost_or_missing_run_is_not_good(lateness, lost_runs, good):
     summary = Summary(WINDOW, lateness, lost_runs, {"SUCCESS": 2}, 0)
 
     assert summary.good is good
@@ -104,7 +104,7 @@ def test_the_summary_fits_a_terminal_of_80_columns():
     assert max(map(len, Summary(WINDOW, [99_999] * 9_999, 99, states, 99).lines())) <= 80
 
 
-def test_runs_are_counted_by_state_and_those_under_way_apart():
+def test_runs_are_counted_by_state_and_active_runs_separately():
     runs = [run(1), run(2), run(3, "ERROR"), run(4, "RETRY_WAIT"), run(5, "TRIGGERED")]
 
     assert count_states(runs) == ({"SUCCESS": 2, "ERROR": 1}, 2)

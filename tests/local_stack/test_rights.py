@@ -119,14 +119,14 @@ def used(tmp_path_factory):
 
 
 @pytest.mark.parametrize("function", FOLDERS)
-def test_a_function_calls_nothing_that_its_role_forbids(used, function):
+def test_a_function_makes_only_calls_that_its_role_allows(used, function):
     granted = _pairs(GRANTED[ROLE_OF[function]]) | BY_PARAMETER.get(function, set())
 
     assert _pairs(used[function]) - granted == set()
 
 
 @pytest.mark.parametrize("function", FOLDERS)
-def test_a_functions_role_gives_it_nothing_that_it_never_calls(used, function):
+def test_a_functions_role_allows_only_calls_that_the_function_makes(used, function):
     granted = {pair for pair in _pairs(GRANTED[ROLE_OF[function]]) if pair[1] not in BY_LAMBDA_ITSELF}
     granted |= BY_PARAMETER.get(function, set())
     ahead = NOT_CALLED_HERE.get(function, set())

@@ -61,7 +61,7 @@ def is_whole(times: list[datetime]) -> bool:
     return {*times} == {min(times) + n * STEP for n in range((max(times) - min(times)) // STEP + 1)}
 
 
-def test_the_page_of_root_runs_as_a_program_that_dies_and_comes_back(stack: LocalStack, tmp_path: Path) -> None:
+def test_the_root_page_runs_as_a_program_that_crashes_and_restarts(stack: LocalStack, tmp_path: Path) -> None:
     rows, first, second, third = (tmp_path / name for name in ("rows.json", "first", "second", "third"))
     rows.write_text(json.dumps({"news": "PT5S"}))
     with Sweephand.local(stack.folder.root / "stack.json", tenant="acme") as sh:

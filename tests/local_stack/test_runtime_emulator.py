@@ -55,14 +55,14 @@ def event():
     return lambda name: json.loads((ROOT / "events" / f"{name}.json").read_text())
 
 
-def test_the_api_answers_health_without_credentials(runtime, event):
+def test_the_api_answers_health_checks_without_credentials(runtime, event):
     answer = runtime("ApiFunction").invoke(event("api/get_health"))
 
     assert answer["statusCode"] == 200
     assert "version" in json.loads(answer["body"])
 
 
-def test_the_api_refuses_a_job_of_nobody_with_a_problem_document(runtime, event):
+def test_the_api_refuses_an_anonymous_job_with_a_problem_document(runtime, event):
     answer = runtime("ApiFunction").invoke(event("api/post_jobs"))
 
     assert answer["statusCode"] == 401
@@ -70,16 +70,14 @@ def test_the_api_refuses_a_job_of_nobody_with_a_problem_document(runtime, event)
     assert json.loads(answer["body"])["status"] == 401
 
 
-def test_the_api_refuses_a_token_for_a_secret_that_it_never_gave(runtime, event):
+def test_the_api_refuses_a_token_for_an_unknown_secret(runtime, event):
     answer = runtime("ApiFunction").invoke(event("api/post_token"))
 
     assert answer["statusCode"] == 401
 
 
 @pytest.mark.parametrize("request_of_its_client", ["sap-api/get_jobs", "sap-api/post_jobs"])
-def test_the_facade_of_sap_refuses_a_stranger_with_the_body_that_its_client_reads(
-    runtime, event, request_of_its_client
-):
+def test_the_sap_facade_refuses_a_stranger_with_the_body_that_its_client_reads(runtime, event, request_of_its_client):
     answer = runtime("SapApiFunction").invoke(event(request_of_its_client))
 
     assert answer["statusCode"] == 401
@@ -87,9 +85,7 @@ def test_the_facade_of_sap_refuses_a_stranger_with_the_body_that_its_client_read
 
 
 @pytest.mark.parametrize("request_of_its_client", ["azure-api/get_collection", "azure-api/put_collection"])
-def test_the_facade_of_azure_refuses_a_stranger_with_the_body_that_its_client_reads(
-    runtime, event, request_of_its_client
-):
+def test_the_azure_facade_refuses_a_stranger_with_the_body_that_its_client_reads(runtime, event, request_of_its_client):
     answer = runtime("AzureApiFunction").invoke(event(request_of_its_client))
 
     assert answer["statusCode"] == 401
@@ -97,7 +93,7 @@ def test_the_facade_of_azure_refuses_a_stranger_with_the_body_that_its_client_re
     assert _header(answer, "x-ms-request-id")
 
 
-def test_the_sweeper_takes_up_a_tick_with_nothing_due_and_says_so(runtime, event):
+def test_the_sweeper_reports_a_tick_with_nothing_due(runtime, event):
     counts = runtime("SweeperFunction").invoke(event("sweeper/tick"))
 
     assert "errorType" not in counts
@@ -105,20 +101,20 @@ def test_the_sweeper_takes_up_a_tick_with_nothing_due_and_says_so(runtime, event
     assert set(counts.values()) <= {0, None}
 
 
-def test_the_sweeper_answers_tick_after_tick_in_one_process(runtime, event):
+def test_the_sweeper_answers_several_ticks_in_one_process(runtime, event):
     answers = [runtime("SweeperFunction").invoke(event("sweeper/tick")) for _ in range(3)]
 
     assert answers[0] == answers[1] == answers[2]
 
 
 @pytest.mark.parametrize("function", ["ExecutorFunction", "ExecutorSlowFunction"])
-def test_an_executor_settles_the_pointer_of_a_schedule_that_is_gone(runtime, event, function):
+def test_an_executor_settles_the_pointer_of_a_deleted_schedule(runtime, event, function):
     answer = runtime(function).invoke(event("executor/runs"))
 
     assert answer == {"batchItemFailures": []}
 
 
-def test_the_executor_reports_the_one_message_that_it_cannot_read_and_settles_its_neighbour(runtime, event):
+def test_the_executor_reports_an_unreadable_message_and_settles_its_neighbour(runtime, event):
     batch = event("executor/runs")
     batch["Records"].append(
         batch["Records"][0]
@@ -135,17 +131,17 @@ def test_the_executor_reports_the_one_message_that_it_cannot_read_and_settles_it
 
 
 @pytest.mark.parametrize("function", ["ExecutorFunction", "ExecutorSlowFunction"])
-def test_an_executor_hears_of_the_end_of_a_task_whose_run_is_gone(runtime, event, function):
+def test_an_executor_accepts_the_end_of_a_task_whose_run_is_gone(runtime, event, function):
     assert runtime(function).invoke(event("executor/task_ended")) == {"batchItemFailures": []}
 
 
-def test_the_executor_takes_dead_letters_each_minute(runtime, event):
+def test_the_executor_receives_dead_letters_each_minute(runtime, event):
     answer = runtime("ExecutorFunction").invoke(event("executor/dead_letters"))
 
     assert answer == {"taken": 0}
 
 
-def test_the_message_of_an_operation_that_is_gone_is_settled(runtime, event):
+def test_the_message_of_a_deleted_operation_is_settled(runtime, event):
     assert runtime("OperationsFunction").invoke(event("operations/page")) == {"batchItemFailures": []}
 
 
@@ -156,7 +152,7 @@ def test_the_auditor_finds_nothing_in_an_empty_table(runtime, event, occasion):
     assert "errorType" not in answer
 
 
-def test_a_handler_that_raises_is_seen_as_lambda_shows_it(runtime):
+def test_a_handler_that_raises_is_reported_as_on_lambda(runtime):
     answer = runtime("ExecutorFunction").invoke({"no": "records"})
 
     assert answer["errorType"] == "KeyError"

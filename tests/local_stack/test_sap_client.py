@@ -126,7 +126,7 @@ def made(client: Client) -> dict[str, Any]:
 # Jobs
 
 
-def test_create_fetch_update_and_delete_a_job(client, made):
+def test_a_job_can_be_created_fetched_updated_and_deleted(client, made):
     id_ = made["_id"]
 
     assert client("fetchJob", jobId=id_, displaySchedules=True)["schedules"] == made["schedules"]
@@ -147,7 +147,7 @@ def test_create_fetch_update_and_delete_a_job(client, made):
         ({"repeatInterval": "1 hour", "repeatAt": "4pm"}, "Extra scheduling parameters passed"),
     ],
 )
-def test_a_wrong_job_is_refused_with_a_message_that_the_client_shows(client, schedule, message):
+def test_an_invalid_job_is_refused_with_a_message_that_the_client_shows(client, schedule, message):
     with pytest.raises(Refused) as refused:
         client("createJob", job=job("https://example.org/run", schedule))
 
@@ -189,7 +189,7 @@ def test_jobs_are_listed_counted_and_searched(client, made):
 # Schedules
 
 
-def test_schedules_are_created_changed_switched_and_deleted(client, made):
+def test_schedules_are_created_changed_activated_and_deleted(client, made):
     id_ = made["_id"]
     in_half_a_day = f"{CLOCK.now() + timedelta(hours=12):%H:%M}"  # the test ends before
     new = client("createJobSchedule", jobId=id_, schedule={"repeatAt": in_half_a_day, "active": True, "data": {"a": 1}})
@@ -229,7 +229,7 @@ def test_schedules_are_created_changed_switched_and_deleted(client, made):
         ("deleteJob", {}),
     ],
 )
-def test_a_missing_resource_is_404_in_every_method(client, method, argument):
+def test_a_missing_resource_is_404_for_every_method(client, method, argument):
     with pytest.raises(Refused) as refused:
         client(method, jobId=999_999, **argument)
 
@@ -240,7 +240,7 @@ def test_a_missing_resource_is_404_in_every_method(client, method, argument):
 # Runs
 
 
-def test_a_job_is_called_on_its_time_and_its_run_is_in_the_log(client, endpoint):
+def test_a_job_is_called_on_time_and_its_run_is_in_the_log(client, endpoint):
     body = job(f"{endpoint.url}/ok", {"time": "now", "data": {"hello": "me"}})
     made = client("createJob", job=body)
     where = {"jobId": made["_id"], "scheduleId": made["schedules"][0]["scheduleId"]}
@@ -258,7 +258,7 @@ def test_a_job_is_called_on_its_time_and_its_run_is_in_the_log(client, endpoint)
     assert client("getRunLogsById", **where, runId=run["runId"]) == run
 
 
-def test_a_job_that_fails_is_an_error(client, endpoint):
+def test_a_failed_job_is_shown_as_an_error(client, endpoint):
     made = client("createJob", job=job(f"{endpoint.url}/fails", {"time": "now"}))
     where = {"jobId": made["_id"], "scheduleId": made["schedules"][0]["scheduleId"]}
 
@@ -267,7 +267,7 @@ def test_a_job_that_fails_is_an_error(client, endpoint):
     assert (run["runState"], run["httpStatus"]) == ("ERROR", 500)
 
 
-def test_an_asynchronous_job_reports_by_the_same_client_to_where_its_headers_say(client, endpoint):
+def test_an_asynchronous_job_reports_with_the_same_client_to_the_address_in_its_headers(client, endpoint):
     made = client("createJob", job=job(f"{endpoint.url}/later", {"time": "now"}))
     mine = lambda: [each for each in endpoint.received if each[1]["x-sap-job-id"] == str(made["_id"])]  # noqa: E731
     _, headers, _ = until(mine)[0]
@@ -309,7 +309,7 @@ def test_a_service_binding_fetches_its_token(client, stack):
     assert bound("fetchJobs")["total"] == client("fetchJobs")["total"]
 
 
-def test_another_tenant_sees_nothing_of_it(client, stack, made):
+def test_another_tenant_sees_none_of_it(client, stack, made):
     credential = stack.file.tenants["globex"]
     other = Client({"baseURL": stack.base_url, "user": credential.client_id, "password": credential.secret})
 

@@ -47,7 +47,7 @@ def test_a_location_leads_to_the_job(http: httpx.Client) -> None:
     assert http.get(answer.headers["location"]).json()["name"] == "located"
 
 
-def test_a_plus_in_a_query_is_a_blank_and_an_encoded_one_is_not(http: httpx.Client) -> None:
+def test_a_plus_in_a_query_is_a_space_unless_it_is_encoded(http: httpx.Client) -> None:
     made(http, "plus-and-blank", description="one two", startTime="2027-01-01")
 
     def found(query: str) -> list[str]:
@@ -59,7 +59,7 @@ def test_a_plus_in_a_query_is_a_blank_and_an_encoded_one_is_not(http: httpx.Clie
     assert found("q=one%2Btwo") == []
 
 
-def test_a_name_is_percent_decoded_once_wherever_it_stands(http: httpx.Client) -> None:
+def test_a_name_is_percent_decoded_once_wherever_it_appears(http: httpx.Client) -> None:
     id_ = made(http, "a-name")["_id"]
 
     replaced = http.put("/scheduler/jobs/a%2Dname", json=job("a-name", description="again"))
@@ -80,7 +80,7 @@ def test_a_name_is_percent_decoded_once_wherever_it_stands(http: httpx.Client) -
 
 
 @pytest.mark.parametrize(("size", "status"), [(102_400, 201), (102_401, 413), (2_000_000, 413)])
-def test_a_body_has_up_to_100_kb(http: httpx.Client, size: int, status: int) -> None:
+def test_a_body_may_have_up_to_100_kb(http: httpx.Client, size: int, status: int) -> None:
     rest = b'{"name": "large-%d", "action": "https://example.org/run", "schedules": []}' % size
 
     answer = http.post(
@@ -119,7 +119,7 @@ def test_twenty_creates_of_one_name_at_once_make_one_job(http: httpx.Client) -> 
     assert (listed["total"], len(listed["results"])) == (1, 1)
 
 
-def test_twenty_schedules_of_one_job_at_once_all_come_to_be(http: httpx.Client) -> None:
+def test_twenty_schedules_created_at_once_for_one_job_are_all_created(http: httpx.Client) -> None:
     where = f"/scheduler/jobs/{made(http, 'many-at-once')['_id']}/schedules"
     warm(http, "/scheduler/jobCount", AT_ONCE)
 

@@ -20,7 +20,7 @@ CLOSED = "http://127.0.0.1:9/"
 """An address where nobody listens: a run of it ends soon, whatever else the machine does."""
 
 
-def test_a_job_is_created_runs_and_is_deleted(stack: LocalStack) -> None:
+def test_a_job_is_created_run_and_deleted(stack: LocalStack) -> None:
     with Sweephand.local(stack.folder.root / "stack.json", tenant="acme") as sh:
         job = sh.jobs.create(None, http.post(CLOSED, payload={"from": "sdk"}), every("PT2S"), tags=["sdk"])
         runs = until(
@@ -35,7 +35,7 @@ def test_a_job_is_created_runs_and_is_deleted(stack: LocalStack) -> None:
             sh.jobs.get(job)
 
 
-def test_asyncio_asks_the_stack_for_many_things_at_once(stack: LocalStack) -> None:
+def test_the_asyncio_client_sends_many_requests_to_the_stack_at_once(stack: LocalStack) -> None:
     async def main() -> list[str]:
         async with AsyncSweephand.local(stack.folder.root / "stack.json", tenant="acme") as sh:
             jobs = await asyncio.gather(*(sh.jobs.create(f"at-once-{n}", http.post(CLOSED)) for n in range(4)))

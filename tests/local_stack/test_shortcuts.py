@@ -53,7 +53,7 @@ def outcome(act, *arguments):
 
 @settings(max_examples=300)
 @given(st.sampled_from(CONDITIONS), st.lists(ROWS, min_size=2, max_size=4), st.tuples(VALUES, VALUES, VALUES))
-def test_a_key_condition_holds_for_the_same_rows(mended, condition, rows, given_values):
+def test_a_key_condition_selects_the_same_rows(mended, condition, rows, given_values):
     values = {f":{n}": value for n, value in enumerate(given_values)}
     ways = dynamodb._evaluate_condition, mended._evaluate_condition
 
@@ -66,7 +66,7 @@ def test_a_key_condition_holds_for_the_same_rows(mended, condition, rows, given_
 
 @settings(max_examples=100)
 @given(st.sampled_from(PROJECTIONS), st.lists(ROWS, min_size=2, max_size=4))
-def test_a_projection_leaves_the_same(mended, projection, rows):
+def test_a_projection_keeps_the_same_members(mended, projection, rows):
     ways = dynamodb._project_item, mended._project_item
 
     own, short = ([outcome(way, row, projection, NAMES) for row in rows] for way in ways)
@@ -76,11 +76,11 @@ def test_a_projection_leaves_the_same(mended, projection, rows):
 
 @settings(max_examples=300)
 @given(ROWS | st.dictionaries(TEXTS, st.integers(0).map(lambda number: {"N": str(number)}), max_size=4))
-def test_a_row_is_as_large(mended, row):
+def test_a_row_has_the_same_size(mended, row):
     assert mended._item_size_bytes(row) == dynamodb._item_size_bytes(row)
 
 
-def test_the_next_request_is_not_answered_as_the_one_before(mended):
+def test_the_next_request_does_not_get_the_previous_answer(mended):
     row = {"pk": {"S": "a"}, "sk": {"S": "b"}}
 
     def holds(text):
@@ -91,7 +91,7 @@ def test_the_next_request_is_not_answered_as_the_one_before(mended):
     assert mended._project_item(row, "#0", {"#0": "sk"}) == {"sk": {"S": "b"}}
 
 
-def test_other_conditions_go_the_emulators_own_way(mended):
+def test_other_conditions_are_left_to_the_emulator(mended):
     row = {"pk": {"S": "a"}}
 
     assert mended._evaluate_condition("attribute_exists(pk)", row, {}, {}) is True
@@ -108,7 +108,7 @@ def test_other_conditions_go_the_emulators_own_way(mended):
         (Item.pk == "a") & RunItem.sk.between("a", "b"),
     ],
 )
-def test_every_request_of_the_service_has_a_short_cut(condition):
+def test_every_request_of_the_service_takes_a_shortcut(condition):
     names, values = {}, {}
     text = condition.serialize(names, values)
 
@@ -120,7 +120,7 @@ def test_every_request_of_the_service_has_a_short_cut(condition):
     assert shortcuts.whole_attributes("#0, #1", {"#0": DirectoryItem.entry.attr_name, "#1": "sk"})
 
 
-def test_the_emulator_alone_reads_a_condition_once_for_every_row(monkeypatch):
+def test_the_unpatched_emulator_reads_a_condition_once_for_every_row(monkeypatch):
     """Once it does not, the short cuts have no use any more."""
     rows = {f"{n:03}": {"pk": {"S": "a"}, "sk": {"S": f"{n:03}"}} for n in range(50)}
     attributes = [{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")]

@@ -106,7 +106,7 @@ def targets(stack: LocalStack) -> Targets:
     return Targets(stack)
 
 
-def test_queue_and_topic_get_the_payload(targets: Targets) -> None:
+def test_a_queue_and_a_topic_get_the_payload(targets: Targets) -> None:
     targets.succeeds({"type": "sqs", "targetArn": targets.arn("sqs", "orders"), "payload": {"n": 1}})
     targets.succeeds({"type": "sns", "targetArn": targets.topic, "body": "to all"})
     fifo = {"type": "sqs", "targetArn": targets.arn("sqs", "orders.fifo"), "payload": {"n": 2}}
@@ -134,7 +134,7 @@ def test_events_reach_another_bus_and_the_stacks_own(targets: Targets) -> None:
     assert (ours["source"], ours["detail"]["id"], ours["detail"]["payload"]) == ("scheduler.acme", run["id"], {"n": 2})
 
 
-def test_a_function_is_waited_for_and_its_error_told(targets: Targets) -> None:
+def test_a_functions_answer_is_awaited_and_its_error_reported(targets: Targets) -> None:
     target = {"type": "lambda", "targetArn": targets.arn("lambda", "function:target")}
 
     done = targets.succeeds({**target, "payload": {"n": 1}})
@@ -146,7 +146,7 @@ def test_a_function_is_waited_for_and_its_error_told(targets: Targets) -> None:
     assert "no rows" in failed["message"]
 
 
-def test_a_state_machine_starts_under_the_runs_id(targets: Targets) -> None:
+def test_a_state_machine_starts_under_the_id_of_the_run(targets: Targets) -> None:
     run = targets.succeeds({"type": "states", "targetArn": targets.machine, "payload": {"n": 1}})
 
     (execution,) = targets.stack.boto("stepfunctions").list_executions(stateMachineArn=targets.machine)["executions"]
@@ -165,7 +165,7 @@ def _twins(events: Any) -> list[str]:
     return names
 
 
-def test_a_task_ends_its_run_as_ecs_tells_it_and_is_stopped_with_it(targets: Targets) -> None:
+def test_an_ecs_task_ends_its_run_and_is_stopped_with_it(targets: Targets) -> None:
     """The embedded ECS runs nothing, and tells nobody, and nobody may speak in the name of ECS: its events come under
     another source, through twins of the template's rules.
     """
@@ -206,7 +206,7 @@ def test_a_task_ends_its_run_as_ecs_tells_it_and_is_stopped_with_it(targets: Tar
     client.delete(f"/v1/jobs/{job['id']}").raise_for_status()
 
 
-def test_a_job_runs_another_one(targets: Targets) -> None:
+def test_a_job_can_run_another_job(targets: Targets) -> None:
     client = targets.stack.client()
     queue = {"type": "sqs", "targetArn": targets.arn("sqs", "orders"), "roleArn": TARGET_ROLE}
     other = client.post("/v1/jobs", json={"action": queue}).raise_for_status().json()["id"]
@@ -218,14 +218,14 @@ def test_a_job_runs_another_one(targets: Targets) -> None:
     assert [json.loads(body)["runId"] for body in targets.received()] == [child["id"]]
 
 
-def test_a_queue_that_is_not_there_is_a_failed_run(targets: Targets) -> None:
+def test_a_missing_queue_fails_the_run(targets: Targets) -> None:
     run = targets.ran({"type": "sqs", "targetArn": targets.arn("sqs", "nowhere")})
 
     assert (run["state"], run["reason"], run["httpStatus"]) == ("REQUEST_ERROR", "HTTP_STATUS", 400)
     assert "NonExistentQueue" in run["message"]
 
 
-def test_the_stacks_own_queue_is_no_target(targets: Targets) -> None:
+def test_the_stacks_own_queue_is_refused_as_a_target(targets: Targets) -> None:
     own = targets.stack.file.run_queue_url.rpartition("/")[2]
     action = {"type": "sqs", "targetArn": targets.arn("sqs", own), "roleArn": TARGET_ROLE}
 

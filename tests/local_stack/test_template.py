@@ -19,7 +19,7 @@ def loaded(tmp_path, text):
     return templates.load(path)
 
 
-def test_short_forms_are_spelled_out(tmp_path):
+def test_short_forms_are_expanded(tmp_path):
     text = """
 AWSTemplateFormatVersion: 2010-09-09
 Resources:
@@ -65,7 +65,7 @@ def test_the_same_files_make_the_same_zip_whatever_their_dates(tmp_path):
     assert zipfile.ZipFile(io.BytesIO(one)).namelist() == ["python/a.py", "python/sub/b.py"]
 
 
-def test_the_layer_has_our_package_without_what_is_for_the_users_machine():
+def test_the_layer_contains_our_package_without_the_parts_for_the_users_machine():
     packed, objects = templates.pack(templates.load(CHECKOUT / "template.yaml"), CHECKOUT, "bucket")
 
     key = packed["Resources"]["CodeLayer"]["Properties"]["ContentUri"].removeprefix("s3://bucket/")
@@ -74,7 +74,7 @@ def test_the_layer_has_our_package_without_what_is_for_the_users_machine():
     assert not [name for name in names if name.startswith(("python/sweephand/local/", "python/sweephand/cli/"))]
 
 
-def test_packing_leaves_the_template_alone_and_names_objects_by_their_content(tmp_path):
+def test_packing_leaves_the_template_unchanged_and_names_objects_by_their_content(tmp_path):
     template = templates.load(SAMPLE / "template.yaml")
 
     packed, objects = templates.pack(template, SAMPLE, "bucket")
@@ -94,7 +94,7 @@ def test_packing_leaves_the_template_alone_and_names_objects_by_their_content(tm
         ("Handler: app.handler", "Handler: app.other", True),
     ],
 )
-def test_only_keys_make_a_state_unusable(tmp_path, old, new, same):
+def test_only_changed_keys_make_a_state_unusable(tmp_path, old, new, same):
     text = (SAMPLE / "template.yaml").read_text()
     assert old in text
 
@@ -145,6 +145,6 @@ def test_a_route_under_a_condition_leads_to_its_function():
         ({}, "does not lead to a function"),
     ],
 )
-def test_a_route_that_cannot_be_rebuilt_is_an_error_and_not_left_out(broken, why):
+def test_a_route_that_cannot_be_rebuilt_is_an_error(broken, why):
     with pytest.raises(ValueError, match=why):
         templates.routes_of({"paths": {"/x": {"get": broken}}})

@@ -75,7 +75,7 @@ def endpoint(folder: Path) -> Iterator[int]:
         yield port
 
 
-def test_the_first_steps_in_typescript_run_as_they_stand(project: Path, folder: Path, stack: LocalStack):
+def test_the_first_steps_in_typescript_run_unchanged(project: Path, folder: Path, stack: LocalStack):
     with endpoint(folder) as port:
         program = moved(program_of(FIRST, "TypeScript", "typescript"), stack, port, free_port())
         (project / "first.ts").write_text(f"{program}\nexport {{}};\n")
@@ -86,7 +86,7 @@ def test_the_first_steps_in_typescript_run_as_they_stand(project: Path, folder: 
     assert lines[3:] == ["PAUSED", "ACTIVE", "resume"]
 
 
-def test_the_client_with_types_reads_what_became_of_its_run(project: Path, folder: Path, stack: LocalStack):
+def test_the_typed_client_reads_the_outcome_of_its_run(project: Path, folder: Path, stack: LocalStack):
     with endpoint(folder) as port:
         program = (CHECKOUT / "examples" / "typescript" / "report.ts").read_text()
         (project / "report.ts").write_text(moved(program, stack, port, free_port()))
@@ -98,7 +98,7 @@ def test_the_client_with_types_reads_what_became_of_its_run(project: Path, folde
         assert said(project, "report.js", stack) == 'SUCCESS ON_TIME {"done": true}\n'
 
 
-def test_the_receiver_takes_signed_calls_only(project: Path, folder: Path, stack: LocalStack):
+def test_the_receiver_accepts_only_signed_calls(project: Path, folder: Path, stack: LocalStack):
     shutil.copy(CHECKOUT / "examples" / "verify_signature" / "receiver.ts", project)
     compiled(project, "receiver.ts")
     (project / "server.mjs").write_text(SERVER)
@@ -127,7 +127,7 @@ def _ended(run: dict[str, str]) -> str | None:
     return run["state"] if run["status"] == "COMPLETED" else None
 
 
-def test_the_receiver_refuses_what_is_old_changed_or_not_signed(project: Path):
+def test_the_receiver_refuses_old_changed_and_unsigned_calls(project: Path):
     shutil.copy(CHECKOUT / "examples" / "verify_signature" / "receiver.ts", project)
     compiled(project, "receiver.ts")
     # The example of the standard itself: its secret, its body and its signature.

@@ -72,7 +72,7 @@ def lines(seen: Path) -> list[list[str]]:
     return [line.split() for line in seen.read_text().splitlines()] if seen.exists() else []
 
 
-def test_a_task_runs_on_its_second_and_never_early(stack: LocalStack, tmp_path: Path, capsys) -> None:
+def test_a_task_runs_at_its_second_and_never_early(stack: LocalStack, tmp_path: Path, capsys) -> None:
     seen = tmp_path / "seen"
     worker = start(stack, tmp_path, seen)
     try:
@@ -96,7 +96,7 @@ def test_a_task_runs_on_its_second_and_never_early(stack: LocalStack, tmp_path: 
     assert states.count("SUCCESS") >= 10
 
 
-def test_the_page_of_nservicebus_runs_as_a_program(stack: LocalStack, tmp_path: Path) -> None:
+def test_the_nservicebus_page_runs_as_a_program(stack: LocalStack, tmp_path: Path) -> None:
     printed = tmp_path / "printed"
     with printed.open("w") as out:
         program = CHECKOUT / "examples" / "nservicebus" / "tasks.py"
@@ -115,7 +115,7 @@ def test_the_page_of_nservicebus_runs_as_a_program(stack: LocalStack, tmp_path: 
     assert keys == {"__main__.send_message", "MyTask", "Report", "LongTask", "Shaky"}
 
 
-def test_a_payment_of_the_example_happens_once_for_an_invoice(stack: LocalStack, tmp_path: Path) -> None:
+def test_the_payment_of_the_example_happens_once_for_each_invoice(stack: LocalStack, tmp_path: Path) -> None:
     example = CHECKOUT / "examples" / "once"
     stack.boto("cloudformation").create_stack(StackName="effects", TemplateBody=(example / "table.yaml").read_text())
     [table] = until(
@@ -145,7 +145,7 @@ def test_a_payment_of_the_example_happens_once_for_an_invoice(stack: LocalStack,
 
 
 @pytest.mark.long
-def test_three_processes_that_are_killed_every_five_seconds_lose_no_run(stack: LocalStack, tmp_path: Path) -> None:
+def test_three_processes_killed_every_five_seconds_lose_no_run(stack: LocalStack, tmp_path: Path) -> None:
     clock, seen = SystemClock(), tmp_path / "seen"
     workers = [start(stack, tmp_path, seen) for _ in range(3)]
     until_s = clock.monotonic() + 60

@@ -78,7 +78,7 @@ def test_a_job_is_made_changed_listed_run_and_deleted(client: Sweephand, capsys)
     assert ran(capsys, "jobs", "list") == (0, "", "")
 
 
-def test_a_job_is_named_by_its_name_where_only_one_has_it(client: Sweephand, capsys):
+def test_a_job_can_be_named_by_its_name_if_the_name_is_unique(client: Sweephand, capsys):
     action = {"type": "http", "url": URL}
     made = client.jobs.create("nightly report", action, schedules=[{"every": "5m", "name": "often"}])
     client.collections.create(name="other")
@@ -99,7 +99,7 @@ def test_a_job_is_named_by_its_name_where_only_one_has_it(client: Sweephand, cap
     assert len(list(client.jobs.list())) == 3
 
 
-def test_options_come_before_the_members_of_a_file(client: Sweephand, tmp_path, capsys, monkeypatch):
+def test_options_override_the_members_of_a_file(client: Sweephand, tmp_path, capsys, monkeypatch):
     path = tmp_path / "job.toml"
     path.write_text(
         'name = "a"\ndescription = "file"\nresourceId = "r"\n[action]\ntype = "http"\nurl = "https://a.b"\n'
@@ -111,7 +111,7 @@ def test_options_come_before_the_members_of_a_file(client: Sweephand, tmp_path, 
     assert answered(capsys, "jobs", "edit", made["id"], "--file", "-").get("description") is None
 
 
-def test_a_list_goes_through_all_pages_or_stops_where_it_is_told(client: Sweephand, capsys):
+def test_a_list_follows_all_pages_or_stops_at_the_given_limit(client: Sweephand, capsys):
     for n in range(103):
         client.jobs.create(f"job-{n:03}", {"type": "http", "url": URL})
 
@@ -120,7 +120,7 @@ def test_a_list_goes_through_all_pages_or_stops_where_it_is_told(client: Sweepha
     assert len(ran(capsys, "jobs", "list")[1].splitlines()) == 103
 
 
-def test_the_revision_guards_a_change_and_a_conflict_is_4(client: Sweephand, capsys):
+def test_the_revision_guards_a_change_and_a_conflict_exits_with_4(client: Sweephand, capsys):
     job = client.jobs.create("a", {"type": "http", "url": URL})
     assert ran(capsys, "jobs", "edit", job.id, "--description", "b", "--if-match", "1")[0] == 0
 
@@ -130,7 +130,7 @@ def test_the_revision_guards_a_change_and_a_conflict_is_4(client: Sweephand, cap
     assert (status, out, json.loads(err)["code"]) == (4, "", "NAME_TAKEN")
 
 
-def test_a_refusal_is_1_with_a_line_for_each_mistake(client: Sweephand, capsys):
+def test_a_refusal_exits_with_1_and_a_line_for_each_mistake(client: Sweephand, capsys):
     status, out, err = ran(capsys, "jobs", "create", "a", "--post", URL, "--cron", "30 2 * * 9")
     assert (status, out, err) == (1, "", "schedules[0].cron: weekday 9 is outside 0..7\n")
     status, out, err = ran(capsys, "jobs", "get", "nobody")
@@ -140,7 +140,7 @@ def test_a_refusal_is_1_with_a_line_for_each_mistake(client: Sweephand, capsys):
     assert (status, out, json.loads(err)["code"]) == (1, "", "NOT_FOUND")
 
 
-def test_a_refusal_names_options_where_the_api_names_parameters(client: Sweephand, capsys):
+def test_a_refusal_names_options_instead_of_parameters(client: Sweephand, capsys):
     assert ran(capsys, "jobs", "delete-matching", "--tag", "x") == (
         *(1, ""),
         "--expected-count: is required; a request with --dry-run says how many jobs it would delete\n",
@@ -151,7 +151,7 @@ def test_a_refusal_names_options_where_the_api_names_parameters(client: Sweephan
     assert ran(capsys, "sets", "delete", "billing") == (1, "", 'no such job set: "billing"\n')
 
 
-def test_a_missing_scope_and_a_wrong_secret_are_2_and_say_which(api: Api, client: Sweephand, capsys, monkeypatch):
+def test_a_missing_scope_or_wrong_secret_exits_with_2_and_says_which(api: Api, client: Sweephand, capsys, monkeypatch):
     reader = client.credentials.create(name="reader", scopes=["jobs:read"])
     for secret, why in ((reader.secret, "jobs:write"), ("wrong", "credential")):
         api.credentials["other"] = f"Basic {base64.b64encode(f'{reader.client_id}:{secret}'.encode()).decode()}"
@@ -165,7 +165,7 @@ def test_a_missing_scope_and_a_wrong_secret_are_2_and_say_which(api: Api, client
         assert err.count("\n") == 1
 
 
-def test_no_answer_and_no_credential_are_2_and_one_sentence(capsys, monkeypatch, tmp_path):
+def test_no_answer_or_no_credential_exits_with_2_and_one_sentence(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("SWEEPHAND_PROFILES", str(tmp_path / "none.json"))
     for name in ("URL", "CLIENT_ID", "SECRET"):
         monkeypatch.delenv(f"SWEEPHAND_{name}", raising=False)
@@ -187,7 +187,7 @@ def test_no_answer_and_no_credential_are_2_and_one_sentence(capsys, monkeypatch,
     assert (status, out, err) == (2, "", "POST https://sweephand.example/v1/jobs: no connection\n")
 
 
-def test_a_wrong_address_is_2_and_is_named(capsys, url, monkeypatch):
+def test_a_wrong_address_exits_with_2_and_is_named(capsys, url, monkeypatch):
     class Elsewhere(HttpTransport):
         def send(self, *given: Any) -> Answer:
             return Answer(404, {"content-type": "application/json"}, b'{"message":"Not Found"}')
@@ -210,7 +210,7 @@ def test_a_wrong_address_is_2_and_is_named(capsys, url, monkeypatch):
         (("URL",), "the address is missing: give --url, or set SWEEPHAND_URL to the stack's output ApiUrl"),
     ],
 )
-def test_a_missing_value_is_named_as_the_option_that_gives_it(client, capsys, monkeypatch, lacks, says):
+def test_a_missing_value_is_reported_as_the_option_that_sets_it(client, capsys, monkeypatch, lacks, says):
     for name in lacks:
         monkeypatch.delenv(f"SWEEPHAND_{name}")
 
@@ -221,7 +221,7 @@ def test_a_missing_value_is_named_as_the_option_that_gives_it(client, capsys, mo
     assert "=" not in err
 
 
-def test_preview_and_explain(client: Sweephand, capsys):
+def test_preview_and_explain_print_their_answers(client: Sweephand, capsys):
     found = answered(capsys, "preview", "--cron", "30 2 * * *", "--timezone", "Europe/Berlin", "--limit", "2")
     assert len(found["items"]) == 2
     job = client.jobs.create("a", {"type": "http", "url": URL}, {"cron": "30 2 * * *"})
@@ -230,7 +230,7 @@ def test_preview_and_explain(client: Sweephand, capsys):
     assert told["occurs"] is True
 
 
-def test_long_work_is_waited_for_and_its_progress_is_on_stderr(client: Sweephand, api: Api, capsys):
+def test_long_work_is_awaited_and_its_progress_goes_to_stderr(client: Sweephand, api: Api, capsys):
     for n in range(103):
         client.jobs.create(f"job-{n:03}", {"type": "http", "url": URL}, tags=["old"])
 
@@ -285,7 +285,7 @@ def test_errors_are_noted_archived_and_listed(client: Sweephand, api: Api, capsy
     assert answered(capsys, "errors", "archive", group["id"], "--reason", "done")["state"] == "ARCHIVED"
 
 
-def test_an_answer_with_a_list_is_a_line_for_each_item_and_the_rest_is_on_stderr(client: Sweephand, api: Api, capsys):
+def test_an_answer_with_a_list_prints_a_line_for_each_item_and_the_rest_on_stderr(client: Sweephand, api: Api, capsys):
     api.stage.endpoint.answer = lambda _: WRONG
     for name in ("bad", "worse"):
         client.jobs.run(client.jobs.create(name, {"type": "http", "url": f"{URL}/{name}"}))
@@ -321,7 +321,7 @@ def test_whoami_names_the_credential_its_source_its_tenant_and_its_scopes(api: A
     assert f"clientId\t{mine}\n" in ran(capsys, "whoami")[1]
 
 
-def test_a_profile_is_written_after_the_service_has_accepted_it(
+def test_a_profile_is_saved_after_the_service_has_accepted_it(
     api: Api, client: Sweephand, capsys, monkeypatch, tmp_path
 ):
     mine = credential(api)
@@ -385,7 +385,7 @@ def url(api: Api, monkeypatch, tmp_path):
         yield there
 
 
-def test_a_doctor_finds_nothing_where_all_is_well_and_changes_nothing(api: Api, url, capsys):
+def test_the_doctor_reports_nothing_and_changes_nothing_while_all_is_well(api: Api, url, capsys):
     with api.unchanged():
         found = answered(capsys, "doctor")
 
@@ -393,7 +393,7 @@ def test_a_doctor_finds_nothing_where_all_is_well_and_changes_nothing(api: Api, 
     assert levels(found) == dict.fromkeys(checks, "ok")
 
 
-def test_a_doctor_says_which_and_what_to_do(api: Api, url, capsys, monkeypatch):
+def test_the_doctor_says_which_check_failed_and_what_to_do(api: Api, url, capsys, monkeypatch):
     monkeypatch.setenv("SWEEPHAND_SECRET", "wrong")
     status, out, err = ran(capsys, "doctor")
     assert (status, err) == (2, "")
@@ -410,7 +410,7 @@ def test_a_doctor_says_which_and_what_to_do(api: Api, url, capsys, monkeypatch):
     assert (status, levels(json.loads(out))) == (2, {"program": "ok", "address": "fail"})
 
 
-def test_a_doctor_says_that_the_credential_is_missing_and_not_the_address(url, capsys, monkeypatch):
+def test_the_doctor_reports_a_missing_credential_and_not_the_address(url, capsys, monkeypatch):
     for name in ("CLIENT_ID", "SECRET"):
         monkeypatch.delenv(f"SWEEPHAND_{name}")
 
@@ -427,7 +427,7 @@ def test_a_doctor_says_that_the_credential_is_missing_and_not_the_address(url, c
     ("ahead_s", "level", "words"),
     [(2, "ok", "as the service's"), (30, "warn", "30 s ahead of"), (-600, "fail", "600 s behind")],
 )
-def test_a_doctor_compares_the_clocks(monkeypatch, ahead_s, level, words):
+def test_the_doctor_compares_the_clocks(monkeypatch, ahead_s, level, words):
     theirs = datetime(2027, 3, 1, 12, tzinfo=UTC)
 
     class Clock:

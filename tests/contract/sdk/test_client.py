@@ -26,7 +26,7 @@ from tests.support.endpoint import WRONG
 URL = "https://example.org/run"
 
 
-def test_the_life_of_a_job(api: Api):
+def test_a_job_can_be_created_changed_run_and_deleted(api: Api):
     sh, _ = connected(api)
 
     job = sh.jobs.create(
@@ -59,7 +59,7 @@ def test_an_answer_can_be_sent_back(api: Api):
     assert same.revision == job.revision
 
 
-def test_runs_of_all_pages_with_their_attempts(api: Api):
+def test_runs_of_all_pages_are_listed_with_their_attempts(api: Api):
     sh, gateway = connected(api)
     job = sh.jobs.create("beat", http.post(URL), every("PT10S"))
     api.stage.run(125)
@@ -74,7 +74,7 @@ def test_runs_of_all_pages_with_their_attempts(api: Api):
     assert len(list(sh.runs.list(job_id=job, max_items=7, page_size=3))) == 7
 
 
-def test_a_lost_answer_makes_nothing_twice(api: Api):
+def test_a_lost_answer_creates_nothing_twice(api: Api):
     sh, gateway = connected(api)
     gateway.lost = 2
 
@@ -87,7 +87,7 @@ def test_a_lost_answer_makes_nothing_twice(api: Api):
     assert [run.id for run in sh.runs.list(job_id=job)] == [started.run_id]
 
 
-def test_a_key_that_was_used_for_something_else_is_refused(api: Api):
+def test_a_key_that_was_used_for_another_request_is_refused(api: Api):
     sh, _ = connected(api)
     sh.jobs.create("one", http.post(URL), idempotency_key="mine")
 
@@ -95,7 +95,7 @@ def test_a_key_that_was_used_for_something_else_is_refused(api: Api):
         sh.jobs.create("two", http.post(URL), idempotency_key="mine")
 
 
-def test_refusals_have_their_classes_and_say_what_is_wrong(api: Api):
+def test_refusals_raise_their_own_classes_and_say_what_is_wrong(api: Api):
     sh, _ = connected(api)
     sh.jobs.create("taken", http.post(URL))
 
@@ -116,7 +116,7 @@ def test_refusals_have_their_classes_and_say_what_is_wrong(api: Api):
         stranger.jobs.get("j")
 
 
-def test_many_jobs_are_deleted_as_an_operation_that_can_be_waited_for(api: Api):
+def test_deleting_many_jobs_is_an_operation_that_can_be_awaited(api: Api):
     sh, _ = connected(api)
     for _ in range(101):
         sh.jobs.create(None, http.post(URL), tags=["old"])
@@ -135,7 +135,7 @@ def test_many_jobs_are_deleted_as_an_operation_that_can_be_waited_for(api: Api):
     assert sh.jobs.list().first() is None
 
 
-def test_failed_runs_are_run_again_and_waited_for(api: Api):
+def test_failed_runs_can_be_run_again_and_awaited(api: Api):
     sh, _ = connected(api)
     api.stage.endpoint.script = [WRONG]
     job = sh.jobs.create("broken", http.post(URL))
@@ -151,7 +151,7 @@ def test_failed_runs_are_run_again_and_waited_for(api: Api):
     assert {run.state for run in sh.runs.list(job_id=job, kind="manual")} >= {"SUCCESS"}
 
 
-def test_the_other_resources(api: Api):
+def test_the_client_covers_the_other_resources(api: Api):
     sh, _ = connected(api)
 
     sh.collections.create(name="billing")
@@ -181,7 +181,7 @@ def test_a_provider_acts_for_a_tenant(api: Api):
     assert provider.tenants.get("acme").tenant == "acme"
 
 
-def test_asyncio_through_the_whole_service(api: Api):
+def test_the_asyncio_client_covers_the_whole_service(api: Api):
     async def main():
         async with connected_async(api) as sh:
             job = await sh.jobs.create("beat", http.post(URL), every("PT10S"))
@@ -191,7 +191,7 @@ def test_asyncio_through_the_whole_service(api: Api):
     assert asyncio.run(main()) == ["SUCCESS"] * 6
 
 
-def test_a_stale_plan_and_one_that_deletes_too_much_come_with_the_present_plan(api):
+def test_a_refused_plan_comes_with_the_current_plan(api):
     sh, _ = connected(api)
     jobs = [{"key": f"k-{n}", "action": {"type": "event"}} for n in range(12)]
     token = sh.job_sets.put("app", jobs=jobs, plan=True).token
@@ -212,7 +212,7 @@ def test_a_stale_plan_and_one_that_deletes_too_much_come_with_the_present_plan(a
     assert called.value.problem["plan"] == many.value.plan.to_json()
 
 
-def test_an_answer_stands_for_the_job_and_the_run_that_it_is_about(api):
+def test_an_answer_can_be_passed_in_place_of_an_id(api):
     sh, _ = connected(api)
     job = sh.jobs.create("nightly", http.post("https://example.org/run"), every("PT5M"))
     begun = sh.jobs.run(job)
@@ -227,7 +227,7 @@ def test_an_answer_stands_for_the_job_and_the_run_that_it_is_about(api):
     assert {each.job_id for each in sh.runs.list(job_id=run)} == {job.id}
 
 
-def test_an_answer_without_an_id_is_refused_in_a_sentence(api):
+def test_an_answer_without_an_id_is_refused_in_one_sentence(api):
     sh, gateway = connected(api)
     made = sh.job_sets.put("app", jobs=[{"key": "a", "action": {"type": "event"}}], plan=True)
     sent = len(gateway.sent)

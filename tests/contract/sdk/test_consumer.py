@@ -124,7 +124,7 @@ def create(api: Api, step: str, *, receive: bool = False, **missed: Any) -> None
 
 
 @pytest.mark.parametrize("receive", [False, True])
-def test_r20_three_hours_away_with_a_job_each_five_minutes_give_36_missed_in_order_then_live_ones(api, receive):
+def test_r20_three_hours_of_absence_give_36_missed_events_in_order_and_then_live_ones(api, receive):
     create(api, "PT5M", receive=receive)
     with running(api, receive=receive) as program:
         api.stage.run(3 * 3_600)
@@ -141,7 +141,7 @@ def test_r20_three_hours_away_with_a_job_each_five_minutes_give_36_missed_in_ord
 
 
 @pytest.mark.parametrize("receive", [False, True])
-def test_r21_what_is_older_than_it_is_kept_is_told_in_one_event_with_its_number(api, receive):
+def test_r21_one_event_reports_the_number_of_runs_that_expired(api, receive):
     create(api, "PT5M", receive=receive, keepSeconds=3_600)
     with running(api, receive=receive) as program:
         api.stage.run(3 * 3_600)
@@ -156,7 +156,7 @@ def test_r21_what_is_older_than_it_is_kept_is_told_in_one_event_with_its_number(
 
 
 @pytest.mark.parametrize("receive", [False, True])
-def test_r22_a_daily_job_gives_30_missed_after_30_days(api, receive):
+def test_r22_a_daily_job_gives_30_missed_events_after_30_days(api, receive):
     with running(api, receive=receive) as program:
         record = program.scheduler.create(
             resource_id="inv-4711", start=NOON + timedelta(hours=1), job_interval=JobInterval.DAILY, tag="finance"
@@ -190,7 +190,7 @@ def test_a_start_applies_the_job_set_first(api):
         assert program.kinds() == ["job"]
 
 
-def test_a_start_deletes_many_jobs_of_its_set_only_by_their_number(api):
+def test_a_start_deletes_many_jobs_of_its_set_only_if_their_number_is_given(api):
     def listed(number):
         return [{"key": f"k{n}", "action": event(consumer="billing")} for n in range(number)]
 
@@ -204,7 +204,7 @@ def test_a_start_deletes_many_jobs_of_its_set_only_by_their_number(api):
     assert (len(done.deleted), done.unchanged) == (25, 5)
 
 
-def test_another_process_of_the_consumer_is_refused_until_the_first_gives_its_lease_back(api):
+def test_another_process_of_the_consumer_is_refused_until_the_first_returns_its_lease(api):
     with running(api) as first, running(api) as second:
         first.scheduler.start(lease_s=LEASE_S)
         with pytest.raises(ConsumerTaken) as taken:
@@ -217,7 +217,7 @@ def test_another_process_of_the_consumer_is_refused_until_the_first_gives_its_le
     assert isinstance(result.error, ConsumerTaken)
 
 
-def test_a_process_that_was_killed_is_followed_by_one_that_starts_the_same_way(api, caplog):
+def test_a_killed_process_is_followed_by_one_that_starts_the_same_way(api, caplog):
     """The killed one gave no lease back; the next waits for its end, says so, and gets what was missed meanwhile."""
     create(api, "PT1M")
     with running(api) as program:
@@ -235,7 +235,7 @@ def test_a_process_that_was_killed_is_followed_by_one_that_starts_the_same_way(a
         assert api.stage.clock.now() - NOON < timedelta(seconds=27 + 90 + 10)
 
 
-def test_a_start_gives_up_as_soon_as_the_other_process_prolongs_its_lease(api, monkeypatch):
+def test_a_start_gives_up_when_the_other_process_renews_its_lease(api, monkeypatch):
     real, begun = api.stage.run, api.stage.clock.now()
 
     def beats_after_half_a_minute(seconds: float) -> None:
@@ -252,7 +252,7 @@ def test_a_start_gives_up_as_soon_as_the_other_process_prolongs_its_lease(api, m
     assert api.stage.clock.now() - begun < timedelta(seconds=40)
 
 
-def test_a_holder_with_a_name_that_stays_takes_its_own_lease_at_once(api):
+def test_a_holder_with_a_stable_name_takes_its_own_lease_at_once(api):
     with running(api, holder="billing-1") as program:
         leave_a_lease(api, "billing-1")
         before = api.stage.clock.now()
@@ -274,7 +274,7 @@ def test_a_program_without_a_consumer_cannot_start(api):
         JobScheduler(connected(api)[0]).start()
 
 
-def test_a_start_that_does_not_end_says_how_much_waits(api, monkeypatch):
+def test_a_start_that_does_not_finish_says_how_much_is_waiting(api, monkeypatch):
     create(api, "PT5M")
     api.stage.run(900)
     monkeypatch.setattr(api.stage, "run", api.stage.pass_time)  # nothing works any more
@@ -285,7 +285,7 @@ def test_a_start_that_does_not_end_says_how_much_waits(api, monkeypatch):
     assert late.value.timed_out
 
 
-def test_a_heartbeat_whose_lease_was_over_starts_again(api):
+def test_a_heartbeat_after_its_lease_expired_starts_again(api):
     create(api, "PT5M")
     with running(api) as program:
         program.scheduler.start(lease_s=90)
@@ -297,7 +297,7 @@ def test_a_heartbeat_whose_lease_was_over_starts_again(api):
         assert set(program.kinds()) == {"missed"}
 
 
-def test_asyncio_does_the_same(api):
+def test_asyncio_works_the_same_way(api):
     create(api, "PT5M")
     api.stage.act_for_real()
     api.stage.run(901)
@@ -342,7 +342,7 @@ def test_the_programs_of_the_guide_run(api, monkeypatch, capsys):
     assert taken == 2
 
 
-def test_an_event_is_acknowledged_after_its_function_and_comes_again_with_its_id_if_that_fails(api):  # R14, R17
+def test_an_event_is_acknowledged_after_its_function_and_redelivered_with_its_id_on_failure(api):  # R14, R17
     create(api, "PT5M", receive=True)
     with running(api, receive=True) as program:
         tries: list[str] = []
@@ -364,7 +364,7 @@ def test_an_event_is_acknowledged_after_its_function_and_comes_again_with_its_id
         assert len(events(api)) == 1, "rules of the bus get it too"
 
 
-def test_a_heartbeat_keeps_the_event_whose_function_goes_on(api):
+def test_a_heartbeat_keeps_an_event_while_its_function_runs(api):
     create(api, "PT5M", receive=True)
     with running(api, receive=True) as program:
         seen: list[int] = []
@@ -384,7 +384,7 @@ def test_a_heartbeat_keeps_the_event_whose_function_goes_on(api):
         assert seen == [0] * 4
 
 
-def test_a_close_gives_back_what_no_function_has_begun(api):
+def test_a_close_returns_events_that_no_function_has_begun(api):
     create(api, "PT5M", receive=True)
     with running(api, receive=True) as program:
         seen: list[str] = []
@@ -407,13 +407,13 @@ def test_a_close_gives_back_what_no_function_has_begun(api):
     assert seen[0] not in {data.id for _, data in again.got}
 
 
-def test_receiving_needs_the_name_of_a_consumer(api):
+def test_receiving_needs_a_consumer_name(api):
     with pytest.raises(InvalidArgument, match="its queue has the same name"):
         JobScheduler(connected(api)[0], receive=True)
 
 
 @pytest.mark.parametrize("body", ["hello", "{}", "[]"])
-def test_a_message_that_is_no_event_is_left_to_the_dead_letters(api, body):
+def test_a_message_that_is_not_an_event_is_left_to_the_dead_letters(api, body):
     create(api, "PT5M", receive=True)
     with running(api, receive=True) as program:
         [url] = api.stage.sqs.created
@@ -456,7 +456,7 @@ class Shelf:
     def send(self, url: str, body: str) -> None: ...
 
 
-def test_events_come_in_the_background_after_the_start_until_the_close(api):
+def test_events_arrive_in_the_background_from_start_to_close(api):
     shelf, got = Shelf(), []
     scheduler = JobScheduler(connected(api)[0], consumer="billing", receive=True, queue=shelf)
     scheduler.on_job(lambda data: got.append(data.id))
@@ -470,7 +470,7 @@ def test_events_come_in_the_background_after_the_start_until_the_close(api):
     assert shelf.hidden_s == LEASE_S + 30
 
 
-def test_events_come_in_the_background_of_an_event_loop_too(api):
+def test_events_arrive_in_the_background_of_an_event_loop_too(api):
     shelf, got = Shelf(), []
 
     async def main() -> None:
@@ -491,7 +491,7 @@ def test_events_come_in_the_background_of_an_event_loop_too(api):
 
 
 @pytest.mark.parametrize("kind", ["plain", "plain that returns an awaitable", "async", "object"])
-def test_a_function_of_the_event_loop_may_be_plain(api, kind):
+def test_an_event_loop_accepts_a_plain_function(api, kind):
     """A plain one runs in a thread: while it blocks, heartbeats go on."""
     got: list[tuple[str, bool]] = []
     create(api, "PT5M", receive=True)
@@ -532,7 +532,7 @@ def test_a_function_of_the_event_loop_may_be_plain(api, kind):
     assert not any(api.stage.sqs.bodies(url) for url in api.stage.sqs.created)
 
 
-def test_an_async_function_of_a_program_without_an_event_loop_is_refused(api):
+def test_a_program_without_an_event_loop_refuses_an_async_function(api):
     create(api, "PT5M", receive=True)
     with running(api, receive=True) as program:
 
@@ -550,7 +550,7 @@ def test_an_async_function_of_a_program_without_an_event_loop_is_refused(api):
         assert len(api.stage.sqs.bodies(url)) == 1, "nothing was done with it, so it comes again"
 
 
-def test_heartbeats_come_again_and_again_and_survive_a_failure():
+def test_heartbeats_repeat_and_survive_a_failure():
     def beat() -> None:
         beaten.append(1)
         if len(beaten) == 3:

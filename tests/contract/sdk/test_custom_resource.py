@@ -67,7 +67,7 @@ def _names(api: Api) -> set[str]:
     return {each["key"] for each in api.get("/v1/jobs").json["items"]}
 
 
-def test_create_update_and_delete_of_the_resource(api: Api, ask: Callable[..., dict[str, Any]]) -> None:
+def test_the_resource_can_be_created_updated_and_deleted(api: Api, ask: Callable[..., dict[str, Any]]) -> None:
     created = ask("Create", [entry("a"), entry("b")])
     updated = ask("Update", [entry("a"), {**entry("b"), "description": "new"}, entry("c")], "job-set/billing")
 
@@ -84,7 +84,7 @@ def test_create_update_and_delete_of_the_resource(api: Api, ask: Callable[..., d
     assert ask("Delete", [], "job-set/billing")["Status"] == "SUCCESS"
 
 
-def test_a_request_that_comes_twice_changes_nothing_more(api: Api, ask: Callable[..., dict[str, Any]]) -> None:
+def test_a_repeated_request_changes_nothing_more(api: Api, ask: Callable[..., dict[str, Any]]) -> None:
     first, again = ask("Create", [NIGHTLY]), ask("Create", [NIGHTLY])
 
     assert first["PhysicalResourceId"] == again["PhysicalResourceId"] == "job-set/billing"
@@ -92,7 +92,7 @@ def test_a_request_that_comes_twice_changes_nothing_more(api: Api, ask: Callable
     assert len(_names(api)) == 1
 
 
-def test_more_changes_than_a_request_makes_go_on(
+def test_more_changes_than_one_request_makes_are_continued(
     api: Api, ask: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sweephand.facades.native.jobs.job_sets.APPLIED_S", -1.0)
@@ -107,7 +107,7 @@ def test_more_changes_than_a_request_makes_go_on(
     assert len(_names(api)) == 4
 
 
-def test_deletions_pass_the_guard_only_by_their_number(api: Api, ask: Callable[..., dict[str, Any]]) -> None:
+def test_many_deletions_are_refused_unless_their_number_is_given(api: Api, ask: Callable[..., dict[str, Any]]) -> None:
     ask("Create", [entry(f"job-{n}") for n in range(12)])
 
     refused = ask("Update", [], "job-set/billing")
@@ -120,7 +120,7 @@ def test_deletions_pass_the_guard_only_by_their_number(api: Api, ask: Callable[.
     assert done["Data"]["Deleted"] == 12
 
 
-def test_all_jobs_go_with_the_resource(api: Api, ask: Callable[..., dict[str, Any]]) -> None:
+def test_deleting_the_resource_deletes_all_its_jobs(api: Api, ask: Callable[..., dict[str, Any]]) -> None:
     """The guard is for a list that has lost its lines, not for a resource that was taken out of the template."""
     ask("Create", [entry(f"job-{n}") for n in range(12)])
 
@@ -128,7 +128,7 @@ def test_all_jobs_go_with_the_resource(api: Api, ask: Callable[..., dict[str, An
     assert _names(api) == set()
 
 
-def test_a_creation_that_fails_leaves_a_set_that_was_there(api: Api, ask: Callable[..., dict[str, Any]]) -> None:
+def test_a_failed_creation_leaves_an_existing_set_unchanged(api: Api, ask: Callable[..., dict[str, Any]]) -> None:
     ask("Create", [entry("a")])
 
     failed = ask("Create", [{**entry("b"), "action": {"type": "http"}}])
@@ -140,7 +140,7 @@ def test_a_creation_that_fails_leaves_a_set_that_was_there(api: Api, ask: Callab
     assert _names(api) == {"a"}
 
 
-def test_a_set_of_another_name_replaces_the_resource(api: Api, ask: Callable[..., dict[str, Any]]) -> None:
+def test_a_new_set_name_replaces_the_resource(api: Api, ask: Callable[..., dict[str, Any]]) -> None:
     ask("Create", [entry("a")])
 
     moved = ask("Update", [entry("b")], "job-set/billing", Set="shipping")
@@ -165,7 +165,7 @@ def test_a_set_of_another_name_replaces_the_resource(api: Api, ask: Callable[...
         ("[]", {"Set": ".."}, "must not be '..'"),
     ],
 )
-def test_properties_that_do_not_fit_are_named(
+def test_invalid_properties_are_named(
     ask: Callable[..., dict[str, Any]], jobs: object, more: dict[str, str], reason: str
 ) -> None:
     answer = ask("Create", jobs, **more)
@@ -174,7 +174,7 @@ def test_properties_that_do_not_fit_are_named(
     assert reason in answer["Reason"]
 
 
-def test_the_examples_jobs_are_taken_and_its_handler_is_there(api: Api, ask: Callable[..., dict[str, Any]]) -> None:
+def test_the_examples_jobs_are_accepted_and_its_handler_exists(api: Api, ask: Callable[..., dict[str, Any]]) -> None:
     resources = yaml.load(EXAMPLE.read_text(encoding="utf-8"), Intrinsics)["Resources"]
     module, _, name = resources["JobSetFunction"]["Properties"]["Handler"].rpartition(".")
     given = resources["Jobs"]["Properties"]
@@ -185,7 +185,7 @@ def test_the_examples_jobs_are_taken_and_its_handler_is_there(api: Api, ask: Cal
     assert _names(api) == {"report"}
 
 
-def test_an_error_that_nobody_foresaw_is_answered_without_its_text(
+def test_an_unexpected_error_is_reported_without_its_text(
     ask: Callable[..., dict[str, Any]], gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> Answer:
@@ -197,7 +197,7 @@ def test_an_error_that_nobody_foresaw_is_answered_without_its_text(
     assert (answer["Status"], answer["Reason"]) == ("FAILED", "ZeroDivisionError: see the function's log")
 
 
-def test_a_missing_credential_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_credential_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SWEEPHAND_CLIENT_ID", raising=False)
     event = {"RequestType": "Create", **IDS, "ResourceProperties": {"Set": "billing", "Jobs": "[]"}}
 

@@ -80,7 +80,7 @@ def test_an_effect_happens_once_although_every_attempt_fails_after_it(api):  # N
     assert len(payments) == 1
 
 
-def test_a_worker_that_died_between_effect_and_mark_repeats_it_at_least_once(api):  # N49
+def test_at_least_once_repeats_an_effect_if_its_worker_died_before_the_mark(api):  # N49
     payments: list[str] = []
     marks = DyingMarks()
     attempt_and_die(api, paying(api, marks, payments))
@@ -91,7 +91,7 @@ def test_a_worker_that_died_between_effect_and_mark_repeats_it_at_least_once(api
     assert (run["state"], payments) == ("SUCCESS", [run["id"]] * 2)
 
 
-def test_a_worker_that_died_between_effect_and_mark_never_repeats_it_at_most_once(api):  # N49
+def test_at_most_once_never_repeats_an_effect_if_its_worker_died_before_the_mark(api):  # N49
     payments: list[str] = []
     marks = DyingMarks()
     attempt_and_die(api, paying(api, marks, payments, at_most_once=True))
@@ -105,7 +105,7 @@ def test_a_worker_that_died_between_effect_and_mark_never_repeats_it_at_most_onc
 
 
 @pytest.mark.parametrize("hook", [None, lambda _error, _run: None])
-def test_an_attempt_that_finds_a_claim_comes_back_when_it_ends(api, hook):
+def test_an_attempt_that_meets_a_claim_is_retried_when_the_claim_expires(api, hook):
     payments: list[str] = []
     at: list[float] = []
     dedupe = Dedupe(MemoryMarks(), clock=api.stage.clock, chance=SeededChance(next(PROCESSES)))
@@ -128,7 +128,7 @@ def test_an_attempt_that_finds_a_claim_comes_back_when_it_ends(api, hook):
     assert len(payments) == 1
 
 
-def test_a_hook_still_decides_on_a_claim(api):
+def test_a_hook_can_still_decide_about_a_claim(api):
     at: list[float] = []
     dedupe = Dedupe(MemoryMarks(), clock=api.stage.clock, chance=SeededChance(next(PROCESSES)), lease_s=3_000)
 
@@ -147,7 +147,7 @@ def test_a_hook_still_decides_on_a_claim(api):
     assert 195 <= at[1] - at[0] <= 215
 
 
-def test_a_claim_of_more_than_an_hour_is_looked_at_each_hour(api):
+def test_a_claim_of_more_than_an_hour_is_checked_each_hour(api):
     at: list[float] = []
     chance = SeededChance(next(PROCESSES))
     dedupe = Dedupe(MemoryMarks(), clock=api.stage.clock, chance=chance, lease_s=9_000)
@@ -168,7 +168,7 @@ def test_a_claim_of_more_than_an_hour_is_looked_at_each_hour(api):
     assert 3_595 <= at[1] - at[0] <= 3_640
 
 
-def test_an_effect_that_is_unsure_ends_the_run_at_once(api):
+def test_an_uncertain_effect_ends_the_run_at_once(api):
     dedupe = Dedupe(MemoryMarks(), clock=api.stage.clock, keep=timedelta(days=1), chance=SeededChance(next(PROCESSES)))
 
     def declare(worker: Worker) -> None:

@@ -35,7 +35,7 @@ BERLIN = "Europe/Berlin"
     ],
     ids=str,
 )
-def test_occurrences_are_those_of_the_service(api: Api, schedule):
+def test_the_fake_has_the_same_occurrences_as_the_service(api: Api, schedule):
     sh, _ = connected(api)
     fake = FakeSweephand(now=api.stage.clock.now())
     salted = "jitterSeconds" in schedule  # the service's schedule has another id, of which its jitter is made
@@ -69,7 +69,7 @@ def test_occurrences_are_those_of_the_service(api: Api, schedule):
     ],
     ids=str,
 )
-def test_refusals_have_the_code_and_the_fields_of_the_service(api: Api, wrong):
+def test_the_fake_refuses_with_the_codes_and_paths_of_the_service(api: Api, wrong):
     sh, _ = connected(api)
     fake = FakeSweephand(now=api.stage.clock.now())
     refusals = []
@@ -111,7 +111,7 @@ def test_refusals_have_the_code_and_the_fields_of_the_service(api: Api, wrong):
     ],
     ids=str,
 )
-def test_members_are_refused_as_the_service_refuses_them(api: Api, wrong):
+def test_the_fake_refuses_the_same_members_as_the_service(api: Api, wrong):
     sh, _ = connected(api)
     fake = FakeSweephand(now=api.stage.clock.now())
     refusals = []
@@ -125,7 +125,7 @@ def test_members_are_refused_as_the_service_refuses_them(api: Api, wrong):
     assert list(fake.jobs.list()) == []
 
 
-def test_changes_move_the_next_run_as_in_the_service(api: Api):
+def test_changes_move_the_next_run_in_the_fake_as_in_the_service(api: Api):
     sh, _ = connected(api)
     fake = FakeSweephand(now=api.stage.clock.now())
 

@@ -43,7 +43,7 @@ def test_a_created_job_can_be_read(scheduler, interval):
     assert scheduler.list() == (made,)
 
 
-def test_before_the_first_job_there_are_none(scheduler):
+def test_the_list_is_empty_before_the_first_job(scheduler):
     assert scheduler.list() == ()
     assert scheduler.delete_by_tag("t") == 0
 
@@ -66,7 +66,7 @@ def test_an_instant_without_a_zone_is_refused(scheduler):
         scheduler.create(resource_id="r", start="2027-03-01T12:00:00Z", job_interval=DAILY)
 
 
-def test_an_absent_job_is_none_its_delete_succeeds_and_its_edit_says_so(scheduler):
+def test_getting_an_absent_job_gives_none_deleting_it_succeeds_and_editing_it_fails(scheduler):
     made = scheduler.create(resource_id="r", start=START, job_interval=DAILY)
 
     scheduler.delete(made.job_schedule_id)
@@ -88,7 +88,7 @@ def test_an_edit_replaces_the_whole_record(scheduler):
     assert scheduler.get(made.job_schedule_id) == wanted
 
 
-def test_jobs_are_listed_and_deleted_by_resource_and_by_tag_and_none_is_a_tag(scheduler):
+def test_jobs_can_be_listed_and_deleted_by_resource_and_by_tag_including_no_tag(scheduler):
     """R02, R03, R04."""
     a = scheduler.create(resource_id="r-1", tag="x", start=START, job_interval=DAILY)
     b = scheduler.create(resource_id="r-1", start=START, job_interval=DAILY)
@@ -118,7 +118,7 @@ def test_an_empty_string_selects_nothing(scheduler, empty):
     assert scheduler.list() == (made,)
 
 
-def test_over_a_hundred_jobs_are_deleted_before_the_call_returns(scheduler):
+def test_more_than_a_hundred_jobs_are_deleted_before_the_call_returns(scheduler):
     for _ in range(103):
         scheduler.create(resource_id="r", start=START, job_interval=DAILY)
 
@@ -127,7 +127,7 @@ def test_over_a_hundred_jobs_are_deleted_before_the_call_returns(scheduler):
     assert scheduler.list() == ()
 
 
-def test_jobs_of_others_are_neither_listed_nor_deleted(api):
+def test_other_callers_jobs_are_neither_listed_nor_deleted(api):
     sh, _ = connected(api)
     scheduler = JobScheduler(sh)
     own = sh.jobs.create("mine", {"type": "event"}, resource_id="r")
@@ -139,7 +139,7 @@ def test_jobs_of_others_are_neither_listed_nor_deleted(api):
     assert sh.jobs.get(own).id == own.id
 
 
-def test_a_job_of_others_is_neither_edited_nor_deleted(api):
+def test_other_callers_jobs_can_be_neither_edited_nor_deleted(api):
     sh, _ = connected(api)
     scheduler = JobScheduler(sh)
     made = scheduler.create(resource_id="r", start=START, job_interval=DAILY)
@@ -187,7 +187,7 @@ def test_only_deleted_jobs_are_counted(api, monkeypatch):
     assert scheduler.list() == (second,)
 
 
-def test_a_job_puts_roots_event_on_the_bus_at_its_instant(api):
+def test_a_job_puts_roots_event_on_the_bus_at_its_time(api):
     """R14, R17: never early, with Root's names."""
     api.stage.act_for_real()
     scheduler = JobScheduler(connected(api)[0])
@@ -208,7 +208,7 @@ def test_a_job_puts_roots_event_on_the_bus_at_its_instant(api):
     assert len({each["id"] for each in details}) == 2
 
 
-def test_a_month_without_the_day_has_the_job_on_its_last_day(api):
+def test_a_month_without_the_day_runs_the_job_on_its_last_day(api):
     """R12: clamped, and counted from `start`."""
     sh, _ = connected(api)
     scheduler = JobScheduler(sh)
@@ -226,7 +226,7 @@ def test_a_month_without_the_day_has_the_job_on_its_last_day(api):
     assert planned == ["2027-03-31", "2027-04-30", "2027-05-31", "2027-06-30"]
 
 
-def test_thirty_days_down_leave_a_daily_job_in_its_rhythm(api):
+def test_thirty_days_of_downtime_keep_the_rhythm_of_a_daily_job(api):
     """R22: Root's arithmetic stops a daily job after one missed day."""
     sh, _ = connected(api)
     scheduler = JobScheduler(sh)
@@ -241,7 +241,7 @@ def test_thirty_days_down_leave_a_daily_job_in_its_rhythm(api):
     assert sh.jobs.get(made.job_schedule_id).next_run_at == datetime(2027, 4, 1, 13, tzinfo=UTC)
 
 
-def test_the_variants_that_do_not_raise_give_the_error(api):
+def test_the_try_variants_return_the_error(api):
     """R31."""
     sh, _ = connected(api)
     scheduler = JobScheduler(sh)
@@ -262,7 +262,7 @@ def test_the_variants_that_do_not_raise_give_the_error(api):
 
 
 @pytest.mark.parametrize("nothing", [None, "", 7, {}])
-def test_the_variants_that_do_not_raise_do_so_for_no_argument(scheduler, nothing):
+def test_the_try_variants_raise_for_no_argument(scheduler, nothing):
     """R31. Root demands a string as the resource of a job."""
     made = scheduler.create(resource_id="r", start=START, job_interval=DAILY)
     once = {"start": START, "job_interval": DAILY}
@@ -283,7 +283,7 @@ def test_the_variants_that_do_not_raise_do_so_for_no_argument(scheduler, nothing
     assert scheduler.list() == (made,)
 
 
-def test_a_lost_answer_makes_no_second_job(api):
+def test_a_lost_answer_creates_no_second_job(api):
     """R32."""
     sh, gateway = connected(api)
     scheduler = JobScheduler(sh)
@@ -295,7 +295,7 @@ def test_a_lost_answer_makes_no_second_job(api):
     assert scheduler.list_by_resource_id("r") == (made,)
 
 
-def test_asyncio_has_the_same_methods(api):
+def test_the_asyncio_class_has_the_same_methods(api):
     async def main():
         async with connected_async(api) as sh:
             scheduler = AsyncJobScheduler(sh)

@@ -84,7 +84,7 @@ def test_a_plan_is_shown_and_applied_exactly(client: Sweephand, write, capsys):
     assert job.to_json()["action"]["payload"] == {"price": "$5"}
 
 
-def test_an_equal_file_changes_nothing_and_differences_can_be_the_exit_status(client: Sweephand, write, capsys):
+def test_an_unchanged_file_changes_nothing_and_differences_can_set_the_exit_status(client: Sweephand, write, capsys):
     file = write(nightly="30 2 * * *")
     assert ran(capsys, "plan", "--exit-code", file)[0] == 3
     ran(capsys, "apply", file)
@@ -96,7 +96,7 @@ def test_an_equal_file_changes_nothing_and_differences_can_be_the_exit_status(cl
     assert ran(capsys, "apply", file)[1] == "billing: 1 changed, 0 same\n~ nightly\n"
 
 
-def test_a_plan_that_is_out_of_date_is_a_conflict_and_the_new_one_is_shown(client: Sweephand, write, capsys):
+def test_a_stale_plan_is_a_conflict_and_the_new_plan_is_shown(client: Sweephand, write, capsys):
     file = write(nightly="30 2 * * *")
     ran(capsys, "apply", file)
     file = write(nightly="0 3 * * *")
@@ -145,7 +145,7 @@ def test_many_deletes_need_their_number(client: Sweephand, write, capsys):
     assert list(client.jobs.list()) == []
 
 
-def test_jobs_that_the_file_lacks_stay_if_asked(client: Sweephand, write, capsys):
+def test_jobs_missing_from_the_file_are_kept_on_request(client: Sweephand, write, capsys):
     ran(capsys, "apply", write(nightly="30 2 * * *", weekly="0 8 * * 1"))
     file = write(nightly="0 3 * * *")
 
@@ -160,7 +160,7 @@ def test_jobs_that_the_file_lacks_stay_if_asked(client: Sweephand, write, capsys
     assert ran(capsys, "apply", "--prune", file)[1] == "billing: 1 deleted, 1 same\n- weekly  0 runs\n"
 
 
-def test_a_deleted_job_is_shown_with_what_is_lost(client: Sweephand, api: Api, write, capsys):
+def test_a_deleted_job_shows_how_many_runs_are_lost(client: Sweephand, api: Api, write, capsys):
     ran(capsys, "apply", write(nightly="* * * * *", weekly="0 8 * * 1"))
     api.stage.run(190)
 
@@ -170,7 +170,7 @@ def test_a_deleted_job_is_shown_with_what_is_lost(client: Sweephand, api: Api, w
     ]
 
 
-def test_a_terminal_gets_the_members_of_a_plan_in_columns_of_its_width(client: Sweephand, write, capsys):
+def test_a_plan_is_printed_in_columns_that_fit_the_terminal(client: Sweephand, write, capsys):
     ran(capsys, "apply", write(nightly="30 2 * * *"))
     wanted = job_sets.read(Path(write(nightly="0 3 * * *")), {"BASE_URL": f"https://example.org/{'x' * 90}"})
     planned = client.job_sets.put("billing", jobs=wanted.jobs, plan=True)
@@ -205,7 +205,7 @@ def test_a_diff_shows_who_changed_what(client: Sweephand, write, capsys):
     assert out.endswith("! weekly  deleted\n")
 
 
-def test_json_is_the_answer_of_the_api_and_nothing_else(client: Sweephand, write, capsys):
+def test_json_output_is_exactly_the_answer_of_the_api(client: Sweephand, write, capsys):
     file = write(nightly="30 2 * * *")
 
     planned = json.loads(ran(capsys, "plan", "--json", file)[1])
@@ -216,7 +216,7 @@ def test_json_is_the_answer_of_the_api_and_nothing_else(client: Sweephand, write
     assert (status, out, json.loads(err)["code"]) == (4, "", "PLAN_STALE")
 
 
-def test_mistakes_are_named_with_their_path_and_nothing_is_changed(client: Sweephand, write, capsys):
+def test_mistakes_are_named_with_their_path_and_change_nothing(client: Sweephand, write, capsys):
     assert ran(capsys, "apply", write(nightly="30 2 * * 9")) == (
         1,
         "",
@@ -225,7 +225,7 @@ def test_mistakes_are_named_with_their_path_and_nothing_is_changed(client: Sweep
     assert list(client.jobs.list()) == []
 
 
-def test_a_large_list_is_applied_to_its_end(client: Sweephand, api: Api, write, capsys, monkeypatch):
+def test_a_large_list_is_applied_completely(client: Sweephand, api: Api, write, capsys, monkeypatch):
     """Each request makes what it has time for."""
     monkeypatch.setattr("sweephand.facades.native.jobs.job_sets.APPLIED_S", -1.0)
 
@@ -258,7 +258,7 @@ def test_a_large_list_is_applied_to_its_end(client: Sweephand, api: Api, write, 
         ("a.toml", 'set = "${NO_SUCH}-${NOR_THIS}"\njobs = []', "no variable NO_SUCH, NOR_THIS"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_not_sent(tmp_path, capsys, name, text, why):
+def test_an_unusable_file_is_not_sent(tmp_path, capsys, name, text, why):
     path = tmp_path / name
     if text is not None:
         path.write_text(text)
@@ -270,7 +270,7 @@ def test_a_file_that_cannot_be_used_is_not_sent(tmp_path, capsys, name, text, wh
     assert why in err
 
 
-def test_half_of_a_surrogate_pair_is_one_sentence_and_status_2(client: Sweephand, tmp_path, capsys):
+def test_half_of_a_surrogate_pair_gives_one_sentence_and_status_2(client: Sweephand, tmp_path, capsys):
     path = tmp_path / "a.json"
     path.write_text('{"set": "a", "jobs": [{"key": "\\ud800"}]}')
 
@@ -280,7 +280,7 @@ def test_half_of_a_surrogate_pair_is_one_sentence_and_status_2(client: Sweephand
     assert err.startswith("body cannot be sent as JSON: ")
 
 
-def test_dates_and_times_of_toml_are_read(client: Sweephand, tmp_path, capsys):
+def test_toml_dates_and_times_are_read(client: Sweephand, tmp_path, capsys):
     path = tmp_path / "jobs.toml"
     path.write_text(
         textwrap.dedent("""
@@ -298,7 +298,7 @@ def test_dates_and_times_of_toml_are_read(client: Sweephand, tmp_path, capsys):
     assert job.schedules[0].to_json()["startTime"] == "2027-04-01T00:00:00Z"
 
 
-def test_an_address_that_cannot_be_read_is_one_sentence_and_status_2(write, capsys):
+def test_an_unreadable_address_gives_one_sentence_and_status_2(write, capsys):
     status, _, err = ran(capsys, "plan", "--url", "https://[::1", write(nightly="30 2 * * *"))
 
     assert (status, err) == (2, "the address 'https://[::1' cannot be read: Invalid IPv6 URL\n")
@@ -317,7 +317,7 @@ def test_an_invalid_set_name_is_refused_with_the_rule(client: Sweephand, tmp_pat
 
 
 @pytest.mark.parametrize("error", [ConfigError("the address is missing"), TransportError("no connection")])
-def test_a_failed_request_is_one_sentence_and_status_2(write, capsys, monkeypatch, error):
+def test_a_failed_request_gives_one_sentence_and_status_2(write, capsys, monkeypatch, error):
     def refuse(*_: object, **__: object) -> None:
         raise error
 
@@ -326,7 +326,7 @@ def test_a_failed_request_is_one_sentence_and_status_2(write, capsys, monkeypatc
     assert ran(capsys, "plan", write(nightly="30 2 * * *")) == (2, "", f"{error}\n")
 
 
-def test_without_the_scope_the_status_is_2(api: Api, client: Sweephand, write, capsys, monkeypatch):
+def test_a_missing_scope_gives_status_2(api: Api, client: Sweephand, write, capsys, monkeypatch):
     reader = client.credentials.create(name="reader", scopes=["jobs:read"])
     pair = f"{reader.client_id}:{reader.secret}".encode()
     api.credentials["reader"] = f"Basic {base64.b64encode(pair).decode()}"

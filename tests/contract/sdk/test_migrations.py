@@ -24,7 +24,7 @@ def _run(page: str, api, monkeypatch):
     return client, gateway, known
 
 
-def test_a_bot_of_root_reconciles_at_its_start_and_a_second_start_changes_nothing(api, monkeypatch, capsys):
+def test_a_root_bot_reconciles_at_its_start_and_a_second_start_changes_nothing(api, monkeypatch, capsys):
     client, _, known = _run("root.md", api, monkeypatch)
     before = [job.to_json() for job in client.jobs.list(job_set="watchers", sort="nextRunAt")]
     api.stage.clock.advance(60)
@@ -36,7 +36,7 @@ def test_a_bot_of_root_reconciles_at_its_start_and_a_second_start_changes_nothin
     assert {job["resourceId"] for job in before} == {"repo-1", "repo-2"}
 
 
-def test_tasks_and_timeouts_of_nservicebus_are_made_changed_and_revoked(api, monkeypatch):
+def test_tasks_and_timeouts_of_nservicebus_can_be_created_changed_and_revoked(api, monkeypatch):
     client, gateway, _ = _run("nservicebus.md", api, monkeypatch)
 
     (job,) = client.jobs.list()
@@ -52,7 +52,7 @@ def test_tasks_and_timeouts_of_nservicebus_are_made_changed_and_revoked(api, mon
 
 
 @pytest.mark.parametrize("page", ["root.md", "nservicebus.md"])
-def test_the_pages_name_only_members_that_there_are(page):
+def test_the_pages_name_only_existing_members(page):
     methods = set(re.findall(r"`(?:client\.)?((?:jobs|runs|errors|job_sets)\.\w+)", (GUIDES / page).read_text()))
 
     assert methods
@@ -61,7 +61,7 @@ def test_the_pages_name_only_members_that_there_are(page):
         assert hasattr(getattr(connected_nowhere(), resource), method), each
 
 
-def test_the_page_of_nservicebus_names_only_events_that_there_are():
+def test_the_nservicebus_page_names_only_existing_events():
     section = (GUIDES / "nservicebus.md").read_text().partition("## Events")[2]
     named = set(re.findall(r"`([a-z]+[.][a-z]+)`", section))
 

@@ -31,7 +31,7 @@ def hourly(seen: list[Any], *, name: str = "report", **members: Any):
 # The scheduler is not durable: a restart makes tasks anew, and what was sent before is not found.
 
 
-def test_a_restart_keeps_all_tasks_with_their_identifiers(api: Api):
+def test_a_restart_keeps_all_tasks_and_their_identifiers(api: Api):
     started(api, hourly([]))
     before = {key: (job["id"], job["nextRunAt"]) for key, job in jobs(api).items()}
 
@@ -98,7 +98,7 @@ def test_a_task_can_run_at_a_specific_time(api: Api):
 # Each task runs in a new task of the runtime's pool.
 
 
-def test_each_run_has_a_thread_of_its_own_and_their_number_is_bounded():
+def test_each_run_has_its_own_thread_and_their_number_is_limited():
     worker, service = worker_of("report", "report", "report", threads=2)
     at_once, most, lock = [], [], threading.Lock()
     both = threading.Barrier(2)
@@ -148,7 +148,7 @@ def test_an_effect_happens_once_although_the_task_fails_after_it(api: Api):
 # A task that takes longer than its interval may run at the same time on several threads.
 
 
-def test_a_task_longer_than_its_interval_never_runs_twice_at_once(api: Api):
+def test_a_task_longer_than_its_interval_never_overlaps_itself(api: Api):
     inside: list[int] = []
     most: list[int] = []
 
@@ -175,7 +175,7 @@ def test_a_task_longer_than_its_interval_never_runs_twice_at_once(api: Api):
 # An action that is not safe for threads needs a lock of its own.
 
 
-def test_tasks_that_share_something_take_turns_without_a_lock_of_their_own(api: Api):
+def test_tasks_with_a_shared_resource_take_turns_without_their_own_lock(api: Api):
     api("POST", "/v1/flow-keys", {"name": "ledger", "parallelism": 1})
     inside: list[str] = []
     order: list[str] = []
@@ -206,7 +206,7 @@ def test_tasks_that_share_something_take_turns_without_a_lock_of_their_own(api: 
 # The queue has an effect on the time: a task is queued at its time, not executed at it.
 
 
-def test_queued_and_executed_times_can_be_told_apart(api: Api):
+def test_queued_and_executed_times_can_be_distinguished(api: Api):
     hands = started(api, hourly([]))
     while not any(api.stage.sqs.bodies(url) for url, _ in hands.queues):
         api.stage.run(10)
@@ -218,7 +218,7 @@ def test_queued_and_executed_times_can_be_told_apart(api: Api):
     assert run["latenessMs"] >= 60_000
 
 
-def test_a_loaded_queue_delays_no_later_time_of_a_task(api: Api):
+def test_a_loaded_queue_does_not_delay_later_runs_of_a_task(api: Api):
     seen: list[datetime] = []
     hands = started(api, lambda w: w.every("5m", name="report")(lambda run: seen.append(run.planned_at)))
     for _ in range(4):
@@ -229,7 +229,7 @@ def test_a_loaded_queue_delays_no_later_time_of_a_task(api: Api):
     assert {(after - earlier).total_seconds() % 300 for earlier, after in pairwise(seen)} == {0.0}
 
 
-def test_a_loaded_application_delays_no_other_one(api: Api):
+def test_a_loaded_application_does_not_delay_another(api: Api):
     seen: list[datetime] = []
     started(api, lambda w: [hourly([], name=f"bulk {n}")(w) for n in range(40)], "bulk")  # nobody works here
     hands = started(api, hourly(seen))
@@ -279,7 +279,7 @@ def test_a_new_version_works_next_to_the_old_one(api: Api):
 # Instances share one queue, so any of them takes a task, also one that does not know it.
 
 
-def test_an_instance_that_does_not_know_a_task_leaves_it_to_one_that_does(api: Api):
+def test_an_instance_leaves_an_unknown_task_to_one_that_knows_it(api: Api):
     seen: list[datetime] = []
     new = started(api, hourly(seen))
     old = Hands(api, *_alike(new, lambda _worker: None), new.queue, new.queues)
@@ -297,7 +297,7 @@ def test_an_instance_that_does_not_know_a_task_leaves_it_to_one_that_does(api: A
 
 
 @pytest.mark.parametrize("known_again", [True, False])
-def test_a_task_that_no_instance_knows_keeps_its_schedule_and_its_run_says_so(api: Api, known_again):
+def test_a_task_unknown_to_every_instance_keeps_its_schedule_and_its_run_says_so(api: Api, known_again):
     seen: list[datetime] = []
     new = started(api, hourly(seen))
     old = Hands(api, *_alike(new, lambda _worker: None), new.queue, new.queues)

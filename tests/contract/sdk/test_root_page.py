@@ -36,7 +36,7 @@ def next_runs(api: Api) -> dict[str, str]:
     return {job["key"]: job["schedules"][0]["nextRunAt"] for job in listed}
 
 
-def test_a_crash_between_the_own_row_and_its_job_is_made_good_by_the_next_start(api):
+def test_the_next_start_repairs_a_crash_between_the_bots_row_and_its_job(api):
     """Failure mode 1: the program knows of a job of which the scheduler does not."""
     with running(api) as program:
         program.scheduler.start(job_set="feeds", jobs=wanted("news"), lease_s=LEASE_S)
@@ -54,7 +54,7 @@ def test_a_crash_between_the_own_row_and_its_job_is_made_good_by_the_next_start(
         assert fed == {*FEEDS}
 
 
-def test_an_outage_longer_than_what_is_kept_deletes_no_job_and_says_what_it_cost(api):
+def test_an_outage_longer_than_the_retention_deletes_no_job_and_reports_its_losses(api):
     """Failure mode 2: jobs that were due in a long outage go, and nobody hears of it."""
     create(api, "PT12H")
     with running(api) as program:
@@ -76,7 +76,7 @@ def test_an_outage_longer_than_what_is_kept_deletes_no_job_and_says_what_it_cost
         assert job["state"] == "ACTIVE"
 
 
-def test_r17_an_event_that_is_put_twice_has_one_id(api):
+def test_r17_an_event_published_twice_has_one_id(api):
     """The executor dies at each first event of 100 runs, by turns just before and just after the bus took it."""
     api.stage.act_for_real()
     connected(api)[0].jobs.create("beat", event(), every("PT1M"))
@@ -118,7 +118,7 @@ def test_r24_a_clean_restart_writes_nothing(api):
     assert [each.operation for each in api.stage.taps.passed[passed:] if each.operation in WRITES] == []
 
 
-def test_r25_a_hundred_restarts_move_no_next_time(api):
+def test_r25_a_hundred_restarts_change_no_next_run(api):
     client, _ = connected(api)
     client.job_sets.put("feeds", jobs=wanted(*FEEDS))
     before = next_runs(api)
@@ -130,7 +130,7 @@ def test_r25_a_hundred_restarts_move_no_next_time(api):
     assert next_runs(api) == before
 
 
-def test_r28_a_series_that_lost_its_next_time_goes_on_within_an_hour(api):
+def test_r28_a_series_that_lost_its_next_run_resumes_within_an_hour(api):
     """A job that runs daily to look after the others is not needed: the audit does it each hour."""
     client, _ = connected(api)
     client.job_sets.put("feeds", jobs=wanted("news"))

@@ -80,7 +80,7 @@ def _run(python: Path, *arguments: str, **environment: str) -> str:
     return done.stdout
 
 
-def test_it_brings_an_http_client_a_command_line_and_the_names_of_time_zones_and_nothing_else(python):
+def test_the_wheel_installs_only_an_http_client_a_command_line_and_time_zones(python):
     asked = "import importlib.metadata as m; print(*(each.name for each in m.distributions()))"
 
     found = {name.lower().replace("-", "_") for name in _run(python, "-c", asked).split()}
@@ -88,11 +88,11 @@ def test_it_brings_an_http_client_a_command_line_and_the_names_of_time_zones_and
     assert found == {"sweephand", "click", "tzdata", *OF_HTTPX2}
 
 
-def test_every_module_that_it_has_can_be_loaded(python):
+def test_every_module_of_the_wheel_can_be_imported(python):
     _run(python, "-W", "error", "-c", LOADS)
 
 
-def test_it_has_nothing_of_the_service(wheel):
+def test_the_wheel_contains_nothing_of_the_service(wheel):
     names = zipfile.ZipFile(wheel).namelist()
 
     rooms = {name.split("/")[1] for name in names if name.count("/") > 1 and name.startswith("sweephand/")}
@@ -107,7 +107,7 @@ def test_the_command_line_starts(python):
     assert "_SWEEPHAND_COMPLETE" in _run(python, "-m", "sweephand", "completion", "zsh")
 
 
-def test_a_type_checker_knows_methods_arguments_and_members(python, tmp_path):
+def test_a_type_checker_sees_methods_arguments_and_members(python, tmp_path):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "MYPY"))}
@@ -122,7 +122,7 @@ def test_a_type_checker_knows_methods_arguments_and_members(python, tmp_path):
     assert wrong == marked, done.stdout
 
 
-def test_it_calls_the_service(python, api):
+def test_the_installed_client_calls_the_service(python, api):
     mine = credential(api)
 
     with served(api) as url:

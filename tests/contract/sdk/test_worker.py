@@ -41,7 +41,7 @@ def jobs(api: Api) -> dict[str, dict[str, object]]:
     return {job["key"]: job for job in api.get("/v1/jobs").json["items"]}
 
 
-def test_a_function_runs_every_five_minutes_with_one_line(api):  # N01
+def test_one_line_makes_a_function_run_every_five_minutes(api):  # N01
     seen = []
 
     def declare(worker: Worker) -> None:
@@ -57,7 +57,7 @@ def test_a_function_runs_every_five_minutes_with_one_line(api):  # N01
 
 
 @pytest.mark.parametrize("interval", ["5m", "5 minutes", "PT5M", 300, timedelta(minutes=5)])
-def test_an_interval_may_be_given_in_any_form(api, interval):
+def test_an_interval_may_be_written_in_any_form(api, interval):
     started(api, lambda worker: worker.every(interval, name="report")(lambda: None))
 
     [schedule] = api.get(f"/v1/jobs/{jobs(api)['report']['id']}/schedules").json["items"]
@@ -67,18 +67,18 @@ def test_an_interval_may_be_given_in_any_form(api, interval):
 def declared() -> None: ...
 
 
-def test_the_name_is_the_durable_key_and_by_default_that_of_the_function(api):  # N02
+def test_the_name_is_the_durable_key_and_defaults_to_the_functions_name(api):  # N02
     def declare(worker: Worker) -> None:
         worker.every("1h")(declare)
 
     started(api, declare)
 
     assert list(jobs(api)) == [
-        f"{__name__}.test_the_name_is_the_durable_key_and_by_default_that_of_the_function.<locals>.declare"
+        f"{__name__}.test_the_name_is_the_durable_key_and_defaults_to_the_functions_name.<locals>.declare"
     ]
 
 
-def test_a_name_twice_is_refused_at_once_and_both_places_are_named():
+def test_a_duplicate_name_is_refused_at_once_and_both_places_are_named():
     worker = Worker("billing")
     worker.every("1h", name="report")(lambda: None)
 
@@ -86,7 +86,7 @@ def test_a_name_twice_is_refused_at_once_and_both_places_are_named():
         worker.every("1h", name="report")(lambda: None)
 
 
-def test_a_restart_keeps_the_ids_and_the_next_times(api):  # N03
+def test_a_restart_keeps_the_ids_and_the_next_runs(api):  # N03
     def declare(worker: Worker) -> None:
         worker.every("1h", name="report")(lambda: None)
 
@@ -101,7 +101,7 @@ def test_a_restart_keeps_the_ids_and_the_next_times(api):  # N03
     }
 
 
-def test_a_job_is_found_by_the_name_of_its_task_and_applications_share_none(api):  # N02
+def test_a_job_is_found_by_its_task_name_and_applications_share_none(api):  # N02
     for name in ("billing", "mail"):
         started(api, lambda worker: worker.every("1h", name="report")(lambda: None), name)
 
@@ -110,14 +110,14 @@ def test_a_job_is_found_by_the_name_of_its_task_and_applications_share_none(api)
     assert found["jobSet"] == "worker.mail"
 
 
-def test_a_job_whose_name_would_be_too_long_has_none(api):
+def test_a_job_has_no_name_if_the_name_would_be_too_long(api):
     started(api, lambda worker: worker.every("1h", name="x" * 128)(lambda: None))
 
     [job] = api.get("/v1/jobs").json["items"]
     assert (job["key"], job["name"]) == ("x" * 128, job["id"])
 
 
-def test_a_job_that_had_no_name_yet_gets_one_and_keeps_its_next_time(api):
+def test_a_job_without_a_name_gets_one_and_keeps_its_next_run(api):
     hands = started(api, lambda worker: worker.every("1h", name="report")(lambda: None))
     [task] = hands.worker._tasks.all()
     nameless = {name: member for name, member in task.body.items() if name != "name"}
@@ -132,7 +132,7 @@ def test_a_job_that_had_no_name_yet_gets_one_and_keeps_its_next_time(api):
     assert (after["id"], after["nextRunAt"]) == (before["id"], before["nextRunAt"])
 
 
-def test_runs_due_while_no_worker_lives_are_not_lost(api):  # N03, N09
+def test_runs_due_while_no_worker_is_up_are_not_lost(api):  # N03, N09
     seen = []
 
     def declare(worker: Worker) -> None:
@@ -164,7 +164,7 @@ def test_a_task_can_be_cancelled_changed_and_removed(api):  # N04, N05
         hands.worker.cancel("report")
 
 
-def test_many_tasks_at_once_are_given_up_only_by_their_number(api):
+def test_many_tasks_at_once_are_removed_only_if_their_number_is_given(api):
     many = [f"t{n}" for n in range(30)]
     started(api, _with(*many))
 
@@ -189,7 +189,7 @@ def test_a_task_may_run_at_a_time_by_cron_or_by_a_rule(api):  # N06
     assert jobs(api)["rrule"]["tags"] == ["weekly"]
 
 
-def test_a_task_whose_instant_has_passed_stops_no_other_one_and_the_log_says_so(api, caplog):
+def test_a_task_whose_time_has_passed_is_logged_and_stops_no_other_task(api, caplog):
     seen = []
 
     def declare(worker: Worker) -> None:
@@ -239,7 +239,7 @@ def test_a_task_does_not_overlap_itself_by_default(api):  # N08
     assert ("SKIPPED", "OVERLAP") in states
 
 
-def test_an_instance_that_does_not_know_the_task_gives_it_back(api):  # N10
+def test_an_instance_that_does_not_know_a_task_returns_it(api):  # N10
     seen = []
     new = started(api, lambda worker: worker.every("1h", name="report")(lambda: seen.append(1)))
     old = Hands(
@@ -255,7 +255,7 @@ def test_an_instance_that_does_not_know_the_task_gives_it_back(api):  # N10
     assert [run["state"] for run in runs(api)] == ["SUCCESS"]
 
 
-def test_each_failed_attempt_is_an_event_and_one_that_nobody_knew_is_none(api):  # N46
+def test_each_failed_attempt_publishes_an_event_but_an_unknown_task_does_not(api):  # N46
     api("PATCH", "/v1/collections/default", {"events": "all"})
 
     def declare(worker: Worker) -> None:
@@ -275,7 +275,7 @@ def test_each_failed_attempt_is_an_event_and_one_that_nobody_knew_is_none(api): 
     assert [run["state"] for run in runs(api)] == ["SUCCESS"]
 
 
-def test_two_versions_share_an_application_and_each_gets_what_is_pinned_to_it(api):  # N11
+def test_two_versions_share_an_application_and_each_gets_the_runs_pinned_to_it(api):  # N11
     seen = []
 
     def declare(worker: Worker) -> None:
@@ -300,7 +300,7 @@ def _with(*names: str):
 
 
 @pytest.mark.parametrize("order", ["1212", "1122", "2112", "2121"])
-def test_no_version_deletes_the_tasks_of_another_one(api, order):  # N11
+def test_a_version_never_deletes_the_tasks_of_another(api, order):  # N11
     tasks = {"1": _with("a", "b"), "2": _with("a", "c")}
 
     for version in order:
@@ -309,7 +309,7 @@ def test_no_version_deletes_the_tasks_of_another_one(api, order):  # N11
     assert sorted(jobs(api)) == ["a", "b", "c"]
 
 
-def test_a_version_that_is_left_alone_prunes_when_it_is_told_to(api):
+def test_a_remaining_version_removes_tasks_when_it_is_told_to(api):
     started(api, _with("a", "b"), version="1")
     second = started(api, _with("a", "c"), version="2")
 
@@ -336,7 +336,7 @@ def test_versions_that_pin_the_same_task_each_get_their_own_runs(api, order):  #
     assert {key: job["state"] for key, job in jobs(api).items()} == {"report@1": "PAUSED", "report@2": "ACTIVE"}
 
 
-def test_planned_enqueued_and_started_are_in_the_ledger(api):  # N12
+def test_the_ledger_shows_planned_enqueued_and_started_times(api):  # N12
     hands = started(api, lambda worker: worker.every("1h", name="report")(lambda: None))
     hands.live(3_700, 10)
 
@@ -344,7 +344,7 @@ def test_planned_enqueued_and_started_are_in_the_ledger(api):  # N12
     assert run["enqueuedAt"] < run["plannedAt"] <= run["startedAt"] <= run["finishedAt"]
 
 
-def test_an_error_is_recorded_with_type_message_and_stack_and_the_worker_lives(api):  # N15, N16, N30
+def test_an_error_is_recorded_with_type_message_and_stack_and_the_worker_survives(api):  # N15, N16, N30
     tries = []
 
     def declare(worker: Worker) -> None:
@@ -376,7 +376,7 @@ class _Unreadable(Exception):
         raise ZeroDivisionError
 
 
-def test_an_error_whose_text_cannot_be_read_ends_the_attempt_and_not_the_worker(api):
+def test_an_unreadable_error_text_ends_the_attempt_and_not_the_worker(api):
     def declare(worker: Worker) -> None:
         @worker.every("1h", name="report", retry={"type": "none"})
         def report() -> None:
@@ -388,7 +388,7 @@ def test_an_error_whose_text_cannot_be_read_ends_the_attempt_and_not_the_worker(
     assert runs(api)[0]["message"].endswith("its text cannot be read: ZeroDivisionError")
 
 
-def test_24_attempts_whatever_the_number_of_workers(api):  # N30, N31
+def test_24_attempts_are_made_whatever_the_number_of_workers(api):  # N30, N31
     tries = []
 
     def declare(worker: Worker) -> None:
@@ -408,7 +408,7 @@ def test_24_attempts_whatever_the_number_of_workers(api):  # N30, N31
     assert [run["state"] for run in runs(api)] == ["ERROR"]
 
 
-def test_each_attempt_of_a_task_that_kills_its_worker_is_made_twice_and_the_last_eight_times(api):
+def test_each_attempt_that_kills_its_worker_is_made_twice_and_the_last_one_eight_times(api):
     """Decision 0060 holds for workers too; docs/guide/worker.md says so."""
     begun = []
 
@@ -434,7 +434,7 @@ def test_each_attempt_of_a_task_that_kills_its_worker_is_made_twice_and_the_last
 
 
 @pytest.mark.parametrize("never_on", [(LookupError,), [LookupError], LookupError])
-def test_types_of_exceptions_that_are_never_retried(api, never_on):  # N33
+def test_exception_types_can_be_excluded_from_retries(api, never_on):  # N33
     def declare(worker: Worker) -> None:
         @worker.every("1h", name="report", never_on=never_on)
         def report() -> None:
@@ -478,7 +478,7 @@ class _Spoilt(Discard):
         (lambda *_: _Spoilt("x"), [("ERROR", 1)]),
     ],
 )
-def test_a_hook_decides_and_what_it_cannot_do_becomes_an_error(api, hook, ends):  # N34
+def test_a_hook_decides_and_an_invalid_decision_becomes_an_error(api, hook, ends):  # N34
     def declare(worker: Worker) -> None:
         @worker.every("1h", name="report", retry={"type": "fixed", "maxRetries": 1, "delaySeconds": 0})
         def report() -> None:
@@ -494,7 +494,7 @@ def test_a_hook_decides_and_what_it_cannot_do_becomes_an_error(api, hook, ends):
         assert sent == {} or sent["exception"] == "LookupError"
 
 
-def test_a_payload_becomes_arguments_and_one_that_does_not_fit_is_no_retry(api):  # N50
+def test_a_payload_becomes_arguments_and_an_invalid_one_is_not_retried(api):  # N50
     seen = []
 
     def declare(worker: Worker) -> None:
@@ -518,7 +518,7 @@ def test_a_payload_becomes_arguments_and_one_that_does_not_fit_is_no_retry(api):
     ] == [("REQUEST_ERROR", "BAD_PAYLOAD", 1)] * 2
 
 
-def test_a_task_with_defaults_needs_no_payload_and_one_without_them_does(api):
+def test_a_task_needs_a_payload_only_for_arguments_without_defaults(api):
     seen = []
 
     def declare(worker: Worker) -> None:
@@ -559,7 +559,7 @@ def test_a_task_that_returns_a_generator_fails(api):
     assert "returned a generator" in run["message"]
 
 
-def test_an_async_function_is_a_task_too(api):
+def test_an_async_function_can_be_a_task(api):
     seen = []
 
     def declare(worker: Worker) -> None:
@@ -572,7 +572,7 @@ def test_an_async_function_is_a_task_too(api):
     assert seen == [1]
 
 
-def test_a_heartbeat_keeps_a_long_task_and_a_lost_one_is_told_to_stop(api):  # N17
+def test_a_heartbeat_keeps_a_long_task_and_a_lost_lease_tells_it_to_stop(api):  # N17
     seen = []
 
     def declare(worker: Worker) -> None:
@@ -596,7 +596,7 @@ def test_a_heartbeat_keeps_a_long_task_and_a_lost_one_is_told_to_stop(api):  # N
     assert seen[:2] == [False, True]
 
 
-def test_a_worker_that_stops_gives_back_what_has_not_begun(api):
+def test_a_stopping_worker_returns_runs_that_have_not_begun(api):
     seen = []
     hands = started(api, lambda worker: worker.every("1h", name="report")(lambda: seen.append(1)))
     other = started(api, lambda worker: worker.every("1h", name="report")(lambda: seen.append(2)))
@@ -609,7 +609,7 @@ def test_a_worker_that_stops_gives_back_what_has_not_begun(api):
     assert seen == [2]
 
 
-def test_the_answer_of_a_claim_and_of_a_report_may_be_lost(api):
+def test_the_answer_to_a_claim_or_a_report_may_be_lost(api):
     seen = []
     hands = started(api, lambda worker: worker.every("1h", name="report")(lambda: seen.append(1)))
     gateway = hands.worker.client._caller._transport
@@ -622,7 +622,7 @@ def test_the_answer_of_a_claim_and_of_a_report_may_be_lost(api):
     assert [run["state"] for run in runs(api)] == ["SUCCESS"]
 
 
-def test_a_service_that_does_not_answer_brings_the_message_back(api, monkeypatch):
+def test_a_service_that_does_not_answer_returns_the_message_to_the_queue(api, monkeypatch):
     seen = []
     hands = started(api, lambda worker: worker.every("1h", name="report")(lambda: seen.append(1)))
     api.stage.run(3_601)
@@ -640,7 +640,7 @@ def test_a_service_that_does_not_answer_brings_the_message_back(api, monkeypatch
     assert [run["state"] for run in runs(api)] == ["SUCCESS"]
 
 
-def test_a_message_of_something_else_is_left_alone(api):
+def test_a_message_from_another_sender_is_left_alone(api):
     hands = started(api, lambda worker: worker.task(name="report")(lambda: None))
     url = hands.queues[0][0]
     api.stage.sqs.send_message(QueueUrl=url, MessageBody="hello")
@@ -650,7 +650,7 @@ def test_a_message_of_something_else_is_left_alone(api):
     assert api.stage.sqs.bodies(url) == ["hello"]
 
 
-def test_a_test_calls_a_task_without_the_service():
+def test_a_test_can_call_a_task_without_the_service():
     worker = Worker("billing")
     worker.every("1h", name="report")(lambda run, month: (run.task, month))
 
@@ -666,14 +666,14 @@ OFTEN = 7
 
 
 @pytest.mark.parametrize(("every", "hours"), [(5, 3), (7, 3), (11, 3), (13, 24)])
-def test_eight_workers_through_a_day_of_deaths_lose_nothing(api, every, hours):
+def test_eight_workers_lose_nothing_in_a_day_of_crashes(api, every, hours):
     """Each n-th call of worker, API, table or queue on the way of a run is where its worker dies."""
     _day_of_deaths(api, every, hours=hours)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("every", range(3, 40))
-def test_eight_workers_through_a_whole_day_of_deaths_lose_nothing(api, every):
+def test_eight_workers_lose_nothing_in_a_full_day_of_crashes(api, every):
     _day_of_deaths(api, every, hours=24)
 
 
@@ -746,13 +746,13 @@ def _text(api: Api, seconds: float) -> str:
     return (api.stage.clock.now() + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def test_the_queues_of_the_stack_are_left_alone_by_workers(api):
+def test_workers_leave_the_queues_of_the_stack_alone(api):
     hands = started(api, lambda worker: worker.task(name="report")(lambda: None))
 
     assert not {url for url, _ in hands.queues} & set(URLS.values())
 
 
-def test_the_first_durable_task_of_the_guide_has_ten_lines_and_two_commands():
+def test_the_first_durable_task_of_the_guide_takes_ten_lines_and_two_commands():
     guide = (ROOT / "docs" / "guide" / "worker.md").read_text()
     commands, *_ = re.findall(r"^```text\n(.*?)^```$", guide, re.DOTALL | re.MULTILINE)
     programs = re.findall(r"^```python\n(.*?)^```$", guide, re.DOTALL | re.MULTILINE)
@@ -766,14 +766,14 @@ def test_the_first_durable_task_of_the_guide_has_ten_lines_and_two_commands():
     assert known["decide"](TimeoutError(), None) == Delay(300)
 
 
-def test_the_page_of_nservicebus_is_a_program_whose_tasks_can_be_called():
+def test_the_nservicebus_page_is_a_program_whose_tasks_can_be_called():
     example = runpy.run_path(str(ROOT / "examples" / "nservicebus" / "tasks.py"))
 
     assert example["worker"].call("Report", {"month": "last"}) == "the report of last month"
 
 
 @pytest.mark.parametrize("after", ["2m", 120, 119.5, timedelta(minutes=2)])
-def test_a_task_says_when_its_job_runs_again(api, after):  # N19
+def test_a_task_can_say_when_its_job_runs_again(api, after):  # N19
     pages = []
 
     def declare(worker: Worker) -> None:
@@ -794,7 +794,7 @@ def test_a_task_says_when_its_job_runs_again(api, after):  # N19
     assert [run["state"] for run in runs(api)] == ["SUCCESS"] * 3
 
 
-def test_a_task_may_name_the_instant_of_the_next_run(api):
+def test_a_task_can_state_the_instant_of_the_next_run(api):
     begun = []
 
     def declare(worker: Worker) -> None:
@@ -812,7 +812,7 @@ def test_a_task_may_name_the_instant_of_the_next_run(api):
     assert timedelta(0) <= late < timedelta(seconds=5)
 
 
-def test_an_attempt_that_fails_starts_no_next_run(api):
+def test_a_failed_attempt_starts_no_next_run(api):
     def declare(worker: Worker) -> None:
         @worker.task(name="report", retry={"type": "none"})
         def report(run: Any) -> None:
@@ -841,7 +841,7 @@ def test_an_attempt_that_fails_starts_no_next_run(api):
         {"after": "1d", "payload": "half \ud800"},
     ],
 )
-def test_a_next_run_that_cannot_be_is_one_error_without_a_further_attempt(api, asked):
+def test_an_impossible_next_run_is_one_error_without_a_further_attempt(api, asked):
     begun = []
 
     def declare(worker: Worker) -> None:
@@ -860,7 +860,7 @@ def test_a_next_run_that_cannot_be_is_one_error_without_a_further_attempt(api, a
 
 
 @pytest.mark.parametrize("asked", [{"at": "2150-01-01T00:00:00Z"}, {"after": "1d", "payload": "x" * 300_000}])
-def test_a_success_whose_report_is_refused_for_good_is_one_error_with_the_reason(api, asked):
+def test_a_permanently_refused_success_report_is_one_error_with_the_reason(api, asked):
     begun = []
 
     def declare(worker: Worker) -> None:

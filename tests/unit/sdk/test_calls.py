@@ -375,7 +375,7 @@ def test_a_redirect_is_not_followed():
     assert len(script.sent) == 1
 
 
-def test_asyncio_does_the_same():
+def test_asyncio_works_the_same_way():
     async def main():
         sh, script = async_client(LOST, reply(JOB, 201))
         async with sh:
