@@ -37,7 +37,7 @@ def test_the_same_answers_pass(table: Mirror) -> None:
     assert table("GetItem", {"TableName": "t", "Key": KEY})["Item"]["n"] == {"N": "1"}
 
 
-def test_another_answer_is_noticed(table: Mirror) -> None:
+def test_a_different_answer_is_detected(table: Mirror) -> None:
     table("PutItem", {"TableName": "t", "Item": {**KEY, "n": {"N": "1"}}})
     table._own.items[("a", "b")] = {**KEY, "n": {"N": "2"}}
 
@@ -45,7 +45,7 @@ def test_another_answer_is_noticed(table: Mirror) -> None:
         table("GetItem", {"TableName": "t", "Key": KEY})
 
 
-def test_a_request_in_a_form_that_aws_refuses_is_noticed_though_both_take_it(table: Mirror) -> None:
+def test_a_request_that_only_aws_refuses_is_detected(table: Mirror) -> None:
     request: dict[str, Any] = {
         "TableName": "t",
         "Key": KEY,
@@ -58,7 +58,7 @@ def test_a_request_in_a_form_that_aws_refuses_is_noticed_though_both_take_it(tab
         table("UpdateItem", request)
 
 
-def test_the_form_of_statements_is_that_of_aws_grammar() -> None:
+def test_statements_follow_the_grammar_of_aws() -> None:
     assert GRAMMAR.fullmatch('UPDATE "t" SET "a"=? SET "b"=? WHERE "pk"=? AND "sk"=?')
     assert not GRAMMAR.fullmatch('UPDATE "t" SET "a"=?, "b"=? WHERE "pk"=?')
     assert not GRAMMAR.fullmatch('UPDATE "t" SET "a"=?')

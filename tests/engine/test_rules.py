@@ -77,7 +77,7 @@ def test_the_rules_find_what_dynamodb_refuses_in_a_query(members: dict[str, Any]
 
 
 @pytest.mark.parametrize("item", [{"pk": {"S": "a"}}, {**KEY, "shard": {"S": "1"}}, {**KEY, "schedule_id": {"S": ""}}])
-def test_an_item_that_a_key_or_an_index_does_not_take_is_found(item: Any) -> None:
+def test_an_item_invalid_for_a_key_or_an_index_is_found(item: Any) -> None:
     assert list(rules.problems("PutItem", {"Item": item}))
 
 

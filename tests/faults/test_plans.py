@@ -246,7 +246,7 @@ def test_a_success_after_a_lease_takeover_ends_the_run_once(stage: Stage) -> Non
 # Many at once
 
 
-def test_twenty_last_runs_that_settle_at_once_complete_the_series_once(
+def test_twenty_last_runs_that_settle_concurrently_complete_the_series_once(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each that had read the series before its end also writes again once all is over: the order of threads is luck."""

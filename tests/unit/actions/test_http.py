@@ -112,7 +112,7 @@ def sent(made: Http, call: Call = CALL) -> tuple[str, dict[str, str], bytes]:
 # ---- What is sent ----------------------------------------------------------------------------------------------------
 
 
-def test_the_headers_tell_the_target_which_run_this_is() -> None:
+def test_the_headers_identify_the_run() -> None:
     _, headers, body = sent(params("/run"))
 
     assert body == b""
@@ -134,7 +134,7 @@ def test_the_headers_tell_the_target_which_run_this_is() -> None:
     }
 
 
-def test_callback_and_missing_schedule_show_in_the_headers() -> None:
+def test_the_headers_show_the_callback_and_a_missing_schedule() -> None:
     call = replace(CALL, schedule_id=None, callback_url="https://a.example/x", callback_token="t" * 43, hop=3)
 
     _, headers, _ = sent(params("/"), call)
@@ -145,7 +145,7 @@ def test_callback_and_missing_schedule_show_in_the_headers() -> None:
     assert headers["Sweephand-Hop"] == "3"
 
 
-def test_the_callers_headers_win_over_ours() -> None:
+def test_the_callers_headers_override_the_default_ones() -> None:
     made = params("/", headers=(("X-A", "b"), ("user-agent", "mine"), ("content-type", "application/xml")))
 
     _, headers, _ = sent(made, replace(CALL, payload="<a/>"))
@@ -182,7 +182,7 @@ def test_line_ends_in_a_name_or_target_are_never_sent(name: str, target: str) ->
     assert requests == []
 
 
-def test_a_header_that_a_request_has_once_is_not_sent_twice() -> None:
+def test_a_header_allowed_once_is_not_sent_twice() -> None:
     requests: list[bytes] = []
     deadline = Deadline(5.0, lambda: 0.0)
     with listening(answering(OK, requests)) as endpoint:
@@ -213,7 +213,7 @@ def test_a_log_at_debug_holds_no_header(caplog: pytest.LogCaptureFixture) -> Non
 
 
 @pytest.mark.parametrize("name", ["idempotency-key", "User-Agent"])
-def test_a_key_in_a_header_of_ours_stands_there_alone(name: str) -> None:
+def test_an_api_key_in_a_default_header_replaces_its_value(name: str) -> None:
     lines: list[bytes] = []
     made = params("/", authentication=Authentication("apiKey", {"header": name}))
     with listening(answering(OK, lines)) as endpoint:
@@ -245,7 +245,7 @@ def test_the_payload_is_the_body_as_it_stands(is_json: bool, kind: str) -> None:
         ("POST", "sweephand", None),
     ],
 )
-def test_nothing_is_json_where_sap_s_callers_expect_it(method: str, dialect: str, kind: str | None) -> None:
+def test_an_empty_payload_is_json_where_sap_callers_expect_it(method: str, dialect: str, kind: str | None) -> None:
     _, headers, body = sent(params("/run", method=method, dialect=dialect))
 
     assert (headers.get("Content-Type"), body) == (kind, b"")
@@ -276,7 +276,7 @@ def test_an_object_becomes_the_query(method: str, url: str, payload: str, target
 @pytest.mark.parametrize(
     ("payload", "is_json"), [("text", False), ("[1]", True), ("1", True), ('{"a":"' + "x" * 20_000 + '"}', True)]
 )
-def test_a_payload_that_is_no_query_fails_before_anything_is_sent(payload: str, is_json: bool) -> None:
+def test_a_payload_that_cannot_be_a_query_fails_before_anything_is_sent(payload: str, is_json: bool) -> None:
     outcome = perform(
         params("http://127.0.0.1:9/", method="GET"),
         replace(CALL, payload=payload, payload_is_json=is_json),
@@ -294,7 +294,7 @@ def test_basic_authentication() -> None:
     assert base64.b64decode(headers["Authorization"].removeprefix("Basic ")).decode() == "j\u00fcrgen:p:\u20ac"
 
 
-def test_bearer_authentication_and_a_header_of_ones_own() -> None:
+def test_bearer_authentication_and_a_custom_header() -> None:
     bearer = params("/", authentication=Authentication("bearer"))
     own = params("/", headers=(("AUTHORIZATION", "***"),))
 
@@ -372,7 +372,7 @@ def test_the_job_says_which_statuses_are_success(statuses: tuple[str, ...], code
         ("success", "wait", Verdict.SUCCEEDED),
     ],
 )
-def test_202_waits_where_the_job_or_its_policy_says_so(rule: str | None, default: str, verdict: Verdict) -> None:
+def test_202_waits_if_the_job_or_its_policy_says_so(rule: str | None, default: str, verdict: Verdict) -> None:
     with listening(answering(status(202, body=b"later"))) as endpoint:
         outcome = perform(
             params(endpoint.url(), outcome=OutcomeRules(on202=rule)), replace(CALL, on202=default), Outbound(LOCAL)
@@ -389,7 +389,7 @@ def test_202_waits_where_the_job_or_its_policy_says_so(rule: str | None, default
         (410, False, True),
     ],
 )
-def test_other_statuses_fail_and_say_whether_to_try_again(code: int, retryable: bool, stop: bool) -> None:
+def test_other_statuses_fail_and_say_whether_to_retry(code: int, retryable: bool, stop: bool) -> None:
     outcome = outcome_of(answering(status(code, "Location: http://169.254.169.254/", body=b"why")))
 
     assert (outcome.verdict, outcome.reason, outcome.http_status) == (Verdict.FAILED, Reason.HTTP_STATUS, code)
@@ -471,14 +471,14 @@ def test_retry_after_comes_with_the_outcome() -> None:
     assert outcome_of(answering(status(503, "Retry-After: \xb2"))).retry_after_s is None
 
 
-def test_azure_s_jobs_wait_for_their_own_interval_whatever_the_target_asks_for() -> None:
+def test_azure_jobs_wait_for_their_own_interval_and_ignore_retry_after() -> None:
     outcome = outcome_of(answering(status(503, "Retry-After: 7")), dialect="azure")
 
     assert (outcome.http_status, outcome.retry_after_s) == (503, None)
 
 
 @pytest.mark.parametrize("code", [200, 503])
-def test_azure_s_jobs_keep_the_headers_of_an_answer_without_secrets(code: int) -> None:
+def test_azure_jobs_keep_the_headers_of_an_answer_without_secrets(code: int) -> None:
     headers = (
         "X-One: 1",
         "Set-Cookie: a=b",
@@ -498,7 +498,7 @@ def test_azure_s_jobs_keep_the_headers_of_an_answer_without_secrets(code: int) -
 
 
 @pytest.mark.parametrize(("body", "room"), [(0, 2_500), (1_000, 1_500), (5_000, 452)])
-def test_the_headers_of_an_answer_leave_out_what_has_no_room_beside_its_body(body: int, room: int) -> None:
+def test_headers_of_an_answer_that_do_not_fit_next_to_its_body_are_dropped(body: int, room: int) -> None:
     fits, too_long = "A: ".ljust(room - 60, "a"), "B: ".ljust(room, "b")
 
     kept = outcome_of(answering(status(200, too_long, fits, body=b"x" * body)), dialect="azure").answer_headers
@@ -574,7 +574,7 @@ def test_secrets_that_an_endpoint_echoes_are_not_kept() -> None:
     assert "of-mine" not in repr(outcome)
 
 
-def test_a_basic_pair_that_an_endpoint_echoes_is_not_kept_either() -> None:
+def test_a_basic_credential_that_an_endpoint_echoes_is_not_kept() -> None:
     def echo(connection: socket.socket, _: threading.Event) -> None:
         connection.sendall(status(200, body=read_request(connection)))
 
@@ -612,7 +612,7 @@ def timed(act: Callable[[], Outcome]) -> tuple[Outcome, float]:
     ],
 )
 @pytest.mark.parametrize("on_no_answer", ["fail", "wait"])
-def test_the_deadline_holds_over_the_whole_call(script: Script, on_no_answer: str) -> None:
+def test_the_deadline_covers_the_whole_call(script: Script, on_no_answer: str) -> None:
     rules = OutcomeRules(on_no_answer=on_no_answer)
 
     outcome, took_s = timed(lambda: outcome_of(script, rules, deadline_s=SHORT_S))
@@ -625,7 +625,7 @@ def test_the_deadline_holds_over_the_whole_call(script: Script, on_no_answer: st
     assert outcome.message
 
 
-def test_a_body_that_nobody_reads_ends_with_the_deadline() -> None:
+def test_sending_a_body_that_is_not_read_ends_at_the_deadline() -> None:
     def deaf(connection: socket.socket, over: threading.Event) -> None:
         over.wait(10)
 
@@ -648,13 +648,13 @@ def test_the_jobs_own_limit_is_a_deadline_too() -> None:
     assert outcome.message == "no answer within 1 s"
 
 
-def test_an_error_status_is_a_status_although_its_body_never_ends() -> None:
+def test_an_error_status_counts_even_if_its_body_never_ends() -> None:
     outcome = outcome_of(dripping(b"HTTP/1.1 503 X\r\nRetry-After: 9\r\n\r\n", b"x", 0.05), deadline_s=HEAD_COMES_S)
 
     assert (outcome.reason, outcome.http_status, outcome.retry_after_s) == (Reason.HTTP_STATUS, 503, 9)
 
 
-def test_a_202_is_taken_although_its_body_never_ends() -> None:
+def test_a_202_counts_even_if_its_body_never_ends() -> None:
     script = dripping(b"HTTP/1.1 202 X\r\n\r\n", b"x", 0.05)
 
     assert outcome_of(script, OutcomeRules(on202="wait"), deadline_s=HEAD_COMES_S).verdict is Verdict.ACCEPTED
@@ -692,14 +692,14 @@ def reset(connection: socket.socket, _: threading.Event) -> None:
         pytest.param(answering(b"HTTP/1.1 101 X\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nabc"), id="an upgrade"),
     ],
 )
-def test_an_incomplete_answer_is_no_answer(script: Script) -> None:
+def test_an_incomplete_answer_does_not_count(script: Script) -> None:
     outcome = outcome_of(script, OutcomeRules(on_no_answer="wait"))
 
     assert (outcome.verdict, outcome.reason, outcome.retryable) == (Verdict.FAILED, Reason.NO_ANSWER, True)
     assert outcome.message
 
 
-def test_an_early_answer_counts_although_the_body_was_not_read() -> None:
+def test_an_early_answer_counts_even_if_the_body_was_not_read() -> None:
     def early(connection: socket.socket, _: threading.Event) -> None:
         connection.recv(1_000)
         connection.sendall(status(413))
@@ -710,7 +710,7 @@ def test_an_early_answer_counts_although_the_body_was_not_read() -> None:
     assert outcome.http_status == 413
 
 
-def test_heads_without_end_are_cut_off() -> None:
+def test_endless_response_headers_are_cut_off() -> None:
     def flood(connection: socket.socket, over: threading.Event) -> None:
         read_request(connection)
         while not over.is_set():
@@ -729,7 +729,7 @@ def whole(size: int, count: int) -> bytes:
 
 
 @pytest.mark.parametrize("answer", [whole(1, 65_536), whole(4, 13_000)], ids=["one byte each", "four bytes each"])
-def test_an_answer_in_crumbs_is_read_no_further(answer: bytes) -> None:
+def test_an_answer_in_tiny_pieces_is_not_read_further(answer: bytes) -> None:
     """Each piece costs the executor time, however little it brings."""
     outcome = outcome_of(answering(answer))
 
@@ -739,7 +739,7 @@ def test_an_answer_in_crumbs_is_read_no_further(answer: bytes) -> None:
     assert outcome.message == f"status 200 arrived, but the answer is incomplete: {CRUMBS}"
 
 
-def test_hints_before_an_answer_are_crumbs_too() -> None:
+def test_endless_interim_responses_are_not_read_further() -> None:
     assert outcome_of(answering(b"HTTP/1.1 103 e\r\n\r\n" * 20_000 + OK)).message == CRUMBS
 
 
@@ -754,7 +754,9 @@ def test_hints_before_an_answer_are_crumbs_too() -> None:
     ],
     ids=["head", "body"],
 )
-def test_so_is_what_comes_byte_by_byte(answer: bytes, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_sent_byte_by_byte_is_not_read_further(
+    answer: bytes, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(outbound_module, "_PIECE", 1)
 
     assert outcome_of(answering(answer)).message == message
@@ -860,7 +862,7 @@ def test_any_bytes_of_an_answer_give_an_outcome(answer: bytes) -> None:
     assert (outcome.reason is None) == (outcome.verdict is Verdict.SUCCEEDED)
 
 
-def test_nobody_listening_is_no_connection() -> None:
+def test_a_refused_connection_is_no_connection() -> None:
     outcome = perform(params(f"http://127.0.0.1:{unused_port()}/"), CALL, Outbound(LOCAL))
 
     assert (outcome.verdict, outcome.reason, outcome.retryable) == (Verdict.FAILED, Reason.CONNECT, True)
@@ -903,7 +905,7 @@ def test_a_target_that_the_stack_no_longer_allows_is_guarded(url: str) -> None:
     assert (outcome.verdict, outcome.reason, outcome.retryable) == (Verdict.FAILED, Reason.GUARD, False)
 
 
-def test_credentials_and_callback_tokens_stay_away_from_public_plain_http() -> None:
+def test_credentials_and_callback_tokens_are_not_sent_over_public_plain_http() -> None:
     bearer = replace(CALL, secrets={"authentication.token": "t"})
     made = params("http://8.8.8.8/", authentication=Authentication("bearer"))
 
@@ -927,7 +929,7 @@ class MovingName:
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in answer]
 
 
-def test_a_name_that_moves_after_the_check_does_not_move_the_connection() -> None:
+def test_a_name_that_changes_after_the_check_does_not_change_the_connection() -> None:
     name = MovingName(["127.0.0.1"], ["169.254.169.254"])
     requests: list[bytes] = []
     with listening(answering(OK, requests)) as endpoint:
@@ -942,7 +944,7 @@ def test_a_name_that_moves_after_the_check_does_not_move_the_connection() -> Non
     assert len(requests) == 1
 
 
-def test_one_bad_address_among_good_ones_refuses_the_call() -> None:
+def test_one_forbidden_address_among_allowed_ones_refuses_the_call() -> None:
     requests: list[bytes] = []
     with listening(answering(OK, requests)) as endpoint:
         name = MovingName(["127.0.0.1", "169.254.169.254"])
@@ -952,7 +954,7 @@ def test_one_bad_address_among_good_ones_refuses_the_call() -> None:
     assert requests == []
 
 
-def test_the_next_address_is_tried_when_one_does_not_answer() -> None:
+def test_the_next_address_is_tried_if_one_does_not_answer() -> None:
     with listening(answering(OK)) as endpoint:
         name = MovingName(["::1", "127.0.0.1"])
         outcome = perform(params(endpoint.url(host="many.example")), CALL, Outbound(LOCAL, name))
@@ -981,7 +983,7 @@ def over_tls(
         return perform(params(endpoint.url(scheme="https", host=host)), replace(CALL, deadline_s=8), outbound)
 
 
-def test_the_certificate_is_checked_against_the_name_although_we_connect_to_an_address(authority: Authority) -> None:
+def test_the_certificate_is_checked_against_the_name_even_when_connecting_to_an_address(authority: Authority) -> None:
     named: list[str | None] = []
     server = authority.server("moving.example")
     server.sni_callback = lambda _socket, name, _context: named.append(name)
@@ -1005,7 +1007,7 @@ def test_a_wrong_or_expired_certificate_is_a_tls_failure(authority: Authority, n
     assert requests == []
 
 
-def test_the_shared_context_does_not_know_the_tests_authority(authority: Authority) -> None:
+def test_the_shared_context_does_not_trust_the_test_authority(authority: Authority) -> None:
     outbound = Outbound(LOCAL, MovingName(["127.0.0.1"]))
     with listening(answering(OK), tls=authority.server("moving.example")) as endpoint:
         outcome = perform(params(endpoint.url(scheme="https", host="moving.example")), CALL, outbound)
@@ -1038,7 +1040,7 @@ def test_a_handshake_that_fails_is_a_tls_failure(authority: Authority, script: S
     "script",
     [silent, dripping(b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n", b"x", 0.05), dripping(b"", b"H", 0.05)],
 )
-def test_the_deadline_holds_over_tls(authority: Authority, script: Script) -> None:
+def test_the_deadline_covers_tls(authority: Authority, script: Script) -> None:
     outbound = Outbound(LOCAL, authorities=authority.pem)
     clock = FromAcceptance()
     with listening(clock.of(script), tls=authority.server("127.0.0.1")) as endpoint:
@@ -1052,7 +1054,7 @@ def test_the_deadline_holds_over_tls(authority: Authority, script: Script) -> No
 # ---- Many at once, and the cost of importing -------------------------------------------------------------------------
 
 
-def test_ten_threads_share_what_is_shared(authority: Authority) -> None:
+def test_ten_threads_share_one_outbound(authority: Authority) -> None:
     outbound = Outbound(LOCAL, authorities=authority.pem)
 
     def echo_run(connection: socket.socket, _: threading.Event) -> None:
@@ -1069,7 +1071,7 @@ def test_ten_threads_share_what_is_shared(authority: Authority) -> None:
     assert [outcome.answer for outcome in outcomes] == [f"run-{number}" for number in range(50)]
 
 
-def test_judging_a_job_imports_no_http_client() -> None:
+def test_validating_a_job_imports_no_http_client() -> None:
     code = (
         "import sys\n"
         "from sweephand import actions\n"

@@ -303,7 +303,7 @@ def test_limits_are_inclusive() -> None:
     }
 
 
-def test_credentials_for_a_public_address_over_plain_http_are_refused_at_once() -> None:
+def test_credentials_for_a_public_address_over_plain_http_are_refused_on_input() -> None:
     bearer = {"type": "bearer", "token": "t"}
 
     assert refusal(http(url="http://8.8.8.8/", authentication=bearer), LOCAL).field == "action.url"
@@ -312,7 +312,7 @@ def test_credentials_for_a_public_address_over_plain_http_are_refused_at_once() 
     assert parsed(http(url="http://8.8.8.8/"), LOCAL)
 
 
-def test_a_schedules_payload_is_judged_by_the_actions_method() -> None:
+def test_a_schedules_payload_is_validated_by_the_actions_method() -> None:
     get, post = parsed(http(method="GET")), parsed(http())
     text = Payload("hello", is_json=False)
 
@@ -439,7 +439,7 @@ KINDS = ", ".join(sorted(actions.KINDS))
         ),
     ],
 )
-def test_the_kind_is_one_that_is_there(value: object, field: str, reason: str) -> None:
+def test_the_kind_must_be_a_known_one(value: object, field: str, reason: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         actions.draft(value, field="action", guard=STRICT)
 
@@ -455,7 +455,7 @@ def test_a_secret_where_an_object_is_expected_is_not_repeated(member: str) -> No
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_no_member_of_an_authentication_repeats_what_was_given(kind: str) -> None:
+def test_an_error_of_an_authentication_member_does_not_repeat_its_value(kind: str) -> None:
     members = auth.given(kind)[0]
     said: list[str] = []
     for wrong in ("s3cret\nvalue", "Bearer s3cret ", ["s3cret"], {"a": "s3cret"}):
@@ -554,7 +554,7 @@ def test_a_secret_does_not_go_to_another_destination_or_identity(
     assert (caught.value.field, caught.value.code) == (f"action.{field}", "INVALID_FIELD")
 
 
-def test_the_scope_of_a_token_may_change_and_its_secret_stays() -> None:
+def test_a_changed_scope_keeps_the_secret() -> None:
     other = without(OAUTH, "secret", scope="b", audience="c", resource="d", credentialsIn="body")
 
     assert kept(http(authentication=other), http(authentication=OAUTH)) == {"authentication.secret"}

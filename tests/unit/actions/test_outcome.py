@@ -41,7 +41,7 @@ ASKED = replace(CALL, callback_token="t", on202="wait")
         ("lambda", {"invocation": "async", "envelope": True}, True, True),
     ],
 )
-def test_a_target_is_told_how_to_report_where_its_kind_has_a_place_for_it(kind, options, with_payload, told):
+def test_a_target_learns_how_to_report_if_its_kind_has_a_place_for_it(kind, options, with_payload, told):
     action = actions.load(kind, {"targetArn": "arn", "roleArn": "arn", **options})
 
     assert action.tells_its_run(with_payload=with_payload) is told
@@ -53,7 +53,7 @@ def test_a_target_without_a_callback_address_is_waited_for_only_if_the_action_sa
     assert taken(Rules(on_accepted="wait"), ASKED, None, told=False).verdict is Verdict.ACCEPTED
 
 
-def test_an_event_is_over_once_the_bus_has_it():
+def test_an_event_is_complete_once_the_bus_has_it():
     call = replace(ASKED, put_event=lambda *_: None)
 
     assert Event("x").perform(call, None).verdict is Verdict.SUCCEEDED

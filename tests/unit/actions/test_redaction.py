@@ -99,12 +99,12 @@ def test_a_secret_is_found_whichever_of_its_letters_an_address_escapes(secret: s
 
 
 @pytest.mark.parametrize("said", ["7Kqw%", "7Kqw%C", "7Kqw%C3", "7Kqw%C3%", r"7Kqw\xc", r"7Kqw\x", "7Kqw%C3%BC%"])
-def test_a_text_that_breaks_off_within_a_byte_does_not_tell_the_beginning(said: str) -> None:
+def test_a_text_cut_within_a_byte_does_not_reveal_the_start_of_a_secret(said: str) -> None:
     assert hidden(f"you said {said}", ["7Kqwü/and-more"]) == "you said ***"
 
 
 @pytest.mark.parametrize("said", ["\\" * 65_536, "%41" * 21_845, r"\u0061" * 10_922])
-def test_an_answer_of_nothing_but_escapes_costs_little(said: str) -> None:
+def test_an_answer_of_only_escapes_costs_little(said: str) -> None:
     def cost_s() -> float:
         begun = time.process_time()
         hidden(said, ["s3cret-+&<value>", "x" * 100])
@@ -113,29 +113,29 @@ def test_an_answer_of_nothing_but_escapes_costs_little(said: str) -> None:
     assert min(cost_s() for _ in range(5)) < 0.02
 
 
-def test_only_the_secret_goes_from_a_text_with_escapes() -> None:
+def test_only_the_secret_is_removed_from_a_text_with_escapes() -> None:
     said = r'{"a\u002Bb": "caf\u00e9 \ud83d\ude00", "told": "7Kq\u002B9/xZaP\u002Bw==", "then": "&lt;b&#62;"}'
 
     assert hidden(said, ["7Kq+9/xZaP+w=="]) == said.replace(r"7Kq\u002B9/xZaP\u002Bw==", "***")
 
 
 @pytest.mark.parametrize("length", range(5, 27))
-def test_a_text_that_breaks_off_within_an_escape_does_not_tell_the_beginning(length: int) -> None:
+def test_a_text_cut_within_an_escape_does_not_reveal_the_start_of_a_secret(length: int) -> None:
     assert hidden("you said " + r"7Kqw\u002B9\u0026&amp;xZaP"[:length], ["7Kqw+9&&xZaP-and-more"]) == "you said ***"
 
 
-def test_a_text_in_utf_16_hides_its_secrets_too() -> None:
+def test_secrets_in_utf_16_are_hidden_too() -> None:
     said = "you said s3cret-of-mine".encode("utf-16-le").decode("utf-8", "replace")
 
     assert hidden(said, ["s3cret-of-mine"]) == "you said ***"
 
 
 @pytest.mark.parametrize("length", [4, 9, 17])
-def test_a_text_that_breaks_off_within_a_secret_does_not_tell_its_beginning(length: int) -> None:
+def test_a_text_cut_within_a_secret_does_not_reveal_its_start(length: int) -> None:
     assert hidden("s3cret? s3cr " + "s3cret-of-mine-all"[:length], ["s3cret-of-mine-all"]) == "s3cret? s3cr ***"
 
 
-def test_the_longer_secret_goes_first() -> None:
+def test_the_longer_secret_is_replaced_first() -> None:
     assert hidden("token-and-more token.", ["token", "token-and-more"]) == "*** ***."
 
 
@@ -143,7 +143,7 @@ def test_values_too_short_to_be_a_secret_stay() -> None:
     assert hidden("a bad day", ["a", ""]) == "a bad day"
 
 
-def test_the_signature_within_a_query_opens_the_door_by_itself() -> None:
+def test_the_signature_in_a_query_is_a_secret_of_its_own() -> None:
     told = of_query("sv=2021&sp=a&sig=c2ln%2Bg%3D%3D")
 
     assert hidden('{"sig": "c2ln+g=="}', told) == '{"sig": "***"}'
@@ -160,7 +160,7 @@ def test_no_kept_value_contains_a_secret(secret: str, before: str, after: str) -
 @pytest.mark.parametrize("secret", ["s3cr", "s3cret-token", "ä-umlaut-ö", "a+b/c=d?e&f", "x" * 64])
 @pytest.mark.parametrize("before", ["", "a", "ab", "abc", "you sent: "])
 @pytest.mark.parametrize("after", ["", "z", "zz", " and more"])
-def test_a_larger_text_in_hex_or_base64_does_not_hold_it(secret: str, before: str, after: str) -> None:
+def test_a_larger_text_in_hex_or_base64_does_not_contain_the_secret(secret: str, before: str, after: str) -> None:
     whole, first = f"{before}{secret}{after}".encode(), len(before.encode())
     behind = first + len(secret.encode())
 

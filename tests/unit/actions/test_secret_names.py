@@ -105,14 +105,14 @@ def test_a_parameter_that_is_given_twice_keeps_both() -> None:
 
 
 @pytest.mark.parametrize("fields", [{"headers": {"X-Api-Key": SECRET}}, {"url": f"http://93.184.215.14/?sig={SECRET}"}])
-def test_it_never_goes_over_plain_http_to_a_public_address(fields: dict[str, object]) -> None:
+def test_a_sealed_value_never_goes_over_plain_http_to_a_public_address(fields: dict[str, object]) -> None:
     given = {"type": "http", "url": "http://93.184.215.14/", **fields}
 
     with pytest.raises(InvalidRequest, match="never go over plain http"):
         parse(given, field="action", guard=PLAIN)
 
 
-def test_a_target_is_sent_what_was_sealed() -> None:
+def test_a_target_receives_the_sealed_value() -> None:
     requests: list[bytes] = []
     with listening(answering(OK, requests)) as endpoint:
         params = parse(
@@ -128,7 +128,7 @@ def test_a_target_is_sent_what_was_sealed() -> None:
     assert f"X-Api-Key: {SECRET}".encode() in request
 
 
-def test_a_target_that_echoes_it_is_not_believed() -> None:
+def test_a_sealed_value_that_a_target_echoes_is_hidden() -> None:
     body = f"you sent {SECRET} and a+b-of-the-query".encode()
     answer = b"HTTP/1.1 500 No\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
     with listening(answering(answer, [])) as endpoint:
@@ -142,13 +142,13 @@ def test_a_target_that_echoes_it_is_not_believed() -> None:
     assert outcome.answer == "you sent *** and ***"
 
 
-def test_a_secret_that_is_gone_is_a_reason_of_the_guard() -> None:
+def test_a_missing_secret_fails_with_the_reason_of_the_guard() -> None:
     outcome = Http.perform(made(url="https://example.org/?sig=aaaa"), CALL, LOCAL)
 
     assert (outcome.reason, outcome.message) == (Reason.GUARD, "the secret url.sig of this job is missing")
 
 
-def test_a_job_that_was_stored_with_such_a_header_in_clear_runs_on() -> None:
+def test_a_job_stored_with_such_a_header_in_clear_text_still_runs() -> None:
     """Versions before this rule have written it in this way."""
     requests: list[bytes] = []
     with listening(answering(OK, requests)) as endpoint:
@@ -161,7 +161,7 @@ def test_a_job_that_was_stored_with_such_a_header_in_clear_runs_on() -> None:
     assert f"X-Api-Key: {SECRET}".encode() in requests[0]
 
 
-def test_a_change_keeps_what_it_does_not_bring_and_only_for_the_same_destination() -> None:
+def test_a_change_keeps_omitted_values_only_for_the_same_destination() -> None:
     old = made(url=f"https://example.org/x?sig={SECRET}", headers={"X-Api-Key": SECRET})
     same = made(url="https://example.org/y?sig=***&n=2", headers={"X-API-Key": "***"})
     elsewhere = made(url="https://elsewhere.org/x?sig=***")

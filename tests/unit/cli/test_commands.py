@@ -100,7 +100,7 @@ def test_the_commands_that_a_user_looks_for_are_there():
     assert {"preview", "explain", "plan", "apply", "diff", "api", "whoami", "doctor", "completion"} <= there
 
 
-def test_the_help_of_a_group_says_what_it_is_for_and_cuts_no_sentence(capsys):
+def test_the_help_of_a_group_states_its_purpose_in_whole_sentences(capsys):
     for name, (about, module) in app.COMMANDS.items():
         if isinstance(module.made(name), click.Group):
             main([name, "--help"])
@@ -111,7 +111,7 @@ def test_the_help_of_a_group_says_what_it_is_for_and_cuts_no_sentence(capsys):
             assert "..." not in shown
 
 
-def test_the_help_of_a_command_names_options_and_nothing_of_the_api_alone():
+def test_the_help_of_a_command_names_options_and_no_api_members():
     for words, command in commands().items():
         assert not re.search(r"RFC|Idempotency-Key|ETag|the request|`[a-z]+[A-Z]\w*`", command.help or ""), words
     assert commands()["jobs delete-matching"].help.endswith("Give --expected-count, or --dry-run to count them only.")
@@ -131,7 +131,7 @@ def test_every_option_says_what_it_does():
         assert not re.search(r"412|`[a-z]+[A-Z]\w*` [a-z]+ --|the request|None", each.help), (words, each.help)
 
 
-def test_an_option_has_the_text_of_its_parameter_in_the_words_of_commands():
+def test_an_option_has_the_text_of_its_parameter_with_option_names():
     def help_of(words: str, option: str) -> str:
         (found,) = (each for each in commands()[words].params if option in each.opts)
         return found.help
@@ -215,7 +215,7 @@ def test_completion_prints_a_script(capsys, shell):
         (["import", "sap", "--inactive", "--switch"], "exclude each other"),
     ],
 )
-def test_wrong_usage_is_status_2_and_a_sentence(capsys, arguments, why):
+def test_wrong_usage_exits_with_status_2_and_one_sentence(capsys, arguments, why):
     assert main(arguments) == 2
 
     said = capsys.readouterr()
@@ -251,7 +251,7 @@ def test_wrong_usage_is_one_json_object_if_asked(capsys, arguments, detail):
         ("a.json", "[" * 100_000, "nested too deeply"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_status_2_and_names_itself(tmp_path, capsys, name, text, why):
+def test_an_unusable_file_exits_with_status_2_and_is_named(tmp_path, capsys, name, text, why):
     path = tmp_path / name
     if text is not None:
         path.write_text(text)

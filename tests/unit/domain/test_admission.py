@@ -56,15 +56,15 @@ def test_without_its_job_or_schedule_a_message_is_dropped_and_leaves_no_row(gone
 
 
 @pytest.mark.parametrize("kind", [Kind.MANUAL, Kind.ERROR_ACTION, Kind.BACKFILL])
-def test_other_kinds_are_written_before_their_message_so_without_a_row_they_are_nobodys(kind: Kind) -> None:
+def test_messages_of_other_kinds_without_a_row_have_no_owner(kind: Kind) -> None:
     assert isinstance(gate(message=pointer(kind=kind)), Drop)
 
 
-def test_a_further_attempt_of_a_row_that_is_gone_is_nobodys() -> None:
+def test_a_later_attempt_of_a_deleted_row_has_no_owner() -> None:
     assert isinstance(gate(message=pointer(attempt=2)), Drop)
 
 
-def test_an_instant_ahead_waits_for_its_second() -> None:
+def test_a_message_before_its_instant_waits_for_it() -> None:
     assert gate(NOW - SECOND) == Later(NOW)
     assert gate(NOW - timedelta(milliseconds=1)) == Later(NOW)
     assert gate(NOW) == Claim(1)
@@ -76,7 +76,7 @@ def test_an_instant_up_to_the_end_of_its_generation_runs() -> None:
     assert gate(schedule=changed) == Claim(1)
 
 
-def test_an_instant_behind_the_end_of_its_generation_is_dropped() -> None:
+def test_an_instant_after_the_end_of_its_generation_is_dropped() -> None:
     changed = schedule(generation=2, ended_at={1: int(NOW.timestamp()) - 1})
 
     assert isinstance(gate(schedule=changed), Drop)
@@ -88,7 +88,7 @@ def test_a_generation_that_is_no_longer_listed_is_dropped() -> None:
     assert isinstance(gate(schedule=long_after), Drop)
 
 
-def test_a_message_of_a_generation_yet_unread_runs() -> None:
+def test_a_message_of_a_newer_generation_runs() -> None:
     """The row was read strongly: no message is newer. If one were, it is not for the gate to lose it."""
     assert gate(message=pointer(generation=2)) == Claim(1)
 
@@ -105,16 +105,16 @@ def test_a_message_of_a_generation_yet_unread_runs() -> None:
         ({"job": job(active=False, pause=Pause(NOW))}, Reason.DISABLED),
     ],
 )
-def test_an_occurrence_that_may_not_run_is_skipped_with_a_reason(members: dict[str, Any], reason: Reason) -> None:
+def test_an_occurrence_that_must_not_run_is_skipped_with_a_reason(members: dict[str, Any], reason: Reason) -> None:
     assert gate(**members) == End(State.SKIPPED, reason)
 
 
 @pytest.mark.parametrize("state", [ScheduleState.ENDING, ScheduleState.COMPLETED])
-def test_the_last_occurrences_of_a_series_run_though_it_is_ending(state: ScheduleState) -> None:
+def test_the_last_occurrences_of_an_ending_series_run(state: ScheduleState) -> None:
     assert gate(schedule=schedule(state=state)) == Claim(1)
 
 
-def test_an_occurrence_removed_by_a_change_is_dropped_even_where_it_would_be_skipped() -> None:
+def test_an_occurrence_removed_by_a_change_is_dropped_and_not_skipped() -> None:
     paused = schedule(generation=2, ended_at={1: int(NOW.timestamp()) - 1}, state=ScheduleState.PAUSED)
 
     assert isinstance(gate(schedule=paused), Drop)
@@ -139,7 +139,7 @@ def test_a_late_message_is_judged_by_the_misfire_policy() -> None:
     assert gate(NOW + 2 * MINUTE, schedule=schedule(misfire="latest")) == TOO_LATE
 
 
-def test_the_last_occurrence_of_all_runs_however_late() -> None:
+def test_the_last_occurrence_of_a_series_runs_however_late() -> None:
     once = schedule(packed=parse({"at": "2027-03-01T12:00:00Z"}, now=NOW).packed)
 
     assert gate(NOW + DAY, schedule=once) == Claim(1)
@@ -179,7 +179,7 @@ def test_an_open_run_whose_schedule_is_gone_is_cancelled(state: State) -> None:
         assert gate(run=run(state), **gone) == End(State.CANCELLED, Reason.OWNER_GONE)
 
 
-def test_a_call_under_way_whose_schedule_is_gone_is_waited_for() -> None:
+def test_an_active_call_of_a_deleted_schedule_is_awaited() -> None:
     for gone in ({"job": None}, {"schedule": None}):
         assert gate(run=run(lease_until=NOW + SECOND), **gone) == Later(NOW + SECOND)
         assert gate(run=run(lease_until=NOW), **gone) == End(State.CANCELLED, Reason.OWNER_GONE)
@@ -191,7 +191,7 @@ def test_a_run_of_the_job_itself_needs_no_schedule() -> None:
     assert gate(run=manual, schedule=None, message=pointer(schedule=None, kind=Kind.MANUAL)) == Claim(1)
 
 
-def test_a_live_lease_is_waited_for() -> None:
+def test_a_live_lease_is_awaited() -> None:
     assert gate(run=run(lease_until=NOW + SECOND)) == Later(NOW + SECOND)
 
 
@@ -203,12 +203,12 @@ def lost_in(*attempts: int) -> tuple[LostCall, ...]:
     return tuple(LostCall(attempt, NOW + n * SECOND) for n, attempt in enumerate(attempts))
 
 
-def test_a_lease_that_is_over_is_taken_over_once_if_another_attempt_may_follow() -> None:
+def test_an_expired_lease_is_taken_over_once_if_another_attempt_can_follow() -> None:
     assert gate(run=run(lease_until=NOW), job=RETRIED) == TakeOver()
     assert gate(run=run(lease_until=NOW, lost_calls=lost_in(1)), job=RETRIED) == LOST_FOR_GOOD
 
 
-def test_the_last_attempt_is_taken_over_as_often_as_its_message_may_come() -> None:
+def test_the_last_attempt_is_taken_over_as_often_as_its_message_can_arrive() -> None:
     for lost in range(MAX_LOST_LAST):
         assert gate(run=run(lease_until=NOW, lost_calls=lost_in(*[1] * lost))) == TakeOver()
     assert gate(run=run(lease_until=NOW, lost_calls=lost_in(*[1] * MAX_LOST_LAST))) == EndLost()
@@ -220,7 +220,7 @@ def test_a_lease_of_another_attempt_that_was_lost_counts_for_that_attempt_only()
 
 
 @pytest.mark.parametrize("attempt", [1, 4])
-def test_a_result_that_did_not_come_is_a_failed_attempt_if_the_policy_says_so(attempt: int) -> None:
+def test_a_missing_result_is_a_failed_attempt_if_the_policy_says_so(attempt: int) -> None:
     waits = run(State.ACK_RECVD, attempt=attempt, deadline_at=NOW)
     asks = replace(RETRIED, policies={"onNoResult": "retry"})
 
@@ -235,14 +235,14 @@ def test_at_most_once_never_takes_over() -> None:
 
 
 @pytest.mark.parametrize("state", sorted(CLAIMABLE))
-def test_a_row_that_waits_is_claimed_at_its_attempt_when_its_time_has_come(state: State) -> None:
+def test_a_waiting_row_is_claimed_for_its_attempt_when_it_is_due(state: State) -> None:
     third = run(state, attempt=3, not_before=NOW)
 
     assert gate(run=third, message=pointer(attempt=3)) == Claim(3)
     assert gate(NOW - SECOND, run=third, message=pointer(attempt=3)) == Later(NOW)
 
 
-def test_a_row_with_work_to_do_runs_though_its_schedule_changed_or_stopped() -> None:
+def test_a_row_with_work_left_runs_even_if_its_schedule_changed_or_stopped() -> None:
     for now_is in (schedule(generation=9), schedule(state=ScheduleState.PAUSED), schedule(missed_to=NOW + HOUR)):
         assert gate(run=run(State.RETRY_WAIT, attempt=2), message=pointer(attempt=2), schedule=now_is) == Claim(2)
     late = NOW + 9 * DAY
@@ -259,7 +259,7 @@ def test_an_old_copy_leaves_a_retry_to_its_wake_row() -> None:
     assert isinstance(gate(run=far), Acknowledge)
 
 
-def test_a_message_before_its_retry_is_left_to_the_wake_row_that_is_still_to_speak() -> None:
+def test_an_early_message_of_a_retry_is_left_to_the_pending_wake_row() -> None:
     far = run(State.RETRY_WAIT, attempt=2, not_before=NOW + HOUR, wake_at=NOW + HOUR)
 
     assert isinstance(gate(run=far, message=pointer(attempt=2)), Acknowledge)

@@ -36,7 +36,7 @@ def test_a_payload_is_one_value() -> None:
     assert found({"payload": {"n": 1}}, {"payload": {"n": 2}}) == [("payload", {"n": 1}, {"n": 2})]
 
 
-def test_digits_count_and_false_is_not_nought() -> None:
+def test_digits_count_and_false_is_not_zero() -> None:
     assert [each.path for each in differences(loads('{"a":1.0,"b":0}'), loads('{"a":1.00,"b":false}'), ())] == [
         "a",
         "b",

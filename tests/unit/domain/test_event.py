@@ -54,14 +54,14 @@ def test_a_schema_refuses_an_event_of_another_kind(kind: EventType) -> None:
     assert not validator(kind.value).is_valid({"source": "sweephand", "detail-type": other.value, "detail": {}})
 
 
-def test_a_schema_bears_members_that_come_later() -> None:
+def test_a_schema_accepts_members_added_later() -> None:
     told = event.of_job(EventType.JOB_CREATED, _job())
     as_sent = {"source": "sweephand", "detail-type": told.type.value, "detail": {**told.detail, "new": 1}}
 
     assert validator(told.type.value).is_valid(as_sent)
 
 
-def test_the_example_of_the_page_is_true() -> None:
+def test_the_example_on_the_page_is_valid() -> None:
     example = json.loads(PAGE.read_text().partition("```json\n")[2].partition("```")[0])
 
     assert [error.message for error in validator("run.failed").iter_errors(example)] == []
@@ -131,7 +131,7 @@ def test_the_same_finding_of_one_hour_is_one_event() -> None:
 
 
 @given(st.sampled_from(sorted(TERMINAL)), st.integers(0, 10_000))
-def test_an_event_of_a_run_is_told_by_the_run_alone(state: State, seconds: int) -> None:
+def test_an_event_of_a_run_is_derived_from_the_run_alone(state: State, seconds: int) -> None:
     """Whenever it is made again, it is the same: nothing of the moment is in it."""
     ended = run(state, reason=Reason.ON_TIME, finished_at=NOW + seconds * MINUTE / 60)
 
@@ -161,7 +161,7 @@ def _kinds(events: list[Event]) -> list[EventType]:
     return [each.type for each in events]
 
 
-def test_each_switch_that_is_moved_is_an_event_of_its_own() -> None:
+def test_each_changed_switch_is_an_event_of_its_own() -> None:
     before = job()
     after = replace(before, active=False, pause=Pause(NOW), name="other", revision=2)
 
@@ -171,14 +171,14 @@ def test_each_switch_that_is_moved_is_an_event_of_its_own() -> None:
     assert len({each.id for each in told}) == 3
 
 
-def test_automatic_consequences_are_no_changes() -> None:
+def test_automatic_consequences_are_not_changes() -> None:
     before = job()
     after = replace(before, state_reason="x", schedule_ids=("a",), many_schedules=True, revision=2, modified_at=NOW)
 
     assert event.of_change(before, after, schedules_too=False) == []
 
 
-def test_another_note_on_a_pause_is_told() -> None:
+def test_a_new_note_on_a_pause_is_published() -> None:
     before = job(pause=Pause(NOW))
 
     told = event.of_change(before, replace(before, pause=Pause(NOW, note="longer")), schedules_too=False)

@@ -26,7 +26,7 @@ def run(at_s: float = 0, late_s: float = 0, critical_s: float = 1, state: State 
     )
 
 
-def test_nothing_is_told_of_nothing() -> None:
+def test_no_runs_give_no_figures() -> None:
     none = Spread(None, None)
 
     assert figures_of([], 5) == Figures(0, 0, 0, none, none, None)
@@ -40,7 +40,7 @@ def test_runs_that_were_not_carried_out_or_have_not_ended_do_not_count() -> None
     assert (found.runs, found.failed) == (2, 1)
 
 
-def test_lateness_is_that_of_the_first_attempt_and_the_critical_time_that_of_all() -> None:
+def test_lateness_uses_the_first_attempt_and_critical_time_uses_all_attempts() -> None:
     first = NOON + timedelta(seconds=2)
 
     found = figures_of([run(late_s=40, critical_s=50, attempt=3, first_started_at=first)])
@@ -81,12 +81,14 @@ def test_without_a_limit_there_is_no_breach() -> None:
     assert figures_of([run(critical_s=1), run(at_s=10, critical_s=9)]).breach_in_s is None
 
 
-def test_a_limit_that_is_years_away_is_not_reported() -> None:
+def test_a_breach_that_is_years_away_is_not_reported() -> None:
     assert figures_of([run(critical_s=1), run(at_s=86_400, critical_s=1.001)], 1_000).breach_in_s is None
 
 
 @given(st.lists(st.tuples(st.floats(0, 1e6), st.floats(0, 1e4)), max_size=30), st.floats(1, 86_400))
-def test_a_breach_is_never_past_nor_beyond_what_is_told(points: list[tuple[float, float]], limit_s: float) -> None:
+def test_a_breach_is_never_in_the_past_or_beyond_the_reported_range(
+    points: list[tuple[float, float]], limit_s: float
+) -> None:
     found = figures_of((run(at_s=at, critical_s=critical) for at, critical in points), limit_s).breach_in_s
 
     assert found is None or 0 <= found <= 30 * 86_400

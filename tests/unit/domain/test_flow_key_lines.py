@@ -59,7 +59,7 @@ def test_a_run_called_before_it_confirms_joining_has_one_turn():
     assert call(same, Line(fresh=waiting("3")), {}, NOON).called[0].at == NOON + 29 * SECOND
 
 
-def test_a_run_that_comes_early_keeps_its_own_turn_and_takes_no_other():
+def test_an_early_run_keeps_its_own_turn_and_takes_no_other():
     """It comes by a copy of the message that it had before it joined."""
     there = replace(stile(rate=Rate(1, 10)), wake_at=NOON, next_at=NOON + 10 * SECOND)
     there = call(there, Line(fresh=waiting("1", "2")), {}, NOON).stile
@@ -119,7 +119,7 @@ def test_turns_are_spaced_by_the_rate_and_given_a_minute_ahead():
     assert [each.order for each in call(calls.stile, Line(fresh=waiting("3", "4")), {}, later).called] == ["3"]
 
 
-def test_a_run_that_was_called_and_did_not_come_is_called_again():
+def test_a_called_run_that_did_not_arrive_is_called_again():
     there = replace(stile(parallelism=1), wake_at=NOON + 60 * SECOND)
     there = call(there, Line(fresh=waiting("1", "2")), {}, NOON).stile
 
@@ -130,7 +130,7 @@ def test_a_run_that_was_called_and_did_not_come_is_called_again():
     assert [each.order for each in call(there, Line(again=waiting("1")), {}, late).called] == ["1"]
 
 
-def test_an_open_circuit_lets_one_run_through_when_it_may_be_tried():
+def test_an_open_circuit_admits_one_run_when_it_can_be_probed():
     there = replace(stile(circuit=CircuitRule(10, 5)), wake_at=NOON + 60 * SECOND)
     line = Line(fresh=[*waiting("1", "2", target="shut"), *waiting("3", target="open")])
 
@@ -143,7 +143,7 @@ def test_an_open_circuit_lets_one_run_through_when_it_may_be_tried():
     assert not_yet.look == NOON + 3 * SECOND
 
 
-def test_a_look_that_somebody_has_asked_for_is_not_asked_for_again():
+def test_a_requested_check_is_not_requested_again():
     there = replace(stile(circuit=CircuitRule()), wake_at=NOON + 60 * SECOND, look_at=NOON + 2 * SECOND)
     line = Line(fresh=waiting("1", target="shut"))
 

@@ -29,7 +29,7 @@ from tests.unit.domain.turnstile import LEASE, NOON, SECOND, enter, stile
 # Places
 
 
-def test_so_many_pass_and_the_next_waits_for_a_place():
+def test_the_limit_of_runs_pass_and_the_next_waits_for_a_place():
     there = stile(parallelism=2)
     there, first = enter(there, "a")
     there, second = enter(there, "b")
@@ -40,7 +40,7 @@ def test_so_many_pass_and_the_next_waits_for_a_place():
     assert same == there
 
 
-def test_a_place_is_free_when_the_lease_of_its_run_is_over_and_not_before():
+def test_a_place_is_free_when_the_lease_of_its_run_expires_and_not_before():
     there, _ = enter(stile(parallelism=1), "a")
 
     assert enter(there, "b", NOON + LEASE - SECOND)[1] == Wait(Why.PLACES)
@@ -56,7 +56,7 @@ def test_a_repeated_claim_passes_again_in_the_same_place():
     assert again == there
 
 
-def test_a_lost_answer_to_who_passed_gives_it_the_same_turn():
+def test_a_run_that_passed_with_a_lost_answer_gets_the_same_turn():
     there, _ = enter(stile(parallelism=2, rate=Rate(1, 10)), "a")
     there, first = enter(there, "b", NOON + 8.5 * SECOND)
 
@@ -88,7 +88,7 @@ def test_a_run_that_waits_for_its_result_keeps_its_place_until_then():
 
 
 @pytest.mark.parametrize(("holds", "own", "free"), [("w", True, True), ("w", False, False), ("r", False, True)])
-def test_only_who_makes_a_call_gives_its_place_back_while_it_may_be_under_way(holds, own, free):
+def test_only_the_caller_returns_a_place_while_its_call_may_be_active(holds, own, free):
     there = replace(stile(parallelism=1), places={"a": Place(NOON + LEASE, Holds(holds))})
 
     after, _ = answer(there, [Leave("a", own=own)], NOON)
@@ -96,7 +96,7 @@ def test_only_who_makes_a_call_gives_its_place_back_while_it_may_be_under_way(ho
     assert (after.running(NOON) == 0) is free
 
 
-def test_a_key_that_is_paused_lets_nobody_pass_not_even_who_was_called():
+def test_a_paused_key_admits_no_run_not_even_a_called_one():
     there = replace(stile(parallelism=1, paused=True), places={"a": Place(NOON + LEASE, Holds.CALLED)})
 
     assert enter(there, "a", order="1")[1] == Wait(Why.PAUSED)
@@ -116,7 +116,7 @@ def test_calls_are_spaced_by_the_rate():
     assert there.next_at == NOON + 20 * SECOND  # what came early is taken from what follows
 
 
-def test_a_wait_of_a_second_at_most_is_slept_through():
+def test_a_wait_of_at_most_a_second_is_slept():
     there, _ = enter(stile(rate=Rate(1, 10)), "a")
 
     assert enter(there, "b", NOON + 8.2 * SECOND)[1] == Go(NOON + 9 * SECOND)
@@ -127,7 +127,7 @@ def test_a_wait_of_a_second_at_most_is_slept_through():
     period=st.integers(1, 100),
     steps=st.lists(st.integers(0, 3_000), min_size=1, max_size=80),
 )
-def test_no_window_holds_more_calls_than_the_rate_and_a_second_s_worth(limit, period, steps):
+def test_no_window_holds_more_calls_than_the_rate_plus_one_second(limit, period, steps):
     rate = Rate(limit, period)
     there, at, begun = stile(rate=rate), NOON, []
     for n, step in enumerate(steps):
@@ -146,7 +146,7 @@ def test_no_window_holds_more_calls_than_the_rate_and_a_second_s_worth(limit, pe
 # The line
 
 
-def test_a_run_that_comes_while_others_wait_joins_the_end_of_the_line():
+def test_a_run_that_arrives_while_others_wait_joins_the_end_of_the_line():
     there, _ = answer(stile(parallelism=2), [Join("who-9", "9")], NOON)
 
     assert enter(there, "new")[1] == Wait(Why.LINE)
@@ -154,7 +154,7 @@ def test_a_run_that_comes_while_others_wait_joins_the_end_of_the_line():
     assert enter(replace(there, called="1"), "called", order="1")[1] == Go(NOON)
 
 
-def test_the_first_in_the_line_has_it_looked_at_and_sets_its_wake():
+def test_the_first_run_in_the_line_requests_a_check_and_sets_the_wake_row():
     there, (look,) = answer(stile(parallelism=1), [Join("who-9", "9")], NOON)
 
     assert look is True

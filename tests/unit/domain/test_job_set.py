@@ -42,7 +42,7 @@ def test_deletes_come_first_and_creations_last() -> None:
     assert verbs(made) == [("delete", "a"), ("update", "b"), ("repair", "c"), ("create", "new")]
 
 
-def test_an_entry_takes_over_the_job_that_it_was_unless_it_has_one_itself() -> None:
+def test_a_renamed_entry_takes_over_its_former_job_unless_it_has_one() -> None:
     renamed = plan("s", [Wanted("b", "1", 0, was="a")], [A])
     done = plan("s", [Wanted("b", "1", 0, was="a")], [replace(A, key="b")])
 
@@ -50,7 +50,7 @@ def test_an_entry_takes_over_the_job_that_it_was_unless_it_has_one_itself() -> N
     assert done.changes == ()
 
 
-def test_a_job_that_is_gone_only_leaves_the_set() -> None:
+def test_a_deleted_job_only_leaves_the_set() -> None:
     (missing,) = with_missing([A], {"job-a"})
 
     made = plan("s", [], [missing])
@@ -59,11 +59,11 @@ def test_a_job_that_is_gone_only_leaves_the_set() -> None:
 
 
 @pytest.mark.parametrize(("stored", "most"), [(0, 10), (54, 10), (55, 11), (1_000, 200)])
-def test_a_fifth_of_the_set_or_ten_jobs_may_be_deleted(stored: int, most: int) -> None:
+def test_a_fifth_of_the_set_or_ten_jobs_can_be_deleted(stored: int, most: int) -> None:
     assert plan("s", [], [Member(str(n), str(n), "1", 1) for n in range(stored)]).deletes_most == most
 
 
-def test_a_token_names_the_list_and_what_was_seen_but_not_its_order() -> None:
+def test_a_token_covers_the_list_and_the_seen_state_but_not_the_order() -> None:
     wanted, stored = [Wanted("b", "1", 0), Wanted("c", "1", 1)], [A]
     made = plan("s", wanted, stored)
 

@@ -44,7 +44,7 @@ def both(each: Schedule) -> tuple[lanes.Some, lanes.Some]:
         ({"every": "PT1H", "jitterSeconds": 600}, 24),
     ],
 )
-def test_shown_and_counted_instants_together_are_all(timing: dict[str, object], a_day: int) -> None:
+def test_shown_and_counted_instants_add_up_to_all(timing: dict[str, object], a_day: int) -> None:
     past, planned = both(schedule(timing))
 
     for some in (past, planned):
@@ -89,13 +89,13 @@ def test_planned_marks_are_the_instants_that_the_api_announces(
     ],
     ids=["up to now", "not what is due and unsent", "not after its end"],
 )
-def test_the_past_ends_with_what_was_sent(members: dict[str, object], last: datetime) -> None:
+def test_the_past_ends_with_the_sent_occurrences(members: dict[str, object], last: datetime) -> None:
     past, _ = both(schedule({"cron": "0 * * * *"}, **members))
 
     assert past.seconds[-1] == epoch_s(last)
 
 
-def test_the_rule_alone_tells_neither_the_time_before_a_change_nor_actual_starts() -> None:
+def test_the_rule_alone_shows_neither_the_time_before_a_change_nor_actual_starts() -> None:
     changed = schedule({"cron": "0 * * * *"}, generation=2, ended_at={1: epoch_s(NOW) - 7_200})
     chained = schedule({"every": "PT1H", "align": "actual_start"})
 

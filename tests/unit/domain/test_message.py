@@ -44,7 +44,7 @@ def test_a_message_holds_keys_and_numbers_and_nothing_else() -> None:
     assert all(isinstance(value, str | int) for value in members.values())
 
 
-def test_a_message_of_today_is_read_by_every_later_release() -> None:
+def test_every_later_release_reads_a_message_of_today() -> None:
     """Written out: messages live for 14 days, and a release must read those of the one before."""
     body = (
         '{"v":1,"kind":"scheduled","tenant":"acme","job":"j","schedule":"s","run":"r",'
@@ -109,7 +109,7 @@ def test_a_body_without_a_member_is_unreadable(missing: str) -> None:
     "hostile",
     ["", " ", "null", "[]", '"v"', "7", "{", "NaN", "[" * 100_000, '{"v":' * 100_000, "\x00", "\ud800", "9" * 5_000],
 )
-def test_a_body_that_is_no_message_is_unreadable_and_never_more_than_that(hostile: str) -> None:
+def test_an_invalid_body_is_only_unreadable_and_raises_nothing_else(hostile: str) -> None:
     with pytest.raises(Unreadable):
         decode(hostile)
 
@@ -123,7 +123,7 @@ def test_any_body_is_read_or_unreadable(members: dict[str, Any]) -> None:
     assert decode(encode(read)) == read
 
 
-def test_the_reason_of_an_unreadable_body_quotes_nothing_of_it() -> None:
+def test_the_reason_of_an_unreadable_body_does_not_quote_it() -> None:
     with pytest.raises(Unreadable) as refusal:
         decode(body(instant="hunter2"))
 

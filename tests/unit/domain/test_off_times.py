@@ -24,7 +24,7 @@ def off(reason: Reason = Reason.PAUSED, generation: int = 3) -> str:
     ("at", "meant"),
     [(SINCE, False), (SINCE + SECOND, True), (UNTIL, True), (UNTIL + SECOND, False)],
 )
-def test_it_is_off_after_its_beginning_and_up_to_its_end(at: datetime, meant: bool) -> None:
+def test_an_off_time_begins_after_its_start_and_includes_its_end(at: datetime, meant: bool) -> None:
     assert (off_times.reason_at(off(), at, 3) is Reason.PAUSED) is meant
 
 
@@ -42,7 +42,7 @@ def test_the_state_describes_a_time_that_still_lasts() -> None:
     assert off_times.reason_at(lasting, UNTIL, 1) is None
 
 
-def test_an_end_ends_what_lasts_and_nothing_else() -> None:
+def test_an_end_closes_only_the_open_off_time() -> None:
     again = off_times.ended(off_times.began(off(), Reason.DISABLED, 5, UNTIL + 5 * SECOND), UNTIL + 9 * SECOND)
 
     assert off_times.reason_at(again, UNTIL + SECOND, 3) is None
@@ -50,7 +50,7 @@ def test_an_end_ends_what_lasts_and_nothing_else() -> None:
     assert off_times.ended(None, UNTIL) is None
 
 
-def test_times_that_no_message_can_fall_into_any_more_are_forgotten() -> None:
+def test_off_times_too_old_for_any_message_are_dropped() -> None:
     kept = off_times.began(off(), Reason.PAUSED, 9, SINCE + off_times.KEPT - SECOND)
     forgotten = off_times.began(off(), Reason.PAUSED, 9, SINCE + off_times.KEPT)
 
@@ -59,6 +59,6 @@ def test_times_that_no_message_can_fall_into_any_more_are_forgotten() -> None:
 
 
 @pytest.mark.parametrize("text", ["P1", "X1:1-2", "P1:a-2", "P1:1-2-3"])
-def test_a_text_that_nobody_wrote_is_an_error(text: str) -> None:
+def test_an_invalid_text_is_an_error(text: str) -> None:
     with pytest.raises((ValueError, LookupError)):
         off_times.reason_at(text, NOW, 1)

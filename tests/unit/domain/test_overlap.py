@@ -40,7 +40,7 @@ def contest(policy: Overlap, there: Slot, *rows: Run, queued_before: bool = Fals
 
 @pytest.mark.parametrize("policy", Overlap)
 @pytest.mark.parametrize("queued_before", [True, False])
-def test_a_free_slot_or_ones_own_is_taken(policy: Overlap, queued_before: bool) -> None:
+def test_a_free_slot_or_the_runs_own_slot_is_taken(policy: Overlap, queued_before: bool) -> None:
     for there in (FREE, slot("me"), slot(None, "me")):
         assert contest(policy, there, queued_before=queued_before) == Take(slot("me"))
 
@@ -84,11 +84,11 @@ def test_an_end_gives_the_turn_to_the_run_that_waits_or_frees_the_slot() -> None
 
 
 @pytest.mark.parametrize("state", sorted(set(State) - {State.QUEUED}))
-def test_the_turn_goes_to_nobody_who_does_not_wait_for_it(state: State) -> None:
+def test_only_a_waiting_run_gets_the_turn(state: State) -> None:
     assert without(slot("a", "b"), "a", run(state, uuid="b")) == FREE
 
 
-def test_a_holder_is_unattended_when_what_it_waits_for_is_past() -> None:
+def test_a_holder_is_unattended_once_its_lease_deadline_or_retry_has_passed() -> None:
     past, ahead = NOW - MINUTE, NOW + MINUTE
     assert unattended(run(State.TRIGGERED, lease_until=past), NOW)
     assert not unattended(run(State.TRIGGERED, lease_until=ahead), NOW)
@@ -105,7 +105,7 @@ def test_a_holder_is_unattended_when_what_it_waits_for_is_past() -> None:
 SKIPS = job(policies={"overlap": "skip"})
 
 
-def test_an_occurrence_asks_where_job_or_schedule_says_so() -> None:
+def test_an_occurrence_needs_the_slot_if_its_job_or_schedule_says_so() -> None:
     allows = schedule(policies={"overlap": "allow"})
     replaces = schedule(policies={"overlap": "replace"})
 
@@ -123,20 +123,20 @@ def test_an_occurrence_asks_where_job_or_schedule_says_so() -> None:
         (run(State.RETRY_WAIT, attempt=2), False),
     ],
 )
-def test_a_row_asks_before_its_first_attempt_but_no_error_action(there: Run, asks: bool) -> None:
+def test_a_row_needs_the_slot_before_its_first_attempt_unless_it_is_an_error_action(there: Run, asks: bool) -> None:
     message = pointer(attempt=there.attempt)
     alarmed = replace(SKIPS, error_action=SKIPS.action)
 
     assert admit(message, Seen(alarmed, schedule(), there), NOW) == Claim(there.attempt, contested=asks)
 
 
-def test_a_queued_run_asks_under_any_policy() -> None:
+def test_a_queued_run_needs_the_slot_under_any_policy() -> None:
     queued = run(State.QUEUED, slotted=True)
 
     assert admit(pointer(), Seen(job(), schedule(), queued), NOW) == Claim(1, contested=True)
 
 
-def test_a_run_of_the_job_itself_asks_nobody() -> None:
+def test_a_run_of_the_job_itself_needs_no_slot() -> None:
     own = run(State.QUEUED, kind=Kind.MANUAL, schedule_id=None)
 
     assert admit(pointer(schedule=None), Seen(SKIPS, None, own), NOW) == Claim(1)

@@ -105,14 +105,14 @@ def test_410_stops_even_if_it_looks_transient_unless_any() -> None:
 
 
 @pytest.mark.parametrize(("asked", "waited"), [(None, 30), (5, 30), (30, 30), (500, 500)])
-def test_retry_after_is_waited_for_where_it_is_longer(asked: int | None, waited: int) -> None:
+def test_retry_after_is_respected_if_it_is_longer(asked: int | None, waited: int) -> None:
     outcome = Outcome(Verdict.FAILED, Reason.HTTP_STATUS, retryable=True, retry_after_s=asked)
 
     assert delays_s(RetryPolicy(RetryType.FIXED, max_retries=1, delay_s=30), outcome) == [waited]
 
 
 @pytest.mark.parametrize(("age_s", "late_s", "goes_on"), [(60, 30, True), (60, 31, False), (29, 0, False)])
-def test_no_attempt_begins_beyond_the_age(age_s: int, late_s: int, goes_on: bool) -> None:
+def test_no_attempt_begins_after_the_greatest_age(age_s: int, late_s: int, goes_on: bool) -> None:
     policy = RetryPolicy(RetryType.FIXED, delay_s=30, max_age_s=age_s)
 
     decided = next_attempt(policy, 1, TRANSIENT, NOW, highest, NOW - timedelta(seconds=late_s))

@@ -33,7 +33,7 @@ def test_the_sets_of_states_do_not_contradict_each_other() -> None:
     assert State.TRIGGERED not in CLAIMABLE
 
 
-def test_unreachable_is_where_no_connection_came_about() -> None:
+def test_a_run_is_unreachable_if_no_connection_was_made() -> None:
     assert {Reason.DNS, Reason.TLS, Reason.CONNECT} == UNREACHABLE
 
 

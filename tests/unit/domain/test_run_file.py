@@ -28,5 +28,5 @@ def cell(message: str) -> str:
         ("plain \u00fc\u4e2d", "plain \u00fc\u4e2d"),
     ],
 )
-def test_a_cell_neither_commands_a_terminal_nor_is_worked_out(stored: str, written: str) -> None:
+def test_a_cell_contains_no_terminal_control_and_no_formula(stored: str, written: str) -> None:
     assert cell(stored) == written

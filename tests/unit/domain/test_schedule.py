@@ -35,6 +35,8 @@ def test_the_last_twenty_generations_are_kept() -> None:
         (job(active=False, pause=Pause(NOW)), True, ScheduleState.INACTIVE, StateReason.JOB_INACTIVE),
     ],
 )
-def test_job_and_schedule_both_bind(owner: Job, active: bool, state: ScheduleState, reason: StateReason | None) -> None:
+def test_the_windows_of_job_and_schedule_both_apply(
+    owner: Job, active: bool, state: ScheduleState, reason: StateReason | None
+) -> None:
     assert wanted_state(owner, active) == (state, reason)
     assert (state is ScheduleState.ACTIVE) is (active and owner.running)

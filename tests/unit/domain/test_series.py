@@ -43,7 +43,7 @@ def test_the_count_ends_the_series_at_its_last_occurrence() -> None:
     assert due(thrice, NOW, NOW + HOUR, 3, NOW).over
 
 
-def test_a_count_reached_exactly_by_the_window_is_over_without_another_look() -> None:
+def test_a_count_reached_exactly_by_the_window_needs_no_further_look() -> None:
     assert due(timing(cron="* * * * *", count=2), NOW, NOW + MINUTE, 0, NOW).over
 
 
@@ -56,7 +56,7 @@ def test_the_end_time_is_the_last_occurrence_itself() -> None:
     assert stretch.over
 
 
-def test_one_look_takes_a_bounded_number_and_the_next_one_goes_on() -> None:
+def test_one_look_takes_a_limited_number_and_the_next_one_continues() -> None:
     each_second = timing(every="PT1S")
     begin = NOW + SECOND
 
@@ -66,7 +66,7 @@ def test_one_look_takes_a_bounded_number_and_the_next_one_goes_on() -> None:
     assert stretch.next_at == stretch.instants[-1] + SECOND
 
 
-def test_an_interval_from_the_actual_start_goes_on_from_the_sweep_where_it_is_late() -> None:
+def test_an_interval_from_the_actual_start_continues_from_a_late_sweep() -> None:
     hourly = timing(every="PT1H", align="actual_start")
 
     assert following(hourly, NOW, NOW - MINUTE) == NOW + HOUR

@@ -36,7 +36,7 @@ def test_a_success_ends_the_run_and_counts_nothing() -> None:
     assert (settled.counts, settled.message_at) == ({}, None)
 
 
-def test_late_is_what_began_over_five_seconds_after_its_instant_however_long_it_took() -> None:
+def test_a_run_is_late_if_it_began_over_five_seconds_after_its_instant() -> None:
     on_the_edge = replace(HELD, first_started_at=NOW + 5 * SECOND, started_at=NOW + 9 * MINUTE)
 
     assert after(OK, on_the_edge, now=NOW + 10 * MINUTE).run.reason is Reason.ON_TIME
@@ -46,7 +46,7 @@ def test_late_is_what_began_over_five_seconds_after_its_instant_however_long_it_
 
 @pytest.mark.parametrize("outcome", [OK, BUSY, Outcome(Verdict.ACCEPTED), Outcome(Verdict.SILENT)])
 @pytest.mark.parametrize("retries", [0, 3])
-def test_every_outcome_gives_the_lease_back(outcome: Outcome, retries: int) -> None:
+def test_every_outcome_releases_the_lease(outcome: Outcome, retries: int) -> None:
     settled = after(outcome, retries=retries).run
 
     assert settled.state is not State.TRIGGERED
@@ -65,14 +65,14 @@ def test_a_callback_is_waited_for_until_its_deadline_on_a_whole_second(verdict: 
     assert (waiting.finished_at, settled.message_at) == (None, None)
 
 
-def test_a_near_deadline_goes_out_as_a_message_and_its_row_speaks_where_that_is_lost() -> None:
+def test_a_near_deadline_is_sent_as_a_message_and_its_row_replaces_a_lost_one() -> None:
     settled = after(Outcome(Verdict.ACCEPTED, http_status=202), callbackTimeoutSeconds=60)
 
     assert settled.run.deadline_at == settled.message_at == NOW + 62 * SECOND
     assert settled.run.wake_at == NOW + 62 * SECOND + FALLBACK
 
 
-def test_without_a_wish_a_callback_has_half_an_hour() -> None:
+def test_a_callback_has_half_an_hour_by_default() -> None:
     assert after(Outcome(Verdict.ACCEPTED)).run.deadline_at == NOW + timedelta(seconds=1_802)
 
 
@@ -86,7 +86,7 @@ def test_a_failure_with_tries_left_waits_for_the_next_attempt() -> None:
     assert settled.counts == {"failed_attempts": 1}
 
 
-def test_a_retry_up_to_15_minutes_away_goes_out_as_a_message_and_a_later_one_waits_as_a_row() -> None:
+def test_a_retry_within_15_minutes_is_a_message_and_a_later_one_waits_as_a_row() -> None:
     near, far = after(BUSY, delay_s=900), after(BUSY, delay_s=901)
 
     assert (near.message_at, near.run.wake_at) == (ODD_NOW + 15 * MINUTE, None)
@@ -119,7 +119,7 @@ def test_the_last_failure_ends_the_run() -> None:
     assert (settled.message_at, settled.run.attempt) == (None, 4)
 
 
-def test_a_failure_that_is_given_up_for_its_age_says_so() -> None:
+def test_a_failure_that_exceeds_its_greatest_age_says_so() -> None:
     spec = replace(action(delay_s=60), retry={"type": "fixed", "delaySeconds": 60, "maxAgeSeconds": 30})
 
     settled = settle(HELD, BUSY, spec, NOW, lambda low, _high: low, 1_800)
@@ -149,12 +149,12 @@ def test_only_planned_occurrences_are_counted(kind: Kind) -> None:
         (Reason.DEADLINE, None, State.ERROR),
     ],
 )
-def test_a_request_error_is_what_was_refused_or_never_arrived(reason: Reason, status: int | None, state: State) -> None:
+def test_a_refused_or_undelivered_request_is_a_request_error(reason: Reason, status: int | None, state: State) -> None:
     assert failure_state(reason, status) is state
 
 
 @given(st.text())
-def test_the_excerpt_is_the_beginning_and_breaks_no_character(answer: str) -> None:
+def test_the_excerpt_is_the_beginning_and_splits_no_character(answer: str) -> None:
     shown = excerpt(answer)
 
     if not answer:

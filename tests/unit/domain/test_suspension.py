@@ -49,14 +49,14 @@ def test_only_coming_occurrences_are_held(waits: Waits) -> None:
     assert not suspensions(tenant=LASTS, reports=LASTS).holds("acme", replace(ROW, waits=waits))
 
 
-def test_a_row_that_says_no_collection_is_held_for_its_tenant_alone() -> None:
+def test_a_row_without_a_collection_is_held_only_for_its_tenant() -> None:
     row = replace(ROW, collection=None)
 
     assert suspensions(tenant=LASTS).holds("acme", row)
     assert not suspensions(reports=LASTS).holds("acme", row)
 
 
-def test_occurrences_due_while_disabled_are_left_out() -> None:
+def test_occurrences_due_while_disabled_are_omitted() -> None:
     over = suspensions(reports=OVER)
 
     assert over.ended_at("acme", ROW, NOW, NOW + MINUTE) == NOW
@@ -71,7 +71,7 @@ def test_the_later_end_counts() -> None:
         assert suspensions(**found).ended_at("acme", ROW, NOW, NOW + HOLD) == NOW + MINUTE
 
 
-def test_a_held_row_of_which_the_list_says_nothing_goes_on_from_now() -> None:
+def test_a_held_row_missing_from_the_list_continues_from_now() -> None:
     assert Suspensions().ended_at("acme", HELD, NOW, NOW + MINUTE) == NOW + MINUTE
     assert Suspensions().ended_at("acme", ROW, NOW, NOW + MINUTE) is None
 

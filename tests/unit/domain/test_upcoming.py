@@ -23,7 +23,7 @@ def ahead(one: Schedule, after: datetime, limit: int = 3) -> list[datetime]:
     return upcoming.next_runs(one, load(one.packed), after, limit)
 
 
-def test_a_rhythm_from_actual_starts_goes_by_the_row() -> None:
+def test_a_rhythm_from_actual_starts_follows_the_row() -> None:
     one = following(NOW + 17 * SECOND)
 
     assert ahead(one, NOW) == [NOW + 17 * SECOND, NOW + 77 * SECOND, NOW + 137 * SECOND]
@@ -36,7 +36,7 @@ def test_an_occurrence_sent_ahead_is_ahead_until_it_is_due(after_s: int, first_s
     assert ahead(one, NOW + after_s * SECOND, 1) == [NOW + first_s * SECOND]
 
 
-def test_nothing_lies_ahead_from_before_the_generation_began() -> None:
+def test_no_upcoming_occurrence_precedes_its_generation() -> None:
     one = following(NOW + 60 * SECOND)
     began = {one.generation - 1: int((NOW + 30 * SECOND).timestamp())}
 

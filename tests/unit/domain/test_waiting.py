@@ -43,7 +43,7 @@ def test_the_packed_texts_of_running_installations_stay_readable() -> None:
     assert SweepText.read("R;slow;;j,manual,2,1803902400").packed == str(WaitingRun("j", Kind.MANUAL, 2, NOW))
 
 
-def test_a_row_of_a_later_version_is_known_as_such() -> None:
+def test_a_row_of_a_later_version_is_recognized() -> None:
     with pytest.raises(UnknownKind):
         SweepText.read("Q;fast;;whatever")
     with pytest.raises(UnknownKind):
@@ -51,7 +51,7 @@ def test_a_row_of_a_later_version_is_known_as_such() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "S", "S;fast", "S;fast;sap", "S;warp;sap;{}", "H@c@noon;fast;sap;{}"])
-def test_a_text_that_nobody_wrote_is_a_value_error(text: str) -> None:
+def test_an_invalid_text_is_a_value_error(text: str) -> None:
     with pytest.raises(ValueError):
         SweepText.read(text)
 
@@ -66,6 +66,6 @@ def test_the_members_that_a_run_pointer_needs_come_back(kind: Kind, attempt: int
 @pytest.mark.parametrize(
     "text", ["", "j,scheduled,1", "j,scheduled,one,2", "j,unheard,1,2", "j,scheduled,1,soon", "a,b,c,d,e"]
 )
-def test_a_runs_text_that_nobody_wrote_is_a_value_error(text: str) -> None:
+def test_an_invalid_text_of_a_run_is_a_value_error(text: str) -> None:
     with pytest.raises(ValueError):
         WaitingRun.read(text)

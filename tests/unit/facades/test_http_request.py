@@ -18,7 +18,7 @@ from tests.contract.native.api import event
         ("/v1/jobs", "a=1&b=2&a=3", "a", "is given twice"),
     ],
 )
-def test_a_refusal_says_what_it_speaks_of(path, query, field, reason):
+def test_a_refusal_names_its_subject(path, query, field, reason):
     with pytest.raises(InvalidRequest) as refused:
         read_request(event("GET", path, query, {}, None), "request")
 

@@ -143,12 +143,12 @@ def test_a_refusal_says_what_and_where(body: bytes | str, reason: str, position:
     assert len(refused.reason) < 200
 
 
-def test_brackets_in_strings_are_no_depth() -> None:
+def test_brackets_in_strings_do_not_count_as_depth() -> None:
     assert loads(json.dumps("[" * 1_000 + '\\"{').encode()) == "[" * 1_000 + '\\"{'
     assert loads(b"[" * 32 + b"]" * 32)
 
 
-def test_the_size_is_judged_before_anything_else() -> None:
+def test_the_size_is_checked_first() -> None:
     with pytest.raises(InvalidRequest) as caught:
         loads(b"x" * (MAX_BYTES + 1))
 

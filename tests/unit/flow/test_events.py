@@ -64,14 +64,14 @@ def due_now(stage: Stage, **members: object) -> Planned:
 # The run
 
 
-def test_a_success_tells_nobody_unless_all_is_asked_for(stage: Stage) -> None:
+def test_a_success_is_not_published_by_default(stage: Stage) -> None:
     run_once(stage)
 
     assert stage.bus.told == []
     assert stage.taps.count(PUT) == 0
 
 
-def test_a_success_in_a_collection_that_has_all_told(loud: Stage) -> None:
+def test_a_success_is_published_in_a_collection_with_all_events(loud: Stage) -> None:
     planned = run_once(loud, resource_id="inv-1", tags=("a", "b"))
 
     told = loud.bus.only(EventType.RUN_SUCCEEDED)
@@ -86,7 +86,7 @@ def test_a_success_in_a_collection_that_has_all_told(loud: Stage) -> None:
     assert told["latenessMs"] == run.lateness_ms
 
 
-def test_a_failure_is_told_by_default_once_its_last_attempt_has_failed(stage: Stage) -> None:
+def test_a_failure_is_published_by_default_after_the_last_attempt(stage: Stage) -> None:
     stage.endpoint.answer = BUSY
     due_now(stage, action=stage.action(retry=fixed(10, retries=2)))
     stage.run(15)
@@ -99,7 +99,7 @@ def test_a_failure_is_told_by_default_once_its_last_attempt_has_failed(stage: St
     assert (told["attempt"], told["maxAttempts"]) == (3, 3)
 
 
-def test_a_failed_attempt_is_told_to_who_asked_for_all_before_the_next_one(loud: Stage) -> None:
+def test_a_failed_attempt_is_published_before_the_next_one_in_a_collection_with_all_events(loud: Stage) -> None:
     loud.endpoint.script = [BUSY, BUSY]
     planned = due_now(loud, action=loud.action(retry=fixed(10, retries=2)))
     loud.run(60)
@@ -115,7 +115,9 @@ def test_a_failed_attempt_is_told_to_who_asked_for_all_before_the_next_one(loud:
 
 @pytest.mark.parametrize("delay_s", [10, 1_800])
 @pytest.mark.parametrize("fault", [crash_before, crash_after])
-def test_an_executor_that_dies_between_attempt_and_event_is_made_good(loud: Stage, fault: Fault, delay_s: int) -> None:
+def test_an_event_lost_after_an_attempt_by_a_dying_executor_is_published_later(
+    loud: Stage, fault: Fault, delay_s: int
+) -> None:
     """A retry within 15 minutes has a message, a later one is woken by its row."""
     loud.endpoint.script = [BUSY]
     due_now(loud, action=loud.action(retry=fixed(delay_s, retries=1)))
@@ -129,7 +131,7 @@ def test_an_executor_that_dies_between_attempt_and_event_is_made_good(loud: Stag
     assert loud.bus.only(EventType.RUN_SUCCEEDED)["attempt"] == 2
 
 
-def test_an_error_action_is_told_as_a_run_of_its_own(loud: Stage) -> None:
+def test_an_error_action_is_published_as_a_run_of_its_own(loud: Stage) -> None:
     loud.endpoint.script = [WRONG]
 
     planned = run_once(loud, error_action=loud.action(url="https://example.org/alarm"))
@@ -139,7 +141,7 @@ def test_an_error_action_is_told_as_a_run_of_its_own(loud: Stage) -> None:
     assert alarm["parentRunId"] == failed["runId"] == loud.runs(planned, Kind.SCHEDULED)[0].id
 
 
-def test_an_answer_a_url_and_a_payload_are_never_told(loud: Stage) -> None:
+def test_answers_urls_and_payloads_are_never_published(loud: Stage) -> None:
     loud.endpoint.answer = replace(WRONG, answer="the answer's text", message="the message")
     action = loud.action(url="https://example.org/hidden", payload={"hidden": 1})
 
@@ -152,7 +154,7 @@ def test_an_answer_a_url_and_a_payload_are_never_told(loud: Stage) -> None:
 
 
 @pytest.mark.parametrize("choice", Events)
-def test_a_collection_chooses_what_is_told(stage: Stage, choice: Events) -> None:
+def test_a_collection_chooses_the_published_events(stage: Stage, choice: Events) -> None:
     stage.tell(choice)
     stage.endpoint.script = [WRONG]
 
@@ -164,7 +166,7 @@ def test_a_collection_chooses_what_is_told(stage: Stage, choice: Events) -> None
     assert stage.bus.kinds() == {Events.NONE: [], Events.FAILURES: failures, Events.ALL: everything}[choice]
 
 
-def test_the_choice_is_the_one_of_the_job_s_own_collection(stage: Stage) -> None:
+def test_the_collection_of_the_job_decides_about_its_events(stage: Stage) -> None:
     tenancy.create_collection(stage.world, tenancy.named(TENANT, "quiet"))
     stage.tell(Events.NONE, "quiet")
     stage.endpoint.answer = WRONG
@@ -175,7 +177,7 @@ def test_the_choice_is_the_one_of_the_job_s_own_collection(stage: Stage) -> None
     assert stage.bus.only(EventType.RUN_FAILED)["jobId"] == heard.job.id
 
 
-def test_a_success_whose_action_took_long_reads_the_choice_no_second_time(stage: Stage) -> None:
+def test_a_success_after_a_long_action_does_not_read_the_choice_again(stage: Stage) -> None:
     """The gate read the collection two seconds ago and more: what it saw then holds for this run."""
     stage.endpoint.takes_s = 14.0
     due_now(stage)
@@ -188,7 +190,7 @@ def test_a_success_whose_action_took_long_reads_the_choice_no_second_time(stage:
     assert "dynamodb.BatchGetItem" not in after  # which reads the collection; a GetItem counts for the series' end
 
 
-def test_a_reported_result_is_told_when_the_executor_does_what_follows(loud: Stage) -> None:
+def test_a_reported_result_is_published_with_its_effects(loud: Stage) -> None:
     loud.endpoint.answer = ACCEPTED
     planned = run_once(loud)
     run = loud.only_run(planned)
@@ -201,7 +203,7 @@ def test_a_reported_result_is_told_when_the_executor_does_what_follows(loud: Sta
 
 
 @pytest.mark.parametrize(("choice", "kinds"), [(Events.FAILURES, []), (Events.ALL, ["run.cancelled"])])
-def test_a_cancel_is_no_news_for_who_watches_for_failures(stage: Stage, choice: Events, kinds: list[str]) -> None:
+def test_a_cancel_is_not_published_with_the_failures(stage: Stage, choice: Events, kinds: list[str]) -> None:
     planned = stage.create(ALL_BUT_RUNS)
     stage.tell(choice)
     stage.endpoint.answer = ACCEPTED
@@ -215,7 +217,7 @@ def test_a_cancel_is_no_news_for_who_watches_for_failures(stage: Stage, choice: 
 
 
 @pytest.mark.parametrize(("choice", "kinds"), [(Events.FAILURES, []), (Events.ALL, ["run.skipped"])])
-def test_an_occurrence_of_a_disabled_collection_is_skipped_and_told_to_who_asked_for_all(
+def test_a_skipped_occurrence_of_a_disabled_collection_is_published_with_all_events(
     stage: Stage, choice: Events, kinds: list[str]
 ) -> None:
     due_now(stage)
@@ -229,7 +231,7 @@ def test_an_occurrence_of_a_disabled_collection_is_skipped_and_told_to_who_asked
     assert [kind for kind in stage.bus.kinds() if kind.startswith("run.")] == kinds
 
 
-def test_a_run_that_ends_after_its_job_was_deleted_is_told(loud: Stage) -> None:
+def test_a_run_that_ends_after_the_delete_of_its_job_is_published(loud: Stage) -> None:
     loud.endpoint.answer = ACCEPTED
     planned = run_once(loud)
     run = loud.only_run(planned)
@@ -243,7 +245,7 @@ def test_a_run_that_ends_after_its_job_was_deleted_is_told(loud: Stage) -> None:
     assert (told["jobId"], told["jobName"], told["tags"]) == (planned.job.id, None, [])
 
 
-def test_a_message_that_meets_a_deleted_job_has_its_run_told(loud: Stage) -> None:
+def test_the_run_of_a_message_for_a_deleted_job_is_published(loud: Stage) -> None:
     """The executor ends it before the clean-up does: the collection is known from the clean-up row."""
     loud.endpoint.answer = BUSY
     planned = due_now(loud, action=loud.action(retry=fixed(10)))
@@ -257,7 +259,7 @@ def test_a_message_that_meets_a_deleted_job_has_its_run_told(loud: Stage) -> Non
     assert loud.bus.only(EventType.RUN_CANCELLED)["reason"] == "OWNER_GONE"
 
 
-def test_a_message_that_came_too_late_is_a_missed_run(stage: Stage) -> None:
+def test_a_message_that_arrives_too_late_is_a_missed_run(stage: Stage) -> None:
     stage.create({"cron": "* * * * *"}, policies={"misfire": {"type": "latest"}})
     stage.tick()
     stage.pass_time(600)
@@ -270,7 +272,7 @@ def test_a_message_that_came_too_late_is_a_missed_run(stage: Stage) -> None:
     assert [each["startedAt"] for each in told] == [None] * len(told)
 
 
-def test_an_undelivered_run_is_told(stage: Stage) -> None:
+def test_an_undelivered_run_is_published(stage: Stage) -> None:
     due_now(stage)
     for _ in range(10):
         with stage.taps.once("dynamodb.BatchGetItem", crash_before), pytest.raises(Crash):
@@ -285,7 +287,7 @@ def test_an_undelivered_run_is_told(stage: Stage) -> None:
 # Lines for many
 
 
-def test_an_outage_is_told_once_with_its_range(stage: Stage) -> None:
+def test_an_outage_is_published_once_with_its_range(stage: Stage) -> None:
     planned = stage.create({"cron": "* * * * *"}, policies={"misfire": {"type": "latest"}})
     stage.run(60)
     stage.pass_time(3_600)
@@ -313,7 +315,7 @@ def test_occurrences_too_late_after_an_outage_are_published_once_with_their_rang
     assert told["range"] == {"until": text_ms(line.range_until or START), "count": line.range_count}
 
 
-def test_word_of_a_line_that_never_came_to_be_starts_nothing(stage: Stage) -> None:
+def test_an_effect_of_a_line_that_was_never_written_starts_nothing(stage: Stage) -> None:
     """The sweeper dies between its messages and its transaction: the next tick finds the same, and writes the line."""
     stage.create({"cron": "* * * * *"}, policies={"misfire": {"type": "latest"}})
     stage.run(60)
@@ -352,7 +354,7 @@ def test_occurrences_left_out_by_a_pause_are_published_when_the_job_continues(
 # The schedule
 
 
-def test_a_series_that_is_over_is_told(loud: Stage) -> None:
+def test_the_end_of_a_series_is_published(loud: Stage) -> None:
     planned = loud.create({"cron": "*/5 * * * *", "count": 2})
     loud.run(700)
 
@@ -361,7 +363,7 @@ def test_a_series_that_is_over_is_told(loud: Stage) -> None:
     assert (told["state"], told["reason"], told["plannedTotal"]) == ("COMPLETED", "COUNT_REACHED", 2)
 
 
-def test_a_series_completed_by_its_wake_row_is_told(loud: Stage) -> None:
+def test_a_series_completed_by_its_wake_row_is_published(loud: Stage) -> None:
     """The executor died after the end of the last run, and its message was purged: no run is left to tell of it."""
     loud.create({"at": text_ms(NOON + MINUTE)})
     loud.tick()
@@ -377,7 +379,7 @@ def test_a_series_completed_by_its_wake_row_is_told(loud: Stage) -> None:
     assert loud.bus.only(EventType.SCHEDULE_COMPLETED)["reason"] == "ONE_TIME_DONE"
 
 
-def test_a_manual_run_of_a_completed_schedule_tells_the_end_of_no_series(loud: Stage) -> None:
+def test_a_manual_run_of_a_completed_schedule_publishes_no_end_of_a_series(loud: Stage) -> None:
     planned = run_once(loud)
     loud.bus.told.clear()
 
@@ -403,7 +405,7 @@ def test_a_death_before_publishing_the_end_of_a_series_is_repaired_by_the_return
     assert_repeats_are_equal(loud)
 
 
-def test_a_completion_whose_answer_was_lost_is_told(loud: Stage) -> None:
+def test_a_completion_whose_answer_was_lost_is_published(loud: Stage) -> None:
     """The SDK repeats the write, and the condition refuses its own success."""
     due_now(loud)
     with loud.taps.once("dynamodb.UpdateItem", answer_lost, skip=1):  # the first is the run's
@@ -418,7 +420,7 @@ def spoil(stage: Stage, planned: Planned) -> None:
     stage.edit_item(keys.job(TENANT, planned.job.id), keys.schedule(planned.schedules[0].id), sweep={"S": "no sense"})
 
 
-def test_a_schedule_that_nobody_can_read_is_told_and_so_is_its_run(stage: Stage) -> None:
+def test_an_unreadable_schedule_and_its_run_are_published(stage: Stage) -> None:
     planned = stage.create({"cron": "*/10 * * * *"})
     spoil(stage, planned)
 
@@ -429,7 +431,7 @@ def test_a_schedule_that_nobody_can_read_is_told_and_so_is_its_run(stage: Stage)
     assert stage.bus.only(EventType.RUN_FAILED)["reason"] == "BAD_PAYLOAD"
 
 
-def test_a_schedule_that_nobody_can_read_starts_the_error_action(stage: Stage) -> None:
+def test_an_unreadable_schedule_starts_the_error_action(stage: Stage) -> None:
     planned = stage.create({"cron": "*/10 * * * *"}, error_action=stage.action(url="https://example.org/alarm"))
     spoil(stage, planned)
 
@@ -440,7 +442,7 @@ def test_a_schedule_that_nobody_can_read_starts_the_error_action(stage: Stage) -
 
 @pytest.mark.parametrize("call", ["dynamodb.TransactWriteItems", "sqs.SendMessageBatch", "dynamodb.UpdateItem"])
 @pytest.mark.parametrize("fault", [crash_before, crash_after])
-def test_a_sweeper_that_dies_while_it_takes_a_schedule_out_is_made_good(stage: Stage, call: str, fault: Fault) -> None:
+def test_a_sweeper_that_dies_while_marking_a_broken_schedule_is_repaired(stage: Stage, call: str, fault: Fault) -> None:
     planned = stage.create({"cron": "*/10 * * * *"})
     spoil(stage, planned)
     stage.pass_time(500)
@@ -483,7 +485,7 @@ def test_changes_of_a_job_are_published_with_its_revision(loud: Stage) -> None:
     assert loud.bus.only(EventType.JOB_CHANGED)["jobName"] == "other"
 
 
-def test_a_change_that_also_moves_a_switch_is_told_as_both(loud: Stage) -> None:
+def test_a_change_that_also_deactivates_is_published_as_both(loud: Stage) -> None:
     planned = loud.create(ALL_BUT_RUNS)
     loud.bus.told.clear()
 
@@ -514,7 +516,7 @@ def test_a_change_of_a_schedule_is_a_change_of_its_job(loud: Stage, edit: Callab
     assert loud.bus.kinds() == ["job.changed"]
 
 
-def test_a_change_that_changes_nothing_is_not_told(loud: Stage) -> None:
+def test_a_change_that_changes_nothing_is_not_published(loud: Stage) -> None:
     planned = loud.create(ALL_BUT_RUNS)
     loud.bus.told.clear()
 
@@ -532,7 +534,7 @@ def test_changes_of_a_job_publish_nothing_by_default(stage: Stage) -> None:
     assert stage.taps.count(PUT) == 0
 
 
-def test_a_create_that_is_repeated_under_its_key_tells_what_the_first_could_not(loud: Stage) -> None:
+def test_a_create_repeated_under_its_key_publishes_the_missing_event(loud: Stage) -> None:
     key = Once("key", "body")
     with loud.taps.once(PUT, crash_before), pytest.raises(Crash):
         loud.create(ALL_BUT_RUNS, once=key)
@@ -544,7 +546,7 @@ def test_a_create_that_is_repeated_under_its_key_tells_what_the_first_could_not(
     assert_repeats_are_equal(loud)
 
 
-def test_a_bus_that_is_deaf_fails_no_request(loud: Stage) -> None:
+def test_an_unavailable_bus_fails_no_request(loud: Stage) -> None:
     with loud.taps.faulty(lambda passing, act: refused(passing, act) if passing.name == PUT else act()):
         planned = loud.create(ALL_BUT_RUNS)
 
@@ -553,7 +555,7 @@ def test_a_bus_that_is_deaf_fails_no_request(loud: Stage) -> None:
     assert loud.journal.counts["EventsUnsent"] == 1
 
 
-def test_a_collection_that_is_switched_is_told_once(loud: Stage) -> None:
+def test_a_collection_that_is_enabled_or_disabled_is_published_once(loud: Stage) -> None:
     for on in (False, False, True):
         tenancy.change_collection(
             loud.world, TENANT, "default", lambda there, on=on: tenancy.enabled(there, on=on), None
@@ -568,7 +570,7 @@ def test_a_collection_that_is_switched_is_told_once(loud: Stage) -> None:
 # Repairs of the audit
 
 
-def test_a_series_that_had_stopped_is_told_when_the_audit_mends_it(stage: Stage) -> None:
+def test_the_audit_publishes_a_stopped_series_that_it_repairs(stage: Stage) -> None:
     planned = stage.create({"every": "PT1H"})
     stage.edit_schedule(planned, next_run_at=None)
 
@@ -578,7 +580,7 @@ def test_a_series_that_had_stopped_is_told_when_the_audit_mends_it(stage: Stage)
     assert (told["finding"], told["scheduleId"]) == (Finding.SERIES_STOPPED, planned.schedules[0].id)
 
 
-def test_lost_messages_are_told_when_the_audit_sends_them_again(stage: Stage) -> None:
+def test_the_audit_publishes_lost_messages_that_it_sends_again(stage: Stage) -> None:
     planned = stage.create({"every": "PT1M"})
     stage.tick()
     stage.sqs.purge("https://queue/fast")
@@ -605,9 +607,7 @@ def assert_repeats_are_equal(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("fault", [crash_before, crash_after])
-def test_an_executor_that_dies_between_end_and_event_is_made_good_by_the_message_s_return(
-    stage: Stage, fault: Fault
-) -> None:
+def test_the_returning_message_publishes_an_end_that_a_dying_executor_did_not(stage: Stage, fault: Fault) -> None:
     stage.endpoint.answer = WRONG
     planned = due_now(stage)
     with stage.taps.once(PUT, fault), pytest.raises(Crash):
@@ -622,7 +622,7 @@ def test_an_executor_that_dies_between_end_and_event_is_made_good_by_the_message
     assert len(stage.endpoint.received) == 1
 
 
-def test_a_message_that_comes_twice_tells_twice_under_one_id(stage: Stage) -> None:
+def test_a_duplicate_message_publishes_again_under_the_same_id(stage: Stage) -> None:
     stage.endpoint.answer = WRONG
     due_now(stage)
     stage.sqs.duplicate("https://queue/fast")
@@ -634,7 +634,7 @@ def test_a_message_that_comes_twice_tells_twice_under_one_id(stage: Stage) -> No
 
 
 @pytest.mark.parametrize("fault", [refused, refused_by_bus])
-def test_a_bus_that_stays_deaf_through_three_repeats_leaves_a_note_and_no_open_run(stage: Stage, fault: Fault) -> None:
+def test_a_bus_unavailable_for_three_repeats_leaves_a_note_and_no_open_run(stage: Stage, fault: Fault) -> None:
     stage.endpoint.answer = WRONG
     with stage.taps.faulty(lambda passing, act: fault(passing, act) if passing.name == PUT else act()):
         planned = run_once(stage)
@@ -647,7 +647,7 @@ def test_a_bus_that_stays_deaf_through_three_repeats_leaves_a_note_and_no_open_r
     assert stage.journal.counts["EventsUnsent"] == 1
 
 
-def test_a_bus_that_hears_at_the_third_time_leaves_no_note(stage: Stage) -> None:
+def test_a_bus_available_at_the_third_repeat_leaves_no_note(stage: Stage) -> None:
     stage.endpoint.answer = WRONG
     deaf = iter([refused, first_entry_fails])
     with stage.taps.faulty(
@@ -660,7 +660,7 @@ def test_a_bus_that_hears_at_the_third_time_leaves_no_note(stage: Stage) -> None
 
 
 @pytest.mark.repeats
-def test_every_call_of_a_loud_history_may_die_and_every_event_goes_out(loud: Stage) -> None:
+def test_every_event_is_published_after_a_crash_at_any_call(loud: Stage) -> None:
     """A failing and a succeeding occurrence and the end of their series: told in the end, each repeat the same."""
     for number in itertools.count():
         met = _history(loud, number, crash_before if number % 2 else crash_after)
@@ -671,7 +671,7 @@ def test_every_call_of_a_loud_history_may_die_and_every_event_goes_out(loud: Sta
     assert number > 20
 
 
-def test_every_put_of_a_loud_history_may_die_on_either_side(loud: Stage) -> None:
+def test_every_event_is_published_after_a_crash_before_or_after_any_put(loud: Stage) -> None:
     for number in range(3):
         for fault in (crash_before, crash_after):
             assert _history(loud, number, fault, among=PUT)
@@ -705,7 +705,7 @@ def _history(loud: Stage, number: int, fault: Fault, among: str | None = None) -
     return met
 
 
-def test_the_largest_event_is_far_below_what_a_bus_takes(loud: Stage) -> None:
+def test_the_largest_event_is_far_below_the_limit_of_the_bus(loud: Stage) -> None:
     """The bus of the stage takes 10 KB; EventBridge 256."""
     widest = "\U0001f552"
     tenancy.create_collection(loud.world, replace(tenancy.named(TENANT, widest * 128), events=Events.ALL))

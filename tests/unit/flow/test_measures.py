@@ -27,7 +27,7 @@ def written(stage: Stage, name: str) -> list[float | Sequence[float]]:
 # The sweeper
 
 
-def test_a_tick_in_time_says_that_nothing_is_due(stage: Stage) -> None:
+def test_a_tick_in_time_reports_that_nothing_is_due(stage: Stage) -> None:
     stage.create({"every": "PT10S"})
     stage.create({"cron": "* * * * *"})
 
@@ -37,7 +37,7 @@ def test_a_tick_in_time_says_that_nothing_is_due(stage: Stage) -> None:
     assert written(stage, "Resent") == []
 
 
-def test_the_first_tick_after_an_outage_says_how_long_something_waited(stage: Stage) -> None:
+def test_the_first_tick_after_an_outage_reports_the_longest_wait(stage: Stage) -> None:
     stage.create({"cron": "0 * * * *"})
     stage.pass_time(HOUR.total_seconds() + 90)
 
@@ -77,7 +77,7 @@ def test_rows_that_a_tick_did_not_reach_count_too(stage: Stage) -> None:
     assert written(stage, "OldestDue") == [1_500]
 
 
-def test_a_tick_that_could_not_see_its_rows_says_nothing_so_that_it_is_missed(stage: Stage) -> None:
+def test_a_tick_that_could_not_read_its_rows_writes_no_measure(stage: Stage) -> None:
     stage.create({"cron": "* * * * *"})
 
     def no_index(passing: Passing, act: Act) -> Any:
@@ -90,7 +90,7 @@ def test_a_tick_that_could_not_see_its_rows_says_nothing_so_that_it_is_missed(st
     assert stage.journal.measures == []
 
 
-def test_advances_that_did_not_get_through_stand_in_the_same_line(stage: Stage) -> None:
+def test_failed_advances_are_reported_in_the_same_line(stage: Stage) -> None:
     stage.create({"cron": "* * * * *"})
 
     def no_advance(passing: Passing, act: Act) -> Any:
@@ -102,7 +102,7 @@ def test_advances_that_did_not_get_through_stand_in_the_same_line(stage: Stage) 
     assert stage.journal.measures == [{"OldestDue": 0, "Resent": 1}]
 
 
-def test_looking_for_the_oldest_costs_a_tick_in_time_no_query(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finding_the_oldest_row_costs_a_tick_in_time_no_query(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(next_run_index, "oldest", lambda *_: pytest.fail("asked"))
     stage.create({"cron": "* * * * *"})
 
@@ -126,7 +126,7 @@ def test_a_batch_writes_one_line_for_all_its_runs(stage: Stage) -> None:
     assert len([line for line in stage.journal.measures if "Failed" in line or "Lateness" in line]) == 1
 
 
-def test_lateness_is_that_of_the_first_attempt_and_a_run_ends_once(stage: Stage) -> None:
+def test_lateness_is_measured_at_the_first_attempt_and_a_run_ends_once(stage: Stage) -> None:
     stage.create(once(), action=stage.action(retry=fixed(30, retries=2)))
     stage.endpoint.script = [BUSY, BUSY, OK]
 
@@ -136,7 +136,7 @@ def test_lateness_is_that_of_the_first_attempt_and_a_run_ends_once(stage: Stage)
     assert written(stage, "Failed") == [[0]]
 
 
-def test_a_run_that_begins_late_says_by_how_much(stage: Stage) -> None:
+def test_a_run_that_begins_late_reports_its_lateness(stage: Stage) -> None:
     stage.create(once())
     stage.tick()
     stage.pass_time(60 + 42)
@@ -146,7 +146,7 @@ def test_a_run_that_begins_late_says_by_how_much(stage: Stage) -> None:
     assert written(stage, "Lateness") == [[42_250]]
 
 
-def test_a_manual_run_is_not_late_and_an_error_action_neither(stage: Stage) -> None:
+def test_manual_runs_and_error_actions_are_never_late(stage: Stage) -> None:
     stage.create(once(), error_action=stage.action())
     stage.endpoint.script = [BUSY, OK]
 
@@ -157,7 +157,7 @@ def test_a_manual_run_is_not_late_and_an_error_action_neither(stage: Stage) -> N
     assert sorted(value for line in written(stage, "Failed") for value in line) == [0, 1]
 
 
-def test_a_run_that_waits_for_its_result_ends_when_that_came(stage: Stage) -> None:
+def test_a_waiting_run_ends_when_its_result_arrives(stage: Stage) -> None:
     planned = stage.create(once(), action=stage.action(outcome={"on202": "wait", "callbackTimeoutSeconds": 600}))
     stage.endpoint.script = [ACCEPTED]
     stage.run(120)
@@ -171,7 +171,7 @@ def test_a_run_that_waits_for_its_result_ends_when_that_came(stage: Stage) -> No
     assert written(stage, "Lateness") == [LATE]
 
 
-def test_a_copy_of_a_message_counts_nothing_again(stage: Stage) -> None:
+def test_a_copy_of_a_message_is_not_measured_again(stage: Stage) -> None:
     """A new schedule sends a pointer at once, and the tick after it another."""
     planned = stage.create(once())
 
@@ -193,7 +193,7 @@ def test_a_batch_without_an_attempt_writes_nothing(stage: Stage) -> None:
     assert not written(stage, "Lateness") + written(stage, "Failed")
 
 
-def test_a_metric_that_is_lost_takes_no_run_along(stage: Stage) -> None:
+def test_a_lost_metric_affects_no_run(stage: Stage) -> None:
     """The function dies between the run's end and the line: the copy of the message finds the run settled."""
     planned = stage.create(once())
 

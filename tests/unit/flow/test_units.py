@@ -8,7 +8,7 @@ from tests.bench import outcomes
 
 
 @pytest.mark.parametrize("name", outcomes.WAYS)
-def test_an_occurrence_writes_as_many_units_as_its_end_is_worth(name: str) -> None:
+def test_an_occurrence_writes_the_documented_number_of_units(name: str) -> None:
     way = outcomes.WAYS[name]
 
     assert outcomes.measure(name) == (way.units, way.ends)

@@ -34,7 +34,7 @@ def events(count: int) -> list[Event]:
     ]
 
 
-def test_all_go_out_ten_a_call(there: Bus) -> None:
+def test_all_entries_are_sent_ten_per_call(there: Bus) -> None:
     assert there.bus.publish(events(23)) == []
 
     assert [len(passing.request["Entries"]) for passing in there.taps.passed] == [10, 10, 3]
@@ -51,12 +51,12 @@ def test_an_entry_names_bus_source_type_and_time(there: Bus) -> None:
     assert json.loads(entry["Detail"]) == wanted.detail
 
 
-def test_nothing_to_tell_calls_nobody(there: Bus) -> None:
+def test_no_events_make_no_call(there: Bus) -> None:
     assert there.bus.publish([]) == []
     assert there.taps.passed == []
 
 
-def test_only_what_the_bus_did_not_take_is_sent_again(there: Bus) -> None:
+def test_only_events_that_the_bus_rejected_are_sent_again(there: Bus) -> None:
     with there.taps.once(PUT, first_entry_fails):
         assert there.bus.publish(events(3)) == []
 
@@ -73,7 +73,7 @@ def test_events_refused_after_three_repeats_come_back(there: Bus, fault) -> None
     assert 0.1 < there.clock.slept_s < 2
 
 
-def test_one_deaf_call_does_not_hold_up_the_others(there: Bus) -> None:
+def test_one_failing_call_does_not_delay_the_others(there: Bus) -> None:
     with there.taps.once(PUT, refused):
         assert there.bus.publish(events(12)) == []
 

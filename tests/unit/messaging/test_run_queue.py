@@ -58,14 +58,14 @@ def test_a_delay_is_never_early_and_less_than_a_second_late(milliseconds: int) -
         assert delay == 0
 
 
-def test_all_go_out_ten_a_call(queues: Queues) -> None:
+def test_all_entries_are_sent_ten_per_call(queues: Queues) -> None:
     assert queues.queue.send(deliveries(25)) == []
 
     assert queues.instants() == [NOW + n * SECOND for n in range(25)]
     assert queues.taps.names() == ["sqs.SendMessageBatch"] * 3
 
 
-def test_nothing_to_send_calls_nobody(queues: Queues) -> None:
+def test_no_messages_make_no_call(queues: Queues) -> None:
     assert queues.queue.send([]) == []
     queues.queue.postpone(Lane.FAST, {})
 
@@ -79,9 +79,7 @@ def test_each_lane_has_its_queue(queues: Queues) -> None:
 
 
 @pytest.mark.parametrize("lane", Lane)
-def test_each_message_is_of_its_tenant_s_group_also_a_delayed_one_and_one_that_is_sent_again(
-    queues: Queues, lane: Lane
-) -> None:
+def test_each_message_is_in_its_tenants_group_even_when_delayed_or_sent_again(queues: Queues, lane: Lane) -> None:
     tenants = ["acme", "globex", "acme", "t" * 64]
     at = NOW + 40 * SECOND
     wanted = [Delivery(replace(pointer(at), tenant=tenant), at, lane) for tenant in tenants]
@@ -105,13 +103,13 @@ def test_a_message_becomes_visible_at_its_instant(queues: Queues) -> None:
     assert len(queues.sqs.receive(FAST)) == 1
 
 
-def test_an_instant_beyond_15_minutes_goes_out_with_the_longest_delay(queues: Queues) -> None:
+def test_an_instant_beyond_15_minutes_is_sent_with_the_longest_delay(queues: Queues) -> None:
     queues.queue.send([Delivery(pointer(), NOW + 3_600 * SECOND, Lane.FAST)])
 
     assert queues.sqs.next_visible_at([FAST]) == NOW + 900 * SECOND
 
 
-def test_failed_entries_are_sent_once_more_alone(queues: Queues) -> None:
+def test_only_failed_entries_are_sent_once_more(queues: Queues) -> None:
     with queues.taps.once("sqs.SendMessageBatch", some_failed):
         assert queues.queue.send(deliveries(5)) == []
 
@@ -129,7 +127,7 @@ def test_messages_that_fail_twice_are_returned(queues: Queues) -> None:
     assert len(queues.instants()) == 4
 
 
-def test_a_call_that_fails_is_repeated_and_then_given_back(queues: Queues) -> None:
+def test_the_messages_of_a_call_that_fails_twice_are_returned(queues: Queues) -> None:
     wanted = deliveries(3)
 
     with queues.taps.faulty(refused):
@@ -140,7 +138,7 @@ def test_a_call_that_fails_is_repeated_and_then_given_back(queues: Queues) -> No
     assert queues.instants() == []
 
 
-def test_a_message_is_put_off_within_what_sqs_allows(queues: Queues) -> None:
+def test_a_message_is_postponed_within_the_limits_of_sqs(queues: Queues) -> None:
     queues.queue.send(deliveries(1))
     (message,) = queues.sqs.receive(FAST)
 
@@ -149,14 +147,14 @@ def test_a_message_is_put_off_within_what_sqs_allows(queues: Queues) -> None:
         assert message.visible_at == NOW + timedelta(seconds=expected)
 
 
-def test_putting_off_is_best_effort(queues: Queues) -> None:
+def test_postponing_is_best_effort(queues: Queues) -> None:
     with queues.taps.faulty(refused):
         queues.queue.postpone(Lane.FAST, {f"r{n}": 30.0 for n in range(12)})
 
     assert queues.taps.count("sqs.ChangeMessageVisibilityBatch") == 2
 
 
-def test_a_dead_letter_is_archived_or_the_caller_knows(queues: Queues) -> None:
+def test_a_dead_letter_is_archived_or_the_caller_gets_an_error(queues: Queues) -> None:
     queues.queue.archive("letter")
     assert queues.sqs.bodies(aws.ARCHIVE) == ["letter"]
 

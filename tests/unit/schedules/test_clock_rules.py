@@ -61,7 +61,7 @@ def default_of(fields: dict[str, Any], member: str) -> str:
 
 @pytest.mark.parametrize(("member", "rule"), RULES)
 @pytest.mark.parametrize("fields", UNBENT, ids=str)
-def test_a_rule_that_does_not_act_is_refused_by_name(fields: dict[str, Any], member: str, rule: str) -> None:
+def test_a_rule_without_effect_is_refused_by_name(fields: dict[str, Any], member: str, rule: str) -> None:
     if rule == default_of(fields, member):
         assert parse({**fields, **BERLIN, member: rule}, now=NOW).rule.next_after(NOW)
         return
@@ -76,7 +76,7 @@ def test_a_rule_that_does_not_act_is_refused_by_name(fields: dict[str, Any], mem
 
 @pytest.mark.parametrize(("member", "rule"), RULES)
 @pytest.mark.parametrize("fields", BENT, ids=str)
-def test_a_rule_that_acts_is_accepted(fields: dict[str, Any], member: str, rule: str) -> None:
+def test_a_rule_with_an_effect_is_accepted(fields: dict[str, Any], member: str, rule: str) -> None:
     needed = {"dstGap": "next_valid"} if "28T02:30" in str(fields) and member == "dstOverlap" else {}
     if rule == "skip" and "R5/" in str(fields):
         return
@@ -86,7 +86,7 @@ def test_a_rule_that_acts_is_accepted(fields: dict[str, Any], member: str, rule:
     assert timing.rule.next_after(NOW) is not None
 
 
-def test_an_instant_with_an_offset_has_no_use_for_either() -> None:
+def test_an_instant_with_an_offset_refuses_both_rules() -> None:
     for member, rule in (("dstGap", "skip"), ("dstOverlap", "first")):
         with pytest.raises(InvalidRequest) as refused:
             parse({"at": "2027-06-01T09:00:00Z", member: rule}, now=NOW)

@@ -82,7 +82,7 @@ def test_next_and_last_find_the_same_occurrences(case: tuple[Timing, datetime]) 
 
 
 @given(timings_and_instants(), st.integers(1, 12))
-def test_a_walk_forwards_rises_and_comes_back_the_same_way(case: tuple[Timing, datetime], steps: int) -> None:
+def test_a_walk_forwards_ascends_and_returns_by_the_same_instants(case: tuple[Timing, datetime], steps: int) -> None:
     timing, instant = case
     there = between(timing.rule, instant, END, steps)
 
@@ -139,7 +139,7 @@ def test_no_two_occurrences_are_closer_than_the_certain_gap(case: tuple[Timing, 
 
 
 @given(some.fields(), st.data())
-def test_the_window_only_cuts(fields: dict[str, object], data: st.DataObject) -> None:
+def test_the_window_only_limits_the_occurrences(fields: dict[str, object], data: st.DataObject) -> None:
     """Inside its window a schedule fires as it would without one; outside it never does."""
     fields = {name: value for name, value in fields.items() if name not in ("startTime", "endTime", "jitterSeconds")}
     assume(
@@ -169,7 +169,7 @@ def test_the_window_only_cuts(fields: dict[str, object], data: st.DataObject) ->
 
 
 @given(timings_and_instants())
-def test_a_preview_lists_the_occurrences_themselves(case: tuple[Timing, datetime]) -> None:
+def test_a_preview_lists_the_exact_occurrences(case: tuple[Timing, datetime]) -> None:
     timing, instant = case
 
     assert [shown.instant for shown in preview(timing, instant, 6)] == between(timing.rule, instant, END, 6)

@@ -53,7 +53,7 @@ def test_any_json_is_parsed_or_refused_with_field_and_reason(fields: dict[str, o
 
 
 @given(some.fields(), st.sampled_from(sorted(TIMING_MEMBERS)), ANY_JSON)
-def test_one_bad_member_is_the_one_that_is_named(fields: dict[str, object], member: str, value: object) -> None:
+def test_the_error_names_the_one_invalid_member(fields: dict[str, object], member: str, value: object) -> None:
     acting = {name: each for name, each in fields.items() if name not in ("dstGap", "dstOverlap")}
     try:
         parse({**acting, member: value}, now=NOW)
@@ -69,7 +69,7 @@ def test_one_bad_member_is_the_one_that_is_named(fields: dict[str, object], memb
 @pytest.mark.parametrize(
     "value", [True, -1, 10**99, 1.5, [], {}, ["x"], "", " ", "\x00", "\ud800", "\u0661", "x" * 1001, LONG, "null"]
 )
-def test_a_hostile_value_is_refused_by_its_own_name(member: str, value: object) -> None:
+def test_a_hostile_value_is_refused_by_its_field(member: str, value: object) -> None:
     fields = {**(DAILY if member not in (*NOTATIONS, "align") else {}), member: value}
     if member == "align":
         fields["every"] = "1 day"
@@ -111,7 +111,7 @@ def test_an_unknown_zone_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "/etc/localtime", "Europe/../UTC", "UTC\x00", "Europe/", "."])
-def test_a_path_is_no_zone(name: str) -> None:
+def test_a_path_is_not_a_zone(name: str) -> None:
     assert refusal({**DAILY, "timezone": name}).field == "timezone"
 
 
@@ -133,13 +133,13 @@ def test_null_is_absent() -> None:
     assert parse({**nulls, **DAILY}, now=NOW) == parse(DAILY, now=NOW)
 
 
-def test_the_end_is_included_and_the_start_too() -> None:
+def test_the_start_and_the_end_are_included() -> None:
     timing = parse({**DAILY, "startTime": "2026-04-01T02:00:00Z", "endTime": "2026-04-03T02:00:00Z"}, now=NOW)
 
     assert [at.day for at in between(timing.rule, NOW, to_instant(LAST_SECOND), 9)] == [1, 2, 3]
 
 
-def test_the_jobs_window_and_the_schedules_both_bind() -> None:
+def test_the_windows_of_the_job_and_the_schedule_both_apply() -> None:
     job = {"job_start": datetime(2026, 4, 2, tzinfo=UTC), "job_end": datetime(2026, 4, 4, 2, tzinfo=UTC)}
     inner = parse({**DAILY, "startTime": "2026-04-01T00:00:00Z", "endTime": "2026-04-09T00:00:00Z"}, now=NOW, **job)
 
@@ -161,7 +161,7 @@ def test_a_limit_without_offset_is_wall_time_in_the_zone() -> None:
     assert timing.rule.next_after(NOW) == datetime(2026, 4, 1, tzinfo=UTC)
 
 
-def test_a_limit_that_comes_twice_needs_a_rule_and_both_means_the_wider_window() -> None:
+def test_a_repeated_limit_needs_a_rule_and_both_means_the_wider_window() -> None:
     limits = {"startTime": "2026-10-25T02:30:00", "endTime": "2026-10-25T02:30:00"}
     berlin = {"cron": "*/30 * * * *", "timezone": "Europe/Berlin", **limits}
 
@@ -176,7 +176,7 @@ def test_a_limit_in_a_gap_that_skips_is_the_end_of_the_gap() -> None:
     assert parse(berlin, now=NOW).rule.next_after(NOW) == datetime(2026, 3, 29, 1, tzinfo=UTC)
 
 
-def test_a_schedule_that_is_over_is_no_error() -> None:
+def test_an_ended_schedule_is_not_an_error() -> None:
     timing = parse({**DAILY, "endTime": "2026-01-01T00:00:00Z"}, now=NOW)
 
     assert timing.rule.next_after(NOW) is None
@@ -228,7 +228,7 @@ def test_the_packed_form_is_short_and_plain() -> None:
         "[" * 5_000,
     ],
 )
-def test_a_text_that_nobody_packed_raises_value_error_and_nothing_else(packed: str) -> None:
+def test_an_invalid_packed_text_raises_only_value_error(packed: str) -> None:
     with pytest.raises(ValueError, match="cannot be read as a timing"):
         load(packed)
 
@@ -251,7 +251,7 @@ def test_loads_are_cached_within_bounds() -> None:
 
 @pytest.mark.parametrize("member", [*NOTATIONS, "startTime", "timezone"])
 @pytest.mark.parametrize("text", ["*,", "1-", "9", "P1", "PT", "0 ", "-", "@", "/", "2027-01-01T", "Z"])
-def test_texts_at_the_length_limit_are_judged_in_linear_work(member: str, text: str) -> None:
+def test_texts_at_the_length_limit_are_parsed_in_linear_work(member: str, text: str) -> None:
     """A text of a thousand characters of any one kind is refused or parsed; nothing backtracks."""
     fields = {**(DAILY if member not in NOTATIONS else {}), member: (text * 1_000)[:1_000]}
 

@@ -78,7 +78,7 @@ COUNTED = [
 
 
 @pytest.mark.parametrize("text", COUNTED)
-def test_a_rule_with_a_great_count_is_counted_by_arithmetic(text: str) -> None:
+def test_a_rule_with_a_large_count_is_counted_by_arithmetic(text: str) -> None:
     with few_calls():
         timing = parse({"rrule": text}, now=NOW)
         first = timing.rule.next_after(NOW)
@@ -115,7 +115,7 @@ def test_the_last_of_a_count_is_the_one_that_a_walk_comes_to(text: str) -> None:
         ("R3/P1M/2027-03-31T00:00:00Z", 1_798_675_200),
     ],
 )
-def test_an_interval_that_is_counted_back_from_its_end_begins_at_once(text: str, first: int) -> None:
+def test_an_interval_counted_back_from_its_end_needs_no_search(text: str, first: int) -> None:
     with few_calls():
         timing = parse({"every": text}, now=NOW, may_be_over=True)
 
@@ -138,14 +138,14 @@ def test_a_count_that_no_arithmetic_answers_is_refused_with_a_reason(text: str) 
     assert "UNTIL" in refused.value.reason
 
 
-def test_steps_that_never_meet_their_weekdays_are_refused_at_once() -> None:
+def test_steps_that_never_meet_their_weekdays_are_refused_immediately() -> None:
     with few_calls(20_000), pytest.raises(InvalidRequest) as refused:
         parse({"rrule": "DTSTART:20270101T000000\nRRULE:FREQ=HOURLY;INTERVAL=84;BYDAY=TH,SA"}, now=NOW)
 
     assert refused.value.code == "NEVER_FIRES"
 
 
-def test_where_no_occurrence_is_stopped_by_calendars_that_roll_nothing_is_searched() -> None:
+def test_rolling_calendars_that_exclude_no_occurrence_need_no_search() -> None:
     book = {
         "sat": kept("sat", weekly("SAT")),
         "weekend": kept("weekend", weekly("SAT", "SUN")),
@@ -199,7 +199,7 @@ def questions(timing: Timing, at: datetime) -> list[Callable[[], object]]:
     ]
 
 
-def test_calendars_that_only_a_search_decides_hold_nobody() -> None:
+def test_calendars_that_need_a_search_block_no_caller() -> None:
     fields, book = hostile()
 
     with few_calls():
@@ -267,7 +267,7 @@ def test_no_question_about_any_calendars_takes_long(
             question()
 
 
-def test_work_spent_inside_is_spent_outside_as_well() -> None:
+def test_nested_work_counts_against_the_outer_budget() -> None:
     with limited(10):
         with limited(4):
             spend(3)

@@ -90,7 +90,7 @@ def test_a_body_has_the_names_of_the_api_and_only_the_members_that_are_given():
     }
 
 
-def test_none_in_a_patch_takes_a_member_away_and_a_revision_makes_it_conditional():
+def test_none_in_a_patch_removes_a_member_and_a_revision_makes_it_conditional():
     sh, script = client(reply(JOB), reply(JOB), reply(JOB))
 
     job = sh.jobs.patch("j-1", description=None, if_match=3)
@@ -102,7 +102,7 @@ def test_none_in_a_patch_takes_a_member_away_and_a_revision_makes_it_conditional
     assert script.sent[1].path == "/v1/jobs/j-1"
 
 
-def test_the_tenant_goes_with_what_acts_for_one_and_with_nothing_else():
+def test_the_tenant_is_sent_only_with_calls_that_act_for_one():
     sh, script = client(reply(JOB), reply({"tenant": "acme"}), tenant="acme")
 
     sh.jobs.get("j-1")
@@ -115,7 +115,7 @@ def test_the_tenant_goes_with_what_acts_for_one_and_with_nothing_else():
 @pytest.mark.parametrize(
     "failure", [LOST, UNREACHED, *(problem("UNAVAILABLE", status) for status in (429, 500, 502, 503, 504))]
 )
-def test_a_call_with_a_key_is_tried_again_with_the_same_key_and_body(failure):
+def test_a_call_with_a_key_is_retried_with_the_same_key_and_body(failure):
     sh, script = client(failure, failure, failure, reply(JOB, 201))
 
     job = sh.jobs.create("nightly", http.post("https://example.org/run"))
@@ -127,7 +127,7 @@ def test_a_call_with_a_key_is_tried_again_with_the_same_key_and_body(failure):
     assert script.clock.slept_s > 0
 
 
-def test_each_call_has_a_key_of_its_own_and_a_caller_may_bring_one():
+def test_each_call_has_its_own_key_and_a_caller_can_provide_one():
     sh, script = client(*[reply({"runId": "x", "started": True}, 202)] * 3)
 
     sh.jobs.run("j-1")
@@ -139,7 +139,7 @@ def test_each_call_has_a_key_of_its_own_and_a_caller_may_bring_one():
     assert third == "mine"
 
 
-def test_four_tries_are_the_most_and_nothing_is_slept_after_the_last():
+def test_a_call_is_tried_at_most_four_times_without_a_final_sleep():
     sh, script = client(*[LOST] * 9, retries=Retries(base_s=1.0))
 
     with pytest.raises(TransportError, match="lost"):
@@ -149,7 +149,7 @@ def test_four_tries_are_the_most_and_nothing_is_slept_after_the_last():
     assert 0 < script.clock.slept_s <= 1 + 2 + 4
 
 
-def test_the_wait_is_anywhere_between_nothing_and_a_doubling_bound():
+def test_the_wait_is_random_between_zero_and_a_doubling_limit():
     class Greatest:
         def uniform(self, low, high):
             assert low == 0
@@ -161,7 +161,7 @@ def test_the_wait_is_anywhere_between_nothing_and_a_doubling_bound():
 
 
 @pytest.mark.parametrize("written", ["7", "date"])
-def test_retry_after_comes_before_chance(written):
+def test_retry_after_overrides_the_random_wait(written):
     sh, script = client(lambda _: reply({"message": "Too Many Requests"}, 429, retry_after=after), reply(JOB))
     at = script.clock.now().replace(microsecond=0) + timedelta(seconds=7)
     after = written if written == "7" else format_datetime(at, usegmt=True)
@@ -171,7 +171,7 @@ def test_retry_after_comes_before_chance(written):
     assert script.clock.slept_s == pytest.approx(7, abs=0.3)
 
 
-def test_the_gateways_429_is_a_rate_limit_though_it_is_no_problem_document():
+def test_a_429_of_the_gateway_is_a_rate_limit_without_a_problem_document():
     sh, _ = client(*[reply({"message": "Too Many Requests"}, 429, x_request_id="g-1")] * 4)
 
     with pytest.raises(RateLimited, match="429 RATE_LIMITED: Too Many Requests") as refused:
@@ -237,7 +237,7 @@ def test_a_refusal_names_the_parameters_as_python_does():
         sh.call("PUT", "/v1/job-sets/a")
 
 
-def test_a_refusal_repeats_what_is_no_parameter_as_it_came():
+def test_a_refusal_repeats_a_field_that_is_not_a_parameter_unchanged():
     reason = "send dryRun=true, not GET /v1/jobs?dryRun=true, colourName=true"
     sh, _ = client(problem("INVALID_QUERY", 400, reason))
 
@@ -246,7 +246,7 @@ def test_a_refusal_repeats_what_is_no_parameter_as_it_came():
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 412, 422])
-def test_a_refusal_that_will_not_pass_is_not_tried_again(status):
+def test_a_permanent_refusal_is_not_retried(status):
     sh, script = client(problem("NOT_FOUND", status))
 
     with pytest.raises(ApiError):
@@ -255,7 +255,7 @@ def test_a_refusal_that_will_not_pass_is_not_tried_again(status):
     assert len(script.sent) == 1
 
 
-def test_an_error_says_field_value_request_and_where_to_read_on():
+def test_an_error_names_the_field_the_value_the_request_and_the_documentation():
     errors = [
         {"field": "schedules[0].cron", "reason": 'not an hour: "25"', "position": 2},
         {"field": "name", "reason": "is empty"},
@@ -302,7 +302,7 @@ def test_a_code_of_a_later_version_is_an_api_error():
         ("get", 412, 0),
     ],
 )
-def test_roots_numbers(method, status, number):
+def test_the_error_numbers_are_those_of_root(method, status, number):
     sh, _ = client(*[problem("INTERNAL", status)] * 4)
     calls = {
         "get": lambda: sh.jobs.get("j"),
@@ -317,7 +317,7 @@ def test_roots_numbers(method, status, number):
     assert refused.value.root_code == number
 
 
-def test_a_time_out_is_roots_timeout():
+def test_a_timeout_raises_the_timeout_error_of_root():
     assert TransportError("late", timed_out=True).root_code == 12
     assert LOST.root_code == 1
 
@@ -337,7 +337,7 @@ def test_each_code_of_the_closed_table_has_a_class():
         (401, b"<html>Log in", "401, text/html"),
     ],
 )
-def test_an_answer_of_something_else_names_the_address(status, content, shown):
+def test_an_answer_of_another_server_names_the_address(status, content, shown):
     sh, script = client(reply(None, status)._replace(content=content, headers={"content-type": "text/html"}))
 
     with pytest.raises(TransportError) as failed:
@@ -350,7 +350,7 @@ def test_an_answer_of_something_else_names_the_address(status, content, shown):
     assert len(script.sent) == 1
 
 
-def test_a_page_of_something_in_front_of_the_service_is_not_shown():
+def test_a_page_of_a_proxy_is_not_shown():
     sh, _ = client(*[reply(None, 502)._replace(content=b"<html>Bad Gateway")] * 4)
 
     with pytest.raises(Unavailable, match="a page from something in front of the service, not JSON"):

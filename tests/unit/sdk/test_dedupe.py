@@ -124,7 +124,7 @@ def test_an_effect_that_fails_frees_its_key_at_once(marks, clock, at_most_once):
     assert len(effects) == 2
 
 
-def test_a_second_process_is_told_to_wait_until_the_claim_ends(marks, clock):
+def test_a_second_process_waits_until_the_claim_ends(marks, clock):
     effects: list[str] = []
     one, other = made(marks, clock), made(marks, clock)
 
@@ -187,7 +187,7 @@ def test_a_death_never_repeats_an_effect_that_happens_at_most_once(marks, clock,
 
 
 @pytest.mark.parametrize("at_most_once", [False, True])
-def test_a_claim_whose_answer_is_lost_is_given_up_before_the_effect(marks, clock, at_most_once):
+def test_a_claim_whose_answer_is_lost_is_abandoned_before_the_effect(marks, clock, at_most_once):
     effects: list[str] = []
     dedupe = made(marks, clock, at_most_once=at_most_once)
     marks.plan("claim", "after", TransportError("no answer"))
@@ -210,7 +210,7 @@ def test_a_confirmation_without_an_answer_is_logged_and_raises_nothing(marks, cl
     assert 'the effect "pay/1" happened but may not be remembered' in caplog.text
 
 
-def test_a_release_without_an_answer_leaves_the_effect_s_error_and_the_lease(marks, clock):
+def test_a_release_without_an_answer_keeps_the_error_of_the_effect_and_the_lease(marks, clock):
     effects: list[str] = []
     dedupe = made(marks, clock)
     marks.plan("release", "before", TransportError("no answer"))
@@ -225,7 +225,7 @@ def test_a_release_without_an_answer_leaves_the_effect_s_error_and_the_lease(mar
     assert len(effects) == 2
 
 
-def test_a_slow_process_that_fails_does_not_free_what_another_took_over(marks, clock):
+def test_a_slow_process_that_fails_does_not_free_the_claim_of_another(marks, clock):
     slow, quick, third = made(marks, clock), made(marks, clock), made(marks, clock)
 
     one = slow("pay/1")
@@ -239,7 +239,7 @@ def test_a_slow_process_that_fails_does_not_free_what_another_took_over(marks, c
     assert taken_over
 
 
-def test_an_effect_that_happened_stays_so_if_a_second_one_fails(marks, clock):
+def test_an_effect_that_happened_stays_recorded_if_a_second_one_fails(marks, clock):
     slow, quick = made(marks, clock), made(marks, clock)
     third: list[str] = []
 
@@ -297,12 +297,12 @@ def test_a_key_is_a_string(key):
     assert str(refused.value) == f"key must be a string, such as the id of the run, not {key!r}"
 
 
-def test_a_lease_is_shorter_than_what_is_remembered():
+def test_a_lease_is_shorter_than_the_retention():
     with pytest.raises(InvalidArgument, match="lease_s must be at least 1 and shorter than keep, not 0"):
         Dedupe(MemoryMarks(), lease_s=0)
 
 
-def test_a_claim_that_botocore_sends_twice_is_one_s_own(clock):
+def test_a_claim_that_botocore_sends_twice_is_recognized(clock):
     with mock_aws():
         client = with_table()
         put = client.put_item

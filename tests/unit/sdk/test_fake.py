@@ -38,7 +38,7 @@ def fake() -> FakeSweephand:
     return FakeSweephand(now=NOW)
 
 
-def test_a_days_runs_come_at_their_instants(fake):
+def test_the_runs_of_a_day_start_at_their_instants(fake):
     job = fake.jobs.create("nightly", RUN, cron("30 2 * * *", zone="Europe/Berlin"))
 
     runs = fake.advance("2d")
@@ -84,7 +84,7 @@ def test_a_function_that_raises_fails_the_run_and_nothing_else():
     assert [run.id for run in fake.runs.list(state="ERROR", job_id=job)] == [runs[1].id, runs[0].id]
 
 
-def test_a_function_may_use_the_client_but_not_move_the_clock():
+def test_a_function_can_use_the_client_but_not_move_the_clock():
     def chain(each):
         if each.job.name == "first":
             fake.jobs.create("second", RUN, at(fake.now + timedelta(minutes=5)))
@@ -100,7 +100,7 @@ def test_a_function_may_use_the_client_but_not_move_the_clock():
     assert "cannot be called from within on_run" in runs[1].message
 
 
-def test_pause_resume_and_deactivate_leave_occurrences_out(fake):
+def test_pausing_and_deactivating_omit_occurrences(fake):
     job = fake.jobs.create("a", RUN, every("PT1H"))
 
     fake.jobs.pause(job, note="holiday")
@@ -135,7 +135,7 @@ def test_a_count_and_a_one_time_schedule_end_the_job(fake):
     assert {job.name for job in fake.jobs.list(state="COMPLETED")} == {"twice", "once"}
 
 
-def test_refusals_are_those_of_the_service(fake):
+def test_refusals_equal_those_of_the_service(fake):
     job = fake.jobs.create("a", RUN, every("PT1H"))
 
     with pytest.raises(NameTaken):
@@ -166,7 +166,7 @@ def test_unknown_requests_raise_an_error(fake):
 
 
 @pytest.mark.parametrize(("by", "seconds"), [("90s", 90), ("1w", 604_800), ("PT1H", 3600), ("2 days", 172_800)])
-def test_the_clock_moves_by_what_is_said(fake, by, seconds):
+def test_the_clock_moves_by_the_given_time(fake, by, seconds):
     fake.advance(by)
 
     assert fake.now == NOW + timedelta(seconds=seconds)
@@ -179,7 +179,7 @@ def test_the_clock_does_not_go_back(fake):
         FakeSweephand(now=NOW.replace(tzinfo=None))
 
 
-def test_roots_scheduler_runs_on_it(fake):
+def test_the_scheduler_of_root_runs_on_the_fake(fake):
     scheduler = JobScheduler(fake)
     made = scheduler.create(resource_id="r", start=NOW + timedelta(hours=1), job_interval=JobInterval.DAILY)
 
@@ -191,7 +191,7 @@ def test_roots_scheduler_runs_on_it(fake):
     assert scheduler.list() == ()
 
 
-def test_asyncio_has_it_too():
+def test_the_fake_has_an_asyncio_client():
     async def main():
         async with AsyncFakeSweephand(now=NOW) as fake:
             job = await fake.jobs.create("a", RUN, every("PT1H"))

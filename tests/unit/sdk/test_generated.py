@@ -30,7 +30,7 @@ MAKER = _generator()
 METHODS, RESOURCES = (importlib.import_module(name) for name in ("sdk_methods", "sdk_resources"))
 
 
-def test_the_made_files_are_those_that_would_be_made():
+def test_the_generated_files_are_current():
     differ = [str(path) for path, text in MAKER.made().items() if not path.exists() or path.read_text() != text]
 
     assert not differ, "run `make sdk`"
@@ -46,7 +46,7 @@ def test_every_operation_of_the_api_is_a_method_or_left_out_for_a_reason():
     assert not set(made) & METHODS.LEFT_OUT.keys()
 
 
-def test_every_post_that_makes_something_carries_a_key():
+def test_every_post_that_creates_something_sends_a_key():
     told = json.loads(FILE.read_text())
     posts = [methods["post"] for methods in told["paths"].values() if "post" in methods]
     makes = {each["operationId"] for each in posts if {"201", "202"} & each["responses"].keys()} | {"rotateCredentials"}
@@ -63,7 +63,7 @@ def test_both_clients_have_each_resource_with_each_method():
                 assert inspect.iscoroutinefunction(method) == (awaited and not is_list), (resource, name)
 
 
-def test_the_public_names_are_there():
+def test_the_public_names_exist():
     for name in sweephand.sdk.__all__:
         assert getattr(sweephand.sdk, name) is not None
     assert sorted(sweephand.sdk._PLACES) == sweephand.sdk.__all__

@@ -53,7 +53,7 @@ def test_both_clients_speak_http(server):
     assert job.name == "/v1/jobs/j-1"
 
 
-def test_no_answer_in_time_is_a_time_out_that_was_sent(server):
+def test_no_answer_in_time_is_a_timeout_after_sending(server):
     with Sweephand(server, client_id="me", secret="s", retries=ONCE) as sh, pytest.raises(TransportError) as failed:
         sh.jobs.get("slow")
 

@@ -15,7 +15,7 @@ def page(*names: str, cursor: str | None = None):
     return reply({"items": [{"id": name, "name": name} for name in names], "nextCursor": cursor})
 
 
-def test_a_list_goes_on_over_short_and_empty_pages():
+def test_a_list_continues_over_short_and_empty_pages():
     sh, script = client(page("a", cursor="1"), page(cursor="2"), page("b", "c"))
 
     names = [job.name for job in sh.jobs.list(tag="x", page_size=2)]
@@ -28,7 +28,7 @@ def test_a_list_goes_on_over_short_and_empty_pages():
     ]
 
 
-def test_a_list_asks_for_no_page_that_nobody_needs():
+def test_a_list_requests_only_needed_pages():
     sh, script = client(page("a", "b", cursor="1"), page("c", "d", cursor="2"))
 
     assert [job.name for job in sh.jobs.list(max_items=3)] == ["a", "b", "c"]
@@ -36,7 +36,7 @@ def test_a_list_asks_for_no_page_that_nobody_needs():
     assert list(client()[0].jobs.list(max_items=0)) == []
 
 
-def test_each_iteration_begins_anew():
+def test_each_iteration_starts_again():
     sh, _ = client(page("a"), page("a", "b"))
     jobs = sh.jobs.list()
 
@@ -44,7 +44,7 @@ def test_each_iteration_begins_anew():
 
 
 @pytest.mark.parametrize("cursors", [("1", "1"), ("1", "2", "1")])
-def test_a_cursor_that_comes_twice_ends_the_list_by_an_error(cursors):
+def test_a_repeated_cursor_ends_the_list_with_an_error(cursors):
     sh, _ = client(*(page("a", cursor=cursor) for cursor in cursors))
 
     with pytest.raises(TransportError, match="GET /v1/jobs: the service repeated a cursor"):
@@ -88,7 +88,7 @@ def operation(state: str, done: int = 0, cause: str | None = None):
     return {"id": "o-1", "kind": "redrive", "state": state, "progress": progress, "cause": cause}
 
 
-def test_waiting_tells_each_change_and_returns_the_end():
+def test_waiting_reports_each_change_and_returns_the_end():
     steps = [operation("RUNNING"), operation("RUNNING"), operation("PAUSED", 4), operation("DONE", 9)]
     sh, script = client(*map(reply, steps))
     told: list[int] = []
@@ -103,7 +103,7 @@ def test_waiting_tells_each_change_and_returns_the_end():
     assert script.clock.slept_s == pytest.approx(0.5 + 0.75 + 1.125)
 
 
-def test_there_is_nothing_to_wait_for_where_no_long_work_began():
+def test_waiting_without_long_work_returns_immediately():
     sh, script = client()
 
     assert sh.operations.wait(Redrive({"count": 0, "operation": None})) is None
@@ -111,7 +111,7 @@ def test_there_is_nothing_to_wait_for_where_no_long_work_began():
 
 
 @pytest.mark.parametrize("state", ["FAILED", "CANCELLED"])
-def test_work_that_ends_undone_raises(state):
+def test_unsuccessful_work_raises_an_error(state):
     sh, _ = client(reply(operation(state, 3, "a cause")))
 
     with pytest.raises(OperationFailed, match=rf"o-1 \(redrive\) is {state}: a cause") as failed:
@@ -120,7 +120,7 @@ def test_work_that_ends_undone_raises(state):
     assert failed.value.operation.progress.done == 3
 
 
-def test_waiting_ends_with_its_time():
+def test_waiting_ends_at_its_time_limit():
     sh, script = client(*[reply(operation("RUNNING", 2))] * 99)
 
     with pytest.raises(OperationFailed, match="is RUNNING after 20 s: 2 of 9"):

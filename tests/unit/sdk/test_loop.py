@@ -167,7 +167,7 @@ def test_nothing_that_an_async_task_raises_ends_the_loop(raised):
     assert service.settled["j_0"]["exception"].endswith(type(raised).__name__)
 
 
-def test_a_stop_finishes_an_async_task_and_cancels_what_it_left_behind():
+def test_a_stop_finishes_an_async_task_and_cancels_its_background_tasks():
     worker, service = worker_of("slow")
     begun, left = Event(), []
 
@@ -190,7 +190,7 @@ def test_a_stop_finishes_an_async_task_and_cancels_what_it_left_behind():
     assert left[1:] == ["cancelled"]
 
 
-def test_a_blocked_loop_holds_up_no_heartbeat():
+def test_a_blocked_loop_delays_no_heartbeat():
     worker, service = worker_of("blocks")
     worker._lease_s = 1  # shorter than a stack allows, so that a heartbeat comes soon
 
@@ -221,7 +221,7 @@ def test_a_background_task_that_ends_the_loop_ends_the_process():
     assert end.value.code == 7
 
 
-def test_a_closed_loop_begins_anew():
+def test_a_closed_loop_starts_again():
     def thread(work):
         made = Thread(target=work)
         made.start()
@@ -238,7 +238,7 @@ def test_a_closed_loop_begins_anew():
     loop.close()
 
 
-def test_a_loop_that_cannot_begin_is_an_error_and_no_wait(monkeypatch):
+def test_a_loop_that_cannot_start_is_an_error_without_a_wait(monkeypatch):
     def thread(work):
         def dead() -> None:
             with suppress(OSError):

@@ -50,13 +50,13 @@ def test_unknown_members_are_kept():
     assert run.to_json() is not RUN
 
 
-def test_a_documented_member_that_was_left_out_is_none_and_a_misspelt_one_an_error():
+def test_an_omitted_documented_member_is_none_and_a_misspelled_one_an_error():
     assert Job({"id": "j"}).totals is None
     with pytest.raises(AttributeError, match="Job has no member 'nmae'"):
         Job({"id": "j"}).nmae  # noqa: B018
 
 
-def test_a_copy_can_be_changed_without_the_answer():
+def test_changing_a_copy_does_not_change_the_answer():
     run = Run(RUN)
 
     run.to_json()["newMember"]["x"] = 2
@@ -64,13 +64,13 @@ def test_a_copy_can_be_changed_without_the_answer():
     assert run.new_member == {"x": 1}
 
 
-def test_answers_are_equal_by_their_json():
+def test_answers_with_the_same_json_are_equal():
     assert Run(RUN) == Run(dict(RUN))
     assert Run(RUN) != Job(RUN)
     assert repr(Run(RUN)) == "Run(id='s_1', state='QUITE_NEW')"
 
 
-def test_short_forms_of_bodies():
+def test_short_forms_of_bodies_are_expanded():
     assert cron("30 2 * * 1-5", zone="Europe/Berlin", month_overflow="clamp") == {
         "cron": "30 2 * * 1-5",
         "timezone": "Europe/Berlin",

@@ -47,7 +47,7 @@ def rows(dynamo: Any, table: str) -> int:
     return count
 
 
-def test_a_row_comes_with_its_job_however_often_both_calls_are_repeated(sh, dynamo):
+def test_a_row_and_its_job_are_created_once_however_often_both_calls_are_repeated(sh, dynamo):
     outbox = DynamoOutbox("outbox", client=dynamo)
 
     for _ in range(2):
@@ -89,7 +89,7 @@ def test_a_relay_that_dies_after_the_job_makes_no_second_one(sh, dynamo, key_is_
     assert rows(dynamo, "outbox") == 0
 
 
-def test_a_job_that_the_service_refuses_holds_up_no_other(sh, dynamo, caplog):
+def test_a_job_that_the_service_refuses_delays_no_other(sh, dynamo, caplog):
     outbox = DynamoOutbox("outbox", client=dynamo)
     outbox.write("wrong", [order()], **JOB | {"schedules": every("often")})
     outbox.write("right", [order()], **JOB)
@@ -123,7 +123,7 @@ def test_a_job_that_cannot_be_sent_is_refused_before_anything_is_written(dynamo)
     assert (rows(dynamo, "orders"), rows(dynamo, "outbox")) == (0, 0)
 
 
-def test_a_job_that_the_client_refuses_holds_up_no_other(sh, dynamo):
+def test_a_job_that_the_client_refuses_delays_no_other(sh, dynamo):
     outbox = DynamoOutbox("outbox", client=dynamo)
     outbox.write("b", [], **JOB)
     poison = '{"action": {"type": "event", "detailType": "job", "payload": NaN}}'

@@ -31,12 +31,12 @@ def test_a_signed_call_gives_the_id_of_its_run():
     assert verified([SECRET], signed(SECRET, body=b""), b"") == "s_r"
 
 
-def test_names_of_headers_may_have_any_case():
+def test_header_names_can_have_any_case():
     assert verified(SECRET, {name.title(): value for name, value in signed(SECRET).items()}) == "s_r"
 
 
 @pytest.mark.parametrize("held", [SECRET, OTHER, [SECRET, THIRD], (THIRD, OTHER)])
-def test_during_a_rotation_one_of_the_signatures_fits_one_of_the_secrets(held):
+def test_during_a_rotation_one_signature_matches_one_secret(held):
     assert verified(held, signed(OTHER, SECRET)) == "s_r"
 
 
@@ -61,7 +61,7 @@ def test_a_call_that_was_changed_is_refused(changed, says):
         verified(SECRET, {**signed(SECRET), **changed})
 
 
-def test_another_version_of_signatures_does_not_count():
+def test_signatures_of_another_version_are_ignored():
     headers = signed(SECRET)
 
     with pytest.raises(NotSigned, match="no signature of the call matches"):
@@ -76,7 +76,7 @@ def test_another_secret_or_body_is_refused_without_repeating_either():
 
 
 @pytest.mark.parametrize(("later_s", "where"), [(301, "before"), (-301, "after")])
-def test_a_call_of_another_time_is_refused(later_s, where):
+def test_a_call_with_an_old_or_future_timestamp_is_refused(later_s, where):
     assert verified(SECRET, signed(SECRET), later_s=299 * later_s / 301) == "s_r"
     with pytest.raises(NotSigned, match=rf"is 30\d s {where} this machine's time; 300 s are allowed"):
         verified(SECRET, signed(SECRET), later_s=later_s)
@@ -94,13 +94,13 @@ def test_all_pairs_are_compared_in_constant_time(monkeypatch):
 
 
 @pytest.mark.parametrize("secret", ["whsec_", "whsec_AAAA", "whsec_no base64, but long enough", "\u00e9" * 40])
-def test_a_secret_that_is_none_is_a_mistake_of_the_receiver_and_not_repeated(secret):
+def test_an_invalid_secret_is_an_error_of_the_receiver_and_is_not_repeated(secret):
     with pytest.raises(ConfigError, match="a signing secret must be whsec_ and at least 16 bytes in Base64") as wrong:
         verified(secret, signed(SECRET))
     assert secret not in str(wrong.value) or secret == "whsec_"
 
 
-def test_no_secret_verifies_nothing():
+def test_nothing_is_verified_without_a_secret():
     with pytest.raises(ConfigError, match="no signing secret is given"):
         verified([], signed(SECRET))
 
@@ -110,7 +110,7 @@ def test_a_body_that_was_parsed_is_refused():
         verified(SECRET, signed(SECRET), BODY.decode())
 
 
-def test_the_program_of_the_guide_answers_401_to_what_is_not_signed(capsys):
+def test_the_program_of_the_guide_answers_401_to_unsigned_calls(capsys):
     (program, *_) = re.findall(r"^```python\n(.*?)^```$", GUIDE.read_text(), re.DOTALL | re.MULTILINE)
     known = {"do_once": lambda run, body: 200}
     exec(compile(program, "signatures.md", "exec"), known)

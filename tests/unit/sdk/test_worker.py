@@ -55,7 +55,7 @@ def test_a_worker_takes_no_more_than_its_free_threads():
     assert Slots(12).take(2) == 6
 
 
-def test_a_stop_ends_it_in_peace():
+def test_a_stop_ends_a_worker_gracefully():
     made: list[Worker] = []
 
     def receive(_most):
@@ -66,7 +66,7 @@ def test_a_stop_ends_it_in_peace():
     made[0].run()
 
 
-def test_a_queue_that_does_not_answer_is_asked_again(monkeypatch):
+def test_a_queue_that_does_not_answer_is_polled_again(monkeypatch):
     monkeypatch.setattr(threads, "PAUSE_S", 0)
     made: list[Worker] = []
     asked = []
@@ -92,7 +92,7 @@ def test_a_dead_thread_ends_the_process():
         made_of(receive).run()
 
 
-def test_a_worker_without_a_right_at_its_queue_ends_with_one_sentence(capsys):
+def test_a_worker_without_permission_for_its_queue_ends_with_one_sentence(capsys):
     def receive(_most):
         raise NoAccess("there are no AWS credentials")
 
@@ -124,7 +124,7 @@ def test_refusals_that_a_repeated_call_cannot_change_are_distinguished(fault, ra
     assert type(told.value) is raised
 
 
-def test_a_worker_that_has_begun_outlives_credentials_that_end(monkeypatch):
+def test_a_running_worker_survives_expired_credentials(monkeypatch):
     monkeypatch.setattr(threads, "PAUSE_S", 0)
     made: list[Worker] = []
     asked = []
@@ -143,7 +143,7 @@ def test_a_worker_that_has_begun_outlives_credentials_that_end(monkeypatch):
     assert len(asked) == 3
 
 
-def test_a_refused_credential_is_one_sentence_and_status_2(capsys):
+def test_a_refused_credential_gives_one_sentence_and_status_2(capsys):
     refusal = {"code": "UNAUTHENTICATED", "detail": "the credential is wrong", "status": 401}
     connected, _ = client(reply(refusal, status=401))
 
@@ -156,7 +156,7 @@ def test_a_refused_credential_is_one_sentence_and_status_2(capsys):
     assert (said.count("\n"), "the credential is wrong" in said) == (1, True)
 
 
-def test_a_wrong_address_is_one_sentence_and_status_2(capsys):
+def test_a_wrong_address_gives_one_sentence_and_status_2(capsys):
     connected, _ = client(reply({"message": "Not Found"}, 404))
 
     with pytest.raises(SystemExit) as ended:
@@ -182,7 +182,7 @@ def test_a_second_signal_ends_the_process_unless_it_comes_with_the_first():
     assert (told, ended) == (["stop"], [130])
 
 
-def test_it_may_run_outside_of_the_main_thread():
+def test_a_worker_can_run_outside_the_main_thread():
     made: list[Worker] = []
 
     def receive(_most):
@@ -198,7 +198,7 @@ def test_it_may_run_outside_of_the_main_thread():
 
 
 @pytest.mark.parametrize("threads", [0, 101])
-def test_the_number_of_threads_is_bounded(threads):
+def test_the_number_of_threads_is_limited(threads):
     with pytest.raises(ConfigError, match=r"threads must be within 1\.\.100"):
         Worker("billing", threads=threads)
 
@@ -248,7 +248,7 @@ def _by_place(month, /): ...
         (lambda _: MoveTo(7), "MoveTo needs the address of a queue.* not 7"),
     ],
 )
-def test_a_value_that_cannot_be_is_refused_where_it_is_written(made, says):
+def test_an_invalid_value_is_refused_where_it_is_written(made, says):
     with pytest.raises(ConfigError, match=says):
         made(Worker("billing"))
 
@@ -258,7 +258,7 @@ def test_a_delay_is_written_as_an_interval():
     assert [Delay(given).delay_s for given in (299.5, -5, 3_600, "1h")] == [300, 0, 3_600, 3_600]
 
 
-def test_a_partial_and_a_callable_object_are_tasks_with_names_of_their_own():
+def test_a_partial_and_a_callable_object_are_tasks_with_their_own_names():
     def report(kind: str) -> str:
         return kind
 
@@ -271,6 +271,6 @@ def test_a_partial_and_a_callable_object_are_tasks_with_names_of_their_own():
     worker.task()(Totals())
 
     module = __name__
-    test = "test_a_partial_and_a_callable_object_are_tasks_with_names_of_their_own.<locals>"
+    test = "test_a_partial_and_a_callable_object_are_tasks_with_their_own_names.<locals>"
     assert worker.call(f"{module}.{test}.report") == "daily"
     assert worker.call(f"{module}.{test}.Totals") == "totals"

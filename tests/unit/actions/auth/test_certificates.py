@@ -97,7 +97,7 @@ def test_pkcs12_and_pem_become_one_pem_without_a_password(authority: Authority, 
 
 @pytest.mark.parametrize("kind", [ec.generate_private_key(ec.SECP256R1()), rsa.generate_private_key(65_537, 2_048)])
 @pytest.mark.parametrize("password", [PASSWORD, None])
-def test_a_key_in_the_form_that_openssl_wrote_for_decades_is_read(
+def test_a_key_in_the_traditional_form_of_openssl_is_read(
     authority: Authority, kind: Any, password: bytes | None
 ) -> None:
     """With a password it has headers: Proc-Type, DEK-Info."""
@@ -113,7 +113,7 @@ def test_a_key_in_the_form_that_openssl_wrote_for_decades_is_read(
     assert load_pem_private_key(stored.encode(), None).private_numbers() == key.private_numbers()
 
 
-def test_answers_show_the_certificate_and_nothing_of_the_key(authority: Authority) -> None:
+def test_answers_show_the_certificate_but_not_the_key(authority: Authority) -> None:
     key, certificate = authority.client("me")
 
     draft = actions.draft(http(pfx=pfx(key, certificate), password=PASSWORD.decode()), field="action", guard=LOCAL)
@@ -194,7 +194,7 @@ def test_an_unusable_certificate_is_refused_at_its_field(
     assert words in caught.value.reason
 
 
-def test_a_certificate_is_not_forgotten_on_the_way_to_plain_http(authority: Authority) -> None:
+def test_a_certificate_is_refused_with_plain_http(authority: Authority) -> None:
     fields = http("http://127.0.0.1/", pem=pem(*authority.client("me")))
 
     with pytest.raises(InvalidRequest, match="sent only over TLS") as caught:
@@ -244,7 +244,7 @@ def test_the_key_does_not_go_to_another_destination(authority: Authority) -> Non
 # ---- What the target sees --------------------------------------------------------------------------------------------
 
 
-def test_the_target_sees_the_client_s_certificate(authority: Authority, other: Authority) -> None:
+def test_the_target_sees_the_clients_certificate(authority: Authority, other: Authority) -> None:
     seen: list[Any] = []
 
     def script(connection: Any, over: Any) -> None:
@@ -307,7 +307,7 @@ def test_without_its_key_nothing_is_sent(authority: Authority) -> None:
     assert (outcome.reason, outcome.retryable) == (Reason.GUARD, False)
 
 
-def test_two_jobs_certificates_do_not_meet(authority: Authority) -> None:
+def test_the_certificates_of_two_jobs_stay_separate(authority: Authority) -> None:
     outbound = Outbound(LOCAL, authorities=authority.pem)
     mine, yours = pem(*authority.client("me")), pem(*authority.client("you"))
 

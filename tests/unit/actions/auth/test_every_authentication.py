@@ -116,7 +116,7 @@ def place(authority: Authority, kind: str, answer: Answer) -> Iterator[Place]:
         yield Place(authority, pem, there.url(scheme="https"), endpoint.url(), requests)
 
 
-def test_these_tests_know_every_authentication() -> None:
+def test_these_tests_cover_every_authentication() -> None:
     assert SHOWN.keys() == TYPES.keys()
 
 
@@ -155,7 +155,7 @@ def test_the_target_sees_who_calls(authority: Authority, kind: str) -> None:
         pytest.param("sweephand", marks=pytest.mark.action("http", "sweephand", "wait")),
     ],
 )
-def test_a_202_waits_for_the_result_where_the_job_says_so(authority: Authority, kind: str) -> None:
+def test_a_202_waits_for_the_result_if_the_job_says_so(authority: Authority, kind: str) -> None:
     with place(authority, kind, status(202)) as there:
         outcome = there.call(kind, on202="wait")
 
@@ -177,7 +177,7 @@ def test_a_202_waits_for_the_result_where_the_job_says_so(authority: Authority, 
         pytest.param("sweephand", marks=pytest.mark.action("http", "sweephand", "unreachable")),
     ],
 )
-def test_an_address_where_nobody_listens_gets_no_connection(authority: Authority, kind: str) -> None:
+def test_an_address_without_a_listener_gets_no_connection(authority: Authority, kind: str) -> None:
     with place(authority, kind, status(200)) as there:
         there.url = f"https://127.0.0.1:{unused_port()}"
         outcome = there.call(kind)

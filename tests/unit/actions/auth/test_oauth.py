@@ -109,7 +109,7 @@ def test_a_token_is_fetched_and_shown_to_the_target() -> None:
     assert form == {"grant_type": ["client_credentials"], "scope": ["a b"], "audience": ["x"], "resource": ["y"]}
 
 
-def test_the_credentials_go_in_the_form_where_the_endpoint_wants_them_there() -> None:
+def test_the_credentials_are_sent_in_the_form_if_the_endpoint_wants_them_there() -> None:
     with servers(given("tok-1")) as there:
         there.run(credentialsIn="body")
 
@@ -118,7 +118,7 @@ def test_the_credentials_go_in_the_form_where_the_endpoint_wants_them_there() ->
     assert (form["client_id"], form["client_secret"]) == (["me"], [SECRET])
 
 
-def test_a_token_serves_until_shortly_before_its_end() -> None:
+def test_a_token_is_reused_until_shortly_before_it_expires() -> None:
     with servers(given("tok-1"), given("tok-2")) as there:
         there.run()
         there.clock.day += timedelta(seconds=3_539)
@@ -134,7 +134,7 @@ def test_a_token_serves_until_shortly_before_its_end() -> None:
     ("life", "serves_s"),
     [({"expires_in": None}, 239), ({"expires_in": "600"}, 539), ({"expires_in": "soon"}, 239), ({}, 3_539)],
 )
-def test_a_life_that_is_missing_or_written_as_a_text_is_taken_as_it_may(life: dict[str, Any], serves_s: int) -> None:
+def test_a_missing_lifetime_or_one_written_as_a_string_is_accepted(life: dict[str, Any], serves_s: int) -> None:
     with servers(given("tok-1", **life), given("tok-2")) as there:
         there.run()
         there.clock.day += timedelta(seconds=serves_s)
@@ -145,7 +145,7 @@ def test_a_life_that_is_missing_or_written_as_a_text_is_taken_as_it_may(life: di
     assert there.called == ["tok-1", "tok-1", "tok-2"]
 
 
-def test_nobody_uses_a_token_that_was_issued_for_something_else() -> None:
+def test_a_token_issued_for_another_purpose_is_not_used() -> None:
     with servers(*(given(f"tok-{n}") for n in range(1, 6))) as there:
         there.run()
         there.run(job="other")
@@ -156,7 +156,7 @@ def test_nobody_uses_a_token_that_was_issued_for_something_else() -> None:
     assert there.called == ["tok-1", "tok-2", "tok-3", "tok-4", "tok-1"]
 
 
-def test_a_target_that_refuses_a_kept_token_gets_one_more_at_once() -> None:
+def test_a_target_that_refuses_a_cached_token_gets_a_fresh_one_immediately() -> None:
     with servers(given("tok-1"), given("tok-2"), accepts={"tok-1", "tok-2"}) as there:
         there.run()
         there.accepts = {"tok-2"}
@@ -166,7 +166,7 @@ def test_a_target_that_refuses_a_kept_token_gets_one_more_at_once() -> None:
     assert there.called == ["tok-1", "tok-1", "tok-2"]
 
 
-def test_a_fresh_token_that_is_refused_is_the_target_s_word() -> None:
+def test_a_refused_fresh_token_is_an_answer_of_the_target() -> None:
     with servers(given("tok-1"), accepts=set()) as there:
         outcome = there.run()
 
@@ -174,7 +174,7 @@ def test_a_fresh_token_that_is_refused_is_the_target_s_word() -> None:
     assert (there.called, len(there.asked)) == (["tok-1"], 1)
 
 
-def test_a_refused_token_is_asked_for_once_and_not_for_ever() -> None:
+def test_a_refused_token_is_requested_again_only_once() -> None:
     with servers(given("tok-1"), given("tok-2"), given("tok-3")) as there:
         there.run()
         there.accepts = set()
@@ -194,7 +194,7 @@ def test_a_refused_token_is_asked_for_once_and_not_for_ever() -> None:
         ((429, {}), "status 429", True),
     ],
 )
-def test_a_token_endpoint_that_gives_none_fails_the_attempt_with_its_status(
+def test_a_token_endpoint_that_issues_none_fails_the_attempt_with_its_status(
     answer: tuple[int, Any], words: str, retryable: bool
 ) -> None:
     with servers(answer) as there:
@@ -218,7 +218,7 @@ def test_a_token_endpoint_that_gives_none_fails_the_attempt_with_its_status(
         {"a": 1},
     ],
 )
-def test_an_answer_without_a_token_is_none(said: Any) -> None:
+def test_an_answer_without_a_token_gives_no_token(said: Any) -> None:
     with servers((200, said)) as there:
         outcome = there.run()
 
@@ -234,7 +234,7 @@ def test_a_token_of_another_type_is_not_sent() -> None:
     assert outcome.message == "the token endpoint: its token is not of type bearer"
 
 
-def test_a_silent_token_endpoint_is_a_failure_even_where_the_job_waits_for_silent_targets() -> None:
+def test_a_silent_token_endpoint_is_a_failure_even_if_the_job_waits_for_silent_targets() -> None:
     with servers(given("tok-1"), silence_s=10) as there:
         outcome = there.run(deadline_s=0.3)
 
@@ -265,7 +265,7 @@ def test_a_token_repeated_by_the_target_is_hidden() -> None:
     assert outcome.answer == "you said ***"
 
 
-def test_ten_runs_at_once_ask_for_one_token() -> None:
+def test_ten_concurrent_runs_request_one_token() -> None:
     with servers(given("tok-1"), given("tok-2"), silence_s=0.1) as there, ThreadPoolExecutor(10) as pool:
         outcomes = list(pool.map(lambda _: there.run(), range(10)))
 
@@ -274,7 +274,7 @@ def test_ten_runs_at_once_ask_for_one_token() -> None:
     assert there.called == ["tok-1"] * 10
 
 
-def test_runs_that_wait_for_another_s_token_ask_themselves_when_it_gets_none() -> None:
+def test_runs_that_wait_for_a_shared_token_request_one_themselves_when_it_fails() -> None:
     with servers((503, {}), given("tok-2"), silence_s=0.1) as there, ThreadPoolExecutor(2) as pool:
         outcomes = list(pool.map(lambda _: there.run(), range(2)))
 

@@ -41,7 +41,7 @@ def outbound(*, identity: bool, authorities: str | None = None) -> Outbound:
         (OWN, NONE, True, None),
     ],
 )
-def test_it_is_shown_while_the_stack_has_an_identity(authority, dialect, how, identity, shown):
+def test_the_sap_token_is_sent_while_the_stack_has_an_identity(authority, dialect, how, identity, shown):
     with place(authority, "none", status(200)) as there:
         made = Http(there.url, authentication=how, dialect=dialect)
         ways = outbound(identity=identity, authorities=authority.pem)
@@ -53,7 +53,7 @@ def test_it_is_shown_while_the_stack_has_an_identity(authority, dialect, how, id
     assert shown is None or shown in request
 
 
-def test_it_does_not_stand_beside_the_caller_s_own_header(authority):
+def test_the_sap_token_is_not_added_next_to_the_callers_own_header(authority):
     with place(authority, "none", status(200)) as there:
         made = Http(there.url, headers=(("authorization", "***"),), dialect=SAP)
         ways = outbound(identity=True, authorities=authority.pem)
@@ -63,7 +63,7 @@ def test_it_does_not_stand_beside_the_caller_s_own_header(authority):
     assert BEARER not in there.requests[0]
 
 
-def test_nobody_on_the_way_reads_it():
+def test_the_sap_token_is_not_sent_over_plain_http():
     requests: list[bytes] = []
     with listening(answering(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", requests)) as endpoint:
         outcome = perform(Http(endpoint.url(), dialect=SAP), CALL, outbound(identity=True))

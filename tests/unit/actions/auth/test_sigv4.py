@@ -95,7 +95,7 @@ def signed_right(outcome: Outcome, request: bytes, service: str = "execute-api")
 
 
 @pytest.mark.parametrize("service", ["execute-api", "s3"])
-def test_a_service_of_aws_finds_the_signature_that_it_computes_itself(service: str) -> None:
+def test_an_aws_service_accepts_the_signature_as_its_own(service: str) -> None:
     outcome, request = called(service=service)
 
     assert outcome.verdict is Verdict.SUCCEEDED
@@ -190,7 +190,7 @@ def test_a_role_that_cannot_be_assumed_fails_the_attempt_and_nothing_is_sent() -
     assert (outcome.message or "").startswith("the role could not be assumed: ")
 
 
-def test_a_role_that_the_parameters_forbid_since_then_signs_nothing() -> None:
+def test_a_role_forbidden_by_the_parameters_later_signs_nothing() -> None:
     outcome, request = called(guard=replace(LOCAL, aws=AwsSettings()))
 
     assert (outcome.reason, outcome.retryable, request) == (Reason.GUARD, False, b"")
@@ -220,7 +220,7 @@ def test_a_job_signs_by_an_allowed_role_or_not_at_all(change: dict[str, Any], fi
 @pytest.mark.parametrize(
     "name", ["authorization", "Date", "x-amz-date", "X-Amz-Security-Token", "X-Amz-Content-Sha256"]
 )
-def test_a_header_that_the_signature_sets_is_not_the_caller_s(name: str) -> None:
+def test_a_caller_cannot_set_a_header_of_the_signature(name: str) -> None:
     how = {"type": "sigv4", "service": "s3", "region": "eu-west-1", "roleArn": ROLE}
     fields = {"type": "http", "url": "https://x.org/", "authentication": how, "headers": {name: "x"}}
 

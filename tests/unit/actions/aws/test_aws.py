@@ -131,7 +131,7 @@ def test_a_job_without_payload_sends_the_run() -> None:
 
 
 @pytest.mark.usefixtures("aws")
-def test_a_text_goes_to_a_queue_and_a_topic_as_it_is() -> None:
+def test_a_string_is_sent_unchanged_to_a_queue_and_a_topic() -> None:
     url = queue()
     topic = client("sns").create_topic(Name="news")["TopicArn"]
     client("sns").subscribe(
@@ -158,7 +158,7 @@ def test_a_fifo_queue_drops_the_repeat_of_a_run() -> None:
 
 
 @pytest.mark.usefixtures("aws")
-def test_the_group_of_a_fifo_queue_is_the_user_s_if_they_say_so() -> None:
+def test_a_user_can_set_the_group_of_a_fifo_queue() -> None:
     url = queue("orders.fifo", FifoQueue="true")
 
     performed({**FIFO, "messageGroupId": "all"})
@@ -262,7 +262,7 @@ def test_a_function_is_invoked_and_its_answer_kept() -> None:
     assert roles.asked[0][-1] == 60, "waits as long as the job allows"
 
 
-def test_a_call_waits_no_longer_than_the_executor_may() -> None:
+def test_a_call_waits_no_longer_than_the_executor_can() -> None:
     roles = Roles({"lambda": Lambda()})
 
     performed({**FUNCTION, "outcome": {"answerTimeoutSeconds": 60}}, replace(CALL, deadline_s=8.7), roles)
@@ -280,7 +280,7 @@ def test_a_function_in_an_envelope_gets_the_run_and_the_payload_digit_for_digit(
     assert '{"n":1.10}' in text
 
 
-def test_a_function_that_is_not_waited_for_is_invoked_asynchronously() -> None:
+def test_a_function_without_a_wait_is_invoked_asynchronously() -> None:
     function = Lambda("")
 
     outcome = performed({**FUNCTION, "invocation": "async"}, roles=Roles({"lambda": function}))
@@ -308,7 +308,7 @@ def test_an_error_of_a_function_is_a_failed_run_with_its_message(text: str, mess
 
 
 @pytest.mark.parametrize("more", [{}, {"FunctionError": "Unhandled"}], ids=["success", "error"])
-def test_a_function_that_says_back_what_it_was_told_gives_no_token_away(more: dict[str, str]) -> None:
+def test_a_function_that_echoes_its_input_reveals_no_token(more: dict[str, str]) -> None:
     token = "token-of-this-run-0123456789"
     echo = Lambda(json.dumps({"errorMessage": "x" * 485 + token, "you": token}), **more)
 
@@ -319,7 +319,7 @@ def test_a_function_that_says_back_what_it_was_told_gives_no_token_away(more: di
     assert "token-of" not in repr(outcome)
 
 
-def test_a_message_quoted_by_aws_gives_no_token_away() -> None:
+def test_a_message_quoted_by_aws_reveals_no_token() -> None:
     token = "token-of-this-run-0123456789"
     error = {"Error": {"Code": "InvalidMessageContents", "Message": f"cannot take {token}"}}
     quoting = exceptions.ClientError({**error, "ResponseMetadata": {"HTTPStatusCode": 400}}, "SendMessage")
@@ -348,9 +348,7 @@ def test_the_beginning_of_a_long_answer_is_kept() -> None:
         ({"onAccepted": "success"}, "wait", Verdict.SUCCEEDED),
     ],
 )
-def test_a_run_waits_for_its_report_where_the_job_says_so(
-    outcome: dict[str, str], on202: str, verdict: Verdict
-) -> None:
+def test_a_run_waits_for_its_report_if_the_job_says_so(outcome: dict[str, str], on202: str, verdict: Verdict) -> None:
     queue()
 
     assert performed({**QUEUE, "outcome": outcome}, replace(CALL, on202=on202)).verdict is verdict
@@ -466,7 +464,7 @@ def test_a_role_that_does_not_trust_the_stack_fails_the_run_and_says_so(fields: 
 
 @pytest.mark.usefixtures("aws")
 @pytest.mark.parametrize("fields", [QUEUE, TOPIC, MACHINE], ids=["sqs", "sns", "states"])
-def test_a_target_that_is_gone_is_a_failed_run_that_is_not_repeated(fields: dict[str, Any]) -> None:
+def test_a_deleted_target_is_a_failed_run_that_is_not_retried(fields: dict[str, Any]) -> None:
     outcome = performed(fields)
 
     assert (outcome.verdict, outcome.reason, outcome.retryable) == (Verdict.FAILED, Reason.HTTP_STATUS, False)
@@ -474,7 +472,7 @@ def test_a_target_that_is_gone_is_a_failed_run_that_is_not_repeated(fields: dict
 
 
 @pytest.mark.parametrize(("code", "retryable"), [("InternalFailure", True), ("NotAuthorizedForSourceException", False)])
-def test_an_event_that_the_bus_leaves_out_is_a_failed_attempt(code: str, retryable: bool) -> None:
+def test_an_event_that_the_bus_rejects_is_a_failed_attempt(code: str, retryable: bool) -> None:
     outcome = performed(BUS, roles=Roles({"events": Bus(ErrorCode=code, ErrorMessage="because")}))
 
     assert (outcome.verdict, outcome.reason) == (Verdict.FAILED, Reason.TARGET_ERROR)
@@ -495,7 +493,7 @@ def test_a_target_that_the_stack_no_longer_allows_is_not_called(fields: dict[str
 
 
 @pytest.mark.parametrize("fields", JSON_ONLY, ids=[each["type"] for each in JSON_ONLY])
-def test_a_text_that_was_stored_for_another_kind_is_a_bad_payload(fields: dict[str, Any]) -> None:
+def test_a_payload_stored_for_another_kind_is_a_bad_payload(fields: dict[str, Any]) -> None:
     outcome = performed(fields, replace(CALL, payload="text", payload_is_json=False), Roles({fields["type"]: Lambda()}))
 
     assert (outcome.reason, outcome.retryable) == (Reason.BAD_PAYLOAD, False)
@@ -511,7 +509,7 @@ def refusal(fields: dict[str, Any], guard: GuardSettings = GUARD) -> tuple[str |
 
 
 @of_each
-def test_without_the_parameter_a_job_of_the_kind_cannot_be_made(fields: dict[str, Any]) -> None:
+def test_a_job_of_the_kind_cannot_be_created_without_the_parameter(fields: dict[str, Any]) -> None:
     assert refusal(fields, GuardSettings()) == (
         "action.roleArn",
         "is not among the roles that this stack may assume (parameter TargetRoleArns)",
@@ -527,7 +525,7 @@ def test_target_and_role_are_required(fields: dict[str, Any], name: str) -> None
 
 
 @of_each
-def test_the_target_is_of_the_kind_s_own_service(fields: dict[str, Any]) -> None:
+def test_the_target_must_belong_to_the_service_of_the_kind(fields: dict[str, Any]) -> None:
     field, reason = refusal({**fields, "targetArn": arn("s3", "bucket")})
 
     assert field == "action.targetArn"

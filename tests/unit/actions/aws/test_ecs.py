@@ -68,7 +68,7 @@ def refused(fields: Any, **more: Any) -> tuple[str | None, str]:
 
 
 @pytest.mark.action("ecs", "own", "wait")
-def test_a_task_begins_on_fargate_in_the_stack_s_own_network_and_the_run_waits_for_it() -> None:
+def test_a_task_starts_on_fargate_in_the_stacks_network_and_the_run_waits_for_it() -> None:
     ecs = VirtualEcs()
 
     outcome = performed(FULL, ecs, replace(CALL, payload='{"n":1}', payload_is_json=True))
@@ -108,7 +108,7 @@ def test_a_task_begins_on_fargate_in_the_stack_s_own_network_and_the_run_waits_f
     }
 
 
-def test_a_job_that_says_no_more_than_it_must_takes_what_the_definition_says() -> None:
+def test_a_minimal_job_uses_the_defaults_of_the_task_definition() -> None:
     ecs = VirtualEcs()
 
     performed(ACTION, ecs)
@@ -118,7 +118,7 @@ def test_a_job_that_says_no_more_than_it_must_takes_what_the_definition_says() -
     assert request["overrides"]["containerOverrides"][0].keys() == {"name", "environment"}
 
 
-def test_a_task_may_get_a_public_address_and_the_network_s_own_group() -> None:
+def test_a_task_can_get_a_public_address_and_the_networks_default_group() -> None:
     ecs = VirtualEcs()
     tasks = replace(TASKS, security_groups=(), public_ip=True)
 
@@ -140,11 +140,11 @@ def test_the_mark_of_a_task_names_its_run_within_what_ecs_allows() -> None:
 
 
 @pytest.mark.parametrize("mark", [None, 5, "", "ecs-svc/123", "sweephand/acme/1/short/short", "sweephand/../1/x/y"])
-def test_the_mark_of_somebody_else_s_task_names_no_run(mark: object) -> None:
+def test_the_mark_of_a_foreign_task_names_no_run(mark: object) -> None:
     assert ecs_task.read_mark(mark) is None
 
 
-def test_the_same_attempt_has_the_same_token_and_no_other_has_it() -> None:
+def test_each_attempt_has_one_token_of_its_own() -> None:
     tokens = {ecs_task.client_token(*of) for of in [("a", "r", 1), ("a", "r", 2), ("b", "r", 1), ("a", "s", 1)]}
 
     assert len(tokens) == 4
@@ -152,7 +152,7 @@ def test_the_same_attempt_has_the_same_token_and_no_other_has_it() -> None:
     assert all(len(token) == 64 and token.isalnum() for token in tokens)
 
 
-def test_an_attempt_that_is_made_twice_has_one_task() -> None:
+def test_a_repeated_attempt_has_one_task() -> None:
     ecs = VirtualEcs()
 
     first, second = performed(ACTION, ecs), performed(ACTION, ecs)
@@ -160,7 +160,7 @@ def test_an_attempt_that_is_made_twice_has_one_task() -> None:
     assert (len(ecs.begun), first) == (1, second)
 
 
-def test_an_attempt_that_is_made_again_after_its_job_was_changed_waits_for_the_task_that_is_there() -> None:
+def test_an_attempt_repeated_after_a_change_of_its_job_waits_for_the_existing_task() -> None:
     ecs = VirtualEcs()
     first = performed(ACTION, ecs)
 
@@ -195,7 +195,7 @@ def cluster() -> Iterator[Any]:
         yield client, Outbound(GuardSettings(tasks=tasks), ecs=lambda _: client)
 
 
-def test_ecs_as_botocore_knows_it_takes_what_is_asked(cluster: Any) -> None:
+def test_the_requests_match_botocores_model_of_ecs(cluster: Any) -> None:
     client, there = cluster
     draft = drafted(FULL)
 
@@ -206,7 +206,7 @@ def test_ecs_as_botocore_knows_it_takes_what_is_asked(cluster: Any) -> None:
     assert client.meta.service_model.operation_model("RunTask").idempotent_members == ["clientToken"]
 
 
-def test_a_task_that_runs_is_stopped_and_one_that_is_gone_holds_up_nobody(cluster: Any) -> None:
+def test_a_running_task_is_stopped_and_a_missing_one_delays_nothing(cluster: Any) -> None:
     client, there = cluster
     outcome = actions.perform("ecs", drafted(ACTION).params, CALL, there)
 
@@ -242,7 +242,7 @@ class Silent(VirtualEcs):
         return {"tasks": [], "failures": []}
 
 
-def test_a_task_for_which_there_is_no_room_is_a_failed_attempt_that_is_worth_another() -> None:
+def test_a_task_without_capacity_is_a_failed_attempt_that_is_retried() -> None:
     outcome = performed(ecs=Refusing())
 
     assert (outcome.verdict, outcome.reason, outcome.retryable) == (Verdict.FAILED, Reason.TARGET_ERROR, True)
@@ -274,14 +274,14 @@ def test_a_refusal_by_ecs_is_reported_by_code_and_retried_if_it_is_transient(
     "error", [exceptions.ReadTimeoutError(endpoint_url="u"), exceptions.ConnectionClosedError(endpoint_url="u")]
 )
 @pytest.mark.action("ecs", "own", "silence")
-def test_where_ecs_does_not_answer_the_run_waits_for_a_task_that_may_run(error: Exception) -> None:
+def test_a_run_waits_for_a_possible_task_if_ecs_does_not_answer(error: Exception) -> None:
     outcome = performed(ecs=Failing(error))
 
     assert (outcome.verdict, outcome.message) == (Verdict.SILENT, "AWS did not answer in time")
 
 
 @pytest.mark.action("ecs", "own", "unreachable")
-def test_where_ecs_cannot_be_reached_no_task_runs_and_the_attempt_has_failed() -> None:
+def test_an_attempt_without_a_task_fails_if_ecs_cannot_be_reached() -> None:
     outcome = performed(ecs=Failing(exceptions.EndpointConnectionError(endpoint_url="u")))
 
     assert (outcome.verdict, outcome.reason, outcome.retryable) == (Verdict.FAILED, Reason.CONNECT, True)
@@ -296,7 +296,7 @@ def test_a_refusal_that_quotes_a_variable_is_kept_without_its_value() -> None:
     assert outcome.message == "InvalidParameterException: not ***"
 
 
-def test_a_call_waits_no_longer_than_the_job_or_the_executor_lets_it() -> None:
+def test_a_call_waits_no_longer_than_the_job_or_the_executor_allows() -> None:
     ecs = VirtualEcs()
 
     performed({**ACTION, "outcome": {"answerTimeoutSeconds": 5}}, ecs)
@@ -305,7 +305,7 @@ def test_a_call_waits_no_longer_than_the_job_or_the_executor_lets_it() -> None:
     assert ecs.limits == [5, 15.0]
 
 
-def test_a_variable_that_cannot_be_opened_begins_no_task() -> None:
+def test_a_variable_that_cannot_be_decrypted_starts_no_task() -> None:
     ecs = VirtualEcs()
     draft = drafted(FULL)
 
@@ -314,7 +314,7 @@ def test_a_variable_that_cannot_be_opened_begins_no_task() -> None:
     assert (outcome.verdict, outcome.reason, ecs.asked) == (Verdict.FAILED, Reason.GUARD, [])
 
 
-def test_more_than_a_task_can_be_told_is_a_bad_payload() -> None:
+def test_a_payload_too_large_for_a_task_is_a_bad_payload() -> None:
     ecs = VirtualEcs()
     values = {f"V{n}": "***" for n in range(8)}
     before = ActionSpec("ecs", drafted({**ACTION, "environment": dict.fromkeys(values, "x")}).params, {})
@@ -350,7 +350,7 @@ def test_a_task_that_the_stack_no_longer_allows_is_not_run(settings: Any, parame
         drafted(FULL, guard=GuardSettings(tasks=settings))
 
 
-def test_a_function_that_runs_no_tasks_says_so() -> None:
+def test_a_function_that_cannot_run_tasks_says_so() -> None:
     outcome = actions.perform("ecs", drafted(ACTION).params, CALL, Outbound(GUARD))
 
     assert (outcome.reason, outcome.message) == (Reason.GUARD, "this function runs no tasks")
@@ -360,12 +360,12 @@ def test_a_function_that_runs_no_tasks_says_so() -> None:
     "error",
     [refusal("ThrottlingException"), refusal("ServerException", 500), exceptions.ReadTimeoutError(endpoint_url="u")],
 )
-def test_a_task_that_cannot_be_stopped_just_now_is_tried_again(error: Exception) -> None:
+def test_a_task_that_cannot_be_stopped_now_is_stopped_later(error: Exception) -> None:
     with pytest.raises(Unavailable):
         stop("arn:task", "because", outbound(Failing(error)))
 
 
-def test_a_task_that_may_not_be_stopped_is_told_by_the_code() -> None:
+def test_a_stop_that_is_forbidden_is_reported_by_its_code() -> None:
     refusing = outbound(Failing(refusal("AccessDeniedException")))
     assert stop("arn:task", "because", refusing) == "AccessDeniedException"
     assert stop("arn:task", "because", Outbound(GUARD)) == "this function runs no tasks"
@@ -414,14 +414,14 @@ def test_a_field_is_refused_with_its_path_and_the_reason(fields: dict[str, Any],
     assert reason in found[1]
 
 
-def test_without_the_parameters_no_such_job_can_be_made() -> None:
+def test_a_task_job_cannot_be_created_without_the_parameters() -> None:
     assert refused(ACTION, guard=GuardSettings()) == (
         "action.taskDefinition",
         "this stack runs no tasks (parameter TaskCluster is empty)",
     )
 
 
-def test_one_revision_may_be_allowed_alone_and_one_of_all_be_asked_for() -> None:
+def test_a_single_revision_or_all_revisions_can_be_allowed() -> None:
     assert drafted({**ACTION, "taskDefinition": "fixed:7"}).params["taskDefinition"] == "fixed:7"
     assert drafted({**ACTION, "taskDefinition": "report:12"}).params["taskDefinition"] == "report:12"
 
@@ -448,7 +448,7 @@ def test_a_stored_action_reads_back_unchanged_without_values_of_variables() -> N
         {"roleArn": None},
     ],
 )
-def test_a_kept_variable_follows_to_no_other_code_and_no_other_right(other: dict[str, Any]) -> None:
+def test_a_kept_variable_is_not_passed_to_other_code_or_another_role(other: dict[str, Any]) -> None:
     before = ActionSpec("ecs", drafted(FULL).params, {})
     wanted = {**FULL, "environment": {"PASSWORD": "***", "EMPTY": ""}, **other}
 
@@ -458,7 +458,7 @@ def test_a_kept_variable_follows_to_no_other_code_and_no_other_right(other: dict
     assert "the task has changed" in found[1]
 
 
-def test_a_kept_variable_stays_where_only_the_size_changes_and_goes_where_it_is_left_out() -> None:
+def test_a_kept_variable_survives_a_change_of_size_and_is_removed_when_omitted() -> None:
     before = ActionSpec("ecs", drafted(FULL).params, {})
 
     draft = drafted({**FULL, "environment": {"PASSWORD": "***"}, "memoryMiB": 4_096}, before)
@@ -466,7 +466,7 @@ def test_a_kept_variable_stays_where_only_the_size_changes_and_goes_where_it_is_
     assert (draft.kept, draft.secrets) == ({"environment.PASSWORD"}, {})
 
 
-def test_a_schedule_s_payload_is_bounded_as_the_action_s() -> None:
+def test_a_schedules_payload_has_the_same_limit_as_the_actions() -> None:
     params = drafted(ACTION).params
 
     actions.check_payload("ecs", params, Payload("{}", is_json=True), "payload")
@@ -474,7 +474,7 @@ def test_a_schedule_s_payload_is_bounded_as_the_action_s() -> None:
         actions.check_payload("ecs", params, Payload('"' * 3_000, is_json=False), "payload")
 
 
-def test_the_most_that_a_job_may_say_fits_into_what_ecs_takes() -> None:
+def test_the_largest_allowed_job_fits_the_limits_of_ecs() -> None:
     fields = {
         **FULL,
         "container": "c" * 255,

@@ -101,14 +101,14 @@ def test_each_attempt_at_a_storage_queue_is_a_request_of_its_own(there: AzureSer
     assert len({first, second, other_run, uuid.UUID(RUN)}) == 4
 
 
-def test_a_line_ends_in_the_queue_as_it_ended_in_the_job(there: AzureServer) -> None:
+def test_line_ends_of_the_job_are_kept_in_the_queue(there: AzureServer) -> None:
     performed(there, STORAGE, replace(CALL, payload="one\r\ntwo\rthree\n"))
 
     assert there.storage[0]["Message"] == "one\r\ntwo\rthree\n"
 
 
 @pytest.mark.parametrize("before", ["?", "s?", "https://acme.queue.core.windows.net/orders?"])
-def test_the_part_before_the_question_mark_of_a_token_is_left_out(there: AzureServer, before: str) -> None:
+def test_the_part_of_a_token_before_the_question_mark_is_dropped(there: AzureServer, before: str) -> None:
     assert performed(there, {**STORAGE, "sasToken": before + STORAGE_TOKEN}).verdict is Verdict.SUCCEEDED
 
 
@@ -127,7 +127,7 @@ def test_the_service_bus_gets_the_message_signed(there: AzureServer, fields: dic
     ]
 
 
-def test_properties_of_the_broker_and_of_the_sender_go_along(there: AzureServer) -> None:
+def test_broker_and_custom_properties_are_sent(there: AzureServer) -> None:
     properties = {
         "contentType": "application/xml",
         "correlationId": "c-ü",
@@ -166,7 +166,7 @@ def test_properties_of_the_broker_and_of_the_sender_go_along(there: AzureServer)
     assert sent == custom
 
 
-def test_the_signature_is_that_of_azure_s_recipe() -> None:
+def test_the_signature_follows_azures_documentation() -> None:
     """A vector that was computed apart from this code."""
     clock = VirtualClock()
     clock.move_to(datetime.fromtimestamp(1_893_456_000 - 300, UTC))
@@ -203,7 +203,7 @@ def test_a_job_without_payload_sends_the_run(there: AzureServer, fields: dict[st
 
 @pytest.mark.action("azure_storage_queue azure_service_bus_queue azure_service_bus_topic", "key", "wait")
 @of_each
-def test_a_reader_of_the_queue_may_report_the_result(there: AzureServer, fields: dict[str, Any]) -> None:
+def test_a_reader_of_the_queue_can_report_the_result(there: AzureServer, fields: dict[str, Any]) -> None:
     outcome = performed(there, {**fields, "outcome": {"onAccepted": "wait"}})
 
     assert (outcome.verdict, outcome.http_status) == (Verdict.ACCEPTED, 201)
@@ -215,7 +215,7 @@ def test_a_reader_of_the_queue_may_report_the_result(there: AzureServer, fields:
 @pytest.mark.action("azure_storage_queue azure_service_bus_queue azure_service_bus_topic", "key", "failure")
 @of_each
 @pytest.mark.parametrize(("status", "retryable"), [(403, False), (404, False), (429, True), (500, True), (503, True)])
-def test_any_other_status_is_a_failure_and_no_secret_of_the_answer_is_kept(
+def test_any_other_status_is_a_failure_and_secrets_in_the_answer_are_not_kept(
     there: AzureServer, fields: dict[str, Any], status: int, retryable: bool
 ) -> None:
     there.answers = status
@@ -265,7 +265,7 @@ def test_a_secret_that_cannot_be_decrypted_fails_the_run_without_a_call(
 
 
 @of_each
-def test_the_outbound_guard_judges_azure_s_hosts_too(there: AzureServer, fields: dict[str, Any]) -> None:
+def test_the_outbound_guard_checks_azure_hosts_too(there: AzureServer, fields: dict[str, Any]) -> None:
     draft = drafted(fields, there.guard)
     strict = replace(there.outbound, settings=replace(there.guard, private=()))
 
@@ -448,7 +448,7 @@ def redirected(
     return actions.perform(draft.kind, draft.params, call, there), sqs.asked
 
 
-def test_a_redirected_storage_queue_s_envelope_goes_to_sqs() -> None:
+def test_the_envelope_of_a_redirected_storage_queue_goes_to_sqs() -> None:
     outcome, (sent,) = redirected(STORAGE, "ACME/orders", ELSEWHERE)
 
     assert (outcome.verdict, outcome.answer) == (Verdict.SUCCEEDED, "m")
@@ -469,14 +469,16 @@ def test_a_redirected_storage_queue_s_envelope_goes_to_sqs() -> None:
         (TOPIC, "acmebus/news", NEWS, "Message"),
     ],
 )
-def test_the_message_alone_goes_on(fields: dict[str, Any], place: str, redirect: dict[str, str], member: str) -> None:
+def test_only_the_message_is_redirected(
+    fields: dict[str, Any], place: str, redirect: dict[str, str], member: str
+) -> None:
     outcome, (sent,) = redirected(fields, place, redirect)
 
     assert outcome.verdict is Verdict.SUCCEEDED
     assert sent[member] == CALL.payload
 
 
-def test_a_redirect_that_was_stored_in_its_own_spelling_still_leads_on() -> None:
+def test_a_redirect_stored_in_another_spelling_still_applies() -> None:
     sqs = Sqs()
     call = replace(CALL, redirects={"acmebus/Orders": {**ELSEWHERE, "format": "raw"}})
 
@@ -510,7 +512,7 @@ def test_a_redirected_message_keeps_what_its_receivers_route_by() -> None:
     assert (sent["MessageGroupId"], sent["MessageDeduplicationId"]) == ("customer-7", CALL.run_id)
 
 
-def test_a_topic_gets_them_too() -> None:
+def test_a_topic_gets_the_properties_too() -> None:
     _, (sent,) = redirected({**TOPIC, "customMessageProperties": {"tenant": "acme"}}, "acmebus/news", NEWS)
 
     assert told(sent) == {"tenant": "acme"}
@@ -528,7 +530,7 @@ def test_a_topic_gets_them_too() -> None:
         {"a": "\x00"},
     ],
 )
-def test_properties_that_are_too_many_or_no_attributes_go_along_as_one(custom: dict[str, str]) -> None:
+def test_properties_that_cannot_be_attributes_are_sent_as_a_single_attribute(custom: dict[str, str]) -> None:
     _, (sent,) = redirected({**QUEUE, "customMessageProperties": custom}, "acmebus/orders", ELSEWHERE)
 
     ((name, value),) = told(sent).items()
@@ -539,7 +541,9 @@ def test_properties_that_are_too_many_or_no_attributes_go_along_as_one(custom: d
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("properties", [{}, {"label": "l"}], ids=["alone", "with the broker's"])
 @pytest.mark.parametrize("token", [None, "t" * 43])
-def test_all_runs_of_a_job_bring_them_in_one_form(count: int, properties: dict[str, str], token: str | None) -> None:
+def test_all_runs_of_a_job_send_the_properties_in_one_form(
+    count: int, properties: dict[str, str], token: str | None
+) -> None:
     custom = {f"p{n}": str(n) for n in range(count)}
     fields = {**QUEUE, "customMessageProperties": custom, "brokeredMessageProperties": properties}
     call = replace(CALL, callback_url="https://s.example/r", callback_token=token)
@@ -554,7 +558,7 @@ def test_all_runs_of_a_job_bring_them_in_one_form(count: int, properties: dict[s
 
 
 @pytest.mark.parametrize("session", ["two words", "s" * 128 + "\u00fc", "ü"])
-def test_a_session_that_can_be_no_group_leaves_the_job_s_order(session: str) -> None:
+def test_a_session_that_is_no_valid_group_keeps_the_order_of_the_job(session: str) -> None:
     fields = {**QUEUE, "brokeredMessageProperties": {"sessionId": session[:128]}}
 
     _, (sent,) = redirected(fields, "acmebus/orders", {**ELSEWHERE, "targetArn": arn("sqs", "orders.fifo")})
@@ -563,7 +567,7 @@ def test_a_session_that_can_be_no_group_leaves_the_job_s_order(session: str) -> 
 
 
 @mock_aws()
-def test_sqs_takes_what_is_redirected() -> None:
+def test_sqs_accepts_the_redirected_messages() -> None:
     url = client("sqs").create_queue(QueueName="orders")["QueueUrl"]
     custom = {f"p{n}": "ü" * 20 for n in range(50)}
     fields = {**QUEUE, "customMessageProperties": custom, "brokeredMessageProperties": {"label": "l"}}
@@ -583,7 +587,7 @@ def test_sqs_takes_what_is_redirected() -> None:
 
 
 @of_each
-def test_another_place_s_redirect_leaves_a_job_alone(fields: dict[str, Any]) -> None:
+def test_a_redirect_of_another_queue_does_not_affect_a_job(fields: dict[str, Any]) -> None:
     outcome, sent = redirected(fields, "other/orders", ELSEWHERE)
 
     assert outcome.reason is Reason.DNS, "it goes where it went"

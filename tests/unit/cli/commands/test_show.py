@@ -18,7 +18,7 @@ def written(width: int | None) -> tuple[Output, io.StringIO]:
     return Output(stream, width), stream
 
 
-def test_a_terminal_gets_a_head_and_rows_that_are_cut_to_its_width():
+def test_a_terminal_gets_a_header_and_rows_cut_to_its_width():
     output, stream = written(80)
 
     output.table(iter(JOBS))
@@ -30,7 +30,7 @@ def test_a_terminal_gets_a_head_and_rows_that_are_cut_to_its_width():
     assert second.startswith("j2  short")
 
 
-def test_a_pipe_gets_whole_values_between_tabs_and_no_head():
+def test_a_pipe_gets_whole_values_separated_by_tabs_without_a_header():
     output, stream = written(None)
 
     output.table(iter(JOBS))
@@ -40,7 +40,7 @@ def test_a_pipe_gets_whole_values_between_tabs_and_no_head():
     )
 
 
-def test_a_value_moves_no_cursor_and_makes_no_column():
+def test_a_value_cannot_move_the_cursor_or_add_a_column():
     output, stream = written(None)
 
     output.table([ListedJob({"id": "j", "name": "a\tb\n\x1b[2Jc\u202ed"})])
@@ -48,7 +48,7 @@ def test_a_value_moves_no_cursor_and_makes_no_column():
     assert stream.getvalue().startswith("j\ta\\tb\\n\\u001b[2Jc\\u202ed\t")
 
 
-def test_an_answer_is_a_line_for_each_member_that_is_there():
+def test_an_answer_has_a_line_for_each_present_member():
     for width, text in ((80, "nextRunAt   t\nscheduleId  s\n"), (None, "nextRunAt\tt\nscheduleId\ts\n")):
         output, stream = written(width)
         output.one(NextRun({"nextRunAt": "t", "scheduleId": "s", "more": None}))
@@ -64,7 +64,7 @@ def test_an_empty_list_is_an_empty_array_or_nothing():
     assert stream.getvalue() == "[]\n"
 
 
-def test_a_list_without_columns_of_its_own_shows_what_is_plain():
+def test_a_list_without_its_own_columns_shows_its_simple_members():
     output, stream = written(None)
 
     output.table([NextRun({"a": 1, "b": {"c": 2}}), NextRun({"a": True, "d": "e"})])

@@ -35,21 +35,21 @@ OTHERS = {"SWEEPHAND_URL": "https://env.example", "SWEEPHAND_CLIENT_ID": "env", 
         ({"url": "https://flag.example", "profile": "two"}, OTHERS, ("https://flag.example", "two")),
     ],
 )
-def test_an_option_comes_before_the_environment_and_that_before_a_profile(environment, options, more, found):
+def test_an_option_overrides_the_environment_and_the_environment_a_profile(environment, options, more, found):
     stack = stacks.find(environment | more, **options)
 
     assert (stack.access.url, stack.access.client_id) == found
     assert found[1] in stack.source or "environment" in stack.source or "profile default" in stack.source
 
 
-def test_a_credential_that_is_half_there_is_never_completed_from_elsewhere(environment):
+def test_an_incomplete_credential_is_never_completed_from_another_source(environment):
     with pytest.raises(ConfigError, match="only SWEEPHAND_CLIENT_ID is set"):
         stacks.find(environment | {"SWEEPHAND_CLIENT_ID": "env"})
     with pytest.raises(ConfigError, match="the address is missing"):
         stacks.find(environment | {"SWEEPHAND_CLIENT_ID": "env", "SWEEPHAND_SECRET": "3"})
 
 
-def test_a_profile_that_is_not_whole_is_named(environment, tmp_path):
+def test_an_incomplete_profile_is_named(environment, tmp_path):
     path = tmp_path / "half.json"
     stacks.write(path, {"default": {"url": "https://a.example", "clientId": "a"}})
 
@@ -57,14 +57,14 @@ def test_a_profile_that_is_not_whole_is_named(environment, tmp_path):
         stacks.find({"SWEEPHAND_PROFILES": str(path)})
 
 
-def test_a_profile_that_is_not_there_is_named_with_the_command_that_makes_it(environment, tmp_path):
+def test_an_unknown_profile_is_named_with_the_command_that_creates_it(environment, tmp_path):
     with pytest.raises(ConfigError, match="sweephand login --profile three"):
         stacks.find(environment, profile="three")
     with pytest.raises(ConfigError, match="set SWEEPHAND_CLIENT_ID and SWEEPHAND_SECRET, or run `sweephand login`"):
         stacks.find({"SWEEPHAND_PROFILES": str(tmp_path / "none.json")})
 
 
-def test_the_file_is_for_its_owner_alone(environment, tmp_path):
+def test_only_its_owner_can_read_the_file(environment, tmp_path):
     path = tmp_path / "deep" / "profiles.json"
     assert path.stat().st_mode & 0o777 == 0o600
 
@@ -75,7 +75,7 @@ def test_the_file_is_for_its_owner_alone(environment, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"default": 1}'])
-def test_a_file_that_is_no_list_of_profiles_is_one_sentence(tmp_path, text):
+def test_an_invalid_profile_file_gives_one_sentence(tmp_path, text):
     path = tmp_path / "profiles.json"
     path.write_text(text)
     path.chmod(0o600)
@@ -84,7 +84,7 @@ def test_a_file_that_is_no_list_of_profiles_is_one_sentence(tmp_path, text):
         stacks.find({"SWEEPHAND_PROFILES": str(path)})
 
 
-def test_the_local_stack_is_chosen_alone(tmp_path, monkeypatch):
+def test_the_local_option_excludes_other_stacks(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".local").mkdir()
     tenants = [{"tenant": each, "clientId": f"{each}.id", "secret": "s"} for each in ("a", "b")]
@@ -96,6 +96,6 @@ def test_the_local_stack_is_chosen_alone(tmp_path, monkeypatch):
         stacks.find({}, local=True, profile="two")
 
 
-def test_profiles_lie_in_the_folder_of_settings():
+def test_profiles_are_in_the_settings_folder():
     assert str(stacks.profiles_path({"XDG_CONFIG_HOME": "/x"})) == "/x/sweephand/profiles.json"
     assert str(stacks.profiles_path({"HOME": "/h"})).endswith("/.config/sweephand/profiles.json")

@@ -102,14 +102,14 @@ def test_a_value_that_the_file_does_not_have_is_reported(expression, reason):
         ("[]", "ends too early"),
     ],
 )
-def test_a_string_that_is_no_expression_is_not_repeated(expression, reason):
+def test_an_invalid_expression_is_not_repeated(expression, reason):
     with pytest.raises(Unresolved) as wrong:
         resolve({"password": [expression]}, SCOPE, "action")
 
     assert str(wrong.value) == f"action.password[0] {reason}: write [[ for a string that begins with ["
 
 
-def test_all_reasons_are_told_at_once_and_each_only_once():
+def test_all_reasons_are_reported_together_and_each_only_once():
     with pytest.raises(Unresolved) as wrong:
         resolve({"a": "[parameters('empty')]", "b": ["[utcNow()]", "[parameters('empty')]"], "copy": []}, SCOPE)
 

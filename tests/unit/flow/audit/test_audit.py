@@ -86,7 +86,7 @@ def test_recent_occurrences_are_not_yet_missed(stage: Stage) -> None:
     assert stage.audit().lost == 0
 
 
-def test_settled_runs_are_counted_once_and_for_all(stage: Stage) -> None:
+def test_settled_runs_are_counted_exactly_once(stage: Stage) -> None:
     stage.endpoint.script = [WRONG]
     planned = stage.create(EACH_MINUTE)
     stage.run(1_800)
@@ -118,7 +118,7 @@ def test_totals_stay_when_old_rows_expire(stage: Stage) -> None:
     assert stage.audit().lost == 0
 
 
-def test_audit_after_audit_moves_on_and_counts_no_run_twice(stage: Stage) -> None:
+def test_repeated_audits_advance_and_count_no_run_twice(stage: Stage) -> None:
     planned = stage.create(EACH_FIVE, action=stage.action(retry=fixed(60)))
     stage.endpoint.script = [BUSY, BUSY, WRONG]
     for _ in range(6):
@@ -130,7 +130,7 @@ def test_audit_after_audit_moves_on_and_counts_no_run_twice(stage: Stage) -> Non
 
 
 @pytest.mark.parametrize("fault", [answer_lost, refused])
-def test_settling_up_is_safe_to_repeat(stage: Stage, fault: Any) -> None:
+def test_settling_the_totals_is_safe_to_repeat(stage: Stage, fault: Any) -> None:
     planned = stage.create(EACH_MINUTE)
     stage.run(1_800)
     before = stage.totals(planned)
@@ -145,7 +145,7 @@ def test_settling_up_is_safe_to_repeat(stage: Stage, fault: Any) -> None:
     assert item.settled_total == 20
 
 
-def test_two_auditors_at_once_settle_the_same(stage: Stage) -> None:
+def test_two_concurrent_audits_settle_the_same_totals(stage: Stage) -> None:
     planned = stage.create(EACH_MINUTE)
     stage.run(1_800)
     before = stage.totals(planned)
@@ -187,7 +187,7 @@ def test_the_runs_of_a_purged_queue_come_back_under_the_same_ids(stage: Stage) -
     assert totals.ended == fold.ended == len(stage.endpoint.planned)
 
 
-def test_settled_to_waits_for_what_is_missing(stage: Stage) -> None:
+def test_settled_to_waits_for_missing_runs(stage: Stage) -> None:
     planned = purged_after(stage, 61)
     stage.run(1_200)
 
@@ -220,7 +220,7 @@ def test_a_series_whose_last_messages_were_lost_completes_after_the_audit(stage:
     exact(stage, planned)
 
 
-def test_a_one_time_instant_a_moment_past_is_found_too(stage: Stage) -> None:
+def test_the_audit_finds_a_one_time_instant_that_has_just_passed(stage: Stage) -> None:
     planned = stage.create(once(-30 * SECOND))
     stage.tick()
     purge(stage)
@@ -234,7 +234,7 @@ def test_a_one_time_instant_a_moment_past_is_found_too(stage: Stage) -> None:
     exact(stage, planned)
 
 
-def test_a_run_whose_holder_died_and_whose_message_was_purged_goes_on(stage: Stage) -> None:
+def test_a_run_continues_after_its_executor_died_and_its_message_was_purged(stage: Stage) -> None:
     planned = stage.create(EACH_FIVE)
     stage.run(240)
     stage.clock.advance(61)
@@ -251,7 +251,7 @@ def test_a_run_whose_holder_died_and_whose_message_was_purged_goes_on(stage: Sta
     assert (run.state, run.lost) == (State.SUCCESS, 1)
 
 
-def test_a_near_retry_whose_message_was_purged_goes_on(stage: Stage) -> None:
+def test_a_near_retry_whose_message_was_purged_still_runs(stage: Stage) -> None:
     stage.endpoint.script = [BUSY]
     planned = stage.create(EACH_FIVE, action=stage.action(retry=fixed(60)))
     stage.run(320)
@@ -285,7 +285,7 @@ def test_an_occurrence_sent_late_by_the_audit_is_not_judged_late_again(stage: St
     assert {run.state for run in stage.runs(planned)} == {State.SUCCESS}
 
 
-def test_a_pause_that_ends_late_is_counted_whole_though_an_audit_came_before(stage: Stage) -> None:
+def test_a_pause_that_ends_after_an_audit_is_counted_in_full(stage: Stage) -> None:
     """Its pointer is lost; the audit meets a schedule that is off, and must not settle beyond what was ever sent."""
     planned = stage.create({**EACH_MINUTE, "endTime": text(NOON + 7 * MINUTE)})
     stage.run(90)
@@ -322,7 +322,7 @@ def test_an_occurrence_lost_before_a_pause_is_found_after_it(stage: Stage) -> No
 # Series without a next time
 
 
-def test_a_series_that_lost_its_next_time_goes_on_without_a_gap(stage: Stage) -> None:
+def test_a_series_that_lost_its_next_run_continues_without_a_gap(stage: Stage) -> None:
     planned = stage.create(EACH_MINUTE)
     stage.run(600)
     stage.edit_schedule(planned, next_run_at=None)
@@ -345,7 +345,7 @@ def test_a_series_that_lost_its_next_time_goes_on_without_a_gap(stage: Stage) ->
 
 
 @pytest.mark.parametrize("after_s", [0, 1_000])
-def test_the_count_of_a_series_that_was_mended_is_kept(stage: Stage, after_s: int) -> None:
+def test_a_repaired_series_keeps_its_count(stage: Stage, after_s: int) -> None:
     planned = stage.create({**EACH_MINUTE, "count": 20})
     stage.run(300)
     stage.edit_schedule(planned, next_run_at=None)
@@ -361,7 +361,7 @@ def test_the_count_of_a_series_that_was_mended_is_kept(stage: Stage, after_s: in
     exact(stage, planned)
 
 
-def test_a_series_that_lost_its_next_time_behind_its_end_completes(stage: Stage) -> None:
+def test_a_series_that_lost_its_next_run_after_its_end_completes(stage: Stage) -> None:
     planned = stage.create({**EACH_MINUTE, "endTime": text(NOON + 4 * MINUTE)})
     stage.run(90)
     stage.edit_schedule(planned, next_run_at=None)
@@ -375,7 +375,7 @@ def test_a_series_that_lost_its_next_time_behind_its_end_completes(stage: Stage)
     exact(stage, planned)
 
 
-def test_an_ending_series_that_lost_its_wake_gets_it_back(stage: Stage) -> None:
+def test_an_ending_series_that_lost_its_wake_row_gets_it_back(stage: Stage) -> None:
     planned = stage.create(once())
     stage.tick()
     stage.edit_schedule(planned, next_run_at=None)
@@ -425,7 +425,7 @@ def test_occurrences_left_out_by_a_policy_are_never_brought_back(stage: Stage) -
     assert totals.missed == fold.left_out
 
 
-def test_a_catch_up_under_way_is_neither_lost_nor_settled(stage: Stage) -> None:
+def test_an_unfinished_catch_up_is_neither_lost_nor_settled(stage: Stage) -> None:
     """Its occurrences are old and without a row, but each has its turn: nothing is sent twice, all are counted."""
     policies = {"misfire": {"type": "sap", "ratePerMinute": 1}}
     planned = stage.create({**EACH_MINUTE, "endTime": text(NOON + 25 * MINUTE)}, policies=policies)
@@ -460,7 +460,7 @@ def test_a_lost_message_of_a_catch_up_comes_back(stage: Stage) -> None:
 # Its rounds
 
 
-def test_an_hourly_audit_looks_at_its_24th_and_at_every_series_that_stopped(stage: Stage) -> None:
+def test_an_hourly_audit_checks_a_24th_of_all_series_and_every_stopped_one(stage: Stage) -> None:
     planned = [stage.create(EACH_FIVE, name=f"job {n}") for n in range(12)]
     stopped = planned[0]
     stage.edit_schedule(stopped, next_run_at=None)
@@ -476,7 +476,7 @@ def test_an_hourly_audit_looks_at_its_24th_and_at_every_series_that_stopped(stag
     assert in_turn == 12 - (1 if part == first else 0)
 
 
-def test_one_schedule_that_cannot_be_read_stops_no_audit(stage: Stage) -> None:
+def test_an_unreadable_schedule_does_not_stop_the_audit(stage: Stage) -> None:
     unreadable = [stage.create(EACH_MINUTE, name=f"job {n}") for n in range(2)]
     fine = purged_after(stage, 61, name="fine")
     stage.run(1_200)
@@ -489,7 +489,7 @@ def test_one_schedule_that_cannot_be_read_stops_no_audit(stage: Stage) -> None:
     assert findings.lost >= len([at for at in minutes(2, 3) if at not in [run.planned_at for run in stage.runs(fine)]])
 
 
-def test_a_schedule_that_is_gone_meanwhile_is_passed_over(stage: Stage) -> None:
+def test_a_schedule_deleted_during_the_audit_is_skipped(stage: Stage) -> None:
     planned = stage.create(EACH_MINUTE)
 
     def deleted_first(_passing: Any, act: Any) -> Any:
@@ -505,7 +505,7 @@ def test_a_schedule_that_is_gone_meanwhile_is_passed_over(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("fault", [crash_before, crash_after])
-def test_an_audit_that_dies_is_made_good_by_the_next(stage: Stage, fault: Any) -> None:
+def test_the_next_audit_completes_one_that_died(stage: Stage, fault: Any) -> None:
     planned = purged_after(stage, 61)
     stage.run(1_200)
     with stage.taps.once("sqs.SendMessageBatch", fault), pytest.raises(Crash):
@@ -545,7 +545,7 @@ def edited_after_a_purge(stage: Stage, **change: Any) -> tuple[Planned, list[Any
     return planned, lost
 
 
-def test_occurrences_owed_by_an_earlier_plan_are_found_by_its_rule(stage: Stage) -> None:
+def test_occurrences_of_an_earlier_plan_are_found_by_its_rule(stage: Stage) -> None:
     planned, lost = edited_after_a_purge(stage, timings=[{"cron": "30 * * * *"}])
     stage.run(1_200)
 
@@ -561,7 +561,7 @@ def test_occurrences_owed_by_an_earlier_plan_are_found_by_its_rule(stage: Stage)
     assert (totals.planned, totals.ended) == (fold.rows, fold.ended)
 
 
-def test_each_of_several_plans_answers_for_its_own_instants(stage: Stage) -> None:
+def test_each_of_several_plans_accounts_for_its_own_instants(stage: Stage) -> None:
     """A -> B -> A: an instant that B had not is not looked for, one that both had is looked for once."""
     planned = purged_after(stage, 61)
     stage.clock.advance(130)
@@ -622,7 +622,7 @@ def test_a_superseded_row_never_displaces_a_run(stage: Stage) -> None:
     assert stage.totals(planned).skipped == len(lost)
 
 
-def test_plans_that_were_left_go_with_their_schedule(stage: Stage) -> None:
+def test_former_plans_are_deleted_with_their_schedule(stage: Stage) -> None:
     planned, _ = edited_after_a_purge(stage, timings=[{"cron": "30 * * * *"}])
     assert [item for item in stage.items() if item["sk"]["S"].startswith("GEN#")]
 
@@ -632,7 +632,7 @@ def test_plans_that_were_left_go_with_their_schedule(stage: Stage) -> None:
     assert not [item for item in stage.items() if item["sk"]["S"].startswith("GEN#")]
 
 
-def test_a_run_at_once_that_was_lost_comes_back(stage: Stage) -> None:
+def test_a_lost_immediate_run_comes_back(stage: Stage) -> None:
     """Its instant does not follow from the rule."""
     planned = stage.create({"cron": "0 0 * * *"}, policies={"onCreate": "run_now"})
     purge(stage)
@@ -709,7 +709,7 @@ def test_a_completed_schedule_keeps_its_totals_when_its_rows_expire(stage: Stage
 
 
 @pytest.mark.parametrize("fault", [answer_lost, crash_before, crash_after])
-def test_a_completion_cut_off_while_it_settles_ends_exact(stage: Stage, fault: Any) -> None:
+def test_a_completion_interrupted_while_settling_ends_with_exact_totals(stage: Stage, fault: Any) -> None:
     planned = stage.create({"every": "PT10S", "count": 3})
 
     def settling(passing: Any, act: Any) -> Any:
@@ -743,7 +743,7 @@ def waits_for_days(stage: Stage) -> Planned:
     return planned
 
 
-def test_a_run_that_waits_for_days_does_not_hold_up_the_settling(stage: Stage) -> None:
+def test_a_run_that_waits_for_days_does_not_delay_settling(stage: Stage) -> None:
     """Otherwise rows after it would expire uncounted, and be taken for lost."""
     planned = waits_for_days(stage)
     stage.pass_time(3_600)
@@ -762,7 +762,7 @@ def test_a_run_that_waits_for_days_does_not_hold_up_the_settling(stage: Stage) -
 
 @pytest.mark.parametrize("answer", [OK, WRONG])
 @pytest.mark.parametrize("fault", [None, answer_lost, conflict])
-def test_an_end_behind_what_was_settled_is_counted(stage: Stage, fault: Any, answer: Any) -> None:
+def test_an_end_after_the_settled_instant_is_counted(stage: Stage, fault: Any, answer: Any) -> None:
     planned = waits_for_days(stage)
     stage.pass_time(3_600)
     stage.audit()
@@ -785,7 +785,7 @@ def test_an_end_behind_what_was_settled_is_counted(stage: Stage, fault: Any, ans
     assert stage.totals(planned) == totals
 
 
-def test_an_audit_that_saw_a_run_open_does_not_settle_beyond_its_end(stage: Stage) -> None:
+def test_an_audit_that_saw_an_open_run_does_not_settle_past_its_end(stage: Stage) -> None:
     """It ends between the audit's look and its write: its end must not fall between the two counts."""
     planned = waits_for_days(stage)
     stage.pass_time(3_600)
@@ -809,7 +809,7 @@ def test_an_audit_that_saw_a_run_open_does_not_settle_beyond_its_end(stage: Stag
     assert stage.totals(planned).ended == stage.fold(planned).ended
 
 
-def test_a_run_beyond_its_deadline_is_looked_at_even_if_its_wake_is_far(stage: Stage) -> None:
+def test_a_run_past_its_deadline_is_checked_even_if_its_wake_row_is_far_away(stage: Stage) -> None:
     stage.endpoint.answer = ACCEPTED
     action = stage.action(outcome={"on202": "wait", "callbackTimeoutSeconds": 120})
     planned = stage.create(once(), action=action)
@@ -828,7 +828,7 @@ def test_a_run_beyond_its_deadline_is_looked_at_even_if_its_wake_is_far(stage: S
 # Counts
 
 
-def test_a_run_that_came_into_a_missed_line_outranks_it(stage: Stage) -> None:
+def test_a_run_within_a_missed_range_takes_precedence_over_the_range(stage: Stage) -> None:
     """Gate before the split, claim after it: the row stays, the line and planned_total follow."""
     planned = stage.create(EACH_MINUTE, policies={"misfire": {"type": "latest"}})
     stage.run(300)
@@ -853,7 +853,7 @@ def test_a_run_that_came_into_a_missed_line_outranks_it(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("wrong", [-2, 3])
-def test_a_wrong_planned_total_is_put_right(stage: Stage, wrong: int) -> None:
+def test_a_wrong_planned_total_is_corrected(stage: Stage, wrong: int) -> None:
     planned = stage.create(EACH_MINUTE)
     stage.run(1_800)
     stage.audit()
@@ -872,7 +872,7 @@ def settled_hourly(stage: Stage, planned: Planned) -> bool:
     return stats(stage, planned) is not None
 
 
-def test_an_hourly_audit_settles_when_it_is_worth_a_write(stage: Stage) -> None:
+def test_an_hourly_audit_settles_when_enough_runs_justify_a_write(stage: Stage) -> None:
     planned = stage.create(EACH_MINUTE)
     stage.run(1_500)
     assert not settled_hourly(stage, planned)
@@ -904,7 +904,7 @@ def slow_audit(stage: Stage) -> None:
     stage.taps.fault = slow
 
 
-def test_a_whole_audit_that_runs_out_of_time_says_where_to_go_on(stage: Stage) -> None:
+def test_a_full_audit_that_runs_out_of_time_says_where_to_continue(stage: Stage) -> None:
     planned = [stage.create(EACH_FIVE, name=f"job {n}") for n in range(5)]
     slow_audit(stage)
 
@@ -918,7 +918,7 @@ def test_a_whole_audit_that_runs_out_of_time_says_where_to_go_on(stage: Stage) -
     assert sum(looked) == len(planned)
 
 
-def test_the_rest_of_an_hour_comes_first_in_the_next(stage: Stage) -> None:
+def test_the_unfinished_part_of_an_hour_comes_first_in_the_next(stage: Stage) -> None:
     planned = [stage.create(EACH_FIVE, name=f"job {n}") for n in range(60)]
     part = int(stage.clock.now().timestamp()) // 3_600 % 24
     mine = [each for each in planned if shard_of(each.schedules[0].id, 24) == part]
@@ -941,7 +941,7 @@ def test_the_rest_of_an_hour_comes_first_in_the_next(stage: Stage) -> None:
     assert second.schedules == len(mine) - 1 + len(theirs)
 
 
-def test_a_table_without_time_for_one_schedule_stops_no_audit(stage: Stage) -> None:
+def test_a_table_unavailable_for_one_schedule_does_not_stop_the_audit(stage: Stage) -> None:
     for n in range(3):
         stage.create(EACH_FIVE, name=f"job {n}")
 
@@ -951,7 +951,7 @@ def test_a_table_without_time_for_one_schedule_stops_no_audit(stage: Stage) -> N
     assert (findings.schedules, findings.waiting) == (2, 1)
 
 
-def test_the_last_audit_is_remembered(stage: Stage) -> None:
+def test_the_time_of_the_last_audit_is_stored(stage: Stage) -> None:
     stage.create(EACH_FIVE)
     stage.audit()
 
@@ -966,7 +966,7 @@ def test_the_last_audit_is_remembered(stage: Stage) -> None:
 FROM_START = {"every": "PT5M", "align": "actual_start"}
 
 
-def test_a_link_that_was_lost_is_sent_again_under_its_id(stage: Stage) -> None:
+def test_a_lost_link_of_a_chain_is_sent_again_under_its_id(stage: Stage) -> None:
     planned = stage.create(FROM_START)
     stage.run(320)
     stage.clock.advance(200)
@@ -988,7 +988,7 @@ def test_a_link_that_was_lost_is_sent_again_under_its_id(stage: Stage) -> None:
     assert totals.ended == fold.ended
 
 
-def test_a_chain_that_started_late_is_unbroken(stage: Stage) -> None:
+def test_a_chain_that_started_late_has_no_gap(stage: Stage) -> None:
     planned = stage.create(FROM_START)
     stage.run(400)
     stage.pass_time(1_000)

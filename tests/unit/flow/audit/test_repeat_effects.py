@@ -40,7 +40,7 @@ def alarms(stage: Stage) -> int:
     return sum(received.params["url"] == ALARM for received in stage.endpoint.received)
 
 
-def test_the_effects_of_a_range_are_done_once_however_often_they_are_asked_for(stage: Stage) -> None:
+def test_the_effects_of_a_range_happen_once_however_often_they_are_requested(stage: Stage) -> None:
     planned = lost_effects(stage)
     assert alarms(stage) == 0
 
@@ -55,7 +55,7 @@ def test_the_effects_of_a_range_are_done_once_however_often_they_are_asked_for(s
     assert error.state is State.SUCCESS
 
 
-def test_only_finished_runs_of_the_range_are_meant(stage: Stage) -> None:
+def test_only_finished_runs_of_the_range_are_selected(stage: Stage) -> None:
     lost_effects(stage)
     instant = NOON + MINUTE
 
@@ -65,21 +65,21 @@ def test_only_finished_runs_of_the_range_are_meant(stage: Stage) -> None:
     assert repeat_effects.repeat(stage.world, {**asked(), "tenant": "globex"}).jobs == 0
 
 
-def test_a_run_whose_retention_is_over_has_no_effects_any_more(stage: Stage) -> None:
+def test_an_expired_run_has_no_effects(stage: Stage) -> None:
     lost_effects(stage)
     stage.clock.advance(16 * 86_400)
 
     assert repeat_effects.repeat(stage.world, asked()).runs == 0
 
 
-def test_one_job_can_be_named(stage: Stage) -> None:
+def test_the_command_can_be_limited_to_one_job(stage: Stage) -> None:
     planned = lost_effects(stage)
     stage.create({"cron": "0 0 * * *"}, name="other")
 
     assert repeat_effects.repeat(stage.world, asked(job=planned.job.id)).jobs == 1
 
 
-def test_a_command_that_runs_out_of_time_says_where_to_go_on(stage: Stage) -> None:
+def test_a_command_that_runs_out_of_time_says_where_to_continue(stage: Stage) -> None:
     planned = [stage.create({"cron": "0 0 * * *"}, name=f"job {n}") for n in range(3)]
 
     def slow(_passing: object, act: object) -> object:
@@ -96,7 +96,7 @@ def test_a_command_that_runs_out_of_time_says_where_to_go_on(stage: Stage) -> No
     assert second.rest is None
 
 
-def test_a_queue_that_takes_no_message_is_told(stage: Stage) -> None:
+def test_a_queue_that_rejects_messages_is_reported(stage: Stage) -> None:
     lost_effects(stage)
 
     def no_queue(passing: object, act: object) -> object:
@@ -116,6 +116,6 @@ def test_a_queue_that_takes_no_message_is_told(stage: Stage) -> None:
         {"tenant": TENANT, "since": "2027-01-01T00:00:00Z", "until": "2027-01-02T00:00:00Z", "jobs": "x"},
     ],
 )
-def test_an_unreadable_effect_is_not_carried_out(stage: Stage, members: dict[str, str]) -> None:
+def test_an_unreadable_effect_is_not_performed(stage: Stage, members: dict[str, str]) -> None:
     with pytest.raises(ValueError, match=r"missing|offset|Invalid|unknown"):
         repeat_effects.repeat(stage.world, members)

@@ -88,7 +88,7 @@ def work_off(stage: Stage, rounds: int = 60) -> None:
 
 
 @pytest.mark.parametrize("form", Format)
-def test_a_file_has_the_lines_of_the_list(stage: Stage, job: Planned, form: Format) -> None:
+def test_an_exported_file_has_the_lines_of_the_list(stage: Stage, job: Planned, form: Format) -> None:
     operation = begin(stage, job, format=form.value)
     stage.run(10)
 
@@ -102,7 +102,7 @@ def test_a_file_has_the_lines_of_the_list(stage: Stage, job: Planned, form: Form
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("form", Format)
-def test_pieces_are_joined_to_one_file(stage: Stage, job: Planned, form: Format) -> None:
+def test_pieces_are_joined_into_one_file(stage: Stage, job: Planned, form: Format) -> None:
     operation = begin(stage, job, format=form.value)
     stage.run(10)
 
@@ -112,7 +112,7 @@ def test_pieces_are_joined_to_one_file(stage: Stage, job: Planned, form: Format)
 
 
 @pytest.mark.usefixtures("small")
-def test_a_piece_that_is_too_short_to_be_joined_is_gone_on_with(
+def test_a_piece_too_short_to_be_joined_is_continued(
     stage: Stage, job: Planned, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where few of many runs are wanted, or time is short, a page may find a line or none."""
@@ -131,7 +131,7 @@ def test_a_piece_that_is_too_short_to_be_joined_is_gone_on_with(
 
 
 @pytest.mark.parametrize(("form", "content"), [(Format.CSV, run_file.head(Format.CSV)), (Format.JSON_LINES, "")])
-def test_where_there_is_nothing_the_file_says_so(stage: Stage, form: Format, content: str) -> None:
+def test_an_export_without_runs_writes_a_file_without_rows(stage: Stage, form: Format, content: str) -> None:
     operation = begin(stage, stage.create(), format=form.value)
     stage.run(10)
 
@@ -139,14 +139,14 @@ def test_where_there_is_nothing_the_file_says_so(stage: Stage, form: Format, con
     assert stored(stage, operation).done == 0
 
 
-def test_without_a_job_it_is_what_did_not_succeed(stage: Stage, job: Planned) -> None:
+def test_an_export_without_a_job_holds_the_runs_that_did_not_succeed(stage: Stage, job: Planned) -> None:
     operation = begin(stage, None)
     stage.run(10)
 
     assert file_of(stage, operation) == expected([run for run in stage.runs(job) if run.state is not State.SUCCESS])
 
 
-def test_expired_runs_are_in_no_file(stage: Stage, job: Planned) -> None:
+def test_expired_runs_are_not_exported(stage: Stage, job: Planned) -> None:
     """Though DynamoDB has not deleted it yet."""
     first, *others = stage.runs(job)
     over = {"N": str(epoch_s(stage.clock.now()))}
@@ -158,7 +158,7 @@ def test_expired_runs_are_in_no_file(stage: Stage, job: Planned) -> None:
     assert file_of(stage, operation) == expected(others)
 
 
-def test_a_job_that_nobody_knows_begins_nothing(stage: Stage, job: Planned) -> None:
+def test_an_export_of_an_unknown_job_does_not_start(stage: Stage, job: Planned) -> None:
     before = stage.items()
     with pytest.raises(NotFound):
         begin(stage, None, jobId="01a400f6-36fa-71e9-9550-323b38da5e82")
@@ -179,7 +179,7 @@ CALLS = [*(f"s3.{name}" for name in S3), "dynamodb.UpdateItem", "dynamodb.Query"
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("fault", [crash_before, crash_after, answer_lost, refused], ids=lambda each: each.__name__)
 @pytest.mark.parametrize("skip", [0, 1])
-def test_it_holds_each_run_once_wherever_it_is_cut_off(
+def test_an_export_holds_each_run_once_wherever_it_is_interrupted(
     stage: Stage, job: Planned, monkeypatch: pytest.MonkeyPatch, call: str, fault: Any, skip: int
 ) -> None:
     monkeypatch.setattr(export_runs, "PAGE_S", -1.0)  # so that pieces are gone on with, too
@@ -208,7 +208,7 @@ def test_it_holds_each_run_once_wherever_it_is_cut_off(
 
 
 @pytest.mark.usefixtures("small")
-def test_every_page_may_be_done_twice(stage: Stage, job: Planned) -> None:
+def test_every_page_can_be_processed_twice(stage: Stage, job: Planned) -> None:
     operation = begin(stage, job)
     for _ in range(30):
         with stage.untapped():
@@ -223,7 +223,7 @@ def test_every_page_may_be_done_twice(stage: Stage, job: Planned) -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_one_of_two_readers_of_a_page_counts(stage: Stage, job: Planned) -> None:
+def test_only_one_of_two_readers_of_a_page_counts(stage: Stage, job: Planned) -> None:
     """The ledger changed between them, so their pieces differ. The later one, which is not counted, writes last."""
     operation = begin(stage, job)
     (newest, *_) = reversed(stage.runs(job))
@@ -265,7 +265,7 @@ def test_a_written_file_that_is_gone_is_reported(stage: Stage, job: Planned, mon
     assert export_runs.link(stage.world, there) is None
 
 
-def test_a_job_that_goes_meanwhile_ends_it_with_a_cause(stage: Stage, job: Planned) -> None:
+def test_a_job_deleted_during_an_export_ends_it_with_a_cause(stage: Stage, job: Planned) -> None:
     operation = begin(stage, job)
     stage.delete(job)
     stage.deliver(Lane.OPERATIONS)
@@ -275,7 +275,7 @@ def test_a_job_that_goes_meanwhile_ends_it_with_a_cause(stage: Stage, job: Plann
 
 
 @pytest.mark.usefixtures("small")
-def test_a_cancelled_one_writes_no_more_and_leaves_no_upload(stage: Stage, job: Planned) -> None:
+def test_a_cancelled_export_stops_writing_and_leaves_no_upload(stage: Stage, job: Planned) -> None:
     operation = begin(stage, job)
 
     def cancelled(passing: Passing, act: Act) -> Any:
@@ -297,7 +297,7 @@ def test_a_cancelled_one_writes_no_more_and_leaves_no_upload(stage: Stage, job: 
 
 
 @pytest.mark.usefixtures("small")
-def test_the_pieces_of_a_cancelled_one_go_once_nobody_can_be_at_work_on_it(stage: Stage, job: Planned) -> None:
+def test_the_pieces_of_a_cancelled_export_are_deleted_once_no_worker_can_be_active(stage: Stage, job: Planned) -> None:
     operation = half_written(stage, job)
     verbs.cancel(stage.world, operation)
     other = half_written(stage, job)
@@ -319,7 +319,7 @@ def test_the_pieces_of_a_cancelled_one_go_once_nobody_can_be_at_work_on_it(stage
     "call",
     ["dynamodb.UpdateItem", "sqs.SendMessageBatch", "s3.ListObjectsV2", "s3.DeleteObjects"],
 )
-def test_the_pieces_of_a_cancelled_one_go_whatever_is_cut_off(
+def test_the_pieces_of_a_cancelled_export_are_deleted_after_any_interruption(
     stage: Stage, job: Planned, fault: Any, call: str
 ) -> None:
     operation = half_written(stage, job)
@@ -337,7 +337,7 @@ def test_the_pieces_of_a_cancelled_one_go_whatever_is_cut_off(
 
 
 @pytest.mark.usefixtures("small")
-def test_the_clearing_of_a_cancelled_one_is_not_lost_with_its_message(stage: Stage, job: Planned) -> None:
+def test_the_cleanup_of_a_cancelled_export_survives_a_lost_message(stage: Stage, job: Planned) -> None:
     operation = half_written(stage, job)
     verbs.cancel(stage.world, operation)
     for url in aws.URLS.values():
@@ -349,7 +349,7 @@ def test_the_clearing_of_a_cancelled_one_is_not_lost_with_its_message(stage: Sta
 
 
 @pytest.mark.usefixtures("small")
-def test_a_cancelled_one_is_not_failed_by_a_dead_letter(stage: Stage, job: Planned) -> None:
+def test_a_dead_letter_does_not_fail_a_cancelled_export(stage: Stage, job: Planned) -> None:
     operation = half_written(stage, job)
     cancelled = verbs.cancel(stage.world, operation)
 
@@ -375,7 +375,7 @@ def pieces_of(stage: Stage, operation: Operation) -> list[str]:
 
 
 @pytest.mark.parametrize("most", [5, RUNS - 1])
-def test_runs_beyond_the_bound_come_into_another_file(
+def test_runs_beyond_the_limit_go_to_another_file(
     stage: Stage, job: Planned, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     monkeypatch.setattr(export_runs, "MOST_RUNS", most)
@@ -395,7 +395,9 @@ def test_runs_beyond_the_bound_come_into_another_file(
     assert files == -(-RUNS // most)
 
 
-def test_a_file_that_the_bound_fits_is_the_last(stage: Stage, job: Planned, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_exactly_reaches_the_limit_is_the_last(
+    stage: Stage, job: Planned, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(export_runs, "MOST_RUNS", RUNS)
     operation = begin(stage, job)
     stage.run(10)
@@ -405,7 +407,7 @@ def test_a_file_that_the_bound_fits_is_the_last(stage: Stage, job: Planned, monk
     assert result["behind"] is None
 
 
-def test_so_many_are_under_way_and_no_more(stage: Stage, job: Planned) -> None:
+def test_the_number_of_concurrent_exports_is_limited(stage: Stage, job: Planned) -> None:
     begun = [begin(stage, job) for _ in range(export_runs.AT_ONCE)]
     verbs.pause(stage.world, begun[0])
     before = stage.items()
@@ -446,7 +448,7 @@ def test_one_of_two_concurrent_requests_gets_the_last_place(stage: Stage, job: P
     assert len(stage.sqs.bodies(QUEUE)) == export_runs.AT_ONCE
 
 
-def test_a_place_that_another_took_from_the_same_predecessor_is_not_taken_again(stage: Stage, job: Planned) -> None:
+def test_a_place_taken_by_another_export_is_not_taken_again(stage: Stage, job: Planned) -> None:
     for _ in range(export_runs.AT_ONCE):
         begin(stage, job)
     stage.run(10)
@@ -457,7 +459,7 @@ def test_a_place_that_another_took_from_the_same_predecessor_is_not_taken_again(
 
 
 @pytest.mark.parametrize("fault", [answer_lost, crash_after, crash_before], ids=lambda each: each.__name__)
-def test_the_same_key_begins_one_even_where_no_place_is_left(stage: Stage, job: Planned, fault: Any) -> None:
+def test_the_same_key_finds_its_export_even_when_no_place_is_left(stage: Stage, job: Planned, fault: Any) -> None:
     once = Once("k", "d")
     with stage.taps.once("dynamodb.TransactWriteItems", fault), suppress(Crash):
         begin(stage, job, once=once)
@@ -474,7 +476,7 @@ def test_the_same_key_begins_one_even_where_no_place_is_left(stage: Stage, job: 
 # The link
 
 
-def test_a_link_is_made_for_each_who_asks_and_no_longer_than_the_file_is_there(stage: Stage, job: Planned) -> None:
+def test_each_request_gets_a_link_that_expires_no_later_than_the_file(stage: Stage, job: Planned) -> None:
     operation = begin(stage, job)
     assert export_runs.link(stage.world, operation) is None
     stage.run(10)
@@ -497,7 +499,7 @@ def test_a_link_is_made_for_each_who_asks_and_no_longer_than_the_file_is_there(s
     assert "signature" not in str(stage.items())
 
 
-def test_a_link_stands_in_no_log(stage: Stage, job: Planned) -> None:
+def test_a_link_is_never_logged(stage: Stage, job: Planned) -> None:
     operation = begin(stage, job)
     stage.run(10)
     export_runs.link(stage.world, stored(stage, operation))
@@ -505,7 +507,7 @@ def test_a_link_stands_in_no_log(stage: Stage, job: Planned) -> None:
     assert "signature" not in str(stage.journal.lines)
 
 
-def test_the_files_of_a_tenant_go_with_it_and_no_others(stage: Stage, job: Planned) -> None:
+def test_deleting_a_tenant_deletes_only_its_own_files(stage: Stage, job: Planned) -> None:
     begin(stage, job)
     stage.run(10)
     begun = begin(stage, job)

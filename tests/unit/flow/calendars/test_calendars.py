@@ -129,7 +129,7 @@ def test_a_stopped_occurrence_rolls_to_the_next_day(stage: Stage) -> None:
     assert stage.stored(planned).next_run_at == datetime.fromisoformat("2027-03-04T09:00:00Z")
 
 
-def test_a_schedule_that_its_calendars_leave_nothing_is_refused_and_nothing_is_written(stage: Stage) -> None:
+def test_a_schedule_excluded_entirely_by_its_calendars_is_refused_without_a_write(stage: Stage) -> None:
     make(stage, weekly=[{"days": list(calendar_content.WEEKDAYS)}])
     before = stage.items()
 
@@ -140,7 +140,7 @@ def test_a_schedule_that_its_calendars_leave_nothing_is_refused_and_nothing_is_w
     assert stage.items() == before
 
 
-def test_a_calendar_that_is_not_there_is_refused_by_its_place(stage: Stage) -> None:
+def test_an_unknown_calendar_is_refused_by_its_path(stage: Stage) -> None:
     make(stage, **WEEKENDS)
 
     with pytest.raises(InvalidRequest) as wrong:
@@ -150,7 +150,7 @@ def test_a_calendar_that_is_not_there_is_refused_by_its_place(stage: Stage) -> N
     assert head(stage).users == 0
 
 
-def test_a_row_of_five_calendars_stays_small(stage: Stage) -> None:
+def test_a_row_with_five_calendars_stays_small(stage: Stage) -> None:
     names = [f"{'calendar-with-a-long-name' * 4}-{n}" for n in range(5)]
     for name in names:
         make(stage, name, dates=[f"2027-04-{day:02d}" for day in range(1, 30)])
@@ -162,7 +162,7 @@ def test_a_row_of_five_calendars_stays_small(stage: Stage) -> None:
     assert len(waiting) < 250
 
 
-def test_a_job_names_six_calendars_at_most(stage: Stage) -> None:
+def test_a_job_names_at_most_six_calendars(stage: Stage) -> None:
     for n in range(7):
         make(stage, f"c{n}", **WEEKENDS)
 
@@ -186,7 +186,7 @@ def reads_of_a_tick(stage: Stage) -> int:
     return Counter(stage.taps.names()[before:])["dynamodb.BatchGetItem"]
 
 
-def test_a_sweeper_reads_a_version_once_and_nothing_for_schedules_without(stage: Stage) -> None:
+def test_a_sweeper_reads_each_version_once_and_none_for_schedules_without_calendars(stage: Stage) -> None:
     stage.create({"cron": "* * * * *"})
     without = reads_of_a_tick(stage)
     make(stage, **minutes(3, 6))
@@ -203,7 +203,7 @@ def test_a_sweeper_reads_a_version_once_and_nothing_for_schedules_without(stage:
     assert second == 0
 
 
-def test_a_calendar_that_cannot_be_read_now_holds_up_no_other_schedule(stage: Stage) -> None:
+def test_a_temporarily_unreadable_calendar_delays_no_other_schedule(stage: Stage) -> None:
     make(stage, **minutes(30, 40))
     with_calendar = stage.create(MINUTELY)
     without = stage.create({"cron": "* * * * *"})
@@ -227,7 +227,7 @@ def test_a_calendar_that_cannot_be_read_now_holds_up_no_other_schedule(stage: St
 # A change of a calendar
 
 
-def test_a_change_plans_all_users_anew(stage: Stage) -> None:
+def test_a_changed_calendar_replans_all_its_schedules(stage: Stage) -> None:
     make(stage, **minutes(100, 100))
     users = [stage.create(MINUTELY, name=f"user {n}") for n in range(3)]
     other = stage.create({"cron": "* * * * *"})
@@ -251,7 +251,7 @@ def ahead(stage: Stage, planned: Planned) -> int:
     return stage.totals(planned).planned - stage.fold(planned).rows
 
 
-def test_an_occurrence_sent_ahead_and_excluded_since_does_not_run(stage: Stage) -> None:
+def test_an_occurrence_excluded_after_it_was_sent_ahead_does_not_run(stage: Stage) -> None:
     make(stage)
     planned = stage.create(MINUTELY)
     stage.run(50)  # minutes 1 and 2 are on their way
@@ -263,7 +263,7 @@ def test_an_occurrence_sent_ahead_and_excluded_since_does_not_run(stage: Stage) 
     assert stage.audit().corrected == 0
 
 
-def test_a_change_that_leaves_a_user_nothing_ends_it(stage: Stage) -> None:
+def test_a_calendar_change_that_leaves_a_schedule_no_run_ends_it(stage: Stage) -> None:
     make(stage)
     planned = stage.create(DAILY)
 
@@ -287,7 +287,7 @@ def hard_to_compute(stage: Stage, **state: Any) -> Planned:
     return planned
 
 
-def test_a_change_that_makes_a_user_too_hard_to_compute_takes_it_out_of_service(stage: Stage) -> None:
+def test_a_calendar_change_that_makes_a_schedule_too_expensive_marks_it_unreadable(stage: Stage) -> None:
     planned = hard_to_compute(stage)
     other = stage.create({"cron": "* * * * *"})
 
@@ -303,7 +303,7 @@ def test_a_change_that_makes_a_user_too_hard_to_compute_takes_it_out_of_service(
     assert not head(stage, "away").replanning
 
 
-def test_one_that_is_off_stays_so_and_another_version_of_the_calendar_brings_it_back(stage: Stage) -> None:
+def test_an_expensive_inactive_schedule_stays_off_and_another_calendar_version_repairs_it(stage: Stage) -> None:
     planned = hard_to_compute(stage, active=False)
     stage.run(5 * 60)
     off = stage.stored(planned).state
@@ -322,7 +322,7 @@ def test_one_that_is_off_stays_so_and_another_version_of_the_calendar_brings_it_
     assert replan_rows(stage) == []
 
 
-def test_a_user_that_is_off_follows_too_and_one_that_is_over_stays(stage: Stage) -> None:
+def test_an_inactive_schedule_follows_the_change_and_a_completed_one_stays_completed(stage: Stage) -> None:
     make(stage, **minutes(100, 101))
     off = stage.create(MINUTELY)
     over = stage.create({**MINUTELY, "count": 1})
@@ -339,7 +339,7 @@ def test_a_user_that_is_off_follows_too_and_one_that_is_over_stays(stage: Stage)
     assert replan_rows(stage) == []
 
 
-def test_the_rhythm_and_the_count_of_a_quota_stay(stage: Stage) -> None:
+def test_a_calendar_change_keeps_the_rhythm_of_an_interval(stage: Stage) -> None:
     make(stage)
     planned = stage.create({"every": "7 minutes", "calendars": NAMED})
     stage.run(8 * 60)
@@ -359,7 +359,7 @@ def test_the_same_content_changes_nothing(stage: Stage) -> None:
     assert stage.items() == before
 
 
-def test_another_description_is_a_version_that_plans_nothing(stage: Stage) -> None:
+def test_a_new_description_makes_a_version_and_replans_nothing(stage: Stage) -> None:
     make(stage, **minutes(30, 31))
     planned = stage.create(MINUTELY)
 
@@ -372,7 +372,7 @@ def test_another_description_is_a_version_that_plans_nothing(stage: Stage) -> No
     assert first.reference == second.reference
 
 
-def test_a_second_change_during_the_work_begins_it_anew(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_change_during_the_replanning_restarts_it(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calendars, "PAGE", 1)
     monkeypatch.setattr(calendars, "STRETCH_S", -1.0)
     make(stage)
@@ -389,7 +389,7 @@ def test_a_second_change_during_the_work_begins_it_anew(stage: Stage, monkeypatc
     check_settled(stage, *users)
 
 
-def test_a_user_that_cannot_follow_now_follows_later_and_holds_up_no_other(
+def test_a_schedule_that_cannot_follow_now_follows_later_and_delays_no_other(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(stage)
@@ -452,7 +452,7 @@ FAULTS: list[Fault] = [crash_before, crash_after, answer_lost, refused]
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 @pytest.mark.parametrize("operation", ["TransactWriteItems", "GetItem", "Query", "UpdateItem", "BatchGetItem"])
 @pytest.mark.parametrize("nth", [0, 1, 2])
-def test_all_users_follow_and_nothing_is_lost_after_any_fault(
+def test_all_schedules_follow_a_change_after_any_fault(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, fault: Fault, operation: str, nth: int
 ) -> None:
     monkeypatch.setattr(calendars, "PAGE", 1)
@@ -554,7 +554,7 @@ def test_users_are_counted_as_schedules_come_and_go(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("fault", [answer_lost, crash_after, crash_before, conflict], ids=lambda each: each.__name__)
-def test_a_use_is_counted_once_whatever_becomes_of_the_answer(stage: Stage, fault: Fault) -> None:
+def test_a_use_is_counted_once_even_if_the_answer_is_lost(stage: Stage, fault: Fault) -> None:
     make(stage, **WEEKENDS)
     with stage.taps.once("dynamodb.TransactWriteItems", fault), suppress(Crash, SweephandError):
         stage.create(DAILY, name="one")
@@ -566,7 +566,7 @@ def test_a_use_is_counted_once_whatever_becomes_of_the_answer(stage: Stage, faul
 
 
 @pytest.mark.parametrize("fault", [answer_lost, crash_after, crash_before, conflict], ids=lambda each: each.__name__)
-def test_a_calendar_is_created_once_whatever_becomes_of_the_answer(stage: Stage, fault: Fault) -> None:
+def test_a_calendar_is_created_once_even_if_the_answer_is_lost(stage: Stage, fault: Fault) -> None:
     with stage.taps.once("dynamodb.TransactWriteItems", fault), suppress(Crash):
         make(stage, **WEEKENDS)
     with suppress(Conflict):
@@ -575,7 +575,7 @@ def test_a_calendar_is_created_once_whatever_becomes_of_the_answer(stage: Stage,
     assert (head(stage).version, head(stage).users) == (1, 0)
 
 
-def test_two_calendars_of_one_name_cannot_be(stage: Stage) -> None:
+def test_two_calendars_cannot_have_the_same_name(stage: Stage) -> None:
     make(stage, **WEEKENDS)
 
     with pytest.raises(Conflict) as taken:
@@ -584,7 +584,7 @@ def test_two_calendars_of_one_name_cannot_be(stage: Stage) -> None:
     assert taken.value.code == "NAME_TAKEN"
 
 
-def test_a_deleted_calendar_can_be_made_again_at_version_1(stage: Stage) -> None:
+def test_a_deleted_calendar_can_be_created_again_at_version_1(stage: Stage) -> None:
     make(stage, **WEEKENDS)
     change(stage, dates=["2027-05-01"])
     calendars.delete(stage.world, TENANT, "holidays", None)
@@ -596,7 +596,7 @@ def test_a_deleted_calendar_can_be_made_again_at_version_1(stage: Stage) -> None
     assert [each.number for each in calendars.resources.versions(stage.world.table, TENANT, "holidays", None, 9)] == [1]
 
 
-def test_a_version_that_is_gone_takes_its_schedule_out_of_service_and_not_its_shard(stage: Stage) -> None:
+def test_a_missing_version_stops_its_schedule_and_not_its_shard(stage: Stage) -> None:
     """It cannot happen by the service; but a restored table may lack it."""
     made = make(stage, **minutes(30, 31))
     broken, whole = stage.create(MINUTELY), stage.create({"cron": "* * * * *"})
@@ -622,7 +622,7 @@ def test_the_packed_text_of_a_catch_up_names_its_calendars_too(stage: Stage) -> 
     assert max(done) >= 38
 
 
-def test_an_unreadable_list_of_names_is_the_parsers_to_refuse() -> None:
+def test_the_parser_refuses_an_unreadable_list_of_names() -> None:
     assert named_calendars.named({"calendars": "x"}) == []
     assert named_calendars.named({}) == []
     assert named_calendars.named({"calendars": [{"name": "a"}, {"name": "b"}]}) == ["a", "b"]

@@ -148,7 +148,7 @@ def test_events_that_are_too_old_are_dropped(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(("mode", "minute"), [("latest", 20), ("earliest", 1)])
-def test_one_of_the_missed_is_enough_where_the_job_says_so(stage: Stage, mode: str, minute: int) -> None:
+def test_a_job_can_ask_for_one_of_the_missed_occurrences(stage: Stage, mode: str, minute: int) -> None:
     planned = create(stage, EACH_MINUTE, mode=mode)
     stage.run(1_200 + 20)
 
@@ -160,7 +160,7 @@ def test_one_of_the_missed_is_enough_where_the_job_says_so(stage: Stage, mode: s
     assert (dropped["count"], stage.totals(planned).missed_sent) == (19, 19)
 
 
-def test_the_mode_count_gives_one_event_with_the_number_of_all(stage: Stage) -> None:
+def test_the_mode_count_sends_one_event_with_the_total_number(stage: Stage) -> None:
     planned = create(stage, EACH_MINUTE, mode="count", limit=10)
     stage.run(3_600 + 20)
 
@@ -172,7 +172,7 @@ def test_the_mode_count_gives_one_event_with_the_number_of_all(stage: Stage) -> 
     assert (details(stage, DROPPED), stage.totals(planned).missed_sent) == ([], 59)
 
 
-def test_a_lease_that_is_over_holds_again_and_loses_nothing(stage: Stage) -> None:
+def test_an_expired_lease_holds_occurrences_again_and_loses_none(stage: Stage) -> None:
     planned = create(stage, EACH_MINUTE)
     start(stage, seconds=90)
     stage.run(70)
@@ -186,7 +186,7 @@ def test_a_lease_that_is_over_holds_again_and_loses_nothing(stage: Stage) -> Non
     assert set(states(stage, planned)) == {State.SUCCESS}
 
 
-def test_a_heartbeat_heals_a_replay_whose_message_was_lost(stage: Stage) -> None:
+def test_a_heartbeat_restarts_a_replay_whose_message_was_lost(stage: Stage) -> None:
     create(stage, EACH_MINUTE)
     stage.run(190)
     start(stage)
@@ -230,7 +230,7 @@ def _refuse_first() -> Any:
     return fault
 
 
-def test_nothing_is_left_in_the_index_once_all_is_sent(stage: Stage) -> None:
+def test_the_index_is_empty_once_everything_is_sent(stage: Stage) -> None:
     create(stage, {"at": text(NOON + MINUTE)})
     stage.run(70)
     start(stage)

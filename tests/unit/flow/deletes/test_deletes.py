@@ -32,7 +32,7 @@ def rest(stage: Stage, planned: Planned) -> list[str]:
     ]
 
 
-def test_a_deleted_job_never_runs_again_and_leaves_nothing_but_its_ledger(stage: Stage) -> None:
+def test_a_deleted_job_never_runs_again_and_leaves_only_its_ledger(stage: Stage) -> None:
     planned = stage.create(
         EACH_MINUTE,
         name="nightly",
@@ -54,7 +54,7 @@ def test_a_deleted_job_never_runs_again_and_leaves_nothing_but_its_ledger(stage:
         lookup.find(stage.world, TENANT, planned.job.id)
 
 
-def test_a_delete_within_the_window_lets_no_message_run(stage: Stage) -> None:
+def test_no_message_sent_ahead_runs_after_a_delete(stage: Stage) -> None:
     planned = stage.create(EACH_MINUTE)
     stage.tick()
     stage.clock.advance(57)
@@ -67,7 +67,7 @@ def test_a_delete_within_the_window_lets_no_message_run(stage: Stage) -> None:
     assert stage.sqs.bodies(stage.world.settings.queue_urls[Lane.FAST]) == []
 
 
-def test_a_job_deleted_and_made_again_under_its_name_is_another(stage: Stage) -> None:
+def test_a_job_created_again_under_a_deleted_name_is_a_new_job(stage: Stage) -> None:
     first = stage.create(EACH_MINUTE, name="nightly")
     stage.tick()
     stage.delete(first)
@@ -79,7 +79,7 @@ def test_a_job_deleted_and_made_again_under_its_name_is_another(stage: Stage) ->
     assert len(stage.endpoint.received) == 2
 
 
-def test_a_run_that_waits_is_ended_by_the_clean_up(stage: Stage) -> None:
+def test_the_cleanup_ends_a_waiting_run(stage: Stage) -> None:
     stage.endpoint.answer = BUSY
     planned = stage.create(once(), action=stage.action(retry=fixed(7_200)))
     stage.run(90)
@@ -93,7 +93,7 @@ def test_a_run_that_waits_is_ended_by_the_clean_up(stage: Stage) -> None:
     assert rest(stage, planned) == []
 
 
-def test_a_run_that_waits_for_its_callback_is_ended_by_the_clean_up(stage: Stage) -> None:
+def test_the_cleanup_ends_a_run_that_waits_for_its_callback(stage: Stage) -> None:
     stage.endpoint.answer = ACCEPTED
     planned = stage.create(once(), action=stage.action(outcome={"on202": "wait"}))
     stage.run(90)
@@ -105,7 +105,7 @@ def test_a_run_that_waits_for_its_callback_is_ended_by_the_clean_up(stage: Stage
     assert stage.waiting() == {}
 
 
-def test_a_near_retry_in_the_queue_ends_when_its_job_is_gone(stage: Stage) -> None:
+def test_a_queued_near_retry_ends_when_its_job_is_deleted(stage: Stage) -> None:
     stage.endpoint.answer = BUSY
     planned = stage.create(once(), action=stage.action(retry=fixed(20)))
     stage.run(62)
@@ -118,7 +118,7 @@ def test_a_near_retry_in_the_queue_ends_when_its_job_is_gone(stage: Stage) -> No
 
 
 @pytest.mark.parametrize("answer", [OK, BUSY])
-def test_a_call_counts_even_if_its_job_is_deleted_meanwhile(stage: Stage, answer: Outcome) -> None:
+def test_a_call_counts_even_if_its_job_is_deleted_during_it(stage: Stage, answer: Outcome) -> None:
     """Though a copy of its message comes before it has ended."""
     planned = stage.create(once())
     stage.tick()
@@ -155,7 +155,7 @@ def test_a_report_within_the_lease_still_counts(stage: Stage) -> None:
     assert (run.state, run.http_status) == (State.ERROR, 503)
 
 
-def test_a_holder_that_died_with_its_job_is_ended_after_its_lease(stage: Stage) -> None:
+def test_the_run_of_a_dead_executor_of_a_deleted_job_ends_after_its_lease(stage: Stage) -> None:
     planned = stage.create(once())
     stage.tick()
     stage.clock.advance(60)
@@ -210,7 +210,7 @@ def test_a_deleted_schedule_leaves_its_job_and_the_other_schedules_alone(stage: 
     assert [sk for sk in rest(stage, planned) if second.id in sk] == [f"SCH#{second.id}", f"STATS#{second.id}"]
 
 
-def test_the_job_may_go_while_its_deleted_schedule_is_still_being_cleaned_up(stage: Stage) -> None:
+def test_a_job_can_be_deleted_during_the_cleanup_of_its_deleted_schedule(stage: Stage) -> None:
     """Its run is still held when the job's own clean-up is through with all that it knows."""
     stage.world = replace(stage.world, settings=replace(stage.world.settings, lease_s=70))
     planned = stage.create(EACH_MINUTE, {"cron": "*/2 * * * *"})
@@ -233,7 +233,7 @@ def test_the_job_may_go_while_its_deleted_schedule_is_still_being_cleaned_up(sta
 
 
 @pytest.mark.parametrize("fault", [crash_before, crash_after])
-def test_a_clean_up_that_dies_goes_on_later(stage: Stage, fault: Any) -> None:
+def test_an_interrupted_cleanup_continues_later(stage: Stage, fault: Any) -> None:
     stage.endpoint.answer = BUSY
     planned = stage.create(once(), action=stage.action(payload={"n": 1}, retry=fixed(7_200)))
     stage.run(90)
@@ -249,7 +249,7 @@ def test_a_clean_up_that_dies_goes_on_later(stage: Stage, fault: Any) -> None:
     assert rest(stage, planned) == []
 
 
-def test_a_delete_whose_answer_was_lost_happened(stage: Stage) -> None:
+def test_a_delete_whose_answer_was_lost_has_happened(stage: Stage) -> None:
     planned = stage.create(EACH_MINUTE)
 
     with stage.taps.once("dynamodb.TransactWriteItems", answer_lost):
@@ -267,7 +267,7 @@ def test_a_delete_of_another_revision_does_nothing(stage: Stage) -> None:
     assert len(stage.waiting()) == 1
 
 
-def test_a_change_between_read_and_delete_is_deleted_too(stage: Stage) -> None:
+def test_a_job_changed_between_read_and_delete_is_deleted(stage: Stage) -> None:
     planned = stage.create(EACH_MINUTE, tags=("old",))
 
     def changed_first(_passing: Passing, act: Act) -> Any:
@@ -285,7 +285,7 @@ def test_a_change_between_read_and_delete_is_deleted_too(stage: Stage) -> None:
     assert stage.waiting() == {}
 
 
-def test_the_clean_up_looks_half_a_minute_after_the_delete(stage: Stage) -> None:
+def test_the_cleanup_runs_half_a_minute_after_the_delete(stage: Stage) -> None:
     planned = stage.create(EACH_MINUTE)
 
     stage.delete(planned)
@@ -322,7 +322,7 @@ def test_a_job_with_many_runs_is_cleaned_up_in_pieces(
     assert stage.waiting() == {}
 
 
-def test_a_clean_up_in_pieces_looks_again_at_what_was_held(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cleanup_in_pieces_checks_the_leased_runs_again(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clean_up, "MOST_ROWS", 1)
     stage.world = replace(stage.world, settings=replace(stage.world.settings, lease_s=70))
     planned = stage.create({"every": "PT30S"}, {"cron": "* * * * *"})

@@ -59,7 +59,7 @@ def cancelled(first: int, last: int) -> list[tuple[datetime, State, Reason | Non
 
 @pytest.mark.parametrize("seconds", [1, 10, 30, 100])
 @pytest.mark.parametrize("delete", [Stage.delete, delete_schedule])
-def test_due_occurrences_that_have_not_begun_are_cancelled_each_with_its_row(
+def test_each_due_occurrence_that_has_not_begun_gets_a_cancelled_row(
     stage: Stage, seconds: int, delete: Callable[[Stage, Planned], None]
 ) -> None:
     planned = backlog(stage, seconds)
@@ -71,7 +71,7 @@ def test_due_occurrences_that_have_not_begun_are_cancelled_each_with_its_row(
     assert stage.endpoint.received == []
 
 
-def test_an_occurrence_taken_back_before_it_is_due_leaves_no_row(stage: Stage) -> None:
+def test_an_occurrence_withdrawn_before_it_is_due_leaves_no_row(stage: Stage) -> None:
     planned = backlog(stage, 10)
 
     stage.delete(planned)
@@ -104,7 +104,7 @@ def test_a_long_backlog_is_one_line_with_its_count(stage: Stage) -> None:
     assert (line.planned_at, line.range_until, line.range_count) == (NOON + SECOND, NOON + 140 * SECOND, 140)
 
 
-def test_an_occurrence_that_no_tick_had_sent_has_its_row_too(stage: Stage) -> None:
+def test_an_occurrence_that_no_tick_sent_has_a_row_too(stage: Stage) -> None:
     planned = stage.create({"cron": "* * * * *"})
     stage.tick()
     stage.clock.advance(600)
@@ -116,7 +116,7 @@ def test_an_occurrence_that_no_tick_had_sent_has_its_row_too(stage: Stage) -> No
 
 
 @pytest.mark.parametrize("count", [3, 12, 40])
-def test_a_count_bounds_what_was_due(stage: Stage, count: int) -> None:
+def test_a_count_limits_the_due_occurrences(stage: Stage, count: int) -> None:
     planned = backlog(stage, 20, {**EACH_SECOND, "count": count})
 
     stage.delete(planned)
@@ -125,7 +125,7 @@ def test_a_count_bounds_what_was_due(stage: Stage, count: int) -> None:
     assert len(stage.runs(planned)) == min(count, 20)
 
 
-def test_a_count_bounds_what_no_tick_had_sent(stage: Stage) -> None:
+def test_a_count_limits_the_occurrences_that_no_tick_sent(stage: Stage) -> None:
     planned = stage.create({"every": "PT1M", "count": 5})
     stage.tick()
     stage.clock.advance(1_200)
@@ -152,7 +152,7 @@ def test_a_run_that_began_before_any_tick_uses_up_the_count(stage: Stage) -> Non
     ]
 
 
-def test_both_plans_of_a_change_have_rows_for_what_each_had_due(stage: Stage) -> None:
+def test_both_plans_of_a_change_have_rows_for_their_due_occurrences(stage: Stage) -> None:
     planned = backlog(stage, 10)
     stage.change(planned, timings=[{"every": "PT5S", "align": "clock"}])
     stage.tick()
@@ -211,7 +211,7 @@ def test_a_one_time_schedule_that_was_due_has_its_row(stage: Stage) -> None:
     assert told(stage.runs(planned)) == [(NOON + 60 * SECOND, *GONE)]
 
 
-def test_a_series_that_follows_its_starts_has_rows_for_what_was_sent(stage: Stage) -> None:
+def test_a_series_that_follows_its_starts_has_rows_for_the_sent_occurrences(stage: Stage) -> None:
     planned = stage.create({"every": "PT10S", "align": "actual_start"})
     stage.run(25)
     begun = [run.planned_at for run in stage.runs(planned)]
@@ -233,7 +233,7 @@ def test_a_series_that_follows_its_starts_and_never_began_has_rows_too(stage: St
     assert [run.planned_at for run in stage.runs(planned)] == [NOON + n * SECOND for n in (1, 11, 21, 31, 41)]
 
 
-def test_jobs_with_more_schedules_than_one_transaction_leave_rows_of_all(stage: Stage) -> None:
+def test_a_job_with_more_schedules_than_one_transaction_leaves_rows_of_all(stage: Stage) -> None:
     timings = [{"cron": "* * * * *"}] * 40
     planned = stage.create(*timings)
     for _ in range(2):
@@ -253,7 +253,7 @@ def test_jobs_with_more_schedules_than_one_transaction_leave_rows_of_all(stage: 
 
 @pytest.mark.parametrize("fault", [crash_before, crash_after, answer_lost])
 @pytest.mark.parametrize("call", ["dynamodb.PutItem", "dynamodb.UpdateItem", "dynamodb.DeleteItem"])
-def test_a_clean_up_that_dies_among_the_rows_goes_on(stage: Stage, call: str, fault: Any) -> None:
+def test_a_cleanup_that_dies_while_writing_rows_continues(stage: Stage, call: str, fault: Any) -> None:
     planned = backlog(stage, 10)
     stage.delete(planned)
     stage.tick()
@@ -270,7 +270,7 @@ def test_a_clean_up_that_dies_among_the_rows_goes_on(stage: Stage, call: str, fa
     assert stage.waiting() == {}
 
 
-def test_a_claim_that_comes_first_wins_over_the_row_of_the_clean_up(stage: Stage) -> None:
+def test_an_earlier_claim_wins_over_the_row_of_the_cleanup(stage: Stage) -> None:
     """Gate, delete, clean-up, claim: an executor that was frozen in between meets the row, and calls nobody."""
     planned = backlog(stage, 10)
 
@@ -291,7 +291,7 @@ def test_a_claim_that_comes_first_wins_over_the_row_of_the_clean_up(stage: Stage
     assert told(stage.runs(planned)) == cancelled(1, 10)
 
 
-def test_a_message_that_comes_after_the_clean_up_meets_its_row_and_calls_nobody(stage: Stage) -> None:
+def test_a_message_that_arrives_after_the_cleanup_finds_the_row_and_makes_no_call(stage: Stage) -> None:
     planned = backlog(stage, 10)
     schedule = planned.schedules[0]
     stage.delete(planned)
@@ -305,7 +305,7 @@ def test_a_message_that_comes_after_the_clean_up_meets_its_row_and_calls_nobody(
     assert told(stage.runs(planned)) == cancelled(1, 10)
 
 
-def test_a_purged_queue_takes_no_row_away(stage: Stage) -> None:
+def test_a_purged_queue_loses_no_row(stage: Stage) -> None:
     planned = backlog(stage, 10)
     for lane in Lane:
         stage.sqs.purge(stage.world.settings.queue_urls[lane])
@@ -328,7 +328,7 @@ def test_the_rows_are_in_the_lists_of_their_tenant(stage: Stage) -> None:
     assert len(everything) == len(its_own) == 10
 
 
-def test_a_collection_that_has_all_told_hears_of_each(stage: Stage) -> None:
+def test_a_collection_with_all_events_publishes_each_cancelled_run(stage: Stage) -> None:
     stage.tell(Events.ALL)
     planned = backlog(stage, 5)
 
@@ -348,7 +348,7 @@ def test_the_rows_expire_as_runs_of_their_collection_do(stage: Stage) -> None:
     assert all(run.expires_at and run.expires_at - run.planned_at > 14 * 24 * HOUR for run in stage.runs(planned))
 
 
-def test_a_tenant_that_is_purged_leaves_no_rows(stage: Stage) -> None:
+def test_a_purged_tenant_leaves_no_rows(stage: Stage) -> None:
     planned = backlog(stage, 10)
 
     deletion.delete_job(stage.world, TENANT, planned.job.id, None, deletion.Cause.PURGE)
@@ -357,7 +357,7 @@ def test_a_tenant_that_is_purged_leaves_no_rows(stage: Stage) -> None:
     assert stage.runs(planned) == []
 
 
-def test_the_second_that_passes_while_the_delete_is_written_counts(stage: Stage) -> None:
+def test_the_second_in_which_the_delete_is_written_counts(stage: Stage) -> None:
     """An occurrence that falls due before the delete stands belongs to the time before it."""
     planned = backlog(stage, 10)
 
@@ -372,7 +372,7 @@ def test_the_second_that_passes_while_the_delete_is_written_counts(stage: Stage)
     assert told(stage.runs(planned)) == cancelled(1, 11)
 
 
-def test_a_backlog_of_more_rows_than_a_look_takes_follows_in_further_looks(
+def test_a_backlog_too_large_for_one_pass_is_completed_by_later_passes(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clean_up, "ROWS_AT_ONCE", 15)
@@ -386,7 +386,7 @@ def test_a_backlog_of_more_rows_than_a_look_takes_follows_in_further_looks(
     assert stage.waiting() == {}
 
 
-def test_the_schedules_that_stay_keep_exact_totals(stage: Stage) -> None:
+def test_the_remaining_schedules_keep_exact_totals(stage: Stage) -> None:
     planned = backlog(stage, 20, EACH_SECOND, {"every": "PT2S"})
     other = planned.schedules[1]
 
@@ -399,7 +399,7 @@ def test_the_schedules_that_stay_keep_exact_totals(stage: Stage) -> None:
     assert timedelta(0) < stage.clock.now() - NOON
 
 
-def test_a_late_word_of_the_delete_makes_no_row_of_its_own(stage: Stage) -> None:
+def test_a_late_note_of_the_delete_creates_no_row(stage: Stage) -> None:
     planned = backlog(stage, 10)
     where = clean_up_rows.Place.of(planned.job)
 
@@ -408,7 +408,7 @@ def test_a_late_word_of_the_delete_makes_no_row_of_its_own(stage: Stage) -> None
     assert not [item for item in stage.items() if item["sk"]["S"].startswith("CLEAN#")]
 
 
-def test_a_look_that_another_one_overtook_brings_no_clean_up_row_back(stage: Stage) -> None:
+def test_a_pass_overtaken_by_another_does_not_restore_the_cleanup_row(stage: Stage) -> None:
     planned = backlog(stage, 10)
     stage.delete(planned)
     stage.clock.advance(31)

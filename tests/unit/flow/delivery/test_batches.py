@@ -58,7 +58,7 @@ def test_ten_endpoints_that_answer_only_when_all_ten_are_connected_are_answered(
 
 
 @pytest.mark.parametrize("bad", [[0], [3, 7], list(range(TEN))], ids=str)
-def test_a_message_that_cannot_be_settled_takes_no_other_along(stage: Stage, bad: list[int]) -> None:
+def test_a_message_that_cannot_be_settled_affects_no_other(stage: Stage, bad: list[int]) -> None:
     jobs = [stage.create(once()) for _ in range(TEN)]
     messages = [
         replace(message, body="no pointer") if number in bad else message
@@ -72,7 +72,7 @@ def test_a_message_that_cannot_be_settled_takes_no_other_along(stage: Stage, bad
     assert [run.state for run in ended] == [State.SUCCESS] * (TEN - len(bad))
 
 
-def test_a_message_whose_run_another_executor_holds_comes_back_alone(stage: Stage) -> None:
+def test_only_the_message_whose_run_another_executor_holds_comes_back(stage: Stage) -> None:
     jobs = [stage.create(once()) for _ in range(TEN)]
     messages = batch_of(stage)
     stage.endpoint.takes_s = 0

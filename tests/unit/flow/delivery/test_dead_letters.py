@@ -41,7 +41,7 @@ def archived(stage: Stage) -> int:
     return len(stage.sqs.bodies(aws.ARCHIVE))
 
 
-def test_a_run_that_never_began_ends_as_undelivered_with_its_effects(stage: Stage) -> None:
+def test_a_run_that_never_began_ends_as_undelivered_and_has_its_effects(stage: Stage) -> None:
     planned = ready(stage, error_action=stage.action(url="https://example.org/alarm"))
     dead(stage)
 
@@ -60,7 +60,7 @@ def test_a_run_that_never_began_ends_as_undelivered_with_its_effects(stage: Stag
     assert stage.journal.counts["DeadLetters"] == 1
 
 
-def test_a_message_that_fails_ten_times_becomes_a_dead_letter_and_gets_its_end(stage: Stage) -> None:
+def test_a_run_whose_message_failed_ten_times_is_ended_as_a_dead_letter(stage: Stage) -> None:
     planned = ready(stage)
 
     def no_claims(passing: Passing, act: Act) -> Any:
@@ -113,7 +113,7 @@ def test_a_live_lease_is_left_alone_and_the_letter_comes_back(stage: Stage) -> N
     exact(stage, planned)
 
 
-def test_a_run_with_a_wake_row_is_left_to_it(stage: Stage) -> None:
+def test_a_run_with_a_wake_row_is_left_alone(stage: Stage) -> None:
     """A manual run whose holder died: its wake row brings another, so its letter is no reason to end it."""
     planned = stage.create({"cron": "0 0 1 1 *"})
     manual.run_now(stage.world, TENANT, planned.job.id, None, None)
@@ -131,7 +131,7 @@ def test_a_run_with_a_wake_row_is_left_to_it(stage: Stage) -> None:
     assert (run.state, run.lost) == (State.SUCCESS, 1)
 
 
-def test_the_letter_of_an_earlier_attempt_sends_the_retry_on_its_way(stage: Stage) -> None:
+def test_the_dead_letter_of_an_earlier_attempt_sends_the_retry(stage: Stage) -> None:
     planned = ready(stage, action=stage.action(retry=fixed(60)))
     stage.endpoint.script = [BUSY]
     with stage.taps.once("dynamodb.TransactWriteItems", crash_after), pytest.raises(Crash):
@@ -146,7 +146,7 @@ def test_the_letter_of_an_earlier_attempt_sends_the_retry_on_its_way(stage: Stag
     assert (run.state, run.attempt) == (State.SUCCESS, 2)
 
 
-def test_the_letter_of_a_due_retry_is_sent_again_and_not_ended(stage: Stage) -> None:
+def test_the_dead_letter_of_a_due_retry_is_sent_again_and_does_not_end_it(stage: Stage) -> None:
     planned = ready(stage, action=stage.action(retry=fixed(10)))
     stage.endpoint.script = [BUSY]
     stage.deliver(most=1)
@@ -173,7 +173,7 @@ def test_a_run_that_waits_for_its_callback_is_left_alone(stage: Stage) -> None:
     assert archived(stage) == 1
 
 
-def test_a_letter_that_would_not_have_run_says_why(stage: Stage) -> None:
+def test_the_end_of_a_letter_that_would_not_have_run_says_why(stage: Stage) -> None:
     planned = ready(stage)
     stage.set_state(planned, pause=Pause(stage.clock.now()))
     dead(stage)
@@ -185,7 +185,7 @@ def test_a_letter_that_would_not_have_run_says_why(stage: Stage) -> None:
     assert archived(stage) == 1
 
 
-def test_a_letter_that_belongs_to_nobody_leaves_no_row(stage: Stage) -> None:
+def test_a_letter_without_an_owner_leaves_no_row(stage: Stage) -> None:
     planned = ready(stage)
     stage.delete(planned)
     dead(stage)
@@ -206,7 +206,7 @@ def test_a_letter_that_cannot_be_read_is_kept_and_reported(stage: Stage, body: s
     assert "a dead letter cannot be read" in stage.journal.at("error")
 
 
-def test_a_letter_is_not_gone_before_it_is_archived(stage: Stage) -> None:
+def test_a_letter_is_archived_before_it_is_deleted(stage: Stage) -> None:
     planned = ready(stage)
     dead(stage)
 
@@ -222,7 +222,7 @@ def test_a_letter_is_not_gone_before_it_is_archived(stage: Stage) -> None:
 
 @pytest.mark.parametrize("fault", [crash_before, crash_after])
 @pytest.mark.parametrize("call", ["dynamodb.TransactWriteItems", "sqs.SendMessage"])
-def test_a_consumer_that_dies_ends_the_run_once(stage: Stage, call: str, fault: Any) -> None:
+def test_a_consumer_that_dies_still_ends_the_run_once(stage: Stage, call: str, fault: Any) -> None:
     planned = ready(stage)
     dead(stage)
     with stage.taps.once(call, fault), pytest.raises(Crash):
@@ -237,7 +237,7 @@ def test_a_consumer_that_dies_ends_the_run_once(stage: Stage, call: str, fault: 
     assert archived(stage) >= 1
 
 
-def test_one_letter_that_raises_what_nobody_expected_holds_up_no_other(stage: Stage) -> None:
+def test_a_letter_that_raises_an_unexpected_error_delays_no_other(stage: Stage) -> None:
     planned = ready(stage)
     dead(stage)
     broken: list[bool] = []
@@ -277,7 +277,7 @@ def buried(stage: Stage, count: int) -> None:
         stage.sqs._put(aws.DEAD, {"MessageBody": f"unreadable {n}"})
 
 
-def test_a_minute_takes_as_many_letters_as_wait(stage: Stage) -> None:
+def test_one_minute_processes_all_waiting_letters(stage: Stage) -> None:
     buried(stage, 25)
 
     assert dead_letters.take(stage.world) == 25
@@ -286,7 +286,7 @@ def test_a_minute_takes_as_many_letters_as_wait(stage: Stage) -> None:
     assert archived(stage) == 25
 
 
-def test_a_minute_leaves_the_rest_to_the_next_one_before_its_function_is_cut_off(stage: Stage) -> None:
+def test_the_letters_that_do_not_fit_into_one_minute_are_left_to_the_next(stage: Stage) -> None:
     buried(stage, 30)
 
     def slow(passing: Passing, act: Act) -> Any:
@@ -300,7 +300,7 @@ def test_a_minute_leaves_the_rest_to_the_next_one_before_its_function_is_cut_off
     assert len(stage.sqs.bodies(aws.DEAD)) == 10
 
 
-def test_letters_that_cannot_be_archived_stay_and_are_taken_again(stage: Stage) -> None:
+def test_letters_that_cannot_be_archived_stay_and_are_tried_again(stage: Stage) -> None:
     buried(stage, 2)
 
     with stage.taps.faulty(lambda passing, act: refused(passing, act) if passing.operation == "SendMessage" else act()):
@@ -312,7 +312,7 @@ def test_letters_that_cannot_be_archived_stay_and_are_taken_again(stage: Stage) 
     assert stage.sqs.bodies(aws.DEAD) == []
 
 
-def test_a_queue_that_does_not_answer_is_asked_again_by_the_next_minute(stage: Stage) -> None:
+def test_the_next_minute_tries_an_unavailable_queue_again(stage: Stage) -> None:
     buried(stage, 1)
 
     with stage.taps.faulty(refused):
@@ -322,7 +322,7 @@ def test_a_queue_that_does_not_answer_is_asked_again_by_the_next_minute(stage: S
     assert dead_letters.take(stage.world) == 1
 
 
-def test_a_letter_that_was_settled_and_not_deleted_is_settled_once_more_without_harm(stage: Stage) -> None:
+def test_a_settled_letter_that_was_not_deleted_can_be_settled_again(stage: Stage) -> None:
     planned = ready(stage)
     dead(stage)
 

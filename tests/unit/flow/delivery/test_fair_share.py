@@ -39,7 +39,7 @@ def whose(stage: Stage, lane: Lane = Lane.FAST) -> list[tuple[str, str | None]]:
     return [(decode(body).tenant, group) for body, group in zip(bodies, groups, strict=True)]
 
 
-def test_a_tenant_is_called_on_its_second_while_another_s_targets_hang_on_every_executor(shared: Stage) -> None:
+def test_a_tenant_is_served_on_time_while_the_targets_of_another_hang_on_every_executor(shared: Stage) -> None:
     for _ in range(3):
         create(shared, TENANT, *[once(20 * MINUTE)] * 40)
     create(shared, OTHER, once(20 * MINUTE + SECOND))
@@ -54,7 +54,7 @@ def test_a_tenant_is_called_on_its_second_while_another_s_targets_hang_on_every_
     assert [decode(message.body).tenant for message in first] == [OTHER, *[TENANT] * (BATCH - 1)]
 
 
-def test_messages_of_api_sweep_and_executor_name_their_tenant(shared: Stage) -> None:
+def test_messages_of_the_api_the_sweep_and_the_executor_name_their_tenant(shared: Stage) -> None:
     for tenant in (TENANT, OTHER):
         soon = create(shared, tenant, once(), retry=fixed(60))
         create(shared, tenant, once(), outcome={"answerTimeoutSeconds": 60})

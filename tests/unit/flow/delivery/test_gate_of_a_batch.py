@@ -36,7 +36,7 @@ def reads(stage: Stage, of: str) -> list[int]:
     return asked
 
 
-def test_the_gate_of_ten_messages_is_one_read(stage: Stage) -> None:
+def test_one_read_serves_the_gate_of_ten_messages(stage: Stage) -> None:
     planned = ten(stage)
     asked = reads(stage, "RUN#")
 
@@ -46,7 +46,7 @@ def test_the_gate_of_ten_messages_is_one_read(stage: Stage) -> None:
     assert [stage.only_run(each).state for each in planned] == [State.SUCCESS] * 10
 
 
-def test_the_terms_of_ten_runs_of_one_collection_are_one_read(stage: Stage) -> None:
+def test_one_read_serves_the_collection_settings_of_ten_runs(stage: Stage) -> None:
     ten(stage)
     stage.pass_time(5)
     asked = reads(stage, "COL#")
@@ -56,7 +56,7 @@ def test_the_terms_of_ten_runs_of_one_collection_are_one_read(stage: Stage) -> N
     assert asked == [2]
 
 
-def test_copies_of_one_message_in_one_batch_are_one_run(stage: Stage) -> None:
+def test_copies_of_a_message_in_one_batch_make_one_run(stage: Stage) -> None:
     planned = stage.create(once(2 * MINUTE))
     stage.tick()
     stage.pass_time(121)
@@ -70,7 +70,7 @@ def test_copies_of_one_message_in_one_batch_are_one_run(stage: Stage) -> None:
     assert stage.only_run(planned).state is State.SUCCESS
 
 
-def test_a_read_that_fails_for_all_is_made_by_each(stage: Stage) -> None:
+def test_a_failed_read_for_the_batch_is_repeated_for_each_message(stage: Stage) -> None:
     """A key that DynamoDB refuses, in one message, must not bring the other nine back."""
     planned = ten(stage)
 
@@ -87,7 +87,7 @@ def test_a_read_that_fails_for_all_is_made_by_each(stage: Stage) -> None:
     assert [stage.only_run(each).state for each in planned] == [State.SUCCESS] * 10
 
 
-def test_a_message_before_its_instant_is_judged_by_what_is_there_at_its_instant(stage: Stage) -> None:
+def test_a_message_that_arrives_early_is_judged_by_the_state_at_its_instant(stage: Stage) -> None:
     """The executor's clock is later than the queue's: a change may come while the message waits for its second."""
     early = stage.create(once(2 * MINUTE), name="early")
     due = [stage.create(once(2 * MINUTE - SECOND), name=f"due {n}") for n in range(2)]

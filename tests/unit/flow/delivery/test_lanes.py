@@ -68,9 +68,7 @@ def run_of(stage: Stage, planned: Planned) -> Run:
 
 
 @pytest.mark.parametrize("delay_s", [60, 1_200])
-def test_a_longer_limit_reaches_the_next_attempt_of_a_run_that_has_begun(
-    stage: Stage, seen: Seen, delay_s: int
-) -> None:
+def test_a_longer_time_limit_applies_to_the_next_attempt_of_a_begun_run(stage: Stage, seen: Seen, delay_s: int) -> None:
     retry = fixed(delay_s)
     stage.endpoint.script = [BUSY, BUSY]
     planned = stage.create({"at": "2027-03-01T12:01:00Z"}, action=stage.action(retry=retry))
@@ -83,7 +81,7 @@ def test_a_longer_limit_reaches_the_next_attempt_of_a_run_that_has_begun(
     assert seen.lanes == [Lane.FAST, Lane.SLOW, Lane.SLOW]
 
 
-def test_the_attempts_after_one_that_was_passed_on_go_to_the_slow_queue_at_once(stage: Stage) -> None:
+def test_the_attempts_after_one_that_was_forwarded_go_directly_to_the_slow_queue(stage: Stage) -> None:
     retry = fixed(60)
     stage.endpoint.script = [BUSY, BUSY]
     planned = stage.create({"at": "2027-03-01T12:10:00Z"}, action=stage.action(retry=retry))
@@ -95,7 +93,7 @@ def test_the_attempts_after_one_that_was_passed_on_go_to_the_slow_queue_at_once(
     assert (len(bodies(stage, Lane.FAST)), len(bodies(stage, Lane.SLOW))) == (0, 1)
 
 
-def test_a_shorter_limit_brings_the_next_attempt_back_to_the_fast_queue(stage: Stage, seen: Seen) -> None:
+def test_a_shorter_time_limit_returns_the_next_attempt_to_the_fast_queue(stage: Stage, seen: Seen) -> None:
     stage.endpoint.script = [BUSY, BUSY]
     planned = stage.create({"at": "2027-03-01T12:01:00Z"}, action=stage.action(outcome=PATIENT, retry=fixed(60)))
     stage.run(90)
@@ -106,7 +104,7 @@ def test_a_shorter_limit_brings_the_next_attempt_back_to_the_fast_queue(stage: S
     assert seen.lanes == [Lane.SLOW, Lane.SLOW, Lane.FAST]
 
 
-def test_an_occurrence_on_its_way_is_called_through_the_slow_queue(stage: Stage, seen: Seen) -> None:
+def test_an_occurrence_already_sent_is_called_through_the_slow_queue(stage: Stage, seen: Seen) -> None:
     planned = stage.create({"at": "2027-03-01T12:01:00Z"})
     raise_limit(stage, planned)
 
@@ -116,7 +114,7 @@ def test_an_occurrence_on_its_way_is_called_through_the_slow_queue(stage: Stage,
     assert seen.lanes == [Lane.SLOW]
 
 
-def test_a_run_by_hand_on_its_way_is_called_through_the_slow_queue(stage: Stage, seen: Seen) -> None:
+def test_a_manual_run_already_sent_is_called_through_the_slow_queue(stage: Stage, seen: Seen) -> None:
     planned = on_its_way(stage)
 
     stage.run(30)
@@ -125,7 +123,7 @@ def test_a_run_by_hand_on_its_way_is_called_through_the_slow_queue(stage: Stage,
     assert seen.lanes == [Lane.SLOW]
 
 
-def test_a_run_that_is_taken_over_is_passed_on_first(stage: Stage, seen: Seen) -> None:
+def test_a_run_that_is_taken_over_is_forwarded_first(stage: Stage, seen: Seen) -> None:
     planned = stage.create({"at": "2027-03-01T12:01:00Z"})
     stage.endpoint.script = [dies]
     stage.pass_time(61)
@@ -144,7 +142,7 @@ def dies(_call: object) -> Any:
     raise Crash
 
 
-def test_the_pointer_itself_is_passed_on_and_nothing_is_claimed(stage: Stage) -> None:
+def test_the_pointer_is_forwarded_unchanged_and_nothing_is_claimed(stage: Stage) -> None:
     planned = on_its_way(stage)
     (before,) = bodies(stage, Lane.FAST)
 
@@ -157,7 +155,7 @@ def test_the_pointer_itself_is_passed_on_and_nothing_is_claimed(stage: Stage) ->
     assert encode(decode(after)) == encode(decode(before))
 
 
-def test_a_pointer_that_does_not_go_out_is_not_acknowledged(stage: Stage) -> None:
+def test_a_pointer_that_cannot_be_forwarded_is_not_acknowledged(stage: Stage) -> None:
     planned = on_its_way(stage)
     with stage.taps.faulty(lambda passing, act: refused(passing, act) if passing.name == SENT else act()):
         stage.deliver()
@@ -169,7 +167,7 @@ def test_a_pointer_that_does_not_go_out_is_not_acknowledged(stage: Stage) -> Non
 
 
 @pytest.mark.parametrize("fault", [answer_lost, crash_after])
-def test_a_pointer_that_is_passed_on_twice_is_called_once(stage: Stage, fault: Any) -> None:
+def test_a_pointer_that_is_forwarded_twice_is_called_once(stage: Stage, fault: Any) -> None:
     """The answer of the send is lost; or the executor dies before its message is acknowledged."""
     planned = on_its_way(stage)
     with stage.taps.once(SENT, fault):
@@ -190,7 +188,7 @@ def once_through(stage: Stage, planned: Planned) -> Run:
     return run_of(stage, planned)
 
 
-def test_copies_on_both_sides_meet_one_run(stage: Stage) -> None:
+def test_copies_in_both_queues_make_one_run(stage: Stage) -> None:
     """One executor has passed it on and its copy is passed on too while the first is under way."""
     planned = on_its_way(stage)
     stage.sqs.duplicate(URLS[Lane.FAST])
@@ -203,7 +201,7 @@ def test_copies_on_both_sides_meet_one_run(stage: Stage) -> None:
     assert once_through(stage, planned).state is State.ERROR
 
 
-def test_a_run_whose_limit_stays_makes_no_call_for_it(stage: Stage) -> None:
+def test_a_run_with_an_unchanged_time_limit_makes_no_extra_call(stage: Stage) -> None:
     stage.create({"every": "PT1H"})
     stage.run(3_600 - 30)
     stage.pass_time(60)

@@ -44,7 +44,7 @@ def again(stage: Stage, run: Run, edit: Edit | None = None) -> str:
     return rerun.rerun(stage.world, TENANT, run.schedule_id or "", run.uuid, edit=edit, actor="acme.me")
 
 
-def test_archiving_a_group_and_taking_it_back_are_events_with_their_actor(stage: Stage) -> None:
+def test_archiving_and_restoring_a_group_publish_events_with_the_actor(stage: Stage) -> None:
     group, _ = failed(stage)
 
     failures.archive(stage.world, TENANT, group.id, "known", "acme.me")
@@ -56,7 +56,7 @@ def test_archiving_a_group_and_taking_it_back_are_events_with_their_actor(stage:
     assert "known" not in str(archived)
 
 
-def test_archiving_one_run_names_it(stage: Stage) -> None:
+def test_the_event_of_archiving_one_run_names_the_run(stage: Stage) -> None:
     group, run = failed(stage)
     owner = run.schedule_id or ""
 
@@ -66,7 +66,7 @@ def test_archiving_one_run_names_it(stage: Stage) -> None:
     assert told(stage) == [("errors.archived", run.id, "acme.me"), ("errors.restored", run.id, "acme.me")]
 
 
-def test_deleting_a_job_archives_its_errors_without_an_actor(stage: Stage) -> None:
+def test_deleting_a_job_publishes_the_archiving_of_its_errors_without_an_actor(stage: Stage) -> None:
     stage.tell(Events.ALL)
     stage.endpoint.answer = lambda _: WRONG
     planned = stage.create({"cron": "* * * * *"})
@@ -78,7 +78,7 @@ def test_deleting_a_job_archives_its_errors_without_an_actor(stage: Stage) -> No
     assert set(told(stage)) == {("errors.archived", None, None)}
 
 
-def test_an_edited_rerun_is_an_event_when_it_begins_and_when_it_has_succeeded(stage: Stage) -> None:
+def test_an_edited_rerun_publishes_events_when_it_begins_and_when_it_succeeds(stage: Stage) -> None:
     _, run = failed(stage)
 
     new = again(stage, run, EDITED)
@@ -89,7 +89,7 @@ def test_an_edited_rerun_is_an_event_when_it_begins_and_when_it_has_succeeded(st
     assert {detail["rerunId"] for kind in KINDS for detail in stage.bus.of(kind)} == {new}
 
 
-def test_a_rerun_as_it_was_is_resolved_by_its_success_alone(stage: Stage) -> None:
+def test_an_unedited_rerun_publishes_an_event_only_when_it_succeeds(stage: Stage) -> None:
     _, run = failed(stage)
 
     again(stage, run)
@@ -121,7 +121,7 @@ def test_a_rerun_of_a_success_resolves_nothing(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("choice", [Events.FAILURES, Events.NONE])
-def test_a_collection_that_does_not_want_all_events_gets_none_of_them(stage: Stage, choice: Events) -> None:
+def test_a_collection_without_all_events_publishes_none_of_them(stage: Stage, choice: Events) -> None:
     group, run = failed(stage, choice)
 
     failures.archive(stage.world, TENANT, group.id, None, "acme.me")
@@ -133,7 +133,7 @@ def test_a_collection_that_does_not_want_all_events_gets_none_of_them(stage: Sta
 
 
 @pytest.mark.parametrize("fault", [crash_after, answer_lost])
-def test_a_resolution_that_is_told_twice_has_one_id(stage: Stage, fault: Fault) -> None:
+def test_a_resolution_that_is_published_twice_has_one_id(stage: Stage, fault: Fault) -> None:
     _, run = failed(stage)
     again(stage, run)
 

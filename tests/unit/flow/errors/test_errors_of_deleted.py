@@ -58,7 +58,7 @@ def test_groups_of_other_jobs_stay_open(stage: Stage) -> None:
     assert open_runs(stage) == 1
 
 
-def test_the_errors_of_a_deleted_schedule_stay_with_its_job(stage: Stage) -> None:
+def test_a_job_keeps_the_errors_of_its_deleted_schedule(stage: Stage) -> None:
     planned = failing(stage)
     gone = planned.schedules[0].id
 
@@ -70,7 +70,7 @@ def test_the_errors_of_a_deleted_schedule_stay_with_its_job(stage: Stage) -> Non
     assert open_runs(stage) == 3
 
 
-def test_a_failure_that_comes_after_the_delete_opens_nothing(stage: Stage) -> None:
+def test_a_failure_after_the_delete_opens_no_group(stage: Stage) -> None:
     planned = failing(stage)
 
     def deleted_meanwhile(_call: object) -> object:
@@ -86,7 +86,7 @@ def test_a_failure_that_comes_after_the_delete_opens_nothing(stage: Stage) -> No
     assert {group.closed_reason for group in groups(stage)} == {failures.DELETED}
 
 
-def test_the_group_goes_with_the_last_of_its_runs(stage: Stage) -> None:
+def test_the_group_expires_with_the_last_of_its_runs(stage: Stage) -> None:
     planned = failing(stage)
     stage.delete(planned)
     stage.run(120)
@@ -109,7 +109,7 @@ def test_errors_that_a_redirect_will_run_again_stay_open(stage: Stage) -> None:
     assert open_runs(stage) == 3
 
 
-def test_a_closed_group_can_be_restored_and_its_runs_are_open_again(stage: Stage) -> None:
+def test_restoring_a_closed_group_opens_its_runs_again(stage: Stage) -> None:
     planned = failing(stage)
     stage.delete(planned)
     stage.run(120)
@@ -120,7 +120,7 @@ def test_a_closed_group_can_be_restored_and_its_runs_are_open_again(stage: Stage
     assert open_runs(stage) == 3
 
 
-def test_a_job_with_retries_that_succeeded_leaves_no_group(stage: Stage) -> None:
+def test_a_job_whose_retries_succeeded_leaves_no_group(stage: Stage) -> None:
     stage.endpoint.script = [BUSY, OK]
     planned = stage.create(once(), action=stage.action(retry=fixed(5)))
     stage.run(120)

@@ -122,7 +122,7 @@ def test_different_errors_are_in_different_groups(stage: Stage) -> None:
     assert sorted(count(stage, group) for group in groups(stage)) == [1, 1, 2]
 
 
-def test_a_message_says_the_same_whatever_its_numbers_and_ids_are() -> None:
+def test_messages_that_differ_only_in_numbers_and_ids_share_a_group() -> None:
     one = normalised("row 4711 of 01a400f6-36fa-71e9-9550-323b38da5e82 failed (deadbeefdeadbeef)")
 
     assert one == "row # of # failed (#)"
@@ -135,7 +135,7 @@ def test_an_error_action_that_fails_is_a_group_of_its_own(stage: Stage) -> None:
     assert sorted(group.signature.action for group in groups(stage)) == ["action", "errorAction"]
 
 
-def test_hooks_that_fail_alike_are_groups_of_their_own(stage: Stage) -> None:
+def test_hooks_with_the_same_failure_form_groups_of_their_own(stage: Stage) -> None:
     """They go to different targets: who looks after the one may know nothing of the other."""
     hooks = {name: stage.action(url=f"https://example.org/{name}") for name in ("onFailure", "onSuccess")}
     failed_runs(stage, 1, error_action=stage.action(url="https://example.org/alarm"), hooks=hooks)
@@ -147,7 +147,7 @@ def test_hooks_that_fail_alike_are_groups_of_their_own(stage: Stage) -> None:
     assert {count(stage, group) for group in found.values()} == {1}
 
 
-def test_groups_that_are_older_than_the_names_of_actions_are_read_and_met_again(stage: Stage) -> None:
+def test_groups_stored_before_actions_had_names_are_still_read_and_reused(stage: Stage) -> None:
     failed_runs(stage, 1, error_action=stage.action(url="https://example.org/alarm"))
     before = {group.id for group in groups(stage)}
     for group in groups(stage):
@@ -158,7 +158,7 @@ def test_groups_that_are_older_than_the_names_of_actions_are_read_and_met_again(
     assert sorted(group.signature.action for group in groups(stage)) == ["action", "errorAction"]
 
 
-def test_a_run_that_did_not_fail_is_no_error_and_costs_nothing(stage: Stage) -> None:
+def test_a_run_that_did_not_fail_is_not_an_error_and_costs_nothing(stage: Stage) -> None:
     stage.create(MINUTELY | {"count": 2})
     stage.run(200)
 
@@ -166,7 +166,7 @@ def test_a_run_that_did_not_fail_is_no_error_and_costs_nothing(stage: Stage) -> 
     assert not [each for each in stage.items() if "#ERROR" in each["pk"]["S"]]
 
 
-def test_a_run_that_will_be_tried_again_is_no_error_yet(stage: Stage) -> None:
+def test_a_run_that_will_be_retried_is_not_an_error_yet(stage: Stage) -> None:
     answers = iter([WRONG])
     stage.endpoint.answer = lambda _: next(answers, OK)
     retry = {"type": "fixed", "delaySeconds": 20, "maxRetries": 2, "retryOn": "any"}
@@ -180,7 +180,7 @@ def test_a_run_that_will_be_tried_again_is_no_error_yet(stage: Stage) -> None:
 @pytest.mark.parametrize("name", ["dynamodb.PutItem", "dynamodb.UpdateItem", "dynamodb.TransactWriteItems"])
 @pytest.mark.parametrize("fault", [crash_before, crash_after, answer_lost, refused])
 @pytest.mark.parametrize("skip", [0, 1, 2, 3])
-def test_a_failure_is_noted_once_wherever_its_executor_is_cut_off(
+def test_a_failure_is_recorded_once_wherever_its_executor_is_interrupted(
     stage: Stage, name: str, fault: Any, skip: int
 ) -> None:
     stage.endpoint.answer = lambda _: WRONG
@@ -207,7 +207,7 @@ def test_a_storm_of_failures_writes_its_group_twice_a_minute(stage: Stage) -> No
     assert len(written) <= 4
 
 
-def test_a_group_whose_first_failures_come_at_once_is_begun_once(stage: Stage) -> None:
+def test_concurrent_first_failures_begin_one_group(stage: Stage) -> None:
     _, (run,) = failed_runs(stage, 1)
     group = only(stage)
     fresh = Group(TENANT, signature_of(run), "other", group.last_at, group.last_at, "x")
@@ -220,7 +220,7 @@ def test_a_group_whose_first_failures_come_at_once_is_begun_once(stage: Stage) -
 # Seen to
 
 
-def test_a_run_that_is_run_again_is_seen_to(stage: Stage) -> None:
+def test_a_rerun_closes_the_error_of_its_run(stage: Stage) -> None:
     _, failed = failed_runs(stage, 2)
     owner = failed[0].schedule_id or ""
 
@@ -232,7 +232,7 @@ def test_a_run_that_is_run_again_is_seen_to(stage: Stage) -> None:
     assert (second.rerun_by, count(stage)) == (None, 1)
 
 
-def test_a_rerun_that_fails_is_an_open_error_of_its_own(stage: Stage) -> None:
+def test_a_failed_rerun_is_an_open_error_of_its_own(stage: Stage) -> None:
     planned, (failed,) = failed_runs(stage, 1)
     stage.endpoint.answer = lambda _: WRONG
 
@@ -244,7 +244,7 @@ def test_a_rerun_that_fails_is_an_open_error_of_its_own(stage: Stage) -> None:
     assert (count(stage), opened) == (1, [again.id])
 
 
-def test_a_run_that_was_run_again_before_it_was_noted_is_not_open_after_that(stage: Stage) -> None:
+def test_a_failure_recorded_after_its_rerun_is_not_opened(stage: Stage) -> None:
     _, (failed,) = failed_runs(stage, 1)
     key = keys.error_runs(TENANT, only(stage).id), keys.run(failed.uuid)
     stage.world.table.delete(*key)
@@ -257,7 +257,7 @@ def test_a_run_that_was_run_again_before_it_was_noted_is_not_open_after_that(sta
     assert count(stage) == 0
 
 
-def test_archived_it_is_closed_until_it_fails_again(stage: Stage) -> None:
+def test_an_archived_group_is_closed_until_it_fails_again(stage: Stage) -> None:
     stage.endpoint.answer = lambda _: WRONG
     planned = stage.create(MINUTELY)
     stage.run(130)
@@ -272,7 +272,7 @@ def test_archived_it_is_closed_until_it_fails_again(stage: Stage) -> None:
     assert count(stage) == len(stage.runs(planned))
 
 
-def test_one_run_is_archived_alone_and_the_others_of_its_group_stay_open(stage: Stage) -> None:
+def test_archiving_one_run_leaves_the_others_of_its_group_open(stage: Stage) -> None:
     _, failed = failed_runs(stage, 3)
     group = only(stage)
 
@@ -291,7 +291,7 @@ def test_one_run_is_archived_alone_and_the_others_of_its_group_stay_open(stage: 
     assert count(stage) == 3
 
 
-def test_a_run_that_is_archived_alone_is_neither_run_again_with_its_group_nor_told_of(stage: Stage) -> None:
+def test_an_archived_run_is_not_rerun_or_published_with_its_group(stage: Stage) -> None:
     _, failed = failed_runs(stage, 2)
     stage.endpoint.answer = lambda _: OK
     stage.endpoint.received.clear()
@@ -305,7 +305,7 @@ def test_a_run_that_is_archived_alone_is_neither_run_again_with_its_group_nor_to
     assert stage.bus.of(EventType.ERRORS_EXPIRING) == []
 
 
-def test_effects_that_are_repeated_do_not_open_what_is_archived(stage: Stage) -> None:
+def test_repeated_effects_do_not_reopen_archived_errors(stage: Stage) -> None:
     _, (failed,) = failed_runs(stage, 1)
     failures.archive_run(stage.world, only(stage), failed.schedule_id or "", failed.uuid, None, None)
 
@@ -314,7 +314,7 @@ def test_effects_that_are_repeated_do_not_open_what_is_archived(stage: Stage) ->
     assert count(stage) == 0
 
 
-def test_only_a_run_of_the_group_that_is_still_there_is_archived(stage: Stage) -> None:
+def test_only_an_existing_run_of_the_group_is_archived(stage: Stage) -> None:
     _, (failed,) = failed_runs(stage, 1)
     group, owner = only(stage), failed.schedule_id or ""
     for strange in ((owner, "0" * 36), (failed.job_id, failed.uuid)):
@@ -342,7 +342,7 @@ def test_expired_errors_are_not_archived(stage: Stage) -> None:
         failures.archive_run(stage.world, group, failed.schedule_id or "", failed.uuid, None, None)
 
 
-def test_notes_stay_in_their_order_and_are_bounded(stage: Stage) -> None:
+def test_notes_keep_their_order_and_are_limited(stage: Stage) -> None:
     failed_runs(stage, 1)
     group = only(stage)
     for n in range(failures.MOST_NOTES):
@@ -353,7 +353,7 @@ def test_notes_stay_in_their_order_and_are_bounded(stage: Stage) -> None:
     assert [note.text for note in only(stage).notes] == [f"note {n}" for n in range(20)]
 
 
-def test_two_that_write_about_a_group_at_once_lose_nothing(stage: Stage) -> None:
+def test_two_concurrent_writes_to_a_group_lose_nothing(stage: Stage) -> None:
     failed_runs(stage, 1)
     group = only(stage)
 
@@ -371,7 +371,7 @@ def test_two_that_write_about_a_group_at_once_lose_nothing(stage: Stage) -> None
 # A group is run again
 
 
-def test_a_whole_group_is_run_again_and_nothing_that_failed_later(stage: Stage) -> None:
+def test_a_whole_group_is_rerun_without_later_failures(stage: Stage) -> None:
     planned, failed = failed_runs(stage, 12)
     group = only(stage)
     operation = redrive(stage, group)
@@ -411,7 +411,7 @@ def test_reruns_ahead_of_a_groups_redrive_are_counted_and_named(stage: Stage) ->
     assert len(told) == min(20, one.failed) + min(20, other.failed)
 
 
-def test_errors_settled_before_the_request_are_not_part_of_it(stage: Stage) -> None:
+def test_errors_settled_before_the_request_are_not_rerun(stage: Stage) -> None:
     _, failed = failed_runs(stage, 6)
     owner = failed[0].schedule_id or ""
     rerun.rerun(stage.world, TENANT, owner, failed[0].uuid)
@@ -425,7 +425,7 @@ def test_errors_settled_before_the_request_are_not_part_of_it(stage: Stage) -> N
     assert (there.done, there.total, there.failed, there.result) == (4, 4, 0, {"notRun": []})
 
 
-def test_a_group_that_is_archived_meanwhile_is_not_run_and_says_so(stage: Stage) -> None:
+def test_a_group_archived_during_its_redrive_is_not_rerun_and_says_so(stage: Stage) -> None:
     planned, failed = failed_runs(stage, 3)
     operation = redrive(stage, only(stage))
     failures.archive(stage.world, TENANT, only(stage).id, "known", None)
@@ -454,7 +454,7 @@ def test_errors_that_expire_before_their_turn_are_counted(stage: Stage) -> None:
 @pytest.mark.parametrize("name", ["dynamodb.TransactWriteItems", "dynamodb.UpdateItem", "sqs.SendMessageBatch"])
 @pytest.mark.parametrize("fault", [crash_before, crash_after, refused])
 @pytest.mark.parametrize("skip", [1, 4])
-def test_a_group_s_runs_are_run_again_once_wherever_it_is_cut_off(
+def test_the_runs_of_a_group_are_rerun_once_wherever_the_redrive_is_interrupted(
     stage: Stage, name: str, fault: Any, skip: int
 ) -> None:
     planned, _ = failed_runs(stage, 14)
@@ -471,7 +471,7 @@ def test_a_group_s_runs_are_run_again_once_wherever_it_is_cut_off(
     assert count(stage) == 0
 
 
-def test_errors_archived_meanwhile_are_not_run_again(stage: Stage) -> None:
+def test_errors_archived_during_a_redrive_are_not_rerun(stage: Stage) -> None:
     planned, _ = failed_runs(stage, 25)
     operation = redrive(stage, only(stage))
     stage.run(12)
@@ -486,7 +486,7 @@ def test_errors_archived_meanwhile_are_not_run_again(stage: Stage) -> None:
 # Redirects
 
 
-def test_the_failures_of_a_job_are_run_again_as_another_s_with_what_they_would_have_sent(stage: Stage) -> None:
+def test_a_redirect_reruns_the_failures_of_a_job_as_another_job_with_their_payloads(stage: Stage) -> None:
     planned, (failed,) = failed_runs(stage, 1, action=stage.action(payload={"n": 1}))
     other = stage.create(name="other", action=stage.action(payload={"own": 1}))
     owner = failed.schedule_id or ""
@@ -532,7 +532,7 @@ def test_a_redirected_run_never_sends_the_other_jobs_payload(stage: Stage, gone:
     assert len(stage.endpoint.received) == calls
 
 
-def test_no_redirect_makes_a_chain_or_leads_nowhere(stage: Stage) -> None:
+def test_a_redirect_that_makes_a_chain_or_has_no_target_is_refused(stage: Stage) -> None:
     a, b, c = (stage.create(name=name).job.id for name in "abc")
     failures.redirect(stage.world, TENANT, a, b, None)
 
@@ -543,7 +543,7 @@ def test_no_redirect_makes_a_chain_or_leads_nowhere(stage: Stage) -> None:
     assert [each.source for each in views.redirects(stage.world.table, TENANT)] == [a]
 
 
-def test_a_redirect_to_a_job_that_is_gone_since_says_which_job_is_meant(stage: Stage) -> None:
+def test_a_redirect_to_a_job_deleted_later_names_the_job(stage: Stage) -> None:
     planned, (failed,) = failed_runs(stage, 1)
     other = stage.create({"every": "PT1H"})
     failures.redirect(stage.world, TENANT, planned.job.id, other.job.id, None)
@@ -553,7 +553,7 @@ def test_a_redirect_to_a_job_that_is_gone_since_says_which_job_is_meant(stage: S
         rerun.rerun(stage.world, TENANT, failed.schedule_id or "", failed.uuid)
 
 
-def test_a_redirect_ends(stage: Stage) -> None:
+def test_a_redirect_can_be_ended_once(stage: Stage) -> None:
     a, b = (stage.create(name=name).job.id for name in "ab")
     failures.redirect(stage.world, TENANT, a, b, None)
 
@@ -613,7 +613,7 @@ def test_further_failures_are_published_too(stage: Stage) -> None:
 @pytest.mark.parametrize(
     ("name", "days"), [("dynamodb.UpdateItem", 16), ("dynamodb.DeleteItem", failures.FORGOTTEN.days + 15)]
 )
-def test_a_look_that_is_cut_off_is_made_again(stage: Stage, name: str, days: float, fault: Any) -> None:
+def test_an_interrupted_check_is_repeated(stage: Stage, name: str, days: float, fault: Any) -> None:
     """An announcement of a group may come twice; no group falls silent, and none stays for ever."""
     failed_runs(stage, 1)
     fault_at_its_row = OnRowsOfErrors(name, fault)
@@ -632,7 +632,7 @@ def test_a_look_that_is_cut_off_is_made_again(stage: Stage, name: str, days: flo
 
 
 @pytest.mark.parametrize("fault", [crash_before, crash_after, answer_lost, refused])
-def test_changes_of_errors_by_users_may_be_repeated(stage: Stage, fault: Any) -> None:
+def test_changes_of_errors_by_users_can_be_repeated(stage: Stage, fault: Any) -> None:
     planned, (failed,) = failed_runs(stage, 1)
     other = stage.create(name="other").job.id
     group, owner = only(stage), failed.schedule_id or ""
@@ -654,7 +654,7 @@ def test_changes_of_errors_by_users_may_be_repeated(stage: Stage, fault: Any) ->
     assert list(views.redirects(stage.world.table, TENANT)) == []
 
 
-def test_a_group_goes_long_after_its_last_failure(stage: Stage) -> None:
+def test_a_group_is_deleted_long_after_its_last_failure(stage: Stage) -> None:
     failed_runs(stage, 1)
 
     pass_days(stage, failures.FORGOTTEN.days - 1)
@@ -665,7 +665,7 @@ def test_a_group_goes_long_after_its_last_failure(stage: Stage) -> None:
     assert stage.waiting() == {}
 
 
-def test_a_group_that_fails_as_it_is_forgotten_stays(stage: Stage) -> None:
+def test_a_group_with_a_new_failure_during_its_deletion_stays(stage: Stage) -> None:
     failed_runs(stage, 1)
     group = only(stage)
     _, (run,) = failed_runs(stage, 1)
@@ -676,7 +676,7 @@ def test_a_group_that_fails_as_it_is_forgotten_stays(stage: Stage) -> None:
     assert group.id in {each.id for each in groups(stage)}
 
 
-def test_a_note_written_as_a_group_is_forgotten_keeps_it(stage: Stage) -> None:
+def test_a_note_written_during_the_deletion_of_a_group_keeps_it(stage: Stage) -> None:
     failed_runs(stage, 1)
     group = only(stage)
     failures.add_note(stage.world, TENANT, group.id, "look", None)
@@ -686,7 +686,7 @@ def test_a_note_written_as_a_group_is_forgotten_keeps_it(stage: Stage) -> None:
     assert only(stage).notes[0].text == "look"
 
 
-def test_a_group_that_is_gone_is_not_written_back(stage: Stage) -> None:
+def test_a_deleted_group_is_not_restored_by_a_write(stage: Stage) -> None:
     _, (run,) = failed_runs(stage, 1)
     group = only(stage)
     store.forget_group(stage.world.table, group)
@@ -697,7 +697,7 @@ def test_a_group_that_is_gone_is_not_written_back(stage: Stage) -> None:
     assert groups(stage) == []
 
 
-def test_a_failure_of_a_group_that_was_just_forgotten_begins_it_anew(stage: Stage) -> None:
+def test_a_failure_after_the_deletion_of_its_group_begins_a_new_one(stage: Stage) -> None:
     _, (run,) = failed_runs(stage, 1)
     stage.clock.advance(60)
     group = only(stage)

@@ -82,7 +82,7 @@ def open_errors(stage: Stage) -> int:
 
 
 @every_policy
-def test_a_redrive_runs_what_excludes_each_other_one_after_the_other(stage: Stage, policy: str) -> None:
+def test_a_redrive_runs_mutually_exclusive_runs_one_after_another(stage: Stage, policy: str) -> None:
     planned, failed = failed_runs(stage, 4, policy)
     stage.endpoint.received.clear()
 
@@ -103,7 +103,7 @@ def test_a_redrive_runs_what_excludes_each_other_one_after_the_other(stage: Stag
     assert open_errors(stage) == 0
 
 
-def test_runs_that_end_at_once_keep_a_redrive_waiting_for_seconds_only(stage: Stage) -> None:
+def test_runs_that_end_immediately_delay_a_redrive_by_seconds_only(stage: Stage) -> None:
     planned, failed = failed_runs(stage, 20)
     stage.endpoint.answer = OK
 
@@ -114,7 +114,7 @@ def test_runs_that_end_at_once_keep_a_redrive_waiting_for_seconds_only(stage: St
     assert [run.state for run in reruns(stage, planned)] == [State.SUCCESS] * 20
 
 
-def test_a_redrive_that_waits_looks_ever_more_seldom(stage: Stage) -> None:
+def test_a_waiting_redrive_checks_at_growing_intervals(stage: Stage) -> None:
     _, failed = failed_runs(stage, 2)
 
     operation = redrive(stage, failed)
@@ -136,7 +136,7 @@ def test_schedules_do_not_wait_for_each_other(stage: Stage) -> None:
     assert [len(under_way(stage, each)) for each in (planned, other)] == [1, 1]
 
 
-def test_a_redrive_waits_for_the_place_behind_an_active_run(stage: Stage) -> None:
+def test_a_redrive_waits_for_the_place_after_an_active_run(stage: Stage) -> None:
     planned, failed = failed_runs(stage, 3, "queue_one")
     again(stage, failed[0])
     stage.run(5)
@@ -190,7 +190,7 @@ def test_a_rerun_without_a_place_to_wait_stays_an_error(stage: Stage) -> None:
     assert open_errors(stage) == 0
 
 
-def test_a_cancelled_rerun_counts_as_failed_and_its_error_is_open_again(stage: Stage) -> None:
+def test_a_cancelled_rerun_counts_as_failed_and_reopens_its_error(stage: Stage) -> None:
     planned, failed = failed_runs(stage, 2)
     operation = redrive(stage, failed)
     stage.run(5)
@@ -244,7 +244,9 @@ def test_errors_deleted_with_their_job_are_archived_with_the_reason(stage: Stage
         *((f"dynamodb.{each}", n) for each in ("GetItem", "UpdateItem") for n in range(3)),
     ],
 )
-def test_it_is_open_again_wherever_that_is_cut_off(stage: Stage, name: str, fault: Any, skip: int) -> None:
+def test_an_error_is_reopened_wherever_the_reopening_is_interrupted(
+    stage: Stage, name: str, fault: Any, skip: int
+) -> None:
     planned, (failed,) = failed_runs(stage, 1)
     again(stage, failed)
     stage.run(5)
@@ -259,7 +261,7 @@ def test_it_is_open_again_wherever_that_is_cut_off(stage: Stage, name: str, faul
     assert stage.runs(planned, Kind.SCHEDULED)[0].rerun_by is None
 
 
-def test_an_error_run_again_meanwhile_stays_settled(stage: Stage) -> None:
+def test_an_error_that_was_rerun_again_stays_settled(stage: Stage) -> None:
     planned, (failed,) = failed_runs(stage, 1)
     again(stage, failed)
     stage.run(5)
@@ -280,7 +282,7 @@ def test_an_error_run_again_meanwhile_stays_settled(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("row", ["ledger", "error"])
-def test_each_of_the_two_rows_knows_of_the_last_rerun_only(stage: Stage, row: str) -> None:
+def test_only_the_last_rerun_can_reopen_either_row(stage: Stage, row: str) -> None:
     planned, (failed,) = failed_runs(stage, 1)
     again(stage, failed)
     table = stage.world.table
@@ -296,7 +298,7 @@ def test_each_of_the_two_rows_knows_of_the_last_rerun_only(stage: Stage, row: st
     assert isinstance(undo(str(there.rerun_by)), Cancelled)
 
 
-def test_a_rerun_before_its_note_is_noted_when_the_error_is_open_again(stage: Stage) -> None:
+def test_a_failure_rerun_before_it_was_recorded_is_recorded_when_it_is_reopened(stage: Stage) -> None:
     planned, (failed,) = failed_runs(stage, 1)
     again(stage, failed)
     stage.run(5)
@@ -310,7 +312,7 @@ def test_a_rerun_before_its_note_is_noted_when_the_error_is_open_again(stage: St
     assert open_errors(stage) == 1
 
 
-def test_its_group_comes_back_and_tells_in_time_that_it_goes(stage: Stage) -> None:
+def test_a_reopened_error_restores_its_group_and_announces_its_expiry(stage: Stage) -> None:
     planned, (failed,) = failed_runs(stage, 1)
     again(stage, failed)
     stage.run(5)

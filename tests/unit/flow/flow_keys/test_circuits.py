@@ -20,7 +20,7 @@ from tests.unit.flow.flow_keys.test_flow_keys import failures, jobs, key, open_c
 OPENED, CLOSED = EventType.CIRCUIT_OPENED, EventType.CIRCUIT_CLOSED
 
 
-def test_an_opening_and_a_closing_are_told_once_each_and_name_no_address(stage: Stage) -> None:
+def test_an_opening_and_a_closing_are_published_once_each_without_an_address(stage: Stage) -> None:
     open_circuit(stage, 3)
     (circuit,) = views.live(stage.world.table, TENANT, "k").circuits
     assert circuit.opened_at is not None
@@ -40,7 +40,7 @@ def test_an_opening_and_a_closing_are_told_once_each_and_name_no_address(stage: 
     assert "example.org" not in str([told, closed])
 
 
-def test_a_second_opening_is_an_event_of_its_own(stage: Stage) -> None:
+def test_a_second_opening_publishes_another_event(stage: Stage) -> None:
     open_circuit(stage, 1)
     stage.endpoint.answer = WRONG
     stage.run(40)
@@ -52,7 +52,7 @@ def test_a_second_opening_is_an_event_of_its_own(stage: Stage) -> None:
     assert len(ids) == len(set(ids)) == 2
 
 
-def test_failures_that_do_not_open_it_and_a_success_that_ends_them_are_no_events(stage: Stage) -> None:
+def test_failures_that_do_not_open_a_circuit_and_a_success_after_them_publish_nothing(stage: Stage) -> None:
     key(stage, circuit=CircuitRule(failures=5))
     stage.endpoint.script = [BUSY, BUSY]
     jobs(stage, 3)
@@ -63,7 +63,7 @@ def test_failures_that_do_not_open_it_and_a_success_that_ends_them_are_no_events
 
 
 @pytest.mark.parametrize(("choice", "told"), [(Events.NONE, 0), (Events.FAILURES, 1), (Events.ALL, 1)])
-def test_the_collection_of_the_job_chooses(stage: Stage, choice: Events, told: int) -> None:
+def test_the_collection_of_the_job_decides_about_circuit_events(stage: Stage, choice: Events, told: int) -> None:
     stage.tell(choice)
 
     open_circuit(stage, 1)
@@ -71,7 +71,7 @@ def test_the_collection_of_the_job_chooses(stage: Stage, choice: Events, told: i
     assert len(stage.bus.of(OPENED)) == told
 
 
-def test_a_bus_that_takes_nothing_costs_no_outcome(stage: Stage) -> None:
+def test_an_unavailable_bus_loses_no_outcome(stage: Stage) -> None:
     """It is asked when the outcome is written: the lease has nothing to lose any more."""
     order: list[str] = []
 

@@ -128,7 +128,7 @@ def test_a_run_called_before_it_confirms_joining_uses_one_turn(stage):
 
 
 @pytest.mark.parametrize("fault", [crash_before, crash_after])
-def test_a_run_that_is_tried_again_in_its_place_uses_a_turn_of_its_own(stage, fault):
+def test_a_retry_in_place_uses_a_turn_of_its_own(stage, fault):
     """Its executor died when the place was its result's, before the outcome was written."""
     key(stage, rate=Rate(1, 60), parallelism=2)
     stage.endpoint.answer = ACCEPTED
@@ -149,7 +149,7 @@ def test_a_run_that_is_tried_again_in_its_place_uses_a_turn_of_its_own(stage, fa
     assert all(gap >= 59 for gap in between_calls(stage))
 
 
-def test_a_rate_of_many_a_second_holds_up_few(stage):
+def test_a_rate_of_many_per_second_delays_few_runs(stage):
     key(stage, rate=Rate(100, 1))
     jobs(stage, 30)
 
@@ -183,7 +183,7 @@ def test_retries_and_manual_runs_count_and_error_actions_do_not(stage):
 # Parallelism
 
 
-def test_one_at_a_time_and_each_as_soon_as_the_one_before_has_ended(stage):
+def test_runs_of_one_place_start_one_at_a_time_as_soon_as_the_previous_one_ends(stage):
     key(stage, parallelism=1)
     planned = jobs(stage, 5)
     stage.endpoint.takes_s = 4.0
@@ -196,7 +196,7 @@ def test_one_at_a_time_and_each_as_soon_as_the_one_before_has_ended(stage):
     assert stile(stage).places == {}
 
 
-def test_a_run_that_waits_for_its_result_holds_its_place(stage):
+def test_a_run_waiting_for_its_result_holds_its_place(stage):
     key(stage, parallelism=1)
     stage.endpoint.answer = ACCEPTED
     first, second = jobs(stage, 2, action=stage.action(**ASYNC))
@@ -211,7 +211,7 @@ def test_a_run_that_waits_for_its_result_holds_its_place(stage):
     assert len(called_at(stage)) == 2
 
 
-def test_a_run_whose_result_does_not_come_holds_its_place_until_the_deadline(stage):
+def test_a_run_without_a_result_holds_its_place_until_the_deadline(stage):
     key(stage, parallelism=1)
     stage.endpoint.answer = ACCEPTED
     planned = jobs(stage, 2, action=stage.action(**ASYNC))
@@ -224,7 +224,7 @@ def test_a_run_whose_result_does_not_come_holds_its_place_until_the_deadline(sta
     assert State.UNKNOWN in stands(stage, planned)
 
 
-def test_a_place_is_free_again_after_its_executor_died(stage):
+def test_a_place_is_free_again_after_its_executor_dies(stage):
     key(stage, parallelism=1)
     planned = jobs(stage, 2)
     stage.endpoint.script = [_deadly]
@@ -242,7 +242,7 @@ def _deadly(_call: object) -> Any:
     raise Crash
 
 
-def test_a_cancelled_run_s_call_holds_its_place_while_it_may_be_under_way(stage):
+def test_a_cancelled_run_holds_its_place_while_its_call_may_be_active(stage):
     key(stage, parallelism=1)
     first, _second = jobs(stage, 2)
 
@@ -267,7 +267,7 @@ def test_a_cancelled_run_s_call_holds_its_place_while_it_may_be_under_way(stage)
 # Waiting runs
 
 
-def test_a_run_that_waits_says_so_and_asks_for_nothing(stage):
+def test_a_waiting_run_says_so_and_makes_no_requests(stage):
     key(stage, parallelism=1)
     stage.endpoint.answer = ACCEPTED
     planned = jobs(stage, 3, action=stage.action(**ASYNC))
@@ -282,7 +282,7 @@ def test_a_run_that_waits_says_so_and_asks_for_nothing(stage):
     )
 
 
-def test_a_purged_queue_costs_those_who_wait_a_minute_or_two(stage):
+def test_a_purged_queue_delays_waiting_runs_by_a_minute_or_two(stage):
     key(stage, parallelism=1)
     planned = jobs(stage, 3)
     stage.run(59)
@@ -296,7 +296,7 @@ def test_a_purged_queue_costs_those_who_wait_a_minute_or_two(stage):
     assert stands(stage, planned) == [State.SUCCESS] * 3
 
 
-def test_a_pause_holds_all_and_a_resume_lets_them_go_at_once(stage):
+def test_a_pause_holds_all_runs_and_a_resume_releases_them_immediately(stage):
     key(stage, parallelism=2)
     planned = jobs(stage, 3)
     change(stage, pause=flow_key_changes.paused(flow_key_changes.find(stage.world, TENANT, "k"), NOON, "note").pause)
@@ -310,7 +310,7 @@ def test_a_pause_holds_all_and_a_resume_lets_them_go_at_once(stage):
     assert stands(stage, planned) == [State.SUCCESS] * 3
 
 
-def test_a_faster_rate_holds_for_those_who_wait(stage):
+def test_a_faster_rate_applies_to_waiting_runs(stage):
     key(stage, rate=Rate(1, 3_600))
     planned = jobs(stage, 4)
     stage.run(120)
@@ -322,7 +322,7 @@ def test_a_faster_rate_holds_for_those_who_wait(stage):
     assert stands(stage, planned) == [State.SUCCESS] * 4
 
 
-def test_fewer_places_hold_at_once(stage):
+def test_a_lower_number_of_places_applies_immediately(stage):
     key(stage, parallelism=3)
     stage.endpoint.answer = ACCEPTED
     planned = jobs(stage, 4, action=stage.action(**ASYNC))
@@ -374,7 +374,7 @@ def test_a_late_run_uses_up_no_turn(stage):
     assert {run.state for run in stage.runs(planned)} >= {State.EXPIRED, State.SUCCESS}
 
 
-def test_a_run_that_is_cancelled_while_it_waits_leaves_the_line(stage):
+def test_a_run_cancelled_while_waiting_leaves_the_line(stage):
     key(stage, rate=Rate(1, 60))
     planned = jobs(stage, 3)
     stage.run(65)
@@ -387,7 +387,7 @@ def test_a_run_that_is_cancelled_while_it_waits_leaves_the_line(stage):
     assert line(stage) == []
 
 
-def test_runs_of_a_job_that_is_deleted_leave_the_line_and_their_key_can_go(stage):
+def test_runs_of_a_deleted_job_leave_the_line_and_their_key_can_be_deleted(stage):
     key(stage, rate=Rate(1, 60))
     planned = jobs(stage, 3)
     stage.run(65)
@@ -403,7 +403,7 @@ def test_runs_of_a_job_that_is_deleted_leave_the_line_and_their_key_can_go(stage
     assert [item for item in stage.items() if "KEY#" in item["pk"]["S"] + item["sk"]["S"]] == []
 
 
-def test_a_job_that_names_no_key_any_more_does_not_wait_under_it(stage):
+def test_a_job_that_no_longer_names_a_key_does_not_wait_for_it(stage):
     key(stage, rate=Rate(1, 3_600))
     first, second = jobs(stage, 2)
     stage.run(65)
@@ -423,7 +423,7 @@ def paused(stage: Stage, *, still: bool = True) -> None:
     change(stage, pause=Pause(stage.clock.now(), None) if still else None)
 
 
-def test_a_run_that_is_cancelled_under_a_paused_key_leaves_its_line_at_once(stage):
+def test_a_run_cancelled_under_a_paused_key_leaves_the_line_immediately(stage):
     key(stage, parallelism=1)
     paused(stage)
     planned = jobs(stage, 3)
@@ -440,7 +440,7 @@ def test_a_run_that_is_cancelled_under_a_paused_key_leaves_its_line_at_once(stag
     assert stile(stage).wake_at is None
 
 
-def test_the_turn_of_a_run_that_is_cancelled_is_another_one_s(stage):
+def test_the_turn_of_a_cancelled_run_goes_to_another_run(stage):
     key(stage, rate=Rate(1, 40))
     planned = jobs(stage, 3)
     stage.run(65)
@@ -473,7 +473,7 @@ def test_a_run_that_waits_too_long_under_a_paused_key_still_ends(stage):
 
 
 @pytest.mark.parametrize("named", [{}, {"flowKey": "other"}])
-def test_a_run_that_waits_under_a_former_key_of_its_job_goes(stage, named):
+def test_a_run_that_waits_under_a_former_key_of_its_job_is_released(stage, named):
     key(stage, parallelism=1)
     flow_key_changes.create(stage.world, FlowKey(TENANT, "other", EPOCH, EPOCH))
     paused(stage)
@@ -496,7 +496,7 @@ def test_a_run_that_waits_under_a_former_key_of_its_job_goes(stage, named):
 @pytest.mark.repeats
 @pytest.mark.parametrize("fault", [crash_before, crash_after, answer_lost])
 @pytest.mark.parametrize("skip", range(6))
-def test_a_run_that_waits_in_vain_goes_whichever_call_fails(stage, fault, skip):
+def test_a_run_whose_job_dropped_its_key_leaves_the_line_whichever_call_fails(stage, fault, skip):
     """Letting go and sending for them: the next look does again what this one did not, or did alone."""
     key(stage, parallelism=1)
     paused(stage)
@@ -542,7 +542,7 @@ def failures(stage: Stage) -> list[Any]:
     return [each for _, each in circuits.listed(stage.world.table, TENANT, "k")]
 
 
-def test_ten_failures_in_a_row_open_the_circuit_and_one_call_each_five_seconds_tries_it(stage):
+def test_ten_failures_in_a_row_open_the_circuit_and_one_call_every_five_seconds_probes_it(stage):
     key(stage, circuit=CircuitRule())
     stage.endpoint.answer = BUSY
     planned = jobs(stage, 14)
@@ -578,7 +578,7 @@ def open_circuit(stage: Stage, waiting: int) -> list[Planned]:
     return later
 
 
-def test_how_old_what_is_known_of_a_circuit_is_counts_from_before_it_was_read(stage):
+def test_the_age_of_a_cached_circuit_counts_from_the_start_of_its_read(stage):
     key(stage, circuit=CircuitRule(failures=2, probe_s=30))
 
     def slowly(passing: Passing, act: Act) -> Any:
@@ -596,7 +596,7 @@ def test_how_old_what_is_known_of_a_circuit_is_counts_from_before_it_was_read(st
     assert stage.taps.names() == ["dynamodb.GetItem"]
 
 
-def test_a_success_closes_the_circuit_and_all_who_wait_go(stage):
+def test_a_success_closes_the_circuit_and_releases_all_waiting_runs(stage):
     later = open_circuit(stage, 4)
     stage.endpoint.answer = OK
 
@@ -606,7 +606,7 @@ def test_a_success_closes_the_circuit_and_all_who_wait_go(stage):
     assert stands(stage, later) == [State.SUCCESS] * 4
 
 
-def test_a_target_that_refuses_is_there_and_closes_its_circuit(stage):
+def test_a_refusal_of_the_target_closes_its_circuit(stage):
     later = open_circuit(stage, 2)
     stage.endpoint.answer = WRONG
 
@@ -616,7 +616,7 @@ def test_a_target_that_refuses_is_there_and_closes_its_circuit(stage):
     assert stands(stage, later) == [State.REQUEST_ERROR] * 2
 
 
-def test_the_circuit_of_one_target_does_not_hold_up_another(stage):
+def test_the_circuit_of_one_target_does_not_delay_another(stage):
     open_circuit(stage, 2)
     stage.endpoint.answer = lambda call: OK if call.payload else BUSY
     (other,) = jobs(stage, 1, once(120 * SECOND), action=stage.action(url="https://example.org/x", payload={"a": 1}))
@@ -627,7 +627,7 @@ def test_the_circuit_of_one_target_does_not_hold_up_another(stage):
     assert stage.only_run(other).lateness_ms < 5_000
 
 
-def test_a_run_gives_up_a_circuit_after_the_age_that_its_retries_have(stage):
+def test_a_run_stops_waiting_for_a_circuit_at_the_greatest_age_of_its_retries(stage):
     stage.endpoint.answer = BUSY
     key(stage, circuit=CircuitRule(failures=1, probe_s=3_600))
     jobs(stage, 1)
@@ -643,7 +643,7 @@ def test_a_run_gives_up_a_circuit_after_the_age_that_its_retries_have(stage):
 
 
 @pytest.mark.parametrize("age", [{"policies": {**KEYED, "misfire": {"type": "all", "maxLatenessSeconds": 20}}}, {}])
-def test_a_late_run_does_not_keep_an_open_circuit_from_being_tried(stage, age):
+def test_a_late_run_does_not_keep_an_open_circuit_from_being_probed(stage, age):
     stage.endpoint.answer = BUSY
     key(stage, circuit=CircuitRule(failures=2, probe_s=5))
     retry = {} if age else {"action": stage.action(retry=fixed(3_600, maxAgeSeconds=20))}
@@ -686,7 +686,7 @@ def test_circuits_are_deleted_with_their_flow_key(stage):
 # Jobs that name a key
 
 
-def test_a_job_can_only_name_a_key_that_is_there_and_holds_it(stage):
+def test_a_job_can_only_name_an_existing_key_and_protects_it_from_deletion(stage):
     with pytest.raises(InvalidRequest, match='no such flow key: "k"'):
         jobs(stage, 1)
     assert [item for item in stage.items() if item["sk"]["S"] == "JOB"] == []
@@ -704,7 +704,7 @@ def test_a_job_can_only_name_a_key_that_is_there_and_holds_it(stage):
     flow_key_changes.delete(stage.world, TENANT, "k", None)
 
 
-def test_a_collection_s_key_is_that_of_all_its_jobs_that_name_none(stage):
+def test_the_key_of_a_collection_applies_to_its_jobs_without_a_key(stage):
     key(stage, parallelism=1)
     flow_key_changes.create(stage.world, FlowKey(TENANT, "own", EPOCH, EPOCH))
     edit = tenancy.change_collection
@@ -727,7 +727,7 @@ def test_a_collection_s_key_is_that_of_all_its_jobs_that_name_none(stage):
     assert flow_key_changes.find(stage.world, TENANT, "k").users == 0
 
 
-def test_a_deleted_job_names_no_key_any_more(stage):
+def test_a_deleted_job_no_longer_names_a_key(stage):
     key(stage)
     (planned,) = jobs(stage, 1)
     deletion.delete_job(stage.world, TENANT, planned.job.id, None)
@@ -737,7 +737,7 @@ def test_a_deleted_job_names_no_key_any_more(stage):
 # Costs
 
 
-def test_a_job_without_a_key_makes_the_calls_that_it_always_made(stage):
+def test_a_job_without_a_key_makes_no_additional_calls(stage):
     stage.create({"every": "PT1H", "startTime": "2027-03-01T12:01:00Z"})
     stage.run(59)
     stage.clock.move_to(NOON + MINUTE + SECOND)
@@ -755,7 +755,7 @@ def test_a_job_without_a_key_makes_the_calls_that_it_always_made(stage):
     assert not any("KEY#" in str(passing.request) for passing in calls)
 
 
-def test_threads_that_ask_at_the_same_time_are_answered_by_one_move(stage):
+def test_one_write_answers_threads_that_ask_at_the_same_time(stage):
     key(stage, parallelism=5)
     until = stage.clock.now() + MINUTE
     asks = [Enter(f"{n:016}", until) for n in range(10)]
@@ -787,7 +787,7 @@ def test_threads_that_ask_at_the_same_time_are_answered_by_one_move(stage):
 # Faults
 
 
-def test_a_move_whose_answer_was_lost_counts_once(stage):
+def test_a_turn_whose_answer_was_lost_counts_once(stage):
     key(stage, rate=Rate(1, 100))
     jobs(stage, 1)
     lost = 0
@@ -809,7 +809,7 @@ def test_a_move_whose_answer_was_lost_counts_once(stage):
 
 @pytest.mark.repeats
 @pytest.mark.parametrize("skip", range(12))
-def test_no_run_waits_for_ever_wherever_an_executor_dies(stage, skip):
+def test_no_run_waits_forever_wherever_an_executor_dies(stage, skip):
     key(stage, parallelism=1, rate=Rate(1, 2))
     planned = jobs(stage, 3)
     stage.run(59)

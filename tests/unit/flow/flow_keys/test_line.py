@@ -26,7 +26,7 @@ def minutes(*numbers: float) -> list[datetime]:
     return [NOON + n * MINUTE for n in numbers]
 
 
-def test_a_recurring_job_runs_on_each_of_its_seconds(stage: Stage) -> None:
+def test_a_recurring_job_runs_at_each_of_its_instants(stage: Stage) -> None:
     planned = stage.create({"cron": "* * * * *"})
 
     stage.run(300)
@@ -39,7 +39,7 @@ def test_a_recurring_job_runs_on_each_of_its_seconds(stage: Stage) -> None:
     assert {(run.state, run.reason, run.attempt) for run in runs} == {(State.SUCCESS, Reason.ON_TIME, 1)}
 
 
-def test_no_occurrence_is_ever_delivered_before_its_instant(stage: Stage) -> None:
+def test_no_occurrence_is_delivered_before_its_instant(stage: Stage) -> None:
     """The clock reads a fraction of a second: a delay rounded down would bring each message early."""
     stage.create({"every": "PT7S"})
 
@@ -49,7 +49,7 @@ def test_no_occurrence_is_ever_delivered_before_its_instant(stage: Stage) -> Non
     assert all(received.at >= received.call.planned_at for received in stage.endpoint.received)
 
 
-def test_a_row_of_the_ledger_says_all_of_its_run(stage: Stage) -> None:
+def test_a_ledger_row_holds_all_facts_of_its_run(stage: Stage) -> None:
     planned = stage.create({"at": text(NOON + MINUTE)})
 
     stage.run(61)
@@ -64,7 +64,7 @@ def test_a_row_of_the_ledger_says_all_of_its_run(stage: Stage) -> None:
     assert run.expires_at - run.finished_at > timedelta(days=14)
 
 
-def test_a_success_costs_one_claim_and_one_end(stage: Stage) -> None:
+def test_a_successful_run_costs_one_claim_and_one_end_write(stage: Stage) -> None:
     """Least writes: what only failures pay must not slip into the plain way."""
     stage.create({"cron": "*/5 * * * *"})
     stage.run(240)
@@ -83,7 +83,7 @@ def test_a_success_costs_one_claim_and_one_end(stage: Stage) -> None:
     ]
 
 
-def test_a_tick_with_nothing_due_asks_what_is_disabled_and_each_shard_once_and_writes_nothing(stage: Stage) -> None:
+def test_an_idle_tick_reads_the_disabled_list_and_each_shard_once_and_writes_nothing(stage: Stage) -> None:
     stage.create({"cron": "0 0 1 1 *"})
     stage.taps.passed.clear()
 
@@ -92,7 +92,7 @@ def test_a_tick_with_nothing_due_asks_what_is_disabled_and_each_shard_once_and_w
     assert stage.taps.names() == ["dynamodb.Query"] * (1 + stage.world.settings.shards)
 
 
-def test_a_one_time_job_runs_once_and_is_over(stage: Stage) -> None:
+def test_a_one_time_job_runs_once_and_completes(stage: Stage) -> None:
     planned = stage.create({"at": text(NOON + 5 * MINUTE)})
 
     stage.run(1_500)
@@ -104,7 +104,7 @@ def test_a_one_time_job_runs_once_and_is_over(stage: Stage) -> None:
     assert not stage.waiting()
 
 
-def test_a_one_time_instant_within_the_last_minute_runs_at_once(stage: Stage) -> None:
+def test_a_one_time_instant_within_the_last_minute_runs_immediately(stage: Stage) -> None:
     planned = stage.create({"at": text(NOON - 30 * SECOND)})
 
     stage.run(2)
@@ -114,7 +114,7 @@ def test_a_one_time_instant_within_the_last_minute_runs_at_once(stage: Stage) ->
 
 
 @pytest.mark.parametrize("timing", [{"every": "PT20S", "count": 3}, {"cron": "* * * * *", "count": 3}])
-def test_a_count_ends_the_series_after_so_many_runs(stage: Stage, timing: dict[str, object]) -> None:
+def test_a_count_ends_the_series_after_that_many_runs(stage: Stage, timing: dict[str, object]) -> None:
     planned = stage.create(timing)
 
     stage.run(1_500)
@@ -167,7 +167,7 @@ def test_a_one_time_schedule_whose_run_fails_is_faulted(stage: Stage) -> None:
     assert stage.totals(planned).failed == 1
 
 
-def test_twenty_last_runs_that_settle_at_once_complete_the_series_once(stage: Stage) -> None:
+def test_twenty_last_runs_that_settle_concurrently_complete_the_series_once(stage: Stage) -> None:
     planned = stage.create({"every": "PT1S", "count": 20})
     stage.tick()
     stage.pass_time(60)
@@ -215,7 +215,7 @@ def test_schedules_of_one_job_keep_their_own_series_and_payloads(stage: Stage) -
     assert sent == [(at, '{"n":2}' if at.minute % 2 == 0 else '{"n":1}') for at in minutes(1, 2, 3, 4)]
 
 
-def test_the_call_says_whose_run_it_is(stage: Stage) -> None:
+def test_the_call_identifies_its_run(stage: Stage) -> None:
     planned = stage.create({"at": text(NOON + MINUTE)})
     stage.run(61)
 
@@ -228,7 +228,7 @@ def test_the_call_says_whose_run_it_is(stage: Stage) -> None:
     assert call.deadline_s == stage.world.settings.call_deadline_s
 
 
-def test_runs_of_ten_schedules_due_at_once_are_all_on_their_second(stage: Stage) -> None:
+def test_runs_of_ten_schedules_due_together_all_start_on_their_second(stage: Stage) -> None:
     for n in range(10):
         stage.create({"cron": "*/5 * * * *"}, name=f"job {n}")
 
@@ -250,7 +250,7 @@ def test_totals_equal_a_fold_over_the_ledger(stage: Stage) -> None:
     assert (fold.rows, fold.failed, fold.skipped) == (5, 1, 0)
 
 
-def test_run_now_on_creation_runs_at_once_and_then_by_the_rule(stage: Stage) -> None:
+def test_run_now_on_creation_runs_immediately_and_then_by_the_rule(stage: Stage) -> None:
     planned = stage.create({"cron": "*/10 * * * *"}, policies={"onCreate": "run_now"})
 
     stage.run(1_201)
@@ -261,7 +261,7 @@ def test_run_now_on_creation_runs_at_once_and_then_by_the_rule(stage: Stage) -> 
     assert stage.totals(planned).ended == 3
 
 
-def test_a_schedule_whose_text_cannot_be_read_fails_no_list_and_can_be_replaced(stage: Stage) -> None:
+def test_an_unreadable_schedule_fails_no_list_and_can_be_replaced(stage: Stage) -> None:
     planned = stage.create({"cron": "*/10 * * * *"})
     schedule = planned.schedules[0]
     stage.edit_item(keys.job(TENANT, planned.job.id), keys.schedule(schedule.id), sweep={"S": "no sense"})

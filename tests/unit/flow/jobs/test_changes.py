@@ -53,7 +53,7 @@ def counted(timing: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("before_s", [1, -1])
-def test_an_edit_around_an_instant_runs_it_once_and_counts_it_once(stage: Stage, before_s: int) -> None:
+def test_an_edit_near_an_instant_runs_and_counts_the_instant_once(stage: Stage, before_s: int) -> None:
     """A second before its instant the occurrence is due before the change takes effect; a second after, it has run."""
     planned = stage.create(counted(A))
     at(stage, NOON + 3 * MINUTE - before_s * SECOND)
@@ -74,7 +74,7 @@ def test_an_edit_takes_effect_within_seconds(stage: Stage) -> None:
     assert stage.endpoint.planned == minutes(1, 2, 4, 6, 8, 10)
 
 
-def test_instants_that_were_sent_ahead_are_taken_back_and_counted_anew(stage: Stage) -> None:
+def test_instants_sent_ahead_are_withdrawn_and_counted_again(stage: Stage) -> None:
     planned = stage.create(counted(A))
     stage.tick()
     assert stage.stored(planned).planned_total == 2
@@ -110,7 +110,7 @@ def test_the_same_instant_under_both_plans_runs_once(stage: Stage) -> None:
     assert stage.endpoint.planned == minutes(*range(1, 11))
 
 
-def test_there_and_back_again_within_the_window(stage: Stage) -> None:
+def test_a_change_and_its_reversal_within_the_window_run_each_instant_once(stage: Stage) -> None:
     planned = stage.create(counted(A))
     stage.run(30)
 
@@ -123,7 +123,7 @@ def test_there_and_back_again_within_the_window(stage: Stage) -> None:
     assert stage.endpoint.planned == minutes(*range(1, 11))
 
 
-def test_more_changes_than_are_remembered(stage: Stage) -> None:
+def test_more_changes_than_the_row_remembers_lose_no_occurrence(stage: Stage) -> None:
     planned = stage.create(counted(A))
     stage.tick()
 
@@ -136,7 +136,7 @@ def test_more_changes_than_are_remembered(stage: Stage) -> None:
     assert stage.endpoint.planned == minutes(2, 4, 6, 8, 10)
 
 
-def test_a_change_of_an_ending_series_gives_back_what_was_sent_ahead(stage: Stage) -> None:
+def test_a_change_of_an_ending_series_withdraws_occurrences_sent_ahead(stage: Stage) -> None:
     """All three are sent and counted: the row keeps its last instant, so that the change knows what to take back."""
     planned = stage.create({**A, "count": 3})
     stage.run(61)
@@ -150,7 +150,7 @@ def test_a_change_of_an_ending_series_gives_back_what_was_sent_ahead(stage: Stag
     assert stage.endpoint.planned == minutes(1, 2, 4)
 
 
-def test_a_change_that_leaves_nothing_ends_the_series(stage: Stage) -> None:
+def test_a_change_that_leaves_no_occurrence_ends_the_series(stage: Stage) -> None:
     planned = stage.create(counted(A))
     at(stage, NOON + 150 * SECOND)
 
@@ -162,7 +162,7 @@ def test_a_change_that_leaves_nothing_ends_the_series(stage: Stage) -> None:
     assert stage.endpoint.planned == minutes(1, 2)
 
 
-def test_a_completed_series_goes_on_with_a_new_timing(stage: Stage) -> None:
+def test_a_completed_series_continues_with_a_new_timing(stage: Stage) -> None:
     planned = stage.create(once())
     stage.run(120)
     assert stage.stored(planned).state is ScheduleState.COMPLETED
@@ -174,7 +174,7 @@ def test_a_completed_series_goes_on_with_a_new_timing(stage: Stage) -> None:
     assert stage.endpoint.planned == minutes(1, 5)
 
 
-def test_a_one_time_instant_that_is_moved_runs_at_its_new_place_only(stage: Stage) -> None:
+def test_a_moved_one_time_instant_runs_only_at_its_new_time(stage: Stage) -> None:
     planned = stage.create(once(2 * MINUTE))
     stage.tick()
 
@@ -184,7 +184,7 @@ def test_a_one_time_instant_that_is_moved_runs_at_its_new_place_only(stage: Stag
     assert stage.endpoint.planned == minutes(3)
 
 
-def test_a_one_time_instant_that_is_moved_to_now_runs_now(stage: Stage) -> None:
+def test_a_one_time_instant_moved_to_now_runs_now(stage: Stage) -> None:
     planned = stage.create(once(2 * MINUTE))
     stage.tick()
 
@@ -194,7 +194,7 @@ def test_a_one_time_instant_that_is_moved_to_now_runs_now(stage: Stage) -> None:
     assert stage.endpoint.planned == [NOON + 2 * SECOND]
 
 
-def test_messages_of_an_earlier_generation_are_still_run_if_they_were_due_before_the_change(stage: Stage) -> None:
+def test_messages_of_an_earlier_generation_still_run_if_due_before_the_change(stage: Stage) -> None:
     """Executors were down: what the old plan sent and owned runs, though the schedule has moved on."""
     planned = stage.create(counted(A))
     stage.tick()
@@ -206,7 +206,7 @@ def test_messages_of_an_earlier_generation_are_still_run_if_they_were_due_before
     assert stage.endpoint.planned[0] == NOON + MINUTE
 
 
-def test_an_interval_from_the_actual_start_is_taken_back_by_its_own_steps(stage: Stage) -> None:
+def test_an_interval_from_the_actual_start_is_withdrawn_by_its_own_steps(stage: Stage) -> None:
     timing = {"every": "PT1M", "align": "actual_start", "count": 8}
     planned = stage.create(timing)
     stage.tick()
@@ -258,7 +258,7 @@ def test_occurrences_due_before_a_change_of_the_action_run_with_the_current_one(
 # States
 
 
-def test_a_pause_skips_what_is_due_and_the_resume_plans_anew(stage: Stage) -> None:
+def test_a_pause_skips_due_occurrences_and_the_resume_replans(stage: Stage) -> None:
     planned = stage.create(counted(A))
     at(stage, NOON + 150 * SECOND)
 
@@ -273,7 +273,7 @@ def test_a_pause_skips_what_is_due_and_the_resume_plans_anew(stage: Stage) -> No
     assert stage.fold(planned).left_out == 3
 
 
-def test_each_stretch_that_a_schedule_was_off_is_one_line_of_the_ledger(stage: Stage) -> None:
+def test_each_period_that_a_schedule_was_off_is_one_line_of_the_ledger(stage: Stage) -> None:
     """Paused, changed while paused, stopped while paused: no minute of it goes without its line."""
     planned = stage.create(counted(A))
     at(stage, NOON + 90 * SECOND)
@@ -298,7 +298,9 @@ def test_each_stretch_that_a_schedule_was_off_is_one_line_of_the_ledger(stage: S
 
 @pytest.mark.parametrize("members", [{"pause": Pause(NOON)}, {"active": False}])
 @pytest.mark.parametrize("offset_s", [-1, 1])
-def test_a_stop_and_a_start_within_the_window(stage: Stage, members: dict[str, Any], offset_s: int) -> None:
+def test_a_stop_and_a_start_within_the_window_run_each_instant_once(
+    stage: Stage, members: dict[str, Any], offset_s: int
+) -> None:
     planned = stage.create(counted(A))
     at(stage, NOON + 2 * MINUTE + offset_s * SECOND)
 
@@ -330,7 +332,7 @@ def test_occurrences_in_the_last_seconds_before_a_stop_are_skipped_and_counted(
     ended_by(stage, planned)
 
 
-def test_a_single_schedule_is_deactivated_and_the_others_go_on(stage: Stage) -> None:
+def test_one_schedule_is_deactivated_and_the_others_continue(stage: Stage) -> None:
     planned = stage.create(counted(A), counted(B))
     first, second = planned.schedules
 
@@ -352,7 +354,7 @@ def test_a_single_schedule_is_deactivated_and_the_others_go_on(stage: Stage) -> 
     assert stage.stored(second).generation == 1
 
 
-def test_an_inactive_schedule_is_in_no_index(stage: Stage) -> None:
+def test_an_inactive_schedule_is_not_in_any_index(stage: Stage) -> None:
     planned = stage.create(counted(A), active=False)
 
     assert stage.waiting() == {}
@@ -427,7 +429,7 @@ def test_a_sweep_between_read_and_write_makes_the_change_start_again(stage: Stag
     assert stage.endpoint.planned == minutes(2, 4, 6, 8, 10)
 
 
-def test_two_changes_at_once_both_happen_one_after_the_other(stage: Stage) -> None:
+def test_two_concurrent_changes_both_happen_in_turn(stage: Stage) -> None:
     planned = stage.create(counted(A))
 
     def other_first(_passing: Passing, act: Act) -> Any:
@@ -458,7 +460,7 @@ def others_first(stage: Stage, planned: Planned, times: int) -> Callable[[Passin
 
 
 @pytest.mark.parametrize("times", [5, 19])
-def test_a_change_comes_through_behind_many_others_at_once(stage: Stage, times: int) -> None:
+def test_a_change_succeeds_after_many_concurrent_ones(stage: Stage, times: int) -> None:
     planned = stage.create(counted(A))
 
     with stage.taps.faulty(others_first(stage, planned, times)):
@@ -468,7 +470,7 @@ def test_a_change_comes_through_behind_many_others_at_once(stage: Stage, times: 
     assert (job.revision, job.description, job.active) == (2 + times, f"other {times - 1}", False)
 
 
-def test_a_change_that_never_comes_through_says_so_while_its_caller_waits(stage: Stage) -> None:
+def test_a_change_that_never_succeeds_fails_while_its_caller_still_waits(stage: Stage) -> None:
     planned = stage.create(counted(A))
     began = stage.clock.now()
 
@@ -493,7 +495,7 @@ def test_a_change_in_conflict_with_another_is_tried_again(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("lasting", [conflict, refused])
-def test_a_change_that_meets_refusals_all_the_time_says_so_and_leaves_everything(stage: Stage, lasting: Any) -> None:
+def test_a_change_that_is_always_refused_fails_and_changes_nothing(stage: Stage, lasting: Any) -> None:
     planned = stage.create(counted(A))
     before = stage.items()
 
@@ -528,7 +530,7 @@ def test_a_schedule_added_with_a_lost_answer_is_added_once(stage: Stage) -> None
     assert len(lookup.find(stage.world, TENANT, planned.job.id).schedules) == 2
 
 
-def test_a_revision_that_is_no_longer_there_changes_nothing(stage: Stage) -> None:
+def test_a_change_with_an_outdated_revision_changes_nothing(stage: Stage) -> None:
     planned = stage.create(counted(A))
     stage.change(planned, description="second")
 
@@ -538,7 +540,7 @@ def test_a_revision_that_is_no_longer_there_changes_nothing(stage: Stage) -> Non
     assert stage.job(planned).active
 
 
-def test_the_stored_job_is_the_answered_one(stage: Stage) -> None:
+def test_the_stored_job_equals_the_returned_one(stage: Stage) -> None:
     planned = stage.create(counted(A), tags=("a", "b"), resource_id="r", start_at=NOON, end_at=NOON + 300 * MINUTE)
     changed = stage.change(planned, timings=[counted(B)], tags=("b", "c"), resource_id=None)
 
@@ -568,7 +570,7 @@ def test_a_job_with_a_broken_schedule_can_still_be_paused_and_changed(stage: Sta
     assert stage.job(planned).description == "new"
 
 
-def test_a_broken_schedule_is_mended_by_a_new_timing(stage: Stage) -> None:
+def test_a_new_timing_repairs_a_broken_schedule(stage: Stage) -> None:
     planned = broken(stage)
 
     stage.change(planned, timings=[counted({"cron": "*/3 * * * *"}), counted(B)])
@@ -579,7 +581,7 @@ def test_a_broken_schedule_is_mended_by_a_new_timing(stage: Stage) -> None:
     assert mine == minutes(3, 6)
 
 
-def test_a_broken_schedule_is_mended_by_the_timing_that_it_had(stage: Stage) -> None:
+def test_sending_its_own_timing_repairs_a_broken_schedule(stage: Stage) -> None:
     """The string that cannot be read is our own, not the caller's: the same request, packed anew."""
     planned = broken(stage)
 
@@ -597,7 +599,7 @@ def test_a_job_with_a_broken_schedule_can_be_deleted(stage: Stage) -> None:
     assert jobs.read_job(stage.world.table, TENANT, planned.job.id) is None
 
 
-def test_a_change_to_what_never_fires_is_refused(stage: Stage) -> None:
+def test_a_change_to_a_timing_that_never_fires_is_refused(stage: Stage) -> None:
     planned = stage.create(counted(A))
     before = stage.items()
 
@@ -660,7 +662,7 @@ def test_the_ledger_equals_the_plan_after_any_change_in_long_histories(history: 
     any_history(history)
 
 
-def test_the_last_change_that_is_remembered_is_within_its_bounds(stage: Stage) -> None:
+def test_the_last_remembered_change_is_within_its_bounds(stage: Stage) -> None:
     planned = stage.create(counted(A))
     stage.clock.advance(0.5)
 
@@ -673,7 +675,7 @@ def test_the_last_change_that_is_remembered_is_within_its_bounds(stage: Stage) -
 
 @pytest.mark.parametrize("interval", [{"every": "PT1H"}, {"eventBridge": "rate(1 hour)"}])
 @pytest.mark.parametrize("more", [{"count": 100}, {"endTime": text(NOON + 50 * HOUR)}])
-def test_a_change_that_only_cuts_an_interval_keeps_its_rhythm(
+def test_a_change_of_the_window_alone_keeps_the_rhythm(
     stage: Stage, interval: dict[str, Any], more: dict[str, Any]
 ) -> None:
     planned = stage.create(interval)
@@ -694,7 +696,7 @@ def test_a_change_of_the_jobs_window_keeps_the_rhythm_too(stage: Stage) -> None:
     assert changed.next_run_at == planned.schedules[0].next_run_at
 
 
-def test_a_window_that_leaves_nothing_is_refused_by_its_own_name(stage: Stage) -> None:
+def test_a_window_that_leaves_no_occurrence_is_refused_by_its_field(stage: Stage) -> None:
     planned = stage.create({"every": "PT1H"})
 
     with pytest.raises(InvalidRequest) as refused:

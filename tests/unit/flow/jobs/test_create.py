@@ -38,7 +38,7 @@ def items_of_jobs(stage: Stage) -> list[dict[str, Any]]:
     return [item for item in found if item["sk"]["S"] != keys.LAST_NUMBER]
 
 
-def test_a_job_is_written_whole_in_one_transaction(stage: Stage) -> None:
+def test_a_whole_job_is_written_in_one_transaction(stage: Stage) -> None:
     planned = stage.create(
         EACH_MINUTE,
         {"every": "PT1H"},
@@ -72,7 +72,7 @@ def test_occurrences_due_after_the_next_horizon_are_left_to_the_sweep(stage: Sta
     assert stage.sqs.bodies(stage.world.settings.queue_urls[Lane.FAST]) == []
 
 
-def test_a_queue_that_takes_nothing_now_costs_no_create_and_no_run(stage: Stage) -> None:
+def test_an_unavailable_queue_fails_no_create_and_loses_no_run(stage: Stage) -> None:
     def no_sends(passing: Passing, act: Act) -> Any:
         return refused(passing, act) if passing.service == "sqs" else act()
 
@@ -95,7 +95,9 @@ def test_a_queue_that_takes_nothing_now_costs_no_create_and_no_run(stage: Stage)
         ({"collection": "nowhere", "schedules": (EACH_MINUTE,)}, "collection"),
     ],
 )
-def test_a_create_with_a_mistake_names_it_and_leaves_nothing(stage: Stage, members: dict[str, Any], field: str) -> None:
+def test_an_invalid_create_names_the_mistake_and_writes_nothing(
+    stage: Stage, members: dict[str, Any], field: str
+) -> None:
     before = stage.items()
     timings = members.pop("schedules")
 
@@ -144,7 +146,7 @@ def largest(stage: Stage) -> JobDraft:
     return replace(draft, schedules=schedules)
 
 
-def test_parts_beyond_one_transaction_follow_the_job(stage: Stage) -> None:
+def test_parts_that_exceed_one_transaction_are_written_after_the_job(stage: Stage) -> None:
     with stage.taps.faulty(as_dynamodb):
         planned = creation.create_job(stage.world, TENANT, largest(stage), Once("key", "digest"))
 
@@ -154,7 +156,7 @@ def test_parts_beyond_one_transaction_follow_the_job(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("nth", range(3))
-def test_a_large_create_that_died_on_the_way_is_whole_or_not_at_all(stage: Stage, nth: int) -> None:
+def test_an_interrupted_large_create_is_complete_or_absent(stage: Stage, nth: int) -> None:
     with stage.taps.once(TRANSACTION, crash_before, skip=nth), pytest.raises(Crash):
         creation.create_job(stage.world, TENANT, largest(stage), Once("key", "digest"))
 
@@ -165,7 +167,7 @@ def test_a_large_create_that_died_on_the_way_is_whole_or_not_at_all(stage: Stage
     assert (len(jobs_there), len(schedules_there)) == ((0, 0) if nth == 0 else (1, 40))
 
 
-def test_two_schedules_of_one_name_are_refused(stage: Stage) -> None:
+def test_two_schedules_with_the_same_name_are_refused(stage: Stage) -> None:
     twins = (stage.schedule(EACH_MINUTE, "beat"), stage.schedule(EACH_MINUTE, "beat"))
 
     with pytest.raises(InvalidRequest) as mistake:
@@ -178,7 +180,7 @@ def test_two_schedules_of_one_name_are_refused(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("fault", [crash_before, conflict, refused])
-def test_a_create_that_did_not_happen_leaves_nothing_armed(stage: Stage, fault: Any) -> None:
+def test_a_create_that_did_not_happen_runs_nothing(stage: Stage, fault: Any) -> None:
     before = items_of_jobs(stage)
 
     def always(passing: Passing, act: Act) -> Any:
@@ -192,7 +194,7 @@ def test_a_create_that_did_not_happen_leaves_nothing_armed(stage: Stage, fault: 
     assert stage.endpoint.received == []
 
 
-def test_a_create_that_died_after_its_write_runs_all_the_same(stage: Stage) -> None:
+def test_a_create_that_died_after_its_write_still_runs(stage: Stage) -> None:
     with stage.taps.once(TRANSACTION, crash_after), pytest.raises(Crash):
         stage.create(once())
 
@@ -202,7 +204,7 @@ def test_a_create_that_died_after_its_write_runs_all_the_same(stage: Stage) -> N
 
 
 @pytest.mark.parametrize("key", [None, Once("key", "body")])
-def test_a_create_whose_answer_was_lost_is_known_as_its_own(stage: Stage, key: Once | None) -> None:
+def test_a_create_whose_answer_was_lost_recognizes_its_own_write(stage: Stage, key: Once | None) -> None:
     with stage.taps.once(TRANSACTION, answer_lost):
         planned = stage.create(EACH_MINUTE, name="nightly", once=key)
 
@@ -228,7 +230,7 @@ def _count(stage: Stage) -> int:
 # Idempotency-Key
 
 
-def test_the_same_request_again_finds_the_job_that_it_made(stage: Stage) -> None:
+def test_the_same_request_again_returns_the_job_that_it_created(stage: Stage) -> None:
     first = stage.create(EACH_MINUTE, once=Once("key", "body"))
     stage.clock.advance(3)
 
@@ -267,7 +269,7 @@ def test_a_refused_request_does_not_use_up_its_key(stage: Stage) -> None:
     assert stage.create(EACH_MINUTE, name="free", once=Once("key", "body")).job.name == "free"
 
 
-def test_the_same_request_twenty_times_at_once_makes_one_job(stage: Stage) -> None:
+def test_twenty_concurrent_copies_of_a_request_create_one_job(stage: Stage) -> None:
     made = at_once(stage, lambda _n: stage.create(EACH_MINUTE, once=Once("key", "body")))
 
     assert len({planned.job.id for planned in made if isinstance(planned, Planned)}) == 1
@@ -275,7 +277,7 @@ def test_the_same_request_twenty_times_at_once_makes_one_job(stage: Stage) -> No
     assert _count(stage) == 1
 
 
-def test_a_key_of_another_tenant_is_another_key(stage: Stage) -> None:
+def test_the_same_key_of_another_tenant_is_a_different_key(stage: Stage) -> None:
     tenancy.create_tenant(stage.world, "globex", None)
     first = stage.create(EACH_MINUTE, once=Once("key", "body"))
 
@@ -306,7 +308,7 @@ def at_once(stage: Stage, make: Callable[[int], Planned], times: int = 20) -> li
         return list(pool.map(one, range(times)))
 
 
-def test_one_of_two_concurrent_creates_of_a_name_becomes_a_job(stage: Stage) -> None:
+def test_only_one_of_two_concurrent_creates_of_a_name_succeeds(stage: Stage) -> None:
     made = at_once(stage, lambda _n: stage.create(EACH_MINUTE, name="nightly"), times=2)
 
     refusals = [answer for answer in made if isinstance(answer, Conflict)]
@@ -315,7 +317,7 @@ def test_one_of_two_concurrent_creates_of_a_name_becomes_a_job(stage: Stage) -> 
     assert len(stage.waiting()) == 1
 
 
-def test_a_name_is_free_again_when_its_job_is_gone_or_has_another(stage: Stage) -> None:
+def test_a_name_is_free_again_when_its_job_is_deleted_or_renamed(stage: Stage) -> None:
     first = stage.create(EACH_MINUTE, name="one")
     stage.change(first, name="two")
     second = stage.create(EACH_MINUTE, name="one")
@@ -329,7 +331,7 @@ def test_a_name_is_free_again_when_its_job_is_gone_or_has_another(stage: Stage) 
 
 
 @pytest.mark.parametrize("name", ["a#b", "%23", "NAME#x", "#", "ä/ö", "x" * 128, " "])
-def test_no_name_reaches_into_anothers_key(stage: Stage, name: str) -> None:
+def test_no_name_collides_with_the_key_of_another_name(stage: Stage, name: str) -> None:
     with stage.taps.faulty(as_dynamodb):
         first = stage.create(EACH_MINUTE, name=name)
         with pytest.raises(Conflict):
@@ -339,7 +341,7 @@ def test_no_name_reaches_into_anothers_key(stage: Stage, name: str) -> None:
     assert stage.job(first).name == name
 
 
-def test_twenty_creates_at_once_do_not_exceed_the_quota(stage: Stage) -> None:
+def test_twenty_concurrent_creates_do_not_exceed_the_quota(stage: Stage) -> None:
     tenancy.change_collection(
         stage.world, TENANT, "default", lambda there: replace(there, quota=Quota(max_jobs=5)), None
     )
@@ -408,7 +410,7 @@ def basic(password: str) -> dict[str, str]:
     return {"type": "basic", "username": "u", "password": password}
 
 
-def test_secrets_reach_the_target_and_stand_nowhere_in_the_clear(stage: Stage) -> None:
+def test_secrets_reach_the_target_and_are_stored_nowhere_in_clear_text(stage: Stage) -> None:
     planned = stage.create(
         once(),
         action=stage.action(authentication=basic("hunter2")),
@@ -449,7 +451,7 @@ def test_a_kept_secret_stays_and_a_new_one_takes_its_place(stage: Stage) -> None
     assert stage.endpoint.received[0].call.secrets == {"authentication.password": "two"}
 
 
-def test_a_kept_secret_that_is_not_there_is_asked_for(stage: Stage) -> None:
+def test_a_kept_secret_that_does_not_exist_is_refused(stage: Stage) -> None:
     planned = stage.create(once())
     kept = replace(stage.action(authentication=basic("x")), secrets={}, kept=frozenset({"authentication.password"}))
 
@@ -457,7 +459,7 @@ def test_a_kept_secret_that_is_not_there_is_asked_for(stage: Stage) -> None:
         stage.change(planned, action=kept)
 
 
-def test_without_the_key_service_nothing_is_created(stage: Stage) -> None:
+def test_no_job_is_created_while_the_key_service_is_unavailable(stage: Stage) -> None:
     before = stage.items()
 
     with stage.taps.once("kms.Encrypt", refused), pytest.raises(Unavailable):
@@ -466,7 +468,7 @@ def test_without_the_key_service_nothing_is_created(stage: Stage) -> None:
     assert stage.items() == before
 
 
-def test_without_the_key_service_a_run_comes_again(stage: Stage) -> None:
+def test_a_run_is_tried_again_while_the_key_service_is_unavailable(stage: Stage) -> None:
     planned = stage.create(once(), action=stage.action(authentication=basic("one")))
 
     with stage.taps.once("kms.Decrypt", refused):
@@ -510,7 +512,7 @@ def test_a_payload_comes_back_as_it_was_written(stage: Stage) -> None:
 # Ids
 
 
-def test_ids_are_new_and_never_of_the_name(stage: Stage) -> None:
+def test_ids_are_new_and_not_derived_from_the_name(stage: Stage) -> None:
     first = stage.create(EACH_MINUTE, name="nightly")
     stage.delete(first)
     second = stage.create(EACH_MINUTE, name="nightly")

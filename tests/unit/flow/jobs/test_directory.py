@@ -75,7 +75,7 @@ def test_the_directory_follows_a_job_through_its_life(stage: Stage) -> None:
     true(stage)
 
 
-def test_a_number_is_never_given_out_again(stage: Stage) -> None:
+def test_a_number_is_never_reused(stage: Stage) -> None:
     first = stage.create(HOURLY)
     stage.delete(first)
 
@@ -96,7 +96,7 @@ def acts(stage: Stage, planned: Planned) -> dict[str, Any]:
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 @pytest.mark.parametrize("act", ["create", "deactivate", "rename", "delete"])
-def test_the_counts_are_exact_whatever_befalls_the_transaction(stage: Stage, act: str, fault: Any) -> None:
+def test_the_counts_are_exact_after_any_fault_of_the_transaction(stage: Stage, act: str, fault: Any) -> None:
     planned = stage.create(HOURLY, name="old")
 
     with stage.taps.once(TRANSACTION, fault), suppress(Crash, SweephandError):
@@ -106,7 +106,7 @@ def test_the_counts_are_exact_whatever_befalls_the_transaction(stage: Stage, act
 
 
 @pytest.mark.parametrize("fault", [crash_before, crash_after, answer_lost, refused], ids=lambda fault: fault.__name__)
-def test_a_number_that_was_lost_on_the_way_is_a_gap_and_nothing_else(stage: Stage, fault: Any) -> None:
+def test_a_lost_number_only_leaves_a_gap(stage: Stage, fault: Any) -> None:
     with stage.taps.once("dynamodb.UpdateItem", fault), suppress(Crash, Unavailable):
         stage.create(HOURLY)
 
@@ -115,7 +115,7 @@ def test_a_number_that_was_lost_on_the_way_is_a_gap_and_nothing_else(stage: Stag
     true(stage)
 
 
-def test_a_name_that_is_taken_counts_nothing(stage: Stage) -> None:
+def test_a_name_that_is_taken_changes_no_count(stage: Stage) -> None:
     stage.create(HOURLY, name="a")
 
     with pytest.raises(Conflict):
@@ -126,7 +126,7 @@ def test_a_name_that_is_taken_counts_nothing(stage: Stage) -> None:
 
 @pytest.mark.parametrize("fault", [crash_before, crash_after, refused], ids=lambda fault: fault.__name__)
 @pytest.mark.parametrize("call", ["dynamodb.GetItem", "dynamodb.DeleteItem"])
-def test_a_delete_is_done_whatever_becomes_of_the_count_of_its_block(stage: Stage, call: str, fault: Any) -> None:
+def test_a_delete_succeeds_even_if_the_count_of_its_block_fails(stage: Stage, call: str, fault: Any) -> None:
     planned = stage.create(HOURLY)
     after_find = 1 if call == "dynamodb.GetItem" else 0
 
@@ -142,7 +142,7 @@ def test_a_delete_is_done_whatever_becomes_of_the_count_of_its_block(stage: Stag
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_twenty_jobs_created_at_once_all_come_to_be(stage: Stage, seed: int) -> None:
+def test_twenty_concurrently_created_jobs_all_exist(stage: Stage, seed: int) -> None:
     stage.world.chance._seed = seed  # type: ignore[attr-defined]
     began = stage.clock.monotonic()
 
@@ -180,7 +180,7 @@ def states(stage: Stage) -> list[JobState]:
     return [entry.state for entry in entries(stage).values()]
 
 
-def test_a_job_whose_last_schedule_ends_is_listed_as_completed_and_by_a_new_schedule_no_more(stage: Stage) -> None:
+def test_a_job_is_listed_as_completed_from_the_end_of_its_last_schedule_until_a_new_one(stage: Stage) -> None:
     planned = stage.create(once(MINUTE), once(3 * MINUTE))
     stage.run(100)
     assert states(stage) == [JobState.ACTIVE]
@@ -194,7 +194,7 @@ def test_a_job_whose_last_schedule_ends_is_listed_as_completed_and_by_a_new_sche
     true(stage)
 
 
-def test_a_job_is_completed_by_the_delete_of_all_that_was_still_to_come(stage: Stage) -> None:
+def test_deleting_its_last_unfinished_schedules_completes_a_job(stage: Stage) -> None:
     planned = stage.create(once(MINUTE), HOURLY)
     stage.run(200)
 
@@ -206,7 +206,7 @@ def test_a_job_is_completed_by_the_delete_of_all_that_was_still_to_come(stage: S
 
 @pytest.mark.repeats
 @pytest.mark.parametrize("fault", [crash_before, crash_after, answer_lost, refused], ids=lambda fault: fault.__name__)
-def test_a_job_that_ends_is_marked_whatever_befalls_any_call(fault: Any) -> None:
+def test_a_job_that_ends_is_marked_after_any_fault(fault: Any) -> None:
     met = True
     nth = 0
     while met:
@@ -235,7 +235,7 @@ def _ends_with_a_fault(stage: Stage, fault: Any, nth: int) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_two_last_schedules_that_end_at_once_mark_their_job(stage: Stage, seed: int) -> None:
+def test_two_last_schedules_that_end_concurrently_mark_their_job(stage: Stage, seed: int) -> None:
     """Each of them sees the other one ENDING before its own end."""
     stage.world.chance._seed = seed  # type: ignore[attr-defined]
     planned = _two_that_are_over(stage)
@@ -248,7 +248,7 @@ def test_two_last_schedules_that_end_at_once_mark_their_job(stage: Stage, seed: 
 
 
 @pytest.mark.parametrize("delay", [0, 0.004, 0.008, 0.012, 0.016, 0.02, 0.03])
-def test_a_delete_and_an_end_that_meet_leave_the_job_marked(stage: Stage, delay: float) -> None:
+def test_a_concurrent_delete_and_end_leave_the_job_marked(stage: Stage, delay: float) -> None:
     """The end of the last schedule still sees the one that is being deleted, whose delete still sees the ending one."""
     planned = _two_that_are_over(stage)
     first, second = planned.schedules

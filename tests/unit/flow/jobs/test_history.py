@@ -37,7 +37,7 @@ def described(stage: Stage, planned: Planned, text: str, by: By = ME) -> Planned
     return change.change_job(stage.world, TENANT, planned.job.id, edit, None, by)
 
 
-def test_a_new_job_has_the_entry_of_its_creation(stage: Stage) -> None:
+def test_a_new_job_has_a_creation_entry(stage: Stage) -> None:
     planned = creation.create_job(stage.world, TENANT, stage.draft(EACH_MINUTE), None, By(Operation.CREATE, "acme.me"))
 
     (entry,) = log(stage, planned)
@@ -49,7 +49,7 @@ def test_a_new_job_has_the_entry_of_its_creation(stage: Stage) -> None:
     assert entry.at == planned.job.created_at
 
 
-def test_entries_come_newest_first_and_go_on_behind_a_revision(stage: Stage) -> None:
+def test_entries_are_listed_newest_first_and_continue_after_a_revision(stage: Stage) -> None:
     planned = stage.create()
     for n in range(5):
         described(stage, planned, f"text {n}")
@@ -72,7 +72,7 @@ def test_an_entry_holds_the_job_before_and_after(stage: Stage) -> None:
     assert entry.schedules == ()
 
 
-def test_only_schedules_that_the_caller_changed_are_in_an_entry(stage: Stage) -> None:
+def test_an_entry_holds_only_the_schedules_that_the_caller_changed(stage: Stage) -> None:
     planned = stage.create(EACH_MINUTE, HOURLY, EACH_MINUTE)
     first, second, third = planned.schedules
 
@@ -120,7 +120,7 @@ def test_a_change_that_did_not_happen_has_no_entry(stage: Stage, fault: Any) -> 
 
 
 @pytest.mark.parametrize("fault", [crash_after, answer_lost])
-def test_a_change_that_happened_has_one_entry_whatever_came_of_its_answer(stage: Stage, fault: Any) -> None:
+def test_a_change_has_one_entry_even_if_its_answer_is_lost(stage: Stage, fault: Any) -> None:
     planned = stage.create(EACH_MINUTE)
 
     with suppress(Crash), stage.taps.once("dynamodb.TransactWriteItems", fault):
@@ -129,7 +129,7 @@ def test_a_change_that_happened_has_one_entry_whatever_came_of_its_answer(stage:
     assert [entry.revision for entry in log(stage, planned)] == [2, 1]
 
 
-def test_a_lost_answer_is_known_as_ones_own_also_when_another_change_came_after_it(stage: Stage) -> None:
+def test_a_change_whose_answer_was_lost_is_recognized_after_another_change(stage: Stage) -> None:
     """The entry tells: the job's row says something else by now."""
     planned = stage.create(EACH_MINUTE)
 
@@ -146,7 +146,7 @@ def test_a_lost_answer_is_known_as_ones_own_also_when_another_change_came_after_
     assert [entry.actor for entry in log(stage, planned)] == ["acme.you", None, None]
 
 
-def test_an_entry_keeps_as_many_schedules_as_an_item_holds(stage: Stage) -> None:
+def test_an_entry_keeps_as_many_schedules_as_fit_into_an_item(stage: Stage) -> None:
     planned = stage.create(EACH_MINUTE)
     (schedule,) = planned.schedules
     chance = stage.world.chance
@@ -161,7 +161,7 @@ def test_an_entry_keeps_as_many_schedules_as_an_item_holds(stage: Stage) -> None
     assert len(read.schedules) + read.omitted == 900
 
 
-def test_the_log_goes_with_its_job(stage: Stage) -> None:
+def test_the_log_is_deleted_with_its_job(stage: Stage) -> None:
     planned = stage.create(EACH_MINUTE)
     described(stage, planned, "text")
 

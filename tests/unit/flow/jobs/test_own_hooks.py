@@ -46,9 +46,7 @@ def bring(stage: Stage, planned: Planned, **hooks: ActionDraft) -> Planned:
 @pytest.mark.parametrize(
     ("answer", "name", "kind"), [(OK, "onSuccess", Kind.ON_SUCCESS), (WRONG, "onFailure", Kind.ON_FAILURE)]
 )
-def test_a_schedules_own_hook_runs_in_the_place_of_its_jobs(
-    stage: Stage, answer: Outcome, name: str, kind: Kind
-) -> None:
+def test_a_schedules_own_hook_replaces_that_of_its_job(stage: Stage, answer: Outcome, name: str, kind: Kind) -> None:
     stage.endpoint.script = [answer]
     planned = job(stage, {name: target(stage, "own")}, hooks={name: target(stage, "jobs")})
 
@@ -71,7 +69,7 @@ def test_a_schedule_inherits_hooks_from_its_job(stage: Stage) -> None:
     assert called(stage) == ["run", "jobs-onFailure"]
 
 
-def test_another_schedule_of_the_job_has_the_jobs_hook(stage: Stage) -> None:
+def test_another_schedule_of_the_job_uses_the_hook_of_the_job(stage: Stage) -> None:
     other = {"at": (NOON + 3 * MINUTE).isoformat()}
     job(stage, {"onSuccess": target(stage, "own")}, once(), other, hooks={"onSuccess": target(stage, "jobs")})
 
@@ -80,7 +78,7 @@ def test_another_schedule_of_the_job_has_the_jobs_hook(stage: Stage) -> None:
     assert called(stage) == ["run", "own", "run", "jobs"]
 
 
-def test_a_schedule_brings_hooks_to_a_job_without_any_and_the_policy_chooses_among_them(stage: Stage) -> None:
+def test_a_schedule_can_have_hooks_in_a_job_without_any_and_the_policy_selects_them(stage: Stage) -> None:
     own = {name: target(stage, f"own-{name}") for name in ("onSuccess", "onFailure")}
     stage.endpoint.script = [WRONG]
     draft = stage.schedule(once(), hooks=own, policies={"hooks": ["onSuccess"]})
@@ -91,7 +89,7 @@ def test_a_schedule_brings_hooks_to_a_job_without_any_and_the_policy_chooses_amo
     assert called(stage) == ["run"]
 
 
-def test_it_sends_its_own_payload_and_secrets_and_retries_by_its_own_rule(stage: Stage) -> None:
+def test_a_schedules_hook_sends_its_own_payload_and_secrets_and_retries_by_its_own_rule(stage: Stage) -> None:
     own = target(
         stage,
         "own",
@@ -112,7 +110,7 @@ def test_it_sends_its_own_payload_and_secrets_and_retries_by_its_own_rule(stage:
     assert (reaction.state, reaction.attempt, reaction.max_attempts) == (State.ERROR, 3, 3)
 
 
-def test_without_a_payload_it_is_told_how_the_run_ended(stage: Stage) -> None:
+def test_a_schedules_hook_without_a_payload_receives_the_outcome_of_the_run(stage: Stage) -> None:
     planned = job(stage, {"onSuccess": target(stage, "own")})
 
     stage.run(180)
@@ -121,7 +119,7 @@ def test_without_a_payload_it_is_told_how_the_run_ended(stage: Stage) -> None:
     assert json.loads(stage.endpoint.received[1].call.payload or "")["runId"] == ended.id
 
 
-def test_its_secrets_open_under_no_other_schedule_or_hook(stage: Stage) -> None:
+def test_the_secrets_of_a_hook_cannot_be_opened_under_another_schedule_or_hook(stage: Stage) -> None:
     secret = target(stage, "own", authentication={"type": "bearer", "token": "t"})
     later = {"at": (NOON + 3 * MINUTE).isoformat()}
     planned = job(stage, {"onSuccess": secret, "onFailure": secret}, once(), later)
@@ -143,7 +141,7 @@ def test_its_secrets_open_under_no_other_schedule_or_hook(stage: Stage) -> None:
     assert stage.endpoint.received[1].call.secrets == {}
 
 
-def test_missed_occurrences_of_the_schedule_have_its_own_hook(stage: Stage) -> None:
+def test_missed_occurrences_of_the_schedule_run_its_own_hook(stage: Stage) -> None:
     planned = job(stage, {"onMissed": target(stage, "own")}, MINUTELY, policies={"misfire": {"type": "skip"}})
     stage.run(30)
     stage.pass_time(3_600)
@@ -156,7 +154,7 @@ def test_missed_occurrences_of_the_schedule_have_its_own_hook(stage: Stage) -> N
     assert "own" in called(stage)
 
 
-def test_a_hooks_run_is_run_again_as_the_schedule_says(stage: Stage) -> None:
+def test_a_rerun_of_a_hook_follows_the_schedule(stage: Stage) -> None:
     stage.endpoint.script = [OK, WRONG]
     planned = job(stage, {"onSuccess": target(stage, "own", payload={"mine": 1})})
     stage.run(180)
@@ -185,7 +183,7 @@ def test_an_unchanged_request_writes_nothing(stage: Stage) -> None:
     assert stage.items() == before
 
 
-def test_a_change_of_its_hooks_plans_nothing_anew_and_holds_for_the_next_end(stage: Stage) -> None:
+def test_a_change_of_hooks_replans_nothing_and_applies_to_the_next_end(stage: Stage) -> None:
     planned = job(stage, {"onSuccess": target(stage, "own")}, MINUTELY)
     stage.run(90)
 
@@ -197,7 +195,7 @@ def test_a_change_of_its_hooks_plans_nothing_anew_and_holds_for_the_next_end(sta
     assert len(hooks_items(stage)) == 2, "the change log still knows the old one"
 
 
-def test_other_changes_leave_its_hooks_to_it(stage: Stage) -> None:
+def test_other_changes_keep_the_hooks_of_a_schedule(stage: Stage) -> None:
     planned = job(stage, {"onSuccess": target(stage, "own")}, MINUTELY)
 
     stage.change(planned, description="other")
@@ -212,7 +210,7 @@ def test_other_changes_leave_its_hooks_to_it(stage: Stage) -> None:
     assert len(hooks_items(stage)) == 1
 
 
-def test_without_its_own_the_jobs_hook_is_back(stage: Stage) -> None:
+def test_removing_its_own_hook_restores_that_of_the_job(stage: Stage) -> None:
     planned = job(stage, {"onSuccess": target(stage, "own")}, MINUTELY, hooks={"onSuccess": target(stage, "jobs")})
     stage.run(70)
 
@@ -223,7 +221,7 @@ def test_without_its_own_the_jobs_hook_is_back(stage: Stage) -> None:
     assert stage.stored(planned).hooks is None
 
 
-def test_a_hook_that_was_taken_away_is_cancelled(stage: Stage) -> None:
+def test_a_removed_hook_is_cancelled(stage: Stage) -> None:
     stage.endpoint.script = [OK]
     stage.endpoint.answer = BUSY
     planned = job(stage, {"onSuccess": target(stage, "own", retry=fixed(120))})
@@ -237,7 +235,7 @@ def test_a_hook_that_was_taken_away_is_cancelled(stage: Stage) -> None:
     assert (reaction.state, reaction.reason) == (State.CANCELLED, Reason.OWNER_GONE)
 
 
-def test_schedules_that_follow_their_job_bring_their_hooks(stage: Stage) -> None:
+def test_schedules_written_after_their_job_keep_their_hooks(stage: Stage) -> None:
     """More than one transaction takes: rows, payloads and hooks go in parts."""
     token = {"type": "bearer", "token": "t"}
     own = {"onSuccess": target(stage, "own", payload={"n": 1}, authentication=token)}
@@ -269,7 +267,7 @@ def _one(stage: Stage, n: int, own: dict[str, ActionDraft]) -> ScheduleDraft:
     return stage.schedule(once(), f"s{n}", payload=stage.action(payload={"n": n}).payload, hooks=own)
 
 
-def test_a_kept_secret_must_be_there(stage: Stage) -> None:
+def test_a_kept_secret_must_exist(stage: Stage) -> None:
     planned = job(stage, {"onSuccess": target(stage, "own")})
     wanted = replace(target(stage, "own"), kept=frozenset({"authentication.token"}))
     before = stage.items()
@@ -294,7 +292,7 @@ def test_a_deleted_job_leaves_no_hook_behind(stage: Stage) -> None:
 # Costs and faults
 
 
-def test_its_row_stays_small_and_an_end_without_its_hook_reads_nothing(stage: Stage) -> None:
+def test_hooks_keep_the_schedule_row_small_and_an_end_without_a_hook_reads_nothing(stage: Stage) -> None:
     big = target(stage, "own", payload={"text": "x" * 20_000})
     planned = job(stage, {"onFailure": big})
     (row,) = [row for row in stage.items() if row["sk"]["S"] == keys.schedule(planned.schedules[0].id)]
@@ -311,11 +309,11 @@ def test_its_row_stays_small_and_an_end_without_its_hook_reads_nothing(stage: St
 
 @OPERATIONS
 @FAULTS
-def test_a_hook_that_is_cut_off_still_runs_once(stage: Stage, operation: str, fault: Fault) -> None:
+def test_an_interrupted_hook_still_runs_once(stage: Stage, operation: str, fault: Fault) -> None:
     runs_once(stage, job(stage, {"onSuccess": target(stage, "own")}), "own", operation, fault)
 
 
-def test_a_dead_letter_of_it_leaves_it_to_its_wake(stage: Stage) -> None:
+def test_a_dead_letter_leaves_a_hook_to_its_wake_row(stage: Stage) -> None:
     """Judged by the job alone, which has no such hook, it would be cancelled."""
     planned = job(stage, {"onSuccess": target(stage, "own")})
     stage.run(50)
@@ -331,7 +329,7 @@ def test_a_dead_letter_of_it_leaves_it_to_its_wake(stage: Stage) -> None:
     assert [run.state for run in hook_runs(stage, planned)] == [State.SUCCESS]
 
 
-def test_a_lost_answer_of_the_change_seals_once_and_brings_it(stage: Stage) -> None:
+def test_a_change_of_hooks_whose_answer_was_lost_is_sealed_once_and_happens(stage: Stage) -> None:
     planned = job(stage, {}, MINUTELY)
     secret = target(stage, "own", authentication={"type": "bearer", "token": "t"})
 

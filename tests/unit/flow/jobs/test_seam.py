@@ -38,7 +38,7 @@ def named(stage: Stage, planned: Any, limit: int = 1) -> list[Any]:
 
 
 @BEFORE
-def test_a_daily_report_that_is_moved_to_the_next_seconds_runs_today(stage: Stage, before_s: float) -> None:
+def test_a_daily_report_moved_to_a_few_seconds_from_now_runs_today(stage: Stage, before_s: float) -> None:
     planned = stage.create(DAILY)
     go_to(stage, before_s)
 
@@ -53,7 +53,7 @@ def test_a_daily_report_that_is_moved_to_the_next_seconds_runs_today(stage: Stag
 
 @BEFORE
 @pytest.mark.parametrize("off", [{"pause": Pause(NOON)}, {"active": False}])
-def test_a_reactivated_job_runs_in_the_next_seconds(stage: Stage, off: dict[str, object], before_s: float) -> None:
+def test_a_reactivated_job_runs_within_seconds(stage: Stage, off: dict[str, object], before_s: float) -> None:
     planned = stage.create(AT_THREE)
     stage.set_state(planned, **off)
     go_to(stage, before_s)
@@ -67,7 +67,7 @@ def test_a_reactivated_job_runs_in_the_next_seconds(stage: Stage, off: dict[str,
 
 
 @pytest.mark.parametrize("seconds", [1, 2, 5])
-def test_none_of_the_first_occurrences_of_a_fast_rhythm_is_missing(stage: Stage, seconds: int) -> None:
+def test_a_fast_rhythm_misses_none_of_its_first_occurrences(stage: Stage, seconds: int) -> None:
     planned = stage.create(DAILY)
     stage.run(30)
 
@@ -79,7 +79,7 @@ def test_none_of_the_first_occurrences_of_a_fast_rhythm_is_missing(stage: Stage,
     assert stage.endpoint.planned[:5] == first
 
 
-def test_occurrences_that_the_old_plan_still_runs_are_named_too(stage: Stage) -> None:
+def test_the_answer_names_occurrences_that_the_old_plan_still_runs(stage: Stage) -> None:
     """Its message may have been claimed before the request: it cannot be taken back."""
     planned = stage.create(AT_THREE)
     go_to(stage, 3)
@@ -92,7 +92,7 @@ def test_occurrences_that_the_old_plan_still_runs_are_named_too(stage: Stage) ->
     exact(stage, planned)
 
 
-def test_there_and_back_within_the_seam_counts_an_occurrence_once(stage: Stage) -> None:
+def test_a_change_and_its_reversal_within_the_seam_count_an_occurrence_once(stage: Stage) -> None:
     planned = stage.create({**AT_THREE, "cron": "3,9 12 * * *"})
     go_to(stage, 5)
 
@@ -106,7 +106,7 @@ def test_there_and_back_within_the_seam_counts_an_occurrence_once(stage: Stage) 
     assert stage.totals(planned).planned == stage.stored(planned).planned_total == 2
 
 
-def test_a_count_holds_what_the_old_plan_still_runs(stage: Stage) -> None:
+def test_a_count_includes_occurrences_that_the_old_plan_still_runs(stage: Stage) -> None:
     """One is left of three, and it is on its way: the new rhythm has none before it."""
     planned = stage.create({"every": "PT60S", "align": "epoch", "count": 3})
     go_to(stage, 2)
@@ -125,7 +125,7 @@ def test_a_count_holds_what_the_old_plan_still_runs(stage: Stage) -> None:
 @pytest.mark.parametrize(
     ("off", "reason"), [({"pause": Pause(NOON)}, Reason.PAUSED), ({"active": False}, Reason.DISABLED)]
 )
-def test_occurrences_due_in_a_stop_are_not_called_after_it_even_if_executors_were_away(
+def test_occurrences_due_during_a_stop_are_not_called_after_it_even_after_an_outage(
     stage: Stage, off: dict[str, object], reason: Reason
 ) -> None:
     planned = stage.create({"cron": "* * * * *", "endTime": text(NOON + 13 * MINUTE)})
@@ -143,7 +143,7 @@ def test_occurrences_due_in_a_stop_are_not_called_after_it_even_if_executors_wer
     exact(stage, planned)
 
 
-def test_a_schedule_that_is_stopped_alone_is_not_called_for_that_time_either(stage: Stage) -> None:
+def test_a_schedule_stopped_alone_is_not_called_for_that_time(stage: Stage) -> None:
     planned = stage.create({"cron": "* * * * *"})
     stage.tick()
     stage.clock.move_to(NOON + 57 * SECOND)
@@ -206,7 +206,7 @@ def test_an_occurrence_planned_for_the_moment_of_enabling_runs(stage: Stage) -> 
     assert len(stage.endpoint.received) == 1
 
 
-def test_more_stops_than_are_remembered_leave_a_row_that_is_small(stage: Stage) -> None:
+def test_more_stops_than_are_remembered_keep_the_row_small(stage: Stage) -> None:
     planned = stage.create({"every": "PT1S"})
     for _ in range(30):
         stage.run(10)
@@ -218,7 +218,7 @@ def test_more_stops_than_are_remembered_leave_a_row_that_is_small(stage: Stage) 
     assert len((stage.stored(planned).off_times or "").split()) == 20
 
 
-def test_an_answer_names_only_what_runs_where_all_events_are_told(stage: Stage) -> None:
+def test_a_resume_in_a_collection_with_all_events_names_only_occurrences_that_run(stage: Stage) -> None:
     """The line of a pause goes out before its write, and ends where the new plan begins."""
     stage.tell(Events.ALL)
     planned = stage.create({"cron": "* * * * *"})

@@ -64,7 +64,7 @@ def take(stage: Stage, planned: Planned, owner: str) -> bool:
 
 
 @pytest.mark.parametrize(("many", "within_s", "seed"), [(20, 4, 0), (20, 4, 1), (50, 8, 0)])
-def test_all_of_many_at_once_come_through(stage: Stage, many: int, within_s: float, seed: int) -> None:
+def test_many_concurrent_changes_all_succeed(stage: Stage, many: int, within_s: float, seed: int) -> None:
     stage.world.chance._seed = seed  # type: ignore[attr-defined]
     planned = stage.create()
     began = stage.clock.monotonic()
@@ -79,13 +79,13 @@ def test_all_of_many_at_once_come_through(stage: Stage, many: int, within_s: flo
     assert not any(item["sk"]["S"] == keys.TURN for item in stage.items())
 
 
-def test_a_change_that_nobody_disturbs_takes_no_turn(stage: Stage) -> None:
+def test_an_undisturbed_change_takes_no_turn(stage: Stage) -> None:
     add_schedule(stage, stage.create(HOURLY))
 
     assert calls_about_turns(stage) == []
 
 
-def test_a_change_that_was_disturbed_takes_a_turn_and_gives_it_back(stage: Stage) -> None:
+def test_a_disturbed_change_takes_a_turn_and_returns_it(stage: Stage) -> None:
     planned = stage.create(HOURLY)
 
     with disturbed(stage, planned):
@@ -95,7 +95,7 @@ def test_a_change_that_was_disturbed_takes_a_turn_and_gives_it_back(stage: Stage
     assert (schedules(stage, planned), stage.job(planned).description) == (2, "other than 1")
 
 
-def test_a_turn_whose_answer_was_lost_is_one_s_own(stage: Stage) -> None:
+def test_a_turn_whose_answer_was_lost_belongs_to_its_caller(stage: Stage) -> None:
     planned = stage.create(HOURLY)
     began = stage.clock.now()
 
@@ -106,7 +106,7 @@ def test_a_turn_whose_answer_was_lost_is_one_s_own(stage: Stage) -> None:
     assert stage.clock.now() - began < timedelta(seconds=1)
 
 
-def test_a_death_within_a_turn_delays_the_others_by_seconds(stage: Stage) -> None:
+def test_a_crash_during_a_turn_delays_the_others_by_seconds(stage: Stage) -> None:
     planned = stage.create(HOURLY)
     with disturbed(stage, planned, crash_after, "PutItem"), suppress(Crash):
         add_schedule(stage, planned)
@@ -119,7 +119,7 @@ def test_a_death_within_a_turn_delays_the_others_by_seconds(stage: Stage) -> Non
     assert schedules(stage, planned) == 2
 
 
-def test_a_turn_that_cannot_be_given_back_ends_by_itself_and_the_change_holds(stage: Stage) -> None:
+def test_a_turn_that_cannot_be_returned_expires_and_its_change_stays(stage: Stage) -> None:
     planned = stage.create(HOURLY)
 
     with disturbed(stage, planned, refused, "DeleteItem"):
@@ -131,7 +131,7 @@ def test_a_turn_that_cannot_be_given_back_ends_by_itself_and_the_change_holds(st
     assert take(stage, planned, "another")
 
 
-def test_a_turn_is_one_s_own_until_it_is_over(stage: Stage) -> None:
+def test_a_turn_belongs_to_its_owner_until_it_expires(stage: Stage) -> None:
     planned = stage.create(HOURLY)
 
     assert [take(stage, planned, owner) for owner in ("one", "other", "one")] == [True, False, True]
@@ -140,7 +140,7 @@ def test_a_turn_is_one_s_own_until_it_is_over(stage: Stage) -> None:
     assert take(stage, planned, "other")
 
 
-def test_only_one_s_own_turn_is_given_back(stage: Stage) -> None:
+def test_only_the_owner_of_a_turn_can_return_it(stage: Stage) -> None:
     planned = stage.create(HOURLY)
     take(stage, planned, "one")
 
@@ -151,7 +151,7 @@ def test_only_one_s_own_turn_is_given_back(stage: Stage) -> None:
     assert take(stage, planned, "other")
 
 
-def test_a_change_that_is_refused_gives_its_turn_back(stage: Stage) -> None:
+def test_a_refused_change_returns_its_turn(stage: Stage) -> None:
     planned = stage.create(HOURLY)
     tries = iter(range(2))
 

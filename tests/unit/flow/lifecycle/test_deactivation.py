@@ -26,7 +26,7 @@ DOWN = failed(Reason.CONNECT)
 
 
 @pytest.mark.parametrize("reason", sorted(UNREACHABLE))
-def test_no_connection_begins_a_streak_and_a_further_failure_leaves_its_beginning(reason: Reason) -> None:
+def test_a_failed_connection_begins_a_streak_and_further_failures_keep_its_start(reason: Reason) -> None:
     first = streak_after(None, ACTION, failed(reason), NOW)
 
     assert first is not None
@@ -47,7 +47,7 @@ CONTACTS = [
 
 
 @pytest.mark.parametrize("outcome", CONTACTS, ids=lambda outcome: f"{outcome.verdict} {outcome.http_status}")
-def test_every_contact_ends_it_whatever_the_target_said(outcome: Outcome) -> None:
+def test_every_contact_ends_a_streak_whatever_the_target_answered(outcome: Outcome) -> None:
     assert streak_after(streak_after(None, ACTION, DOWN, NOW), ACTION, outcome, NOW + SECOND) is None
     assert streak_after(None, ACTION, outcome, NOW) is None
 
@@ -60,7 +60,7 @@ def test_runs_without_a_call_say_nothing_about_the_target(reason: Reason) -> Non
     assert streak_after(None, ACTION, failed(reason), NOW) is None
 
 
-def test_another_target_begins_anew() -> None:
+def test_another_target_begins_a_new_streak() -> None:
     streak = streak_after(None, ACTION, DOWN, NOW)
 
     moved = streak_after(streak, MOVED, DOWN, NOW + SECOND)
@@ -70,7 +70,7 @@ def test_another_target_begins_anew() -> None:
     assert not is_due(streak, MOVED, NOW + LIMIT)
 
 
-def test_the_order_in_which_an_action_was_read_makes_no_other_target() -> None:
+def test_the_order_of_an_actions_members_does_not_change_the_target() -> None:
     params = {"url": "https://example.org/a", "headers": {"a": "1", "b": "2"}}
     turned = {"headers": {"b": "2", "a": "1"}, "url": "https://example.org/a"}
 
@@ -79,7 +79,7 @@ def test_the_order_in_which_an_action_was_read_makes_no_other_target() -> None:
     assert is_due(streak, replace(ACTION, params=turned), NOW + LIMIT)
 
 
-def test_it_is_due_at_the_first_failure_ten_days_of_24_hours_after_the_first() -> None:
+def test_deactivation_is_due_at_the_first_failure_240_hours_after_the_first() -> None:
     streak = streak_after(None, ACTION, DOWN, NOW)
 
     assert not is_due(streak, ACTION, NOW + LIMIT - timedelta(milliseconds=1))
@@ -100,7 +100,7 @@ def test_it_is_due_at_the_first_failure_ten_days_of_24_hours_after_the_first() -
         (None, None, False),
     ],
 )
-def test_only_an_attempt_without_a_connection_is_acted_on(
+def test_only_an_attempt_without_a_connection_leads_to_deactivation(
     reason: Reason | None, http_status: int | None, out_of_reach: bool
 ) -> None:
     assert is_out_of_reach(run(State.ERROR, reason=reason, http_status=http_status)) is out_of_reach
@@ -119,7 +119,7 @@ def test_only_an_attempt_without_a_connection_is_acted_on(
         ({"state": State.TRIGGERED, "finished_at": None}, False),
     ],
 )
-def test_an_end_is_a_contact_if_the_target_answered_after_the_streak_began(
+def test_an_end_counts_as_a_contact_if_the_target_answered_after_the_streak_began(
     members: dict[str, Any], contact: bool
 ) -> None:
     ended = run(**{"state": State.ERROR, "finished_at": NOW + SECOND, **members})

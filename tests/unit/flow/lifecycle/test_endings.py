@@ -38,7 +38,7 @@ def job_says(stage: Stage, planned: Planned) -> tuple[str, str | None]:
     ],
     ids=["one time", "count", "its own end", "the job's end"],
 )
-def test_a_series_that_is_over_says_why_and_so_does_its_job(
+def test_a_series_that_has_ended_says_why_and_so_does_its_job(
     stage: Stage, timing: dict[str, Any], members: dict[str, Any], reason: StateReason
 ) -> None:
     planned = stage.create(timing, **members)
@@ -52,7 +52,7 @@ def test_a_series_that_is_over_says_why_and_so_does_its_job(
     exact(stage, planned)
 
 
-def test_a_run_that_ends_between_the_look_of_a_tick_and_its_advance_ends_the_series(stage: Stage) -> None:
+def test_a_run_that_ends_between_the_read_and_the_advance_of_a_tick_ends_the_series(stage: Stage) -> None:
     """A creation sends at once what is due soon, so that the run may end before any tick has met its schedule."""
 
     def delivered_first(_passing: Passing, act: Act) -> Any:
@@ -86,7 +86,7 @@ def test_a_job_whose_schedules_ended_in_different_ways_has_no_future_dates(stage
     [(once(), ScheduleState.FAULTED), ({**EACH_MINUTE, "count": 1}, ScheduleState.COMPLETED)],
     ids=["one time", "recurring"],
 )
-def test_only_a_one_time_schedule_is_faulted_by_its_failure(
+def test_only_a_one_time_schedule_becomes_faulted_by_a_failure(
     stage: Stage, timing: dict[str, Any], state: ScheduleState
 ) -> None:
     stage.endpoint.answer = lambda _: BUSY
@@ -99,7 +99,7 @@ def test_only_a_one_time_schedule_is_faulted_by_its_failure(
     assert job_says(stage, planned)[0] == state.value
 
 
-def test_a_run_that_fails_and_then_succeeds_is_no_fault(stage: Stage) -> None:
+def test_a_run_that_fails_and_then_succeeds_is_not_a_fault(stage: Stage) -> None:
     stage.endpoint.answer = lambda call: BUSY if call.attempt == 1 else OK
     planned = stage.create(once(), action=stage.action(retry=fixed(10)))
 
@@ -124,7 +124,7 @@ def test_a_faulted_schedule_runs_again_when_it_is_moved(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("fault", [crash_before, crash_after])
-def test_an_end_that_is_cut_off_is_written_by_the_wake(stage: Stage, fault: Any) -> None:
+def test_the_wake_row_writes_an_interrupted_end(stage: Stage, fault: Any) -> None:
     stage.endpoint.answer = lambda _: BUSY
     planned = stage.create(once())
     stage.run(59)
@@ -145,7 +145,7 @@ def test_an_end_that_is_cut_off_is_written_by_the_wake(stage: Stage, fault: Any)
     ],
     ids=["greater count", "later end", "no count"],
 )
-def test_a_completed_series_goes_on_from_now_with_more(
+def test_a_completed_series_with_a_greater_count_continues_from_now(
     stage: Stage, first: dict[str, Any], then: dict[str, Any], planned_at: list[int]
 ) -> None:
     planned = stage.create({**EACH_MINUTE, **first})
@@ -159,7 +159,7 @@ def test_a_completed_series_goes_on_from_now_with_more(
     assert stage.endpoint.planned == minutes(*planned_at)
 
 
-def test_a_smaller_count_than_was_sent_ends_the_series_at_once(stage: Stage) -> None:
+def test_a_count_below_the_number_sent_ends_the_series_immediately(stage: Stage) -> None:
     planned = stage.create({**EACH_MINUTE, "count": 9})
     stage.run(4 * 60 + 10)
 
@@ -171,7 +171,7 @@ def test_a_smaller_count_than_was_sent_ends_the_series_at_once(stage: Stage) -> 
     exact(stage, planned)
 
 
-def test_a_change_that_leaves_nothing_to_run_ends_the_series_at_once(stage: Stage) -> None:
+def test_a_change_that_leaves_nothing_to_run_ends_the_series_immediately(stage: Stage) -> None:
     planned = stage.create(EACH_MINUTE)
     stage.run(2 * 60 + 10)
 
@@ -184,7 +184,7 @@ def test_a_change_that_leaves_nothing_to_run_ends_the_series_at_once(stage: Stag
     exact(stage, planned)
 
 
-def test_a_change_that_leaves_a_run_open_does_not(stage: Stage) -> None:
+def test_a_change_that_leaves_a_run_open_does_not_end_the_series(stage: Stage) -> None:
     stage.endpoint.script = [OK, BUSY]
     planned = stage.create(EACH_MINUTE, action=stage.action(retry=fixed(300)))
     stage.run(2 * 60 + 10)

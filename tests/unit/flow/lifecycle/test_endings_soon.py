@@ -56,7 +56,7 @@ def test_a_series_is_over_within_five_seconds_of_its_last_run(
 
 
 @pytest.mark.parametrize("tick_in_s", [3, 9, 30])
-def test_a_failed_one_time_schedule_is_faulted_as_soon(stage: Stage, tick_in_s: int) -> None:
+def test_a_failed_one_time_schedule_is_faulted_within_five_seconds(stage: Stage, tick_in_s: int) -> None:
     stage.endpoint.answer = BUSY
     planned = stage.create(AT_5_S)
     stage.run(0, tick_in_s=tick_in_s)
@@ -65,7 +65,7 @@ def test_a_failed_one_time_schedule_is_faulted_as_soon(stage: Stage, tick_in_s: 
     assert stage.stored(planned).state is ScheduleState.FAULTED
 
 
-def test_a_tick_during_the_last_call_does_not_put_the_end_off(stage: Stage) -> None:
+def test_a_tick_during_the_last_call_does_not_delay_the_end(stage: Stage) -> None:
     """The gate read the schedule before the tick moved it on."""
 
     def slow(_call: object) -> Any:
@@ -90,7 +90,7 @@ def test_a_long_run_that_ends_after_later_ones_ends_the_series(stage: Stage, tic
 
 
 @pytest.mark.parametrize("success", [True, False])
-def test_a_reported_result_ends_the_series_as_soon(stage: Stage, *, success: bool) -> None:
+def test_a_reported_result_ends_the_series_within_five_seconds(stage: Stage, *, success: bool) -> None:
     stage.endpoint.answer = ACCEPTED
     planned = stage.create(AT_5_S, action=stage.action(outcome={"on202": "wait"}))
     stage.run(6, tick_in_s=300)
@@ -106,7 +106,7 @@ def test_a_reported_result_ends_the_series_as_soon(stage: Stage, *, success: boo
 @pytest.mark.parametrize("fault", [crash_before, crash_after, refused])
 @pytest.mark.parametrize("call", ["dynamodb.BatchExecuteStatement", "dynamodb.UpdateItem", "dynamodb.GetItem"])
 @pytest.mark.parametrize("skip", [0, 1, 2])
-def test_an_end_that_is_cut_off_is_written_by_who_comes_next(stage: Stage, call: str, fault: Any, skip: int) -> None:
+def test_the_next_worker_writes_an_interrupted_end(stage: Stage, call: str, fault: Any, skip: int) -> None:
     planned = stage.create(AT_5_S)
     met = 0
 
@@ -130,7 +130,7 @@ def test_an_end_that_is_cut_off_is_written_by_who_comes_next(stage: Stage, call:
     exact(stage, planned)
 
 
-def test_an_unsent_occurrence_is_not_taken_for_the_end(stage: Stage) -> None:
+def test_an_unsent_occurrence_keeps_the_series_open(stage: Stage) -> None:
     """The queue took only the last of three occurrences at first: the tick sends the others, then the series ends."""
     planned = stage.create({"every": "PT2S", "count": 3})
     queue = stage.world.settings.queue_urls
@@ -145,7 +145,7 @@ def test_an_unsent_occurrence_is_not_taken_for_the_end(stage: Stage) -> None:
     exact(stage, planned)
 
 
-def test_an_endless_series_reads_nothing_more(stage: Stage) -> None:
+def test_an_endless_series_needs_no_additional_read(stage: Stage) -> None:
     stage.create({"cron": "* * * * *"})
     stage.tick()
     stage.clock.advance(60)
@@ -183,14 +183,14 @@ def test_an_endless_series_reads_nothing_more(stage: Stage) -> None:
         ({"recurrence": {"frequency": "day", "interval": 1}, "count": 4}, True),
     ],
 )
-def test_that_a_series_may_end_is_told_from_its_text(fields: dict[str, Any], *, ends: bool) -> None:
+def test_the_packed_text_of_a_series_shows_whether_it_can_end(fields: dict[str, Any], *, ends: bool) -> None:
     timing = parse(fields, now=NOON)
 
     assert may_end(timing.packed) is ends
     assert (timing.count is not None or timing.rule.next_after(NOON + 60 * 365 * 24 * HOUR) is None) is ends
 
 
-def test_a_change_while_the_last_run_is_under_way_keeps_the_series_going(stage: Stage) -> None:
+def test_a_change_during_the_last_run_continues_the_series(stage: Stage) -> None:
     def changed(_call: object) -> Any:
         stage.endpoint.answer = OK
         stage.change(planned, timings=[{"at": text(NOON + 3 * MINUTE)}])
@@ -206,7 +206,7 @@ def test_a_change_while_the_last_run_is_under_way_keeps_the_series_going(stage: 
     exact(stage, planned)
 
 
-def test_a_schedule_that_nobody_can_read_is_not_taken_for_one_that_is_over(stage: Stage) -> None:
+def test_an_unreadable_schedule_is_not_taken_for_an_ended_one(stage: Stage) -> None:
     planned = stage.create(AT_5_S)
     stage.edit_schedule(planned, sweep={"S": "S@default;fast;sap;no timing"})
 

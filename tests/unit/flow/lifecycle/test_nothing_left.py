@@ -45,7 +45,9 @@ def of_schedule(passing: Passing) -> bool:
 
 
 @each
-def test_it_is_created_completed_and_never_runs(stage: Stage, timing: dict[str, Any], reason: StateReason) -> None:
+def test_a_schedule_without_occurrences_is_created_as_completed_and_never_runs(
+    stage: Stage, timing: dict[str, Any], reason: StateReason
+) -> None:
     stage.tell(Events.ALL)
     planned = stage.create(timing, policies=COMPLETE)
 
@@ -60,7 +62,9 @@ def test_it_is_created_completed_and_never_runs(stage: Stage, timing: dict[str, 
 
 
 @each
-def test_without_the_policy_it_is_refused(stage: Stage, timing: dict[str, Any], reason: StateReason) -> None:
+def test_a_schedule_without_occurrences_is_refused_without_the_policy(
+    stage: Stage, timing: dict[str, Any], reason: StateReason
+) -> None:
     passed = len(stage.taps.passed)
 
     with pytest.raises(InvalidRequest):
@@ -70,7 +74,7 @@ def test_without_the_policy_it_is_refused(stage: Stage, timing: dict[str, Any], 
     assert not [call for call in stage.taps.passed[passed:] if "Write" in call.operation]
 
 
-def test_a_run_at_once_does_not_come_behind_the_end(stage: Stage) -> None:
+def test_an_immediate_run_does_not_follow_the_end(stage: Stage) -> None:
     """Azure's own facts: neither beginning nor end ahead; with an end of just now, once."""
     policies = {**COMPLETE, "onCreate": "run_now", "onPastStart": "run_now"}
     ended = stage.create({**DAILY, **LONG_AGO, "endTime": PAST}, policies=policies)
@@ -84,7 +88,7 @@ def test_a_run_at_once_does_not_come_behind_the_end(stage: Stage) -> None:
     assert stage.stored(just).state is ScheduleState.COMPLETED
 
 
-def test_an_occurrence_that_runs_now_is_not_left_out(stage: Stage) -> None:
+def test_an_occurrence_that_is_due_now_is_not_omitted(stage: Stage) -> None:
     planned = stage.create({"at": PAST}, policies={**COMPLETE, "onPastStart": "run_now"})
 
     stage.run(1_200)
@@ -93,14 +97,14 @@ def test_an_occurrence_that_runs_now_is_not_left_out(stage: Stage) -> None:
     assert stage.stored(planned).state_reason == StateReason.ONE_TIME_DONE
 
 
-def test_a_rule_that_fires_in_no_year_is_refused_all_the_same(stage: Stage) -> None:
+def test_a_rule_that_never_fires_is_refused_even_under_the_policy(stage: Stage) -> None:
     with pytest.raises(InvalidRequest) as wrong:
         stage.create({"cron": "0 0 30 2 *", "endTime": PAST}, policies=COMPLETE)
 
     assert (wrong.value.code, wrong.value.field) == ("NEVER_FIRES", "schedules[0].cron")
 
 
-def test_a_schedule_of_its_own_policy_beside_one_that_runs(stage: Stage) -> None:
+def test_an_empty_schedule_with_its_own_policy_is_completed_next_to_an_active_one(stage: Stage) -> None:
     planned = stage.create({"cron": "* * * * *"})
     draft = stage.schedule({**DAILY, "endTime": PAST}, policies=COMPLETE)
 
@@ -110,7 +114,7 @@ def test_a_schedule_of_its_own_policy_beside_one_that_runs(stage: Stage) -> None
     assert shown(stage, planned)["state"] == "ACTIVE"
 
 
-def test_a_change_that_leaves_it_nothing_ends_it(stage: Stage) -> None:
+def test_a_change_that_leaves_a_schedule_no_occurrence_completes_it(stage: Stage) -> None:
     planned = stage.create(once(2 * HOUR), policies=COMPLETE)
 
     stage.change(planned, timings=[{**DAILY, "endTime": PAST}], policies=COMPLETE)
@@ -121,7 +125,7 @@ def test_a_change_that_leaves_it_nothing_ends_it(stage: Stage) -> None:
     exact(stage, planned)
 
 
-def test_an_instant_that_a_change_moves_into_the_past_does_not_run(stage: Stage) -> None:
+def test_an_instant_moved_into_the_past_does_not_run(stage: Stage) -> None:
     planned = stage.create(once(2 * HOUR), policies=COMPLETE)
 
     stage.change(planned, timings=[{"at": PAST}], policies=COMPLETE)
@@ -130,7 +134,7 @@ def test_an_instant_that_a_change_moves_into_the_past_does_not_run(stage: Stage)
     assert (stage.stored(planned).state, stage.endpoint.received) == (ScheduleState.COMPLETED, [])
 
 
-def test_one_that_is_off_completes_when_it_is_switched_on(stage: Stage) -> None:
+def test_an_inactive_schedule_without_occurrences_completes_when_activated(stage: Stage) -> None:
     planned = stage.create({**DAILY, "endTime": PAST}, policies=COMPLETE, active=False)
     assert stage.stored(planned).state is ScheduleState.INACTIVE
 
@@ -140,7 +144,7 @@ def test_one_that_is_off_completes_when_it_is_switched_on(stage: Stage) -> None:
     assert stage.stored(planned).state is ScheduleState.COMPLETED
 
 
-def test_a_longer_window_brings_it_to_life(stage: Stage) -> None:
+def test_a_longer_window_activates_a_completed_schedule(stage: Stage) -> None:
     planned = stage.create({"cron": "* * * * *", "endTime": PAST}, policies=COMPLETE)
 
     stage.change(planned, timings=[{"cron": "* * * * *", "endTime": text(NOON + 3 * MINUTE)}], policies=COMPLETE)
@@ -150,7 +154,7 @@ def test_a_longer_window_brings_it_to_life(stage: Stage) -> None:
     exact(stage, planned)
 
 
-def test_where_its_end_cannot_be_written_its_wake_sees_to_it(stage: Stage) -> None:
+def test_the_wake_row_writes_an_end_that_could_not_be_written(stage: Stage) -> None:
     def no_end(passing: Passing, act: Act) -> Any:
         return refused(passing, act) if of_schedule(passing) else act()
 
@@ -163,7 +167,7 @@ def test_where_its_end_cannot_be_written_its_wake_sees_to_it(stage: Stage) -> No
     assert stage.stored(planned).state is ScheduleState.COMPLETED
 
 
-def test_a_function_that_dies_behind_the_creation_leaves_a_wake(stage: Stage) -> None:
+def test_a_function_that_dies_after_the_creation_leaves_a_wake_row(stage: Stage) -> None:
     def dies(passing: Passing, act: Act) -> Any:
         return crash_before(passing, act) if of_schedule(passing) else act()
 
@@ -175,7 +179,7 @@ def test_a_function_that_dies_behind_the_creation_leaves_a_wake(stage: Stage) ->
     assert row["state"]["S"] == ScheduleState.COMPLETED
 
 
-def test_an_ended_job_of_that_kind_goes_as_others_do(stage: Stage) -> None:
+def test_a_job_created_as_completed_is_deleted_as_other_ended_jobs(stage: Stage) -> None:
     from sweephand.domain.collection import Retention  # noqa: PLC0415
     from sweephand.flow.tenants import tenancy  # noqa: PLC0415
 

@@ -92,7 +92,9 @@ def whole(left_out: list[datetime]) -> list[object]:
 
 
 @pytest.mark.parametrize(("policy", "seconds", "run"), rows(OF_THE_TICK))
-def test_after_an_outage_of_the_tick_the_policy_judges_all_at_once(policy: str, seconds: int, run: slice) -> None:
+def test_the_policy_judges_all_occurrences_together_after_an_outage_of_the_tick(
+    policy: str, seconds: int, run: slice
+) -> None:
     """seconds: the age of the oldest occurrence that was not sent, at the first tick. Occurrences that are left out are
     one line.
     """
@@ -118,7 +120,7 @@ def test_after_an_outage_of_the_tick_the_policy_judges_all_at_once(policy: str, 
 
 
 @pytest.mark.parametrize(("policy", "seconds", "run"), rows(OF_THE_EXECUTORS))
-def test_after_an_outage_of_the_executors_the_policy_judges_each_by_its_age(
+def test_the_policy_judges_each_occurrence_by_its_age_after_an_outage_of_the_executors(
     policy: str, seconds: int, run: slice
 ) -> None:
     """seconds: the age of the oldest message as the executors come back. Each that is left out has its own row."""

@@ -74,7 +74,7 @@ def test_one_line_covers_a_pause_to_its_last_second(stage: Stage) -> None:
     assert line.range_count == len(left_out)
 
 
-def test_the_job_resumes_by_itself_and_the_log_says_so(stage: Stage) -> None:
+def test_a_job_resumes_automatically_and_the_log_says_so(stage: Stage) -> None:
     planned = stage.create(EACH_MINUTE)
     paused(stage, planned)
     assert rows(stage, planned) == ["PAUSE"]
@@ -86,7 +86,7 @@ def test_the_job_resumes_by_itself_and_the_log_says_so(stage: Stage) -> None:
     assert (entry.revision, entry.operation, entry.actor) == (3, "resume", None)
 
 
-def test_a_one_time_schedule_that_is_due_at_the_end_runs(stage: Stage) -> None:
+def test_a_one_time_schedule_due_at_the_end_of_a_pause_runs(stage: Stage) -> None:
     planned = stage.create(once(10 * MINUTE), once(9 * MINUTE))
     paused(stage, planned)
 
@@ -96,7 +96,7 @@ def test_a_one_time_schedule_that_is_due_at_the_end_runs(stage: Stage) -> None:
     assert stage.endpoint.received[0].at - UNTIL < SECOND
 
 
-def test_a_large_job_resumes_by_itself_too(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_job_resumes_automatically(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sweephand.flow.jobs.change.IN_JOBS_TRANSACTION", 4)
     monkeypatch.setattr("sweephand.flow.jobs.large_changes.WRITES_IN_PART", 9)
     planned = stage.create(*[EACH_MINUTE] * 9)
@@ -123,7 +123,7 @@ def away(stage: Stage, minutes: int, *, executors_only: bool) -> None:
 
 @pytest.mark.parametrize("executors_only", [False, True])
 @pytest.mark.parametrize(("misfire", "left_out", "late_calls"), [("sap", 169, 1), ("latest", 169, 1), ("skip", 170, 0)])
-def test_an_outage_at_its_end_is_one_as_any_other(
+def test_an_outage_at_the_end_of_a_pause_is_treated_as_any_other(
     stage: Stage, misfire: str, left_out: int, late_calls: int, *, executors_only: bool
 ) -> None:
     """One line for what the policy leaves out, the rest by the policy, and what is fresh waits for neither."""
@@ -167,7 +167,9 @@ def test_occurrences_caught_up_after_an_outage_are_sent_at_a_limited_rate(stage:
 
 
 @pytest.mark.parametrize(("count", "misfire", "calls"), [(3, "latest", 3), (3, "all", 3), (400, "all", 400)])
-def test_an_outage_at_its_end_runs_no_more_than_a_count(stage: Stage, count: int, misfire: str, calls: int) -> None:
+def test_an_outage_at_the_end_of_a_pause_does_not_exceed_a_count(
+    stage: Stage, count: int, misfire: str, calls: int
+) -> None:
     planned = stage.create(EACH_MINUTE | {"count": count}, policies={"misfire": {"type": misfire}})
     paused(stage, planned)
     at(stage, UNTIL - 5 * MINUTE)
@@ -183,7 +185,7 @@ def test_an_outage_at_its_end_runs_no_more_than_a_count(stage: Stage, count: int
 # Precedence
 
 
-def test_a_resume_before_its_end_makes_the_row_go(stage: Stage) -> None:
+def test_an_early_resume_deletes_the_row_of_the_pause(stage: Stage) -> None:
     planned = stage.create(EACH_MINUTE)
     paused(stage, planned)
     at(stage, NOON + 3 * MINUTE - 20 * SECOND)
@@ -197,7 +199,7 @@ def test_a_resume_before_its_end_makes_the_row_go(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("other", [NOON + 20 * MINUTE, NOON + 5 * MINUTE, None])
-def test_another_pause_takes_the_place_of_the_first(stage: Stage, other: datetime | None) -> None:
+def test_another_pause_replaces_the_first(stage: Stage, other: datetime | None) -> None:
     planned = stage.create(EACH_MINUTE)
     paused(stage, planned)
     stage.run(30)
@@ -209,7 +211,7 @@ def test_another_pause_takes_the_place_of_the_first(stage: Stage, other: datetim
     assert stage.endpoint.planned == ([] if first is None else minutes(*range(first, 22)))
 
 
-def test_a_job_paused_anew_while_the_old_end_is_on_its_way_stays_paused(stage: Stage) -> None:
+def test_a_job_paused_again_while_the_old_end_is_in_the_queue_stays_paused(stage: Stage) -> None:
     """The pointer of the first pause is in the queue already."""
     planned = stage.create(EACH_MINUTE)
     paused(stage, planned, NOON + 3 * MINUTE)
@@ -222,7 +224,7 @@ def test_a_job_paused_anew_while_the_old_end_is_on_its_way_stays_paused(stage: S
     assert stage.job(planned).pause is not None
 
 
-def test_a_job_that_is_inactive_at_the_end_stays_so(stage: Stage) -> None:
+def test_a_job_inactive_at_the_end_of_its_pause_stays_inactive(stage: Stage) -> None:
     planned = stage.create(EACH_MINUTE)
     paused(stage, planned)
     stage.set_state(planned, active=False)
@@ -234,7 +236,7 @@ def test_a_job_that_is_inactive_at_the_end_stays_so(stage: Stage) -> None:
     assert stage.stored(planned).state is ScheduleState.INACTIVE
 
 
-def test_a_deleted_job_takes_the_row_with_it(stage: Stage) -> None:
+def test_deleting_a_job_deletes_the_row_of_its_pause(stage: Stage) -> None:
     planned = stage.create(EACH_MINUTE)
     paused(stage, planned)
 
@@ -245,7 +247,7 @@ def test_a_deleted_job_takes_the_row_with_it(stage: Stage) -> None:
     assert stage.endpoint.planned == []
 
 
-def test_a_timing_that_changes_during_the_pause_holds_from_its_end(stage: Stage) -> None:
+def test_a_timing_changed_during_a_pause_applies_from_its_end(stage: Stage) -> None:
     planned = stage.create(EACH_MINUTE)
     paused(stage, planned)
     stage.run(60)
@@ -258,7 +260,7 @@ def test_a_timing_that_changes_during_the_pause_holds_from_its_end(stage: Stage)
 
 @pytest.mark.parametrize("ahead_s", [14, 8, 3, 1])
 @pytest.mark.parametrize("sent_ahead", [True, False])
-def test_a_timing_that_changes_once_the_resume_is_written_holds_from_the_end_too(
+def test_a_timing_changed_after_the_resume_is_written_applies_from_the_end(
     stage: Stage, ahead_s: int, sent_ahead: bool
 ) -> None:
     """The resume is written 15 s ahead: until its end nothing of the new timing is named, runs, or has a second row."""
@@ -296,7 +298,7 @@ FAULTS_OF_A_RESUME = [
 
 
 @pytest.mark.parametrize(("name", "fault"), FAULTS_OF_A_RESUME)
-def test_a_resume_that_is_cut_off_comes_again_and_leaves_nothing_out(stage: Stage, name: str, fault: Any) -> None:
+def test_an_interrupted_resume_is_repeated_and_omits_nothing(stage: Stage, name: str, fault: Any) -> None:
     planned = stage.create(EACH_MINUTE)
     paused(stage, planned)
     at(stage, UNTIL - 16 * SECOND)
@@ -312,7 +314,7 @@ def test_a_resume_that_is_cut_off_comes_again_and_leaves_nothing_out(stage: Stag
     exact(stage, planned)
 
 
-def test_a_resume_that_comes_late_still_begins_at_the_end_of_the_pause(stage: Stage) -> None:
+def test_a_late_resume_still_begins_at_the_end_of_the_pause(stage: Stage) -> None:
     """Executors were away: what was due from `until` on is late, not lost."""
     planned = stage.create(EACH_MINUTE)
     paused(stage, planned)
@@ -327,7 +329,7 @@ def test_a_resume_that_comes_late_still_begins_at_the_end_of_the_pause(stage: St
     assert line.range_until == UNTIL - MINUTE
 
 
-def test_a_lost_pointer_is_sent_again_by_the_row(stage: Stage) -> None:
+def test_the_row_sends_a_lost_pointer_again(stage: Stage) -> None:
     planned = stage.create(EACH_MINUTE)
     paused(stage, planned)
     at(stage, UNTIL - 20 * SECOND)

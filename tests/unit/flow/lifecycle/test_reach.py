@@ -110,7 +110,7 @@ def begins(stage: Stage, planned: Planned, since: datetime) -> str:
 
 
 @pytest.mark.parametrize("contact", [OK, BUSY, WRONG], ids=["success", "503", "404"])
-def test_one_contact_begins_the_count_anew(stage: Stage, contact: Outcome) -> None:
+def test_one_contact_restarts_the_count(stage: Stage, contact: Outcome) -> None:
     planned = job(stage)
 
     days(stage, *[DOWN] * 9, contact)
@@ -122,7 +122,7 @@ def test_one_contact_begins_the_count_anew(stage: Stage, contact: Outcome) -> No
     assert state(stage, planned) == OFF
 
 
-def test_a_retry_that_gets_through_is_a_contact(stage: Stage) -> None:
+def test_a_retry_that_reaches_the_target_is_a_contact(stage: Stage) -> None:
     planned = job(stage, action=stage.action(retry=fixed(10)))
     days(stage, *[DOWN] * 5)
     assert since(stage, planned) is not None
@@ -133,7 +133,7 @@ def test_a_retry_that_gets_through_is_a_contact(stage: Stage) -> None:
     assert since(stage, planned) is None
 
 
-def test_an_attempt_that_waits_for_its_retry_acts_too(stage: Stage) -> None:
+def test_an_attempt_that_waits_for_its_retry_counts_too(stage: Stage) -> None:
     planned = job(stage, action=stage.action(retry=fixed(86_400, 49)))
     days(stage, DOWN)
     stage.pass_time(10 * DAY.total_seconds())
@@ -171,7 +171,7 @@ def test_an_error_action_has_another_target(stage: Stage) -> None:
 # Reactions of a user
 
 
-def test_another_target_begins_the_count_anew(stage: Stage) -> None:
+def test_another_target_restarts_the_count(stage: Stage) -> None:
     planned = job(stage)
     days(stage, *[DOWN] * 9)
     stage.change(planned, action=stage.action(url="https://example.org/moved"))
@@ -203,7 +203,7 @@ def test_activating_again_gives_ten_more_days(stage: Stage) -> None:
     assert len(set(told(stage))) == 2
 
 
-def test_the_reason_stands_until_somebody_switches_it_on(stage: Stage) -> None:
+def test_the_reason_stays_until_somebody_activates_the_schedule(stage: Stage) -> None:
     planned = job(stage)
     days(stage, *[DOWN] * 11)
 
@@ -217,7 +217,7 @@ def test_the_reason_stands_until_somebody_switches_it_on(stage: Stage) -> None:
     assert state(stage, planned) == (ScheduleState.INACTIVE, StateReason.BY_USER)
 
 
-def test_a_pause_begins_the_count_anew(stage: Stage) -> None:
+def test_a_pause_restarts_the_count(stage: Stage) -> None:
     planned = job(stage)
     days(stage, DOWN)
     stage.set_state(planned, pause=Pause(NOON))
@@ -229,7 +229,7 @@ def test_a_pause_begins_the_count_anew(stage: Stage) -> None:
     assert state(stage, planned) == ON
 
 
-def test_a_job_may_go_on_for_ever(stage: Stage) -> None:
+def test_a_job_can_be_set_to_continue_forever(stage: Stage) -> None:
     planned = job(stage, policies={"onUnreachable": "continue"})
 
     days(stage, *[DOWN] * 12)
@@ -237,7 +237,7 @@ def test_a_job_may_go_on_for_ever(stage: Stage) -> None:
     assert state(stage, planned) == ON
 
 
-def test_the_deactivation_stands_in_the_change_log_as_the_services_own(stage: Stage) -> None:
+def test_the_change_log_attributes_the_deactivation_to_the_service(stage: Stage) -> None:
     planned = job(stage)
     before = stage.job(planned).revision
 
@@ -251,7 +251,7 @@ def test_the_deactivation_stands_in_the_change_log_as_the_services_own(stage: St
 
 
 @pytest.mark.parametrize(("choice", "events"), [(Events.FAILURES, 1), (Events.ALL, 1), (Events.NONE, 0)])
-def test_it_is_told_to_who_watches_for_failures(stage: Stage, choice: Events, events: int) -> None:
+def test_a_deactivation_is_published_with_the_failures(stage: Stage, choice: Events, events: int) -> None:
     planned = job(stage)
     stage.tell(choice)
 
@@ -264,7 +264,7 @@ def test_it_is_told_to_who_watches_for_failures(stage: Stage, choice: Events, ev
 # Races and faults
 
 
-def test_a_contact_between_the_look_and_the_write_keeps_it_on(stage: Stage) -> None:
+def test_a_contact_between_the_read_and_the_write_keeps_the_schedule_active(stage: Stage) -> None:
     planned = job(stage)
     days(stage, *[DOWN] * 10)
     revision = stage.job(planned).revision
@@ -285,7 +285,7 @@ def switches_off(passing: Passing) -> bool:
     return passing.operation == "TransactWriteItems" and "deactivate_unreachable" in str(passing.request)
 
 
-def test_a_user_who_moves_the_job_first_keeps_it_on(stage: Stage) -> None:
+def test_a_change_by_a_user_before_the_write_keeps_the_schedule_active(stage: Stage) -> None:
     planned = job(stage)
     days(stage, *[DOWN] * 10)
     moved = []
@@ -307,7 +307,7 @@ def test_a_user_who_moves_the_job_first_keeps_it_on(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("fault", [crash_before, crash_after, answer_lost, refused])
-def test_a_deactivation_that_is_cut_off_is_carried_out_and_told_by_the_message(stage: Stage, fault: Any) -> None:
+def test_the_returning_message_completes_and_publishes_an_interrupted_deactivation(stage: Stage, fault: Any) -> None:
     planned = job(stage)
     days(stage, *[DOWN] * 10)
     met = []
@@ -331,7 +331,7 @@ def test_a_deactivation_that_is_cut_off_is_carried_out_and_told_by_the_message(s
 
 
 @pytest.mark.parametrize("fault", [crash_before, crash_after, answer_lost, refused])
-def test_a_note_that_is_cut_off_loses_no_run_and_no_streak(stage: Stage, fault: Any) -> None:
+def test_an_interrupted_note_loses_no_run_and_no_streak(stage: Stage, fault: Any) -> None:
     planned = job(stage)
     met = []
 
@@ -356,7 +356,7 @@ def test_a_note_that_is_cut_off_loses_no_run_and_no_streak(stage: Stage, fault: 
 
 
 @pytest.mark.parametrize("answer", [OK, WRONG], ids=["success", "404"])
-def test_a_contact_that_could_not_be_noted_is_noted_with_the_end(stage: Stage, answer: Outcome) -> None:
+def test_a_contact_that_could_not_be_recorded_is_recorded_with_the_end(stage: Stage, answer: Outcome) -> None:
     planned = job(stage)
     days(stage, DOWN)
     met = []
@@ -374,7 +374,7 @@ def test_a_contact_that_could_not_be_noted_is_noted_with_the_end(stage: Stage, a
     assert since(stage, planned) is None
 
 
-def test_the_note_of_a_plan_that_was_left_behind_is_not_made(stage: Stage) -> None:
+def test_no_failure_is_recorded_for_a_superseded_plan(stage: Stage) -> None:
     planned = job(stage)
 
     def changed_meanwhile(_call: Any) -> Outcome:
@@ -388,7 +388,7 @@ def test_the_note_of_a_plan_that_was_left_behind_is_not_made(stage: Stage) -> No
     assert since(stage, planned) is None
 
 
-def test_a_streak_that_another_attempt_began_keeps_its_beginning(stage: Stage) -> None:
+def test_a_streak_begun_by_another_attempt_keeps_its_start(stage: Stage) -> None:
     planned = job(stage)
 
     def noted_meanwhile(_call: Any) -> Outcome:
@@ -402,7 +402,7 @@ def test_a_streak_that_another_attempt_began_keeps_its_beginning(stage: Stage) -
     assert since(stage, planned) == NOON
 
 
-def test_a_streak_that_began_after_the_look_outlives_an_older_contact(stage: Stage) -> None:
+def test_a_streak_begun_after_the_read_outlives_an_older_contact(stage: Stage) -> None:
     planned = job(stage)
     days(stage, DOWN)
 
@@ -416,7 +416,7 @@ def test_a_streak_that_began_after_the_look_outlives_an_older_contact(stage: Sta
     assert since(stage, planned) == NOON + DAY
 
 
-def test_a_job_that_goes_meanwhile_is_no_error(stage: Stage) -> None:
+def test_a_job_deleted_meanwhile_causes_no_error(stage: Stage) -> None:
     planned = job(stage)
     days(stage, *[DOWN] * 10)
 
@@ -434,7 +434,7 @@ def test_a_job_that_goes_meanwhile_is_no_error(stage: Stage) -> None:
 # Costs
 
 
-def test_a_success_writes_and_reads_nothing_for_it(stage: Stage) -> None:
+def test_a_success_costs_no_additional_read_or_write(stage: Stage) -> None:
     planned = job(stage)
     days(stage, OK)
     stage.taps.passed.clear()
@@ -446,7 +446,7 @@ def test_a_success_writes_and_reads_nothing_for_it(stage: Stage) -> None:
     assert len(stage.runs(planned)) == 2
 
 
-def test_a_streak_costs_one_write_at_its_beginning_and_one_at_its_end(stage: Stage) -> None:
+def test_a_streak_costs_one_write_at_its_start_and_one_at_its_end(stage: Stage) -> None:
     job(stage)
     stage.taps.passed.clear()
 

@@ -24,7 +24,7 @@ def start(stage: Stage, planned: Planned, key: str | None = None, *, schedule: b
     return manual.run_now(stage.world, TENANT, planned.job.id, schedule_id, Once(key, digest) if key else None).run_id
 
 
-def test_a_manual_run_can_be_read_at_once_and_runs_at_once(stage: Stage) -> None:
+def test_a_manual_run_can_be_read_and_runs_immediately(stage: Stage) -> None:
     planned = stage.create(YEARLY)
 
     run_id = start(stage, planned)
@@ -49,7 +49,7 @@ def test_a_manual_run_of_a_schedule_is_in_its_ledger_but_not_in_its_count(stage:
     assert (totals.planned, totals.ended) == (0, 0)
 
 
-def test_two_manual_runs_in_the_same_millisecond_are_two(stage: Stage) -> None:
+def test_two_manual_runs_in_the_same_millisecond_are_separate_runs(stage: Stage) -> None:
     planned = stage.create(YEARLY)
 
     assert start(stage, planned) != start(stage, planned)
@@ -78,7 +78,7 @@ def test_a_key_used_with_another_request_is_refused(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("key", [None, "key"])
-def test_a_start_whose_answer_was_lost_is_one_run(stage: Stage, key: str | None) -> None:
+def test_a_start_whose_answer_was_lost_makes_one_run(stage: Stage, key: str | None) -> None:
     planned = stage.create(YEARLY)
 
     with stage.taps.once(TRANSACTION, answer_lost):
@@ -88,7 +88,7 @@ def test_a_start_whose_answer_was_lost_is_one_run(stage: Stage, key: str | None)
     assert stage.endpoint.run_ids == [run_id]
 
 
-def test_a_start_that_died_before_its_message_heals_by_its_wake(stage: Stage) -> None:
+def test_the_wake_row_completes_a_start_that_died_before_its_message(stage: Stage) -> None:
     planned = stage.create(YEARLY)
     with stage.taps.once(TRANSACTION, crash_after), pytest.raises(Crash):
         start(stage, planned)
@@ -100,7 +100,7 @@ def test_a_start_that_died_before_its_message_heals_by_its_wake(stage: Stage) ->
     assert stage.only_run(planned.job.id).state is State.SUCCESS
 
 
-def test_a_queue_that_takes_nothing_now_delays_the_run_and_refuses_nothing(stage: Stage) -> None:
+def test_an_unavailable_queue_delays_the_run_and_fails_no_request(stage: Stage) -> None:
     planned = stage.create(YEARLY)
 
     def no_sends(passing: Passing, act: Act) -> Any:
@@ -113,7 +113,7 @@ def test_a_queue_that_takes_nothing_now_delays_the_run_and_refuses_nothing(stage
     assert stage.endpoint.run_ids == [run_id]
 
 
-def test_a_lost_message_of_a_manual_run_comes_again_without_doubling_it(stage: Stage) -> None:
+def test_a_lost_message_of_a_manual_run_is_sent_again_without_duplicating_the_run(stage: Stage) -> None:
     planned = stage.create(YEARLY)
     start(stage, planned)
     stage.sqs.purge(stage.world.settings.queue_urls[Lane.FAST])
@@ -133,7 +133,7 @@ def test_a_stopped_job_can_be_run_by_hand(stage: Stage) -> None:
     assert stage.only_run(planned.job.id).state is State.SUCCESS
 
 
-def test_nobody_starts_what_is_not_theirs(stage: Stage) -> None:
+def test_a_tenant_cannot_start_jobs_of_another(stage: Stage) -> None:
     tenancy.create_tenant(stage.world, "globex", None)
     planned = stage.create(YEARLY)
 
@@ -143,7 +143,7 @@ def test_nobody_starts_what_is_not_theirs(stage: Stage) -> None:
         manual.run_now(stage.world, TENANT, planned.job.id, "no-such-schedule", None)
 
 
-def test_a_manual_run_that_is_open_when_its_job_goes_is_cancelled(stage: Stage) -> None:
+def test_deleting_a_job_cancels_its_open_manual_run(stage: Stage) -> None:
     planned = stage.create(YEARLY)
     start(stage, planned)
     stage.sqs.purge(stage.world.settings.queue_urls[Lane.FAST])

@@ -64,7 +64,7 @@ def test_a_run_that_failed_is_run_again_as_a_run_of_its_own(stage: Stage) -> Non
     assert (there.state, there.rerun_by) == (State.REQUEST_ERROR, new.id)
 
 
-def test_its_target_is_told_the_instant_that_it_repeats(stage: Stage) -> None:
+def test_a_rerun_sends_the_instant_that_it_repeats(stage: Stage) -> None:
     _, (failed,) = failed_runs(stage, 1)
     stage.pass_time(3_600)
 
@@ -87,7 +87,7 @@ def test_a_rerun_of_a_rerun_repeats_the_first_instant(stage: Stage) -> None:
     assert len(reruns(stage, planned)) == 2
 
 
-def test_ended_runs_can_run_again_and_others_cannot(stage: Stage) -> None:
+def test_only_ended_runs_can_be_rerun(stage: Stage) -> None:
     planned = stage.create(MINUTELY)
     stage.run(70)
     (run,) = stage.runs(planned)
@@ -100,7 +100,7 @@ def test_ended_runs_can_run_again_and_others_cannot(stage: Stage) -> None:
         again(stage, waiting)
 
 
-def test_an_error_action_is_run_again_as_one(stage: Stage) -> None:
+def test_an_error_action_is_rerun_as_an_error_action(stage: Stage) -> None:
     planned, _ = failed_runs(stage, 1, error_action=stage.action(url="https://example.org/alarm"))
     (alarm,) = stage.runs(planned, Kind.ERROR_ACTION)
 
@@ -114,7 +114,7 @@ def test_an_error_action_is_run_again_as_one(stage: Stage) -> None:
 
 @pytest.mark.parametrize("name", ["dynamodb.TransactWriteItems", "sqs.SendMessageBatch"])
 @pytest.mark.parametrize("fault", [crash_before, crash_after])
-def test_the_same_key_makes_one_run_wherever_it_is_cut_off(stage: Stage, name: str, fault: Any) -> None:
+def test_the_same_key_makes_one_rerun_wherever_it_is_interrupted(stage: Stage, name: str, fault: Any) -> None:
     planned, (failed,) = failed_runs(stage, 1)
     once = Once("k", "d")
     with stage.taps.once(name, fault), suppress(Crash):
@@ -128,7 +128,7 @@ def test_the_same_key_makes_one_run_wherever_it_is_cut_off(stage: Stage, name: s
 
 
 @pytest.mark.parametrize("fault", [answer_lost, conflict])
-def test_a_rerun_s_write_may_be_answered_late_or_refused_once(stage: Stage, fault: Any) -> None:
+def test_the_write_of_a_rerun_can_be_answered_late_or_refused_once(stage: Stage, fault: Any) -> None:
     planned, (failed,) = failed_runs(stage, 1)
 
     with stage.taps.once("dynamodb.TransactWriteItems", fault):
@@ -138,7 +138,7 @@ def test_a_rerun_s_write_may_be_answered_late_or_refused_once(stage: Stage, faul
     assert [run.state for run in reruns(stage, planned)] == [State.SUCCESS]
 
 
-def test_a_message_that_was_lost_is_sent_again_by_the_row(stage: Stage) -> None:
+def test_the_wake_row_sends_a_lost_message_again(stage: Stage) -> None:
     planned, (failed,) = failed_runs(stage, 1)
     with stage.taps.once("sqs.SendMessageBatch", refused, skip=0):
         again(stage, failed)
@@ -158,7 +158,7 @@ def test_an_expired_run_cannot_be_run_again(stage: Stage) -> None:
         again(stage, failed)
 
 
-def test_a_run_that_its_retention_took_meanwhile_does_not_come_back(stage: Stage) -> None:
+def test_a_run_that_expires_during_its_rerun_is_not_restored(stage: Stage) -> None:
     planned, (failed,) = failed_runs(stage, 1)
 
     def gone(passing: Passing, act: Act) -> Any:
@@ -176,7 +176,7 @@ def test_a_run_that_its_retention_took_meanwhile_does_not_come_back(stage: Stage
 # Edited
 
 
-def test_an_edited_run_sends_what_it_was_given_and_the_job_stays(stage: Stage) -> None:
+def test_an_edited_rerun_sends_the_edited_payload_and_leaves_the_job_unchanged(stage: Stage) -> None:
     planned, (failed,) = failed_runs(stage, 1, action=stage.action(payload={"n": 1}, headers={"X-A": "1", "x-b": "2"}))
     sent: list[Any] = []
     real = stage.world.perform
@@ -205,7 +205,7 @@ def _with(stage: Stage, perform: Any) -> Any:
     return replace(stage.world, perform=perform)
 
 
-def test_the_edit_of_a_run_goes_in_the_end_though_nobody_deletes_it(stage: Stage) -> None:
+def test_the_edit_of_a_run_expires_without_a_delete(stage: Stage) -> None:
     _, (failed,) = failed_runs(stage, 1)
     again(stage, failed, Edit(Payload("{}", is_json=True)))
 
@@ -240,7 +240,7 @@ def test_a_payload_that_the_action_cannot_send_is_refused(stage: Stage, fields: 
 # Redriven
 
 
-def test_a_selection_is_run_again_at_its_pace(stage: Stage) -> None:
+def test_a_selection_is_rerun_at_its_rate(stage: Stage) -> None:
     planned, failed = failed_runs(stage, 25)
     begun_at = stage.clock.now()
 
@@ -265,7 +265,7 @@ def started(run: Run) -> datetime:
 
 
 @pytest.mark.parametrize("rate", [1, 7, 600])
-def test_no_minute_begins_more_than_its_rate(stage: Stage, rate: int) -> None:
+def test_no_minute_begins_more_reruns_than_the_rate(stage: Stage, rate: int) -> None:
     planned, failed = failed_runs(stage, 8)
 
     redrive(stage, failed, rate=rate)
@@ -281,7 +281,9 @@ def test_no_minute_begins_more_than_its_rate(stage: Stage, rate: int) -> None:
 @pytest.mark.parametrize("name", ["dynamodb.TransactWriteItems", "sqs.SendMessageBatch", "dynamodb.UpdateItem"])
 @pytest.mark.parametrize("fault", [crash_before, crash_after, answer_lost, refused])
 @pytest.mark.parametrize("skip", [0, 2])
-def test_each_is_run_again_once_wherever_the_redrive_is_cut_off(stage: Stage, name: str, fault: Any, skip: int) -> None:
+def test_each_run_is_rerun_once_wherever_the_redrive_is_interrupted(
+    stage: Stage, name: str, fault: Any, skip: int
+) -> None:
     planned, failed = failed_runs(stage, 5)
     met = 0
 
@@ -329,7 +331,7 @@ def test_runs_that_cannot_run_again_are_counted_and_named(stage: Stage) -> None:
     assert len(reruns(stage, planned)) == 2
 
 
-def test_paused_between_its_pages_it_runs_nothing_more(stage: Stage) -> None:
+def test_a_redrive_paused_between_pages_runs_nothing_more(stage: Stage) -> None:
     planned, failed = failed_runs(stage, 30)
     operation = redrive(stage, failed, rate=60)
     stage.run(12)

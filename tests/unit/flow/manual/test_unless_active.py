@@ -31,7 +31,7 @@ def manual_runs(stage: Stage, owner: str) -> list[State]:
     return [run.state for run in stage.runs(owner, Kind.MANUAL)]
 
 
-def test_a_second_request_is_answered_by_the_active_run(stage: Stage) -> None:
+def test_a_second_request_returns_the_active_run(stage: Stage) -> None:
     planned = stage.create(NEVER)
 
     first = ask(stage, planned)
@@ -42,7 +42,7 @@ def test_a_second_request_is_answered_by_the_active_run(stage: Stage) -> None:
     assert len(stage.endpoint.received) == 1
 
 
-def test_once_it_has_ended_the_next_one_starts(stage: Stage) -> None:
+def test_the_next_run_starts_once_the_active_one_has_ended(stage: Stage) -> None:
     planned = stage.create(NEVER)
     first = ask(stage, planned)
     stage.deliver_all()
@@ -68,7 +68,7 @@ def test_a_waiting_run_is_active(stage: Stage, answer: Any, state: State) -> Non
     assert ask(stage, planned).started
 
 
-def test_a_run_of_one_schedule_does_not_hold_up_another(stage: Stage) -> None:
+def test_a_run_of_one_schedule_does_not_delay_another(stage: Stage) -> None:
     planned = stage.create(NEVER, NEVER)
     first = ask(stage, planned, 0)
 
@@ -77,7 +77,7 @@ def test_a_run_of_one_schedule_does_not_hold_up_another(stage: Stage) -> None:
     assert ask(stage, planned, 1).started
 
 
-def test_a_plain_manual_run_is_active_too_and_is_never_dropped_itself(stage: Stage) -> None:
+def test_an_ordinary_manual_run_counts_as_active_and_is_never_dropped(stage: Stage) -> None:
     planned = stage.create(NEVER)
     first = manual.run_now(stage.world, TENANT, planned.job.id, None, None).run_id
     second = manual.run_now(stage.world, TENANT, planned.job.id, None, None).run_id
@@ -87,7 +87,7 @@ def test_a_plain_manual_run_is_active_too_and_is_never_dropped_itself(stage: Sta
     assert len(manual_runs(stage, planned.job.id)) == 2
 
 
-def test_an_error_action_holds_up_nothing(stage: Stage) -> None:
+def test_an_error_action_delays_nothing(stage: Stage) -> None:
     stage.endpoint.script = [WRONG, BUSY]
     planned = stage.create(once(), action=stage.action(), error_action=stage.action(retry=fixed(600)))
     stage.run(90)
@@ -96,7 +96,7 @@ def test_an_error_action_holds_up_nothing(stage: Stage) -> None:
     assert ask(stage, planned).started
 
 
-def test_a_start_that_waits_for_days_is_found_behind_many_later_runs(
+def test_a_start_that_waits_for_days_is_found_among_many_later_runs(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sweephand.flow.manual.manual.LOOKED_AT_MOST", 3)
@@ -112,7 +112,7 @@ def test_a_start_that_waits_for_days_is_found_behind_many_later_runs(
     assert ask(stage, planned) == Answered(first.run_id, started=False)
 
 
-def test_ten_requests_at_once_start_one_run(stage: Stage) -> None:
+def test_ten_concurrent_requests_start_one_run(stage: Stage) -> None:
     planned = stage.create(NEVER)
 
     with ThreadPoolExecutor(max_workers=10) as pool:
@@ -124,7 +124,7 @@ def test_ten_requests_at_once_start_one_run(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("earlier", [False, True], ids=["the first", "a later one"])
-def test_a_reader_before_another_start_finds_it(stage: Stage, earlier: bool) -> None:
+def test_a_request_that_read_before_another_start_finds_that_run(stage: Stage, earlier: bool) -> None:
     planned = stage.create(NEVER)
     if earlier:
         ask(stage, planned)
@@ -145,7 +145,7 @@ def test_a_reader_before_another_start_finds_it(stage: Stage, earlier: bool) -> 
 
 
 @pytest.mark.parametrize("key", [None, Once("k", "d")], ids=["without a key", "with a key"])
-def test_a_start_whose_answer_was_lost_is_one_run(stage: Stage, key: Once | None) -> None:
+def test_a_start_whose_answer_was_lost_makes_one_run(stage: Stage, key: Once | None) -> None:
     planned = stage.create(NEVER)
 
     with stage.taps.once("dynamodb.TransactWriteItems", answer_lost):
@@ -156,7 +156,7 @@ def test_a_start_whose_answer_was_lost_is_one_run(stage: Stage, key: Once | None
 
 
 @pytest.mark.parametrize("fault", [crash_before, crash_after])
-def test_a_start_that_died_is_asked_for_again(stage: Stage, fault: Any) -> None:
+def test_an_interrupted_start_can_be_requested_again(stage: Stage, fault: Any) -> None:
     planned = stage.create(NEVER)
     with stage.taps.once("dynamodb.TransactWriteItems", fault), pytest.raises(Crash):
         ask(stage, planned)
@@ -168,7 +168,7 @@ def test_a_start_that_died_is_asked_for_again(stage: Stage, fault: Any) -> None:
     assert manual_runs(stage, planned.job.id) == [State.SUCCESS]
 
 
-def test_a_key_finds_its_run_also_when_that_has_ended(stage: Stage) -> None:
+def test_a_key_finds_its_run_after_the_run_has_ended(stage: Stage) -> None:
     planned = stage.create(NEVER)
     first = ask(stage, planned, key=Once("k", "d"))
     stage.endpoint.answer = OK
@@ -177,7 +177,7 @@ def test_a_key_finds_its_run_also_when_that_has_ended(stage: Stage) -> None:
     assert ask(stage, planned, key=Once("k", "d")) == first
 
 
-def test_a_request_that_starts_nothing_leaves_nothing(stage: Stage) -> None:
+def test_a_request_that_starts_nothing_writes_nothing(stage: Stage) -> None:
     planned = stage.create(NEVER)
     ask(stage, planned)
     before = stage.items()
@@ -187,7 +187,7 @@ def test_a_request_that_starts_nothing_leaves_nothing(stage: Stage) -> None:
     assert stage.items() == before
 
 
-def test_a_job_takes_its_mark_along(stage: Stage) -> None:
+def test_deleting_a_job_deletes_the_mark_of_its_active_run(stage: Stage) -> None:
     planned = stage.create(NEVER)
     ask(stage, planned)
     stage.delete(planned)

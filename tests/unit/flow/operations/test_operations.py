@@ -88,7 +88,7 @@ def check_done(stage: Stage, operation: Operation, pages: int = 4) -> None:
     assert not any("OP#" in sk for _, sk in stage.waiting())
 
 
-def test_an_operation_goes_on_by_itself_until_it_is_done(stage: Stage, pages: Any) -> None:
+def test_an_operation_continues_on_its_own_until_it_is_done(stage: Stage, pages: Any) -> None:
     begun = pages(counting(4, wait_s=30))
     operation = begin(stage)
 
@@ -98,7 +98,7 @@ def test_an_operation_goes_on_by_itself_until_it_is_done(stage: Stage, pages: An
     assert begun == [{}, {"at": 1}, {"at": 2}, {"at": 3}]
 
 
-def test_pages_that_wait_for_nothing_share_a_message(stage: Stage, pages: Any) -> None:
+def test_pages_without_a_wait_share_a_message(stage: Stage, pages: Any) -> None:
     pages(counting(4))
     operation = begin(stage)
 
@@ -108,7 +108,7 @@ def test_pages_that_wait_for_nothing_share_a_message(stage: Stage, pages: Any) -
     assert stage.sqs.bodies(QUEUE) == []
 
 
-def test_a_stretch_ends_in_time_and_another_message_goes_on(stage: Stage, pages: Any) -> None:
+def test_one_invocation_stops_in_time_and_another_message_continues(stage: Stage, pages: Any) -> None:
     slow = counting(4)
 
     def page(world: World, operation: Operation) -> Page:
@@ -137,7 +137,7 @@ def test_no_page_begins_before_its_time(stage: Stage, pages: Any) -> None:
     assert (early, len(begun)) == (1, 2)
 
 
-def test_a_wait_longer_than_a_queue_can_delay_is_borne(stage: Stage, pages: Any) -> None:
+def test_a_wait_longer_than_the_longest_queue_delay_is_kept(stage: Stage, pages: Any) -> None:
     begun = pages(counting(2, wait_s=3_600))
     operation = begin(stage)
 
@@ -153,7 +153,7 @@ def test_a_wait_longer_than_a_queue_can_delay_is_borne(stage: Stage, pages: Any)
 @pytest.mark.parametrize("call", ["sqs.SendMessageBatch", "dynamodb.UpdateItem", "dynamodb.GetItem"])
 @pytest.mark.parametrize("fault", [crash_before, crash_after, answer_lost, refused])
 @pytest.mark.parametrize("skip", [0, 1, 2])
-def test_it_is_done_and_counted_once_wherever_it_is_cut_off(
+def test_an_operation_is_done_and_counted_once_wherever_it_is_interrupted(
     stage: Stage, pages: Any, call: str, fault: Any, skip: int
 ) -> None:
     pages(counting(4, wait_s=20))
@@ -184,7 +184,7 @@ def test_it_is_done_and_counted_once_wherever_it_is_cut_off(
     check_done(stage, operation)
 
 
-def test_lost_messages_are_sent_again_by_its_row(stage: Stage, pages: Any) -> None:
+def test_the_row_of_an_operation_sends_lost_messages_again(stage: Stage, pages: Any) -> None:
     pages(counting(4, wait_s=20))
     operation = begin(stage)
     for _ in range(40):
@@ -196,7 +196,7 @@ def test_lost_messages_are_sent_again_by_its_row(stage: Stage, pages: Any) -> No
     check_done(stage, operation)
 
 
-def test_a_message_that_comes_twice_does_no_page_again(stage: Stage, pages: Any) -> None:
+def test_a_duplicate_message_repeats_no_page(stage: Stage, pages: Any) -> None:
     begun = pages(counting(4, wait_s=20))
     operation = begin(stage)
     for _ in range(10):
@@ -207,7 +207,7 @@ def test_a_message_that_comes_twice_does_no_page_again(stage: Stage, pages: Any)
     assert begun == [{}, {"at": 1}, {"at": 2}, {"at": 3}]
 
 
-def test_one_of_two_workers_on_a_page_is_counted(stage: Stage, pages: Any) -> None:
+def test_only_one_of_two_workers_on_a_page_is_counted(stage: Stage, pages: Any) -> None:
     count = counting(3, wait_s=20)
     twin = iter([True])
 
@@ -228,7 +228,7 @@ def test_one_of_two_workers_on_a_page_is_counted(stage: Stage, pages: Any) -> No
     check_done(stage, operation, 3)
 
 
-def test_an_operation_that_cannot_continue_fails_with_a_reason_and_may_be_resumed(stage: Stage, pages: Any) -> None:
+def test_an_operation_that_cannot_continue_fails_with_a_reason_and_can_be_resumed(stage: Stage, pages: Any) -> None:
     hopeless = iter([False, True])
     count = counting(3)
 
@@ -255,7 +255,7 @@ def test_an_operation_that_cannot_continue_fails_with_a_reason_and_may_be_resume
     check_done(stage, operation, 3)
 
 
-def test_that_one_failed_is_told_though_the_answer_of_that_write_was_lost(stage: Stage, pages: Any) -> None:
+def test_a_failed_operation_is_published_even_if_the_answer_of_its_write_is_lost(stage: Stage, pages: Any) -> None:
     def page(world: World, operation: Operation) -> Page:
         raise Conflict("the target is gone")
 
@@ -270,7 +270,7 @@ def test_that_one_failed_is_told_though_the_answer_of_that_write_was_lost(stage:
 
 
 @pytest.mark.parametrize("fault", [crash_before, crash_after])
-def test_that_one_failed_is_told_whenever_its_function_dies(stage: Stage, pages: Any, fault: Any) -> None:
+def test_a_failed_operation_is_published_whenever_its_function_dies(stage: Stage, pages: Any, fault: Any) -> None:
     def page(world: World, operation: Operation) -> Page:
         raise Conflict("the target is gone")
 
@@ -288,7 +288,7 @@ def test_that_one_failed_is_told_whenever_its_function_dies(stage: Stage, pages:
     assert len(told) == (1 if fault is crash_before else 2)
 
 
-def test_each_time_that_it_fails_is_told_by_itself(stage: Stage, pages: Any) -> None:
+def test_each_failure_of_an_operation_is_published_separately(stage: Stage, pages: Any) -> None:
     def page(world: World, operation: Operation) -> Page:
         raise Conflict("the target is gone")
 
@@ -301,7 +301,7 @@ def test_each_time_that_it_fails_is_told_by_itself(stage: Stage, pages: Any) -> 
     assert len({each["id"] for each in stage.bus.of(EventType.OPERATION_FAILED)}) == 2
 
 
-def test_an_unexpected_fault_is_tried_three_times_and_then_named(stage: Stage, pages: Any) -> None:
+def test_an_operation_fails_after_three_unexpected_errors_and_names_the_error(stage: Stage, pages: Any) -> None:
     def page(world: World, operation: Operation) -> Page:
         raise ZeroDivisionError
 
@@ -315,7 +315,7 @@ def test_an_unexpected_fault_is_tried_three_times_and_then_named(stage: Stage, p
     assert len(begun) == carry_on.TRIES_UNEXPECTED
 
 
-def test_an_operation_that_kills_its_function_fails_by_the_dead_letters(stage: Stage, pages: Any) -> None:
+def test_a_dead_letter_fails_an_operation_that_kills_its_function(stage: Stage, pages: Any) -> None:
     def page(world: World, operation: Operation) -> Page:
         raise Crash
 
@@ -334,7 +334,7 @@ def test_an_operation_that_kills_its_function_fails_by_the_dead_letters(stage: S
     assert len(stage.sqs.bodies(aws.ARCHIVE)) == 1
 
 
-def test_a_dead_letter_of_a_page_that_was_done_since_fails_nothing(stage: Stage, pages: Any) -> None:
+def test_a_dead_letter_of_a_page_done_since_fails_nothing(stage: Stage, pages: Any) -> None:
     pages(counting(4, wait_s=60))
     operation = begin(stage)
     stage.sqs._queues[aws.DEAD].messages += stage.sqs._queues[QUEUE].messages
@@ -345,7 +345,7 @@ def test_a_dead_letter_of_a_page_that_was_done_since_fails_nothing(stage: Stage,
     assert stored(stage, operation).state is OperationState.RUNNING
 
 
-def test_a_table_that_is_not_to_be_had_fails_nothing(stage: Stage, pages: Any) -> None:
+def test_an_unavailable_table_fails_no_operation(stage: Stage, pages: Any) -> None:
     def page(world: World, operation: Operation) -> Page:
         if stage.clock.now() < begun_at + timedelta(hours=3):
             raise Unavailable("the table did not answer in time")
@@ -362,7 +362,7 @@ def test_a_table_that_is_not_to_be_had_fails_nothing(stage: Stage, pages: Any) -
     assert stage.sqs.bodies(aws.ARCHIVE) == []
 
 
-def test_paused_it_rests_and_resumed_it_goes_on_where_it_stopped(stage: Stage, pages: Any) -> None:
+def test_a_paused_operation_stops_and_continues_there_when_resumed(stage: Stage, pages: Any) -> None:
     begun = pages(counting(4, wait_s=20))
     operation = begin(stage)
     stage.run(25)
@@ -378,7 +378,7 @@ def test_paused_it_rests_and_resumed_it_goes_on_where_it_stopped(stage: Stage, p
     check_done(stage, operation)
 
 
-def test_a_page_under_way_while_it_is_paused_is_done_again_and_counted_once(stage: Stage, pages: Any) -> None:
+def test_a_page_in_progress_during_a_pause_is_repeated_and_counted_once(stage: Stage, pages: Any) -> None:
     count = counting(2)
     pause = iter([True])
 
@@ -399,7 +399,7 @@ def test_a_page_under_way_while_it_is_paused_is_done_again_and_counted_once(stag
 
 
 @pytest.mark.parametrize("rest", [None, verbs.pause])
-def test_cancelled_it_ends_and_does_no_more(stage: Stage, pages: Any, rest: Any) -> None:
+def test_a_cancelled_operation_ends_and_does_no_more(stage: Stage, pages: Any, rest: Any) -> None:
     begun = pages(counting(4, wait_s=20))
     operation = begin(stage)
     stage.run(25)
@@ -418,7 +418,7 @@ def test_cancelled_it_ends_and_does_no_more(stage: Stage, pages: Any, rest: Any)
 
 @pytest.mark.parametrize("verb", [verbs.pause, verbs.resume, verbs.cancel])
 @pytest.mark.parametrize("fault", [answer_lost, crash_after])
-def test_a_switch_may_be_repeated(stage: Stage, pages: Any, verb: Any, fault: Any) -> None:
+def test_pausing_resuming_and_cancelling_can_be_repeated(stage: Stage, pages: Any, verb: Any, fault: Any) -> None:
     pages(counting(4, wait_s=20))
     operation = begin(stage)
     if verb is verbs.resume:
@@ -441,7 +441,7 @@ def test_an_ended_operation_cannot_be_paused_or_resumed(stage: Stage, pages: Any
             verb(stage.world, operation)
 
 
-def test_a_failed_one_is_cancelled_but_not_paused(stage: Stage, pages: Any) -> None:
+def test_a_failed_operation_can_be_cancelled_but_not_paused(stage: Stage, pages: Any) -> None:
     pages(counting(4, wait_s=20))
     operation = begin(stage)
     failed = verbs.give_up(stage.world, operation, "by hand")
@@ -452,7 +452,7 @@ def test_a_failed_one_is_cancelled_but_not_paused(stage: Stage, pages: Any) -> N
     assert verbs.cancel(stage.world, failed).state is OperationState.CANCELLED
 
 
-def test_an_operation_that_has_ended_is_not_given_up(stage: Stage, pages: Any) -> None:
+def test_an_ended_operation_is_not_marked_as_failed(stage: Stage, pages: Any) -> None:
     pages(counting(1))
     operation = begin(stage)
     stage.run(10)
@@ -471,7 +471,7 @@ def test_the_same_key_begins_one_operation(stage: Stage, pages: Any) -> None:
     assert len(stage.sqs.bodies(QUEUE)) == 1
 
 
-def test_two_requests_of_one_key_at_once_begin_one_operation(stage: Stage, pages: Any) -> None:
+def test_two_concurrent_requests_with_the_same_key_begin_one_operation(stage: Stage, pages: Any) -> None:
     pages(counting(1))
     once = Once("k", "d")
     other: list[Operation] = []
@@ -487,7 +487,7 @@ def test_two_requests_of_one_key_at_once_begin_one_operation(stage: Stage, pages
     assert mine.id == other[0].id
 
 
-def test_the_provider_s_own_are_apart_from_any_tenant_s(stage: Stage, pages: Any) -> None:
+def test_operations_of_the_provider_are_separate_from_those_of_tenants(stage: Stage, pages: Any) -> None:
     pages(counting(2, wait_s=20))
     own = verbs.begin(stage.world, None, OperationKind.REDRIVE, {}, actor="provider.admin")
     stage.sqs.purge(QUEUE)
@@ -500,7 +500,7 @@ def test_the_provider_s_own_are_apart_from_any_tenant_s(stage: Stage, pages: Any
         verbs.find(stage.world, TENANT, own.id)
 
 
-def test_one_that_was_kept_long_enough_is_gone_before_it_is_deleted(stage: Stage, pages: Any) -> None:
+def test_an_expired_operation_is_not_found_even_before_its_row_is_deleted(stage: Stage, pages: Any) -> None:
     pages(counting(1))
     operation = begin(stage)
     stage.run(10)
@@ -513,7 +513,7 @@ def test_one_that_was_kept_long_enough_is_gone_before_it_is_deleted(stage: Stage
         stored(stage, operation)
 
 
-def test_a_page_s_write_is_refused_where_another_came_further(stage: Stage, pages: Any) -> None:
+def test_the_write_of_a_page_is_refused_when_another_worker_is_ahead(stage: Stage, pages: Any) -> None:
     operation = begin(stage)
     further = replace(operation, step=2, done=5, by="another")
     now, shards = stage.clock.now(), stage.world.settings.shards
@@ -524,7 +524,7 @@ def test_a_page_s_write_is_refused_where_another_came_further(stage: Stage, page
     assert stored(stage, operation).done == 5
 
 
-def test_an_operation_is_never_begun_over_another(stage: Stage) -> None:
+def test_an_operation_never_overwrites_another(stage: Stage) -> None:
     operation = begin(stage)
     again = store.begin_op(stage.world.table, replace(operation, done=7), stage.world.settings.shards)
 
@@ -541,5 +541,5 @@ def test_an_unreadable_message_comes_back_until_it_is_a_dead_letter(stage: Stage
     assert stage.sqs.bodies(aws.ARCHIVE) == ["nothing"]
 
 
-def test_a_redrive_s_pages_are_small_enough_to_be_paused_between() -> None:
+def test_the_pages_of_a_redrive_are_small_enough_to_pause_between_them() -> None:
     assert [redrive.page_size(rate) for rate in (1, 6, 60, 600, 6_000)] == [1, 1, 10, 100, 200]

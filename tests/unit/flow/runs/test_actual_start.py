@@ -37,7 +37,7 @@ def _moves(passing: Passing) -> bool:
     return passing.name == "dynamodb.TransactWriteItems" and "'SCH#" in written and "'STATS#" in written
 
 
-def test_the_next_occurrence_lies_an_interval_after_a_late_start(stage: Stage) -> None:
+def test_the_next_occurrence_is_one_interval_after_a_late_start(stage: Stage) -> None:
     planned = stage.create(FIVE)
 
     began = late_start(stage, planned, 100)
@@ -64,7 +64,7 @@ def test_a_start_up_to_a_minute_late_moves_nothing(stage: Stage, by_s: int) -> N
     assert stage.stored(planned).next_run_at == first + 5 * MINUTE
 
 
-def test_an_occurrence_that_a_tick_may_have_sent_stays_where_it_is(stage: Stage) -> None:
+def test_an_occurrence_that_a_tick_may_have_sent_is_not_moved(stage: Stage) -> None:
     """150 s of look-ahead: what lies within them is on its way under its id, and counted."""
     planned = stage.create(FIVE)
     first = planned.schedules[0].next_run_at
@@ -79,7 +79,7 @@ def test_an_occurrence_that_a_tick_may_have_sent_stays_where_it_is(stage: Stage)
     assert totals.planned - totals.open == fold.ended
 
 
-def test_a_series_that_is_over_before_the_moved_occurrence_ends_as_planned(stage: Stage) -> None:
+def test_a_series_that_ends_before_the_moved_occurrence_ends_as_planned(stage: Stage) -> None:
     planned = stage.create({**FIVE, "endTime": text(NOON + 10 * MINUTE + 30 * SECOND)})
     first = planned.schedules[0].next_run_at
     assert first is not None
@@ -130,7 +130,7 @@ def test_a_move_that_meets_a_fault_harms_no_run(stage: Stage, fault: Any) -> Non
     assert len(stage.endpoint.planned) >= 3
 
 
-def test_a_tick_that_comes_between_wins(stage: Stage) -> None:
+def test_a_tick_between_the_read_and_the_move_wins(stage: Stage) -> None:
     planned = stage.create(FIVE)
 
     def moved_first(passing: Passing, act: Act) -> Any:

@@ -19,7 +19,7 @@ MANY = 25
 
 
 @pytest.mark.parametrize("limit", [1, 7, 24, 25])
-def test_runs_of_one_instant_are_each_listed_once_however_they_are_paged(stage: Stage, limit: int) -> None:
+def test_runs_of_one_instant_are_listed_once_for_every_page_size(stage: Stage, limit: int) -> None:
     stage.endpoint.answer = WRONG
     jobs = [stage.create({"at": text(NOON + MINUTE)}, name=f"job {n}") for n in range(MANY)]
     stage.run(70)
@@ -35,7 +35,7 @@ def test_runs_of_one_instant_are_each_listed_once_however_they_are_paged(stage: 
     assert seen == sorted(seen, key=lambda run_id: run_id.partition("_")[2], reverse=True)
 
 
-def test_runs_that_succeeded_since_are_not_listed(stage: Stage) -> None:
+def test_runs_that_have_since_succeeded_are_not_listed(stage: Stage) -> None:
     stage.endpoint.script = [WRONG]
     action = stage.action(retry={"type": "fixed", "maxRetries": 1, "delaySeconds": 30, "retryOn": "any"})
     job = stage.create({"at": text(NOON + MINUTE)}, action=action)

@@ -72,7 +72,7 @@ def doubling(stage: Stage, levels: int, *timings: dict[str, object], hook: str =
 # Runs that follow from one run
 
 
-def test_thirteen_jobs_and_one_request_make_no_more_runs_than_the_budget(there: Stage) -> None:
+def test_thirteen_jobs_started_by_one_request_stay_within_the_budget(there: Stage) -> None:
     first = doubling(there, 6)
 
     manual.run_now(there.world, TENANT, first.job.id, None, None)
@@ -98,7 +98,7 @@ def test_the_budget_holds_at_any_depth(there: Stage, levels: int, budget: int) -
     assert len(found) <= 3 * (budget + 1)
 
 
-def test_error_actions_and_both_kinds_of_hooks_count_as_job_actions_do(there: Stage) -> None:
+def test_error_actions_and_both_kinds_of_hooks_count_like_job_actions(there: Stage) -> None:
     pace(there, descendants=7)
     leaf = there.create(action=FAILS)
     for _ in range(4):
@@ -161,7 +161,7 @@ def test_a_rerun_adds_nothing_to_the_budget_of_the_run_that_it_repeats(there: St
     assert {run.id for run in over_budget(after)} >= started
 
 
-def test_error_actions_that_start_no_job_cost_no_count(there: Stage) -> None:
+def test_error_actions_that_start_no_job_are_not_counted(there: Stage) -> None:
     pace(there, descendants=0)
     first = there.create(once(), action=FAILS, error_action=SUCCEEDS)
 
@@ -172,7 +172,7 @@ def test_error_actions_that_start_no_job_cost_no_count(there: Stage) -> None:
     assert not [row for row in there.items() if row["sk"]["S"].startswith("FAMILY#")]
 
 
-def test_the_count_goes_with_the_ledger(there: Stage) -> None:
+def test_the_count_expires_with_the_ledger(there: Stage) -> None:
     second = there.create(action=SUCCEEDS)
     first = there.create(once(), action=starts(second))
     there.run(600)
@@ -184,7 +184,7 @@ def test_the_count_goes_with_the_ledger(there: Stage) -> None:
     assert int(row["expires_at"]["N"]) > there.clock.now().timestamp() + 7 * 86_400
 
 
-def test_a_count_whose_answer_is_lost_lets_no_run_out_of_its_budget(there: Stage) -> None:
+def test_a_count_whose_answer_is_lost_lets_no_run_exceed_the_budget(there: Stage) -> None:
     pace(there, descendants=0)
     second = there.create(action=SUCCEEDS)
     there.create(once(), action=starts(second))
@@ -208,7 +208,7 @@ def begun(stage: Stage, planned: Planned) -> int:
     return sum(run.state is State.SUCCESS for run in stage.runs(planned))
 
 
-def test_over_the_quota_of_a_minute_occurrences_are_skipped_with_a_reason(there: Stage) -> None:
+def test_occurrences_over_the_quota_of_a_minute_are_skipped_with_a_reason(there: Stage) -> None:
     pace(there, runs_per_minute=20)
     planned = there.create({**EVERY_SECOND, "count": 60}, action=SUCCEEDS)
 
@@ -225,7 +225,7 @@ def test_over_the_quota_of_a_minute_occurrences_are_skipped_with_a_reason(there:
     assert message == "the provider allows this tenant 20 runs a minute (quota.runsPerMinute)"
 
 
-def test_in_the_next_minute_runs_begin_again(there: Stage) -> None:
+def test_runs_begin_again_in_the_next_minute(there: Stage) -> None:
     pace(there, runs_per_minute=1)
     planned = there.create({"every": "PT30S", "count": 6}, action=SUCCEEDS)
 
@@ -247,7 +247,7 @@ def test_manual_runs_and_runs_that_follow_count_too(there: Stage) -> None:
     assert len(found) - len(over_budget(found)) == 15
 
 
-def test_a_retry_is_no_further_run(there: Stage) -> None:
+def test_a_retry_does_not_count_as_another_run(there: Stage) -> None:
     pace(there, runs_per_minute=1)
     retry = {"type": "fixed", "maxRetries": 3, "delaySeconds": 1, "retryOn": "any"}
     planned = there.create(once(), action=draft(type="job", jobId=NOBODY, retry=retry))
@@ -257,7 +257,7 @@ def test_a_retry_is_no_further_run(there: Stage) -> None:
     assert [(run.reason, run.attempt) for run in there.runs(planned)] == [(Reason.NO_TARGET, 4)]
 
 
-def test_two_processes_exceed_the_quota_by_less_than_a_step_each(there: Stage) -> None:
+def test_each_process_exceeds_the_quota_by_less_than_one_step(there: Stage) -> None:
     pace(there, runs_per_minute=30)
     planned = there.create(action=SUCCEEDS)
     worlds = [replace(there.world, memory=FlowMemory()) for _ in range(4)]
@@ -271,7 +271,7 @@ def test_two_processes_exceed_the_quota_by_less_than_a_step_each(there: Stage) -
     assert 30 <= ran < 30 + 4 * RUNS_STEP
 
 
-def test_ten_runs_report_once_and_a_tenant_without_the_quota_never(there: Stage) -> None:
+def test_runs_are_reported_in_steps_and_never_without_a_quota(there: Stage) -> None:
     planned = there.create({**EVERY_SECOND, "count": 40}, action=SUCCEEDS)
     there.run(30)
     unlimited = reports(there)
@@ -291,7 +291,7 @@ def reports(stage: Stage) -> list[dict[str, object]]:
 # Limits that the provider sets
 
 
-def test_the_provider_s_most_jobs_holds_with_and_without_schedules(there: Stage) -> None:
+def test_the_job_limit_of_the_provider_applies_with_and_without_schedules(there: Stage) -> None:
     tenancy.change_tenant(there.world, TENANT, None, Usage(most_jobs=2))
     first = there.create()
     there.create({"every": "PT1H"})
@@ -303,7 +303,7 @@ def test_the_provider_s_most_jobs_holds_with_and_without_schedules(there: Stage)
     there.create()
 
 
-def test_the_provider_s_shortest_interval_holds_in_every_collection_and_for_changes(there: Stage) -> None:
+def test_the_shortest_interval_of_the_provider_applies_to_every_collection_and_change(there: Stage) -> None:
     planned = there.create({"every": "PT1M"})
     tenancy.change_tenant(there.world, TENANT, None, Usage(least_interval_s=300))
 
@@ -323,7 +323,7 @@ def test_the_provider_s_shortest_interval_holds_in_every_collection_and_for_chan
     there.change(planned, timings=[{"every": "PT5M"}])
 
 
-def test_a_tenants_collection_lifts_no_quota_of_the_provider(there: Stage) -> None:
+def test_a_collection_cannot_raise_a_quota_of_the_provider(there: Stage) -> None:
     tenancy.change_tenant(there.world, TENANT, None, Usage(most_jobs=1, least_interval_s=60))
     there.create()
 
@@ -339,7 +339,7 @@ def test_a_tenants_collection_lifts_no_quota_of_the_provider(there: Stage) -> No
         there.create()
 
 
-def test_quotas_stay_with_a_tenant_that_is_disabled_and_enabled(there: Stage) -> None:
+def test_a_tenant_keeps_its_quotas_when_disabled_and_enabled(there: Stage) -> None:
     pace(there, runs_per_minute=5, descendants=3)
 
     tenancy.switch_tenant(there.world, TENANT, on=False)

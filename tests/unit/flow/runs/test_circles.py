@@ -42,7 +42,7 @@ def stopped(found: list[Run]) -> list[Run]:
     return [run for run in found if run.reason is Reason.GUARD]
 
 
-def test_two_jobs_that_react_to_each_other_twice_go_round_once(there: Stage) -> None:
+def test_two_jobs_that_react_to_each_other_complete_one_round(there: Stage) -> None:
     first = there.create(once(), action=FAILS)
     second = there.create(action=FAILS, error_action=runs(first), hooks={"onFailure": runs(first)})
     there.change(first, action=FAILS, error_action=runs(second), hooks={"onFailure": runs(second)})
@@ -60,7 +60,7 @@ def test_two_jobs_that_react_to_each_other_twice_go_round_once(there: Stage) -> 
         assert run.message == "its job already had a run in this chain: a circle of jobs runs only once"
 
 
-def test_a_job_that_was_repaired_runs_again(there: Stage) -> None:
+def test_a_repaired_job_runs_again(there: Stage) -> None:
     """One round is not taken for a circle."""
     broken = there.create(once(), action=FAILS)
     repair = there.create(action=SUCCEEDS, hooks={"onSuccess": runs(broken)})
@@ -88,7 +88,7 @@ def test_a_circle_of_actions_and_reactions_stays_small(there: Stage) -> None:
     assert len(found) < 20 * MOST_HOPS
 
 
-def test_a_run_of_a_circle_that_is_run_again_stays_in_it(there: Stage) -> None:
+def test_a_rerun_of_a_run_in_a_circle_stays_in_the_circle(there: Stage) -> None:
     first = there.create(once(), action=FAILS)
     second = there.create(action=FAILS, error_action=runs(first))
     there.change(first, action=FAILS, error_action=runs(second))

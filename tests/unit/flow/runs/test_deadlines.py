@@ -91,7 +91,7 @@ def test_no_sweep_sends_a_near_deadline_a_second_time(stage: Stage) -> None:
     assert len(stage.sqs.bodies(stage.world.settings.queue_urls[Lane.FAST])) == 1
 
 
-def test_a_result_in_time_counts_and_is_counted_once(stage: Stage) -> None:
+def test_a_result_before_the_deadline_is_counted_once(stage: Stage) -> None:
     """The message of the deadline comes all the same, and finds a run that has ended."""
     planned = awaiting(stage, 20)
     stage.run(70)

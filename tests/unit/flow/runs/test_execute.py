@@ -46,7 +46,7 @@ def url(stage: Stage) -> str:
 # Duplicates
 
 
-def test_copies_of_a_message_run_once(stage: Stage) -> None:
+def test_copies_of_a_message_make_one_run(stage: Stage) -> None:
     planned = ready(stage)
     for _ in range(3):
         stage.sqs.duplicate(url(stage))
@@ -58,7 +58,7 @@ def test_copies_of_a_message_run_once(stage: Stage) -> None:
     assert messages(stage) == []
 
 
-def test_a_copy_that_comes_days_later_finds_its_run(stage: Stage) -> None:
+def test_a_copy_that_arrives_days_later_finds_its_run(stage: Stage) -> None:
     """Queues keep a message for 14 days: longer than most records of repetitions are kept."""
     planned = ready(stage)
     stage.sqs.duplicate(url(stage))
@@ -89,7 +89,7 @@ def test_a_copy_that_meets_a_live_lease_comes_back_and_is_not_deleted(stage: Sta
     assert timedelta(0) < min(back_in) < 7 * SECOND
 
 
-def test_the_copy_goes_on_when_the_holder_died(stage: Stage) -> None:
+def test_a_copy_continues_the_run_of_a_dead_executor(stage: Stage) -> None:
     planned = ready(stage)
     stage.sqs.duplicate(url(stage))
     with stage.taps.once("endpoint.http", crash_after), pytest.raises(Crash):
@@ -106,7 +106,7 @@ def test_the_copy_goes_on_when_the_holder_died(stage: Stage) -> None:
 # Dead executors
 
 
-def test_a_killed_executors_run_goes_on_after_one_lease(stage: Stage) -> None:
+def test_the_run_of_a_killed_executor_continues_after_one_lease(stage: Stage) -> None:
     planned = ready(stage)
     with stage.taps.once("endpoint.http", crash_before), pytest.raises(Crash):
         stage.deliver()
@@ -128,7 +128,7 @@ def exact_once_ended(stage: Stage, planned: Planned) -> None:
     assert fold.rows == fold.ended
 
 
-def test_executors_lost_as_often_as_allowed_leave_an_unknown_end(stage: Stage) -> None:
+def test_the_greatest_number_of_lost_executors_ends_a_run_as_unknown(stage: Stage) -> None:
     planned = ready(stage)
     for _ in range(MAX_LOST_LAST + 1):
         with stage.taps.once("endpoint.http", crash_after), pytest.raises(Crash):
@@ -170,7 +170,7 @@ def test_a_lost_run_starts_its_error_action(stage: Stage) -> None:
     assert {run.state for run in stage.runs(planned)} == {State.UNKNOWN, State.SUCCESS}
 
 
-def test_each_attempt_may_lose_its_own_executor(stage: Stage) -> None:
+def test_each_attempt_can_lose_its_own_executor(stage: Stage) -> None:
     """lost counts over the run: a retry does not make an executor immortal, nor a lost one a failure."""
     stage.endpoint.script = [BUSY]
     planned = ready(stage, action=stage.action(retry=fixed(10)))
@@ -232,7 +232,7 @@ def test_a_failure_reported_without_the_lease_leaves_the_run_to_its_holder(stage
     assert stage.totals(planned).failed_attempts == 0
 
 
-def test_a_late_success_changes_nothing_of_what_has_ended(stage: Stage) -> None:
+def test_a_late_success_does_not_change_an_ended_run(stage: Stage) -> None:
     planned = ready(stage)
     takes_longer_than_the_lease(stage, planned, OK, BUSY)
 
@@ -244,7 +244,7 @@ def test_a_late_success_changes_nothing_of_what_has_ended(stage: Stage) -> None:
     exact_once_ended(stage, planned)
 
 
-def test_a_success_of_a_holder_whose_lease_is_over_counts_while_the_run_is_open(stage: Stage) -> None:
+def test_a_success_after_the_lease_counts_while_the_run_is_open(stage: Stage) -> None:
     planned = ready(stage)
     stage.endpoint.takes_s = 40
 
@@ -270,7 +270,7 @@ def test_a_call_gets_no_more_time_than_its_lease_leaves(stage: Stage) -> None:
     assert stage.only_run(planned).state is State.SUCCESS
 
 
-def test_a_lease_that_is_over_before_the_call_means_no_call(stage: Stage) -> None:
+def test_an_expired_lease_prevents_the_call(stage: Stage) -> None:
     planned = ready(stage, action=stage.action(payload={"a": 1}, retry=fixed(10)))
 
     def very_slow_payload(passing: Passing, act: Act) -> Any:
@@ -288,7 +288,7 @@ def test_a_lease_that_is_over_before_the_call_means_no_call(stage: Stage) -> Non
     assert stage.only_run(planned).state is State.SUCCESS
 
 
-def test_nothing_is_claimed_that_others_can_see_already(stage: Stage) -> None:
+def test_a_message_visible_to_others_again_is_not_claimed(stage: Stage) -> None:
     """The message is visible again, or about to be: the next holder must claim it."""
     planned = ready(stage)
 
@@ -309,7 +309,7 @@ def test_nothing_is_claimed_that_others_can_see_already(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("call", ["dynamodb.PutItem", "dynamodb.UpdateItem"])
-def test_a_claim_or_an_end_whose_answer_was_lost_is_known_as_ones_own(stage: Stage, call: str) -> None:
+def test_a_claim_or_an_end_whose_answer_was_lost_is_recognized(stage: Stage, call: str) -> None:
     planned = ready(stage)
 
     with stage.taps.once(call, answer_lost):
@@ -320,7 +320,7 @@ def test_a_claim_or_an_end_whose_answer_was_lost_is_known_as_ones_own(stage: Sta
     assert messages(stage) == []
 
 
-def test_a_take_over_whose_answer_was_lost_is_known_as_ones_own(stage: Stage) -> None:
+def test_a_takeover_whose_answer_was_lost_is_recognized(stage: Stage) -> None:
     planned = ready(stage)
     with stage.taps.once("endpoint.http", crash_before), pytest.raises(Crash):
         stage.deliver()
@@ -335,7 +335,7 @@ def test_a_take_over_whose_answer_was_lost_is_known_as_ones_own(stage: Stage) ->
 
 
 @pytest.mark.parametrize("retries", [0, 3])
-def test_a_failure_whose_answer_was_lost_counts_once_and_goes_on_at_once(stage: Stage, retries: int) -> None:
+def test_a_failure_whose_answer_was_lost_counts_once_and_continues_immediately(stage: Stage, retries: int) -> None:
     stage.endpoint.script = [BUSY]
     planned = ready(stage, action=stage.action(retry=fixed(5, retries) if retries else {"type": "none"}))
 
@@ -350,7 +350,7 @@ def test_a_failure_whose_answer_was_lost_counts_once_and_goes_on_at_once(stage: 
     exact_once_ended(stage, planned)
 
 
-def test_a_failed_condition_is_not_believed_where_the_owner_is_another(stage: Stage) -> None:
+def test_a_failed_condition_is_no_success_when_another_executor_owns_the_run(stage: Stage) -> None:
     """The row says who holds it: a second executor that comes between the gate and the claim is no own success."""
     planned = ready(stage)
     stage.sqs.duplicate(url(stage))
@@ -377,7 +377,7 @@ def test_a_failed_condition_is_not_believed_where_the_owner_is_another(stage: St
     [("dynamodb.BatchGetItem", 0), ("dynamodb.BatchGetItem", 1), ("dynamodb.PutItem", 0), ("dynamodb.UpdateItem", 0)],
     ids=["gate", "terms", "claim", "outcome"],
 )
-def test_a_table_without_time_brings_the_message_back(stage: Stage, call: str, skip: int) -> None:
+def test_an_unavailable_table_returns_the_message_to_the_queue(stage: Stage, call: str, skip: int) -> None:
     planned = ready(stage)
 
     with stage.taps.once(call, refused, skip=skip):
@@ -389,7 +389,7 @@ def test_a_table_without_time_brings_the_message_back(stage: Stage, call: str, s
     assert messages(stage) == []
 
 
-def test_a_visibility_that_cannot_be_changed_is_no_failure(stage: Stage) -> None:
+def test_a_visibility_that_cannot_be_changed_is_not_a_failure(stage: Stage) -> None:
     planned = ready(stage)
 
     with stage.taps.once("sqs.ChangeMessageVisibilityBatch", refused):
@@ -413,7 +413,7 @@ def test_an_unexpected_error_in_one_message_fails_no_other(stage: Stage) -> None
     assert stage.only_run(good).state is State.SUCCESS
 
 
-def test_messages_that_come_again_run_after_the_others_have_settled(stage: Stage) -> None:
+def test_redelivered_messages_run_after_the_others_have_settled(stage: Stage) -> None:
     """One that kills its function must take no other along."""
     ready(stage)
     with stage.taps.once("dynamodb.BatchGetItem", refused):
@@ -510,7 +510,7 @@ def test_a_run_older_than_four_days_expires_without_acting(stage: Stage) -> None
     exact_once_ended(stage, planned)
 
 
-def test_an_end_before_any_attempt_whose_answer_was_lost_is_counted_once(stage: Stage) -> None:
+def test_an_end_without_an_attempt_is_counted_once_even_if_its_answer_is_lost(stage: Stage) -> None:
     planned = ready(stage)
     stage.pass_time(5 * DAY.total_seconds())
 
@@ -524,7 +524,7 @@ def test_an_end_before_any_attempt_whose_answer_was_lost_is_counted_once(stage: 
 
 
 @pytest.mark.parametrize(("timeout_s", "lane"), [(15, Lane.FAST), (16, Lane.SLOW), (60, Lane.SLOW)])
-def test_answers_within_15_seconds_are_waited_for_in_the_fast_lane(stage: Stage, timeout_s: int, lane: Lane) -> None:
+def test_the_fast_lane_waits_15_seconds_for_an_answer(stage: Stage, timeout_s: int, lane: Lane) -> None:
     planned = stage.create(once(), action=stage.action(outcome={"answerTimeoutSeconds": timeout_s}))
 
     with_messages = [each for each, at in stage.world.settings.queue_urls.items() if stage.sqs.bodies(at)]
@@ -548,7 +548,7 @@ def test_a_claim_shortens_the_visibility_of_its_batch_to_the_lease(stage: Stage)
     assert seen == [timedelta(seconds=stage.world.settings.lease_s + 10)]
 
 
-def test_a_run_that_somebody_else_ended_meanwhile_keeps_that_end_and_gets_its_effects(stage: Stage) -> None:
+def test_a_run_ended_concurrently_keeps_that_end_and_gets_its_effects(stage: Stage) -> None:
     """A callback or a cancel has the same effect: the first end wins, the executor does its effects."""
     planned = ready(stage, error_action=stage.action(url="https://example.org/alarm"))
 

@@ -49,7 +49,7 @@ def test_the_end_of_a_run_starts_its_hook_as_a_run_of_its_own(
     exact(stage, planned)
 
 
-def test_a_hook_without_a_payload_is_told_how_the_run_ended(stage: Stage) -> None:
+def test_a_hook_without_a_payload_receives_the_outcome_of_the_run(stage: Stage) -> None:
     stage.endpoint.script = [WRONG]
     planned = job(stage)
 
@@ -79,7 +79,7 @@ def test_a_hook_sends_its_own_payload_and_secrets(stage: Stage) -> None:
     assert [call.secrets for call in calls] == [{"authentication.token": "u"}, {"authentication.token": "t"}]
 
 
-def test_a_target_that_takes_no_payload_is_told_nothing(stage: Stage) -> None:
+def test_a_target_without_a_payload_receives_nothing(stage: Stage) -> None:
     other = stage.create({"at": "2199-01-01T00:00:00Z"}, name="other")
 
     hook = actions.draft({"type": "job", "jobId": other.job.id}, field="hooks.onSuccess", guard=GuardSettings())
@@ -115,7 +115,7 @@ def test_neither_a_hook_nor_an_error_action_starts_another(stage: Stage) -> None
     assert len(stage.runs(planned)) == 3
 
 
-def test_a_retry_is_no_end(stage: Stage) -> None:
+def test_a_retry_starts_no_hook(stage: Stage) -> None:
     stage.endpoint.script = [BUSY, BUSY]
     job(stage, action=stage.action(retry=fixed(10)))
 
@@ -212,7 +212,7 @@ def test_each_schedule_chooses_which_hooks_run(
 # Changes and faults
 
 
-def test_a_hook_that_was_taken_away_is_cancelled_and_never_runs_the_job(stage: Stage) -> None:
+def test_a_removed_hook_is_cancelled_and_never_runs_the_job(stage: Stage) -> None:
     stage.endpoint.script = [OK]
     stage.endpoint.answer = BUSY
     planned = job(stage, hooks={"onSuccess": target(stage, "onSuccess", retry=fixed(120))})
@@ -227,7 +227,7 @@ def test_a_hook_that_was_taken_away_is_cancelled_and_never_runs_the_job(stage: S
     assert (reaction.state, reaction.reason) == (State.CANCELLED, Reason.OWNER_GONE)
 
 
-def test_an_error_action_that_was_taken_away_never_runs_the_job(stage: Stage) -> None:
+def test_a_removed_error_action_never_runs_the_job(stage: Stage) -> None:
     stage.endpoint.answer = BUSY
     planned = stage.create(once(), error_action=target(stage, "alarm", retry=fixed(120)))
     stage.run(90)
@@ -242,7 +242,7 @@ def test_an_error_action_that_was_taken_away_never_runs_the_job(stage: Stage) ->
 
 @OPERATIONS
 @FAULTS
-def test_a_hook_that_is_cut_off_still_runs_once(stage: Stage, operation: str, fault: Fault) -> None:
+def test_an_interrupted_hook_still_runs_once(stage: Stage, operation: str, fault: Fault) -> None:
     runs_once(stage, job(stage), "onSuccess", operation, fault)
 
 
@@ -259,7 +259,7 @@ def test_a_copy_of_the_message_starts_no_second_hook(stage: Stage) -> None:
     assert len(hook_runs(stage, planned)) == 1
 
 
-def test_without_a_hook_a_success_costs_nothing_more(stage: Stage) -> None:
+def test_a_success_without_a_hook_costs_nothing_more(stage: Stage) -> None:
     stage.create(once())
     stage.run(50)
     stage.taps.passed.clear()

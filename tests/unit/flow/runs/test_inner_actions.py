@@ -111,7 +111,7 @@ def test_a_retry_of_the_parent_does_not_run_the_other_job_again(there: Stage) ->
     assert len(told(there)) == 1
 
 
-def test_two_jobs_that_run_each_other_come_to_an_end(there: Stage) -> None:
+def test_two_jobs_that_run_each_other_stop(there: Stage) -> None:
     first = there.create(action=draft(type="event"))
     second = there.create(once(), action=runs(there, first.job.id))
     there.change(first, action=runs(there, second.job.id))
@@ -125,7 +125,7 @@ def test_two_jobs_that_run_each_other_come_to_an_end(there: Stage) -> None:
     assert all(run.state is State.SUCCESS for run in everything if run is not last)
 
 
-def test_an_error_action_runs_a_job_and_a_chain_goes_on_through_it(there: Stage) -> None:
+def test_an_error_action_runs_a_job_and_continues_the_chain(there: Stage) -> None:
     clean_up = there.create(action=draft(type="event", payload="cleaned"))
     failing = there.create(once(), action=runs(there, NOBODY), error_action=runs(there, clean_up.job.id))
 
@@ -153,7 +153,7 @@ def test_a_job_of_another_tenant_is_not_found(there: Stage) -> None:
     assert told(there) == []
 
 
-def test_a_deleted_job_is_not_there_either(there: Stage) -> None:
+def test_a_deleted_job_is_not_found(there: Stage) -> None:
     other = there.create(action=draft(type="event"))
     parent = there.create(once(), action=runs(there, other.job.id))
     there.delete(other)
@@ -188,7 +188,7 @@ KNOWN = "body, detailType, outcome, payload, retry, type"
         ({"type": "event", "payload": "x" * 65_537}, "payload", "must have at most 65,536 bytes"),
     ],
 )
-def test_a_field_is_refused_with_its_path(fields: dict[str, Any], field: str, reason: str) -> None:
+def test_an_invalid_field_is_refused_with_its_path(fields: dict[str, Any], field: str, reason: str) -> None:
     assert refusal(fields) == (f"action.{field}", reason)
 
 
@@ -196,7 +196,7 @@ def test_a_field_is_refused_with_its_path(fields: dict[str, Any], field: str, re
 
 
 @pytest.mark.action("event", "own", "success")
-def test_a_job_puts_an_event_on_the_stack_s_bus_in_its_tenant_s_name(there: Stage) -> None:
+def test_a_job_publishes_an_event_on_the_stacks_bus_under_its_tenants_name(there: Stage) -> None:
     there.tell(Events.NONE)
     planned = there.create(
         once(), action=draft(type="event", payload={"n": 1}), resource_id="inv-4711", tags=("a", "b")
@@ -227,7 +227,7 @@ def test_a_job_puts_an_event_on_the_stack_s_bus_in_its_tenant_s_name(there: Stag
     assert run.state is State.SUCCESS
 
 
-def test_a_run_by_hand_names_the_job_like_any_other(there: Stage) -> None:
+def test_a_manual_run_names_the_job_like_any_other(there: Stage) -> None:
     """`jobScheduleId` is what create returned: a listener edits or deletes by it."""
     there.tell(Events.NONE)
     planned = there.create(action=draft(type="event"))
@@ -258,7 +258,7 @@ def test_the_attempts_of_a_run_are_spans_of_one_trace(there: Stage) -> None:
     assert len({each[:35] for each in asked}) == 1
 
 
-def test_an_event_that_the_bus_does_not_take_is_a_failed_attempt_and_is_repeated(there: Stage) -> None:
+def test_an_event_that_the_bus_rejects_is_a_failed_attempt_and_is_retried(there: Stage) -> None:
     there.tell(Events.NONE)
     planned = there.create(once(), action=draft(type="event", detailType="due", retry=fixed(10, 3)))
 
@@ -307,7 +307,7 @@ def test_a_bus_that_does_not_answer_or_cannot_be_reached_fails_the_attempt(error
     assert EventBus(Away(), "bus", SystemClock(), SeededChance(0)).put("s", "t", "{}") == type(error).__name__
 
 
-def test_a_text_goes_along_as_a_text(there: Stage) -> None:
+def test_a_string_payload_stays_a_string(there: Stage) -> None:
     there.create(once(), action=draft(type="event", body="<a/>"))
 
     there.run(70)
@@ -316,7 +316,7 @@ def test_a_text_goes_along_as_a_text(there: Stage) -> None:
 
 
 @pytest.mark.action("event", "own", "wait")
-def test_a_listener_may_be_waited_for(there: Stage) -> None:
+def test_a_run_can_wait_for_a_listener(there: Stage) -> None:
     planned = there.create(once(), action=draft(type="event", outcome={"onAccepted": "wait"}))
 
     there.run(70)

@@ -61,7 +61,7 @@ def starts(stage: Stage) -> list[datetime]:
     return [each.at for each in stage.endpoint.received]
 
 
-def test_a_lost_call_is_an_attempt_of_unknown_end_with_its_own_start(stage: Stage) -> None:
+def test_a_lost_call_is_an_attempt_with_an_unknown_end_and_its_own_start(stage: Stage) -> None:
     planned = stage.create(AT_ONE)
     kill(stage, 1)
 
@@ -76,7 +76,7 @@ def test_a_lost_call_is_an_attempt_of_unknown_end_with_its_own_start(stage: Stag
     assert stage.only_run(planned).state is State.SUCCESS
 
 
-def test_a_lost_call_of_a_further_attempt_stands_between_the_others(stage: Stage) -> None:
+def test_a_lost_call_of_a_later_attempt_is_listed_between_the_others(stage: Stage) -> None:
     planned = stage.create(AT_ONE, action=stage.action(retry=fixed(15)))
     kill(stage, 2)
     stage.endpoint.script_of += [BUSY, BUSY]  # type: ignore[attr-defined]
@@ -106,7 +106,7 @@ def test_a_run_that_ends_as_lost_shows_all_calls(stage: Stage) -> None:
     assert [each["startedAt"] for each in shown(stage, planned)] == [text_ms(at) for at in starts(stage)]
 
 
-def test_a_call_at_most_once_that_was_lost_is_one_line(stage: Stage) -> None:
+def test_a_lost_at_most_once_call_is_one_line(stage: Stage) -> None:
     planned = stage.create(AT_ONE, policies={"delivery": "at_most_once"})
     kill(stage, 1)
 
@@ -115,7 +115,7 @@ def test_a_call_at_most_once_that_was_lost_is_one_line(stage: Stage) -> None:
     assert told(stage, planned) == [(1, *LOST)]
 
 
-def test_while_it_is_made_again_the_lost_call_is_shown(stage: Stage) -> None:
+def test_a_lost_call_is_shown_while_it_is_repeated(stage: Stage) -> None:
     planned = stage.create(AT_ONE)
     kill(stage, 1)
     go_on(stage, 62)
@@ -127,7 +127,7 @@ def test_while_it_is_made_again_the_lost_call_is_shown(stage: Stage) -> None:
     assert during == [(1, *LOST), (1, "TRIGGERED", None)]
 
 
-def test_a_file_of_runs_tells_of_lost_calls(stage: Stage) -> None:
+def test_an_export_of_runs_includes_lost_calls(stage: Stage) -> None:
     planned = stage.create(AT_ONE)
     kill(stage, 1)
 
@@ -137,7 +137,7 @@ def test_a_file_of_runs_tells_of_lost_calls(stage: Stage) -> None:
     assert '"reason":"EXECUTOR_LOST"' in lines(Format.JSON_LINES, [run], {run.job_id: None})
 
 
-def test_a_take_over_is_one_write_and_is_kept_once(stage: Stage) -> None:
+def test_a_takeover_is_one_write_and_is_recorded_once(stage: Stage) -> None:
     planned = stage.create(AT_ONE)
     kill(stage, 1)
     go_on(stage, 62)
@@ -157,7 +157,7 @@ def test_a_take_over_is_one_write_and_is_kept_once(stage: Stage) -> None:
 # How many may be lost
 
 
-def test_each_attempt_may_be_repeated_once(stage: Stage) -> None:
+def test_each_attempt_can_be_repeated_once(stage: Stage) -> None:
     """An executor lost with one attempt takes nothing from the others: each crash is repeated once at most."""
     planned = stage.create(AT_ONE, action=stage.action(retry=fixed(15)))
     kill(stage, 1, 3)
@@ -169,7 +169,7 @@ def test_each_attempt_may_be_repeated_once(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("lost", [2, 3, 4, 5, 7])
-def test_a_call_at_least_once_is_made_however_many_executors_die_before_it(stage: Stage, lost: int) -> None:
+def test_at_least_once_makes_the_call_however_many_executors_die_before_it(stage: Stage, lost: int) -> None:
     """Without a retry policy the only attempt is made again."""
     planned = stage.create(AT_ONE)
     kill(stage, *range(1, lost + 1))
@@ -180,7 +180,7 @@ def test_a_call_at_least_once_is_made_however_many_executors_die_before_it(stage
     exact(stage, planned)
 
 
-def test_two_executors_lost_with_one_attempt_make_room_for_the_next(stage: Stage) -> None:
+def test_the_next_attempt_follows_two_executors_lost_in_one_attempt(stage: Stage) -> None:
     planned = stage.create(AT_ONE, action=stage.action(retry=fixed(15)))
     kill(stage, 2, 3)
     stage.endpoint.script_of += [BUSY]  # type: ignore[attr-defined]
@@ -192,7 +192,7 @@ def test_two_executors_lost_with_one_attempt_make_room_for_the_next(stage: Stage
     exact(stage, planned)
 
 
-def test_the_next_attempt_after_lost_ones_waits_as_its_policy_says(stage: Stage) -> None:
+def test_the_attempt_after_lost_executors_waits_as_the_policy_says(stage: Stage) -> None:
     planned = stage.create(AT_ONE, action=stage.action(retry=fixed(15)))
     kill(stage, 1, 2)
 
@@ -215,7 +215,7 @@ def test_the_attempts_of_a_policy_are_used_up_by_lost_executors(stage: Stage) ->
     exact(stage, planned)
 
 
-def test_a_policy_that_names_the_reason_makes_no_further_attempt(stage: Stage) -> None:
+def test_a_policy_that_excludes_the_reason_makes_no_further_attempt(stage: Stage) -> None:
     planned = stage.create(AT_ONE, action=stage.action(retry=fixed(15, neverOn=["EXECUTOR_LOST"])))
     kill(stage, 1, 2)
 
@@ -225,7 +225,7 @@ def test_a_policy_that_names_the_reason_makes_no_further_attempt(stage: Stage) -
     assert (run.state, run.reason, len(stage.endpoint.received)) == (State.UNKNOWN, Reason.EXECUTOR_LOST, 2)
 
 
-def test_at_most_once_ends_with_the_first_lost_executor_though_attempts_are_left(stage: Stage) -> None:
+def test_at_most_once_ends_with_the_first_lost_executor_even_with_attempts_left(stage: Stage) -> None:
     policies = {"delivery": "at_most_once"}
     planned = stage.create(AT_ONE, action=stage.action(retry=fixed(15)), policies=policies)
     kill(stage, 1)
@@ -235,7 +235,7 @@ def test_at_most_once_ends_with_the_first_lost_executor_though_attempts_are_left
     assert told(stage, planned) == [(1, *LOST)]
 
 
-def test_a_holder_that_comes_back_while_the_next_attempt_waits_ends_the_run(stage: Stage) -> None:
+def test_an_executor_that_returns_while_the_next_attempt_waits_ends_the_run(stage: Stage) -> None:
     """Its success is a success, whoever gave it up."""
     planned = stage.create(AT_ONE, action=stage.action(retry=fixed(200)))
     kill(stage, 1)
@@ -258,7 +258,7 @@ def go_on_without(stage: Stage, seconds: int) -> None:
 
 
 @pytest.mark.parametrize("lost_at", [(1,), (1, 3), (1, 3, 5)])
-def test_calls_are_attempts_and_lost_ones_together(stage: Stage, lost_at: tuple[int, ...]) -> None:
+def test_the_number_of_calls_is_the_attempts_plus_the_lost_calls(stage: Stage, lost_at: tuple[int, ...]) -> None:
     planned = stage.create(AT_ONE, action=stage.action(retry=fixed(15)))
     kill(stage, *lost_at)
     stage.endpoint.script_of += [BUSY, BUSY]  # type: ignore[attr-defined]

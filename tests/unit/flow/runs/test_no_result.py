@@ -38,7 +38,7 @@ def report(stage: Stage, planned: Planned, *, success: bool = True) -> None:
 
 
 @pytest.mark.parametrize("limit_s", [10, 60, 100, 1_800])
-def test_it_is_tried_again_at_its_deadline(stage: Stage, limit_s: int) -> None:
+def test_a_run_without_a_result_is_retried_at_its_deadline(stage: Stage, limit_s: int) -> None:
     planned = waiting(stage, limit_s=limit_s, retries=2)
 
     stage.run(60 + limit_s + 30)
@@ -49,7 +49,7 @@ def test_it_is_tried_again_at_its_deadline(stage: Stage, limit_s: int) -> None:
     assert stage.only_run(planned).attempt == 2
 
 
-def test_it_ends_as_unknown_once_no_attempt_is_left(stage: Stage) -> None:
+def test_a_run_without_a_result_ends_as_unknown_when_no_attempt_is_left(stage: Stage) -> None:
     planned = waiting(stage, retries=2)
 
     stage.run(700)
@@ -98,7 +98,7 @@ def test_a_late_result_of_an_earlier_attempt_wins_while_the_next_one_waits(stage
     exact(stage, planned)
 
 
-def test_a_late_result_wins_while_the_next_attempt_is_under_way_and_its_answer_is_a_note(stage: Stage) -> None:
+def test_a_late_result_wins_over_a_running_attempt_whose_answer_becomes_a_note(stage: Stage) -> None:
     planned = waiting(stage, retries=2)
 
     def reported_meanwhile(_call: object) -> Any:
@@ -142,7 +142,7 @@ def test_each_attempt_that_waited_is_shown_with_its_end(stage: Stage) -> None:
 
 @pytest.mark.parametrize("fault", [crash_before, crash_after, answer_lost])
 @pytest.mark.parametrize("call", ["dynamodb.TransactWriteItems", "sqs.SendMessageBatch"])
-def test_a_deadline_that_is_cut_off_is_seen_to_by_who_comes_next(stage: Stage, call: str, fault: Any) -> None:
+def test_the_next_worker_completes_an_interrupted_deadline(stage: Stage, call: str, fault: Any) -> None:
     planned = waiting(stage, retries=1)
     stage.run(155)
 
@@ -171,7 +171,7 @@ def test_a_purged_queue_does_not_lose_the_next_attempt(stage: Stage) -> None:
     assert (stage.only_run(planned).state, len(stage.endpoint.received)) == (State.UNKNOWN, 2)
 
 
-def test_no_attempt_begins_beyond_the_greatest_age(stage: Stage) -> None:
+def test_no_attempt_begins_after_the_greatest_age(stage: Stage) -> None:
     planned = waiting(stage, retries=5, maxAgeSeconds=90)
 
     stage.run(600)
@@ -180,7 +180,7 @@ def test_no_attempt_begins_beyond_the_greatest_age(stage: Stage) -> None:
     assert (run.state, run.reason, len(stage.endpoint.received)) == (State.UNKNOWN, Reason.MAX_AGE, 1)
 
 
-def test_a_silent_target_that_may_report_is_tried_again_too(stage: Stage) -> None:
+def test_a_silent_target_that_can_report_is_retried_too(stage: Stage) -> None:
     planned = waiting(stage, retries=1)
     stage.endpoint.answer = Outcome(Verdict.SILENT, message="no answer within 15 s")
 
@@ -189,7 +189,7 @@ def test_a_silent_target_that_may_report_is_tried_again_too(stage: Stage) -> Non
     assert (stage.only_run(planned).state, len(stage.endpoint.received)) == (State.UNKNOWN, 2)
 
 
-def test_the_time_of_the_deadline_is_kept_by_the_second(stage: Stage) -> None:
+def test_a_retry_at_the_deadline_starts_on_its_second(stage: Stage) -> None:
     planned = waiting(stage, retries=1, limit_s=45)
     stage.run(61)
     deadline = stage.only_run(planned).deadline_at

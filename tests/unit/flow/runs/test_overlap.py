@@ -112,7 +112,7 @@ QUEUED = (State.QUEUED, None)
 # Policies
 
 
-def test_allow_lets_runs_overlap_and_pays_nothing_for_a_slot(stage: Stage) -> None:
+def test_allow_lets_runs_overlap_and_writes_no_slot(stage: Stage) -> None:
     stage.endpoint.answer = ACCEPTED
     planned = create(stage, "allow")
     stage.run(305)
@@ -129,7 +129,7 @@ def test_allow_lets_runs_overlap_and_pays_nothing_for_a_slot(stage: Stage) -> No
 
 
 @every_policy
-def test_runs_that_do_not_overlap_take_their_turns_and_leave_no_slot(stage: Stage, policy: str) -> None:
+def test_runs_that_do_not_overlap_take_turns_and_leave_no_slot(stage: Stage, policy: str) -> None:
     planned = create(stage, policy)
 
     stage.run(190)
@@ -138,7 +138,7 @@ def test_runs_that_do_not_overlap_take_their_turns_and_leave_no_slot(stage: Stag
     assert slot(stage) is None
 
 
-def test_skip_leaves_out_what_is_due_while_a_run_is_active(stage: Stage) -> None:
+def test_skip_omits_occurrences_due_while_a_run_is_active(stage: Stage) -> None:
     planned, holder = held(stage, "skip")
 
     stage.run(120)
@@ -153,7 +153,7 @@ def test_skip_leaves_out_what_is_due_while_a_run_is_active(stage: Stage) -> None
     assert stage.totals(planned).skipped == 2
 
 
-def test_a_run_that_waits_for_its_retry_is_active(stage: Stage) -> None:
+def test_a_run_waiting_for_its_retry_is_active(stage: Stage) -> None:
     stage.endpoint.script = [BUSY]
     planned = create(stage, "skip", action=stage.action(retry=fixed(90)))
 
@@ -164,7 +164,7 @@ def test_a_run_that_waits_for_its_retry_is_active(stage: Stage) -> None:
     ] * (len(stage.runs(planned)) - 3)
 
 
-def test_queue_one_keeps_one_waiting_and_runs_it_when_its_turn_comes(stage: Stage) -> None:
+def test_queue_one_holds_one_run_and_starts_it_when_the_slot_is_free(stage: Stage) -> None:
     planned, holder = held(stage, "queue_one")
 
     stage.run(120)
@@ -286,7 +286,7 @@ def test_a_manual_run_holds_the_slot_against_occurrences(stage: Stage) -> None:
     finish(stage, planned)
 
 
-def test_a_manual_run_may_be_the_one_that_is_queued(stage: Stage) -> None:
+def test_a_manual_run_can_be_the_queued_one(stage: Stage) -> None:
     planned, holder = held(stage, "queue_one")
     start(stage, planned)
     stage.run(58)
@@ -303,7 +303,7 @@ def test_a_manual_run_may_be_the_one_that_is_queued(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("fault", ["another copy", "answer lost"])
-def test_a_manual_run_that_was_queued_meanwhile_waits_and_is_not_skipped(stage: Stage, fault: str) -> None:
+def test_a_concurrently_queued_manual_run_waits_and_is_not_skipped(stage: Stage, fault: str) -> None:
     """Its row was read before it was queued: by another copy of its message, or by this one, and nobody heard."""
     planned, holder = held(stage, "queue_one", timing={**EACH_MINUTE, "count": 1})
     start(stage, planned)
@@ -348,7 +348,7 @@ def test_an_error_action_neither_waits_for_the_slot_nor_holds_it(stage: Stage) -
     assert not any(run.slotted for run in stage.runs(planned, Kind.ERROR_ACTION))
 
 
-def test_while_its_error_action_is_under_way_the_schedule_goes_on(stage: Stage) -> None:
+def test_a_schedule_continues_while_its_error_action_runs(stage: Stage) -> None:
     retry = fixed(300)
     planned = create(stage, "skip", error_action=stage.action(url="https://example.org/alarm", retry=retry))
     stage.endpoint.script = [WRONG, BUSY]
@@ -400,7 +400,7 @@ def test_a_holder_without_its_result_ends_at_its_deadline_and_frees_the_slot(sta
 
 
 @every_policy
-def test_a_holder_whose_executors_all_die_is_ended_and_the_series_goes_on(stage: Stage, policy: str) -> None:
+def test_a_holder_whose_executors_all_die_is_ended_and_the_series_continues(stage: Stage, policy: str) -> None:
     planned = create(stage, policy)
     stage.run(30)
     first = stage.clock.now().replace(second=0, microsecond=0) + MINUTE
@@ -477,7 +477,7 @@ def test_an_undelivered_run_frees_the_slot(stage: Stage) -> None:
 
 
 @every_policy
-def test_ten_at_once_have_one_turn_at_a_time(stage: Stage, policy: str) -> None:
+def test_ten_concurrent_runs_have_one_turn_at_a_time(stage: Stage, policy: str) -> None:
     stage.endpoint.answer = ACCEPTED
     planned = create(stage, policy)
     for _ in range(10):
@@ -535,7 +535,7 @@ FAULTS = {
 @every_policy
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("free", [True, False], ids=["free", "taken"])
-def test_a_fault_at_the_transaction_of_a_turn_is_made_good(stage: Stage, policy: str, fault: str, free: bool) -> None:
+def test_a_fault_in_the_transaction_of_a_turn_is_repaired(stage: Stage, policy: str, fault: str, free: bool) -> None:
     planned, holder = contended(stage, policy)
     if free:
         report(stage, holder)
@@ -559,7 +559,7 @@ def test_a_fault_at_the_transaction_of_a_turn_is_made_good(stage: Stage, policy:
 
 @pytest.mark.parametrize("call", ["dynamodb.DeleteItem", "dynamodb.UpdateItem"])
 @pytest.mark.parametrize("fault", ["crash before", "crash after", "answer lost", "throttled"])
-def test_a_fault_on_the_way_out_of_the_slot_is_made_good(stage: Stage, call: str, fault: str) -> None:
+def test_a_fault_while_the_slot_is_released_is_repaired(stage: Stage, call: str, fault: str) -> None:
     planned = create(stage, "skip")
     stage.run(30)
     stage.pass_time(31)
@@ -576,7 +576,7 @@ def test_a_fault_on_the_way_out_of_the_slot_is_made_good(stage: Stage, call: str
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_where_the_turn_is_passed_on_is_made_good(stage: Stage, fault: str) -> None:
+def test_a_fault_while_the_turn_is_passed_on_is_repaired(stage: Stage, fault: str) -> None:
     planned, holder = held(stage, "queue_one")
     stage.run(60)
     report(stage, holder)
@@ -610,7 +610,7 @@ def test_a_pointer_that_is_lost_when_the_turn_is_passed_on_is_sent_again(stage: 
     finish(stage, planned)
 
 
-def test_a_passed_turn_whose_messages_are_all_gone_heals_by_its_wake(stage: Stage) -> None:
+def test_the_wake_row_restores_a_passed_turn_whose_messages_are_lost(stage: Stage) -> None:
     planned, holder = held(stage, "queue_one", timing={"cron": "1,2 * * * *"})
     stage.run(60)
     report(stage, holder)
@@ -624,7 +624,7 @@ def test_a_passed_turn_whose_messages_are_all_gone_heals_by_its_wake(stage: Stag
     finish(stage, planned)
 
 
-def test_an_end_without_its_effects_does_not_hold_up_the_next_run(stage: Stage) -> None:
+def test_an_end_without_its_effects_does_not_delay_the_next_run(stage: Stage) -> None:
     """The callback's executor never comes: the next occurrence finds the holder ended."""
     planned, holder = held(stage, "skip")
     stage.run(30)
@@ -638,7 +638,7 @@ def test_an_end_without_its_effects_does_not_hold_up_the_next_run(stage: Stage) 
     finish(stage, planned)
 
 
-def test_a_holder_whose_row_the_ledger_has_forgotten_holds_nothing(stage: Stage) -> None:
+def test_a_holder_whose_row_has_expired_holds_nothing(stage: Stage) -> None:
     planned, holder = held(stage, "skip")
     stage.world.table.delete(*run_rows.key_of(holder))
     lose_messages_of(stage, holder)
@@ -664,7 +664,7 @@ def test_runs_that_began_under_another_policy_do_not_count(stage: Stage) -> None
     finish(stage, planned)
 
 
-def test_under_allow_a_run_goes_on_beside_the_holder_whose_end_frees_the_slot(stage: Stage) -> None:
+def test_under_allow_a_run_starts_next_to_the_holder_whose_end_frees_the_slot(stage: Stage) -> None:
     planned, holder = held(stage, "skip")
     set_policy(stage, planned, "allow")
     stage.run(60)
@@ -681,7 +681,7 @@ def test_under_allow_a_run_goes_on_beside_the_holder_whose_end_frees_the_slot(st
 
 
 @pytest.mark.parametrize("later", ["allow", "skip"])
-def test_a_queued_run_has_its_turn_under_any_later_policy(stage: Stage, later: str) -> None:
+def test_a_queued_run_gets_its_turn_under_any_later_policy(stage: Stage, later: str) -> None:
     planned, holder = held(stage, "queue_one")
     stage.run(60)
     set_policy(stage, planned, later)
@@ -706,7 +706,7 @@ def test_replace_takes_the_turn_of_the_queued_run_too(stage: Stage) -> None:
     finish(stage, planned)
 
 
-def test_a_pause_lets_the_queued_run_have_its_turn(stage: Stage) -> None:
+def test_a_pause_still_gives_the_queued_run_its_turn(stage: Stage) -> None:
     """A retry goes on in the same way: what has its row runs."""
     planned, holder = held(stage, "queue_one")
     stage.run(60)
@@ -737,7 +737,7 @@ def test_a_delete_ends_holder_and_queued_run_and_leaves_no_slot(stage: Stage, po
     assert all(run.finished and run.wake_at is None for run in runs)
 
 
-def test_the_last_occurrences_of_a_series_have_their_turns_before_it_is_completed(stage: Stage) -> None:
+def test_the_last_occurrences_of_a_series_get_their_turns_before_it_completes(stage: Stage) -> None:
     planned, holder = held(stage, "queue_one", timing={"cron": "* * * * *", "count": 3})
     stage.run(130)
     report(stage, holder)

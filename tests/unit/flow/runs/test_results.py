@@ -42,7 +42,7 @@ def test_every_attempt_of_a_run_is_sent_the_same_token(stage: Stage) -> None:
     assert None not in tokens
 
 
-def test_without_the_key_of_callbacks_a_run_that_needs_a_token_waits_and_others_go_on(
+def test_a_run_that_needs_a_token_waits_for_the_callback_key_while_others_continue(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unreadable() -> CallbackKey:
@@ -67,7 +67,7 @@ def test_a_202_waits_for_its_callback_with_a_deadline(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(("success", "state"), [(True, State.SUCCESS), (False, State.ERROR)])
-def test_the_callback_ends_the_run_and_the_executor_does_what_follows(
+def test_a_callback_ends_the_run_and_the_executor_performs_the_effects(
     stage: Stage, success: bool, state: State
 ) -> None:
     planned, run = accepted(stage)
@@ -82,7 +82,7 @@ def test_the_callback_ends_the_run_and_the_executor_does_what_follows(
     assert stage.totals(planned).failed == (0 if success else 1)
 
 
-def test_the_same_result_again_changes_nothing_and_another_is_refused_and_noted(stage: Stage) -> None:
+def test_a_repeated_result_changes_nothing_and_a_different_one_is_refused_and_noted(stage: Stage) -> None:
     planned, run = accepted(stage)
 
     first = report(stage, run)
@@ -96,7 +96,7 @@ def test_the_same_result_again_changes_nothing_and_another_is_refused_and_noted(
     assert stage.only_run(planned).notes == ("result after the end: failure: no",)
 
 
-def test_the_same_result_with_another_message_is_refused_and_its_message_noted(stage: Stage) -> None:
+def test_a_repeated_result_with_another_message_is_refused_and_the_message_is_noted(stage: Stage) -> None:
     planned, run = accepted(stage)
     report(stage, run, message="4,711 rows")
 
@@ -108,7 +108,7 @@ def test_the_same_result_with_another_message_is_refused_and_its_message_noted(s
     assert set(stage.only_run(planned).notes) == {f"{end}: 4,712 rows", end, f"{end}: {'x' * 1_000}"}
 
 
-def test_a_line_that_stands_for_many_takes_neither_result_nor_cancel_nor_rerun(stage: Stage) -> None:
+def test_a_line_for_many_occurrences_accepts_no_result_cancel_or_rerun(stage: Stage) -> None:
     planned = stage.create({"cron": "* * * * *"}, policies={"misfire": {"type": "skip"}})
     stage.run(60)
     stage.pass_time(3_600)
@@ -126,7 +126,7 @@ def test_a_line_that_stands_for_many_takes_neither_result_nor_cancel_nor_rerun(s
     assert line in stage.runs(planned)
 
 
-def test_without_a_callback_the_run_ends_as_unknown_after_its_deadline(stage: Stage) -> None:
+def test_a_run_without_a_callback_ends_as_unknown_after_its_deadline(stage: Stage) -> None:
     planned, run = accepted(stage)
 
     stage.run(700)
@@ -138,7 +138,7 @@ def test_without_a_callback_the_run_ends_as_unknown_after_its_deadline(stage: St
         report(stage, run)
 
 
-def test_a_result_may_come_before_the_202_is_recorded(stage: Stage) -> None:
+def test_a_result_can_arrive_before_the_202_is_recorded(stage: Stage) -> None:
     planned = stage.create({"every": "PT1H"}, action=stage.action(**ASYNC))
 
     def reports_at_once(_call: object) -> Outcome:
@@ -168,7 +168,7 @@ def test_a_cancel_ends_an_open_run_and_a_finished_one_cannot_be_cancelled(stage:
         report(stage, run)
 
 
-def test_an_unknown_run_has_no_result(stage: Stage) -> None:
+def test_a_result_of_an_unknown_run_is_refused(stage: Stage) -> None:
     with pytest.raises(NotFound):
         results.record(stage.world, TENANT, "a", "b", success=True, message=None)
 

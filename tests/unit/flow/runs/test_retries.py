@@ -23,7 +23,7 @@ from tests.support.taps import Act, Passing, refused
 from tests.unit.flow.common import MINUTE, NOON, SECOND, exact, fixed, once
 
 
-def test_a_failed_attempt_is_made_again_after_its_delay(stage: Stage) -> None:
+def test_a_failed_attempt_is_retried_after_its_delay(stage: Stage) -> None:
     stage.endpoint.script = [BUSY, BUSY]
     planned = stage.create(once(), action=stage.action(retry=fixed(30)))
 
@@ -46,7 +46,7 @@ def test_a_failed_attempt_is_made_again_after_its_delay(stage: Stage) -> None:
         ([BUSY] * 2, 1, (State.ERROR, 2, 2)),
     ],
 )
-def test_how_many_attempts_there_may_be_follows_the_job(
+def test_the_number_of_attempts_follows_the_job(
     stage: Stage, answers: list[Outcome], changed: int, ends_at: tuple[State, int, int]
 ) -> None:
     """The job is changed while the run waits for its second attempt."""
@@ -77,7 +77,7 @@ def test_every_attempt_but_the_last_has_a_row_of_its_own(stage: Stage) -> None:
     assert (run.state, run.http_status) == (State.REQUEST_ERROR, 404)
 
 
-def test_each_attempt_has_its_own_stamps_and_what_it_came_to(stage: Stage) -> None:
+def test_each_attempt_has_its_own_times_and_outcome(stage: Stage) -> None:
     stage.endpoint.script = [BUSY, BUSY]
     stage.endpoint.takes_s = 0.25
     planned = stage.create(once(), action=stage.action(retry=fixed(30)))
@@ -135,7 +135,7 @@ def test_a_far_retry_is_enqueued_by_the_sweep(stage: Stage) -> None:
     assert timedelta(0) < late <= timedelta(seconds=150)
 
 
-def test_an_attempt_that_was_cancelled_before_it_began_was_not_made(stage: Stage) -> None:
+def test_an_attempt_cancelled_before_it_began_is_not_listed(stage: Stage) -> None:
     stage.endpoint.script = [BUSY]
     planned = stage.create(once(), action=stage.action(retry=fixed(300)))
     stage.run(90)
@@ -147,7 +147,7 @@ def test_an_attempt_that_was_cancelled_before_it_began_was_not_made(stage: Stage
     assert [each["state"] for each in shown_attempts(stage, stage.only_run(planned))] == ["ERROR"]
 
 
-def test_an_attempt_under_way_is_shown_without_its_end(stage: Stage) -> None:
+def test_a_running_attempt_is_shown_without_an_end(stage: Stage) -> None:
     stage.endpoint.script = [BUSY]
     planned = stage.create(once(), action=stage.action(retry=fixed(20)))
     seen = []
@@ -171,7 +171,7 @@ def shown_attempts(stage: Stage, run: Run) -> list[dict[str, Any]]:
     return attempt_bodies(run, views.attempts_of(stage.world.table, run))
 
 
-def test_when_no_attempt_is_left_the_run_has_failed(stage: Stage) -> None:
+def test_a_run_fails_when_no_attempt_is_left(stage: Stage) -> None:
     stage.endpoint.answer = BUSY
     planned = stage.create(once(), action=stage.action(retry=fixed(10, retries=2)))
 
@@ -194,7 +194,7 @@ def test_permanent_failures_are_not_retried(stage: Stage) -> None:
     assert stage.only_run(planned).state is State.REQUEST_ERROR
 
 
-def test_a_retry_beyond_15_minutes_waits_as_a_row_and_comes_on_its_second(stage: Stage) -> None:
+def test_a_retry_beyond_15_minutes_waits_as_a_row_and_starts_on_its_second(stage: Stage) -> None:
     stage.endpoint.script = [BUSY]
     planned = stage.create(once(), action=stage.action(retry=fixed(3_600)))
     stage.run(90)
@@ -228,7 +228,7 @@ def test_a_far_retry_survives_a_lost_pointer(stage: Stage) -> None:
     assert len(stage.endpoint.received) == 2
 
 
-def test_near_and_far_retries_may_follow_each_other(stage: Stage) -> None:
+def test_near_and_far_retries_can_follow_each_other(stage: Stage) -> None:
     """After a far retry its wake row is still there: the near one must not wait for it."""
     stage.endpoint.script = [BUSY, BUSY]
     action = stage.action(
@@ -287,7 +287,7 @@ def test_a_manual_run_retries_as_fast_as_its_policy_says(stage: Stage) -> None:
     assert len(stage.endpoint.received) == 2
 
 
-def test_a_retry_message_that_was_not_sent_comes_with_the_redelivery(stage: Stage) -> None:
+def test_a_retry_message_that_was_not_sent_is_sent_by_the_redelivery(stage: Stage) -> None:
     stage.endpoint.script = [BUSY]
     planned = stage.create(once(), action=stage.action(retry=fixed(5)))
     stage.run(59)
@@ -330,7 +330,7 @@ def test_a_run_that_fails_for_good_starts_its_error_action_as_a_run_of_its_own(s
     exact(stage, planned)
 
 
-def test_an_error_action_that_fails_starts_no_further_one(stage: Stage) -> None:
+def test_a_failed_error_action_starts_no_other(stage: Stage) -> None:
     stage.endpoint.answer = WRONG
     planned = stage.create(once(), error_action=stage.action(url="https://example.org/alarm"))
 
@@ -341,7 +341,7 @@ def test_an_error_action_that_fails_starts_no_further_one(stage: Stage) -> None:
     assert stage.totals(planned).failed == 1
 
 
-def test_an_error_action_whose_message_was_lost_starts_by_its_wake(stage: Stage) -> None:
+def test_the_wake_row_starts_an_error_action_whose_message_was_lost(stage: Stage) -> None:
     stage.endpoint.script = [WRONG]
     planned = stage.create(once(), error_action=stage.action(url="https://example.org/alarm"))
     stage.run(59)
@@ -356,7 +356,7 @@ def test_an_error_action_whose_message_was_lost_starts_by_its_wake(stage: Stage)
     assert stage.runs(planned, Kind.ERROR_ACTION)[0].state is State.SUCCESS
 
 
-def test_effects_repeated_start_no_second_error_action(stage: Stage) -> None:
+def test_repeated_effects_start_no_second_error_action(stage: Stage) -> None:
     stage.endpoint.answer = WRONG
     planned = stage.create(once(), error_action=stage.action(url="https://example.org/alarm"))
     stage.run(55)
@@ -372,7 +372,7 @@ def test_effects_repeated_start_no_second_error_action(stage: Stage) -> None:
 # Waiting for a callback
 
 
-def test_no_callback_by_its_deadline_ends_the_run_as_unknown(stage: Stage) -> None:
+def test_a_missing_callback_ends_the_run_as_unknown_at_its_deadline(stage: Stage) -> None:
     stage.endpoint.answer = ACCEPTED
     planned = stage.create(once(), action=stage.action(outcome={"on202": "wait", "callbackTimeoutSeconds": 300}))
 
@@ -406,7 +406,7 @@ def test_a_copy_of_the_message_leaves_a_waiting_run_alone(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(("keep", "kept"), [("all", True), ("failures", False), ("none", False)])
-def test_the_whole_answer_of_a_success_is_kept_where_the_job_asks_for_it(stage: Stage, keep: str, kept: bool) -> None:
+def test_the_whole_answer_of_a_success_is_kept_if_the_job_asks_for_it(stage: Stage, keep: str, kept: bool) -> None:
     stage.endpoint.answer = replace(OK, answer="x" * 5_000)
     planned = stage.create(once(), policies={"keepAnswer": keep})
 
@@ -418,7 +418,7 @@ def test_the_whole_answer_of_a_success_is_kept_where_the_job_asks_for_it(stage: 
     assert len(stage.endpoint.received) == 1
 
 
-def test_the_beginning_of_an_answer_is_kept_in_the_row_of_its_run_or_of_its_attempt(stage: Stage) -> None:
+def test_the_beginning_of_an_answer_is_kept_in_the_row_of_its_run_or_attempt(stage: Stage) -> None:
     stage.endpoint.script = [replace(BUSY, answer="é" * 5_000), replace(OK, answer="ö" * 5_000)]
     retry = {"type": "fixed", "delaySeconds": 5, "maxRetries": 1}
     planned = stage.create(once(), action=stage.action(retry=retry), policies={"keepAnswer": "beginning"})
@@ -440,7 +440,7 @@ def test_the_answer_of_a_failure_is_kept_up_to_16_kilobytes(stage: Stage) -> Non
     assert attempt.answer == "é" * 8_192
 
 
-def test_runs_that_need_attention_are_found_by_day_and_successes_never(stage: Stage) -> None:
+def test_runs_that_need_attention_are_listed_by_day_without_successes(stage: Stage) -> None:
     stage.endpoint.script = [WRONG, OK, BUSY]
     planned = stage.create({"cron": "* * * * *", "count": 3}, action=stage.action(retry=fixed(30)))
 
@@ -458,7 +458,7 @@ def test_runs_that_need_attention_are_found_by_day_and_successes_never(stage: St
     assert [run.state for run in stage.runs(planned)] == [State.REQUEST_ERROR, State.SUCCESS, State.SUCCESS]
 
 
-def test_a_run_is_kept_15_days_from_its_end_and_not_from_its_beginning(stage: Stage) -> None:
+def test_a_run_is_kept_15_days_from_its_end_not_its_start(stage: Stage) -> None:
     """A retry 16 days on: the row must be there when it comes."""
     stage.endpoint.script = [BUSY]
     planned = stage.create(once(), action=stage.action(retry=fixed(16 * 86_400)))

@@ -25,7 +25,7 @@ def walked(stage: Stage, owners: list[str], limit: int) -> list[str]:
 
 
 @pytest.mark.parametrize("limit", [1, 3, 10, 100])
-def test_the_runs_of_a_job_are_one_list_however_they_are_paged(stage: Stage, limit: int) -> None:
+def test_the_runs_of_a_job_are_one_list_for_every_page_size(stage: Stage, limit: int) -> None:
     planned = stage.create(*[{"every": "PT20S"}] * 3, *[once(MINUTE)] * 3)
     stage.run(150)
     owners = [planned.job.id, *(each.id for each in planned.schedules)]
@@ -59,7 +59,7 @@ def test_a_page_of_one_busy_schedule_among_many_is_not_read_row_by_row(stage: St
     assert stage.taps.count(QUERY) <= 40 + 51 // views.LEAST_OF_EACH + 1
 
 
-def test_a_page_of_a_schedule_reads_its_own_rows_alone(stage: Stage) -> None:
+def test_a_page_of_a_schedule_reads_only_its_own_rows(stage: Stage) -> None:
     """Also the hundredth."""
     planned = stage.create({"every": "PT1S"})
     stage.run(300)

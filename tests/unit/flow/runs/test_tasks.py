@@ -75,7 +75,7 @@ def lost(passing: Passing, act: Act) -> Any:
 # ---- The end ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_task_that_begins_leaves_its_run_waiting_with_a_deadline(cluster: Jobs) -> None:
+def test_a_started_task_leaves_its_run_waiting_with_a_deadline(cluster: Jobs) -> None:
     run = cluster.begun()
 
     assert (run.state, run.task) == (State.ACK_RECVD, run.answer)
@@ -99,7 +99,7 @@ def test_exit_code_0_is_success(cluster: Jobs) -> None:
     exact(cluster.stage, cluster.planned)
 
 
-def test_another_exit_code_is_an_error_that_says_which_and_why(cluster: Jobs) -> None:
+def test_another_exit_code_is_an_error_with_the_code_and_the_reason(cluster: Jobs) -> None:
     cluster.begun(error_action=cluster.stage.action())
 
     cluster.ecs.ends(137)
@@ -113,7 +113,7 @@ def test_another_exit_code_is_an_error_that_says_which_and_why(cluster: Jobs) ->
     assert (told.parent_uuid, cluster.stage.totals(cluster.planned).failed) == (run.uuid, 1)
 
 
-def test_a_task_that_never_ran_is_an_error_with_the_reason_of_its_container(cluster: Jobs) -> None:
+def test_a_task_that_never_ran_is_an_error_with_its_containers_reason(cluster: Jobs) -> None:
     cluster.begun()
 
     containers = [{"name": "main", "lastStatus": "STOPPED", "reason": "CannotPullContainerError"}]
@@ -124,7 +124,7 @@ def test_a_task_that_never_ran_is_an_error_with_the_reason_of_its_container(clus
     assert cluster.run.message == "the task never ran: Task failed to start: CannotPullContainerError"
 
 
-def test_the_named_one_of_several_containers_decides(cluster: Jobs) -> None:
+def test_the_named_container_decides_among_several(cluster: Jobs) -> None:
     cluster.begun()
 
     containers = [{"name": "sidecar", "exitCode": 143}, {"name": "main", "exitCode": 0}]
@@ -137,13 +137,13 @@ def test_the_named_one_of_several_containers_decides(cluster: Jobs) -> None:
 @pytest.mark.parametrize(
     ("codes", "success"), [([0, 0], True), ([0, 1], False), ([1, 0], False), ([None, 0], False), ([], False)]
 )
-def test_without_a_name_that_the_task_knows_all_containers_decide(codes: list[int | None], success: bool) -> None:
+def test_all_containers_decide_when_the_named_one_is_unknown(codes: list[int | None], success: bool) -> None:
     containers = tuple(ecs_task.Container(f"c{n}", code) for n, code in enumerate(codes))
 
     assert ecs_task.judged(ecs_task.Change(None, "arn", stopped=True, containers=containers), "other")[0] is success
 
 
-def test_a_job_that_was_deleted_meanwhile_has_its_task_judged_or_stopped(cluster: Jobs) -> None:
+def test_the_task_of_a_job_deleted_meanwhile_is_judged_or_stopped(cluster: Jobs) -> None:
     """Which of the two comes first; never is a task left running for nobody."""
     cluster.begun()
     assert cluster.planned is not None
@@ -159,7 +159,7 @@ def test_a_job_that_was_deleted_meanwhile_has_its_task_judged_or_stopped(cluster
 # ---- Twice, too early, late ------------------------------------------------------------------------------------------
 
 
-def test_the_same_end_twice_changes_nothing(cluster: Jobs) -> None:
+def test_a_repeated_end_changes_nothing(cluster: Jobs) -> None:
     cluster.begun()
     cluster.ecs.ends(0)
     cluster.delivers()
@@ -193,7 +193,7 @@ def test_an_end_that_comes_before_the_executor_has_written_the_wait_is_not_lost(
     exact(cluster.stage, cluster.planned)
 
 
-def test_an_executor_that_dies_after_it_began_the_task_is_followed_by_one_that_waits_for_the_same(
+def test_after_an_executor_dies_with_a_started_task_the_next_waits_for_the_same_task(
     cluster: Jobs,
 ) -> None:
     cluster.job()
@@ -207,7 +207,7 @@ def test_an_executor_that_dies_after_it_began_the_task_is_followed_by_one_that_w
     assert (list(cluster.ecs.begun), cluster.ecs.stopped) == ([cluster.run.task], {})
 
 
-def test_an_end_that_comes_between_two_executors_is_the_run_s_end(cluster: Jobs) -> None:
+def test_an_end_between_two_executors_is_the_end_of_the_run(cluster: Jobs) -> None:
     cluster.job()
     with cluster.stage.taps.once("ecs.RunTask", crash_after), pytest.raises(Crash):
         cluster.stage.run(70)
@@ -218,7 +218,7 @@ def test_an_end_that_comes_between_two_executors_is_the_run_s_end(cluster: Jobs)
     assert (cluster.run.state, len(cluster.ecs.asked)) == (State.SUCCESS, 1)
 
 
-def test_a_wait_whose_write_was_answered_to_nobody_is_not_made_twice(cluster: Jobs) -> None:
+def test_a_wait_whose_write_lost_its_answer_starts_no_second_task(cluster: Jobs) -> None:
     cluster.job()
     with cluster.stage.taps.once("dynamodb.UpdateItem", answer_lost):
         cluster.stage.run(70)
@@ -227,7 +227,7 @@ def test_a_wait_whose_write_was_answered_to_nobody_is_not_made_twice(cluster: Jo
 
 
 @pytest.mark.parametrize("fault", [crash_before, crash_after], ids=lambda each: each.__name__)
-def test_an_end_whose_executor_dies_is_written_by_the_next(cluster: Jobs, fault: Any) -> None:
+def test_the_next_executor_writes_an_end_whose_executor_died(cluster: Jobs, fault: Any) -> None:
     cluster.begun()
     cluster.ecs.ends(0)
     with cluster.stage.taps.once("dynamodb.UpdateItem", fault), pytest.raises(Crash):
@@ -239,7 +239,7 @@ def test_an_end_whose_executor_dies_is_written_by_the_next(cluster: Jobs, fault:
     exact(cluster.stage, cluster.planned)
 
 
-def test_tasks_of_others_are_no_concern_of_ours(cluster: Jobs) -> None:
+def test_tasks_of_other_applications_are_ignored(cluster: Jobs) -> None:
     cluster.begun()
     mine = next(iter(cluster.ecs.begun))
     event = cluster.ecs.event(mine, "STOPPED", stoppedReason="done")
@@ -260,7 +260,7 @@ def test_tasks_of_others_are_no_concern_of_ours(cluster: Jobs) -> None:
 @pytest.mark.parametrize(
     "mark", ["sweephand/x", f"sweephand/acme/1/{'A' * 22}/{'A' * 22}", f"sweephand/globex/1/{'A' * 22}/{'A' * 22}"]
 )
-def test_a_task_that_only_looks_like_ours_is_dropped_and_comes_back_no_more(cluster: Jobs, mark: str) -> None:
+def test_a_task_that_only_looks_like_one_of_the_service_is_dropped_for_good(cluster: Jobs, mark: str) -> None:
     before = cluster.begun()
     cluster.ecs.tells("STOPPED", startedBy=mark, stoppedReason="done")
 
@@ -280,7 +280,7 @@ def test_a_message_without_an_owner_is_still_an_error(cluster: Jobs, body: str) 
     assert "a message cannot be read" in cluster.stage.journal.at("error")
 
 
-def test_the_environment_of_a_task_does_not_go_through_the_queue(cluster: Jobs) -> None:
+def test_the_environment_of_a_task_is_not_sent_through_the_queue(cluster: Jobs) -> None:
     cluster.begun(action=draft(environment={"PASSWORD": "canary-of-a-task"}))
     assert "canary-of-a-task" in str(cluster.ecs.event(next(iter(cluster.ecs.begun)), "RUNNING"))
 
@@ -297,7 +297,7 @@ def told_by_ecs(cluster: Jobs) -> list[str]:
     return [body for body in bodies if json.loads(body).get("kind") != "scheduled"]
 
 
-def test_the_sample_of_an_end_is_what_the_rules_make_of_one(cluster: Jobs) -> None:
+def test_the_sample_event_of_a_task_end_matches_the_rules_of_the_template(cluster: Jobs) -> None:
     cluster.begun()
     (body,) = passed_on(cluster.ecs.event(next(iter(cluster.ecs.begun)), "STOPPED", stoppedReason="done"))
     (record,) = json.loads((ROOT / "events/executor/task_ended.json").read_text())["Records"]
@@ -314,7 +314,7 @@ def test_the_sample_of_an_end_is_what_the_rules_make_of_one(cluster: Jobs) -> No
 # ---- Silence ---------------------------------------------------------------------------------------------------------
 
 
-def test_where_ecs_was_silent_the_run_waits_and_a_task_that_runs_is_found_by_its_mark(cluster: Jobs) -> None:
+def test_a_run_waits_after_a_silent_ecs_and_finds_its_task_by_its_mark(cluster: Jobs) -> None:
     cluster.job()
     with cluster.stage.taps.once("ecs.RunTask", lost):
         cluster.stage.run(70)
@@ -329,7 +329,7 @@ def test_where_ecs_was_silent_the_run_waits_and_a_task_that_runs_is_found_by_its
     assert (cluster.run.state, len(cluster.ecs.begun)) == (State.SUCCESS, 1)
 
 
-def test_a_task_that_was_found_is_not_put_in_the_place_of_another(cluster: Jobs) -> None:
+def test_a_task_found_later_does_not_replace_the_known_one(cluster: Jobs) -> None:
     run = cluster.begun()
 
     ledger.tell_task(cluster.stage.world.table, run, "arn:another")
@@ -337,7 +337,7 @@ def test_a_task_that_was_found_is_not_put_in_the_place_of_another(cluster: Jobs)
     assert cluster.run.task == run.task
 
 
-def test_a_run_that_has_ended_since_it_was_read_waits_for_no_task(cluster: Jobs) -> None:
+def test_a_run_ended_since_it_was_read_waits_for_no_task(cluster: Jobs) -> None:
     cluster.job()
     with cluster.stage.taps.once("ecs.RunTask", lost):
         cluster.stage.run(70)
@@ -369,7 +369,7 @@ def test_a_start_that_was_refused_is_repeated_with_a_task_of_its_own(cluster: Jo
 # ---- Time is over, cancelled, replaced -------------------------------------------------------------------------------
 
 
-def test_after_its_limit_a_run_ends_as_timeout_and_its_task_is_stopped(cluster: Jobs) -> None:
+def test_a_run_over_its_time_limit_ends_as_timeout_and_its_task_is_stopped(cluster: Jobs) -> None:
     cluster.begun()
 
     cluster.stage.run(LIMIT_S + 60)
@@ -381,7 +381,7 @@ def test_after_its_limit_a_run_ends_as_timeout_and_its_task_is_stopped(cluster: 
     exact(cluster.stage, cluster.planned)
 
 
-def test_a_run_whose_task_nobody_heard_of_ends_as_timeout_too(cluster: Jobs) -> None:
+def test_a_run_whose_task_never_reported_ends_as_timeout(cluster: Jobs) -> None:
     cluster.job()
     with cluster.stage.taps.once("ecs.RunTask", lost):
         cluster.stage.run(LIMIT_S + 120)
@@ -413,7 +413,7 @@ def cancelled(cluster: Jobs) -> None:
     results.cancel(cluster.stage.world, TENANT, run.schedule_id or "", run.uuid)
 
 
-def test_cancelling_a_run_stops_its_task_and_notes_its_end(cluster: Jobs) -> None:
+def test_cancelling_a_run_stops_its_task_and_records_its_end(cluster: Jobs) -> None:
     run = cluster.begun()
 
     cancelled(cluster)
@@ -426,7 +426,7 @@ def test_cancelling_a_run_stops_its_task_and_notes_its_end(cluster: Jobs) -> Non
     assert cluster.run.notes == ("the task of attempt 1 ended later: exit code 143: stopped",)
 
 
-def test_a_run_that_is_cancelled_while_its_task_begins_stops_it(cluster: Jobs) -> None:
+def test_a_run_cancelled_while_its_task_starts_stops_the_task(cluster: Jobs) -> None:
     def cancelled_meanwhile(_passing: Passing, act: Act) -> Any:
         cancelled(cluster)
         return act()
@@ -439,7 +439,7 @@ def test_a_run_that_is_cancelled_while_its_task_begins_stops_it(cluster: Jobs) -
     assert list(cluster.ecs.stopped) == list(cluster.ecs.begun)
 
 
-def test_a_run_that_is_cancelled_while_its_executor_dies_has_its_task_stopped_once_it_runs(cluster: Jobs) -> None:
+def test_the_task_of_a_run_cancelled_as_its_executor_dies_is_stopped_once_it_runs(cluster: Jobs) -> None:
     def cancelled_and_dead(_passing: Passing, act: Act) -> Any:
         act()
         cancelled(cluster)
@@ -458,7 +458,7 @@ def test_a_run_that_is_cancelled_while_its_executor_dies_has_its_task_stopped_on
 
 
 @pytest.mark.parametrize("fault", [crash_before, crash_after], ids=lambda each: each.__name__)
-def test_a_stop_whose_executor_dies_is_made_again(cluster: Jobs, fault: Any) -> None:
+def test_a_stop_whose_executor_dies_is_repeated(cluster: Jobs, fault: Any) -> None:
     run = cluster.begun()
     cancelled(cluster)
     with cluster.stage.taps.once("ecs.StopTask", fault), pytest.raises(Crash):
@@ -469,7 +469,7 @@ def test_a_stop_whose_executor_dies_is_made_again(cluster: Jobs, fault: Any) -> 
     assert (list(cluster.ecs.stopped), cluster.run.wake_at) == ([run.task], None)
 
 
-def test_a_stop_that_ecs_has_no_time_for_is_made_later(cluster: Jobs) -> None:
+def test_a_stop_that_ecs_throttles_is_repeated_later(cluster: Jobs) -> None:
     def busy(_passing: Passing, _act: Act) -> Any:
         raise refusal("ThrottlingException")
 
@@ -484,7 +484,7 @@ def test_a_stop_that_ecs_has_no_time_for_is_made_later(cluster: Jobs) -> None:
     assert (list(cluster.ecs.stopped), cluster.run.wake_at) == ([run.task], None)
 
 
-def test_a_stop_that_is_refused_for_good_holds_up_nothing_else_and_is_told(cluster: Jobs) -> None:
+def test_a_permanently_refused_stop_delays_nothing_and_is_reported(cluster: Jobs) -> None:
     cluster.begun()
     cancelled(cluster)
     with cluster.stage.taps.once("ecs.StopTask", refused_for_good):
@@ -494,7 +494,7 @@ def test_a_stop_that_is_refused_for_good_holds_up_nothing_else_and_is_told(clust
     assert "a task could not be stopped" in cluster.stage.journal.at("warning")
 
 
-def test_a_run_that_another_replaces_has_its_task_stopped(cluster: Jobs) -> None:
+def test_the_task_of_a_replaced_run_is_stopped(cluster: Jobs) -> None:
     cluster.job({"every": "PT5M"}, policies={"overlap": "replace"})
     cluster.stage.run(605)
 
@@ -504,7 +504,7 @@ def test_a_run_that_another_replaces_has_its_task_stopped(cluster: Jobs) -> None
     assert list(cluster.ecs.stopped) == [old.task]
 
 
-def test_a_task_that_reported_by_callback_may_finish_what_it_does(cluster: Jobs) -> None:
+def test_a_task_that_reported_by_callback_can_finish_its_work(cluster: Jobs) -> None:
     run = cluster.begun()
     results.record(cluster.stage.world, TENANT, run.schedule_id or "", run.uuid, success=True, message="done")
     cluster.delivers()
@@ -537,7 +537,7 @@ def test_a_task_of_an_attempt_that_ecs_seemed_to_refuse_is_stopped_and_ends_noth
     assert cluster.run.notes == ("the task of attempt 1 ended later: exit code 0: Essential container in task exited",)
 
 
-def test_an_end_among_the_dead_letters_is_still_heard(cluster: Jobs) -> None:
+def test_an_end_among_the_dead_letters_is_still_processed(cluster: Jobs) -> None:
     cluster.begun()
     cluster.ecs.ends(0)
     (body,) = told_by_ecs(cluster)

@@ -48,7 +48,7 @@ def until_oldest_is(scene: Stage, planned, age_s: int) -> None:
     scene.pass_time((timedelta(seconds=age_s) - unsent_at(scene, planned)).total_seconds())
 
 
-def test_latest_runs_only_the_last_even_after_five_minutes() -> None:
+def test_latest_runs_only_the_last_occurrence_even_after_five_minutes() -> None:
     with stage() as scene:
         planned = scene.create(EVERY_MINUTE, policies=LATEST)
         scene.run(3 * MINUTE)
@@ -61,7 +61,7 @@ def test_latest_runs_only_the_last_even_after_five_minutes() -> None:
         settled(scene, planned)
 
 
-def test_fresh_occurrences_do_not_wait_behind_missed_ones() -> None:
+def test_fresh_occurrences_do_not_wait_for_missed_ones() -> None:
     with stage() as scene:
         planned = scene.create({"every": "PT10S"})
         scene.run(3 * MINUTE)
@@ -121,7 +121,7 @@ def test_a_split_whose_answer_was_lost_is_not_made_twice() -> None:
         settled(scene, planned)
 
 
-def test_a_count_that_ends_within_the_outage_runs_no_more_than_it_says() -> None:
+def test_a_count_that_ends_during_the_outage_is_not_exceeded() -> None:
     with stage() as scene:
         planned = scene.create({"every": "PT1M", "count": 10})
         scene.run(3 * MINUTE)
@@ -133,7 +133,7 @@ def test_a_count_that_ends_within_the_outage_runs_no_more_than_it_says() -> None
         assert scene.stored(planned).state.value == "COMPLETED"
 
 
-def test_an_end_within_a_long_outage_completes_the_schedule_after_its_last_missed_run() -> None:
+def test_an_end_during_a_long_outage_completes_the_schedule_after_its_last_missed_run() -> None:
     with stage() as scene:
         end = (scene.clock.now() + timedelta(minutes=30)).strftime("%Y-%m-%dT%H:%M:%SZ")
         planned = scene.create({"every": "PT1M", "endTime": end})
@@ -192,7 +192,7 @@ def outage(scene: Stage, policy: dict[str, object], age_s: int) -> tuple[object,
     ("policy", "kept"),
     [("all", slice(None)), ("sap", slice(None)), ("latest", slice(-1, None)), ("skip", slice(0))],
 )
-def test_runs_beyond_the_greatest_lateness_expire_under_every_policy(policy: str, kept: slice) -> None:
+def test_runs_over_the_greatest_lateness_expire_under_every_policy(policy: str, kept: slice) -> None:
     with stage() as scene:
         planned, older, ran = outage(scene, {"type": policy, "maxLatenessSeconds": 360}, 900)
 
@@ -209,7 +209,7 @@ def test_runs_beyond_the_greatest_lateness_expire_under_every_policy(policy: str
         settled(scene, planned)
 
 
-def test_if_all_are_too_late_none_runs() -> None:
+def test_nothing_runs_if_all_occurrences_are_too_late() -> None:
     with stage() as scene:
         planned, older, ran = outage(scene, {"type": "latest", "maxLatenessSeconds": 60}, 900)
 
@@ -239,7 +239,7 @@ def executors_away(scene: Stage, policy: dict[str, object], seconds: int, timing
         ({"type": "all", "maxLatenessSeconds": 600}, {State.EXPIRED}),
     ],
 )
-def test_a_late_message_meets_the_same_policy(policy: dict[str, object], ended: set[State]) -> None:
+def test_a_late_message_is_judged_by_the_same_policy(policy: dict[str, object], ended: set[State]) -> None:
     with stage() as scene:
         runs = executors_away(scene, policy, 3_600, {"every": "PT1M"})
 
@@ -250,7 +250,7 @@ def test_a_late_message_meets_the_same_policy(policy: dict[str, object], ended: 
         assert {run.state for run in fresh} == {State.SUCCESS}
 
 
-def test_a_run_found_too_late_by_the_executor_counts_as_missed() -> None:
+def test_a_run_that_the_executor_finds_too_late_counts_as_missed() -> None:
     with stage() as scene:
         planned = scene.create({"every": "PT1M"}, policies={"misfire": {"type": "all", "maxLatenessSeconds": 600}})
         for _ in range(60):
@@ -264,7 +264,7 @@ def test_a_run_found_too_late_by_the_executor_counts_as_missed() -> None:
         assert (totals.missed_sent, totals.skipped) == (len(expired), 0)
 
 
-def test_the_only_occurrence_runs_late_under_latest_and_not_under_skip() -> None:
+def test_the_only_occurrence_runs_late_under_latest_but_not_under_skip() -> None:
     for policy, state in (("latest", State.SUCCESS), ("skip", State.MISSED)):
         with stage() as scene:
             at = (scene.clock.now() + timedelta(minutes=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -272,7 +272,7 @@ def test_the_only_occurrence_runs_late_under_latest_and_not_under_skip() -> None
             assert run.state is state
 
 
-def test_a_greatest_lateness_under_two_minutes_is_kept_too() -> None:
+def test_a_greatest_lateness_under_two_minutes_is_respected() -> None:
     with stage() as scene:
         at = (scene.clock.now() + timedelta(minutes=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
         policy = {"type": "sap", "maxLatenessSeconds": 30}
@@ -311,7 +311,7 @@ def test_each_minute_of_a_catch_up_sends_exactly_its_rate_evenly(rate: int) -> N
             left -= len(sent)
 
 
-def test_a_policy_that_is_changed_after_the_split_does_not_change_the_verdict() -> None:
+def test_a_policy_changed_after_the_split_does_not_change_the_decision() -> None:
     with stage() as scene:
         planned = scene.create(EVERY_MINUTE, policies={"misfire": {"type": "all", "ratePerMinute": 1}})
         scene.run(3 * MINUTE)

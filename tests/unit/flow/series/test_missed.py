@@ -49,7 +49,7 @@ def told(stage: Stage, planned: Planned) -> int:
 @pytest.mark.parametrize(
     ("timing", "last"), [({"cron": "* * * * *", "count": 3}, 3), ({"cron": "1/15 * * * *", "count": 1}, 1)]
 )
-def test_the_last_of_a_count_runs_however_late_the_executors_come(stage, policy, timing, last):
+def test_the_last_occurrence_of_a_count_runs_however_late_the_executors_are(stage, policy, timing, last):
     planned = made(stage, timing, policy)
 
     time_goes_by(stage, NOON + ENDINGS[policy] * MINUTE, executing=False)
@@ -65,7 +65,7 @@ def test_the_last_of_a_count_runs_however_late_the_executors_come(stage, policy,
 
 @pytest.mark.parametrize("policy", ENDINGS)
 @pytest.mark.parametrize("count", [None, 1])
-def test_the_one_link_of_a_chain_that_was_missed_runs(stage, policy, count):
+def test_the_only_missed_link_of_a_chain_runs(stage, policy, count):
     timing = {"every": "PT5M", "align": "actual_start"} | ({} if count is None else {"count": count})
     planned = made(stage, timing, policy)
     (first,) = [stage.stored(planned).next_run_at]
@@ -144,7 +144,7 @@ def test_a_chain_that_was_found_late_drops_nothing_of_a_plan_that_follows_it(sta
     ],
 )
 @pytest.mark.parametrize("change", ["timing", "off", "off and on", "pause"])
-def test_a_change_in_an_outage_decides_on_what_was_missed_by_the_policy(stage, policy, more, ran, change):
+def test_a_change_during_an_outage_treats_missed_occurrences_by_the_policy(stage, policy, more, ran, change):
     """The tick is away for 16 hours; an operator changes the job before it is back."""
     planned = made(stage, {"cron": "* * * * *"}, policy, **more)
     time_goes_by(stage, NOON + 2 * MINUTE)
@@ -169,7 +169,7 @@ def test_a_change_in_an_outage_decides_on_what_was_missed_by_the_policy(stage, p
     lived_on(stage, planned)
 
 
-def test_a_job_can_be_stopped_when_more_is_missed_than_one_change_sends(stage):
+def test_a_job_can_be_stopped_when_one_change_cannot_send_all_missed_occurrences(stage):
     planned = made(stage, {"every": "PT1S"}, "sap")
     time_goes_by(stage, NOON + 1_300 * SECOND, sweeping=False)
 
@@ -197,7 +197,7 @@ def test_late_messages_of_an_old_plan_are_judged_by_that_plan(stage, policy):
 
 
 @pytest.mark.parametrize("policy", ["sap", "latest"])
-def test_a_single_missed_occurrence_runs_also_where_a_fresh_one_is_due(stage, policy):
+def test_a_single_missed_occurrence_runs_even_if_a_fresh_one_is_due(stage, policy):
     """More than one must be older than two minutes before the policy decides."""
     planned = made(stage, {"every": "PT21M"}, policy)
     first = stage.stored(planned).next_run_at
@@ -208,7 +208,7 @@ def test_a_single_missed_occurrence_runs_also_where_a_fresh_one_is_due(stage, po
     assert stage.endpoint.planned == [first, first + 21 * MINUTE]
 
 
-def test_a_single_missed_occurrence_is_left_out_where_the_policy_runs_none(stage):
+def test_a_single_missed_occurrence_is_omitted_if_the_policy_runs_none(stage):
     planned = made(stage, {"every": "PT21M"}, "skip")
     first = stage.stored(planned).next_run_at
 
@@ -240,7 +240,7 @@ def test_an_occurrence_missed_for_over_four_days_still_runs(stage, timing, polic
 
 @pytest.mark.parametrize("rest", [2, 70])
 @pytest.mark.parametrize("policy", ["sap", "latest", "skip", "all"])
-def test_messages_from_before_two_outages_are_told_of_once(stage, policy, rest):
+def test_messages_from_before_two_outages_are_reported_once(stage, policy, rest):
     """rest: minutes between the two in which the sweeper works, and the executors do not."""
     planned = made(stage, {"cron": "* * * * *"}, policy)
 
@@ -253,7 +253,7 @@ def test_messages_from_before_two_outages_are_told_of_once(stage, policy, rest):
     lived_on(stage, planned)
 
 
-def test_a_dead_letter_from_before_two_outages_is_told_of_once(stage):
+def test_a_dead_letter_from_before_two_outages_is_reported_once(stage):
     planned = made(stage, {"cron": "* * * * *"}, "sap")
     sent_at_creation = stage.sqs.bodies(aws.URLS[Lane.FAST])
     for _ in range(2):
@@ -269,7 +269,7 @@ def test_a_dead_letter_from_before_two_outages_is_told_of_once(stage):
 
 @pytest.mark.parametrize("policy", ["sap", "latest"])
 @pytest.mark.parametrize("change", [False, True], ids=["a tick", "a change"])
-def test_one_is_sent_for_all_that_was_missed_also_where_the_first_look_was_cut_off(stage, policy, change):
+def test_one_run_is_sent_for_all_missed_occurrences_even_if_the_first_tick_was_interrupted(stage, policy, change):
     planned = made(stage, {"cron": "* * * * *"}, policy)
     stage.pass_time(3_700)
     with pytest.raises(Crash), stage.taps.once("dynamodb.TransactWriteItems", crash_before):
@@ -284,7 +284,7 @@ def test_one_is_sent_for_all_that_was_missed_also_where_the_first_look_was_cut_o
     lived_on(stage, planned)
 
 
-def test_messages_of_an_interrupted_sweep_do_not_run_once_left_out_as_disabled(stage):
+def test_messages_of_an_interrupted_sweep_do_not_run_after_omission_as_disabled(stage):
     planned = made(stage, {"cron": "* * * * *"}, "sap")
     stage.pass_time(3_700)
     with pytest.raises(Crash), stage.taps.once("dynamodb.TransactWriteItems", crash_before):

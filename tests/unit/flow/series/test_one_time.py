@@ -25,7 +25,7 @@ past = pytest.mark.parametrize("timing", PAST_TIMINGS.values(), ids=PAST_TIMINGS
 
 
 @past
-def test_an_instant_that_is_past_is_refused_by_its_own_name(stage: Stage, timing: dict[str, Any]) -> None:
+def test_a_past_instant_is_refused_by_its_field(stage: Stage, timing: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest, match="more than 60 seconds in the past") as refused:
         stage.create(timing)
 
@@ -33,9 +33,7 @@ def test_an_instant_that_is_past_is_refused_by_its_own_name(stage: Stage, timing
 
 
 @past
-def test_an_instant_that_is_past_runs_now_where_the_policy_says_so_and_only_once(
-    stage: Stage, timing: dict[str, Any]
-) -> None:
+def test_a_past_instant_runs_now_and_only_once_if_the_policy_says_so(stage: Stage, timing: dict[str, Any]) -> None:
     planned = stage.create(timing, policies={"onPastStart": "run_now"})
     stage.run(7)
     stage.change(planned, end_at=NOON + 50 * HOUR, policies={"onPastStart": "run_now"})
@@ -56,9 +54,7 @@ def test_an_instant_that_is_past_runs_now_where_the_policy_says_so_and_only_once
         ({"at": text(NOON + 10 * MINUTE), "jitterSeconds": 3_600}, None),
     ],
 )
-def test_a_change_of_something_else_leaves_the_instant_where_it_was(
-    stage: Stage, timing: dict[str, Any], planned_at: object
-) -> None:
+def test_a_change_of_other_members_keeps_the_instant(stage: Stage, timing: dict[str, Any], planned_at: object) -> None:
     planned = stage.create(timing)
     first = planned.schedules[0].next_run_at
     stage.run(30)
@@ -70,7 +66,7 @@ def test_a_change_of_something_else_leaves_the_instant_where_it_was(
     assert planned_at in (None, first)
 
 
-def test_words_that_change_are_read_anew(stage: Stage) -> None:
+def test_changed_words_are_read_again(stage: Stage) -> None:
     planned = stage.create({"time": "in 10 minutes"})
     stage.run(30)
 
@@ -89,7 +85,7 @@ def test_now_runs_now(stage: Stage) -> None:
     assert stage.stored(planned).state is ScheduleState.COMPLETED
 
 
-def test_no_start_time_of_the_job_holds_a_time_back(stage: Stage) -> None:
+def test_the_start_time_of_a_job_does_not_delay_a_one_time_instant(stage: Stage) -> None:
     planned = stage.create({"time": "in 2 minutes"}, start_at=NOON + DAY)
 
     stage.run(30)

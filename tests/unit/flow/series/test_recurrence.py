@@ -43,7 +43,7 @@ PAST, AHEAD = NOON - 7 * MINUTE, NOON + 4 * MINUTE
         pytest.param({"at": text(AHEAD)}, [AHEAD], id="future start, no recurrence"),
     ],
 )
-def test_the_table_of_starts_that_run_at_once_or_once(
+def test_the_table_of_immediate_and_one_time_starts(
     stage: Stage, timing: dict[str, Any], expected: list[datetime]
 ) -> None:
     assert ran(stage, timing, AT_ONCE) == expected
@@ -79,11 +79,11 @@ def test_the_table_of_starts_that_run_at_once_or_once(
         ),
     ],
 )
-def test_the_table_of_starts_that_recur(stage: Stage, timing: dict[str, Any], expected: list[datetime]) -> None:
+def test_the_table_of_recurring_starts(stage: Stage, timing: dict[str, Any], expected: list[datetime]) -> None:
     assert ran(stage, timing, {}) == expected
 
 
-def test_the_run_at_once_counts_and_is_not_repeated_when_it_is_on_the_schedule(stage: Stage) -> None:
+def test_the_immediate_run_counts_and_is_not_repeated_if_it_is_on_the_schedule(stage: Stage) -> None:
     stage.clock.advance(5 * 60 - 1)
 
     at_once = ran(stage, {"recurrence": BY_THE_CLOCK, "count": 2}, AT_ONCE, 7_200)
@@ -93,7 +93,7 @@ def test_the_run_at_once_counts_and_is_not_repeated_when_it_is_on_the_schedule(s
 
 @pytest.mark.parametrize("more", [{"count": 100}, {"endTime": text(NOON + 50 * HOUR)}])
 @pytest.mark.parametrize("recurrence", [GRID, {"frequency": "Hour", "interval": 2, "schedule": {"minutes": [7]}}])
-def test_a_change_that_only_cuts_it_keeps_its_anchor(
+def test_a_change_of_the_bounds_keeps_the_anchor(
     stage: Stage, recurrence: dict[str, Any], more: dict[str, Any]
 ) -> None:
     planned = stage.create({"recurrence": recurrence})
@@ -105,7 +105,7 @@ def test_a_change_that_only_cuts_it_keeps_its_anchor(
     assert changed.next_run_at == before
 
 
-def test_another_interval_begins_at_its_change(stage: Stage) -> None:
+def test_a_new_interval_begins_at_its_change(stage: Stage) -> None:
     planned = stage.create({"recurrence": GRID})
     stage.run(700)
 

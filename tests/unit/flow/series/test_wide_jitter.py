@@ -15,7 +15,7 @@ from tests.support.stage import Stage
 HOUR = timedelta(hours=1)
 
 
-def test_each_occurrence_runs_once_at_the_instant_that_it_was_put_off_to(stage: Stage) -> None:
+def test_each_occurrence_runs_once_at_its_delayed_instant(stage: Stage) -> None:
     planned = stage.create({"every": "PT5H", "startTime": START.isoformat(), "jitterSeconds": 86_400})
     rule = load(stage.stored(planned).packed).rule
     wanted = between(rule, START, START + 26 * HOUR, 99)
@@ -35,7 +35,7 @@ def test_each_occurrence_runs_once_at_the_instant_that_it_was_put_off_to(stage: 
     assert (stage.audit().lost, stage.audit().corrected) == (0, 0)
 
 
-def test_a_change_within_the_spread_neither_loses_nor_doubles_what_was_put_off(stage: Stage) -> None:
+def test_a_change_within_the_spread_neither_loses_nor_duplicates_delayed_occurrences(stage: Stage) -> None:
     fields = {"every": "PT5H", "startTime": START.isoformat(), "jitterSeconds": 86_400}
     planned = stage.create(fields)
     rule = load(stage.stored(planned).packed).rule

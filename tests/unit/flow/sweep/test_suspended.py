@@ -82,7 +82,7 @@ def check_whole(stage: Stage, planned: Planned, since: datetime, until: datetime
     assert (totals.planned - len(ahead), totals.ended) == (fold.rows, fold.ended)
 
 
-def test_a_disabled_collection_sends_nothing_and_its_rows_keep_their_instant(stage: Stage) -> None:
+def test_a_disabled_collection_sends_nothing_and_its_rows_keep_their_instants(stage: Stage) -> None:
     planned = disabled(stage)
 
     there = stage.stored(planned)
@@ -93,7 +93,7 @@ def test_a_disabled_collection_sends_nothing_and_its_rows_keep_their_instant(sta
     assert (there.state, there.planned_total, there.generation) == (ScheduleState.ACTIVE, 0, 1)
 
 
-def test_enabling_leaves_one_line_and_goes_on_at_once(stage: Stage) -> None:
+def test_enabling_leaves_one_line_and_the_series_continues_immediately(stage: Stage) -> None:
     planned = disabled(stage, minutes=10.5)
 
     switch(stage, on=True)
@@ -123,7 +123,7 @@ def test_a_job_made_after_enabling_runs_even_for_an_earlier_instant(stage: Stage
     assert stage.stored(planned).state is ScheduleState.COMPLETED
 
 
-def test_enabling_is_forgotten_once_all_goes_on(stage: Stage) -> None:
+def test_the_note_of_enabling_is_deleted_once_all_schedules_continue(stage: Stage) -> None:
     disabled(stage)
 
     switch(stage, on=True)
@@ -135,7 +135,7 @@ def test_enabling_is_forgotten_once_all_goes_on(stage: Stage) -> None:
     assert all("RELEASE" not in key for pair in stage.waiting() for key in pair)
 
 
-def test_a_message_under_way_counts_as_its_own_run(stage: Stage) -> None:
+def test_a_message_in_the_queue_counts_as_its_own_run(stage: Stage) -> None:
     planned = stage.create(MINUTELY)
     stage.run(1)
     switch(stage, on=False)
@@ -148,7 +148,7 @@ def test_a_message_under_way_counts_as_its_own_run(stage: Stage) -> None:
     check_whole(stage, planned, NOON, NOON + timedelta(seconds=901))
 
 
-def test_the_line_begins_behind_what_was_sent_though_the_series_did_not_move_on(stage: Stage) -> None:
+def test_the_line_begins_after_the_sent_occurrences_even_if_the_row_did_not_advance(stage: Stage) -> None:
     """A sweeper died between sending and advancing, just before all was disabled."""
     planned = stage.create(MINUTELY)
     with stage.taps.once("dynamodb.BatchExecuteStatement", crash_before), suppress(Crash):
@@ -166,7 +166,7 @@ def test_the_line_begins_behind_what_was_sent_though_the_series_did_not_move_on(
     check_whole(stage, planned, NOON, ran[-1])
 
 
-def test_rows_that_were_due_together_are_not_looked_at_together_again(stage: Stage) -> None:
+def test_rows_held_together_are_spread_over_time(stage: Stage) -> None:
     for n in range(20):
         stage.create(MINUTELY, name=f"job {n}")
     switch(stage, on=False)
@@ -186,7 +186,7 @@ def test_a_disabled_schedule_costs_one_write_an_hour(stage: Stage) -> None:
     assert 8 <= stage.taps.count("dynamodb.BatchExecuteStatement") - before <= 10
 
 
-def test_fresh_rows_of_others_are_sent_before_held_ones_are_moved(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fresh_rows_of_other_collections_are_sent_before_held_rows_are_moved(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweep, "ASIDE_MOST", 3)
     monkeypatch.setattr(sweep, "GROUP", 2)
     with a_stage(shards=1) as stage:
@@ -213,7 +213,7 @@ def _texts(stage: Stage) -> list[SweepText]:
     return [SweepText.read(item["sweep"]["S"]) for item in stage.items() if "sweep" in item]
 
 
-def test_a_row_of_before_its_collection_was_packed_is_left_to_the_gate(stage: Stage) -> None:
+def test_a_row_without_a_packed_collection_is_left_to_the_gate(stage: Stage) -> None:
     planned = stage.create(MINUTELY)
     text = SweepText.read(next(iter(item["sweep"]["S"] for item in stage.items() if "sweep" in item)))
     stage.edit_schedule(planned, sweep={"S": str(replace(text, collection=None))})
@@ -226,7 +226,7 @@ def test_a_row_of_before_its_collection_was_packed_is_left_to_the_gate(stage: St
     assert all(run.range_count is None for run in runs)
 
 
-def test_a_one_time_schedule_that_was_due_meanwhile_is_over(stage: Stage) -> None:
+def test_a_one_time_schedule_due_while_disabled_has_ended(stage: Stage) -> None:
     planned = disabled(stage, once())
 
     switch(stage, on=True)
@@ -237,7 +237,7 @@ def test_a_one_time_schedule_that_was_due_meanwhile_is_over(stage: Stage) -> Non
     assert stage.stored(planned).state is ScheduleState.COMPLETED
 
 
-def test_a_series_whose_end_passed_meanwhile_is_completed(stage: Stage) -> None:
+def test_a_series_whose_end_passed_while_disabled_is_completed(stage: Stage) -> None:
     end = (NOON + timedelta(minutes=5)).isoformat()
     planned = disabled(stage, MINUTELY | {"endTime": end})
 
@@ -250,7 +250,7 @@ def test_a_series_whose_end_passed_meanwhile_is_completed(stage: Stage) -> None:
     assert stage.totals(planned).planned == 0
 
 
-def test_the_count_is_not_used_up_by_what_was_left_out(stage: Stage) -> None:
+def test_omitted_occurrences_do_not_use_up_the_count(stage: Stage) -> None:
     planned = disabled(stage, MINUTELY | {"count": 3}, minutes=10.5)
 
     switch(stage, on=True)
@@ -260,7 +260,7 @@ def test_the_count_is_not_used_up_by_what_was_left_out(stage: Stage) -> None:
     assert stage.stored(planned).state is ScheduleState.COMPLETED
 
 
-def test_enabling_twice_and_disabling_between(stage: Stage) -> None:
+def test_enabling_and_disabling_repeatedly_loses_no_occurrence(stage: Stage) -> None:
     planned = disabled(stage, minutes=10.5)
     for on in (True, True, False, True, False):
         switch(stage, on=on)
@@ -273,7 +273,7 @@ def test_enabling_twice_and_disabling_between(stage: Stage) -> None:
     check_whole(stage, planned, NOON, NOON + timedelta(minutes=26))
 
 
-def test_a_tick_with_an_old_list_holds_rows_that_the_second_round_lets_go(
+def test_the_second_round_releases_rows_held_by_a_tick_with_an_old_list(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     planned = disabled(stage, minutes=10.2)
@@ -292,7 +292,7 @@ def test_a_tick_with_an_old_list_holds_rows_that_the_second_round_lets_go(
     assert lines(stage, planned)[-1].range_until == NOON + timedelta(minutes=10)
 
 
-def test_without_the_list_all_is_sent_and_the_gate_decides(stage: Stage) -> None:
+def test_everything_is_sent_to_the_gate_without_the_list(stage: Stage) -> None:
     planned = stage.create(MINUTELY)
     held = stage.create(MINUTELY)
     switch(stage, on=False)
@@ -313,7 +313,7 @@ def _no_list(passing: Passing, act: Act) -> Any:
     return act()
 
 
-def test_a_held_row_that_nobody_lists_goes_on_by_itself(stage: Stage) -> None:
+def test_a_held_row_that_is_not_listed_continues_on_its_own(stage: Stage) -> None:
     planned = disabled(stage)
     for sk in list_of_disabled(stage):
         stage.world.table.delete(keys.STACK_SUSPENDED, sk)
@@ -328,7 +328,7 @@ def test_a_held_row_that_nobody_lists_goes_on_by_itself(stage: Stage) -> None:
 # Changes while it is held
 
 
-def test_a_job_that_moves_to_an_enabled_collection_goes_on_there(stage: Stage) -> None:
+def test_a_job_moved_to_an_enabled_collection_continues_there(stage: Stage) -> None:
     planned = disabled(stage, minutes=10.5)
     tenancy.create_collection(stage.world, tenancy.named(TENANT, "other"))
 
@@ -341,7 +341,7 @@ def test_a_job_that_moves_to_an_enabled_collection_goes_on_there(stage: Stage) -
     check_whole(stage, planned, NOON, NOON + timedelta(seconds=930))
 
 
-def test_a_job_that_moves_to_a_disabled_collection_is_held_there(stage: Stage) -> None:
+def test_a_job_moved_to_a_disabled_collection_is_held_there(stage: Stage) -> None:
     planned = stage.create(MINUTELY)
     tenancy.create_collection(stage.world, tenancy.named(TENANT, "other"))
     switch(stage, on=False, collection="other")
@@ -386,7 +386,7 @@ def test_a_held_job_can_be_deleted(stage: Stage) -> None:
     assert stage.waiting() == {}
 
 
-def test_the_audit_finds_nothing_wrong_with_what_is_held(stage: Stage) -> None:
+def test_the_audit_accepts_held_schedules(stage: Stage) -> None:
     planned = disabled(stage, minutes=90)
 
     held = stage.audit()
@@ -399,7 +399,9 @@ def test_the_audit_finds_nothing_wrong_with_what_is_held(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("page", [1, 2, 5])
-def test_a_release_goes_on_where_it_was_cut_off(stage: Stage, monkeypatch: pytest.MonkeyPatch, page: int) -> None:
+def test_an_interrupted_release_continues_where_it_stopped(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, page: int
+) -> None:
     """A stretch that takes too long leaves the rest to the next message; if that is lost, to the row."""
     monkeypatch.setattr(holding, "PAGE", page)
     monkeypatch.setattr(holding, "STRETCH_S", -1.0)
@@ -426,7 +428,7 @@ def test_a_release_goes_on_where_it_was_cut_off(stage: Stage, monkeypatch: pytes
 # Tenants
 
 
-def test_a_disabled_tenant_is_held_in_all_its_collections_but_those_that_stay_disabled(stage: Stage) -> None:
+def test_enabling_a_tenant_releases_all_its_collections_except_disabled_ones(stage: Stage) -> None:
     tenancy.create_collection(stage.world, tenancy.named(TENANT, "other"))
     first = stage.create(MINUTELY, name="first")
     second = stage.create(MINUTELY, name="second", collection="other")
@@ -448,7 +450,7 @@ def test_a_disabled_tenant_is_held_in_all_its_collections_but_those_that_stay_di
     assert list_of_disabled(stage) == set()
 
 
-def test_a_tenants_state_is_the_same_in_the_register(stage: Stage) -> None:
+def test_the_register_has_the_same_state_as_the_tenant(stage: Stage) -> None:
     tenancy.switch_tenant(stage.world, TENANT, on=False)
 
     states = {item["state"]["S"] for item in stage.items() if item["pk"]["S"] == keys.STACK_TENANTS}
@@ -555,7 +557,9 @@ def check_ran_once(stage: Stage, planned: Planned) -> None:
 @pytest.mark.parametrize(
     "disabled_after_s", [0, 10, 59], ids=["before it was made", "while it waits", "a moment before"]
 )
-def test_a_one_time_run_that_fell_due_meanwhile_runs_at_once(stage: Stage, disabled_after_s: float) -> None:
+def test_a_one_time_run_due_while_disabled_runs_immediately_after_enabling(
+    stage: Stage, disabled_after_s: float
+) -> None:
     if disabled_after_s == 0:
         switch(stage, on=False)
     planned = stage.create(once(), policies=ON_ENABLE)
@@ -576,7 +580,7 @@ def test_a_one_time_run_that_fell_due_meanwhile_runs_at_once(stage: Stage, disab
     assert stage.audit().lost == 0
 
 
-def test_a_run_whose_message_comes_after_enabling_is_not_left_out(stage: Stage) -> None:
+def test_a_run_whose_message_arrives_after_enabling_is_not_omitted(stage: Stage) -> None:
     planned = stage.create(once(), policies=ON_ENABLE)
     stage.run(30)
     switch(stage, on=False)
@@ -599,7 +603,7 @@ def test_a_run_that_is_put_back_while_a_tick_advances_its_row_is_not_lost(stage:
     assert stage.runs(planned) == []
 
 
-def test_disabled_again_before_it_began_it_waits_again(stage: Stage) -> None:
+def test_a_run_disabled_again_before_it_began_waits_again(stage: Stage) -> None:
     switch(stage, on=False)
     planned = stage.create(once(), policies=ON_ENABLE)
     stage.run(600)
@@ -616,7 +620,7 @@ def test_disabled_again_before_it_began_it_waits_again(stage: Stage) -> None:
     check_ran_once(stage, planned)
 
 
-def test_switched_off_and_on_while_it_is_held_it_runs_once_enabled(stage: Stage) -> None:
+def test_a_held_run_that_is_deactivated_and_activated_runs_once_enabled(stage: Stage) -> None:
     switch(stage, on=False)
     planned = stage.create(once(), policies=ON_ENABLE | {"onPastStart": "run_now"})
     stage.run(600)
@@ -658,7 +662,7 @@ def test_a_job_that_is_off_does_not_run_when_its_collection_is_enabled(stage: St
     assert stage.endpoint.received == []
 
 
-def test_an_enabled_tenant_runs_it_too(stage: Stage) -> None:
+def test_enabling_a_tenant_runs_its_held_run(stage: Stage) -> None:
     tenancy.switch_tenant(stage.world, TENANT, on=False)
     planned = stage.create(once(), policies=ON_ENABLE)
     stage.run(600)
@@ -669,7 +673,7 @@ def test_an_enabled_tenant_runs_it_too(stage: Stage) -> None:
     check_ran_once(stage, planned)
 
 
-def test_recurring_schedules_leave_out_what_fell_due_whatever_the_policy(stage: Stage) -> None:
+def test_recurring_schedules_omit_occurrences_due_while_disabled_under_every_policy(stage: Stage) -> None:
     switch(stage, on=False)
     planned = stage.create(MINUTELY, policies=ON_ENABLE)
     stage.run(630)

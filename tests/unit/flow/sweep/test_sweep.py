@@ -33,7 +33,7 @@ def unsent(stage: Stage) -> None:
     stage.sqs.purge(stage.world.settings.queue_urls[Lane.FAST])
 
 
-def test_a_tick_takes_up_what_is_due_within_the_look_ahead_and_moves_behind_it(stage: Stage) -> None:
+def test_a_tick_sends_what_is_due_within_the_look_ahead_and_advances_past_it(stage: Stage) -> None:
     planned = stage.create({"cron": "* * * * *"})
     unsent(stage)
 
@@ -62,7 +62,7 @@ def test_one_vanished_tick_makes_no_run_late(stage: Stage) -> None:
     assert all(received.at - received.call.planned_at < SECOND for received in stage.endpoint.received)
 
 
-def test_nothing_moves_before_it_was_sent(stage: Stage) -> None:
+def test_no_row_advances_before_it_is_sent(stage: Stage) -> None:
     """Send, then advance: the other order loses an occurrence at a crash."""
     stage.create({"cron": "* * * * *"})
     stage.taps.passed.clear()
@@ -76,7 +76,7 @@ def test_nothing_moves_before_it_was_sent(stage: Stage) -> None:
 
 @pytest.mark.parametrize("fault", [crash_before, crash_after])
 @pytest.mark.parametrize("call", [SEND, ADVANCE])
-def test_a_sweeper_that_dies_repeats_messages_and_loses_none(stage: Stage, call: str, fault: Any) -> None:
+def test_an_interrupted_sweeper_repeats_messages_and_loses_none(stage: Stage, call: str, fault: Any) -> None:
     planned = stage.create({"cron": "* * * * *", "count": 4})
     unsent(stage)
 
@@ -90,7 +90,7 @@ def test_a_sweeper_that_dies_repeats_messages_and_loses_none(stage: Stage, call:
 
 
 @pytest.mark.parametrize("call", [SEND, ADVANCE])
-def test_an_answer_that_was_lost_changes_nothing(stage: Stage, call: str) -> None:
+def test_a_lost_answer_changes_nothing(stage: Stage, call: str) -> None:
     planned = stage.create({"cron": "* * * * *", "count": 4})
     unsent(stage)
 
@@ -104,7 +104,7 @@ def test_an_answer_that_was_lost_changes_nothing(stage: Stage, call: str) -> Non
 
 
 @pytest.mark.parametrize("call", [SEND, ADVANCE])
-def test_a_refusal_is_tried_again_within_the_tick(stage: Stage, call: str) -> None:
+def test_a_refused_advance_is_retried_within_the_tick(stage: Stage, call: str) -> None:
     planned = stage.create({"cron": "* * * * *"})
     unsent(stage)
 
@@ -145,7 +145,7 @@ def test_only_the_messages_that_the_queue_refused_are_sent_again(stage: Stage) -
     assert len(sent(stage)) == stage.stored(planned).planned_total == 14
 
 
-def test_a_row_whose_message_did_not_go_out_is_not_moved_and_holds_up_no_other(stage: Stage) -> None:
+def test_a_row_whose_message_was_not_sent_is_not_advanced_and_delays_no_other(stage: Stage) -> None:
     stuck = stage.create({"cron": "* * * * *"}, name="stuck")
     fine = stage.create({"cron": "* * * * *"}, name="fine")
     unsent(stage)
@@ -173,7 +173,7 @@ def test_a_row_whose_message_did_not_go_out_is_not_moved_and_holds_up_no_other(s
 # Two sweepers
 
 
-def test_two_sweepers_on_one_minute_are_as_good_as_one(stage: Stage) -> None:
+def test_two_sweepers_in_one_minute_act_as_one(stage: Stage) -> None:
     planned = [stage.create({"every": "PT30S", "count": 6}, name=f"job {n}") for n in range(5)]
     world = in_one_shard(stage, *planned)
     together = Barrier(2)
@@ -200,7 +200,7 @@ def test_two_sweepers_on_one_minute_are_as_good_as_one(stage: Stage) -> None:
         exact(stage, each)
 
 
-def test_the_second_of_two_sweepers_knows_whose_success_it_met(stage: Stage) -> None:
+def test_the_second_of_two_sweepers_counts_the_same_advance_as_a_success(stage: Stage) -> None:
     """The first has brought the row where the second brings it: the same step, whoever made it."""
     stage.create({"cron": "* * * * *"})
 
@@ -214,7 +214,7 @@ def test_the_second_of_two_sweepers_knows_whose_success_it_met(stage: Stage) -> 
     assert (tally.advanced, tally.left) == (1, 0)
 
 
-def test_a_sweeper_with_an_old_row_leaves_what_another_moved_further(stage: Stage) -> None:
+def test_a_sweeper_with_an_old_row_keeps_the_advance_of_another(stage: Stage) -> None:
     planned = stage.create({"cron": "* * * * *"})
 
     def moved_on(_passing: Passing, act: Act) -> Any:
@@ -232,7 +232,7 @@ def test_a_sweeper_with_an_old_row_leaves_what_another_moved_further(stage: Stag
     assert stage.stored(planned).planned_total == 4
 
 
-def test_an_index_that_lags_costs_a_few_messages_and_no_run(stage: Stage) -> None:
+def test_a_lagging_index_costs_a_few_messages_and_no_run(stage: Stage) -> None:
     planned = stage.create({"cron": "* * * * *", "count": 4})
     seen: list[Any] = []
 
@@ -274,7 +274,7 @@ def in_one_shard(stage: Stage, *planned: Any) -> Any:
     return replace(stage.world, settings=replace(stage.world.settings, shards=1))
 
 
-def test_a_tick_stops_at_its_deadline_and_the_next_one_goes_on(stage: Stage) -> None:
+def test_a_tick_stops_at_its_deadline_and_the_next_one_continues(stage: Stage) -> None:
     planned = [stage.create({"cron": "0 * * * *"}, name=f"job {n}") for n in range(sweep.GROUP + 3)]
     world = in_one_shard(stage, *planned)
     stage.pass_time(3_600)
@@ -295,7 +295,7 @@ def test_a_tick_stops_at_its_deadline_and_the_next_one_goes_on(stage: Stage) -> 
     assert len(sent(stage)) == sweep.GROUP + 3
 
 
-def test_rows_go_out_in_batches_of_ten_and_move_in_batches_of_25(stage: Stage) -> None:
+def test_rows_are_sent_in_batches_of_10_and_advanced_in_batches_of_25(stage: Stage) -> None:
     planned = [stage.create({"cron": "* * * * *"}, name=f"job {n}") for n in range(26)]
     world = in_one_shard(stage, *planned)
     unsent(stage)
@@ -322,7 +322,7 @@ def test_a_table_that_does_not_answer_cuts_a_shard_short_and_spares_the_others(s
     assert "shard cut short" in stage.journal.at("warning")
 
 
-def test_shards_are_swept_at_once(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shards_are_swept_concurrently(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     planned = [stage.create({"cron": "* * * * *"}, name=f"job {n}") for n in range(8)]
     both, alone = Barrier(2), sweep._sweep_shard
 
@@ -348,7 +348,7 @@ def test_each_worker_sweeps_its_share_of_the_shards(stage: Stage) -> None:
     assert all(stage.stored(each).planned_total == 2 for each in planned)
 
 
-def test_an_occurrence_every_second_is_swept_whole(stage: Stage) -> None:
+def test_a_schedule_of_every_second_is_swept_completely(stage: Stage) -> None:
     """Its occurrences go from the first second after the anchor to the last of the fourth look-ahead, none left out,
     none twice.
     """
@@ -372,7 +372,7 @@ def unreadable(stage: Stage, planned: Any) -> None:
     stage.edit_schedule(planned, sweep={"S": 'S;fast;sap;{"cron":"gone"}'})
 
 
-def test_a_schedule_that_cannot_be_read_is_taken_out_with_its_line_in_the_ledger(stage: Stage) -> None:
+def test_an_unreadable_schedule_is_marked_broken_with_a_line_in_the_ledger(stage: Stage) -> None:
     planned = stage.create({"cron": "* * * * *"})
     unsent(stage)
     unreadable(stage, planned)
@@ -389,7 +389,7 @@ def test_a_schedule_that_cannot_be_read_is_taken_out_with_its_line_in_the_ledger
     exact(stage, planned)
 
 
-def test_a_schedule_that_cannot_be_read_holds_up_no_other(stage: Stage) -> None:
+def test_an_unreadable_schedule_delays_no_other(stage: Stage) -> None:
     broken = stage.create({"cron": "* * * * *"}, name="broken")
     fine = stage.create({"cron": "* * * * *"}, name="fine")
     world = in_one_shard(stage, broken, fine)
@@ -402,7 +402,7 @@ def test_a_schedule_that_cannot_be_read_holds_up_no_other(stage: Stage) -> None:
 
 @pytest.mark.parametrize("call", ["dynamodb.TransactWriteItems", "dynamodb.UpdateItem"])
 @pytest.mark.parametrize("fault", [crash_before, crash_after])
-def test_a_crash_while_taking_it_out_is_made_good(stage: Stage, call: str, fault: Any) -> None:
+def test_a_crash_while_marking_a_broken_schedule_is_repaired(stage: Stage, call: str, fault: Any) -> None:
     planned = stage.create({"cron": "* * * * *"})
     unsent(stage)
     unreadable(stage, planned)
@@ -417,7 +417,7 @@ def test_a_crash_while_taking_it_out_is_made_good(stage: Stage, call: str, fault
     exact(stage, planned)
 
 
-def test_one_broken_schedule_that_cannot_be_taken_out_now_holds_up_no_other(stage: Stage) -> None:
+def test_a_broken_schedule_that_cannot_be_marked_now_delays_no_other(stage: Stage) -> None:
     broken = stage.create({"cron": "* * * * *"}, name="broken")
     fine = stage.create({"cron": "* * * * *"}, name="fine")
     world = in_one_shard(stage, broken, fine)
@@ -450,7 +450,7 @@ def test_a_row_of_a_later_version_is_left_alone(stage: Stage) -> None:
 # Wake rows
 
 
-def test_a_wake_row_speaks_every_15_minutes_until_its_run_is_over(stage: Stage) -> None:
+def test_a_wake_row_sends_every_15_minutes_until_its_run_has_ended(stage: Stage) -> None:
     planned = stage.create(once())
     stage.run(50)
     unsent(stage)  # the only message is lost

@@ -22,7 +22,7 @@ def another(stage: Stage) -> CallbackKeys:
     return CallbackKeys(world.table, world.secrets, world.clock, world.chance)
 
 
-def test_the_first_who_needs_it_makes_it_and_all_others_find_it(stage: Stage) -> None:
+def test_the_first_use_creates_the_callback_key_and_all_others_read_it(stage: Stage) -> None:
     made = stage.world.callback_keys.current()
     stage.clock.advance(86_400)
 
@@ -46,7 +46,7 @@ def test_two_concurrent_makers_both_use_the_first_key(stage: Stage, monkeypatch:
     assert other.current() == first[0] == another(stage).current()
 
 
-def test_the_table_holds_neither_the_key_nor_anything_that_the_stack_s_secret_leads_to(stage: Stage) -> None:
+def test_the_table_holds_neither_the_key_nor_anything_derived_from_the_stacks_secret(stage: Stage) -> None:
     made = stage.world.callback_keys.current()
 
     (row,) = [item for item in stage.items() if item["pk"]["S"] == keys.STACK_KEYS]
@@ -56,7 +56,7 @@ def test_the_table_holds_neither_the_key_nor_anything_that_the_stack_s_secret_le
     assert row.keys() == {"pk", "sk", "sealed", "created_at"}
 
 
-def test_a_row_that_was_sealed_for_something_else_is_not_taken_for_the_key(stage: Stage) -> None:
+def test_a_row_sealed_for_another_purpose_is_not_accepted_as_the_key(stage: Stage) -> None:
     sealed = stage.world.secrets.encrypt("acme", "job", "authentication.token", "x" * 44)
     stage.world.table.put(CallbackKeyItem(pk=keys.STACK_KEYS, sk=keys.CALLBACK_KEY, sealed=sealed, created_at=0))
 

@@ -84,7 +84,7 @@ def furnish(stage: Stage) -> None:
     stage.create(*[{"every": "PT1H"}] * 3, name="c", collection="side")
 
 
-def test_nothing_is_left_of_a_tenant_but_its_ledger_and_its_numbers(stage: Stage) -> None:
+def test_only_the_ledger_and_the_numbers_of_a_tenant_remain(stage: Stage) -> None:
     stage.endpoint.answer = lambda call: ACCEPTED if call.payload is None else BUSY
     furnish(stage)
     stage.run(150)
@@ -104,7 +104,7 @@ def test_nothing_is_left_of_a_tenant_but_its_ledger_and_its_numbers(stage: Stage
         tenancy.find_tenant(stage.world, TENANT)
 
 
-def test_a_noun_of_the_tenant_goes_with_the_rows_of_its_own(stage: Stage) -> None:
+def test_every_resource_of_the_tenant_is_deleted_with_its_rows(stage: Stage) -> None:
     """Also one that this test has never heard of: its row names their partition."""
     subscribed(stage)
     for pk, sk in ((keys.tenant(TENANT), "NOUN#a%23b"), (f"{keys.tenant(TENANT)}#NOUN#a%23b", "ROW#1")):
@@ -116,7 +116,7 @@ def test_a_noun_of_the_tenant_goes_with_the_rows_of_its_own(stage: Stage) -> Non
     assert left(stage) == []
 
 
-def test_from_the_moment_on_nothing_of_the_tenant_runs(stage: Stage) -> None:
+def test_nothing_of_the_tenant_runs_once_its_end_has_begun(stage: Stage) -> None:
     """Not what was sent ahead, no retry, no manual run, even if the deleting itself does not get on."""
     stage.endpoint.answer = BUSY
     subscribed(stage)
@@ -136,7 +136,7 @@ def test_from_the_moment_on_nothing_of_the_tenant_runs(stage: Stage) -> None:
     assert ended == {(State.CANCELLED, Reason.OWNER_GONE)}, "its row goes with its job, which waits"
 
 
-def test_while_an_application_is_left_everything_stays(stage: Stage) -> None:
+def test_everything_stays_while_an_application_is_subscribed(stage: Stage) -> None:
     subscribed(stage, "one", "two")
     stage.create(EACH_MINUTE)
     before = len(stage.items())
@@ -150,7 +150,7 @@ def test_while_an_application_is_left_everything_stays(stage: Stage) -> None:
     assert subscriptions.unsubscribe(stage.world, TENANT, "two", None) is not None
 
 
-def test_one_of_two_concurrent_unsubscribers_is_the_last(stage: Stage) -> None:
+def test_exactly_one_of_two_concurrent_unsubscriptions_is_the_last(stage: Stage) -> None:
     subscribed(stage, "one", "two")
 
     def other_leaves(_passing: Passing, act: Act) -> Any:
@@ -164,7 +164,7 @@ def test_one_of_two_concurrent_unsubscribers_is_the_last(stage: Stage) -> None:
     assert begun is not None
 
 
-def test_an_application_that_comes_as_the_last_one_leaves_keeps_everything(stage: Stage) -> None:
+def test_an_application_subscribed_as_the_last_one_leaves_keeps_everything(stage: Stage) -> None:
     subscribed(stage)
 
     def other_comes(_passing: Passing, act: Act) -> Any:
@@ -179,7 +179,7 @@ def test_an_application_that_comes_as_the_last_one_leaves_keeps_everything(stage
 
 
 @pytest.mark.parametrize("fault", [answer_lost, crash_before, crash_after], ids=lambda fault: fault.__name__)
-def test_asked_again_it_goes_on_as_one(stage: Stage, fault: Any) -> None:
+def test_repeated_unsubscriptions_continue_as_one_operation(stage: Stage, fault: Any) -> None:
     furnish(stage)
     with stage.taps.once("dynamodb.TransactWriteItems", fault), suppress(Crash, SweephandError):
         end(stage)
@@ -194,7 +194,7 @@ def test_asked_again_it_goes_on_as_one(stage: Stage, fault: Any) -> None:
     assert len(listed) == 1
 
 
-def test_while_it_goes_nothing_comes_to_it_and_afterwards_it_can_come_back(stage: Stage) -> None:
+def test_nothing_is_created_in_a_tenant_while_it_is_purged_and_it_can_return_afterwards(stage: Stage) -> None:
     furnish(stage)
     world, begun = stage.world, end(stage)
     verbs.pause(world, begun)
@@ -224,7 +224,7 @@ def test_while_it_goes_nothing_comes_to_it_and_afterwards_it_can_come_back(stage
     assert planned.job.number == 4, "no number is given out again"
 
 
-def test_a_job_that_was_on_its_way_when_the_end_began_goes_too(stage: Stage) -> None:
+def test_a_job_being_created_when_the_end_begins_is_deleted_too(stage: Stage) -> None:
     """It was let in before, and is written when the first of the others has gone."""
     subscribed(stage)
     stage.create(EACH_MINUTE)
@@ -252,7 +252,7 @@ def test_a_job_that_was_on_its_way_when_the_end_began_goes_too(stage: Stage) -> 
     assert operation(stage, begun[0]).done == 1
 
 
-def test_once_the_end_has_begun_no_job_comes(stage: Stage) -> None:
+def test_no_job_is_created_once_the_end_has_begun(stage: Stage) -> None:
     subscribed(stage)
     stage.create(EACH_MINUTE)
     end(stage)
@@ -264,9 +264,7 @@ def test_once_the_end_has_begun_no_job_comes(stage: Stage) -> None:
     assert stage.items() == before
 
 
-def test_a_page_that_is_cut_off_or_comes_twice_counts_each_job_once(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_or_repeated_page_counts_each_job_once(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(purge_tenant, "JOBS", 2)
     subscribed(stage)
     for _ in range(5):
@@ -284,7 +282,7 @@ def test_a_page_that_is_cut_off_or_comes_twice_counts_each_job_once(
     assert left(stage) == []
 
 
-def test_a_page_takes_up_no_job_after_its_time(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_starts_no_job_after_its_time(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(purge_tenant, "PAGE_S", -1.0)
     subscribed(stage)
     for _ in range(3):
@@ -312,7 +310,7 @@ def test_a_failed_delete_names_its_cause_and_continues_when_repeated(stage: Stag
     assert operation(stage, begun).state is OperationState.DONE
 
 
-def test_a_purge_of_which_the_operation_is_gone_is_begun_anew(stage: Stage) -> None:
+def test_a_purge_whose_operation_is_gone_starts_again(stage: Stage) -> None:
     subscribed(stage)
     begun = end(stage)
     stage.world.table.delete(keys.operations(None), keys.operation(begun.id))
@@ -324,7 +322,7 @@ def test_a_purge_of_which_the_operation_is_gone_is_begun_anew(stage: Stage) -> N
     assert left(stage) == []
 
 
-def test_an_old_page_does_nothing_to_a_tenant_that_came_back(stage: Stage) -> None:
+def test_an_old_page_does_not_affect_a_tenant_that_returned(stage: Stage) -> None:
     subscribed(stage)
     begun = end(stage)
     stage.run(600)
@@ -338,7 +336,7 @@ def test_an_old_page_does_nothing_to_a_tenant_that_came_back(stage: Stage) -> No
     assert stage.items() == before
 
 
-def test_a_tenant_without_subscriptions_is_deleted_by_its_name(stage: Stage) -> None:
+def test_a_tenant_without_subscriptions_can_be_deleted_by_name(stage: Stage) -> None:
     subscribed(stage)
     with pytest.raises(Conflict, match="app"):
         subscriptions.delete_tenant(stage.world, TENANT, None)
@@ -353,7 +351,7 @@ def test_a_tenant_without_subscriptions_is_deleted_by_its_name(stage: Stage) -> 
     assert tenants.read_tenant(stage.world.table, "globex") is not None
 
 
-def test_subscribing_makes_the_tenant_and_twice_is_as_once(stage: Stage) -> None:
+def test_subscribing_creates_the_tenant_and_can_be_repeated(stage: Stage) -> None:
     first = subscriptions.subscribe(stage.world, "initech", "a")
     stage.clock.advance(5)
 
@@ -364,7 +362,7 @@ def test_subscribing_makes_the_tenant_and_twice_is_as_once(stage: Stage) -> None
 
 @pytest.mark.parametrize("fault", [answer_lost, crash_before, crash_after], ids=lambda fault: fault.__name__)
 @pytest.mark.parametrize("name", ["initech", TENANT])
-def test_a_subscription_whose_answer_is_lost_is_there_once(stage: Stage, name: str, fault: Any) -> None:
+def test_a_subscription_whose_answer_is_lost_exists_once(stage: Stage, name: str, fault: Any) -> None:
     with stage.taps.once("dynamodb.TransactWriteItems", fault), suppress(Crash, SweephandError):
         subscriptions.subscribe(stage.world, name, "a")
     stage.clock.advance(1)
@@ -374,7 +372,7 @@ def test_a_subscription_whose_answer_is_lost_is_there_once(stage: Stage, name: s
     assert list(tenancy.find_tenant(stage.world, name).applications) == ["a"]
 
 
-def test_a_tenant_has_so_many_subscriptions_and_no_more(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_subscriptions_of_a_tenant_is_limited(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subscriptions, "MOST_APPLICATIONS", 2)
     subscribed(stage, "a", "b")
 

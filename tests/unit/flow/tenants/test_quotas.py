@@ -39,7 +39,7 @@ def more(stage: Stage, planned: Planned, number: int) -> Planned:
     return stage.change_schedules(planned, lambda _: wished)
 
 
-def test_the_last_one_is_made_and_none_beyond(stage: Stage) -> None:
+def test_creates_succeed_up_to_the_quota_and_not_beyond(stage: Stage) -> None:
     allow(stage, 3)
     planned = stage.create(HOURLY, HOURLY)
     before = stage.items()
@@ -69,7 +69,7 @@ def test_a_deleted_job_makes_room(stage: Stage) -> None:
     assert counted(stage) == there(stage) == 2
 
 
-def test_a_lower_quota_leaves_what_is_there_and_lets_it_change(stage: Stage) -> None:
+def test_a_lower_quota_keeps_existing_jobs_and_allows_changes(stage: Stage) -> None:
     planned = stage.create(HOURLY, HOURLY, HOURLY)
     allow(stage, 1)
 
@@ -82,7 +82,7 @@ def test_a_lower_quota_leaves_what_is_there_and_lets_it_change(stage: Stage) -> 
         more(stage, planned, 1)
 
 
-def test_without_a_quota_they_are_counted_all_the_same(stage: Stage) -> None:
+def test_jobs_are_counted_even_without_a_quota(stage: Stage) -> None:
     allow(stage, 1)
     allow(stage, None)
     planned = stage.create(HOURLY, HOURLY)
@@ -121,7 +121,7 @@ def test_a_transaction_is_counted_once_after_any_fault(stage: Stage, act: str, f
     assert counted(stage) == there(stage)
 
 
-def test_a_quota_that_is_raised_meanwhile_is_met_as_it_is_then(stage: Stage) -> None:
+def test_a_quota_raised_during_a_create_applies_to_it(stage: Stage) -> None:
     allow(stage, 0)
 
     def raise_it(_passing: Passing, act: Act) -> Any:
@@ -136,7 +136,7 @@ def test_a_quota_that_is_raised_meanwhile_is_met_as_it_is_then(stage: Stage) -> 
 
 
 @pytest.mark.parametrize("before", [None, 2])
-def test_a_quota_of_jobs_that_is_set_or_lowered_meanwhile_holds(stage: Stage, before: int | None) -> None:
+def test_a_job_quota_set_or_lowered_during_a_create_applies(stage: Stage, before: int | None) -> None:
     tenancy.change_tenant(stage.world, TENANT, None, Usage(most_jobs=before))
     stage.create()
 
@@ -152,7 +152,7 @@ def test_a_quota_of_jobs_that_is_set_or_lowered_meanwhile_holds(stage: Stage, be
 
 
 @pytest.mark.parametrize("before", [None, 2])
-def test_a_quota_that_is_set_or_lowered_meanwhile_holds(stage: Stage, before: int | None) -> None:
+def test_a_schedule_quota_set_or_lowered_during_a_create_applies(stage: Stage, before: int | None) -> None:
     allow(stage, before)
     planned = stage.create(HOURLY)
 
@@ -165,7 +165,7 @@ def test_a_quota_that_is_set_or_lowered_meanwhile_holds(stage: Stage, before: in
         more(stage, planned, 1)
 
 
-def test_schedules_that_follow_their_job_are_counted_with_it(stage: Stage) -> None:
+def test_schedules_written_after_their_job_are_counted_with_it(stage: Stage) -> None:
     """A hundred are too many for one transaction: they are counted by the job's own, and go with the job."""
     allow(stage, 150)
     planned = more(stage, stage.create(HOURLY), 99)
@@ -179,7 +179,7 @@ def test_schedules_that_follow_their_job_are_counted_with_it(stage: Stage) -> No
     assert counted(stage) == 0
 
 
-def test_a_job_that_is_deleted_while_its_schedules_follow_takes_all_of_them_along(stage: Stage) -> None:
+def test_a_job_deleted_while_its_schedules_are_written_removes_all_of_them(stage: Stage) -> None:
     planned = stage.create(HOURLY)
     with stage.taps.once("dynamodb.TransactWriteItems", crash_after), suppress(Crash):
         more(stage, planned, 99)

@@ -60,7 +60,7 @@ def test_a_run_is_kept_as_long_as_its_collection_says(stage: Stage, days: int | 
     assert run.expires_at == run.finished_at.replace(microsecond=0) + kept * DAY
 
 
-def test_the_retention_holds_for_every_way_to_end(stage: Stage) -> None:
+def test_the_retention_applies_to_every_kind_of_end(stage: Stage) -> None:
     keep(stage, run_days=40)
     stage.endpoint.answer = lambda _: BUSY
     failed = stage.create(once(), name="fails")
@@ -79,7 +79,7 @@ def test_the_retention_holds_for_every_way_to_end(stage: Stage) -> None:
         assert timedelta(days=40) - timedelta(seconds=1) <= run.expires_at - run.finished_at <= timedelta(days=40)
 
 
-def test_the_outcome_of_a_run_reads_no_retention(stage: Stage) -> None:
+def test_writing_an_outcome_does_not_read_the_retention(stage: Stage) -> None:
     stage.create({"cron": "*/10 * * * *"})
     stage.run(590)
     passed = len(stage.taps.passed)
@@ -137,7 +137,7 @@ def test_an_attempt_is_kept_with_its_run_and_not_for_long_without_it(
 # Ended jobs
 
 
-def test_a_job_that_has_ended_goes_after_its_days(stage: Stage) -> None:
+def test_an_ended_job_is_deleted_after_its_days(stage: Stage) -> None:
     planned = stage.create(once())
     stage.run(300)
     completed = stage.stored(planned)
@@ -154,7 +154,7 @@ def test_a_job_that_has_ended_goes_after_its_days(stage: Stage) -> None:
     assert [key for key in stage.waiting() if planned.job.id in key[0]] == []
 
 
-def test_a_job_of_two_schedules_goes_when_both_have_ended(stage: Stage) -> None:
+def test_a_job_of_two_schedules_is_deleted_when_both_have_ended(stage: Stage) -> None:
     planned = stage.create(once(), once(10 * DAY))
     stage.run(300)
     stage.pass_time(9 * 86_400)
@@ -168,7 +168,7 @@ def test_a_job_of_two_schedules_goes_when_both_have_ended(stage: Stage) -> None:
     assert not is_there(stage, planned)
 
 
-def test_a_job_that_goes_on_stays(stage: Stage) -> None:
+def test_a_job_that_continues_is_not_deleted(stage: Stage) -> None:
     planned = stage.create(once(), {"cron": "0 0 1 1 *"})
     stage.run(300)
 
@@ -179,7 +179,7 @@ def test_a_job_that_goes_on_stays(stage: Stage) -> None:
     assert first.state is ScheduleState.COMPLETED
 
 
-def test_the_collections_setting_at_that_time_decides(stage: Stage) -> None:
+def test_the_setting_of_the_collection_at_that_time_decides(stage: Stage) -> None:
     for_ever, longer = stage.create(once(), name="a"), stage.create(once(), name="b")
     stage.run(300)
     keep(stage, ended_job_days=0)
@@ -197,7 +197,7 @@ def test_the_collections_setting_at_that_time_decides(stage: Stage) -> None:
     assert not is_there(stage, third)
 
 
-def test_a_job_of_a_collection_that_keeps_all_leaves_the_index(stage: Stage) -> None:
+def test_a_job_of_a_collection_that_keeps_everything_leaves_the_index(stage: Stage) -> None:
     keep(stage, ended_job_days=0)
     planned = stage.create(once())
     stage.run(300)
@@ -254,7 +254,7 @@ def _with_crash(stage: Stage, fault: Any, at: int) -> int:
     return seen
 
 
-def test_a_disabled_collection_says_so_in_its_runs(stage: Stage) -> None:
+def test_the_runs_of_a_disabled_collection_say_why_they_were_skipped(stage: Stage) -> None:
     keep(stage, run_days=20)
     planned = stage.create({"cron": "* * * * *"})
     stage.run(1)

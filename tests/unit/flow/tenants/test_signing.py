@@ -17,7 +17,7 @@ def calls(stage: Stage) -> list[tuple[str, ...]]:
     return [received.call.signing_secrets for received in stage.endpoint.received]
 
 
-def test_a_collection_without_keys_signs_nothing_and_asks_nobody(stage: Stage) -> None:
+def test_a_collection_without_keys_signs_nothing_and_makes_no_requests(stage: Stage) -> None:
     stage.create({"every": "PT1H"})
 
     stage.run(3_605)
@@ -26,7 +26,7 @@ def test_a_collection_without_keys_signs_nothing_and_asks_nobody(stage: Stage) -
     assert not [each for each in stage.taps.passed if each.operation == "Decrypt"]
 
 
-def test_a_new_key_signs_from_the_next_calls_on_and_beside_the_old_one(stage: Stage) -> None:
+def test_a_new_key_signs_the_next_calls_next_to_the_old_one(stage: Stage) -> None:
     stage.create({"every": "PT1M"})
     _, first = signing.create(stage.world, TENANT, "default")
     stage.run(61)
@@ -42,7 +42,7 @@ def test_a_new_key_signs_from_the_next_calls_on_and_beside_the_old_one(stage: St
     assert calls(stage)[-1] == (second,)
 
 
-def test_a_third_key_is_refused_and_one_that_is_not_there_too(stage: Stage) -> None:
+def test_a_third_key_and_an_unknown_key_are_refused(stage: Stage) -> None:
     for _ in range(2):
         signing.create(stage.world, TENANT, "default")
 
@@ -61,7 +61,7 @@ def test_a_lost_answer_makes_one_key(stage: Stage) -> None:
     assert [each.id for each in tenancy.find_collection(stage.world, TENANT, "default").signing] == [key.id]
 
 
-def test_a_delete_whose_answer_was_lost_is_done(stage: Stage) -> None:
+def test_a_delete_whose_answer_was_lost_succeeds(stage: Stage) -> None:
     key, _ = signing.create(stage.world, TENANT, "default")
 
     with stage.taps.once("dynamodb.TransactWriteItems", taps.answer_lost):
@@ -70,7 +70,7 @@ def test_a_delete_whose_answer_was_lost_is_done(stage: Stage) -> None:
     assert tenancy.find_collection(stage.world, TENANT, "default").signing == ()
 
 
-def test_two_that_are_made_at_once_are_both_there(stage: Stage) -> None:
+def test_two_concurrently_created_keys_both_exist(stage: Stage) -> None:
     made: list[str] = []
 
     def meanwhile(_: taps.Passing, act: taps.Act) -> Any:
@@ -85,7 +85,7 @@ def test_two_that_are_made_at_once_are_both_there(stage: Stage) -> None:
     assert there == [made[0], key.id]
 
 
-def test_changing_a_collection_leaves_its_keys(stage: Stage) -> None:
+def test_changing_a_collection_keeps_its_keys(stage: Stage) -> None:
     key, _ = signing.create(stage.world, TENANT, "default")
 
     tenancy.change_collection(stage.world, TENANT, "default", lambda there: tenancy.enabled(there, on=False), None)
@@ -93,7 +93,7 @@ def test_changing_a_collection_leaves_its_keys(stage: Stage) -> None:
     assert [each.id for each in tenancy.find_collection(stage.world, TENANT, "default").signing] == [key.id]
 
 
-def test_a_key_of_another_collection_does_not_open_here(stage: Stage) -> None:
+def test_a_key_cannot_be_opened_for_another_collection(stage: Stage) -> None:
     """Whoever copies a row in the table gains nothing."""
     key, _ = signing.create(stage.world, TENANT, "default")
 
@@ -101,7 +101,7 @@ def test_a_key_of_another_collection_does_not_open_here(stage: Stage) -> None:
         stage.world.secrets.decrypt(TENANT, signing.owner_of("other"), signing.field_of(key.id), key.sealed)
 
 
-def test_without_the_key_service_a_run_waits(stage: Stage) -> None:
+def test_a_run_waits_while_the_key_service_is_unavailable(stage: Stage) -> None:
     signing.create(stage.world, TENANT, "default")
     planned = stage.create({"every": "PT1H"})
 

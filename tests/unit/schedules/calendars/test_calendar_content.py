@@ -42,7 +42,7 @@ def refusal(content: Any) -> tuple[str | None, str]:
         ({"weekly": [{"days": ["FRI"], "from": "16:00:30", "to": None}]}, {"week": [[4 * DAY_S + 57_630, 5 * DAY_S]]}),
     ],
 )
-def test_members_come_to_facts(content: dict[str, Any], facts: dict[str, Any]) -> None:
+def test_members_are_compiled_to_facts(content: dict[str, Any], facts: dict[str, Any]) -> None:
     assert calendar_content.read(content) == facts
 
 
@@ -83,7 +83,7 @@ def test_members_come_to_facts(content: dict[str, Any], facts: dict[str, Any]) -
         ({"dates": ["\u0662026-01-01"]}, "dates[0]", "printable ASCII"),
     ],
 )
-def test_unreadable_content_is_refused_by_its_place(content: dict[str, Any], field: str, reason: str) -> None:
+def test_unreadable_content_is_refused_by_its_path(content: dict[str, Any], field: str, reason: str) -> None:
     where, why = refusal(content)
 
     assert where == field
@@ -91,7 +91,7 @@ def test_unreadable_content_is_refused_by_its_place(content: dict[str, Any], fie
 
 
 @given(st.dictionaries(st.sampled_from(MEMBERS), ANY_JSON))
-def test_any_json_is_read_or_refused_and_what_is_read_is_a_calendar(content: dict[str, Any]) -> None:
+def test_any_json_is_refused_or_gives_a_calendar(content: dict[str, Any]) -> None:
     try:
         facts = calendar_content.read(content)
     except InvalidRequest as refused:

@@ -167,7 +167,7 @@ modes = st.sampled_from(["exclude", "exclude", "include"])
 
 
 @given(rules(), st.lists(st.tuples(contents(), modes, st.just("none")), min_size=1, max_size=3), st.sampled_from(ZONES))
-def test_several_calendars_let_through_what_each_of_them_does(
+def test_several_calendars_admit_only_what_each_of_them_admits(
     rule: Series, uses: list[tuple[dict[str, Any], str, str]], by: str
 ) -> None:
     begin, end = BEGIN + 10 * DAY_S, BEGIN + 35 * DAY_S
@@ -266,7 +266,7 @@ def test_rare_occurrences_roll_like_all_others(
     assert back[::-1] == wanted
 
 
-def test_a_quarter_s_tenth_rolls_back_and_none_is_passed_over() -> None:
+def test_the_tenth_of_a_quarter_rolls_back_and_none_is_skipped() -> None:
     content = {"weekly": [{"days": ["MON", "TUE", "WED", "THU", "FRI"]}]}
     calendars.keep("quarterly", calendar_content.read(content))
     fields = {"cron": "0 9 10 */3 *", "calendars": [{"name": "banking", "mode": "include", "roll": "previous"}]}
@@ -359,7 +359,7 @@ def test_an_occurrence_moved_by_a_gap_rolls_at_the_time_of_the_rule(
 
 
 @given(contents(), st.booleans(), st.sampled_from([1, -1]), st.data())
-def test_the_nearest_second_is_the_nearest(
+def test_rolling_to_the_nearest_is_exact_to_the_second(
     facts: dict[str, Any], covered: bool, step: int, data: st.DataObject
 ) -> None:
     by = data.draw(st.sampled_from(ZONES))
@@ -383,7 +383,7 @@ WEEKENDS = {"week": [(5 * DAY_S, WEEK_S)]}
 EASTER = {"days": [(day("2026-04-03"), day("2026-04-06"))]}
 
 
-def test_a_holiday_is_left_out() -> None:
+def test_a_holiday_is_excluded() -> None:
     daily = Steps(second("2026-04-01T09:00Z"), DAY_S)
 
     assert texts(build(daily, (EASTER, "exclude", "none")), "2026-04-02T00:00Z", 3) == [
@@ -402,7 +402,7 @@ def test_only_business_hours_run() -> None:
     assert found == ["04-10 06:00", "04-10 07:00", "04-13 06:00", "04-13 07:00"]
 
 
-def test_the_end_of_a_stretch_is_outside() -> None:
+def test_the_end_of_a_period_is_excluded() -> None:
     hours = {"walls": [(second("2026-04-10T08:00Z"), second("2026-04-10T10:00Z"))]}
 
     found = texts(build(Steps(0, 3600), (hours, "include", "none")), "2026-04-01T00:00Z", 9)
@@ -410,7 +410,7 @@ def test_the_end_of_a_stretch_is_outside() -> None:
     assert found == ["04-10 08:00", "04-10 09:00"]
 
 
-def test_a_sunday_rolls_to_monday_and_meets_what_is_there() -> None:
+def test_a_sunday_rolls_to_monday_and_merges_with_its_occurrence() -> None:
     daily = Steps(second("2026-04-01T09:00Z"), DAY_S)
     calendar = (WEEKENDS, "exclude", "next")
 
@@ -419,7 +419,7 @@ def test_a_sunday_rolls_to_monday_and_meets_what_is_there() -> None:
     assert build(daily, calendar).count(second("2026-04-10T00:00Z"), second("2026-04-17T00:00Z"), 99) == 5
 
 
-def test_a_time_in_a_gap_rolls_to_the_day_where_it_meets_what_is_there() -> None:
+def test_a_time_in_a_gap_rolls_to_a_day_and_merges_with_its_occurrence() -> None:
     daily = OnWallClock(Cycle(DAY_S, (9_000,)), zone("America/New_York"), Gap.NEXT_VALID, Overlap.FIRST)
 
     series = build(daily, (WEEKENDS, "exclude", "next"), by="America/New_York")
@@ -464,7 +464,7 @@ def test_a_first_of_the_month_rolls_back_over_holidays_and_weekend() -> None:
     assert series.until(second("2026-04-05T00:00Z")) == second("2026-04-02T09:00Z")
 
 
-def test_a_calendar_that_does_not_roll_decides_over_one_that_does() -> None:
+def test_a_calendar_that_skips_overrides_one_that_rolls() -> None:
     once = Once(second("2026-04-05T09:00Z"))
 
     series = build(once, (WEEKENDS, "exclude", "next"), (EASTER, "exclude", "none"))
@@ -494,7 +494,7 @@ def test_a_day_far_away_is_reached_however_many_occurrences_lie_before_it(on: st
     assert series.until(found[0] - 1) is None
 
 
-def test_occurrences_without_a_free_day_are_passed_over() -> None:
+def test_occurrences_without_a_free_day_are_skipped() -> None:
     """At two in the morning no day is free, so the one at noon comes, and comes alone."""
     hours = {"week": [(n * DAY_S, n * DAY_S + 9 * 3600) for n in range(7)]}
     twice = Window(
@@ -527,7 +527,7 @@ def test_nothing_rolls_into_the_window_from_outside() -> None:
 
 
 @pytest.mark.parametrize("roll", list(Roll))
-def test_all_excluded_is_never(roll: Roll) -> None:
+def test_a_schedule_with_everything_excluded_never_runs(roll: Roll) -> None:
     whole_week = {"week": [(0, WEEK_S)]}
     series = build(Steps(0, DAY_S), (whole_week, "exclude", roll.value))
 
@@ -536,7 +536,7 @@ def test_all_excluded_is_never(roll: Roll) -> None:
     assert series.count(0, LAST_SECOND, 5) == 0
 
 
-def test_nothing_included_is_never() -> None:
+def test_a_schedule_with_nothing_included_never_runs() -> None:
     assert build(Steps(0, 1), ({}, "include", "none")).after(0) is None
     assert build(Steps(0, 1), ({}, "exclude", "none")).after(0) == 1
     assert build(Never(), (WEEKENDS, "exclude", "next")).after(0) is None
@@ -571,7 +571,7 @@ def test_a_search_that_finds_nothing_is_bounded(roll: str) -> None:
     assert 0 < asked.asked < 2 * MOST
 
 
-def test_seconds_of_a_long_stretch_are_not_walked() -> None:
+def test_a_long_period_is_not_searched_second_by_second() -> None:
     asked = Counted()
     asked.series = Steps(0, 1)
 
@@ -582,11 +582,11 @@ def test_seconds_of_a_long_stretch_are_not_walked() -> None:
     assert series.count(second("2026-04-02T00:00Z"), second("2026-04-08T00:00Z"), 10**9) == 2 * DAY_S
 
 
-def test_stretches_that_meet_are_one() -> None:
+def test_adjacent_periods_are_merged() -> None:
     assert spans([(5, 9), (1, 3), (3, 4), (7, 12), (20, 20)]) == Spans((1, 5), (4, 12))
 
 
-def test_a_week_wholly_covered_is_covered_for_ever() -> None:
+def test_a_fully_covered_week_is_covered_forever() -> None:
     whole = Weekly(spans([(0, WEEK_S)]))
 
     assert whole.find(123, True, 1) == 123
@@ -594,7 +594,7 @@ def test_a_week_wholly_covered_is_covered_for_ever() -> None:
     assert whole.find(123, False, -1) is None
 
 
-def test_a_stretch_over_the_end_of_the_week_is_one() -> None:
+def test_a_period_over_the_end_of_the_week_is_one_period() -> None:
     nights = Weekly(spans([(6 * DAY_S + 80_000, WEEK_S), (0, 5_000)]))
 
     assert nights.find(MONDAY + 6 * DAY_S + 80_000, False, 1) == MONDAY + WEEK_S + 5_000
@@ -609,7 +609,7 @@ def test_a_calendar_with_a_zone_of_its_own_keeps_it() -> None:
     assert isinstance(times, On)
 
 
-def test_unread_calendars_are_asked_for_again_and_missing_ones_are_unreadable() -> None:
+def test_unread_calendars_are_requested_again_and_missing_ones_are_unreadable() -> None:
     with pytest.raises(Unavailable):
         applied(Never(), ["e-unknown"], zone("UTC"))
     calendars.keep("gone", None)
@@ -630,7 +630,7 @@ def test_uses_are_packed_in_two_letters() -> None:
     assert calendars.references('{"cron":"0 9 * * *"}') == []
 
 
-def test_kept_calendars_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_cached_calendars_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calendars, "MOST_KEPT", 3)
     monkeypatch.setattr(calendars, "_kept", {})
 

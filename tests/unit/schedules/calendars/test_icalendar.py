@@ -156,7 +156,7 @@ def test_the_same_time_twice_is_one_member() -> None:
         ("DTSTART:20271130\nRRULE:FREQ=YEARLY", {"dates": ["11-30"]}),
     ],
 )
-def test_an_endless_event_continues_for_ever(event: str, year_or_hours: dict[str, Any]) -> None:
+def test_an_endless_event_continues_forever(event: str, year_or_hours: dict[str, Any]) -> None:
     assert read(event) == year_or_hours
 
 
@@ -242,7 +242,7 @@ def test_entries_that_a_calendar_cannot_keep_are_refused_with_their_line(events:
     assert reason in refusal(text(*events))
 
 
-def test_lines_are_unfolded_whatever_ends_them() -> None:
+def test_lines_are_unfolded_with_any_line_end() -> None:
     event = "DTSTART;VALUE=DA\r\n TE:2026\r\n\t1225"
 
     assert icalendar.read(text(event).replace("\n", "\r\n").replace("\r\r", "\r"), TODAY)["dates"] == ["2026-12-25"]
@@ -288,7 +288,7 @@ def test_lines_are_unfolded_whatever_ends_them() -> None:
         ("x" * 200_001, "200,001 characters are more than 200,000"),
     ],
 )
-def test_a_line_that_is_no_event_is_refused_with_its_number(value: object, reason: str) -> None:
+def test_an_invalid_line_is_refused_with_its_number(value: object, reason: str) -> None:
     assert reason in refusal(value)
 
 
@@ -304,7 +304,7 @@ def test_a_hostile_text_is_read_in_linear_time(line: str) -> None:
     assert time.process_time() - begun < 2
 
 
-def test_a_file_of_2_000_events_is_read_in_a_moment() -> None:
+def test_a_file_of_2_000_events_is_read_quickly() -> None:
     begun = time.process_time()
     days = (date(2026, 1, 1) + timedelta(days=n) for n in range(2_000))
 
@@ -312,7 +312,7 @@ def test_a_file_of_2_000_events_is_read_in_a_moment() -> None:
     assert time.process_time() - begun < 2
 
 
-def test_many_exceptions_of_a_long_series_are_read_in_a_moment() -> None:
+def test_many_exceptions_of_a_long_series_are_read_quickly() -> None:
     begun = time.process_time()
     days = [f"{date(2026, 1, 1) + timedelta(days=n):%Y%m%d}" for n in range(7_000)]
     rule = "DTSTART:20260101T090000\nDURATION:PT1H\nRRULE:FREQ=DAILY;COUNT=7300"
@@ -351,7 +351,7 @@ def rules(draw: st.DrawFn) -> str:
 
 
 @given(rules(), st.dates(date(2026, 1, 1), date(2028, 12, 31)))
-def test_recurrences_are_those_of_dateutil(rule: str, start: date) -> None:
+def test_recurrences_agree_with_dateutil(rule: str, start: date) -> None:
     midnight = datetime(start.year, start.month, start.day)  # noqa: DTZ001 - dateutil counts wall time
     end = midnight + timedelta(days=YEARS * 366 - 1)
 

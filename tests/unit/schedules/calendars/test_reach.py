@@ -59,7 +59,7 @@ def without_jitter(timing: Timing) -> Series:
 
 @examples(150)
 @given(timings_and_instants())
-def test_every_occurrence_comes_on_a_day_that_is_known(case: tuple[Timing, datetime]) -> None:
+def test_every_occurrence_falls_on_a_known_day(case: tuple[Timing, datetime]) -> None:
     timing, instant = case
     series, where = without_jitter(timing), timing.zone
     for by in (where, zone("Asia/Kolkata"), zone("Pacific/Apia")):
@@ -90,7 +90,7 @@ def test_every_occurrence_comes_on_a_day_that_is_known(case: tuple[Timing, datet
         ({"every": "P1Y"}, lambda on: (on.month, on.day) == (2, 1)),
     ],
 )
-def test_days_are_those_of_the_rule_and_no_others(rule: dict[str, Any], wanted: Any) -> None:
+def test_the_days_are_exactly_those_of_the_rule(rule: dict[str, Any], wanted: Any) -> None:
     """Each day of 170 years, looked at one by one; before it begins a rule may have any."""
     series = parse({**rule, "startTime": "2027-02-01T09:00:00Z"}, now=NOW).rule
     assert isinstance(series, Window)
@@ -104,7 +104,7 @@ def test_days_are_those_of_the_rule_and_no_others(rule: dict[str, Any], wanted: 
     ]
 
 
-def test_sets_of_days_are_made_of_stretches_and_back() -> None:
+def test_sets_of_days_convert_to_periods_and_back() -> None:
     listed = spans([(0, 3 * DAY_S), (5 * DAY_S - 1, 6 * DAY_S + 1), (10 * DAY_S, 11 * DAY_S)])
 
     assert day_masks.touched(listed) == day_masks.of_days([(0, 2), (4, 6), (10, 10)])
@@ -125,7 +125,7 @@ def of_week(second: int, name: str) -> int:
 
 @examples(150)
 @given(timings_and_instants(), st.integers(0, 2**32))
-def test_every_occurrence_comes_at_a_time_of_the_week_that_is_known(case: tuple[Timing, datetime], since: int) -> None:
+def test_every_occurrence_falls_on_a_known_time_of_the_week(case: tuple[Timing, datetime], since: int) -> None:
     timing, instant = case
     series, name = without_jitter(timing), timing.zone.name
     times = times_of_week(series, timing.zone, since=since)
@@ -227,7 +227,7 @@ NEVER = [
 
 @pytest.mark.parametrize("name", ["UTC", "Europe/London", "America/New_York"])
 @pytest.mark.parametrize(("rule", "names"), NEVER, ids=str)
-def test_calendars_that_leave_nothing_are_refused(rule: dict[str, Any], names: list[str], name: str) -> None:
+def test_calendars_that_leave_no_occurrence_are_refused(rule: dict[str, Any], names: list[str], name: str) -> None:
     fields, book = fields_of(rule, names, name)
 
     with pytest.raises(InvalidRequest) as refused:
@@ -250,7 +250,9 @@ def test_calendars_that_leave_nothing_are_refused(rule: dict[str, Any], names: l
     ],
     ids=str,
 )
-def test_the_first_one_that_is_left(rule: dict[str, Any], names: list[str], name: str, wanted: str | None) -> None:
+def test_the_first_remaining_occurrence_is_found(
+    rule: dict[str, Any], names: list[str], name: str, wanted: str | None
+) -> None:
     fields, book = fields_of(rule, names, name)
 
     if wanted is None:
@@ -262,7 +264,7 @@ def test_the_first_one_that_is_left(rule: dict[str, Any], names: list[str], name
         assert found.isoformat() == wanted
 
 
-def test_a_moved_time_counts_only_where_the_rule_meets_the_gap() -> None:
+def test_a_moved_time_counts_only_if_the_rule_meets_the_gap() -> None:
     london = zone("Europe/London")
     at_two = times_of_week(parse({"cron": "30 1 * * *", "timezone": "Europe/London"}, now=NOW).rule, london)
     at_nine = times_of_week(parse({"cron": "30 9 * * *", "timezone": "Europe/London"}, now=NOW).rule, london)
@@ -274,7 +276,7 @@ def test_a_moved_time_counts_only_where_the_rule_meets_the_gap() -> None:
     assert gaps_of(london, 2 * LAST_SECOND) == []
 
 
-def test_a_series_that_is_not_known_may_come_at_any_time() -> None:
+def test_an_unknown_series_can_occur_at_any_time() -> None:
     class Other(Series):
         pass
 
@@ -288,7 +290,7 @@ def test_a_series_that_is_not_known_may_come_at_any_time() -> None:
     st.booleans(),
     st.sampled_from([1, -1]),
 )
-def test_in_all_parts_is_what_each_of_them_covers(
+def test_the_intersection_covers_what_every_part_covers(
     one: set[int], other: set[int], at: int, covered: bool, step: int
 ) -> None:
     def of(seconds: set[int]) -> Spans:

@@ -128,12 +128,12 @@ def test_every_schedule_has_cautions_of_the_closed_list_and_a_description(case: 
         ({"cron": "30 2 * * *", "timezone": "Asia/Kolkata"}, []),
     ],
 )
-def test_only_what_is_odd_is_told(fields: dict[str, object], expected: list[str]) -> None:
+def test_only_unusual_facts_are_cautioned_about(fields: dict[str, object], expected: list[str]) -> None:
     assert odd(fields) == expected
 
 
 @pytest.mark.parametrize("minute", [0, 1, 30, 58])
-def test_a_dense_hour_is_told_also_where_it_is_asked_within_one(minute: int) -> None:
+def test_a_dense_hour_is_reported_even_from_within_it(minute: int) -> None:
     within = datetime(2026, 11, 21, 9, minute, tzinfo=UTC)
     told = ["MANY_IN_AN_HOUR runs 60 times in the hour from 2026-11-22T09:00:00Z"]
 
@@ -151,7 +151,7 @@ def test_a_dense_hour_is_told_also_where_it_is_asked_within_one(minute: int) -> 
         ("skip", "both", "it does not run (dstGap skip)", "it runs both times"),
     ],
 )
-def test_an_hour_that_a_change_of_the_clock_affects(gap: str, overlap: str, spring: str, autumn: str) -> None:
+def test_an_hour_affected_by_a_clock_change_is_reported(gap: str, overlap: str, spring: str, autumn: str) -> None:
     assert odd({"cron": "30 2 * * *", "dstGap": gap, "dstOverlap": overlap, **BERLIN}) == [
         f"CLOCK_CHANGE the clock in Europe/Berlin jumps over 2027-03-28T02:30:00: {spring}",
         f"CLOCK_CHANGE the clock in Europe/Berlin reads 2027-10-31T02:30:00 twice: {autumn}",
@@ -181,12 +181,12 @@ NEXT_VALID, SHIFTED = "runs at 2027-03-28T01:00:00Z (dstGap next_valid)", "runs 
         ({**NIGHTLY, "startTime": "2027-04-01T00:00:00Z"}, [AUTUMN + "the first time"]),
     ],
 )
-def test_a_change_of_the_clock_is_told_only_where_the_schedule_runs(fields, expected):
+def test_a_clock_change_is_reported_only_if_the_schedule_runs_then(fields, expected):
     assert odd(fields, datetime(2027, 3, 26, tzinfo=UTC)) == expected
 
 
 @pytest.mark.parametrize(("gap", "told"), [("shift", SHIFTED), ("skip", "does not run (dstGap skip)")])
-def test_a_first_occurrence_that_a_change_of_the_clock_affects_is_told(gap, told):
+def test_a_first_occurrence_affected_by_a_clock_change_is_reported(gap, told):
     rule = "DTSTART;TZID=Europe/Berlin:20270328T023000\nRRULE:FREQ=DAILY"
 
     assert odd({"rrule": rule, "dstGap": gap}) == [SPRING + told, AUTUMN + "the first time"]
@@ -280,7 +280,5 @@ def test_an_occurrence_that_comes_once_more_is_not_many_in_an_hour():
         ),
     ],
 )  # fmt: skip
-def test_a_description_is_the_summary_with_all_that_bounds_and_bends_it(
-    fields: dict[str, object], expected: str
-) -> None:
+def test_a_description_is_the_summary_with_all_limits_and_modifiers(fields: dict[str, object], expected: str) -> None:
     assert describe(parse(fields, now=NOW, salt="a"), NOW) == expected

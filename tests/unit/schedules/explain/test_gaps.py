@@ -154,7 +154,7 @@ def test_a_walk_over_months_finds_the_same_gaps_of_steps(
     assert found is None or found.until == until or kind == "seconds"
 
 
-def test_steps_of_seconds_at_scattered_times_say_how_far_they_were_measured() -> None:
+def test_steps_of_seconds_at_scattered_times_state_how_far_they_were_measured() -> None:
     odd = ",".join(map(str, range(1, 60, 2)))
     rule = parse({"rrule": f"FREQ=SECONDLY;INTERVAL=7;BYSECOND={odd};BYHOUR=1,2,3"}, now=NOW).rule
     found = measure(rule, BEGIN, BEGIN + YEAR_S)
@@ -164,7 +164,7 @@ def test_steps_of_seconds_at_scattered_times_say_how_far_they_were_measured() ->
     assert found[:4] == walked(rule, BEGIN, found.until)
 
 
-def test_a_walk_that_jitter_makes_too_long_says_how_far_it_came() -> None:
+def test_a_walk_made_too_long_by_jitter_states_how_far_it_got() -> None:
     rule = parse({"every": "PT1M", "jitterSeconds": 30}, now=NOW, salt="a").rule
     found = measure(rule, BEGIN, BEGIN + YEAR_S)
 

@@ -181,7 +181,7 @@ def test_each_copy_of_a_time_that_comes_twice_says_which_one_runs(
     assert f"{by_the_wall.instant:%H:%M}" == ("01:30" if rule == "second" else "00:30")
 
 
-def test_a_planned_time_that_jitter_puts_off_names_where_to() -> None:
+def test_a_planned_time_delayed_by_jitter_names_the_new_instant() -> None:
     fields = {"cron": "30 2 * * *", "jitterSeconds": 600}
     planned = asked(fields, "2026-06-06T02:30:00Z")
     assert planned.following is not None
@@ -193,7 +193,7 @@ def test_a_planned_time_that_jitter_puts_off_names_where_to() -> None:
     assert [each.code for each in put_off.reasons] == ["PUT_OFF_BY_JITTER", "MATCHES"]
 
 
-def test_the_count_is_used_up_behind_its_last_occurrence() -> None:
+def test_the_count_is_used_up_after_its_last_occurrence() -> None:
     fields = {"cron": "0 9 * * *", "count": 5}
     counted = Counted(datetime(2026, 6, 1, tzinfo=UTC), 2)
 
@@ -210,7 +210,7 @@ def test_fractions_of_a_second_are_cut_off() -> None:
     assert explain(timing, datetime(2026, 6, 6, 9, tzinfo=UTC) + timedelta(milliseconds=999)).occurs
 
 
-def test_each_code_can_be_met() -> None:
+def test_each_code_can_occur() -> None:
     """But those of stored schedules and of calendars, which have tests of their own (test_explain, test_calendars)."""
     met = set()
     for fields in (
@@ -256,7 +256,7 @@ def test_effects_of_a_calendar_are_explained() -> None:
     assert come.occurs  # one of its own, which the one that is moved here meets
 
 
-def test_an_occurrence_that_a_calendar_moved_here_says_where_from() -> None:
+def test_an_occurrence_moved_by_a_calendar_names_its_origin() -> None:
     found = of_calendar("next", "2026-06-13T09:00:00Z")
     assert (found.occurs, [each.field for each in found.reasons]) == (False, ["weekday"])
 
@@ -304,7 +304,7 @@ def test_an_occurrence_for_a_day_that_the_month_lacks_says_so(
         ("0 9 1 * *", "2027-04-01T09:00:00Z", None),
     ],
 )
-def test_a_day_that_is_one_of_its_own_was_not_moved(cron: str, at: str, stands_for: str | None) -> None:
+def test_a_day_of_the_rule_itself_was_not_moved(cron: str, at: str, stands_for: str | None) -> None:
     timing = parse({"cron": cron, "monthOverflow": "clamp"}, now=datetime(2027, 1, 1, tzinfo=UTC))
 
     moved_by = explain(timing, datetime.fromisoformat(at)).moved_by
@@ -313,7 +313,7 @@ def test_a_day_that_is_one_of_its_own_was_not_moved(cron: str, at: str, stands_f
 
 
 @pytest.mark.parametrize("fields", [{"cron": "0 9 31 * *"}, {"every": "P1M"}], ids=str)
-def test_an_instant_that_is_no_occurrence_was_not_moved(fields: dict[str, object]) -> None:
+def test_an_instant_without_an_occurrence_was_not_moved(fields: dict[str, object]) -> None:
     timing = parse({**fields, "monthOverflow": "clamp"}, now=datetime(2027, 1, 31, 9, tzinfo=UTC))
 
     assert timing.rule.moved_by(int(datetime(2027, 2, 27, 9, tzinfo=UTC).timestamp())) is None

@@ -15,7 +15,7 @@ _steps = st.one_of(st.integers(1, 200_000), st.integers(DAY_S - 90, DAY_S + 90))
 
 
 @given(_steps, st.integers(0, 10**6), _hours, st.sampled_from([(1 << 60) - 1, 1 << 7, 0b1011]), st.integers(0, 10**9))
-def test_steps_meet_a_clock_as_by_walking(step_s: int, anchor: int, hours: int, minutes: int, at: int) -> None:
+def test_steps_meet_a_clock_as_a_walk_does(step_s: int, anchor: int, hours: int, minutes: int, at: int) -> None:
     clock = Clock(hours, minutes, (1 << 60) - 1)
     series = SteppedClock(Steps(anchor, step_s), clock)
 
@@ -31,7 +31,7 @@ def test_steps_meet_a_clock_as_by_walking(step_s: int, anchor: int, hours: int, 
     assert found == met[-1] if met else found is None or found < walked[0]
 
 
-def test_dates_beside_a_series_are_counted_once() -> None:
+def test_dates_added_to_a_series_are_counted_once() -> None:
     series = Also(Steps(0, 60), (120, 150, 240))
 
     assert series.count(0, 300, 10**9) == len(list(series.seconds(0, 300))) == 6

@@ -66,7 +66,7 @@ def walked_gap(days) -> int:
 @given(
     st.integers(2, (1 << 32) - 1), masks, st.integers(1, (1 << 12) - 1), st.integers(1, 30), st.integers(0, 40), begins
 )
-def test_days_of_months_are_those_of_their_kind(days, weekdays, months, every, anchor, begin):
+def test_days_of_months_match_their_kind(days, weekdays, months, every, anchor, begin):
     table = month_table(lambda length, first: days if weekdays >> first & 1 else days & 1 << length)
     anchor += begin.year * 12
 
@@ -81,7 +81,7 @@ def test_days_of_months_are_those_of_their_kind(days, weekdays, months, every, a
 
 
 @given(st.sets(st.integers(1970, 2199), min_size=1, max_size=5), begins)
-def test_days_of_chosen_years_are_of_no_other(years, begin):
+def test_days_of_chosen_years_are_in_those_years_only(years, begin):
     chosen = OfMonths(month_table(lambda *_: 1 << 31), years=sum(1 << year - FIRST_YEAR for year in years))
 
     agrees(chosen, lambda day: day.day == 31 and day.year in years, begin)

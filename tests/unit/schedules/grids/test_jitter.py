@@ -18,7 +18,7 @@ HOURLY = {"cron": "0 * * * *", "jitterSeconds": 600}
 
 
 @given(some.fields(), st.sampled_from([1, 45, 3600, 86_400]), st.data())
-def test_each_occurrence_is_put_off_by_at_most_the_spread_and_never_past_the_next(
+def test_each_occurrence_is_delayed_by_at_most_the_spread_and_never_past_the_next(
     fields: dict[str, object], spread: int, data: st.DataObject
 ) -> None:
     fields = {name: value for name, value in fields.items() if name != "jitterSeconds"}
@@ -62,13 +62,13 @@ def test_the_spread_is_even() -> None:
     assert all(560 <= third <= 780 for third in thirds)
 
 
-def test_a_spread_of_one_second_is_nought_or_one() -> None:
+def test_a_spread_of_one_second_gives_zero_or_one() -> None:
     found = between(parse({**HOURLY, "jitterSeconds": 1}, now=some.NOW, salt="a").rule, some.NOW, END, 50)
 
     assert {at.second for at in found} == {0, 1}
 
 
-def test_the_end_of_the_window_holds_for_the_late_instant_too() -> None:
+def test_the_end_of_the_window_applies_to_the_delayed_instant() -> None:
     timing = parse(
         {"cron": "0 12 * * *", "jitterSeconds": 3600, "endTime": "2026-03-10T12:00:05Z"}, now=some.NOW, salt="a"
     )
@@ -88,5 +88,5 @@ def test_a_step_of_a_second_leaves_no_room_for_jitter() -> None:
     assert found == [some.NOW + timedelta(seconds=step) for step in range(1, 6)]
 
 
-def test_no_jitter_is_no_member_of_the_packed_text() -> None:
+def test_the_packed_text_omits_absent_jitter() -> None:
     assert parse({**HOURLY, "jitterSeconds": 0}, now=some.NOW, salt="a") == parse({"cron": "0 * * * *"}, now=some.NOW)

@@ -158,7 +158,7 @@ def test_an_expression_fires_when_it_says(text: str, expected: list[str]) -> Non
         ("   ", 0, "empty"),
     ],
 )
-def test_a_text_that_is_no_cron_is_refused_where_it_goes_wrong(text: str, position: int, says: str) -> None:
+def test_an_invalid_cron_expression_is_refused_at_its_position(text: str, position: int, says: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         cron(text)
 
@@ -256,7 +256,7 @@ def test_the_cost_does_not_grow_with_the_age_of_the_window() -> None:
     assert old.rule.last_until(datetime(1969, 12, 31, tzinfo=UTC)) is None
 
 
-def test_a_naive_instant_is_a_mistake_of_the_caller() -> None:
+def test_a_naive_instant_raises_an_error() -> None:
     with pytest.raises(ValueError, match="without a zone"):
         cron("* * * * *").rule.next_after(datetime(2026, 1, 1))  # noqa: DTZ001 - on purpose
 

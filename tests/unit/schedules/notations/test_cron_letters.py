@@ -127,7 +127,7 @@ def test_letters_and_plain_fields_obey_clock_changes_alike() -> None:
     ]
 
 
-def test_a_fifth_weekday_that_most_months_lack_is_told() -> None:
+def test_a_fifth_weekday_missing_in_most_months_is_reported() -> None:
     (told,) = cautions(parse({"cron": "0 9 * * 5#5"}, now=NOW), NOW)
 
     assert told.code == "SOME_MONTHS_LACK_THE_DAY"

@@ -77,13 +77,13 @@ def test_dates_that_a_month_lacks_move_as_the_schedule_says(
         ("@monthly", "clamp", ["02-01", "03-01", "04-01", "05-01"]),
     ],
 )
-def test_the_first_four(cron: str, overflow: str, wanted: list[str]) -> None:
+def test_the_first_four_occurrences_follow_the_overflow_rule(cron: str, overflow: str, wanted: list[str]) -> None:
     timing = parse({"cron": cron, "monthOverflow": overflow}, now=NOW)
 
     assert [f"{each:%m-%d}" for each in between(timing.rule, NOW, to_instant(2_500_000_000), 4)] == wanted
 
 
-def test_the_summary_says_so_and_no_month_is_said_to_lack_the_day() -> None:
+def test_the_summary_names_the_overflow_rule_and_no_missing_day() -> None:
     clamped = parse({"cron": "0 9 31 * *", "monthOverflow": "clamp"}, now=NOW)
     moved = parse({"cron": "0 9 31 * *", "monthOverflow": "next"}, now=NOW)
     skipped = parse({"cron": "0 9 31 * *", "monthOverflow": "skip"}, now=NOW)
@@ -100,7 +100,7 @@ def test_the_summary_says_so_and_no_month_is_said_to_lack_the_day() -> None:
 @pytest.mark.parametrize(
     "cron", ["0 9 * * *", "0 9 * * 1", "0 9 1 * *", "0 9 31 1,3 *", "0 9 31 * 0-6", "0 9 1-31 * *", "@monthly"]
 )
-def test_the_summary_does_not_speak_of_missing_days_where_there_are_none(cron: str, overflow: str) -> None:
+def test_the_summary_mentions_missing_days_only_if_there_are_any(cron: str, overflow: str) -> None:
     timing = parse({"cron": cron, "monthOverflow": overflow}, now=NOW)
 
     assert timing.summary == parse({"cron": cron}, now=NOW).summary
@@ -167,7 +167,7 @@ def test_a_summary_says_what_becomes_of_a_missing_day(fields: dict[str, object],
     ],
     ids=str,
 )
-def test_where_it_cannot_act_it_is_refused(fields: dict[str, str], overflow: str) -> None:
+def test_an_overflow_rule_without_effect_is_refused(fields: dict[str, str], overflow: str) -> None:
     with pytest.raises(InvalidRequest, match=r"acts on") as refused:
         parse({**fields, "monthOverflow": overflow}, now=NOW)
 

@@ -155,7 +155,7 @@ def test_the_copies_of_every_hour_run_unless_the_caller_says_otherwise():
     ]
 
 
-def test_every_half_hour_loses_and_doubles_nothing():
+def test_every_half_hour_loses_and_duplicates_nothing():
     for day in (datetime(2026, 3, 28, 12, tzinfo=UTC), datetime(2026, 10, 24, 12, tzinfo=UTC)):
         halves = instants("cron(*/30 * * * ? *)", 48, "Europe/Berlin", day)
         assert halves == [(day + n * 30 * MINUTE).strftime("%Y-%m-%d %H:%M") for n in range(1, 49)]
@@ -202,7 +202,7 @@ def test_an_expression_that_never_fires_is_refused(expression):
     assert refused.value.code == "NEVER_FIRES"
 
 
-def test_a_one_off_within_a_gap_names_both_instants():
+def test_a_one_time_instant_in_a_gap_names_both_instants():
     with pytest.raises(InvalidRequest, match=r"2026-03-29T01:00:00Z.*2026-03-29T01:30:00Z"):
         parse({"eventBridge": "at(2026-03-29T02:30:00)", "timezone": "Europe/Berlin"}, now=NOW)
 

@@ -90,7 +90,7 @@ def test_a_duration_is_elapsed_time(text: str, seconds: int) -> None:
         (f"PT1.{'0' * 900}1H", 3_601),
     ],
 )
-def test_the_last_part_of_a_fixed_length_may_have_a_fraction(text: str, seconds: int) -> None:
+def test_the_last_part_of_a_fixed_length_can_have_a_fraction(text: str, seconds: int) -> None:
     assert parse({"every": text}, now=NOW).interval_s == seconds
 
 
@@ -211,7 +211,7 @@ def test_the_clock_grid_lies_on_local_midnight_before_and_after_a_change() -> No
     assert [at.hour for at in summer] == [22, 4, 10, 16]
 
 
-def test_the_interval_of_an_actual_start_is_handed_to_the_caller() -> None:
+def test_the_interval_from_an_actual_start_is_returned_to_the_caller() -> None:
     timing = every("10 minutes", align="actual_start", startTime="2026-03-08T00:00:00Z")
 
     assert timing.actual_start_interval_s == 600

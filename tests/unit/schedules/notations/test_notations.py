@@ -20,13 +20,13 @@ EVERY_NOTATION = pytest.mark.parametrize("notation", sorted(NOTATIONS))
 SLOW = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 
-def test_no_list_of_the_tests_misses_a_notation() -> None:
+def test_the_lists_of_the_tests_include_every_notation() -> None:
     assert set(some.BY_NOTATION) == set(NOTATIONS)
     assert set(shapes.OF_NOTATION) == set(NOTATIONS)
     assert set(NOTATIONS) - set(filled.VALUES) == set()
 
 
-def test_no_schema_misses_a_notation() -> None:
+def test_the_schemas_include_every_notation() -> None:
     assert set(schedule_schemas.NOTATIONS) == set(NOTATIONS)
     assert set(NOTATIONS) <= TIMING_MEMBERS
 
@@ -61,7 +61,7 @@ def test_a_default_that_is_stated_changes_nothing(notation: str, data: st.DataOb
 @EVERY_NOTATION
 @given(data=st.data())
 @SLOW
-def test_a_rule_that_is_shown_with_no_default_never_acts(notation: str, data: st.DataObject) -> None:
+def test_a_rule_shown_without_a_default_has_no_effect(notation: str, data: st.DataObject) -> None:
     own, before = drawn(notation, data)
 
     for member in RULES.keys() - defaults_of(notation, own[notation]).keys():

@@ -328,7 +328,7 @@ def test_a_day_that_the_month_lacks(schedule: Given, overflow: str | None, expec
     assert [each[5:10] for each in found] == expected
 
 
-def test_a_day_is_one_of_the_clock_and_an_hour_is_elapsed() -> None:
+def test_a_day_follows_the_clock_and_an_hour_is_elapsed_time() -> None:
     """Across the night of 29 March, whose 02:30 does not exist in Berlin."""
     berlin = {"timezone": "Europe/Berlin"}
     at_half_past_two = "2026-03-28T02:30:00+01:00"
@@ -355,7 +355,7 @@ def test_every_half_hour_runs_through_a_clock_change(recurrence: Given, night: s
     assert found == [f"{begin + n * timedelta(minutes=30):%Y-%m-%d %H:%M}" for n in range(48)]
 
 
-def test_a_grid_of_three_hours_has_each_of_its_times_once_on_the_nights_of_change() -> None:
+def test_a_grid_of_three_hours_has_each_time_once_on_the_nights_of_clock_changes() -> None:
     third = {"frequency": "hour", "interval": 3, "schedule": {"minutes": [0]}}
     berlin = zone_info("Europe/Berlin")
 
@@ -376,7 +376,7 @@ def test_a_grid_of_three_hours_has_each_of_its_times_once_on_the_nights_of_chang
         ({"frequency": "hour", "schedule": {"minutes": [10]}}, "2026-03-07 12:10:00"),
     ],
 )
-def test_without_start_time_the_moment_of_creation_is_the_anchor(recurrence: Given, first: str) -> None:
+def test_the_moment_of_creation_is_the_anchor_without_a_start_time(recurrence: Given, first: str) -> None:
     now = some.NOW + timedelta(milliseconds=500)
 
     made = timing(recurrence, now)
@@ -621,7 +621,7 @@ def test_the_fullest_recurrence_packs_into_400_bytes() -> None:
         {"unit": "week", "interval": 1, "hours": "x"},
     ],
 )
-def test_facts_that_nobody_packed_cannot_be_loaded(facts: Given) -> None:
+def test_invalid_packed_facts_cannot_be_loaded(facts: Given) -> None:
     import json  # noqa: PLC0415
 
     from sweephand.schedules.timing import load  # noqa: PLC0415
@@ -683,7 +683,7 @@ def test_summaries(recurrence: Given, summary: str) -> None:
         ({"frequency": "week", "interval": 2}, "2026-03-12T08:25:00Z", ["week", "weekday"]),
     ],
 )
-def test_an_instant_that_is_none_of_it_is_explained(recurrence: Given, instant: str, fields: list[str]) -> None:
+def test_an_instant_outside_the_recurrence_is_explained(recurrence: Given, instant: str, fields: list[str]) -> None:
     explained = explain(timing(recurrence, startTime="2026-03-04T08:25:00Z"), datetime.fromisoformat(instant))
 
     assert not explained.occurs
@@ -712,7 +712,7 @@ def test_only_months_whose_turn_comes_are_said_to_lack_a_day() -> None:
         ("2015-04-07T14:00:00Z", "2026-03-07 14:00"),
     ],
 )
-def test_the_dates_of_azure_s_own_documents_are_read(start: str, first: str) -> None:
+def test_the_dates_in_azures_documentation_are_read(start: str, first: str) -> None:
     found = timing({"frequency": "Day", "interval": 1}, startTime=start, endTime="2199-01-01T00:00Z").rule
 
     following = found.next_after(datetime(2026, 3, 7, 11, 59, tzinfo=UTC))
@@ -723,21 +723,21 @@ def test_the_dates_of_azure_s_own_documents_are_read(start: str, first: str) -> 
 @pytest.mark.parametrize(
     "start", ["2012-08-04T00Z", "20120804", "2012-W31-6", "04 Aug 2012 00:00 GMT", "2012-08-04 00:00Z"]
 )
-def test_other_dates_are_refused_as_everywhere(start: str) -> None:
+def test_other_dates_are_refused(start: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         timing({"frequency": "Day"}, startTime=start)
 
     assert refused.value.field == "startTime"
 
 
-def test_minutes_alone_are_no_instant_of_other_notations() -> None:
+def test_other_notations_refuse_instants_without_seconds() -> None:
     with pytest.raises(InvalidRequest) as refused:
         parse({"cron": "0 9 * * *", "startTime": "2012-08-04T00:00Z"}, now=some.NOW)
 
     assert refused.value.field == "startTime"
 
 
-def test_azure_s_client_for_python_writes_occurrence_in_upper_case() -> None:
+def test_occurrence_in_upper_case_from_azures_python_client_is_read() -> None:
     theirs = {"frequency": "Month", "schedule": {"monthlyOccurrences": [{"Day": "Monday", "Occurrence": 1}]}}
     ours = {"frequency": "Month", "schedule": {"monthlyOccurrences": [{"day": "monday", "occurrence": 1}]}}
 

@@ -25,7 +25,7 @@ def instants(text: str, count: int = 10, **more: object) -> list[str]:
 
 
 @given(st.integers(1, 40), st.integers(1, 548 * 86_400), st.integers(10**9, 3 * 10**9), st.sampled_from("bde"))
-def test_so_many_intervals_follow_each_other(times, step_s, at, form):
+def test_the_given_number_of_intervals_follow_each_other(times, step_s, at, form):
     written, step = some.text_of(at), timedelta(seconds=step_s)
     texts = {
         "b": f"R{times}/{written}/PT{step_s}S",
@@ -65,7 +65,7 @@ def test_examples(text, found):
     assert instants(text) == found
 
 
-def test_without_a_number_there_is_no_end():
+def test_an_expression_without_a_number_never_ends():
     forward = parse({"every": "R/2027-01-01T00:00Z/PT1H"}, now=NOW)
     assert parse({"every": "R-1/2027-01-01T00:00Z/PT1H"}, now=NOW) == forward
     backward = parse({"every": "R/PT1H/2027-01-01T00:00Z"}, now=NOW)
@@ -75,17 +75,17 @@ def test_without_a_number_there_is_no_end():
     assert backward.rule.next_after(to_instant(1)) == to_instant(3600)
 
 
-def test_without_an_offset_it_is_wall_time():
+def test_a_start_without_an_offset_is_wall_time():
     assert instants("R2/2027-01-01T09:00/P1D", timezone="Europe/Berlin") == ["2027-01-01T08:00", "2027-01-02T08:00"]
 
 
-def test_a_beginning_of_its_own_stands_beside_a_window():
+def test_a_start_in_the_expression_combines_with_a_window():
     found = instants("R5/2027-01-01T00:00Z/PT1H", startTime="2027-01-01T01:30:00Z", endTime="2027-01-01T03:00:00Z")
 
     assert found == ["2027-01-01T02:00", "2027-01-01T03:00"]
 
 
-def test_one_that_began_at_creation_keeps_its_rhythm():
+def test_an_interval_begun_at_creation_keeps_its_rhythm():
     timing = parse({"every": "R9/PT90M"}, now=NOW)
     begun = counted_from(timing.packed)
 
@@ -128,7 +128,7 @@ def test_an_invalid_expression_is_refused_with_its_position(text, reason, positi
     assert reason in refused.value.reason
 
 
-def test_align_does_not_go_with_one():
+def test_align_is_refused_with_a_repeating_interval():
     with pytest.raises(InvalidRequest, match="repeating interval"):
         parse({"every": "R/2027-01-01T00:00Z/PT1H", "align": "clock"}, now=NOW)
 

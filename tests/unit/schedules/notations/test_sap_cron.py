@@ -199,7 +199,7 @@ def test_a_text_of_50_000_characters_is_refused_for_its_length():
     assert "more than 1,000" in refusal("* " * 25_000).reason
 
 
-def test_berlin_loses_no_day_and_doubles_none_unless_the_schedule_says_so():
+def test_berlin_loses_and_duplicates_no_day_unless_the_schedule_says_so():
     text, zone = "* * * * 2 30 15", {"timezone": "Europe/Berlin"}
     spring, autumn = datetime(2026, 3, 28, 12, tzinfo=UTC), datetime(2026, 10, 24, 12, tzinfo=UTC)
 
@@ -218,7 +218,7 @@ def test_a_series_of_half_hours_runs_through_both_changes(text):
         assert first(text, 48, day, timezone="Europe/Berlin") == halves
 
 
-def test_an_occurrence_after_a_gap_may_come_within_a_second():
+def test_an_occurrence_after_a_gap_can_follow_within_a_second():
     timing = sap("* * * * 2:3 0 1", timezone="Europe/Berlin")
 
     found = between(timing.rule, datetime(2026, 3, 28, 12, tzinfo=UTC), END, 2)

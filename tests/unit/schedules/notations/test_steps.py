@@ -67,7 +67,7 @@ def test_next_and_last_take_few_calls(fields: dict[str, Any], name: str) -> None
     ],
     ids=str,
 )
-def test_the_age_of_the_anchor_costs_nothing(fields: dict[str, Any], begins: str) -> None:
+def test_an_old_anchor_costs_nothing(fields: dict[str, Any], begins: str) -> None:
     def cost(years: int) -> int:
         start = f"{2026 - years}-01-31T00:00:00Z"
         rule = parse({**fields, begins: start}, now=NOW).rule
@@ -103,7 +103,7 @@ MANY = {"dates": [(datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=7 * n)).dat
     ],
     ids=lambda value: value if isinstance(value, str) else "+".join(value),
 )
-def test_calendars_take_calls_by_the_days_that_they_stop_together(
+def test_calendars_take_calls_in_proportion_to_the_days_they_exclude_together(
     text: str, roll: str, contents: dict[str, Any], name: str
 ) -> None:
     """Neither by the occurrences nor by the years before the next free day."""
@@ -141,7 +141,7 @@ def test_a_schedule_emptied_by_calendars_is_refused_in_few_calls(
 
 
 @pytest.mark.parametrize("names", [["+weekends", "+an evening"], ["+weekends>", "+an evening>"]], ids=str)
-def test_behind_the_last_date_what_is_left_out_takes_few_calls(names: list[str]) -> None:
+def test_omitted_dates_after_the_last_date_take_few_calls(names: list[str]) -> None:
     """The hours of the calendars never agree, and only a date brought an occurrence."""
     fields, book = fields_of({"cron": "0 19 * * *"}, names)
     timing = parse(fields, now=NOW, book=book)
@@ -161,7 +161,7 @@ def test_behind_the_last_date_what_is_left_out_takes_few_calls(names: list[str])
         ("0 9 * * *", ["+office>"], True),
     ],
 )
-def test_the_gaps_of_what_rolls_are_measured_in_few_calls(text: str, names: list[str], whole: bool) -> None:
+def test_the_gaps_of_rolling_schedules_are_measured_in_few_calls(text: str, names: list[str], whole: bool) -> None:
     """The calls per occurrence are counted; the answer says how far."""
     fields, book = fields_of({"cron": text}, names, NEW_YORK)
     rule = parse(fields, now=NOW, book=book).rule
@@ -190,7 +190,7 @@ def test_dates_that_move_into_other_months_take_few_calls(text: str, overflow: s
 
 
 @pytest.mark.parametrize("text", ["* * * * *", "30 2 * * 1-5", "0 0 13 * 5"])
-def test_all_of_230_years_are_counted_in_few_calls(text: str) -> None:
+def test_230_years_are_counted_in_few_calls(text: str) -> None:
     rule = parse({"cron": text, "timezone": NEW_YORK}, now=NOW).rule
     begin, end = datetime(1970, 1, 2, tzinfo=UTC), datetime(2199, 12, 31, tzinfo=UTC)
 

@@ -106,7 +106,7 @@ def test_a_month_that_is_too_short_gives_its_last_day():
     assert once("next year", datetime(2028, 2, 29, 9, tzinfo=UTC)) == "2029-02-28 09:00:00"
 
 
-def test_words_are_those_of_the_clock_in_the_zone():
+def test_words_are_read_by_the_clock_of_the_zone():
     assert once("tomorrow at 4pm", timezone="America/New_York") == "2026-03-12 20:00:00"
     late = datetime(2026, 3, 11, 23, 30, tzinfo=UTC)
     assert once("tomorrow at 4pm", late, timezone="Europe/Berlin") == "2026-03-13 15:00:00"
@@ -133,7 +133,7 @@ def test_a_wall_time_in_a_gap_is_refused_with_both_instants_unless_a_rule_is_sta
     assert once("tomorrow at 2.30am", saturday, **berlin) == "2026-03-29 01:30:00"
 
 
-def test_a_wall_time_that_comes_twice_is_refused_with_both_instants_unless_a_rule_is_stated():
+def test_a_repeated_wall_time_is_refused_with_both_instants_unless_a_rule_is_stated():
     saturday = datetime(2026, 10, 24, 12, tzinfo=UTC)
     refused = refusal("time", "tomorrow at 2.30am", saturday, timezone="Europe/Berlin")
 
@@ -157,13 +157,13 @@ def test_a_wall_time_that_comes_twice_is_refused_with_both_instants_unless_a_rul
         ("first", "00:15", "2.30am", "2026-10-25 00:30:00"),
     ],
 )
-def test_a_time_that_comes_twice_is_ahead_as_long_as_the_copy_that_counts_is(overlap, now, words, expected):
+def test_a_repeated_time_is_in_the_future_while_the_chosen_copy_is(overlap, now, words, expected):
     instant = datetime.fromisoformat(f"2026-10-25T{now}:00+00:00")
 
     assert once(words, instant, timezone="Europe/Berlin", dstOverlap=overlap) == expected
 
 
-def test_a_time_of_which_a_copy_is_ahead_is_refused_without_a_rule():
+def test_a_repeated_time_with_one_copy_in_the_future_is_refused_without_a_rule():
     within = datetime(2026, 10, 25, 0, 45, tzinfo=UTC)
 
     refused = refusal("time", "2.30am", within, timezone="Europe/Berlin")
@@ -214,7 +214,7 @@ def test_a_time_of_which_a_copy_is_ahead_is_refused_without_a_rule():
         ("tomorrow at \u0664pm", 12, "U+0664"),
     ],
 )
-def test_words_that_are_not_understood_are_refused_with_their_place(words, position, says):
+def test_unknown_words_are_refused_with_their_position(words, position, says):
     refused = refusal("time", words)
 
     assert (refused.field, refused.code, refused.position) == ("time", "INVALID_FIELD", position)
@@ -252,7 +252,7 @@ def test_any_words_are_read_or_refused(text):
     assert named == "time"
 
 
-def test_no_start_time_binds_a_time():
+def test_a_start_time_does_not_limit_a_time():
     window = {"startTime": "2026-05-01T00:00:00Z", "endTime": "2026-06-01T00:00:00Z"}
 
     timing = parse({"time": "tomorrow at 4pm", **window}, now=NOW, job_start=datetime(2026, 5, 2, tzinfo=UTC))
@@ -260,13 +260,13 @@ def test_no_start_time_binds_a_time():
     assert timing.rule.next_after(NOW) == datetime(2026, 3, 12, 16, tzinfo=UTC)
 
 
-def test_the_end_binds_a_time():
+def test_an_end_time_limits_a_time():
     refused = refusal("time", "tomorrow at 4pm", endTime="2026-03-12T00:00:00Z")
 
     assert (refused.field, refused.code) == ("time", "NEVER_FIRES")
 
 
-def test_words_are_packed_as_what_they_named():
+def test_words_are_packed_as_the_instant_they_named():
     assert parse({"time": "in 2 hours"}, now=NOW).packed == '{"time":{"second":1773239696}}'
     assert parse({"time": "tomorrow at 4pm"}, now=NOW).packed == '{"time":{"wall":1773331200}}'
 
@@ -341,7 +341,7 @@ def test_an_invalid_time_of_day_is_refused_with_its_position(text, position, say
 
 
 @pytest.mark.parametrize("packed", ["86400", "-1", "1.5", "true", '"0"', "[]", "null"])
-def test_a_packed_time_of_day_that_nobody_packed_is_not_read(packed):
+def test_an_invalid_packed_time_of_day_is_not_read(packed):
     from sweephand.schedules.timing import load  # noqa: PLC0415 - the name is free elsewhere
 
     with pytest.raises(ValueError, match="cannot be read"):
@@ -380,7 +380,7 @@ def test_the_interval_of_sap_counts_months_of_30_days_and_years_of_365(text, sec
 @pytest.mark.parametrize(
     "text", ["5 minutes", "2 hours", "1 day", "2 weeks", "10 hours", "2 days", "3 weeks", "20 minutes", "10 seconds"]
 )
-def test_every_takes_the_same_text_but_for_months_and_years(text):
+def test_every_accepts_the_same_text_except_months_and_years(text):
     timing = parse({"every": text, "align": "actual_start"}, now=NOW)
 
     assert timing.actual_start_interval_s == read_interval(text, "repeatInterval")

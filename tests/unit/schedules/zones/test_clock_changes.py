@@ -39,7 +39,7 @@ NEW_YORK_OVERLAP = ("2026-11-01 04:00", "2026-11-02 04:59")
         ("skip", []),  # Quartz, EventBridge Scheduler
     ],
 )
-def test_half_past_two_on_the_day_without_it_in_new_york(gap: str, expected: list[str]) -> None:
+def test_new_york_runs_half_past_two_on_the_day_without_it(gap: str, expected: list[str]) -> None:
     assert local("America/New_York", {"cron": "30 2 * * *", "dstGap": gap}, *NEW_YORK_GAP) == expected
 
 
@@ -51,7 +51,7 @@ def test_half_past_two_on_the_day_without_it_in_new_york(gap: str, expected: lis
         ("both", ["01 01:30-0400", "01 01:30-0500"]),  # croniter, APScheduler
     ],
 )
-def test_half_past_one_on_the_day_with_two_of_it_in_new_york(overlap: str, expected: list[str]) -> None:
+def test_new_york_runs_half_past_one_on_the_day_with_two_of_them(overlap: str, expected: list[str]) -> None:
     assert local("America/New_York", {"cron": "30 1 * * *", "dstOverlap": overlap}, *NEW_YORK_OVERLAP) == expected
 
 
@@ -155,7 +155,7 @@ def test_midnight_that_does_not_exist_runs_at_one_in_santiago_and_cairo() -> Non
     ]
 
 
-def test_the_hour_before_midnight_comes_twice_in_santiago_and_cairo() -> None:
+def test_the_hour_before_midnight_repeats_in_santiago_and_cairo() -> None:
     both = {"cron": "30 23 * * *", "dstOverlap": "both"}
     assert local("America/Santiago", both, "2026-04-05 02:00", "2026-04-05 04:00") == ["04 23:30-0300", "04 23:30-0400"]
     assert local("Africa/Cairo", both, "2026-10-29 20:00", "2026-10-29 22:00") == ["29 23:30+0300", "29 23:30+0200"]
@@ -166,7 +166,7 @@ def test_london_in_both_directions() -> None:
     assert local("Europe/London", {"cron": "30 1 * * *"}, "2026-10-24 23:00", "2026-10-25 23:00") == ["25 01:30+0100"]
 
 
-def test_kolkata_knows_no_change() -> None:
+def test_kolkata_has_no_clock_change() -> None:
     assert local("Asia/Kolkata", {"cron": "30 2 * * *"}, "2026-03-27 21:00", "2026-03-29 20:59") == [
         "28 02:30+0530",
         "29 02:30+0530",
@@ -181,7 +181,7 @@ def test_kolkata_knows_no_change() -> None:
         ("skip", ["29 09:00-1000", "31 09:00+1400"]),
     ],
 )
-def test_the_day_that_apia_left_out(gap: str, expected: list[str]) -> None:
+def test_the_day_that_apia_skipped_has_no_occurrence(gap: str, expected: list[str]) -> None:
     daily = {"cron": "0 9 * * *", "dstGap": gap}
     assert local("Pacific/Apia", daily, "2011-12-29 11:00", "2011-12-31 09:00") == expected
 
@@ -215,7 +215,7 @@ def new_york(**fields: object) -> Timing:
     return parse({**fields, "timezone": "America/New_York"}, now=NOW)
 
 
-def test_a_preview_marks_what_the_gap_moved() -> None:
+def test_a_preview_marks_occurrences_moved_by_a_gap() -> None:
     assert marks(new_york(cron="30 2 * * *"), "2026-03-07 00:00", 3) == [
         ("07 07:30",),
         ("08 07:00", "dstGap", "2026-03-08T02:30:00"),
@@ -226,11 +226,11 @@ def test_a_preview_marks_what_the_gap_moved() -> None:
     ]
 
 
-def test_an_instant_that_the_clock_gives_by_itself_is_not_marked() -> None:
+def test_an_instant_that_also_occurs_without_the_gap_is_not_marked() -> None:
     assert marks(new_york(cron="0 2,3 * * *"), "2026-03-08 00:00", 2) == [("08 07:00",), ("09 06:00",)]
 
 
-def test_a_preview_marks_each_copy_of_a_wall_time_that_comes_twice() -> None:
+def test_a_preview_marks_each_copy_of_a_repeated_wall_time() -> None:
     assert marks(new_york(cron="30 1 * * *", dstOverlap="both"), "2026-10-31 06:00", 3) == [
         ("01 05:30", "dstOverlap", "2026-11-01T01:30:00"),
         ("01 06:30", "dstOverlap", "2026-11-01T01:30:00"),
@@ -254,7 +254,7 @@ def test_jitter_keeps_the_mark() -> None:
     assert shown.moved_by.local_time == "2026-03-08T02:30:00"
 
 
-def test_occurrences_left_out_by_dst_gap_skip_can_be_listed() -> None:
+def test_occurrences_omitted_by_dst_gap_skip_can_be_listed() -> None:
     timing = new_york(cron="0,30 2 * * *", dstGap="skip", jitterSeconds=5)
 
     lost = dropped(timing, at("2026-01-01 00:00"), at("2028-01-01 00:00"), 3)
@@ -268,7 +268,7 @@ def test_occurrences_left_out_by_dst_gap_skip_can_be_listed() -> None:
         assert dropped(kept, at("2026-01-01 00:00"), at("2028-01-01 00:00"), 3) == []
 
 
-def test_a_yearly_time_that_comes_twice_is_found_from_every_side() -> None:
+def test_a_repeated_yearly_time_is_found_from_both_sides() -> None:
     """The next wall time is a year away, so the search would like to pass over the second copy."""
     rule = new_york(cron="30 1 1 11 *", dstOverlap="both").rule
     first, second = at("2026-11-01 05:30"), at("2026-11-01 06:30")
@@ -331,9 +331,7 @@ LATE = {"startTime": "2026-03-29T02:30:00"}
     ],
 )
 @pytest.mark.parametrize(("gap", "begun"), [("shift", "03:30"), ("next_valid", "03:00")])
-def test_a_start_that_the_clock_jumps_over_gives_the_rule_its_time(
-    fields: dict[str, object], gap: str, begun: str
-) -> None:
+def test_a_start_in_a_gap_still_sets_the_time_of_the_rule(fields: dict[str, object], gap: str, begun: str) -> None:
     timing = parse({**fields, "timezone": "Europe/Berlin", "dstGap": gap}, now=NOW)
 
     items = preview(timing, at("2026-03-01"), 3)
@@ -343,7 +341,7 @@ def test_a_start_that_the_clock_jumps_over_gives_the_rule_its_time(
     assert marks == [("2026-03-29T02:30:00", "moved"), None, None]
 
 
-def test_a_start_that_the_clock_jumps_over_is_left_out_where_the_rule_says_so() -> None:
+def test_a_start_in_a_gap_is_omitted_if_the_rule_says_so() -> None:
     timing = parse({"every": "P1M", **LATE, "timezone": "Europe/Berlin", "dstGap": "skip"}, now=NOW)
 
     assert timing.rule.next_after(NOW) == at("2026-04-29 00:30")

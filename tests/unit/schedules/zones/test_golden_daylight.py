@@ -56,19 +56,19 @@ def of_the_day(fields: dict[str, object], change: datetime) -> list[str]:
 
 
 @ROWS
-def test_daily_at_half_past_two_in_the_gap_as_that_engine_has_it(row: Row) -> None:
+def test_daily_at_half_past_two_in_the_gap_agrees_with_that_engine(row: Row) -> None:
     assert of_the_day({"cron": "30 2 * * *", **row.rules}, GAP) == row.in_the_gap
 
 
 @ROWS
-def test_daily_at_half_past_one_in_the_overlap_as_that_engine_has_it(row: Row) -> None:
+def test_daily_at_half_past_one_in_the_overlap_agrees_with_that_engine(row: Row) -> None:
     assert of_the_day({"cron": "30 1 * * *", **row.rules}, OVERLAP) == row.in_the_overlap
 
 
 @pytest.mark.parametrize("change", [GAP, OVERLAP], ids=["gap", "overlap"])
 @pytest.mark.parametrize(("text", "step"), [("0 * * * *", 60), ("*/30 * * * *", 30)])
 @ROWS
-def test_hourly_and_half_hourly_run_through_both_changes_without_loss_or_double(
+def test_hourly_and_half_hourly_run_through_both_changes_exactly_once(
     row: Row, text: str, step: int, change: datetime
 ) -> None:
     """Rules other than the default are refused here. Celery and Quartz lose an hour and a half."""
@@ -80,7 +80,7 @@ def test_hourly_and_half_hourly_run_through_both_changes_without_loss_or_double(
     assert len(found) == 2 * 24 * 60 // step
 
 
-def test_the_notation_of_eventbridge_has_that_services_rules_by_itself() -> None:
+def test_the_eventbridge_notation_follows_the_rules_of_eventbridge_by_default() -> None:
     row = next(each for each in TABLE if each.engine == "EventBridge Scheduler")
 
     assert of_the_day({"eventBridge": "cron(30 2 * * ? *)"}, GAP) == row.in_the_gap
@@ -90,7 +90,7 @@ def test_the_notation_of_eventbridge_has_that_services_rules_by_itself() -> None
 
 
 @pytest.mark.parametrize("engine", ["croniter", "cronsim"])
-def test_the_engines_at_hand_still_answer_so(engine: str) -> None:
+def test_the_installed_engines_still_give_these_answers(engine: str) -> None:
     row = next(each for each in TABLE if each.engine == engine)
 
     assert theirs(engine, "30 2 * * *", GAP) == row.in_the_gap

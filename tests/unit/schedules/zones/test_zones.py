@@ -23,7 +23,7 @@ def offset_s(name: str, second: int) -> int:
     return int(offset.total_seconds())
 
 
-def test_every_offset_before_and_at_every_change_of_every_zone_is_that_of_zoneinfo() -> None:
+def test_the_offsets_before_and_at_every_change_of_every_zone_agree_with_zoneinfo() -> None:
     checked = 0
     for name in ALL:
         known = zone(name)
@@ -40,7 +40,7 @@ def test_no_change_is_missed(name: str, second: int) -> None:
     assert zone(name).wall(second) - second == offset_s(name, second)
 
 
-def test_no_zone_misses_a_change_between_two_months_of_the_horizon() -> None:
+def test_no_change_between_two_months_of_the_horizon_is_missed_in_any_zone() -> None:
     for name in ALL[::6]:
         known = zone(name)
         for second in range(0, LAST_SECOND, YEAR_S // 3):
@@ -111,6 +111,6 @@ def test_the_three_forms_of_a_day_in_a_footer(footer: str, year: int, expected: 
 
 
 @pytest.mark.parametrize("footer", ["", "EST", "EST5EDT", "EST5EDT,M3.2.0", "5", "EST5EDT,M3.2.0,X"])
-def test_a_footer_of_unknown_form_is_not_guessed(footer: str) -> None:
+def test_a_footer_of_an_unknown_form_is_refused(footer: str) -> None:
     with pytest.raises(ValueError, match="unknown form"):
         localtime._Footer.parse(footer)
