@@ -54,7 +54,7 @@ ELSEWHERE = {
     "store/tenants/rates.count_descendant update": "unit/flow/runs/test_budgets.py: a run that another one started",
     "flow/delivery/dead_letters.batch postpone_dead": "unit/flow/delivery/test_dead_letters.py: its run is under way",
     "flow/lifecycle/ended_jobs._stay update": "unit/flow: weeks after the end of a job",
-    "flow/flow_keys/waiting_line._see_off send": (
+    "flow/flow_keys/waiting_line._call_hopeless send": (
         "unit/flow/flow_keys/test_flow_keys.py: whatever call of a look goes wrong"
     ),
     "flow/jobs/large_changes.wake_up delete": "under a fault: a change is carried out, and its row asks once more",
@@ -82,7 +82,7 @@ ELSEWHERE = {
     ),
     "store/flow_keys/flow_keys.forget delete": "unit/flow/flow_keys/test_flow_keys.py: a key of a failed target goes",
     "store/flow_keys/circuits.forget_circuits delete": "unit/flow/flow_keys/test_flow_keys.py: circuits are off",
-    "store/flow_keys/flow_key_lines.let_go put": (
+    "store/flow_keys/flow_key_lines.end_patience put": (
         "unit/flow/flow_keys/test_flow_keys.py: whatever call of a look goes wrong"
     ),
     "store/runs/ledger._end_late transact": "unit/flow: a run that ends days after its instant",

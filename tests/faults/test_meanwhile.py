@@ -137,7 +137,7 @@ def test_a_held_schedule_that_changed_meanwhile_is_not_released(stage: Stage, at
     read = holding.row_of(stage.stored(planned))
     moved(stage, planned, attribute)()
 
-    assert holding.let_go(stage.world, read, NOON + 10 * MINUTE) is None
+    assert holding.release(stage.world, read, NOON + 10 * MINUTE) is None
 
     assert stage.runs(planned) == []
 

@@ -202,7 +202,7 @@ CHANGES = {
         "flow/jobs/completion.py", "_ends_with", ".issuperset(stretch.instants)", ".issuperset(stretch.instants[-1:])"
     ),
     "the-audit-sends-nothing": Change(
-        "flow/audit/reconcile.py", "reckon", "_send(world, schedule, seen.pointers)", "pass"
+        "flow/audit/reconcile.py", "repair", "_send(world, schedule, compared.pointers)", "pass"
     ),
     "a-run-expires-from-its-beginning": Change(
         "flow/runs/execute.py",
@@ -211,7 +211,7 @@ CHANGES = {
         "generation=pointer.generation, expires_at=now + timedelta(days=15),",
     ),
     "a-line-counts-what-has-a-row": Change(
-        "flow/audit/reconcile.py", "_correct", "in seen.account.miscounted():", "in ():"
+        "flow/audit/reconcile.py", "_correct", "in compared.account.miscounted():", "in ():"
     ),
     "creates-know-no-bound": Change("domain/job.py", "", "SCHEDULES_AT_ONCE = 40", "SCHEDULES_AT_ONCE = 41"),
     "an-offset-reads-all-before-it": Change(

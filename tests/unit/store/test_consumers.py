@@ -173,12 +173,12 @@ def test_a_count_that_is_to_be_told_stays_as_it_is(table: Table) -> None:
     assert isinstance(store.close(table, TENANT, NAME, one), Cancelled), "its answer was lost"
     assert drop(table, second) == Written()
 
-    told, counted = (list(each(table, TENANT, NAME)) for each in (store.to_tell, store.dropped))
-    for each in told:
+    unpublished, counted = (list(each(table, TENANT, NAME)) for each in (store.unpublished, store.dropped))
+    for each in unpublished:
         store.forget(table, TENANT, NAME, each)
 
-    assert (told, [each.count for each in counted]) == ([one], [1])
-    assert list(store.to_tell(table, TENANT, NAME)) == []
+    assert (unpublished, [each.count for each in counted]) == ([one], [1])
+    assert list(store.unpublished(table, TENANT, NAME)) == []
 
 
 def test_only_runs_of_the_consumer_that_still_wait_are_held_for_it(table: Table) -> None:

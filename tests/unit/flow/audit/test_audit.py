@@ -868,7 +868,7 @@ def test_a_wrong_planned_total_is_corrected(stage: Stage, wrong: int) -> None:
 
 
 def settled_hourly(stage: Stage, planned: Planned) -> bool:
-    reconcile.reckon(stage.world, stage.stored(planned), at_once=False)
+    reconcile.repair(stage.world, stage.stored(planned), at_once=False)
     return stats(stage, planned) is not None
 
 

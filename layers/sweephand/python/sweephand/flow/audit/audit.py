@@ -163,7 +163,7 @@ def _audit_schedule(this: _Round, schedule: Schedule, *, in_depth: bool) -> None
     if not in_depth or schedule.state in OVER:
         return
     this.findings.schedules += 1
-    found = reconcile.reckon(this.world, schedule, at_once=this.at_once)
+    found = reconcile.repair(this.world, schedule, at_once=this.at_once)
     this.findings.lost += found.lost
     this.findings.superseded += found.superseded
     this.findings.corrected += found.corrected

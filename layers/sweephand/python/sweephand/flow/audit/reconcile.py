@@ -47,7 +47,7 @@ A write costs as much as reading about twenty rows again, and rows must be settl
 
 
 @dataclass(frozen=True)
-class Reckoned:
+class Repairs:
     """The repairs to one schedule.
 
     lost: occurrences and runs whose pointer was sent again. superseded: occurrences that may not run any more.
@@ -59,7 +59,7 @@ class Reckoned:
     corrected: int = 0
 
 
-def reckon(world: World, schedule: Schedule, *, at_once: bool) -> Reckoned:
+def repair(world: World, schedule: Schedule, *, at_once: bool) -> Repairs:
     """Compares a schedule with its ledger and repairs it. at_once: settles now, even if this is not worth a write yet.
 
     The first read is cheap and may be slightly stale, so it is repeated consistently before anything is changed.
@@ -68,24 +68,24 @@ def reckon(world: World, schedule: Schedule, *, at_once: bool) -> Reckoned:
     if schedule.state is not ScheduleState.BROKEN:
         load(schedule.packed)
     now = world.clock.now()
-    seen = _read(world, schedule, now, consistent=False)
-    if not (seen.anything or _worth_settling(schedule, seen, now, at_once=at_once)):
-        return Reckoned()
-    seen = _read(world, schedule, now, consistent=True)
-    corrected = _correct(world, schedule, seen)
-    superseded = _supersede(world, schedule, seen.over)
-    _send(world, schedule, seen.pointers)
-    if _worth_settling(schedule, seen, now, at_once=at_once):
-        _settle(world, schedule, seen)
+    compared = _read(world, schedule, now, consistent=False)
+    if not (compared.anything or _worth_settling(schedule, compared, now, at_once=at_once)):
+        return Repairs()
+    compared = _read(world, schedule, now, consistent=True)
+    corrected = _correct(world, schedule, compared)
+    superseded = _supersede(world, schedule, compared.over)
+    _send(world, schedule, compared.pointers)
+    if _worth_settling(schedule, compared, now, at_once=at_once):
+        _settle(world, schedule, compared)
     if schedule.state is ScheduleState.ENDING:
         completion.complete_if_over(world, schedule)
     # Runs that wait for a worker are not findings: their messages may still be in its queue.
-    repaired = 0 if schedule.lane.of_application else len(seen.pointers)
-    return Reckoned(repaired, superseded, corrected)
+    repaired = 0 if schedule.lane.of_application else len(compared.pointers)
+    return Repairs(repaired, superseded, corrected)
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _Comparison:
     """The result of one comparison.
 
     pointers: to send. over: occurrences owed by plans that executors no longer know. settles_to: the instant up to
@@ -105,7 +105,7 @@ class _Seen:
         return bool(self.pointers or self.over or self.miscounted)
 
 
-def _read(world: World, schedule: Schedule, now: datetime, *, consistent: bool) -> _Seen:
+def _read(world: World, schedule: Schedule, now: datetime, *, consistent: bool) -> _Comparison:
     before = stats.read(world.table, schedule, consistent=consistent)
     there = account(world, schedule, before, consistent=consistent)
     until = _judged_until(world, schedule, there, now - SETTLED_AFTER)
@@ -115,7 +115,7 @@ def _read(world: World, schedule: Schedule, now: datetime, *, consistent: bool) 
     listed = {schedule.generation, *schedule.ended_at}
     lost = [run for run in there.rows.values() if not run.finished and _has_lost_its_message(run, now)]
     planned = _planned(schedule, there, before)
-    return _Seen(
+    return _Comparison(
         account=there,
         before=before,
         pointers=[
@@ -216,14 +216,14 @@ def _supersede(world: World, schedule: Schedule, over: Sequence[Owed]) -> int:
 # Counts
 
 
-def _correct(world: World, schedule: Schedule, seen: _Seen) -> int:
+def _correct(world: World, schedule: Schedule, compared: _Comparison) -> int:
     """Corrects planned_total and the counts of lines from which a run got its own row. Returns how many were wrong."""
     corrected = 0
-    for line, count in seen.account.miscounted():
+    for line, count in compared.account.miscounted():
         corrected += isinstance(_recount(world, line, count), Written)
-    if seen.planned is not None and seen.planned != schedule.planned_total:
+    if compared.planned is not None and compared.planned != schedule.planned_total:
         key = keys.job(schedule.tenant, schedule.job_id), keys.schedule(schedule.id)
-        actions = [assign(ScheduleItem.planned_total, seen.planned)]
+        actions = [assign(ScheduleItem.planned_total, compared.planned)]
         same = jobs.as_read(schedule) & (ScheduleItem.planned_total == schedule.planned_total)
         corrected += isinstance(world.table.update(*key, actions, same), Written)
     if corrected:
@@ -243,9 +243,9 @@ def _recount(world: World, line: Run, count: int) -> object:
     return world.table.transact([op, missed])
 
 
-def _worth_settling(schedule: Schedule, seen: _Seen, now: datetime, *, at_once: bool) -> bool:
-    there = seen.account
-    rows = [run.planned_at for run in there.rows.values() if run.planned_at <= seen.settles_to]
+def _worth_settling(schedule: Schedule, compared: _Comparison, now: datetime, *, at_once: bool) -> bool:
+    there = compared.account
+    rows = [run.planned_at for run in there.rows.values() if run.planned_at <= compared.settles_to]
     if schedule.state not in LIVE:
         return True
     if not rows:
@@ -253,13 +253,13 @@ def _worth_settling(schedule: Schedule, seen: _Seen, now: datetime, *, at_once: 
     return at_once or len(rows) >= WORTH_SETTLING or min(rows) < now - SETTLES_AFTER
 
 
-def _settle(world: World, schedule: Schedule, seen: _Seen) -> None:
+def _settle(world: World, schedule: Schedule, compared: _Comparison) -> None:
     """Writes settled_to and the totals up to it. A schedule that is off leaves the catalogue once all is settled."""
-    there, until = seen.account, seen.settles_to
+    there, until = compared.account, compared.settles_to
     rows = [run for run in there.rows.values() if run.planned_at <= until]
     if rows and until > there.since:
         ended = sum(run.finished for run in rows)
-        settled = stats.settle(world.table, seen.before, until, ended=ended, planned=len(rows))
+        settled = stats.settle(world.table, compared.before, until, ended=ended, planned=len(rows))
         if isinstance(settled, Refused):
             return
     if schedule.state in LIVE or until < plans.began(schedule):

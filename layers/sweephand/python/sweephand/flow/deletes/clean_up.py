@@ -102,7 +102,9 @@ def _end_and_clear(world: World, pointer: Pointer, item: CleanUpItem, job: Job |
             return
         # Runs may be deleted although a message for one is still queued: it will find no schedule.
         runs = [keys.runs(pointer.tenant, owner) for owner in owners] if item.runs_too else []
-        if _drop(world, [pk], lambda sk: _goes(sk, owners, whole=item.whole)) and _drop(world, runs, lambda _: True):
+        if _drop(world, [pk], lambda sk: _must_delete(sk, owners, whole=item.whole)) and _drop(
+            world, runs, lambda _: True
+        ):
             world.table.delete(pk, sk)
             return
     elif after.owner == len(owners):
@@ -179,8 +181,8 @@ def _drop_schedules(world: World, pointer: Pointer, item: CleanUpItem) -> None:
     delete_schedules(world, where, jobs.schedules_of(world.table, rows), at, with_rows=not item.runs_too)
 
 
-def _goes(sk: str, owners: Sequence[str], *, whole: bool) -> bool:
-    """Says whether a row must be deleted.
+def _must_delete(sk: str, owners: Sequence[str], *, whole: bool) -> bool:
+    """Returns whether a row must be deleted.
 
     With a whole job, all rows but those of clean-ups are deleted; else only counts, slots and plans of the schedules.
     Payloads of schedules belong to the job's change log and stay as long as it does.

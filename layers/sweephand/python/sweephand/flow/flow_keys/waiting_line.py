@@ -40,9 +40,9 @@ def call_next(world: World, tenant: str, name: str) -> None:
     if stile is None or stile.wake_at is None:
         return
     now = world.clock.now()
-    shut = _shut(world, stile)
+    shut = _open_circuits(world, stile)
     if flow_key_lines.wakes(stile, now):
-        _see_off(world, stile, shut, now)
+        _call_hopeless(world, stile, shut, now)
     elif stile.terms.paused:
         return
     entries: Entries = {}
@@ -59,7 +59,7 @@ def call_next(world: World, tenant: str, name: str) -> None:
     _send(world, stile, entries, calls)
 
 
-def _see_off(world: World, stile: flow_keys.Turnstile, shut: dict[str, datetime], now: datetime) -> None:
+def _call_hopeless(world: World, stile: flow_keys.Turnstile, shut: dict[str, datetime], now: datetime) -> None:
     """Calls the runs that wait in vain, wherever they stand in the line.
 
     Their time is over, their job was deleted, or it no longer names this key. They take no turn: the delivery of each
@@ -74,8 +74,8 @@ def _see_off(world: World, stile: flow_keys.Turnstile, shut: dict[str, datetime]
         elif entry.owner in leaving:
             unwanted.append(entry)
     for entry in unwanted[: PAGE * PAGES]:
-        lines.let_go(world.table, stile.tenant, stile.name, entry, now)
-    there = _borne_out(world, stile, [*over, *unwanted][: PAGE * PAGES])
+        lines.end_patience(world.table, stile.tenant, stile.name, entry, now)
+    there = _still_waiting(world, stile, [*over, *unwanted][: PAGE * PAGES])
     pointers = [Delivery(ledger.pointer_to(run), now, entry.lane) for entry, run in there.values()]
     unsent = world.queue.send(pointers)
     if unsent:
@@ -85,7 +85,7 @@ def _see_off(world: World, stile: flow_keys.Turnstile, shut: dict[str, datetime]
 def _leaving(world: World, stile: flow_keys.Turnstile, found: Sequence[lines.Entry]) -> set[str]:
     """Returns the owners whose runs no longer belong under this key. The first run of each owner decides."""
     first = list({entry.owner: entry for entry in reversed(found)}.values())[-PAGE * PAGES :]
-    there = _borne_out(world, stile, first).values()
+    there = _still_waiting(world, stile, first).values()
     pointers = {entry.owner: ledger.pointer_to(run) for entry, run in there}
     known = gate.read(world.table, pointers.values())
     leaving = set()
@@ -101,7 +101,7 @@ Entries = dict[str, tuple[lines.Entry, Run]]
 """Entries and their runs, by order."""
 
 
-def _borne_out(world: World, stile: flow_keys.Turnstile, entries: Sequence[lines.Entry]) -> Entries:
+def _still_waiting(world: World, stile: flow_keys.Turnstile, entries: Sequence[lines.Entry]) -> Entries:
     """Returns the entries whose runs still wait, in the given order. Removes the others."""
     rows = lines.rows_of(world.table, stile.tenant, entries)
     there = {
@@ -112,7 +112,7 @@ def _borne_out(world: World, stile: flow_keys.Turnstile, entries: Sequence[lines
     return there
 
 
-def _shut(world: World, stile: flow_keys.Turnstile) -> dict[str, datetime]:
+def _open_circuits(world: World, stile: flow_keys.Turnstile) -> dict[str, datetime]:
     """Returns the targets whose circuits are open, each with the instant from which a call may try it again."""
     if stile.terms.circuit is None:
         return {}
@@ -133,7 +133,7 @@ def _line(
     found = {entry.order: entry for entry in (*before, *lines.entries(world.table, stile, stile.late))}
     before = [found[order] for order in sorted(found)]
     unpassed = lines.line(world.table, stile, stile.called, "", PAGE * PAGES)
-    entries = _borne_out(world, stile, [*before, *unpassed])
+    entries = _still_waiting(world, stile, [*before, *unpassed])
     again = tuple(entry for entry in before if entry.order in entries)
     fresh = tuple(entry for entry in unpassed if entry.order in entries)
     return entries, flow_key_lines.Line(again, fresh, more=len(unpassed) == PAGE * PAGES)

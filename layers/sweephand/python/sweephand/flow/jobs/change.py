@@ -225,7 +225,7 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
     first = len(carried.held) + len(carried.missed)
     many = len(carried.ops) + len(calendar_ops) + len(member_ops) + 2 * first > IN_JOBS_TRANSACTION
     if first and not many:
-        steps.let_go(world, carried)
+        steps.release(world, carried)
         raise Moved
     if many:
         after = replace(after, open_change=after.revision)

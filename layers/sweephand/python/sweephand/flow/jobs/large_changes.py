@@ -112,7 +112,7 @@ def _carry_out(world: World, job: Job, part: Part) -> None:
     effect = Effect(began_at, job.modified_at, part.resumed_at)
     carried = steps.carry_out(world, _steps(world, job, part), job, effect)
     if carried.held or carried.missed:
-        steps.let_go(world, carried)
+        steps.release(world, carried)
         raise Moved
     same = assign(JobItem.open_change, job.revision)
     ops = [

@@ -107,10 +107,10 @@ def with_schedule_ids(job: Job, schedules: Sequence[Schedule]) -> Job:
     return replace(job, schedule_ids=ids, many_schedules=many, schedule_count=len(schedules))
 
 
-def let_go(world: World, carried: Carried) -> None:
+def release(world: World, carried: Carried) -> None:
     """Releases held schedules and splits off missed occurrences; then the steps must start again on the new rows."""
     if carried.held:
-        holding.let_all_go(world, carried.held)
+        holding.release_all(world, carried.held)
     if carried.missed:
         catch_up.split_all(world, carried.missed)
 

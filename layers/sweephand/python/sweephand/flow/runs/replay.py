@@ -287,7 +287,7 @@ def _announce(world: World, consumer: Consumer) -> None:
     for each in list(store.dropped(world.table, consumer.tenant, consumer.name)):
         if isinstance(store.close(world.table, consumer.tenant, consumer.name, each), Cancelled):
             raise Moved
-    for each in list(store.to_tell(world.table, consumer.tenant, consumer.name)):
+    for each in list(store.unpublished(world.table, consumer.tenant, consumer.name)):
         job = jobs.read_job(world.table, consumer.tenant, each.job_id)
         detail = dumps(_detail(consumer, each, job))
         application = None if job is None else job.action.params.get("application")

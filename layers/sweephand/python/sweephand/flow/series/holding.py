@@ -56,8 +56,8 @@ def decide(
 ) -> WaitingRow | Advance | None:
     """Decides about a due row.
 
-    Returns the row if it may be sent, after letting it go if it was held; the step that holds it; or None to leave it
-    alone. suspensions: what is disabled; None if that is not known. Raises as `let_go`.
+    Returns the row if it may be sent, after releasing it if it was held; the step that holds it; or None to leave it
+    alone. suspensions: what is disabled; None if that is not known. Raises as `release`.
     """
     if sweep.waits not in {Waits.OCCURRENCE, Waits.HELD}:
         return row
@@ -68,7 +68,7 @@ def decide(
     until = suspensions.ended_at(row.tenant, sweep, sweep.since or row.next_run_at, now)
     if until is None or (sweep.waits is Waits.OCCURRENCE and _is_newer(world, row, until)):
         return row
-    gone_on = let_go(world, row, until)
+    gone_on = release(world, row, until)
     if gone_on is None or SweepText.read(gone_on.sweep).waits is not Waits.OCCURRENCE:
         return None
     return gone_on
@@ -108,7 +108,7 @@ def put_back(world: World, schedule: Schedule, instant: datetime) -> bool:
     return not isinstance(world.table.update(*key, actions, jobs.as_read(schedule)), Refused)
 
 
-def let_go(world: World, row: WaitingRow, until: datetime, *, enabled: bool = True) -> WaitingRow | None:
+def release(world: World, row: WaitingRow, until: datetime, *, enabled: bool = True) -> WaitingRow | None:
     """Lets a schedule continue after `until`, and records in one line what it did not send up to then.
 
     Occurrences of that time that have runs (sent before the schedule was held, and skipped by the executor) count as
@@ -158,14 +158,14 @@ def let_go(world: World, row: WaitingRow, until: datetime, *, enabled: bool = Tr
     return replace(row, next_run_at=next_at, planned_total=planned_total, sweep=str(sweep))
 
 
-def let_all_go(world: World, held: Sequence[Schedule]) -> None:
-    """Lets schedules go before a change, as if they were enabled now. If still disabled, they are held again later.
+def release_all(world: World, held: Sequence[Schedule]) -> None:
+    """Releases schedules before a change, as if they were enabled now. If still disabled, they are held again later.
 
     Sends nothing, because the change plans again what `onEnable` allows to run late.
     """
     until = world.clock.now().replace(microsecond=0)
     for schedule in held:
-        let_go(world, row_of(schedule), until, enabled=False)
+        release(world, row_of(schedule), until, enabled=False)
 
 
 def _runs_late(world: World, row: WaitingRow, sweep: SweepText) -> bool:
@@ -244,7 +244,7 @@ def go_on(world: World, asked: Pointer) -> None:
         return
     deadline = world.clock.monotonic() + STRETCH_S
     for cursor, schedules in _pages(world, tenant, collection, item):
-        _let_go(world, schedules, from_s(item.until))
+        _release_held(world, schedules, from_s(item.until))
         if world.clock.monotonic() > deadline:
             again = world.clock.now()
             saved = suspended.go_on(world.table, item, number=item.round, cursor=cursor, at=again + WAKE)
@@ -294,8 +294,8 @@ def _schedules(world: World, tenant: str, entries: Sequence[lists.Row]) -> list[
     return [schedule for _, schedules in found for schedule in schedules]
 
 
-def _let_go(world: World, schedules: Sequence[Schedule], until: datetime) -> None:
-    """Lets go of the schedules that are held, and of those that fell due without having been held yet."""
+def _release_held(world: World, schedules: Sequence[Schedule], until: datetime) -> None:
+    """Releases the schedules that are held, and those that fell due without having been held yet."""
     going: list[Schedule] = []
     for schedule in schedules:
         first = schedule.unsent_from
@@ -304,7 +304,7 @@ def _let_go(world: World, schedules: Sequence[Schedule], until: datetime) -> Non
         if schedule.held_from is None and (first > until or planned_since(schedule, until)):
             continue
         try:
-            row = let_go(world, row_of(schedule), until)
+            row = release(world, row_of(schedule), until)
         except ValueError:
             continue  # the sweep takes a schedule that cannot be read out of service
         if row is not None:

@@ -256,24 +256,24 @@ def drop(
 
 def close(table: Table, tenant: str, name: str, there: Dropped) -> Written | Cancelled:
     """Sets a count aside, so that its event always has the same number. Later occurrences start a new count."""
-    item = _DROPPED.item(_told_key(tenant, name, there), there)
+    item = _DROPPED.item(_closed_key(tenant, name, there), there)
     gone: Op = table.delete_op("dropped", *_dropped_key(tenant, name, there.job_id), count_as_read(there))
-    return table.transact([table.put_op("told", item), gone])
+    return table.transact([table.put_op("closed", item), gone])
 
 
-def to_tell(table: Table, tenant: str, name: str) -> Iterator[Dropped]:
+def unpublished(table: Table, tenant: str, name: str) -> Iterator[Dropped]:
     """Yields the counts that were set aside."""
-    yield from _counts(table, tenant, name, keys.to_tell(""))
+    yield from _counts(table, tenant, name, keys.unpublished(""))
 
 
-def forget(table: Table, tenant: str, name: str, told: Dropped) -> None:
+def forget(table: Table, tenant: str, name: str, closed: Dropped) -> None:
     """Deletes a count that an event has published."""
-    table.delete(*_told_key(tenant, name, told))
+    table.delete(*_closed_key(tenant, name, closed))
 
 
-def _told_key(tenant: str, name: str, there: Dropped) -> tuple[str, str]:
+def _closed_key(tenant: str, name: str, there: Dropped) -> tuple[str, str]:
     """Returns the key of a count that was set aside. No other count begins with the same occurrence."""
-    return keys.consumer_rows(tenant, name), f"{keys.to_tell(there.job_id)}#{epoch_ms(there.first_at)}"
+    return keys.consumer_rows(tenant, name), f"{keys.unpublished(there.job_id)}#{epoch_ms(there.first_at)}"
 
 
 def stand_for(table: Table, name: str, run: Run, there: Dropped) -> Written | Cancelled:

@@ -91,7 +91,7 @@ member = _of("MEMBER")
 consumer = _of("CONSUMER")
 dropped = _of("DROPPED")
 """The key of the count of a job's occurrences that its consumer will not get."""
-to_tell = _of("TELL")
+unpublished = _of("TELL")
 """The prefix of the keys of such counts that an event has yet to publish."""
 clean_up = _of("CLEAN")
 unused = _of("UNUSED")

@@ -133,7 +133,7 @@ def drop(table: Table, tenant: str, name: str, orders: Iterable[str]) -> None:
         table.delete(keys.flow(tenant, name), keys.line(order))
 
 
-def let_go(table: Table, tenant: str, name: str, entry: Entry, now: datetime) -> None:
+def end_patience(table: Table, tenant: str, name: str, entry: Entry, now: datetime) -> None:
     """Ends an entry's patience now. If the run has left meanwhile, its row shows that the entry is left over."""
     table.put(_item_of(tenant, name, replace(entry, patience=Patience(now))))
 
