@@ -804,9 +804,9 @@ class JobSets(Scenario):
 
         def request() -> None:
             world = at.scene.world
-            prospect = job_sets.plan(world, TENANT, "set", wanted)
-            for each in prospect.plan.changes:
-                job_sets.apply_change(world, TENANT, prospect, each, drafts.get(each.key), By(Operation.APPLY, "me"))
+            set_plan = job_sets.plan(world, TENANT, "set", wanted)
+            for each in set_plan.plan.changes:
+                job_sets.apply_change(world, TENANT, set_plan, each, drafts.get(each.key), By(Operation.APPLY, "me"))
 
         at.ask(request)
 

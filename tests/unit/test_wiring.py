@@ -90,7 +90,7 @@ def test_a_caller_that_insists_on_a_fresh_value_sees_a_rotation_at_once(
     manager.rotate("second", clock.now())
 
     assert secret.read()[0] == "first"
-    assert secret.read_anew()[0] == "second"
+    assert secret.read_uncached()[0] == "second"
     assert secret.read()[0] == "second"
 
 
@@ -101,7 +101,7 @@ def test_a_caller_that_insists_on_a_fresh_value_is_refused_if_it_cannot_be_read(
     manager.versions.clear()
 
     with pytest.raises(Unavailable):
-        secret.read_anew()
+        secret.read_uncached()
 
 
 def test_it_is_asked_for_after_five_minutes_of_the_wall_clock_also_where_the_other_clock_stood_still(

@@ -95,6 +95,6 @@ def test_a_stored_turnstile_comes_back_unchanged(table, key):
 
 
 def test_a_key_that_is_gone_is_not_called_anew(stage, table):
-    store.call_anew(table, TENANT, "k", "t1")
+    store.call_all_again(table, TENANT, "k", "t1")
 
     assert [item for item in stage.items() if "KEY#" in item["pk"]["S"]] == []

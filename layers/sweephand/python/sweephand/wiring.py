@@ -299,7 +299,7 @@ class StackSecret:
                 raise Unavailable(UNREADABLE)
             return self._known
 
-    def read_anew(self) -> tuple[str, tokens.StackKeys]:
+    def read_uncached(self) -> tuple[str, tokens.StackKeys]:
         """Reads the current secret and its keys. Raises Unavailable if it cannot be read, even if one is cached."""
         with self._lock:
             fetched = self._fetch()
@@ -351,9 +351,9 @@ class Doorkeeper:
         """Returns the door. Raises Unavailable if the secret cannot be read and none is cached."""
         return self._by(self._secret.read())
 
-    def anew(self) -> caller.Door:
+    def fresh_door(self) -> caller.Door:
         """Makes a door from the current secret. Raises Unavailable if the secret cannot be read."""
-        return self._by(self._secret.read_anew())
+        return self._by(self._secret.read_uncached())
 
     def _by(self, known: tuple[str, tokens.StackKeys]) -> caller.Door:
         if self._made is None or self._made[0] is not known:
@@ -363,7 +363,7 @@ class Doorkeeper:
     def _door(self, secret: str, keys: tokens.StackKeys) -> caller.Door:
         foreign = self._by_foreign_token if self._world.settings.oidc_issuers else None
         find = partial(credentials.find_credential, self._world.table)
-        return caller.Door(keys, secret, find, foreign, self._world.callback_keys.current, self.anew)
+        return caller.Door(keys, secret, find, foreign, self._world.callback_keys.current, self.fresh_door)
 
     def _by_foreign_token(self, token: str, now: datetime) -> caller.Caller:
         if self._foreign is None:

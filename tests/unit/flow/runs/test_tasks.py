@@ -332,7 +332,7 @@ def test_a_run_waits_after_a_silent_ecs_and_finds_its_task_by_its_mark(cluster: 
 def test_a_task_found_later_does_not_replace_the_known_one(cluster: Jobs) -> None:
     run = cluster.begun()
 
-    ledger.tell_task(cluster.stage.world.table, run, "arn:another")
+    ledger.record_task(cluster.stage.world.table, run, "arn:another")
 
     assert cluster.run.task == run.task
 
@@ -344,7 +344,7 @@ def test_a_run_ended_since_it_was_read_waits_for_no_task(cluster: Jobs) -> None:
     before = cluster.run
     results.cancel(cluster.stage.world, TENANT, before.schedule_id or "", before.uuid)
 
-    ledger.tell_task(cluster.stage.world.table, before, "arn:late")
+    ledger.record_task(cluster.stage.world.table, before, "arn:late")
 
     assert (cluster.run.state, cluster.run.task) == (State.CANCELLED, None)
 

@@ -219,7 +219,7 @@ class ScheduleDraft:
 
     book: the current references of the calendars that it names, by name. because: why the service itself switches it
     off. hooks, attributes: None keeps the stored ones. activation: set if the rule of flow.jobs.last_instant applies.
-    anew: whether a change plans the schedule as if it were created now; then its `count` begins again too.
+    fresh: whether a change plans the schedule as if it were created now; then its `count` begins again too.
     """
 
     name: str | None
@@ -233,7 +233,7 @@ class ScheduleDraft:
     hooks: Mapping[str, ActionDraft] | None = None
     attributes: Mapping[str, Any] | None = None
     activation: Activation | None = None
-    anew: bool = False
+    fresh: bool = False
 
 
 @dataclass(frozen=True)

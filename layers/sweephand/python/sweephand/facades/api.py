@@ -150,8 +150,8 @@ class Api(ABC):
             if route.scope is not None:
                 caller = self._identify(request, parameters["run"] if route.run_token else None)
                 if route.gives_access:
-                    caller = self.door().identify_anew(request.headers.get("authorization"), self.world.clock.now())
-                caller = tenancy.admitted(self.world, caller, anew=route.gives_access)
+                    caller = self.door().identify_uncached(request.headers.get("authorization"), self.world.clock.now())
+                caller = tenancy.admitted(self.world, caller, fresh=route.gives_access)
                 if not any(caller.allows(scope) for scope in route.also):
                     caller.require(route.scope)
             return route, caller, self.operate(Visit(request, route, parameters, caller))

@@ -197,7 +197,7 @@ class RunQueue:
         refusal = "the archive queue did not take the message"
         self._asked(refusal, "send_message", QueueUrl=self._archive_url, MessageBody=body)
 
-    def tell(self, lane: Lane, tenant: str, event: str) -> None:
+    def send_event(self, lane: Lane, tenant: str, event: str) -> None:
         """Sends an event to the queue of an application. Raises Unavailable if the queue does not take it."""
         wanted = {"QueueUrl": self.url(lane), "MessageBody": event, "MessageGroupId": tenant}
         self._asked("the queue of the application did not take it", "send_message", **wanted)

@@ -165,16 +165,16 @@ class Door:
         find_credential: FindCredential,
         by_foreign_token: ByForeignToken | None = None,
         callback_key: Callable[[], CallbackKey] | None = None,
-        anew: Callable[[], Door] | None = None,
+        fresh_door: Callable[[], Door] | None = None,
     ) -> None:
         """Creates a door. first_secret: of provider.admin, whose credential is the stack's own and not in the table.
 
-        by_foreign_token: None if no other issuer is trusted. callback_key: None if no run reports. anew: makes a door
-        from the stack's current secret; None if the secret never changes.
+        by_foreign_token: None if no other issuer is trusted. callback_key: None if no run reports. fresh_door: makes a
+        door from the stack's current secret; None if the secret never changes.
         """
         self._keys = keys
         self._callback_key = callback_key
-        self._anew = anew
+        self._fresh_door = fresh_door
         self._first = Credential(None, FIRST_ID, hash_secret(first_secret), frozenset({PROVIDER_ALL}))
         self._stored = Memory[tuple[str | None, str], Credential](lambda key: find_credential(*key))
         self._by_foreign_token = by_foreign_token
@@ -183,13 +183,13 @@ class Door:
         """Identifies the caller by the header `Authorization`. Raises Unauthenticated."""
         return self._identified(authorization, now, KNOWN_FOR)
 
-    def identify_anew(self, authorization: str | None, now: datetime) -> Caller:
+    def identify_uncached(self, authorization: str | None, now: datetime) -> Caller:
         """Identifies the caller by its current credential and the stack's current secret, without caches.
 
         Requests that give or take access use it, so that revoked credentials cannot create new ones. Raises
         Unauthenticated, even for a token that was signed with the secret before the last rotation.
         """
-        door = self if self._anew is None else self._anew()
+        door = self if self._fresh_door is None else self._fresh_door()
         caller = door._identified(authorization, now, AT_ONCE)  # noqa: SLF001 - a door like this one
         if caller.former_key:
             raise Unauthenticated("this token was signed before the stack's secret was replaced: get a new token")

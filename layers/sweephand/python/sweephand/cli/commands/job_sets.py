@@ -17,7 +17,7 @@ import click
 from sweephand.cli.commands.call import Call, command
 from sweephand.cli.commands.files import unreadable
 from sweephand.cli.commands.show import Output, cell
-from sweephand.cli.commands.statuses import CONFLICT, DIFFERENT, DONE, REFUSED, Unusable, tell
+from sweephand.cli.commands.statuses import CONFLICT, DIFFERENT, DONE, REFUSED, Unusable, report
 from sweephand.sdk.api_errors import NotFound, PlanStale, TooManyDeletes
 from sweephand.sdk.each_once import each_once
 from sweephand.sdk.models import JobSet, JobSetChange, JobSetPlan
@@ -153,7 +153,7 @@ def _apply(call: Call, file: str, token: str | None, **how: Any) -> int:
                     return REFUSED if done.failed else DONE
                 token = done.token
         except (PlanStale, TooManyDeletes) as refused:
-            tell(refused, as_json=call.as_json, err=sys.stderr, options=OPTIONS)
+            report(refused, as_json=call.as_json, err=sys.stderr, options=OPTIONS)
             if not call.as_json and refused.plan is not None:
                 _show(Output(sys.stderr), refused.plan, TO_DO)
             return CONFLICT

@@ -42,7 +42,7 @@ def of_error(
     """
     err = err or sys.stderr
     if isinstance(error, ApiError):
-        tell(error, as_json=as_json, err=err, options=options)
+        report(error, as_json=as_json, err=err, options=options)
         return NOT_ASKED if error.status in NO_ACCESS else CONFLICT if error.status in CONFLICTS else REFUSED
     if isinstance(error, click.UsageError) and not as_json:
         error.show(err)
@@ -55,7 +55,7 @@ def of_error(
     return NOT_ASKED if isinstance(error, UNSENT) else REFUSED
 
 
-def tell(refused: ApiError, *, as_json: bool, err: TextIO, options: Mapping[str, str] = NO_OPTIONS) -> None:
+def report(refused: ApiError, *, as_json: bool, err: TextIO, options: Mapping[str, str] = NO_OPTIONS) -> None:
     """Writes a refusal: a line for each mistake, naming options instead of parameters, or one JSON object."""
     if as_json:
         problem = {"code": refused.code, "status": refused.status, "detail": refused.detail}

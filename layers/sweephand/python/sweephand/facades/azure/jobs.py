@@ -44,7 +44,7 @@ _PLACES = {"action.": "action.request.", "errorAction.": "action.errorAction.req
 """Where the domain refuses a certificate -> Azure's place."""
 TIMES = ("startTime", "recurrence")
 ALL = tuple(JOB.members)
-"""Members whose change plans the job anew: TIMES by a PATCH, ALL by a PUT."""
+"""Members whose change plans the job again: TIMES by a PATCH, ALL by a PUT."""
 
 
 def put(ctx: Context) -> Answer:
@@ -83,7 +83,7 @@ def _create(
 
 
 def patch(ctx: Context) -> Answer:
-    """Changes the members that are sent; objects merge. A job is planned anew if its times are among them."""
+    """Changes the members that are sent; objects merge. A job is planned again if its times are among them."""
     named = _named(ctx)
     collection = ctx.collection()
     there = ctx.job(collection)
@@ -116,7 +116,7 @@ def _change(
     asked: Callable[[Planned], Mapping[str, Any]],
     planning: Sequence[str],
 ) -> Answer:
-    """Changes a job. asked: makes its new properties. planning: members whose change plans it anew."""
+    """Changes a job. asked: makes its new properties. planning: members whose change plans it again."""
 
     def edit(planned: Planned, _: Mapping[str, Payload]) -> JobDraft:
         job = planned.job
@@ -127,7 +127,7 @@ def _change(
         if all(old.get(name) == new.get(name) for name in planning):
             return replace(wanted.draft, schedules=None)
         (schedule,) = wanted.draft.schedules or ()
-        return replace(wanted.draft, schedules=(replace(schedule, anew=True),))
+        return replace(wanted.draft, schedules=(replace(schedule, fresh=True),))
 
     with _in_azures_words(collection):
         changed = change.change_job(ctx.world, ctx.tenant, job_id, edit, None, ctx.by(operation))

@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"-?[0-9]{1,400}", re.ASCII)
 
 
 def read(ctx: Context) -> Answer:
-    tenant = ctx.tenant_there(stays=False)
+    tenant = ctx.existing_tenant(stays=False)
     try:
         collection = tenancy.find_collection(ctx.world, tenant, COLLECTION)
     except NotFound:
@@ -33,7 +33,7 @@ def put(ctx: Context) -> Answer:
     if not isinstance(given, dict) or set(given) != {NAME}:
         raise InvalidRequest(None, "Unallowed Configuration")
     seconds = _seconds(given[NAME])
-    tenant = ctx.tenant_there()
+    tenant = ctx.existing_tenant()
     make_collection(ctx, tenant)
     tenancy.change_collection(
         *(ctx.world, tenant, COLLECTION),

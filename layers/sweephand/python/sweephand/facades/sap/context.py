@@ -37,23 +37,23 @@ class Context(RequestContext):
         return self.caller.tenant or PROVIDER
 
     @property
-    def meant(self) -> str:
+    def target_tenant(self) -> str:
         """The name space of the request: the caller's own, or the tenant that a caller of provider level names."""
         return self.named_tenant() or self.own
 
-    def tenant_there(self, *, stays: bool = True) -> str:
+    def existing_tenant(self, *, stays: bool = True) -> str:
         """Returns the name space of the request. A named tenant must exist.
 
         stays: True for writes, which a tenant in deletion refuses. Raises NotFound, and Conflict for such a tenant.
         """
-        if self.meant != self.own:
+        if self.target_tenant != self.own:
             try:
-                named = tenancy.find_tenant(self.world, self.meant)
+                named = tenancy.find_tenant(self.world, self.target_tenant)
             except NotFound as unknown:
                 raise NotFound("Tenant Not Found") from unknown
             if stays and named.purge is not None:
                 raise tenancy.being_purged(named)
-        return self.meant
+        return self.target_tenant
 
     def named_tenant(self) -> str | None:
         """Returns the tenant that a caller of provider level asks for. Raises InvalidRequest for a tenant's caller."""

@@ -30,7 +30,7 @@ RETENTION = Retention(run_days=15, ended_job_days=0)
 
 def create(ctx: Context) -> Answer:
     draft = fields.new_job(ctx.body(), ctx.guard, ctx.now)
-    return _created(ctx, _create(ctx, ctx.tenant_there(), draft))
+    return _created(ctx, _create(ctx, ctx.existing_tenant(), draft))
 
 
 def _create(ctx: Context, tenant: str, draft: JobDraft) -> Planned:
@@ -67,7 +67,7 @@ def _with_schedules(ctx: Context, planned: Planned) -> dict[str, object]:
 
 def schedule_bodies(ctx: Context, planned: Planned) -> list[dict[str, object]]:
     payloads = lookup.payloads_of(ctx.world, planned)
-    schedules = lookup.as_following(ctx.world, planned.schedules)
+    schedules = lookup.with_current_calendars(ctx.world, planned.schedules)
     return [bodies.schedule_body(each, payloads.get(each.id), ctx.now) for each in schedules]
 
 
@@ -102,7 +102,7 @@ def find_named(ctx: Context, name: str) -> Planned | None:
     """Finds a job by name among the caller's; a caller of provider level may name a tenant."""
     if len(name) > fields.LONGEST_NAME:
         return None
-    tenant = ctx.meant
+    tenant = ctx.target_tenant
     filters = views.Filters(collection=COLLECTION, name=name)
     row = next(iter(views.listed(ctx.world.table, tenant, filters, None, 1)), None)
     if row is None:
@@ -168,7 +168,7 @@ def _upsert(ctx: Context, name: str) -> Answer:
     draft = fields.new_job(body, ctx.guard, ctx.now, there.job if there else None)
     if draft.name != name:
         raise InvalidRequest(None, "the name in the path and the name of the job differ")
-    tenant = ctx.tenant_there()
+    tenant = ctx.existing_tenant()
     for _ in range(TRIES):
         if there is not None:
             by = ctx.by(Operation.REPLACE)

@@ -128,7 +128,7 @@ def _is_shown(ctx: Context, run: Run) -> bool:
 
 def _planned(ctx: Context, schedule: Schedule) -> dict[str, Any] | None:
     """Returns the line of the next run, which the log shows before the run begins."""
-    (schedule,) = lookup.as_following(ctx.world, [schedule])
+    (schedule,) = lookup.with_current_calendars(ctx.world, [schedule])
     ahead = upcoming.next_runs(schedule, load_or_never(schedule.packed), ctx.now, 1)
     if not ahead:
         return None

@@ -178,7 +178,7 @@ def stay(world: World, tenant: str, name: str, uuid: str, until: datetime) -> No
             turnstiles.ask(world, tenant, name, Stay(holder(uuid), until, Holds.CALL))
 
 
-def tell(world: World, turned: Turned, mine: Run, job: Job) -> None:
+def publish_circuit(world: World, turned: Turned, mine: Run, job: Job) -> None:
     """Publishes that a circuit opened or closed. If this fails, nobody repeats it."""
     assert mine.flow_key is not None
     events.circuit_changed(world, turned.circuit, mine.flow_key, job, closed=turned.closed)
@@ -269,7 +269,7 @@ def _note(world: World, mine: Run, outcome: Outcome, target: str) -> Turned | No
                 return None
             world.journal.info("circuit closed", tenant=tenant)
             with suppress(Unavailable):  # otherwise the key's row in the index calls the waiting runs
-                store.call_anew(world.table, tenant, name, turnstiles.new_turn(world))
+                store.call_all_again(world.table, tenant, name, turnstiles.new_turn(world))
                 call_next(world, tenant, name)
             return Turned(opened, closed=True)
     return None

@@ -78,7 +78,7 @@ class Step:
     """A schedule's change.
 
     before: the row as read; None for a new schedule. after: the schedule as requested; None to delete it. at: the
-    instant of a new one-time timing. payload, hooks: written under the versions that `after` names. anew: see
+    instant of a new one-time timing. payload, hooks: written under the versions that `after` names. fresh: see
     ScheduleDraft.
     """
 
@@ -87,4 +87,4 @@ class Step:
     at: datetime | None = None
     payload: Payload | None = None
     hooks: ByName | None = None
-    anew: bool = False
+    fresh: bool = False

@@ -1,7 +1,7 @@
 """The calendars that a job's schedules name, and the operations of the job's transaction that protect them.
 
 A schedule stores a reference to the calendar version that it was planned with. A job that begins to name a calendar,
-or is planned anew, checks in its own transaction that this version is still current. A change of a calendar looks for
+or is planned again, checks in its own transaction that this version is still current. A change of a calendar looks for
 its users after its own write. So the second of the two always sees the first.
 """
 
@@ -62,14 +62,14 @@ def use_ops(
     before, after = names_of(step.before for step in steps), names_of(stay)
     if len(after) > MOST_OF_A_JOB:
         raise QuotaExceeded(f"the schedules of a job name at most {MOST_OF_A_JOB} calendars")
-    anew = names_of(
+    replanned = names_of(
         step.after for step in steps if step.after and (step.before is None or step.before.packed != step.after.packed)
     )
     tenant = next((schedule.tenant for schedule in (*stay, *(step.before for step in steps)) if schedule), "")
     ops: list[Op] = []
     for name in sorted(after - before):
         ops += store.take_ops(world.table, book[name], job_id)
-    ops += [store.keep_op(world.table, book[name]) for name in sorted(after & before & anew) if name in book]
+    ops += [store.keep_op(world.table, book[name]) for name in sorted(after & before & replanned) if name in book]
     for name in sorted(before - after):
         ops += store.leave_ops(world.table, tenant, name, job_id)
     return ops
@@ -98,12 +98,12 @@ def recast(schedule: Schedule, book: Mapping[str, Calendar]) -> str:
     return with_calendars(timing, [book[name].reference for name in names]).packed
 
 
-def as_following(world: World, schedules: Sequence[Schedule]) -> list[Schedule]:
-    """Returns a tenant's schedules as responses show them (lookup.as_following)."""
+def with_current_calendars(world: World, schedules: Sequence[Schedule]) -> list[Schedule]:
+    """Returns a tenant's schedules as responses show them (lookup.with_current_calendars)."""
     book = book_of(world, schedules[0].tenant, (schedule.timing for schedule in schedules))
-    return [_as_following(schedule, book) for schedule in schedules]
+    return [_with_current_calendars(schedule, book) for schedule in schedules]
 
 
-def _as_following(schedule: Schedule, book: Mapping[str, Calendar]) -> Schedule:
+def _with_current_calendars(schedule: Schedule, book: Mapping[str, Calendar]) -> Schedule:
     newer = recast(schedule, book)
     return schedule if newer == schedule.packed else replace(schedule, newer_packed=newer)

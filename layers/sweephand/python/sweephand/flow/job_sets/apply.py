@@ -22,7 +22,7 @@ from sweephand.flow.job_parts import membership
 from sweephand.flow.job_parts.change_log import By
 from sweephand.flow.jobs import change, creation, deletion, lookup
 from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.steps import Foreseen
+from sweephand.flow.jobs.steps import DryRun
 from sweephand.flow.manual import manual
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
@@ -33,7 +33,7 @@ from sweephand.store.views import jobs as lists
 
 
 @dataclass(frozen=True)
-class Prospect:
+class SetPlan:
     """A plan, and the jobs that it changes, by their ids.
 
     opened: the collections of the list, by name, with quotas. ids: the ids of jobs of the list, by key; only of those
@@ -50,7 +50,7 @@ class Prospect:
         return None if each.member is None or each.member.gone else self.jobs.get(each.member.job_id)
 
 
-def plan(world: World, tenant: str, name: str, wanted: Sequence[Wanted], *, prune: bool = True) -> Prospect:
+def plan(world: World, tenant: str, name: str, wanted: Sequence[Wanted], *, prune: bool = True) -> SetPlan:
     """Plans without writing. A set of unchanged jobs costs one query. prune: whether to delete what the list lacks."""
     stored = list(store.members(world.table, tenant, name))
     there: dict[str, Planned] = {}
@@ -61,7 +61,7 @@ def plan(world: World, tenant: str, name: str, wanted: Sequence[Wanted], *, prun
         owned = {each.member.job_id for each in planned.changes if each.member is not None and not each.member.gone}
         unread = owned - there.keys()
         if not unread:
-            return Prospect(planned, there, _ids(world, planned, wanted, members))
+            return SetPlan(planned, there, _ids(world, planned, wanted, members))
         found = lists.jobs_with_schedules(world.table, tenant, sorted(unread), consistent=True)
         read = {job.id: Planned(job, tuple(schedules)) for job, schedules in found}
         there |= read
@@ -77,8 +77,8 @@ def _ids(world: World, planned: Plan, wanted: Sequence[Wanted], members: Sequenc
 
 
 def check(
-    world: World, tenant: str, prospect: Prospect, drafts: Mapping[str, JobDraft]
-) -> tuple[Prospect, Mapping[str, JobDraft]]:
+    world: World, tenant: str, set_plan: SetPlan, drafts: Mapping[str, JobDraft]
+) -> tuple[SetPlan, Mapping[str, JobDraft]]:
     """Makes the checks that need no write, so that a refused list changes nothing. drafts: by key.
 
     Returns the changes that can be made. A job whose dates are all past is not repaired. Names are assigned in the
@@ -88,15 +88,15 @@ def check(
     wrong = Mistakes()
     opened: dict[str, tuple[Collection, Usage]] = {}
     found = {
-        each.key: wrong.of(_checked, world, tenant, prospect.job_of(each), each, drafts[each.key], opened)
-        for each in prospect.plan.changes
+        each.key: wrong.of(_checked, world, tenant, set_plan.job_of(each), each, drafts[each.key], opened)
+        for each in set_plan.plan.changes
         if each.wanted is not None
     }
     wrong.check()
     checked = {key: draft for key, draft in found.items() if draft is not None}
-    plan = prospect.plan.settled(found.keys() - checked.keys())
+    plan = set_plan.plan.settled(found.keys() - checked.keys())
     changes = _by_names(world, tenant, plan, checked)
-    return replace(prospect, plan=replace(plan, changes=changes), opened=opened), checked
+    return replace(set_plan, plan=replace(plan, changes=changes), opened=opened), checked
 
 
 def _checked(
@@ -140,14 +140,14 @@ def _check(world: World, tenant: str, there: Planned | None, draft: JobDraft, se
         change.check(world, there, draft, seen)
 
 
-def foresee(
-    world: World, tenant: str, prospect: Prospect, each: Change, draft: JobDraft, stored: Mapping[str, Payload]
-) -> Foreseen:
+def dry_run(
+    world: World, tenant: str, set_plan: SetPlan, each: Change, draft: JobDraft, stored: Mapping[str, Payload]
+) -> DryRun:
     """Returns the job as a checked change would leave it. stored: its current payloads."""
-    there, opened = prospect.job_of(each), prospect.opened[draft.collection]
+    there, opened = set_plan.job_of(each), set_plan.opened[draft.collection]
     if there is None:
-        return creation.foresee(world, tenant, draft, opened)
-    return change.foresee(world, there, draft, opened, stored)
+        return creation.dry_run(world, tenant, draft, opened)
+    return change.dry_run(world, there, draft, opened, stored)
 
 
 def _is_over(
@@ -257,18 +257,18 @@ def forget(world: World, tenant: str, name: str) -> None:
 
 
 def apply_change(
-    world: World, tenant: str, prospect: Prospect, each: Change, draft: JobDraft | None, by: By
+    world: World, tenant: str, set_plan: SetPlan, each: Change, draft: JobDraft | None, by: By
 ) -> Job | None:
     """Makes one change of a plan. Returns the job; None for a deleted one, and for one that needs no change.
 
     May be repeated. Raises PreconditionFailed(PLAN_STALE) if a caller has changed the job since it was planned.
     """
-    name = prospect.plan.job_set
+    name = set_plan.plan.job_set
     try:
-        return _apply(world, tenant, prospect, each, draft, by)
+        return _apply(world, tenant, set_plan, each, draft, by)
     except (PreconditionFailed, NotFound) as refused:
         there = store.read_member(world.table, tenant, name, each.key)
-        wanted = None if each.wanted is None else each.wanted.digest_with(prospect.ids)
+        wanted = None if each.wanted is None else each.wanted.digest_with(set_plan.ids)
         if (None if there is None else there.digest) == wanted and (there is None) == (wanted is None):
             return None
         if each.wanted is None and each.member is not None and there is not None and there.gone:
@@ -279,8 +279,8 @@ def apply_change(
         raise
 
 
-def _apply(world: World, tenant: str, prospect: Prospect, each: Change, draft: JobDraft | None, by: By) -> Job | None:
-    member, name = each.member, prospect.plan.job_set
+def _apply(world: World, tenant: str, set_plan: SetPlan, each: Change, draft: JobDraft | None, by: By) -> Job | None:
+    member, name = each.member, set_plan.plan.job_set
     if each.wanted is None:
         assert member is not None
         if member.gone:
@@ -290,9 +290,9 @@ def _apply(world: World, tenant: str, prospect: Prospect, each: Change, draft: J
         return None
     assert draft is not None
     seen = None if member is None else replace(member, missing=False)
-    seat = Membership(name, each.key, each.wanted.digest_with(prospect.ids), seen)
+    seat = Membership(name, each.key, each.wanted.digest_with(set_plan.ids), seen)
     if member is None or member.gone:
-        seat = replace(seat, job_id=prospect.ids.get(each.key))
+        seat = replace(seat, job_id=set_plan.ids.get(each.key))
         return creation.create_job(world, tenant, replace(draft, membership=seat), None, by).job
 
     def edit(_planned: Planned, _stored: Mapping[str, Payload]) -> JobDraft:

@@ -23,7 +23,7 @@ from sweephand.flow.job_parts.change_log import BY_SERVICE, By, Operation, Step,
 from sweephand.flow.jobs import completion, creation, drafts, large_changes, lookup, requested, steps
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.jobs.requested import Scene, ScheduleRequest
-from sweephand.flow.jobs.steps import Foreseen
+from sweephand.flow.jobs.steps import DryRun
 from sweephand.flow.series import replan
 from sweephand.flow.series.replan import LOOK_FURTHER_S, Effect
 from sweephand.flow.tenants import tenancy
@@ -108,13 +108,13 @@ def check(world: World, planned: Planned, draft: JobDraft, opened: tuple[Collect
     _steps(world, planned, asked, *opened)
 
 
-def foresee(
+def dry_run(
     world: World, planned: Planned, draft: JobDraft, opened: tuple[Collection, Usage], stored: Mapping[str, Payload]
-) -> Foreseen:
+) -> DryRun:
     """Returns the job as the draft would leave it. Raises as `check`. stored: the current payloads."""
     asked = _asked(world, planned, draft, stored, BY_SERVICE)
     _, scene, todo = _steps(world, planned, asked, *opened)
-    return steps.foresee(world, asked.job, asked.parts.payloads, todo, scene.effect)
+    return steps.dry_run(world, asked.job, asked.parts.payloads, todo, scene.effect)
 
 
 def change_schedules(

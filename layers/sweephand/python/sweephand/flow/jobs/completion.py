@@ -47,7 +47,7 @@ def wake_up(world: World, pointer: Pointer) -> None:
     if schedule is not None and schedule.state is ScheduleState.ENDING:
         complete_if_over(world, schedule)  # if it is not over, the row wakes it again
     elif schedule is not None and schedule.state in OVER:
-        tell(world, schedule)
+        publish_completion(world, schedule)
 
 
 def after_run(world: World, run: Run, seen: Schedule, job: Job | None) -> None:
@@ -62,7 +62,7 @@ def after_run(world: World, run: Run, seen: Schedule, job: Job | None) -> None:
             return
         if schedule.state in OVER:
             if run.kind is Kind.SCHEDULED:
-                tell(world, schedule, job)
+                publish_completion(world, schedule, job)
             return
         if schedule.state is ScheduleState.ACTIVE and not _ends_with(world, run, schedule):
             return
@@ -137,7 +137,7 @@ def complete_if_over(world: World, schedule: Schedule, job: Job | None = None) -
             return False
     if not marked:
         mark_job(world, schedule.tenant, schedule.job_id)
-    tell(world, over, job)
+    publish_completion(world, over, job)
     return True
 
 
@@ -163,7 +163,7 @@ def mark_job(world: World, tenant: str, job_id: str, ending: Schedule | None = N
     return True
 
 
-def tell(world: World, schedule: Schedule, job: Job | None = None) -> None:
+def publish_completion(world: World, schedule: Schedule, job: Job | None = None) -> None:
     """Publishes that a schedule is over, if its collection publishes all events.
 
     job: as the gate of this delivery read it, together with its collection. Then neither is read again.

@@ -100,11 +100,11 @@ def check(world: World, tenant: str, draft: JobDraft, opened: tuple[Collection, 
     _begun(world, tenant, draft, world.chance.new_id(now), now, opened)
 
 
-def foresee(world: World, tenant: str, draft: JobDraft, opened: tuple[Collection, Usage]) -> steps.Foreseen:
+def dry_run(world: World, tenant: str, draft: JobDraft, opened: tuple[Collection, Usage]) -> steps.DryRun:
     """Returns the job that the draft would make. Raises as `check`."""
     now = world.clock.now()
     begun = _begun(world, tenant, draft, world.chance.new_id(now), now, opened)
-    return steps.foresee(world, begun.job, begun.parts.payloads, begun.todo, begun.scene.effect)
+    return steps.dry_run(world, begun.job, begun.parts.payloads, begun.todo, begun.scene.effect)
 
 
 @until_unmoved("changes to a calendar or to the quota")

@@ -84,7 +84,7 @@ def _sum(world: World, tenant: str, planned: list[Planned], begin: datetime, now
     held = holds.of_jobs(world.table, tenant, [job for job, _ in planned])
     schedules = [
         job_state.as_held(each, held.get(each.job_id), now)
-        for each in lookup.as_following(world, [each for _, own in planned for each in own])
+        for each in lookup.with_current_calendars(world, [each for _, own in planned for each in own])
     ]
     total = [0] * SLOTS
     for each in schedules:

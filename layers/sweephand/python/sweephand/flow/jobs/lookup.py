@@ -64,7 +64,7 @@ def by_creation(schedules: Sequence[Schedule]) -> tuple[Schedule, ...]:
     return tuple(sorted(schedules, key=lambda schedule: schedule.id))
 
 
-def as_following(world: World, schedules: Sequence[Schedule]) -> Sequence[Schedule]:
+def with_current_calendars(world: World, schedules: Sequence[Schedule]) -> Sequence[Schedule]:
     """Returns a tenant's schedules as responses show them.
 
     A schedule that has yet to follow a change of its calendars gets the timing that it will have. Costs one read if
@@ -72,7 +72,7 @@ def as_following(world: World, schedules: Sequence[Schedule]) -> Sequence[Schedu
     """
     if not any(names_calendars(schedule.packed) for schedule in schedules):
         return schedules
-    return named_calendars.as_following(world, schedules)
+    return named_calendars.with_current_calendars(world, schedules)
 
 
 def check(job: Job, schedules: Sequence[Schedule]) -> None:

@@ -202,7 +202,7 @@ def _change(
         refused = last_instant.refusal(there, changed, after, timing, now, scene.effect, at)
         if refused is not None:
             raise refused.within(request.path)
-    return Step(there, changed, at, payload, hooks, anew=draft.anew), timing
+    return Step(there, changed, at, payload, hooks, fresh=draft.fresh), timing
 
 
 def _plan(
@@ -213,7 +213,7 @@ def _plan(
     keep: whether to accept a timing that never fires.
     """
     before, after = scene.before, scene.after
-    if draft.anew:
+    if draft.fresh:
         with _within(request.path):
             timing = schedule_timing.timing_of(draft, after, there.id, now)
         return timing, schedule_timing.first_instant(draft, after, timing, now)

@@ -62,7 +62,7 @@ class Carried:
 
 
 @dataclass(frozen=True)
-class Foreseen:
+class DryRun:
     """A job as a change would leave it; nothing is written. payloads: those that the change would write, by owner."""
 
     job: Job
@@ -71,10 +71,10 @@ class Foreseen:
     payloads: Mapping[str, Payload]
 
 
-def foresee(world: World, job: Job, payloads: Mapping[str, Payload], steps: Sequence[Step], effect: Effect) -> Foreseen:
+def dry_run(world: World, job: Job, payloads: Mapping[str, Payload], steps: Sequence[Step], effect: Effect) -> DryRun:
     """Returns the result that the steps would have. job: as it will be. payloads: of its actions, by owner."""
     own = {step.after.id: step.payload for step in steps if step.after is not None and step.payload is not None}
-    return Foreseen(job, steps, carry_out(world, steps, job, effect).schedules, {**payloads, **own})
+    return DryRun(job, steps, carry_out(world, steps, job, effect).schedules, {**payloads, **own})
 
 
 def carry_out(world: World, steps: Sequence[Step], job: Job, effect: Effect) -> Carried:
@@ -120,24 +120,24 @@ def _change(
 ) -> None:
     """Applies the caller's members to the current row. Keeps members that the sweep may have advanced meanwhile."""
     changed = replace(there, **{name: getattr(wanted, name) for name in CALLERS})
-    anew = replans(there, changed, job) and not _stays_over(there, changed, step.at, effect)
-    if changed == there and not anew:
+    replanned = replans(there, changed, job) and not _stays_over(there, changed, step.at, effect)
+    if changed == there and not replanned:
         carried.schedules.append(there)
         return
     changed = replace(changed, modified_at=job.modified_at)
     lines: list[Op] = []
-    if anew and there.held_from is not None and load_or_never(there.packed).readable:
+    if replanned and there.held_from is not None and load_or_never(there.packed).readable:
         carried.held.append(there)
         carried.schedules.append(changed)
         return
-    if anew and replan.has_missed(there, world.clock.now()):
+    if replanned and replan.has_missed(there, world.clock.now()):
         carried.missed.append(there)
         carried.schedules.append(changed)
         return
-    if anew:
+    if replanned:
         changed = replace(changed, collection=job.collection, held_from=None, completed_at=None)
         timing = load_or_never(changed.packed)
-        new = replan.change(there, changed, job, timing, effect, step.at, anew=step.anew)
+        new = replan.change(there, changed, job, timing, effect, step.at, fresh=step.fresh)
         carried.plans.append(new)
         lines = [ranges.op(world, new.silence, job.collection)] if new.silence is not None else []
         lines += [generations.op(world.table, there, new.left)] if new.left is not None else []

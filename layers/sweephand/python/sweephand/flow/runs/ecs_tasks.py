@@ -37,7 +37,7 @@ def heard(world: World, body: str) -> bool:
     elif of.attempt != run.attempt or (run.finished and run.result_digest is None):
         stop(world, run, change.arn)
     elif run.task is None and run.state in AWAITING_RESULT:
-        ledger.tell_task(world.table, run, change.arn)
+        ledger.record_task(world.table, run, change.arn)
     return True
 
 

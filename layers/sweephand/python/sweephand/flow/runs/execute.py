@@ -316,7 +316,7 @@ def conclude(world: World, lane: Lane, mine: Run, outcome: Outcome, seen: Seen, 
     schedule = _reach_noted(world, mine, outcome, seen.job, seen.schedule)
     verdict = _settle(world, lane, mine, outcome, seen.job, schedule, also)
     if turned is not None:
-        calls.tell(world, turned, mine, seen.job)
+        calls.publish_circuit(world, turned, mine, seen.job)
     return verdict
 
 

@@ -148,7 +148,7 @@ def put_event(world: World, tenant: str, application: str | None, detail_type: s
         return refused
     event = json_text.dumps({"source": source, "detail-type": detail_type, "detail": json_text.loads(detail)})
     try:
-        world.queue.tell(lane_of(tenant, application, None), tenant, event)
+        world.queue.send_event(lane_of(tenant, application, None), tenant, event)
     except Unavailable as away:
         return str(away)
     return None

@@ -124,12 +124,12 @@ def change(
     effect: Effect,
     at: datetime | None,
     *,
-    anew: bool = False,
+    fresh: bool = False,
 ) -> Plan:
     """Returns the next generation of a schedule. after: the schedule as requested.
 
     at: the instant of a new one-time timing, or E for an interval that runs at once. The old plan covers its instants
-    up to the end of the seam, the new plan those since the request. anew: whether `count` begins again.
+    up to the end of the seam, the new plan those since the request. fresh: whether `count` begins again.
     """
     seam = effect.seam_of(before)
     old = load_or_never(before.packed)
@@ -143,7 +143,7 @@ def change(
     counted = {each for each in {*sent, *owed} if each <= seam.until and (each > seam.since or each == at)}
     planned_total = max(0, before.planned_total + len(owed) - sum(each > seam.until for each in sent))
     start, own_count = Start(None), timing.count
-    if anew:
+    if fresh:
         timing = _counted_from(timing, own_count, planned_total)
     if state is ScheduleState.ACTIVE:
         start = _start(timing, planned_total, counted, seam, at, effect)
@@ -158,7 +158,7 @@ def change(
     planned_total = max(0, planned_total - len(start.taken_over))
     changed = replace(
         after,
-        packed=_counted_from(timing, own_count, planned_total).packed if anew else after.packed,
+        packed=_counted_from(timing, own_count, planned_total).packed if fresh else after.packed,
         generation=before.generation + 1,
         ended_at=ended_generations(before, epoch_s(seam.until)),
         planned_total=planned_total,

@@ -113,13 +113,13 @@ def began_at(world: World, name: str) -> datetime | None:
     return None if tenant is None else tenant.created_at
 
 
-def admitted(world: World, who: Caller, *, anew: bool = False) -> Caller:
+def admitted(world: World, who: Caller, *, fresh: bool = False) -> Caller:
     """Returns the caller without the scopes that the provider withholds from its tenant.
 
     A withheld scope ends everywhere within 10 seconds, also for callers with tokens of other issuers. The target of a
     run keeps the rights of the run's token. Raises as `require_active` does.
     """
-    require_active(world, who, anew=anew)
+    require_active(world, who, fresh=fresh)
     if who.tenant is None or who.credential_id == caller.RUN_TARGET:
         return who
     withheld = world.terms.of(who.tenant, DEFAULT_COLLECTION, kept_s=TENANT_KEPT_S).withheld
@@ -138,15 +138,15 @@ def find_run(world: World, tenant: str, owner: str, uuid: str) -> Run:
     return run
 
 
-def require_active(world: World, who: Caller, *, anew: bool = False) -> None:
+def require_active(world: World, who: Caller, *, fresh: bool = False) -> None:
     """Refuses callers of inactive tenants, everywhere within 10 seconds; the provider may still act for them.
 
     Raises Forbidden if the tenant is disabled or being deleted; Unauthenticated if it was deleted, even if another
-    tenant has its name now. anew: whether to read the tenant now instead of using the cache.
+    tenant has its name now. fresh: whether to read the tenant now instead of using the cache.
     """
     if who.tenant is None:
         return
-    kept_s = 0.0 if anew else TENANT_KEPT_S
+    kept_s = 0.0 if fresh else TENANT_KEPT_S
     refused = _refused(world, who, who.tenant, kept_s) and _refused(world, who, who.tenant, REFUSED_KEPT_S)
     if refused:
         raise refused

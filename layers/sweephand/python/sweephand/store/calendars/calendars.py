@@ -168,16 +168,16 @@ def change_ops(table: Table, before: Calendar, after: Calendar, actor: str | Non
 
     If the content is new, they also write a row that replans the calendar's users.
     """
-    anew = after.reference != before.reference
+    new_content = after.reference != before.reference
     key = _key(after.tenant, after.name)
     actions = changes(_CALENDARS.item(key, after), "version description reference modified_at")
-    if anew:
+    if new_content:
         actions.append(assign(CalendarItem.open_version, after.version))
     ops = [
         table.update_op("calendar", *key, actions, CalendarItem.version == before.version),
         _version_op(table, after, actor),
     ]
-    if not anew:
+    if not new_content:
         return ops
     row = ReplanItem(
         pk=keys.calendar_rows(after.tenant, after.name),

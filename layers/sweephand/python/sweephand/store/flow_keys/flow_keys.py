@@ -257,7 +257,7 @@ def _wake_actions(before: Turnstile, after: Turnstile, shards: int) -> list[Acti
     ]
 
 
-def call_anew(table: Table, tenant: str, name: str, turn: str) -> None:
+def call_all_again(table: Table, tenant: str, name: str, turn: str) -> None:
     """Makes the line call all waiting runs again, because a circuit has closed."""
     actions = [assign(TurnstileItem.turn, turn), *removal(TurnstileItem, _FRONT)]
     table.update(*_stile_key(tenant, name), actions, TurnstileItem.pk.exists())

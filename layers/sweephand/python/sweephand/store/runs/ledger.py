@@ -280,8 +280,8 @@ def wait(
     return _with_counts(table, run, table.update_op("run", *key_of(run), actions, condition), counts, attempts)
 
 
-def tell_task(table: Table, run: Run, task: str) -> Written | Refused:
-    """Notes the task of an open run whose own RunTask had no answer, if it is as read and has no task."""
+def record_task(table: Table, run: Run, task: str) -> Written | Refused:
+    """Records the task of an open run whose own RunTask had no answer, if it is as read and has no task."""
     return table.update(
         *key_of(run), [assign(RunItem.task, task)], every(state_as_read(run), RunItem.task.does_not_exist())
     )

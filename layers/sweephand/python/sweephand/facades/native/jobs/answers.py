@@ -70,7 +70,9 @@ def all_as_held(
 ) -> list[tuple[Job, Sequence[Schedule], Held | None]]:
     """Returns the same as `as_held` for the jobs of a page, with as many reads as for one."""
     held = holds.of_jobs(ctx.world.table, ctx.tenant, [job for job, _ in found])
-    following = iter(lookup.as_following(ctx.world, [schedule for _, schedules in found for schedule in schedules]))
+    following = iter(
+        lookup.with_current_calendars(ctx.world, [schedule for _, schedules in found for schedule in schedules])
+    )
     shown: list[tuple[Job, Sequence[Schedule], Held | None]] = []
     for job, schedules in found:
         by = held.get(job.id)

@@ -34,7 +34,7 @@ from sweephand.facades.native.query_numbers import number
 from sweephand.flow.job_parts.change_log import Operation
 from sweephand.flow.job_parts.membership import NOT_OF_THE_SET, PLAN_STALE
 from sweephand.flow.job_sets import apply
-from sweephand.flow.job_sets.apply import Prospect
+from sweephand.flow.job_sets.apply import SetPlan
 from sweephand.flow.jobs import lookup
 from sweephand.flow.runs import run_lists
 from sweephand.records import dataclass
@@ -117,21 +117,21 @@ def _apply(ctx: Context, name: str, listed: Listed, *, forget: bool = False, aga
     if at_drift == "run_now":
         ctx.require(RUN)
     token, allowed = ctx.text("token", 64), number(ctx.query, "allowDeletes", 0, MOST_ALLOWED)
-    prospect, drafts = _prospect(ctx, name, listed)
-    plan, until = prospect.plan, ctx.world.clock.monotonic() + APPLIED_S
+    set_plan, drafts = _set_plan(ctx, name, listed)
+    plan, until = set_plan.plan, ctx.world.clock.monotonic() + APPLIED_S
     if only_plan:
-        return Answer(200, set_plans.plan_body(ctx, prospect, drafts))
+        return Answer(200, set_plans.plan_body(ctx, set_plan, drafts))
     wrong = _forbidden(plan, token, allowed or 0)
     if wrong is not None:
-        return _refusal(ctx, wrong, prospect, drafts)
+        return _refusal(ctx, wrong, set_plan, drafts)
     try:
-        done = _carry_out(ctx, prospect, drafts, until, at_drift=at_drift)
+        done = _carry_out(ctx, set_plan, drafts, until, at_drift=at_drift)
     except PreconditionFailed as refused:
         if refused.code != PLAN_STALE:
             raise
         if token is None and again:
             return _apply(ctx, name, listed, forget=forget, again=False)
-        return _refusal(ctx, refused, *_prospect(ctx, name, listed))
+        return _refusal(ctx, refused, *_set_plan(ctx, name, listed))
     remaining, token = _left(ctx, name, listed, plan, done)
     if forget and not done.failed and not remaining:
         apply.forget(ctx.world, ctx.tenant, name)
@@ -147,14 +147,14 @@ def _left(ctx: Context, name: str, listed: Listed, plan: Plan, done: Done) -> tu
         ctx.world, ctx.tenant, name, listed.wanted, done.refused, prune=listed.prune
     ):
         return 0, None
-    plan = _prospect(ctx, name, listed)[0].plan
+    plan = _set_plan(ctx, name, listed)[0].plan
     return len(plan.changes), plan.token if plan.changes else None
 
 
-def _prospect(ctx: Context, name: str, listed: Listed) -> tuple[Prospect, Mapping[str, JobDraft]]:
+def _set_plan(ctx: Context, name: str, listed: Listed) -> tuple[SetPlan, Mapping[str, JobDraft]]:
     """Returns the current plan, checked, and the drafts of its jobs."""
-    prospect = apply.plan(ctx.world, ctx.tenant, name, listed.wanted, prune=listed.prune)
-    return apply.check(ctx.world, ctx.tenant, prospect, _drafts(ctx, prospect, listed))
+    set_plan = apply.plan(ctx.world, ctx.tenant, name, listed.wanted, prune=listed.prune)
+    return apply.check(ctx.world, ctx.tenant, set_plan, _drafts(ctx, set_plan, listed))
 
 
 def _forbidden(plan: Plan, token: str | None, allowed: int) -> SweephandError | None:
@@ -171,10 +171,10 @@ def _forbidden(plan: Plan, token: str | None, allowed: int) -> SweephandError | 
     return None
 
 
-def _refusal(ctx: Context, refused: SweephandError, prospect: Prospect, drafts: Mapping[str, JobDraft]) -> Answer:
+def _refusal(ctx: Context, refused: SweephandError, set_plan: SetPlan, drafts: Mapping[str, JobDraft]) -> Answer:
     """Returns a problem with the current plan."""
     answer = problems.of_error(refused, ctx.request.request_id)
-    plan = set_plans.plan_body(ctx, prospect, drafts)
+    plan = set_plans.plan_body(ctx, set_plan, drafts)
     return Answer(answer.status, {**answer.body, "plan": plan}, answer.headers, answer.media_type)
 
 
@@ -254,25 +254,25 @@ def _with_names(body: dict[str, Any]) -> dict[str, Any]:
     return {**body, "schedules": named}
 
 
-def _drafts(ctx: Context, prospect: Prospect, listed: Listed) -> dict[str, JobDraft]:
+def _drafts(ctx: Context, set_plan: SetPlan, listed: Listed) -> dict[str, JobDraft]:
     """Reads the bodies of the jobs that change. Raises InvalidRequest with all mistakes and their paths."""
     wrong = Mistakes()
     found: dict[str, JobDraft] = {}
     known: dict[str, Mapping[str, Any]] = {}
-    for each in prospect.plan.changes:
+    for each in set_plan.plan.changes:
         if each.wanted is not None:
             body = listed.bodies[each.key]
-            found[each.key] = wrong.of(_draft, ctx, prospect, each, each.wanted.place, body, known)
+            found[each.key] = wrong.of(_draft, ctx, set_plan, each, each.wanted.place, body, known)
     wrong.check()
     return found
 
 
 def _draft(
-    ctx: Context, prospect: Prospect, each: Change, place: int, body: Any, known: dict[str, Mapping[str, Any]]
+    ctx: Context, set_plan: SetPlan, each: Change, place: int, body: Any, known: dict[str, Mapping[str, Any]]
 ) -> JobDraft:
-    there = prospect.job_of(each)
+    there = set_plan.job_of(each)
     try:
-        body = jobs.filled(ctx, job_keys.with_ids(body, prospect.ids), known)
+        body = jobs.filled(ctx, job_keys.with_ids(body, set_plan.ids), known)
         if there is None:
             return jobs.new_draft(ctx, body)
         job_members.check_settable(body)
@@ -285,25 +285,23 @@ def _draft(
 # Changing
 
 
-def _carry_out(
-    ctx: Context, prospect: Prospect, drafts: Mapping[str, JobDraft], until: float, *, at_drift: str
-) -> Done:
+def _carry_out(ctx: Context, set_plan: SetPlan, drafts: Mapping[str, JobDraft], until: float, *, at_drift: str) -> Done:
     """Makes the changes until the time limit (monotonic). A refusal does not stop the others.
 
     Jobs that a changed job refers to are made in the same request, because their ids would be unknown later. Raises the
     first refusal if no change could be made.
     """
-    done, plan = Done(), prospect.plan
+    done, plan = Done(), set_plan.plan
     by = ctx.by(Operation.APPLY)
     for n, each in enumerate(plan.changes):
-        if done.made and ctx.world.clock.monotonic() > until and not _awaited(prospect, done):
+        if done.made and ctx.world.clock.monotonic() > until and not _awaited(set_plan, done):
             break
-        before = prospect.job_of(each)
-        done.shown[each.key] = set_plans.entry(ctx, prospect, each, detailed=n < set_plans.DETAILED)
+        before = set_plan.job_of(each)
+        done.shown[each.key] = set_plans.entry(ctx, set_plan, each, detailed=n < set_plans.DETAILED)
         done.tried.add(each.key)
         try:
             _check_references(each, done)
-            job = apply.apply_change(ctx.world, ctx.tenant, prospect, each, drafts.get(each.key), by)
+            job = apply.apply_change(ctx.world, ctx.tenant, set_plan, each, drafts.get(each.key), by)
         except Unavailable:
             raise
         except SweephandError as refused:
@@ -323,10 +321,10 @@ def _carry_out(
     return done
 
 
-def _awaited(prospect: Prospect, done: Done) -> bool:
+def _awaited(set_plan: SetPlan, done: Done) -> bool:
     """Returns whether a changed job refers to one that is not made yet, because they refer to each other."""
-    new = {each.key for each in prospect.plan.changes if each.wanted is not None and prospect.job_of(each) is None}
-    made = [each.wanted for each in prospect.plan.changes if each.key in done.jobs and each.wanted is not None]
+    new = {each.key for each in set_plan.plan.changes if each.wanted is not None and set_plan.job_of(each) is None}
+    made = [each.wanted for each in set_plan.plan.changes if each.key in done.jobs and each.wanted is not None]
     return any(key in new and key not in done.tried for wanted in made for key in wanted.refers)
 
 

@@ -19,10 +19,10 @@ from sweephand.facades.native.members import job_members
 from sweephand.facades.native.members.defaults import waits_of
 from sweephand.facades.native.members.stored_hooks import StoredHooks
 from sweephand.flow.job_sets import apply
-from sweephand.flow.job_sets.apply import Prospect
+from sweephand.flow.job_sets.apply import SetPlan
 from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.steps import Foreseen
+from sweephand.flow.jobs.steps import DryRun
 from sweephand.store.views import totals as counts
 
 DETAILED = 50
@@ -39,15 +39,15 @@ LISTS: Mapping[str, Verb] = {
 """The members of an answer, and the changes that they list."""
 
 
-def plan_body(ctx: Context, prospect: Prospect, drafts: Mapping[str, JobDraft]) -> dict[str, Any]:
+def plan_body(ctx: Context, set_plan: SetPlan, drafts: Mapping[str, JobDraft]) -> dict[str, Any]:
     """Returns a checked plan as JSON. drafts: by key."""
     lines = MOST_LINES
     shown = []
-    for n, each in enumerate(prospect.plan.changes):
-        body = {**entry(ctx, prospect, each, detailed=n < DETAILED), **_foreseen(ctx, prospect, each, drafts, lines)}
+    for n, each in enumerate(set_plan.plan.changes):
+        body = {**entry(ctx, set_plan, each, detailed=n < DETAILED), **_dry_run(ctx, set_plan, each, drafts, lines)}
         lines -= len(body["changes"] or ())
         shown.append((each, body))
-    return {**lists_body(prospect.plan, shown), "token": prospect.plan.token}
+    return {**lists_body(set_plan.plan, shown), "token": set_plan.plan.token}
 
 
 def lists_body(plan: Plan, shown: Sequence[tuple[Change, dict[str, Any]]]) -> dict[str, Any]:
@@ -56,9 +56,9 @@ def lists_body(plan: Plan, shown: Sequence[tuple[Change, dict[str, Any]]]) -> di
     return {"set": plan.job_set, **lists, "unchanged": plan.unchanged, "failed": [], "remaining": 0, "token": None}
 
 
-def entry(ctx: Context, prospect: Prospect, each: Change, *, detailed: bool) -> dict[str, Any]:
+def entry(ctx: Context, set_plan: SetPlan, each: Change, *, detailed: bool) -> dict[str, Any]:
     """Returns a change as JSON. detailed: counts the runs of a job that is deleted."""
-    there = prospect.job_of(each)
+    there = set_plan.job_of(each)
     body: dict[str, Any] = {"key": each.key, "jobId": there and there.job.id, "name": there and there.job.name}
     if each.member is not None and each.member.key != each.key:
         body["was"] = each.member.key
@@ -72,17 +72,17 @@ def entry(ctx: Context, prospect: Prospect, each: Change, *, detailed: bool) -> 
     return {**body, "runs": runs, "openRuns": open_runs}
 
 
-def _foreseen(
-    ctx: Context, prospect: Prospect, each: Change, drafts: Mapping[str, JobDraft], most: int
+def _dry_run(
+    ctx: Context, set_plan: SetPlan, each: Change, drafts: Mapping[str, JobDraft], most: int
 ) -> dict[str, Any]:
     """Returns the members that a change has only in a plan. most: how many changed members may still be shown."""
-    there, draft = prospect.job_of(each), drafts.get(each.key)
+    there, draft = set_plan.job_of(each), drafts.get(each.key)
     nothing: dict[str, Any] = {"changes": [], "nextRunAt": None}
     before = _next(there.schedules, ctx.now) if there is not None else None
     if draft is None:
         return {**nothing, "nextRunAtBefore": before}
     stored = lookup.payloads_of(ctx.world, there) if there is not None else {}
-    after = apply.foresee(ctx.world, ctx.tenant, prospect, each, draft, stored)
+    after = apply.dry_run(ctx.world, ctx.tenant, set_plan, each, draft, stored)
     found = [] if there is None else list(islice(_lines(ctx, there, after, draft, stored), most + 1))
     return {
         "changes": found if len(found) <= most else None,
@@ -97,7 +97,7 @@ def _next(schedules: Sequence[Any], now: datetime) -> str | None:
 
 
 def _lines(
-    ctx: Context, there: Planned, after: Foreseen, draft: JobDraft, stored: Mapping[str, Payload]
+    ctx: Context, there: Planned, after: DryRun, draft: JobDraft, stored: Mapping[str, Payload]
 ) -> Iterator[dict[str, Any]]:
     """Yields the changed members. Secrets are not compared, because a plan may not decrypt the stored ones.
 
@@ -133,7 +133,7 @@ def _without_id(body: Mapping[str, Any] | None) -> dict[str, Any] | None:
     return None if body is None else {name: value for name, value in body.items() if name != "id"}
 
 
-def _payloads_after(after: Foreseen, stored: Mapping[str, Payload]) -> dict[str, Payload]:
+def _payloads_after(after: DryRun, stored: Mapping[str, Payload]) -> dict[str, Payload]:
     """Returns the payloads that the job will have: those that change, and those that stay."""
     job = after.job
     versions = {name: spec.payload_version for name, spec in by_owner(job.action, job.error_action, job.hooks).items()}
@@ -142,7 +142,7 @@ def _payloads_after(after: Foreseen, stored: Mapping[str, Payload]) -> dict[str,
     return {owner: there[owner] for owner, version in versions.items() if version is not None and owner in there}
 
 
-def _hooks_after(ctx: Context, after: Foreseen, had: StoredHooks | None) -> StoredHooks | None:
+def _hooks_after(ctx: Context, after: DryRun, had: StoredHooks | None) -> StoredHooks | None:
     new = {step.after.id: step.hooks for step in after.steps if step.after is not None and step.hooks is not None}
     if had is None and not new:
         return None
