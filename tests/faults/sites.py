@@ -46,7 +46,7 @@ RECEIVERS = {
     },
     "queue": {
         *("send", "send_one", "postpone", "archive", "postpone_dead", "receive_dead", "delete_dead"),
-        *("provide", "remove", "tell"),
+        *("provide", "remove", "send_event"),
         *("receive", "hide", "delete"),
     },
     "secrets": {"encrypt", "decrypt"},
@@ -200,7 +200,7 @@ def _path(frame: FrameType) -> str | None:
 
 def _site(path: str, frame: FrameType, method: str) -> Site | None:
     """Returns the site. A generator's call is made where it is consumed: then the function's only call of this method
-    is meant.
+    is the site.
     """
     function = _module(path).get(frame.f_code.co_qualname.split(".<locals>")[0])
     if function is None:

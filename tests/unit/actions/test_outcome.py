@@ -48,9 +48,9 @@ def test_a_target_learns_how_to_report_if_its_kind_has_a_place_for_it(kind, opti
 
 
 def test_a_target_without_a_callback_address_is_waited_for_only_if_the_action_says_so():
-    assert taken(Rules(), ASKED, None, told=False).verdict is Verdict.SUCCEEDED
+    assert taken(Rules(), ASKED, None, can_report=False).verdict is Verdict.SUCCEEDED
     assert taken(Rules(), ASKED, None).verdict is Verdict.ACCEPTED
-    assert taken(Rules(on_accepted="wait"), ASKED, None, told=False).verdict is Verdict.ACCEPTED
+    assert taken(Rules(on_accepted="wait"), ASKED, None, can_report=False).verdict is Verdict.ACCEPTED
 
 
 def test_an_event_is_complete_once_the_bus_has_it():

@@ -81,7 +81,7 @@ class Call:
 
 def run_as_payload(call: Call) -> dict[str, str | int | None]:
     """Returns the run as JSON, for a target that needs a payload if the job has none."""
-    told: dict[str, str | int | None] = {
+    members: dict[str, str | int | None] = {
         "runId": call.run_id,
         "jobId": call.job_id,
         "scheduleId": call.schedule_id,
@@ -89,4 +89,4 @@ def run_as_payload(call: Call) -> dict[str, str | int | None]:
         "attempt": call.attempt,
     }
     callback = {"callbackUrl": call.callback_url, "callbackToken": call.callback_token}
-    return told | {name: value for name, value in callback.items() if value is not None}
+    return members | {name: value for name, value in callback.items() if value is not None}

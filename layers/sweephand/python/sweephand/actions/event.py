@@ -103,7 +103,7 @@ class Event(Action):
         refused = call.put_event(kind, dumps(_detail(call)))
         if refused is not None:
             return failed(Reason.TARGET_ERROR, f"the event was refused: {refused}", retryable=True)
-        return taken(self.outcome, call, None, told=False)
+        return taken(self.outcome, call, None, can_report=False)
 
 
 def _detail(call: Call) -> dict[str, Any]:

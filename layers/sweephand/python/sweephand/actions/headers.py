@@ -95,5 +95,5 @@ def check_value(content: object, path: str) -> str:
     if not isinstance(content, str):
         raise read.not_a_string(content, path)
     if not _VALUE.fullmatch(content):
-        raise InvalidRequest(path, "must be visible ASCII, without blanks at its ends")
+        raise InvalidRequest(path, "must be visible ASCII, without spaces at its ends")
     return content

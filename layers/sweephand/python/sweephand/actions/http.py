@@ -243,7 +243,7 @@ class Http(Action):
         if self.dialect != AZURE:
             return outcome
         room = KEPT_WITH_HEADERS - min(len((outcome.answer or "").encode()), KEPT_BODY)
-        headers = _answer_headers(answer, room, (*call.confidences, *request_auth.told))
+        headers = _answer_headers(answer, room, (*call.confidences, *request_auth.sent_secrets))
         return replace(outcome, answer_headers=headers)
 
     def _followed(self, target: Target, outbound: Outbound) -> Authentication:
@@ -320,7 +320,7 @@ class Http(Action):
 
     def _judged(self, call: Call, answer: Answer, request_auth: RequestAuth, limit_s: float) -> Outcome:
         rules, status = self.outcome, answer.status
-        text = _answer_text(answer, (*call.confidences, *request_auth.told))
+        text = _answer_text(answer, (*call.confidences, *request_auth.sent_secrets))
         if status == ACCEPTED and (rules.on202 or call.on202) == "wait":
             return Outcome(Verdict.ACCEPTED, http_status=status, answer=text)
         if rules.is_success(status):

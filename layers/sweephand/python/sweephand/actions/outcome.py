@@ -106,14 +106,14 @@ def taken_outcome() -> Any:
 
 
 def taken(
-    rules: Rules, call: Call, answer: str | None, http_status: int | None = None, *, told: bool = True
+    rules: Rules, call: Call, answer: str | None, http_status: int | None = None, *, can_report: bool = True
 ) -> Outcome:
     """Returns the outcome of an accepted message: a success, or a wait for the target's report.
 
-    told: whether the target learned where and with which token to report. If it did not, the run waits only if the
-    action says so.
+    can_report: whether the target learned where and with which token to report. If it did not, the run waits only if
+    the action says so.
     """
-    waits = (rules.on_accepted or (call.on202 if told else "success")) == "wait"
+    waits = (rules.on_accepted or (call.on202 if can_report else "success")) == "wait"
     return Outcome(Verdict.ACCEPTED if waits else Verdict.SUCCEEDED, http_status=http_status, answer=answer)
 
 

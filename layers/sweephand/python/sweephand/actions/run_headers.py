@@ -75,5 +75,5 @@ def type_of_nothing(dialect: str) -> str | None:
 
 def facts(call: Call) -> dict[str, str]:
     """Returns the run for targets that are not called by HTTP, under the names of the service's own headers."""
-    told = {**headers(OWN, call), "Sweephand-Hop": str(call.hop)}
-    return {name: value for name, value in told.items() if value is not None}
+    known = {**headers(OWN, call), "Sweephand-Hop": str(call.hop)}
+    return {name: value for name, value in known.items() if value is not None}

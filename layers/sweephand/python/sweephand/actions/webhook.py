@@ -24,12 +24,12 @@ MAX_ANSWER = 16_384
 
 @dataclass(frozen=True)
 class Post:
-    """A POST that is about to be made. told: further secrets that give access to the target."""
+    """A POST that is about to be made. sent_secrets: further secrets that give access to the target."""
 
     url: str
     headers: list[tuple[str, str]]
     content: bytes
-    told: Sequence[str] = field(default=(), repr=False)
+    sent_secrets: Sequence[str] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,12 @@ class Webhook(Action):
             return failed(Reason.GUARD, wrong.reason, retryable=False)
         except CallFailed as failure:
             return unanswered(failure, limit_s)
-        return self._judged(answer, call, (*call.confidences, *post.told))
+        return self._judged(answer, call, (*call.confidences, *post.sent_secrets))
 
-    def _judged(self, answer: Answer, call: Call, told: Sequence[str]) -> Outcome:
-        text = hidden(answer.body.decode("utf-8", "replace")[:MAX_ANSWER], told)
+    def _judged(self, answer: Answer, call: Call, secrets: Sequence[str]) -> Outcome:
+        text = hidden(answer.body.decode("utf-8", "replace")[:MAX_ANSWER], secrets)
         said = text.encode()[:MAX_ANSWER].decode("utf-8", "ignore") or None
         if 200 <= answer.status <= 299:
             waits = self.tells_its_run(with_payload=call.payload is not None)
-            return taken(self.outcome, call, said, answer.status, told=waits)
+            return taken(self.outcome, call, said, answer.status, can_report=waits)
         return refused(answer, said, call)

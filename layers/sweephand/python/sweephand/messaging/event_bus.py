@@ -50,7 +50,7 @@ class EventBus:
             answer = self._client.put_events(Entries=[self._of_event(event) for event in batch])
         except (ClientError, BotoCoreError):
             return list(batch)
-        return [event for event, told in zip(batch, answer["Entries"], strict=True) if "ErrorCode" in told]
+        return [event for event, result in zip(batch, answer["Entries"], strict=True) if "ErrorCode" in result]
 
     def _of_event(self, event: Event) -> dict[str, Any]:
         detail = json.dumps(event.detail, ensure_ascii=False, separators=(",", ":"))

@@ -201,7 +201,7 @@ def claim_of(members: Mapping[str, Any], name: str) -> Any:
 
 
 def _texts(members: Mapping[str, Any], claims: tuple[str, ...]) -> frozenset[str]:
-    """Returns the words of these claims, which are strings separated by blanks, or lists."""
+    """Returns the words of these claims, which are strings separated by spaces, or lists."""
     found: list[str] = []
     for claim in claims:
         value = claim_of(members, claim)

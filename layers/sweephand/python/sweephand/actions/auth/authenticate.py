@@ -58,7 +58,7 @@ def derived_secrets(stored: Mapping[str, Any], secrets: Mapping[str, str]) -> tu
     """
     how = auth.from_json(stored)
     plain = how.type in {"basic", "bearer", "apiKey"} and all(name in secrets for name in how.secret_fields)
-    return _by_secret(how, secrets.__getitem__).told if plain else ()
+    return _by_secret(how, secrets.__getitem__).sent_secrets if plain else ()
 
 
 def _by_secret(how: Authentication, secret: Callable[[str], str]) -> RequestAuth:

@@ -45,7 +45,7 @@ def authenticate(
         call.clock.now(),
         lambda: _fetched(members, client_secret, call, outbound, deadline),
         wait_s=deadline.left(),
-        not_this=refused.told[0] if refused else None,
+        not_this=refused.sent_secrets[0] if refused else None,
     )
     return bearer(token, kept=kept)
 

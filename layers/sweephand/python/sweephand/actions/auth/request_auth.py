@@ -28,12 +28,13 @@ class Sending:
 class RequestAuth:
     """Authentication of one request.
 
-    headers: to be added. told: secrets that are sent to the target, which may echo them. kept: whether it was made for
-    an earlier call, so that it is worth making a new one after a refusal. ssl_context: replaces the shared one.
+    headers: to be added. sent_secrets: secrets that are sent to the target, which may echo them. kept: whether it was
+    made for an earlier call, so that it is worth making a new one after a refusal. ssl_context: replaces the shared
+    one.
     """
 
     headers: tuple[tuple[str, str], ...] = ()
-    told: tuple[str, ...] = field(default=(), repr=False)
+    sent_secrets: tuple[str, ...] = field(default=(), repr=False)
     kept: bool = False
     ssl_context: ssl.SSLContext | None = None
 

@@ -68,4 +68,4 @@ def authenticate(how: Authentication, sending: Sending, call: Call, outbound: Ou
     signer = S3SigV4Auth if how.members["service"] == "s3" else SigV4Auth
     signer(credentials, how.members["service"], how.members["region"]).add_auth(request)
     headers = tuple((name, request.headers[name]) for name in ADDED if name in request.headers)
-    return RequestAuth(headers, told=(given["aws_session_token"], request.headers["Authorization"]))
+    return RequestAuth(headers, sent_secrets=(given["aws_session_token"], request.headers["Authorization"]))

@@ -206,13 +206,13 @@ class Ecs(Action):
         }
 
     def _overrides(self, call: Call) -> dict[str, Any]:
-        told = {name.upper().replace("-", "_"): value for name, value in facts(call).items()}
+        environment = {name.upper().replace("-", "_"): value for name, value in facts(call).items()}
         if call.payload is not None:
-            told[f"{_OURS}PAYLOAD"] = call.payload
-        told |= {name: call.secret(_secret(name)) for name in self.variables}
+            environment[f"{_OURS}PAYLOAD"] = call.payload
+        environment |= {name: call.secret(_secret(name)) for name in self.variables}
         container: dict[str, Any] = {
             "name": self.container,
-            "environment": [{"name": name, "value": value} for name, value in told.items()],
+            "environment": [{"name": name, "value": value} for name, value in environment.items()],
         }
         if self.command:
             container["command"] = list(self.command)
@@ -255,8 +255,8 @@ def _without_secrets(refused: ClientError, call: Call) -> ClientError:
     """Returns the refusal with its secrets masked. Cutting off the message first could leave part of a secret."""
     said = refused.response.get("Error", {})
     message = str(said.get("Message", ""))
-    told = {**said, "Message": hidden(message, call.confidences)}
-    return ClientError({**refused.response, "Error": told}, refused.operation_name)
+    masked = {**said, "Message": hidden(message, call.confidences)}
+    return ClientError({**refused.response, "Error": masked}, refused.operation_name)
 
 
 def _begun(answer: Mapping[str, Any]) -> Outcome:

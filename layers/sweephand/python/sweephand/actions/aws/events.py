@@ -26,7 +26,7 @@ _PASSING = PASSING | {"InternalFailure", "InternalException", "ServiceUnavailabl
 def _source(value: Any, path: str, _: Reading) -> str:
     source = read.text(value, path, 1, MAX_SOURCE)
     if not _VISIBLE.fullmatch(source):
-        raise InvalidRequest(path, "must be visible ASCII without blanks")
+        raise InvalidRequest(path, "must be visible ASCII without spaces")
     if source.startswith("aws."):
         raise InvalidRequest(path, "begins with aws., which is reserved for AWS")
     return source

@@ -112,8 +112,8 @@ class AwsAction(Action):
             return replace(why, message=f"the role could not be assumed: {why.message}")
         except (ClientError, BotoCoreError) as error:
             return failure_of(error)
-        told = self.tells_its_run(with_payload=call.payload is not None)
-        return taken(self.outcome, call, sent.answer, sent.http_status, told=told)
+        can_report = self.tells_its_run(with_payload=call.payload is not None)
+        return taken(self.outcome, call, sent.answer, sent.http_status, can_report=can_report)
 
     def _sent(self, call: Call, outbound: Outbound) -> Sent:
         """Sends the message after a second check against the stack's parameters, which may have changed meanwhile."""
@@ -171,6 +171,6 @@ def failure_of(error: ClientError | BotoCoreError) -> Outcome:
     return failed(Reason.CONNECT, f"AWS could not be reached ({type(error).__name__})", retryable=True)
 
 
-def told(answer: Mapping[str, Any], member: str) -> Sent:
+def sent_from(answer: Mapping[str, Any], member: str) -> Sent:
     """Returns one member of botocore's answer as a string, with the HTTP status."""
     return Sent(str(answer[member]), answer.get("ResponseMetadata", {}).get("HTTPStatusCode"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, final
 
-from sweephand.actions.aws.service import Sent, told
+from sweephand.actions.aws.service import Sent, sent_from
 from sweephand.actions.aws.sqs import Message, message_group
 from sweephand.actions.call import Call
 from sweephand.actions.kind import string
@@ -28,7 +28,7 @@ class Sns(Message):
         "subject",
         1,
         100,
-        like=(r"[!-~](?:[ -~]*[!-~])?", "must be visible ASCII, without blanks at its ends"),
+        like=(r"[!-~](?:[ -~]*[!-~])?", "must be visible ASCII, without spaces at its ends"),
         more={"pattern": "^[ -~]*$"},
         default=None,
     )
@@ -49,4 +49,4 @@ class Sns(Message):
             **({} if self.subject is None else {"Subject": self.subject}),
             **self.in_order(self.group, call, target),
         )
-        return told(answer, "MessageId")
+        return sent_from(answer, "MessageId")

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, final
 
-from sweephand.actions.aws.service import AwsAction, Sent, told
+from sweephand.actions.aws.service import AwsAction, Sent, sent_from
 from sweephand.actions.call import Call
 from sweephand.actions.kind import Reading, member
 from sweephand.actions.payloads import STRANGE, message
@@ -33,7 +33,7 @@ def _group(value: Any, path: str, reading: Reading) -> str:
         raise read.inactive(field, name, "it belongs to targets whose name ends in .fifo")
     group = read.text(value, path, 1, 128)
     if not GROUP.fullmatch(group):
-        raise InvalidRequest(path, "must be visible ASCII without blanks")
+        raise InvalidRequest(path, "must be visible ASCII without spaces")
     return group
 
 
@@ -90,4 +90,4 @@ class Sqs(Message):
             MessageAttributes=self.facts(call),
             **self.in_order(self.group, call, target),
         )
-        return told(answer, "MessageId")
+        return sent_from(answer, "MessageId")

@@ -10,7 +10,7 @@ from typing import Any, final
 
 from botocore.exceptions import ClientError
 
-from sweephand.actions.aws.service import JsonAction, Sent, json_message, told
+from sweephand.actions.aws.service import JsonAction, Sent, json_message, sent_from
 from sweephand.actions.call import Call
 from sweephand.records import dataclass
 from sweephand.security.aws_targets import Arn
@@ -32,4 +32,4 @@ class States(JsonAction):
             if refused.response["Error"]["Code"] == "ExecutionAlreadyExists":
                 return Sent(f"the execution {call.run_id} was started before", None)
             raise
-        return told(answer, "executionArn")
+        return sent_from(answer, "executionArn")

@@ -70,7 +70,7 @@ def _authentication(value: Any, path: str, reading: Reading) -> str:
     read.one_of(given.get("type"), below(path, "type"), ("sharedAccessKey",), secret=True)
     name = read.text(read.required(given, "sasKeyName", path), below(path, "sasKeyName"), 1, 256)
     if not _KEY_NAME.fullmatch(name):
-        raise InvalidRequest(below(path, "sasKeyName"), "must be visible ASCII without blanks")
+        raise InvalidRequest(below(path, "sasKeyName"), "must be visible ASCII without spaces")
     if given.get("sasKey", MASK) != MASK:
         reading.keep({SAS_KEY: read.text(given["sasKey"], below(path, "sasKey"), 1, MAX_SECRET // 4)})
     return name
@@ -82,7 +82,7 @@ def _properties(value: Any, field: str, _: Reading) -> dict[str, Any]:
         name: read.text(given[name], below(field, name), 1, longest) for name, longest in TEXTS.items() if name in given
     }
     if not _CONTENT_TYPE.fullmatch(made.get("contentType", "-")):
-        raise InvalidRequest(below(field, "contentType"), "must be visible ASCII, without blanks at its ends")
+        raise InvalidRequest(below(field, "contentType"), "must be visible ASCII, without spaces at its ends")
     if "forcePersistence" in given:
         made["forcePersistence"] = read.flag(given["forcePersistence"], below(field, "forcePersistence"))
     if "scheduledEnqueueTimeUtc" in given:
@@ -189,8 +189,8 @@ class ServiceBus(azure.AzureAction):
             ("BrokerProperties", json.dumps(self._brokered(call), separators=(",", ":"))),
             *((name, json.dumps(value)) for name, value in self.custom.items()),
         ]
-        told = of_query(signature.partition(" ")[2])
-        return Post(url, headers, message(call).encode(), [signature, *told])
+        secrets = of_query(signature.partition(" ")[2])
+        return Post(url, headers, message(call).encode(), [signature, *secrets])
 
     def _brokered(self, call: Call) -> dict[str, Any]:
         """Returns the properties in Service Bus's spelling.

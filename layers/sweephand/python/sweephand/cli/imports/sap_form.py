@@ -86,7 +86,7 @@ def form(job: Mapping[str, Any], now: datetime, there: Mapping[str, Any] | None 
                 ids.append(str(given.get("scheduleId")))
         except InvalidRequest as refused:
             raise InvalidRequest(
-                None, f"schedules[{n}] {given.get('scheduleId')}: {_told(refused, given)}"
+                None, f"schedules[{n}] {given.get('scheduleId')}: {_message(refused, given)}"
             ) from refused
     body["schedules"] = kept
     return Form(body, tuple(ids), over, in_words)
@@ -109,12 +109,12 @@ def _checked(body: Mapping[str, Any], now: datetime) -> ActionDraft:
     try:
         draft = new_job({**body, "schedules": []}, LENIENT, now)
     except InvalidRequest as refused:
-        raise InvalidRequest(None, _told(refused, body)) from refused
+        raise InvalidRequest(None, _message(refused, body)) from refused
     assert isinstance(draft.action, ActionDraft)
     return draft.action
 
 
-def _told(refused: InvalidRequest, given: Mapping[str, Any]) -> str:
+def _message(refused: InvalidRequest, given: Mapping[str, Any]) -> str:
     """Returns the message with the member, and with its value if that is not secret."""
     if refused.field is None:
         return refused.reason

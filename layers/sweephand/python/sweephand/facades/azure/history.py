@@ -292,8 +292,8 @@ def _http_message(host: str, attempt: Attempt) -> str:
     if attempt.http_status is None:
         return f"Http Action - Request to host '{host}' failed: {attempt.message or attempt.reason}"
     phrase = _PHRASES.get(attempt.http_status, str(attempt.http_status))
-    told = f"Response Headers: {attempt.answer_headers or ''} Body: {attempt.answer or ''}"
-    return f"Http Action - Response from host '{host}': '{phrase}' {told}"
+    content = f"Response Headers: {attempt.answer_headers or ''} Body: {attempt.answer or ''}"
+    return f"Http Action - Response from host '{host}': '{phrase}' {content}"
 
 
 def _queue_message(record: Record, account: str, queue: str) -> str:

@@ -118,9 +118,9 @@ class JobScheduler:
         self._on_dropped = handler
         return handler
 
-    def handle(self, told: Mapping[str, Any]) -> None:
-        """Passes an event of the stack's bus to its function. told: as a rule's target gets it, with `detail-type`."""
-        kind, detail = told["detail-type"], told["detail"]
+    def handle(self, event: Mapping[str, Any]) -> None:
+        """Passes an event of the stack's bus to its function. event: as a rule's target gets it, with `detail-type`."""
+        kind, detail = event["detail-type"], event["detail"]
         if kind == DROPPED:
             if self._on_dropped is not None:
                 Handlers.give(self._on_dropped, dropped_of(detail))

@@ -208,10 +208,10 @@ def _planned(ctx: Context, schedule: Schedule, after: datetime, until: datetime,
     ran = (_Planned(run.planned_at, schedule, run, _moved_by(timing, run, begun)) for run in there)
     owed = (
         _Planned(each.instant, schedule, None, each.moved_by)
-        for each in upcoming.ahead(schedule, timing, max(after, _told_from(ctx, schedule)), limit)
+        for each in upcoming.ahead(schedule, timing, max(after, _complete_from(ctx, schedule)), limit)
     )
-    told = until if schedule.newer_packed is None else min(until, ctx.now)
-    gone = _left_out(schedule, timing, max(after, begun), told)
+    left_out_until = until if schedule.newer_packed is None else min(until, ctx.now)
+    gone = _left_out(schedule, timing, max(after, begun), left_out_until)
     seen = None
     for each in heapq.merge(ran, owed, gone, key=lambda one: (one.instant, one.run is None)):
         if each.run is not None and each.run.range_until is not None:
@@ -227,7 +227,7 @@ def _planned(ctx: Context, schedule: Schedule, after: datetime, until: datetime,
         seen = each.instant
 
 
-def _told_from(ctx: Context, schedule: Schedule) -> datetime:
+def _complete_from(ctx: Context, schedule: Schedule) -> datetime:
     """Returns the instant after which every occurrence must have a row. The retention has deleted earlier ones."""
     gone = ctx.now - timedelta(days=RUN_DAYS)
     return gone if schedule.next_run_at is None else min(gone, schedule.next_run_at - timedelta(seconds=1))

@@ -34,22 +34,22 @@ def health(ctx: Context) -> Answer:
     At provider level, with the scope jobs:read, adds the lag of the sweep, the run queues and the last audit. These
     count over all tenants, so a tenant sees none.
     """
-    told: dict[str, object] = {"status": "ok", "version": __version__}
+    body: dict[str, object] = {"status": "ok", "version": __version__}
     if "authorization" not in ctx.request.headers:
-        return Answer(200, told)
+        return Answer(200, body)
     caller = ctx.door().identify(ctx.request.headers["authorization"], ctx.now)
     caller.require("jobs:read")
     if caller.provider:
         table = ctx.world.table
         oldest = views.oldest_due(table, ctx.world.settings.shards)
-        told["oldestDueAt"] = text(oldest) if oldest else None
-        told["behindSeconds"] = max(0, int((ctx.now - oldest).total_seconds())) if oldest else 0
-        told["backlog"] = {
+        body["oldestDueAt"] = text(oldest) if oldest else None
+        body["behindSeconds"] = max(0, int((ctx.now - oldest).total_seconds())) if oldest else 0
+        body["backlog"] = {
             lane.value: {"ready": held.ready, "delayed": held.delayed, "inFlight": held.in_flight}
             for lane, held in ctx.world.queue.backlog().items()
         }
-        told["lastAudit"] = _last_audit(views.last_audit(table))
-    return Answer(200, told)
+        body["lastAudit"] = _last_audit(views.last_audit(table))
+    return Answer(200, body)
 
 
 def _last_audit(last: views.LastAudit | None) -> dict[str, Any] | None:
