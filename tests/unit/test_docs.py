@@ -73,7 +73,7 @@ def test_every_picture_is_on_a_page():
     assert all(f"pictures/{name}.svg" in shown for name in _generator("pictures").PICTURES)
 
 
-def test_the_console_s_sentences_are_those_of_the_code():
+def test_the_sentences_of_the_console_are_those_of_the_code():
     assert _generator().WORDS.read_text() == _generator().words(), "make docs"
 
 

@@ -40,7 +40,7 @@ def test_processes_spread_over_the_processors_that_they_may_use(monkeypatch, num
     assert asked == [(0, {chosen})]
 
 
-def test_where_the_system_refuses_the_function_starts_all_the_same(monkeypatch):
+def test_the_function_starts_even_if_the_system_refuses(monkeypatch):
     def refused(*_):
         raise PermissionError("not here")
 
@@ -50,7 +50,7 @@ def test_where_the_system_refuses_the_function_starts_all_the_same(monkeypatch):
     one_processor.stay()
 
 
-def test_where_the_system_knows_no_such_wish_nothing_is_asked(monkeypatch):
+def test_nothing_is_requested_on_a_system_without_the_option(monkeypatch):
     def asked(_):
         raise AssertionError("asked")
 

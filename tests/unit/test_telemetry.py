@@ -136,7 +136,7 @@ def test_metrics_are_written_whatever_the_level_of_the_log(
 
 
 @pytest.mark.parametrize("level", ["DEBUG", "INFO", "WARN", "ERROR"])
-def test_every_level_of_the_template_is_one_of_the_logger_s(
+def test_every_level_of_the_template_is_a_level_of_the_logger(
     level: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", level)

@@ -28,7 +28,7 @@ def hang(until: threading.Event) -> None:
     until.wait(SOON_S)
 
 
-def test_threads_are_kept_and_one_that_hangs_holds_up_nobody() -> None:
+def test_threads_are_reused_and_a_hanging_one_delays_no_other() -> None:
     threads, release = Threads("kept"), threading.Event()
     used: set[int] = set()
 

@@ -54,7 +54,9 @@ def secret(manager: SecretsManager, clock: VirtualClock) -> StackSecret:
     return StackSecret(clients, Settings("test", "table", stack_secret_id="s"), clock)
 
 
-def test_it_is_asked_for_every_five_minutes(secret: StackSecret, manager: SecretsManager, clock: VirtualClock) -> None:
+def test_the_secret_is_read_every_five_minutes(
+    secret: StackSecret, manager: SecretsManager, clock: VirtualClock
+) -> None:
     for _ in range(3):
         assert secret.read()[0] == "first"
         clock.advance(150)
@@ -104,7 +106,7 @@ def test_a_caller_that_insists_on_a_fresh_value_is_refused_if_it_cannot_be_read(
         secret.read_uncached()
 
 
-def test_it_is_asked_for_after_five_minutes_of_the_wall_clock_also_where_the_other_clock_stood_still(
+def test_the_secret_is_read_after_five_minutes_of_the_wall_clock_even_if_the_other_clock_stood_still(
     secret: StackSecret, manager: SecretsManager, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secret.read()
@@ -115,7 +117,7 @@ def test_it_is_asked_for_after_five_minutes_of_the_wall_clock_also_where_the_oth
     assert secret.read()[0] == "second"
 
 
-def test_one_that_cannot_be_read_is_the_one_that_was(
+def test_an_unreadable_secret_keeps_its_last_value(
     secret: StackSecret, manager: SecretsManager, clock: VirtualClock
 ) -> None:
     before = secret.read()
@@ -125,7 +127,7 @@ def test_one_that_cannot_be_read_is_the_one_that_was(
     assert secret.read() is before
 
 
-def test_one_that_was_never_read_is_not_made_up(secret: StackSecret, manager: SecretsManager) -> None:
+def test_a_secret_that_was_never_read_is_unavailable(secret: StackSecret, manager: SecretsManager) -> None:
     manager.versions.clear()
 
     with pytest.raises(Unavailable):

@@ -73,7 +73,7 @@ def own(logical_id: str, stack: str = "sweephand", chance: str = "1A2B3C4D5E6F")
 
 @pytest.mark.parametrize("logical_id", OWN_RESOURCES)
 @pytest.mark.parametrize("stack", ["sweephand", "a-rather-long-name-of-a-stack-of-sweephand"])
-def test_the_stack_s_own_queues_and_functions_are_no_targets(logical_id: str, stack: str) -> None:
+def test_the_stacks_own_queues_and_functions_are_refused_as_targets(logical_id: str, stack: str) -> None:
     settings = AwsSettings(account=HERE.account, region=HERE.region, stack_name=stack)
     text = own(logical_id, stack[:24])
     service = text.split(":")[2]
@@ -84,12 +84,12 @@ def test_the_stack_s_own_queues_and_functions_are_no_targets(logical_id: str, st
     assert check_target(text.replace(HERE.region, "us-east-1"), service, settings)
 
 
-def test_an_alias_of_an_own_function_is_no_target_either() -> None:
+def test_an_alias_of_an_own_function_is_refused_as_a_target() -> None:
     with pytest.raises(InvalidRequest, match="this service itself"):
         check_target(own("ExecutorFunction") + ":live", "lambda", HERE)
 
 
-def test_the_stack_s_own_bus_is_no_target_because_there_is_an_action_for_it() -> None:
+def test_the_stacks_own_bus_is_refused_in_favour_of_its_action() -> None:
     bus = arn("events", "event-bus/sweephand", account=HERE.account, region=HERE.region)
 
     with pytest.raises(InvalidRequest, match="this service itself"):
@@ -97,7 +97,7 @@ def test_the_stack_s_own_bus_is_no_target_because_there_is_an_action_for_it() ->
     assert check_target(bus + "-2", "events", HERE)
 
 
-def test_a_queue_of_a_user_may_begin_with_the_stack_s_name() -> None:
+def test_a_users_queue_can_begin_with_the_stacks_name() -> None:
     queue = arn("sqs", "sweephand-orders-1", account=HERE.account, region=HERE.region)
 
     assert check_target(queue, "sqs", HERE)
@@ -117,7 +117,7 @@ def test_a_role_is_one_of_the_parameter_word_for_word() -> None:
             check_role(other, HERE)
 
 
-def test_without_the_parameter_no_role_is_good_and_the_reason_names_the_parameter() -> None:
+def test_every_role_is_refused_without_the_parameter_and_the_reason_names_it() -> None:
     with pytest.raises(InvalidRequest, match="parameter TargetRoleArns"):
         check_role(ROLE, AwsSettings())
 
@@ -128,6 +128,6 @@ def test_an_invalid_role_is_reported(text: str) -> None:
         check_role(text, HERE)
 
 
-def test_the_parameter_is_parted_by_commas() -> None:
+def test_the_parameter_is_separated_by_commas() -> None:
     assert role_arns("") == frozenset()
     assert role_arns(f"{ROLE},{ROLE}2") == {ROLE, f"{ROLE}2"}

@@ -77,7 +77,7 @@ def test_a_new_credential_has_256_bits_and_only_its_hash_is_kept(made: tuple[Cre
     assert client_secret(credential.client_id, secret) == ClientSecret("acme", credential.id, secret)
 
 
-def test_a_credential_opens_the_door(door: Door, made: tuple[Credential, str]) -> None:
+def test_a_valid_credential_is_accepted(door: Door, made: tuple[Credential, str]) -> None:
     credential, secret = made
 
     caller = door.identify(basic(credential.client_id, secret), NOW)
@@ -330,7 +330,7 @@ def test_a_scope_taken_from_the_credential_is_taken_from_its_tokens(
     assert door.identify(f"Bearer {token}", NOW + seconds(60)).scopes == {"jobs:read"}
 
 
-def test_a_token_for_one_tenant_is_none_for_another(
+def test_a_token_for_one_tenant_is_invalid_for_another(
     door: Door, register: Register, made: tuple[Credential, str]
 ) -> None:
     foreign = issue(KEYS, AccessClaims("globex", made[0].id, 1, frozenset({"jobs:read"})), NOW)
@@ -351,7 +351,7 @@ def test_scopes_are_required() -> None:
         caller.require("jobs:write")
 
 
-def test_a_tenants_star_is_worth_nothing() -> None:
+def test_a_tenant_gains_nothing_from_a_star() -> None:
     caller = Caller("acme", "x", frozenset({"provider:*"}))
 
     assert not any(caller.allows(scope) for scope in TENANT_SCOPES | {"provider:admin"})

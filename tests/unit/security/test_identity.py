@@ -59,7 +59,7 @@ def test_one_token_serves_a_tenant_and_an_origin_for_twelve_hours() -> None:
     assert claims(first)["exp"] == int((START + timedelta(hours=12)).timestamp())
 
 
-def test_nobody_shows_a_token_of_another_tenant_or_to_another_origin() -> None:
+def test_a_token_is_never_sent_for_another_tenant_or_to_another_origin() -> None:
     clock = VirtualClock()
     outbound = Outbound(GuardSettings(), identity=identity(OwnKey()))
 
@@ -85,7 +85,7 @@ def test_nobody_shows_a_token_of_another_tenant_or_to_another_origin() -> None:
         EndpointConnectionError(endpoint_url="https://k"),
     ],
 )
-def test_without_the_key_service_nothing_is_made_up(failure: Exception) -> None:
+def test_no_token_is_made_without_the_key_service(failure: Exception) -> None:
     key = OwnKey(failure=failure)
     outbound = Outbound(GuardSettings(), identity=identity(key))
 
@@ -105,7 +105,7 @@ def test_a_stack_that_lost_its_identity_sends_nothing() -> None:
     assert "OutboundIdentity" in caught.value.message
 
 
-def test_the_public_half_is_asked_for_once() -> None:
+def test_the_public_key_is_requested_once() -> None:
     key = OwnKey()
     own = identity(key)
 

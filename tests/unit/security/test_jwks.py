@@ -65,7 +65,7 @@ def test_a_new_key_is_found_when_it_is_first_named(kept: Kept) -> None:
     assert kept.fetches == 2
 
 
-def test_names_that_are_no_key_s_ask_the_issuer_at_most_every_five_minutes(kept: Kept) -> None:
+def test_unknown_key_names_query_the_issuer_at_most_every_five_minutes(kept: Kept) -> None:
     assert kept.has()
 
     for after_s in range(0, 900, 2):

@@ -133,7 +133,7 @@ def test_another_key_under_the_same_name_is_refused(service: Service, algorithm:
         ),
     ],
 )
-def test_tokens_as_the_guide_s_issuers_write_them(
+def test_tokens_of_the_issuers_in_the_guide_are_accepted(
     issuer: Issuer, claims: dict[str, Any], parameters: dict[str, str], tenant: str, scopes: set[str]
 ) -> None:
     caller = serve(issuer, **parameters).identify(issuer.token(NOW, **claims))
@@ -141,7 +141,7 @@ def test_tokens_as_the_guide_s_issuers_write_them(
     assert (caller.tenant, caller.scopes) == (tenant, scopes)
 
 
-def test_a_tenant_s_scopes_never_reach_the_provider_s(service: Service) -> None:
+def test_a_tenants_scopes_never_include_those_of_the_provider(service: Service) -> None:
     caller = service.identify(service.issuer.token(NOW, scope="jobs:read provider:* provider:admin root"))
 
     assert caller.scopes == {"jobs:read"}
@@ -165,7 +165,7 @@ def test_an_issuer_that_is_bound_to_a_tenant_speaks_for_no_other(issuer: Issuer)
     assert (caller.tenant, caller.scopes) == ("globex", {"jobs:read"})
 
 
-def test_where_an_issuer_s_keys_are_can_be_said_so_that_nothing_is_discovered(issuer: Issuer) -> None:
+def test_the_address_of_an_issuers_keys_can_be_set_instead_of_discovered(issuer: Issuer) -> None:
     service = serve(issuer, f"http://old.localhost:8080/uaa;keys={issuer.keys_url}")
 
     caller = service.identify(issuer.token(NOW, iss="http://old.localhost:8080/uaa"))
@@ -175,7 +175,7 @@ def test_where_an_issuer_s_keys_are_can_be_said_so_that_nothing_is_discovered(is
 
 
 @pytest.mark.parametrize("tenant", ["nobody", "provider", "", "a b", "acme#x", "é", "a" * 65, 7, None, ["acme"], {}])
-def test_a_tenant_that_is_not_there_is_refused(service: Service, tenant: object) -> None:
+def test_an_unknown_tenant_is_refused(service: Service, tenant: object) -> None:
     assert service.refuses(service.issuer.token(NOW, tenant=tenant))
 
 

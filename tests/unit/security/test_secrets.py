@@ -108,7 +108,7 @@ def test_an_opened_value_is_kept_for_five_minutes(box: SecretBox, kms: CountingK
     assert kms.calls == ["encrypt", "decrypt", "decrypt"]
 
 
-def test_only_so_many_values_are_kept_and_the_least_used_go_first(box: SecretBox, kms: CountingKms) -> None:
+def test_the_number_of_cached_values_is_limited_and_the_least_used_go_first(box: SecretBox, kms: CountingKms) -> None:
     sealed = box.encrypt("acme", "j", "f", "s3cret")
     others = [("acme", "j", "f", box.encrypt("acme", "j", "f", str(number))) for number in range(KEPT_VALUES)]
     box.decrypt("acme", "j", "f", sealed)
@@ -142,7 +142,7 @@ def test_a_secret_that_kms_would_not_take_is_refused_before(box: SecretBox, kms:
         EndpointConnectionError(endpoint_url="https://kms"),
     ],
 )
-def test_a_key_service_that_does_not_answer_is_no_lost_secret(
+def test_an_unavailable_key_service_is_not_reported_as_a_lost_secret(
     box: SecretBox, kms: CountingKms, failure: Exception
 ) -> None:
     sealed = box.encrypt("acme", "j", "f", "s3cret")

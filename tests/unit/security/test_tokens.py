@@ -203,7 +203,7 @@ def test_foreign_tokens_are_refused(token: str) -> None:
     )
 
 
-def test_the_good_one_of_that_list_is_good() -> None:
+def test_the_valid_token_of_that_list_is_accepted() -> None:
     assert verify(KEYS, forged(GOOD), NOW).scopes == {"jobs:read"}
 
 
@@ -240,7 +240,7 @@ def test_a_callback_token_is_for_one_run() -> None:
 
 @pytest.mark.parametrize(("after", "holds"), [(timedelta(0), True), (timedelta(days=7), True), (timedelta(8), False)])
 @pytest.mark.parametrize("signed_by", [ROTATED.current.callback, KEYS.current.callback], ids=["current", "former"])
-def test_callback_tokens_of_the_stack_s_secret_hold_as_long_as_a_run_may_wait(
+def test_callback_tokens_of_the_stacks_secret_hold_as_long_as_a_run_can_wait(
     after: timedelta, holds: bool, signed_by: bytes
 ) -> None:
     own = CallbackKey(KEY, NOW)

@@ -200,7 +200,7 @@ def test_keys_left_over_for_too_long_are_unavailable(table: Table, stage: Stage)
         table.batch_get([(PK, "a")])
 
 
-def test_a_query_goes_on_over_all_its_pages_in_both_directions(table: Table) -> None:
+def test_a_query_continues_over_all_its_pages_in_both_directions(table: Table) -> None:
     for n in range(7):
         table.put(item(f"{n}"))
 

@@ -44,7 +44,7 @@ def test_every_job_of_a_tenant_has_a_number_of_its_own(stage: Stage) -> None:
 @pytest.mark.parametrize("number", [1, 999, 1_000, 123_456_789])
 @pytest.mark.parametrize("name", ["nightly", 'ü #%\\"\x00', "x" * 128])
 @pytest.mark.parametrize("state", JobState)
-def test_a_lean_row_tells_what_it_was_told(stage: Stage, number: int, name: str, state: JobState) -> None:
+def test_a_lean_row_returns_what_was_written(stage: Stage, number: int, name: str, state: JobState) -> None:
     paused = Pause(NOW) if state is JobState.PAUSED else None
     one = job(number=number, name=name, active=state is not JobState.INACTIVE, pause=paused, facade="sap")
     schedules = [schedule(state=OVER_AS.get(state, ACTIVE))]

@@ -42,7 +42,7 @@ def test_every_clause_must_hold(table: Table) -> None:
     assert table.update(PK, "a", [assign(AttemptItem.answer, "c")], both) == Written()
 
 
-def test_a_count_in_a_transaction_starts_at_nought(table: Table) -> None:
+def test_a_count_in_a_transaction_starts_at_zero(table: Table) -> None:
     op = table.update_op("stats", PK, "s", [add(StatsItem.failed, 2)])
 
     assert table.transact([op]) == Written()

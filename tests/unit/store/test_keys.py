@@ -43,7 +43,7 @@ def test_partitions_of_different_things_never_meet(tenant: str, name: str) -> No
     assert keys.STACK_TENANTS not in made
 
 
-def test_attempts_of_a_run_sort_behind_it_and_before_the_next() -> None:
+def test_attempts_of_a_run_sort_after_it_and_before_the_next_run() -> None:
     one, next_one = "00000000-0000-8000-8000-000000000001", "00000000-0000-8000-8000-000000000002"
 
     assert keys.run(one) < keys.attempt(one, 1) < keys.attempt(one, 9) < keys.attempt(one, 10) < keys.run(next_one)

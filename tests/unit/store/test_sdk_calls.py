@@ -199,7 +199,7 @@ def queue(network: Network) -> RunQueue:
     return build(settings, clock=SystemClock(), chance=SystemChance()).queue
 
 
-def test_a_batch_s_messages_are_put_off_in_one_request(queue: RunQueue, network: Network) -> None:
+def test_the_messages_of_a_batch_are_postponed_in_one_request(queue: RunQueue, network: Network) -> None:
     network.answers = [(200, b'{"Successful": [], "Failed": []}', {})]
 
     queue.postpone(Lane.SLOW, {"a": 1, "b": 70_000})
@@ -218,7 +218,7 @@ def test_a_batch_s_messages_are_put_off_in_one_request(queue: RunQueue, network:
     ]
 
 
-def test_that_sqs_refuses_to_put_off_is_left_at_that(queue: RunQueue, network: Network) -> None:
+def test_a_postponement_refused_by_sqs_is_ignored(queue: RunQueue, network: Network) -> None:
     gone = 400, json.dumps({"__type": "com.amazonaws.sqs#QueueDoesNotExist", "message": "no"}).encode(), {}
     network.answers = [gone]
 

@@ -64,7 +64,7 @@ def test_both_ends_of_a_look_are_included_and_rows_come_by_their_instant(table: 
     assert next_run_index.oldest(table, 1) is None
 
 
-def test_a_look_goes_on_over_all_its_pages(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_look_continues_over_all_its_pages(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(next_run_index, "PAGE", 2)
     for n in range(5):
         put(table, id=f"s{n}", next_run_at=NOW + n * SECOND)
