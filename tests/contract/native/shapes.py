@@ -99,7 +99,17 @@ OF_NOTATION = {
 RUN = {
     *("id", "jobId", "jobName", "scheduleId", "kind", "status", "state", "reason", "httpStatus", "plannedAt"),
     *("enqueuedAt", "startedAt", "finishedAt", "latenessMs", "attempt", "maxAttempts", "nextAttemptAt"),
-    *("callbackDeadlineAt", "answer", "message", "parentRunId", "rerunOf", "rerunBy", "range", "attempts"),
+    *(
+        "callbackDeadlineAt",
+        "answer",
+        "message",
+        "parentRunId",
+        "rerunOf",
+        "rerunBy",
+        "range",
+        "attempts",
+        "errorGroupId",
+    ),
     *("notes", "expiresAt"),
 }
 ATTEMPT = {

@@ -614,3 +614,17 @@ def test_an_answer_of_the_target_is_shown_as_a_string(api):
 
     assert run["answer"].startswith('<script>"\u0000\ufffdéé')
     assert len(run["answer"].encode()) <= 200
+
+
+def test_a_failed_run_names_its_error_group_but_not_to_its_target(api):
+    run, token = reporting(api)
+
+    told = report(api, run, token, {"success": False, "message": "row 17 is empty"}).json
+    api.stage.run(5)
+    known = api.get(f"/v1/runs/{run}").json
+    (group,) = api.get("/v1/errors").json["items"]
+    by = api("POST", f"/v1/runs/{run}/rerun", {}).json["runId"]
+
+    assert (told["state"], told["errorGroupId"]) == ("ERROR", None)
+    assert known["errorGroupId"] == group["id"]
+    assert api.get(f"/v1/runs/{by}").json["errorGroupId"] is None

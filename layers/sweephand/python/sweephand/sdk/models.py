@@ -2556,6 +2556,7 @@ class Run(Model):
     parent_run_id: str | None
     rerun_of: str | None
     rerun_by: str | None
+    error_group_id: str | None
     range: RunRange | None
     attempts: tuple[Attempt, ...]
     notes: tuple[str, ...]
@@ -2584,6 +2585,7 @@ class Run(Model):
         "parent_run_id": ("parentRunId", None),
         "rerun_of": ("rerunOf", None),
         "rerun_by": ("rerunBy", None),
+        "error_group_id": ("errorGroupId", None),
         "range": ("range", RunRange.of),
         "attempts": ("attempts", Attempt.all_of),
         "notes": ("notes", tuple),

@@ -115,7 +115,7 @@ def put_result(ctx: Context) -> Answer:
         *(ctx.world, ctx.tenant, owner, uuid), success=success, message=message, token=token, follow_up=follow_up
     )
     if token is not None and ctx.caller is not None and ctx.caller.credential_id == RUN_TARGET:
-        run = _for_its_target(run)
+        return Answer(200, _shown_to_target(ctx, run))
     return Answer(200, _shown(ctx, run))
 
 
@@ -124,13 +124,13 @@ def give_back(ctx: Context) -> Answer:
     attempt = report.attempt(ctx.body())
     run = results.give_back(ctx.world, ctx.tenant, *ctx.run(), attempt)
     if ctx.caller is not None and ctx.caller.credential_id == RUN_TARGET:
-        run = _for_its_target(run)
+        return Answer(200, _shown_to_target(ctx, run))
     return Answer(200, _shown(ctx, run))
 
 
-def _for_its_target(run: Run) -> Run:
-    """Returns a run as its target may see it: without reruns, notes, other attempts and answers."""
-    return replace(
+def _shown_to_target(ctx: Context, run: Run) -> dict[str, Any]:
+    """Returns a run as its target may see it: without its error group, reruns, notes, other attempts and answers."""
+    cut = replace(
         run,
         rerun_by=None,
         rerun_of=None,
@@ -141,6 +141,7 @@ def _for_its_target(run: Run) -> Run:
         lost_calls=(),
         notes=(),
     )
+    return {**_shown(ctx, cut), "errorGroupId": None}
 
 
 def cancel(ctx: Context) -> Answer:
