@@ -188,6 +188,7 @@ def test_a_pause_that_ends_in_the_past_is_refused(shared: Api) -> None:
     refused = switch(shared, "pause", {"until": "2027-02-01T00:00:00Z"}, tag="x", expectedCount=0)
 
     assert (refused.status, refused.fields) == (422, ["until"])
+    assert refused.json["errors"][0]["reason"] == "must be in the future"
 
 
 def test_jobs_of_another_tenant_are_not_reached(api: Api) -> None:

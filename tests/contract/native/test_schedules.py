@@ -286,7 +286,7 @@ def test_a_refusal_of_a_finished_rule_names_its_member_and_last_occurrence(api, 
         assert (refused.status, refused.json["code"]) == (422, "NEVER_FIRES")
         (problem,) = refused.json["errors"]
         assert problem["field"] == where
-        assert problem["reason"] == f"no occurrence lies ahead, the last was {last}"
+        assert problem["reason"] == f"has no future occurrence; the last was {last}"
 
 
 def test_a_recurrence_is_returned_as_written_and_merged_by_a_patch(api, place):

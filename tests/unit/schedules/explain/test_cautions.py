@@ -225,7 +225,7 @@ def test_an_occurrence_that_comes_once_more_is_not_many_in_an_hour():
         (
             {"cron": "0 2 * * *", "dstGap": "shift", "dstOverlap": "second", **BERLIN},
             ("At 02:00, Europe/Berlin. "
-             "A time that the clock jumps over runs later by as much as the clock jumps; one that it reads twice "
+             "A time that a clock change skips runs later by as much as the clock jumps; a repeated time "
              "runs the second time."),
         ),
         (
@@ -243,15 +243,15 @@ def test_an_occurrence_that_comes_once_more_is_not_many_in_an_hour():
          "Every minute in the hour 2, from 2027-01-01T09:00:00Z."),
         (
             {"cron": "59 2 * * *", "dstGap": "skip", "dstOverlap": "both", **BERLIN},
-            ("At 02:59, Europe/Berlin. A time that the clock jumps over does not run; "
-             "one that it reads twice runs both times."),
+            ("At 02:59, Europe/Berlin. A time that a clock change skips does not run; "
+             "a repeated time runs both times."),
         ),
         ({"at": "2027-01-01T00:00:00Z"}, "Once at 2027-01-01T00:00:00Z."),
         ({"at": "2027-01-01T02:30:00", **BERLIN}, "Once at 2027-01-01T02:30:00, Europe/Berlin."),
         (
             {"at": "2027-03-28T02:30:00", "dstGap": "shift", **BERLIN},
-            ("Once at 2027-03-28T02:30:00, Europe/Berlin. A time that the clock jumps over runs later by as much as "
-             "the clock jumps; one that it reads twice runs the first time."),
+            ("Once at 2027-03-28T02:30:00, Europe/Berlin. A time that a clock change skips runs later by as much as "
+             "the clock jumps; a repeated time runs the first time."),
         ),
         (
             {"rrule": "DTSTART:20290101T090000Z\nRRULE:FREQ=WEEKLY;INTERVAL=2"},

@@ -152,7 +152,7 @@ def _over(draft: ScheduleDraft, job: Job, timing: Timing, now: datetime) -> Inva
     elif job.end_at is not None and job.end_at <= now:
         field = None
     last = timing.rule.last_until(now)
-    reason = "no occurrence lies ahead" if last is None else f"no occurrence lies ahead, the last was {text(last)}"
+    reason = "has no future occurrence" if last is None else f"has no future occurrence; the last was {text(last)}"
     return InvalidRequest(field, reason, code="NEVER_FIRES")
 
 

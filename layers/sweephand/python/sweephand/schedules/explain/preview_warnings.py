@@ -295,7 +295,7 @@ _TWICE = {Overlap.FIRST: "runs the first time", Overlap.SECOND: "runs the second
 def describe(timing: Timing, after: datetime) -> str:
     """Describes a timing: its summary, with everything that limits or changes it after an instant.
 
-    "At 02:30, Europe/Berlin, until 2027-12-31T00:00:00Z. A time that the clock jumps over runs at the first ..."
+    "At 02:30, Europe/Berlin, until 2027-12-31T00:00:00Z. A time that a clock change skips runs at the first ..."
     """
     facts = json.loads(timing.packed)
     parts = [timing.summary[:1].upper() + timing.summary[1:]]
@@ -313,7 +313,7 @@ def describe(timing: Timing, after: datetime) -> str:
     clock = on_clock(timing.rule)
     if clock is not None and _bent(clock, to_second(after)):
         gap, twice = _IN_GAP[clock.gap], _TWICE[clock.overlap]
-        sentences.append(f"A time that the clock jumps over {gap}; one that it reads twice {twice}")
+        sentences.append(f"A time that a clock change skips {gap}; a repeated time {twice}")
     return ". ".join(sentences) + "."
 
 

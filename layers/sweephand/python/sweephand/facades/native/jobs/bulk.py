@@ -59,7 +59,7 @@ def resume_jobs(ctx: Context) -> Answer:
 def pause_jobs(ctx: Context) -> Answer:
     note, until = shapes.pause(ctx.body())
     if until is not None and until <= ctx.now:
-        raise InvalidRequest("until", "must lie ahead")
+        raise InvalidRequest("until", "must be in the future")
     return _switch(ctx, Switch(Operation.PAUSE, ctx.now, note, until))
 
 

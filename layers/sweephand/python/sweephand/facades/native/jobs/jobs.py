@@ -159,7 +159,7 @@ def pause(ctx: Context) -> Answer:
     note, until = shapes.pause(ctx.body())
     now = ctx.now
     if until is not None and until <= now:
-        raise InvalidRequest("until", "must lie ahead")
+        raise InvalidRequest("until", "must be in the future")
 
     def edit(job: Job) -> Job:
         facade_limits.check_job(job)

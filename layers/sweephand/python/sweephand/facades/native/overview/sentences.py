@@ -14,7 +14,7 @@ from sweephand.facades.native.members.job_members import job_state, job_state_re
 
 ENDED: Mapping[str, str] = {
     StateReason.ONE_TIME_DONE: "its only time is over",
-    StateReason.NO_FUTURE_DATES: "no time lies ahead",
+    StateReason.NO_FUTURE_DATES: "it has no future dates",
     StateReason.END_REACHED: "its end is reached",
     StateReason.COUNT_REACHED: "it ran as often as it was to",
     StateReason.QUOTA_REACHED: "a quota is used up",
