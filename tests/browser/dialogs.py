@@ -80,7 +80,12 @@ DIALOGS = {
         "/jobs/{nightly}",
         "Pause job",
         then="Pause job",
-        instead={("POST", "/pause"): (429, {"code": "RATE_LIMITED", "detail": "3000 requests a minute are used up"})},
+        instead={
+            ("POST", "/pause"): (
+                429,
+                {"code": "RATE_LIMITED", "title": "Too many requests", "detail": "3000 requests a minute are used up"},
+            )
+        },
     ),
     "side-by-side": Dialog("/jobs/{nightly}/edit", "Change job", instead={("PUT", ""): (412, NEVER)}),
     "sign-in-again": Dialog("/jobs/{nightly}", "Deactivate job", instead={("POST", "/deactivate"): (401, NEVER)}),

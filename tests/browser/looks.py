@@ -15,6 +15,9 @@ from tests.browser.conftest import picture
 ACCEPTED = Path(__file__).parent / "accepted"
 SIZES = {"wide": {"width": 1280, "height": 800}, "narrow": {"width": 390, "height": 844}}
 SCHEMES = ("light", "dark")
+ALL = tuple((scheme, size) for size in SIZES for scheme in SCHEMES)
+OF_DIALOGS = (("light", "wide"), ("dark", "narrow"))
+"""Each size and each scheme once: a dialog is small, and made of the same parts as the pages."""
 CELL_PX = 32
 LEVELS = 64
 NEAR = 2

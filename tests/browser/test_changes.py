@@ -65,7 +65,7 @@ def test_a_change_made_meanwhile_is_shown_side_by_side_and_nothing_is_lost(opene
     assert stack.client().patch(f"/v1/jobs/{job}", json={"description": "theirs"}).status_code == 200
     page.get_by_role("button", name="Change job").click()
 
-    both = page.get_by_role("dialog", name="Somebody changed the job meanwhile")
+    both = page.get_by_role("dialog", name="Someone else changed this job")
     both.get_by_text('"description": "mine"').wait_for()
     both.get_by_text('"description": "theirs"').wait_for()
     both.get_by_role("button", name="Save my version").click()

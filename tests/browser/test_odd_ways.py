@@ -338,3 +338,53 @@ def test_a_row_on_a_phone_is_still_a_row_of_a_table_for_those_who_hear_it(opened
     row = page.get_by_role("table").get_by_role("row").filter(has_text="nightly")
 
     row.get_by_role("cell").filter(has_text="Active").wait_for()
+
+
+def test_a_row_on_a_phone_shows_every_column_that_has_something_to_say(opened, demo):
+    page = opened("/jobs?tag=finance", viewport=PHONE)
+    row = page.locator("tbody").get_by_role("row").first
+    row.wait_for()
+
+    titles = row.locator("td:visible").evaluate_all("each => each.map((cell) => cell.dataset.title)")
+
+    assert {"Target", "Collection", "Tags"} <= set(titles)
+    visit(page, "/jobs/{invoices}#runs".format(**demo.jobs))
+    page.locator("td[data-title=Message]:visible").first.wait_for()
+
+
+# ---- Words and colours ----------------------------------------------------------------------------------------------
+
+COLOUR = "each => getComputedStyle(each).backgroundColor"
+
+
+def test_the_button_that_deletes_is_red_and_other_primary_buttons_are_not(opened, demo):
+    page = opened(f"/jobs/{demo.jobs['nightly']}")
+    primary = page.locator("button.primary").first.evaluate(COLOUR)
+    page.get_by_role("button", name="Delete job").click()
+
+    confirm = page.get_by_role("dialog").get_by_role("button", name="Delete job")
+
+    assert confirm.evaluate(COLOUR) == "rgb(192, 35, 44)" != primary
+
+
+def test_a_refusal_shows_its_title_first_and_its_code_last(opened, demo):
+    page = opened(f"/jobs/{demo.jobs['nightly']}")
+    page.get_by_role("button", name="Pause job").click()
+    page.get_by_label("Resume at").fill("2020-01-01T00:00")
+    page.get_by_role("dialog").get_by_role("button", name="Pause job").click()
+
+    problem = page.get_by_role("dialog").locator(".problem")
+    problem.wait_for()
+
+    assert problem.locator("strong").text_content() == "A field breaks a rule"
+    assert "must be in the future" in problem.text_content()
+    assert problem.locator("code").last.text_content() == "INVALID_FIELD"
+
+
+def test_a_failed_run_leads_to_its_error_group(opened, demo):
+    page = opened("/runs/{run}".format(**demo.others))
+
+    page.get_by_role("link", name="failures with the same cause").click()
+
+    page.wait_for_url("**/errors/{group}".format(**demo.others))
+    page.get_by_role("heading", name="invoices failed").wait_for()

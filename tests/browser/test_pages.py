@@ -1,5 +1,5 @@
-"""Each page and each kind of dialog, light and dark, wide and narrow: nothing serious for those who cannot see it, no
-wider than the window, and it looks as somebody has accepted it."""
+"""Each page, light and dark, wide and narrow, and each kind of dialog, light and wide and dark and narrow: nothing
+serious for those who cannot see it, no wider than the window, and it looks as somebody has accepted it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def looked(browser, stack, answers):
             _look(page, reader, name, found)
         for name, dialog in dialogs.DIALOGS.items() if tenant == "acme" else ():
             close = dialogs.opened(page, dialog, answers.ids)
-            _look(page, reader, f"dialog-{name}", found, whole=False)
+            _look(page, reader, f"dialog-{name}", found, looks.OF_DIALOGS, whole=False)
             close()
         page.context.close()
     found.unknown = answers.unknown
@@ -80,14 +80,13 @@ def looked(browser, stack, answers):
     return found
 
 
-def _look(page, reader, name, found, *, whole=True):
-    for size in looks.SIZES:
-        for scheme in looks.SCHEMES:
-            looks.put_on(page, size, scheme)
-            look = f"{scheme}-{size}"
-            found.grids[look][name] = looks.pictures_of(page, reader, name, look, whole=whole)
-            if serious := page.evaluate(SERIOUS, COLOURS if scheme == "dark" else {}):
-                found.serious[f"{name} {look}"] = serious
+def _look(page, reader, name, found, forms=looks.ALL, *, whole=True):
+    for scheme, size in forms:
+        looks.put_on(page, size, scheme)
+        look = f"{scheme}-{size}"
+        found.grids[look][name] = looks.pictures_of(page, reader, name, look, whole=whole)
+        if serious := page.evaluate(SERIOUS, COLOURS if scheme == "dark" else {}):
+            found.serious[f"{name} {look}"] = serious
         too_wide = page.evaluate(TOO_WIDE)
         if too_wide > 0:
             found.too_wide[f"{name} {size}"] = too_wide

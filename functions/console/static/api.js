@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "./vendor.js";
 
 /** @typedef {{token: string, clientId: string, tenant: string | null, scopes: string[] | null}} Session
  * token: kept in memory only. tenant: null for the provider. scopes: null if the issuer's token does not say them. */
-/** @typedef {{status: number, code: string, detail: string, errors: {field: string, reason: string, position?: number}[],
+/** @typedef {{status: number, code: string, title?: string, detail: string, errors: {field: string, reason: string, position?: number}[],
  * retryAfter: number | null}} Problem */
 
 /** A value that components watch. */
@@ -99,7 +99,7 @@ export async function signInWith(clientId, secret) {
   const made = sessionOf(told, clientId);
   // The page and the requests that wait are those of the tenant before.
   if (before?.scopes && before.tenant !== made.tenant) {
-    throw { status: 403, code: "OTHER_TENANT", detail: `This page belongs to ${before.tenant ?? "the provider"}, and this credential does not. To leave the page, sign out.`, errors: [], retryAfter: null };
+    throw { status: 403, code: "OTHER_TENANT", title: "Another tenant", detail: `This page belongs to ${before.tenant ?? "the provider"}, and this credential does not. To leave the page, sign out.`, errors: [], retryAfter: null };
   }
   signedIn(made);
 }
@@ -212,6 +212,7 @@ function problemOf(answer, told) {
   return {
     status: answer.status,
     code: told?.code ?? String(answer.status),
+    title: told?.title,
     detail: told?.detail ?? told?.message ?? plain[answer.status] ?? `The API answered ${answer.status}.`,
     errors: told?.errors ?? [],
     retryAfter: wait > 0 ? wait : answer.status === 429 ? 60 : null,

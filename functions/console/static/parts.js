@@ -239,14 +239,21 @@ export function NotThere() {
     <p><a class="button" href=${at("/overview")}>Go to the overview</a></p></section>`;
 }
 
-/** Shows the API's message, and when to try again. */
+const TITLES = { 403: "Not allowed", 429: "Too many requests", 503: "Not available" };
+
+/** Returns a problem's title, or a plain one if another part of the way answered instead of the API. */
+function titleOf(problem) {
+  return problem.title ?? (problem.status ? TITLES[problem.status] ?? "The request failed" : "No answer");
+}
+
+/** Shows the API's message under its title, its code, and when to try again. */
 export function ProblemNote({ problem, again }) {
   if (!problem) return null;
   const stop = /[.!?…]$/.test(problem.detail.trim()) ? "" : ".";
   const scope = problem.code === "SCOPE_MISSING" ? " Ask for this scope, or sign in with another credential." : "";
   const wait = problem.retryAfter ? ` Try again in ${length(problem.retryAfter * 1000)}.` : "";
-  return html`<div class="problem" role="alert"><strong>${problem.status ? problem.code : "No answer"}</strong>
-    <span><${Text} cut=${600}>${problem.detail}<//>${scope || wait ? stop : ""}${scope}${wait}</span>
+  return html`<div class="problem" role="alert"><strong>${titleOf(problem)}</strong>
+    <span><${Text} cut=${600}>${problem.detail}<//>${scope || wait ? stop : ""}${scope}${wait}</span> ${problem.status > 0 && html`<code>${/^\d+$/.test(problem.code) ? `HTTP ${problem.code}` : problem.code}</code>`}
     ${problem.errors.length > 1 && html`<ul>${problem.errors.map((each) => html`<li><code>${each.field}</code> <${Text} cut=${400}>${each.reason}<//></li>`)}</ul>`}
     ${again && html`<button type="button" onClick=${again}>Try again</button>`}</div>`;
 }
@@ -364,8 +371,9 @@ export function Dialog({ title, onClose, children }) {
     <h2>${title}</h2>${children}</dialog>`;
 }
 
-/** Asks for confirmation before an action on many resources, with their number. count: asks the API. act: does it. */
-export function Confirm({ title, consequence, count, word, act, onClose, children }) {
+/** Asks for confirmation before an action on many resources, with their number. count: asks the API. act: does it.
+ * danger: it cannot be undone. */
+export function Confirm({ title, consequence, count, word, act, onClose, children, danger = false }) {
   const [number, setNumber] = useState(count ? null : 1);
   const [problem, setProblem] = useState(null);
   const ask = async () => {
@@ -383,7 +391,7 @@ export function Confirm({ title, consequence, count, word, act, onClose, childre
   return html`<${Dialog} title=${title} onClose=${onClose}>
     <p>${consequence(number)}</p>${children}
     ${problem && html`<${ProblemNote} problem=${problem} again=${ask} />`}
-    <p class="actions"><${Action} kind="primary" disabled=${!number} act=${async () => {
+    <p class="actions"><${Action} kind=${danger ? "primary danger" : "primary"} disabled=${!number} act=${async () => {
       await act(number);
       onClose();
     }}>${number === null ? "Counting …" : word(number)}<//><button type="button" onClick=${onClose}>Cancel</button></p><//>`;

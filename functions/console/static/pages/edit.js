@@ -165,10 +165,10 @@ function Editor({ draft: first, job, etag }) {
 function SideBySide({ mine, theirs, onClose, onMine, onTheirs }) {
   const other = draftOf(theirs);
   const show = (draft) => ({ name: draft.name, description: draft.description, tags: draft.tags, action: draft.action, schedules: draft.schedules.map((each) => ({ name: each.name, ...timingOf(each) })) });
-  return html`<${Dialog} title="Somebody changed the job meanwhile" onClose=${onClose}>
-    <p>Nothing is lost: keep your version, or go on from theirs (revision ${theirs.revision}, <${When} at=${theirs.modifiedAt} />).</p>
+  return html`<${Dialog} title="Someone else changed this job" onClose=${onClose}>
+    <p>Your changes are not saved yet. Save your version over theirs, or use their version instead (revision ${theirs.revision}, <${When} at=${theirs.modifiedAt} />).</p>
     <div class="side"><div><h3>Yours</h3><${Source} value=${show(mine)} /></div><div><h3>Theirs</h3><${Source} value=${show(other)} /></div></div>
-    <p class="actions"><button type="button" class="primary" onClick=${onMine}>Save my version</button><button type="button" onClick=${onTheirs}>Go on from theirs</button><button type="button" onClick=${onClose}>Back to the form</button></p><//>`;
+    <p class="actions"><button type="button" class="primary" onClick=${onMine}>Save my version</button><button type="button" onClick=${onTheirs}>Use their version</button><button type="button" onClick=${onClose}>Back to the form</button></p><//>`;
 }
 
 // ---- A schedule and its preview -------------------------------------------------------------------------------------
@@ -184,8 +184,8 @@ function ScheduleFields({ schedule, index, problem, collection, set, remove }) {
       <${Field} label="Rule" name=${`${at_}.${schedule.notation}`} problem=${own}><input class="code" value=${schedule.text} spellcheck="false" autocomplete="off" onInput=${(event) => set({ text: event.target.value })} /><//>
       <${Position} problem=${preview.problem} notation=${schedule.notation} text=${schedule.text} />
       <${Field} label="Time zone" name=${`${at_}.timezone`} problem=${own}><input list="zones" value=${schedule.timezone} spellcheck="false" onInput=${(event) => set({ timezone: event.target.value.trim() })} /><//><datalist id="zones">${zones.map((name) => html`<option value=${name}></option>`)}</datalist>
-      <div class="two"><${Field} label="A time that the clock jumps over" name=${`${at_}.dstGap`} problem=${own}><select value=${schedule.dstGap} onChange=${(event) => set({ dstGap: event.target.value })}>${CHOICES.dstGap.map(([name, title]) => html`<option value=${name}>${title}</option>`)}</select><//>
-      <${Field} label="A time that it reads twice" name=${`${at_}.dstOverlap`} problem=${own}><select value=${schedule.dstOverlap} onChange=${(event) => set({ dstOverlap: event.target.value })}>${CHOICES.dstOverlap.map(([name, title]) => html`<option value=${name}>${title}</option>`)}</select><//></div>
+      <div class="two"><${Field} label="When a clock change skips the time" name=${`${at_}.dstGap`} problem=${own}><select value=${schedule.dstGap} onChange=${(event) => set({ dstGap: event.target.value })}>${CHOICES.dstGap.map(([name, title]) => html`<option value=${name}>${title}</option>`)}</select><//>
+      <${Field} label="When a clock change repeats the time" name=${`${at_}.dstOverlap`} problem=${own}><select value=${schedule.dstOverlap} onChange=${(event) => set({ dstOverlap: event.target.value })}>${CHOICES.dstOverlap.map(([name, title]) => html`<option value=${name}>${title}</option>`)}</select><//></div>
       ${kept.length > 0 && html`<p class="hint">Kept as they are: ${kept.map(([name, value]) => html`<code>${name} ${visible(JSON.stringify(value))}</code> `)}</p>`}
       <p><button type="button" class="danger" onClick=${remove}>Remove schedule</button></p></div>
     <${Preview} preview=${preview} timezone=${schedule.timezone} /></div></section>`;

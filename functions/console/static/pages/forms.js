@@ -76,7 +76,7 @@ export function EditResource({ name, kind, resource, members: first, etag, onClo
       else await request("PATCH", `/v1/${name}/${encodeURIComponent(resource.name)}`, { body: patchOf(first, body), type: "application/merge-patch+json", ifMatch: etag });
     } catch (thrown) {
       if (thrown.status === undefined) throw thrown;
-      setProblem(thrown.status === 412 ? { ...thrown, detail: "Somebody changed it meanwhile. What you wrote stays here: close, look at the new version, and edit again." } : thrown);
+      setProblem(thrown.status === 412 ? { ...thrown, detail: "Someone else changed it in the meantime. Your input stays here. Close this form, look at the new version, and edit again." } : thrown);
       return;
     }
     onClose();
@@ -101,7 +101,7 @@ function parsed(text) {
     throw new SyntaxError("an object is needed");
   } catch (error) {
     const reason = `This is not a JSON object: ${error.message}`;
-    throw { status: 422, code: "INVALID_JSON", detail: reason, errors: [{ field: "json", reason }], retryAfter: null };
+    throw { status: 422, code: "INVALID_JSON", title: "Not JSON", detail: reason, errors: [{ field: "json", reason }], retryAfter: null };
   }
 }
 

@@ -52,7 +52,7 @@ function Verbs({ job, path, reload }) {
       <button type="button" class="danger" aria-haspopup="dialog" onClick=${() => setOpen("delete")}>Delete job</button>`}
     ${open === "run" && html`<${RunNow} job=${job} path=${path} onClose=${close} />`}
     ${open === "pause" && html`<${Pause} post=${post} onClose=${close} onDone=${done("Paused the job.")} />`}
-    ${open === "delete" && html`<${Confirm} title="Delete job" onClose=${close} word=${() => "Delete job"}
+    ${open === "delete" && html`<${Confirm} danger title="Delete job" onClose=${close} word=${() => "Delete job"}
       consequence=${() => `The job, its ${count(job.schedules.length, "schedule")} and its open runs end. Its ended runs stay in the ledger until they expire.`}
       act=${async () => { await request("DELETE", path); go(at("/jobs")); tell("Deleted the job."); }} />`}`;
 }

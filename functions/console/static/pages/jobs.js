@@ -58,7 +58,7 @@ function Many({ filters, total, reload }) {
   };
   return html`<select aria-haspopup="dialog" aria-label=${`Do with all ${count(total, "job")}`} value=${verb} onChange=${(event) => setVerb(event.target.value)}><option value="">With all ${total.toLocaleString("en-GB")} …</option>${Object.entries(VERBS).map(([name, [title]]) => html`<option value=${name}>${title} them</option>`)}</select>
     ${begun && html`<${OperationLine} id=${begun} onEnd=${reload} />`}
-    ${verb && html`<${Confirm} title=${`${word} many jobs`} onClose=${() => setVerb("")} count=${() => send({ dryRun: true }).then((body) => body.count)} word=${(number) => `${word} ${count(number, "job")}`} act=${act}
+    ${verb && html`<${Confirm} danger=${verb === "delete"} title=${`${word} many jobs`} onClose=${() => setVerb("")} count=${() => send({ dryRun: true }).then((body) => body.count)} word=${(number) => `${word} ${count(number, "job")}`} act=${act}
       consequence=${(number) => `${number === null ? "…" : count(number, "job")} ${chosen.length ? `with ${chosen.join(", ")}` : "in all"}. ${consequence}`} />`}`;
 }
 

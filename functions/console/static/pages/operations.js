@@ -72,5 +72,5 @@ export function OperationPage({ id }) {
     <${Head} title=${kindWord(operation.kind)} back=${["Operations", at("/operations")]} lead=${html`<${State} state=${operation.state} /> <span class="faint">begun</span> <${When} at=${operation.startedAt} /> <span class="faint">by</span> <${Text}>${operation.actor ?? "Sweephand"}<//>`}><${Verbs} operation=${operation} reload=${answer.reload} /><//>
     <p><${Progress} operation=${operation} />${operation.kind === "redrive" && operation.request.group && html` <${AgainInGroup} group=${operation.request.group} since=${operation.startedAt} />`}</p>${operation.cause && html`<p class="verdict failed"><${Text} cut=${300}>${operation.cause}<//></p>`}
     ${operation.result?.link?.url && html`<p><a class="button primary" href=${operation.result.link.url} target="_blank" rel="noopener">Download file</a></p>`}
-    ${(operation.result?.failures ?? []).length > 0 && html`<h2>What could not be done</h2><ul>${operation.result.failures.map((each) => html`<li><${Text} cut=${300}>${typeof each === "string" ? each : JSON.stringify(each)}<//></li>`)}</ul>`}`}<//>`;
+    ${(operation.result?.failures ?? []).length > 0 && html`<h2>Failures</h2><ul>${operation.result.failures.map((each) => html`<li><${Text} cut=${300}>${typeof each === "string" ? each : JSON.stringify(each)}<//></li>`)}</ul>`}`}<//>`;
 }

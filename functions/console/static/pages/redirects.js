@@ -26,7 +26,7 @@ export function Redirects() {
         ["", (each) => may("errors:edit") && html`<button type="button" class="danger" aria-haspopup="dialog" onClick=${() => setOpen(each)}>End redirect</button>`],
       ]} /><${More} list=${list} />` : list.items && html`<${Empty} title="No redirects yet"><p>Where a job's failed runs cannot succeed any more, another job can run them again.</p><//>`}<//>
     ${open && !open.from && html`<${CreateRedirect} onClose=${close} onMade=${list.reload} />`}
-    ${open?.from && html`<${Confirm} title="End redirect" onClose=${close} word=${() => "End redirect"} consequence=${() => html`Failed runs of <${JobName} id=${open.from} /> are run again by the job itself.`} act=${end} />`}`;
+    ${open?.from && html`<${Confirm} danger title="End redirect" onClose=${close} word=${() => "End redirect"} consequence=${() => html`Failed runs of <${JobName} id=${open.from} /> are run again by the job itself.`} act=${end} />`}`;
 }
 
 /** Shows a job by its name, as a link. */

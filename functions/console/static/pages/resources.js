@@ -70,7 +70,7 @@ function ResourcePage({ name, id }) {
     <h2>Definition</h2><${Source} value=${read(kind.members, each)} />
     ${open === "edit" && html`<${EditResource} name=${name} kind=${kind} resource=${each} members=${read(kind.members, each)} etag=${answer.etag} onClose=${close} onDone=${answer.reload} />`}
     ${open === "verb" && html`<${Confirm} title=${`${verb[1]} ${kind.one}`} consequence=${() => verb[2]} word=${() => `${verb[1]} ${kind.one}`} onClose=${close} act=${async () => { await request("POST", `${path}/${verb[0]}`, { body: {} }); await answer.reload(); tell(`${verb[1]}d 1 ${kind.one}.`); }} />`}
-    ${open === "delete" && html`<${Confirm} title=${`Delete ${kind.one}`} consequence=${() => "It is deleted only if nothing uses it; otherwise the API says what does."} word=${() => `Delete ${kind.one}`} onClose=${close} act=${async () => { await request("DELETE", path); go(at(`/${name}`)); tell(`Deleted the ${kind.one}.`); }} />`}`}<//>`;
+    ${open === "delete" && html`<${Confirm} danger title=${`Delete ${kind.one}`} consequence=${() => "It is deleted only if nothing uses it; otherwise the API says what does."} word=${() => `Delete ${kind.one}`} onClose=${close} act=${async () => { await request("DELETE", path); go(at(`/${name}`)); tell(`Deleted the ${kind.one}.`); }} />`}`}<//>`;
 }
 
 function Versions({ calendar }) {
@@ -105,7 +105,7 @@ function SigningKeys({ collection }) {
   return html`<h2>Signing keys</h2><${Loaded} answer=${keys} what="signing keys">${keys.items?.length > 0 && html`<${Table} label="Signing keys" keyOf=${(each) => each.id} rows=${keys.items} columns=${[["Key", (each) => html`<code>${each.id}</code>`, "main"], ["Age", (each) => html`<${When} at=${each.createdAt} />`], ["By", (each) => html`<${Text}>${each.createdBy ?? ""}<//>`], ["", (each) => may("admin") && html`<button type="button" class="danger" aria-haspopup="dialog" onClick=${() => setGoing(each.id)}>Delete key</button>`]]} />`}
     ${keys.items?.length === 0 && html`<p class="faint">Calls of its jobs are not signed.</p>`}<//>
     ${may("admin") && html`<p class="more-left"><${Action} act=${create}>Create signing key<//></p>`}
-    ${going && html`<${Confirm} title="Delete signing key" word=${() => "Delete key"} consequence=${() => html`Calls are no longer signed with the key <code>${going}</code>. Receivers that know no other key will reject them.`} onClose=${() => setGoing("")} act=${remove} />`}
+    ${going && html`<${Confirm} danger title="Delete signing key" word=${() => "Delete key"} consequence=${() => html`Calls are no longer signed with the key <code>${going}</code>. Receivers that know no other key will reject them.`} onClose=${() => setGoing("")} act=${remove} />`}
     ${made && html`<${Secret} title="The new signing key" names=${[["Key", made.id], ["Secret", made.secret]]} onClose=${() => setMade(null)} />`}`;
 }
 

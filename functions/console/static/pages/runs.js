@@ -66,11 +66,11 @@ function Shown({ run, reload }) {
       ["HTTP status", run.httpStatus],
       ["Next attempt", run.nextAttemptAt && html`<${When} at=${run.nextAttemptAt} />`],
       ["Result until", run.callbackDeadlineAt && html`<${When} at=${run.callbackDeadlineAt} />`],
-      ["Stands for", run.range && html`${run.range.count} occurrences until <${When} at=${run.range.until} />`],
+      ["Covers", run.range && html`${run.range.count} occurrences until <${When} at=${run.range.until} />`],
       ["Follows", run.parentRunId && html`<a href=${at(`/runs/${run.parentRunId}`)}>the run that ended</a>`],
       ["Repeats", run.rerunOf && html`<a href=${at(`/runs/${run.rerunOf}`)}>an earlier run</a>`],
       ["Repeated by", run.rerunBy && html`<a href=${at(`/runs/${run.rerunBy}`)}>a later run</a>`],
-      ["Error group", stateGroup(run.state) === "failed" && html`<a href=${at("/errors", { jobId: run.jobId })}>errors of this job</a>`],
+      ["Error group", run.errorGroupId && html`<a href=${at(`/errors/${run.errorGroupId}`)}>failures with the same cause</a>`],
       ["Kept until", run.expiresAt && html`<${When} at=${run.expiresAt} />`],
     ]} />
     ${run.answer && html`<h2>Answer</h2><${Source} value=${run.answer} />`}
@@ -118,7 +118,7 @@ function EditAndRerun({ run, path, onClose }) {
     try {
       read = JSON.parse(payload);
     } catch (wrong) {
-      setProblem({ status: 422, code: "INVALID_JSON", detail: "The payload is not JSON.", errors: [{ field: "payload", reason: String(wrong.message) }], retryAfter: null });
+      setProblem({ status: 422, code: "INVALID_JSON", title: "Not JSON", detail: "The payload is not JSON.", errors: [{ field: "payload", reason: String(wrong.message) }], retryAfter: null });
       return;
     }
     try {

@@ -45,10 +45,10 @@ export function JobSet({ id }) {
     <${Facts} items=${[["Last changed its jobs", html`<${When} at=${set.appliedAt} />${set.appliedBy && html` by <${Text} cut=${60}>${set.appliedBy}<//>`}`], ...figuresOf(set.figures)]} />
     <h2>Jobs</h2>${set.jobs.length > 0 && html`<${Table} label="Jobs of the set" keyOf=${(each) => each.key} rows=${set.jobs} href columns=${[
       ["Key", (each) => html`<a href=${at(`/jobs/${each.jobId}`)}><${Text} cut=${60}>${each.key}<//></a>`, "main"],
-      ["Stands", (each) => html`<span class=${`state ${STANDS[each.state][0]}`}><${Shape} group=${STANDS[each.state][0]} />${STANDS[each.state][1]}</span>`],
+      ["State", (each) => html`<span class=${`state ${STANDS[each.state][0]}`}><${Shape} group=${STANDS[each.state][0]} />${STANDS[each.state][1]}</span>`],
       ["Changed by", (each) => changesOf(each)],
     ]} />`}
-    ${open && html`<${Confirm} title="Delete job set" onClose=${() => setOpen(false)} count=${plan} word=${(number) => `Delete ${count(number, "job")}`} consequence=${(number) => `${number === null ? "…" : count(number, "job")} of the set will be deleted with their schedules and open runs. A program that applies the set makes them anew.`} act=${remove} />`}`}<//>`;
+    ${open && html`<${Confirm} danger title="Delete job set" onClose=${() => setOpen(false)} count=${plan} word=${(number) => `Delete ${count(number, "job")}`} consequence=${(number) => `${number === null ? "…" : count(number, "job")} of the set will be deleted with their schedules and open runs. A program that applies the set makes them anew.`} act=${remove} />`}`}<//>`;
 }
 
 function Drift({ jobs }) {
