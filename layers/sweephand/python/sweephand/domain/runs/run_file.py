@@ -9,12 +9,15 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from sweephand.domain.failure import signature_of
 from sweephand.domain.instants import stamp, text, text_ms
 from sweephand.domain.members import fields
 from sweephand.domain.members.json_text import dumps
 from sweephand.domain.run import AWAITING_RESULT, FAILED, FROM_ITS_JOB, Attempt, Kind, LostCall, Reason, Run, State
 from sweephand.domain.runs import settlement
+from sweephand.lazy import lazy
+
+with lazy():
+    from sweephand.domain import failure
 
 
 class Format(StrEnum):
@@ -117,7 +120,7 @@ def run_body(run: Run, attempts: Sequence[Attempt] = (), *, job_name: str | None
         "parentRunId": run.parent_id,
         "rerunOf": run.rerun_of,
         "rerunBy": run.rerun_by,
-        "errorGroupId": signature_of(run).id if run.state in FAILED else None,
+        "errorGroupId": failure.signature_of(run).id if run.state in FAILED else None,
         "range": {"until": text_ms(run.range_until), "count": run.range_count} if run.range_until else None,
         "attempts": attempt_bodies(run, attempts),
         "notes": list(run.notes),
