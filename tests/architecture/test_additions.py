@@ -207,19 +207,19 @@ for name in ("JobDraft", "Job", "Run"):
 """
 
 
-def test_a_new_action_costs_its_class_and_a_line_of_the_registry(tmp_path: Path):
+def test_a_new_action_takes_its_class_and_a_line_in_the_registry(tmp_path: Path):
     (tmp_path / "slack.py").write_text(SLACK)
 
     assert outcome_of(ADD_SLACK, tmp_path) == ""
 
 
-def test_a_new_notation_costs_its_module_and_a_line_of_the_registry(tmp_path: Path):
+def test_a_new_notation_takes_its_module_and_a_line_in_the_registry(tmp_path: Path):
     (tmp_path / "hourly_at.py").write_text(HOURLY_AT)
 
     assert outcome_of(ADD_HOURLY_AT, tmp_path) == ""
 
 
-def test_a_new_attribute_that_the_ledger_shows_costs_four_files(tmp_path: Path):
+def test_a_new_attribute_shown_by_the_ledger_takes_four_files(tmp_path: Path):
     changed = tmp_path / "python"
     shutil.copytree(PACKAGES, changed, ignore=shutil.ignore_patterns("__pycache__", "cli", "local"))
     for path, lines in PRIORITY.items():

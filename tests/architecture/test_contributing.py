@@ -15,22 +15,22 @@ LISTS = {
 }
 
 
-def test_each_thing_that_people_add_has_its_list() -> None:
+def test_each_kind_of_addition_has_its_list() -> None:
     assert LISTS.keys() == {"action", "notation", "attribute", "reason", "facade"}
     assert all(LISTS.values())
 
 
 @pytest.mark.parametrize("path", [path for paths in LISTS.values() for path in paths])
-def test_a_file_of_a_list_is_there(path: str) -> None:
+def test_every_file_in_a_list_exists(path: str) -> None:
     assert (ROOT / path).exists()
 
 
 @pytest.mark.parametrize("path", sorted(set(re.findall(r"\b(?:tests|docs)/[\w/.-]*\w", PAGE))))
-def test_every_path_of_a_test_or_a_page_leads_somewhere(path: str) -> None:
+def test_every_path_to_a_test_or_a_page_exists(path: str) -> None:
     assert (ROOT / path).exists()
 
 
-def test_the_layout_names_each_room_of_the_verbs() -> None:
+def test_the_layout_names_each_package_of_the_flow() -> None:
     flow = ROOT / "layers/sweephand/python/sweephand/flow"
     layout = PAGE[PAGE.index("```\n") : PAGE.index("tests/  ")]
 
@@ -39,7 +39,7 @@ def test_the_layout_names_each_room_of_the_verbs() -> None:
     assert {room for room in rooms if not re.search(rf"\b{room}\b", layout)} == set()
 
 
-def test_a_commit_of_the_rules_fits_its_own_length() -> None:
+def test_the_rules_for_commits_keep_to_their_own_length() -> None:
     (subject,) = re.findall(r"at most 60 characters \(`([^`]+)`\)", PAGE)
 
     assert len(subject) <= 60

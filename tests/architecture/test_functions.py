@@ -131,20 +131,20 @@ def test_the_consoles_handler_needs_nothing_but_the_standard_library():
 
 
 @by_folder
-def test_a_handler_imports_the_package_and_no_library(handler):
+def test_a_handler_imports_only_the_package_and_no_library(handler):
     for module in _modules(handler):
         assert module in PLAIN or module.split(".")[0] == "sweephand", module
 
 
 @by_folder
-def test_a_handler_reaches_no_deeper_than_the_verbs(handler):
+def test_a_handler_imports_nothing_below_the_flow(handler):
     reached = {module.split(".")[1] for module in _modules(handler) if module.startswith("sweephand.")}
 
     assert reached <= REACHES[handler.parent.name]
 
 
 @by_folder
-def test_a_handler_holds_no_rule_and_no_state_of_its_own(handler):
+def test_a_handler_contains_no_rule_and_no_state(handler):
     tree = ast.parse(handler.read_text())
 
     forbidden = (ast.ClassDef, ast.Global, ast.While, ast.Try, ast.AsyncFunctionDef)
@@ -153,21 +153,21 @@ def test_a_handler_holds_no_rule_and_no_state_of_its_own(handler):
 
 
 @by_folder
-def test_a_handler_is_read_at_a_glance(handler):
+def test_a_handler_is_short(handler):
     lines = [line for line in handler.read_text().splitlines() if line.strip() and not line.strip().startswith("#")]
 
     assert len(lines) <= MOST_LINES_OF_CODE
 
 
 @by_folder
-def test_a_handler_starts_without_what_its_first_event_may_not_need(handler):
+def test_a_handler_starts_without_modules_that_its_first_event_may_not_need(handler):
     loaded = _loaded_by(handler)
 
     assert sorted(loaded & LOADED_LATER) == []
 
 
 @by_folder
-def test_a_handler_starts_without_the_parts_of_the_package_that_are_for_others(handler):
+def test_a_handler_starts_without_the_parts_of_the_package_for_others(handler):
     later = {f"sweephand.{name}" for name in OWN_LOADED_LATER[handler.parent.name]}
 
     assert sorted(_loaded_by(handler) & later) == []
@@ -182,7 +182,7 @@ def test_lazily_loaded_names_exist():
 
 
 @by_folder
-def test_a_handler_collects_garbage_again_once_it_has_started(handler):
+def test_a_handler_enables_garbage_collection_again_after_its_start(handler):
     found = _answer_of(handler, "import gc, app; print(gc.isenabled(), gc.get_freeze_count() > 10_000)")
 
     assert found == "True True\n"
@@ -190,7 +190,7 @@ def test_a_handler_collects_garbage_again_once_it_has_started(handler):
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system knows no such wish")
 @by_folder
-def test_the_executor_alone_stays_on_one_processor(handler):
+def test_only_the_executor_stays_on_one_processor(handler):
     """It saves the executor's own start-up (decision 0049): the others gain nothing, and share with nobody."""
     found = _answer_of(
         handler,
@@ -202,14 +202,14 @@ def test_the_executor_alone_stays_on_one_processor(handler):
 
 
 @by_folder
-def test_a_handler_makes_no_client_but_the_tables(handler):
+def test_a_handler_creates_no_client_except_the_tables(handler):
     """One of SQS takes 5 ms and more, and an idle tick or an action that succeeds sends nothing."""
     found = _answer_of(handler, f"{COUNT_CLIENTS}; import app; print(made)")
 
     assert found == "['dynamodb']\n"
 
 
-def test_no_start_looks_through_all_the_services_that_botocore_knows():
+def test_no_start_reads_the_list_of_all_botocore_services():
     """Seen failing without the session's own loader: 400 folders are listed twice, 20 ms of CPU."""
     sweeper = ROOT / "functions" / "sweeper" / "app.py"
     code = "import os; seen = []; sys_listdir = os.listdir"
@@ -221,7 +221,7 @@ def test_no_start_looks_through_all_the_services_that_botocore_knows():
 
 
 @by_folder
-def test_a_handler_loads_a_bounded_part_of_the_package(handler):
+def test_a_handler_loads_a_limited_part_of_the_package(handler):
     assert 0 < len(_own(_loaded_by(handler))) <= MOST_OWN_MODULES[handler.parent.name]
 
 
@@ -229,7 +229,7 @@ FACADES = ("native", "sap", "azure")
 
 
 @pytest.mark.parametrize("facade", FACADES)
-def test_an_api_function_loads_the_one_facade_that_it_serves(facade):
+def test_an_api_function_loads_only_the_facade_that_it_serves(facade):
     loaded = _loaded_by(ROOT / "functions" / "api" / "app.py", FACADE=facade)
     later = LOADED_LATER | {f"sweephand.{name}" for name in OWN_LOADED_LATER["api"]}
 

@@ -21,14 +21,14 @@ HAVE_THE_LIBRARYS = ("records.py", "local", "cli", "sdk")
 
 
 @pytest.mark.parametrize("contract", CONTRACT_NAMES)
-def test_imports_keep_the_contract(contract):
+def test_imports_follow_the_contract(contract):
     done = _lint("--contract", contract)
 
     assert done.returncode == 0, done.stdout
     assert "Contracts: 1 kept, 0 broken." in done.stdout
 
 
-def test_an_import_that_goes_up_breaks_the_contract(tmp_path):
+def test_an_upward_import_breaks_the_contract(tmp_path):
     """Seen failing: the same contracts, a package with one import from the pure floor to the floors above."""
     package = tmp_path / "sweephand"
     for module in ("schedules", "domain", "flow", "facades"):
@@ -59,7 +59,7 @@ def test_an_import_that_goes_up_breaks_the_contract(tmp_path):
 
 
 @pytest.mark.parametrize("module", [p for p in sorted(PACKAGE.iterdir()) if p.name not in MAKE_THE_REAL_ONES])
-def test_only_the_wiring_makes_the_real_clock_and_the_real_chance(module):
+def test_only_the_wiring_creates_the_real_clock_and_randomness(module):
     """Elsewhere they are arguments: only the names of their kinds may be imported."""
     for source in module.rglob("*.py") if module.is_dir() else [module] * (module.suffix == ".py"):
         names = {name for where, name in _imported(source) if where == "sweephand.sources"}

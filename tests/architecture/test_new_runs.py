@@ -31,19 +31,19 @@ def _builders(tree: ast.AST) -> Iterator[str]:
                 yield function.name
 
 
-def test_no_other_function_builds_a_run():
+def test_only_one_function_builds_a_run():
     found = {name for path in PACKAGE.rglob("*.py") for name in _builders(ast.parse(path.read_text(encoding="utf-8")))}
 
     assert found == BUILDERS.keys(), "begin with run_action.new_run, and replace what is different"
 
 
-def test_a_run_and_its_job_use_no_name_for_two_things():
+def test_a_run_and_its_job_use_one_name_for_one_thing():
     both = {each.name for each in fields(Job)} & {each.name for each in fields(Run)}
 
     assert both == {"tenant", *FROM_ITS_JOB}, "declare it in Run by from_its_job(default), or give one another name"
 
 
-def test_a_run_begins_with_all_that_it_takes_from_its_job():
+def test_a_new_run_has_every_member_that_comes_from_its_job():
     names = ("tenant", *FROM_ITS_JOB)
 
     run = new_run(job(), Kind.MANUAL, None, "uuid", State.QUEUED, NOW)

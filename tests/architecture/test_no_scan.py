@@ -17,7 +17,7 @@ READS_ALL = {"scan", "Scan", "rate_limited_scan", "execute_statement", "get_pagi
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_nothing_scans(path):
+def test_no_code_scans_the_table(path):
     tree = ast.parse(path.read_text())
 
     called = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}

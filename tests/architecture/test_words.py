@@ -23,11 +23,11 @@ def send(row):
 
 
 @pytest.mark.parametrize("path", [path for path in words.files() if path.is_file()], ids=lambda p: p.name)
-def test_no_file_breaks_the_rules(path: Path) -> None:
+def test_no_file_breaks_the_rules_for_words(path: Path) -> None:
     assert list(words.breaches(path)) == []
 
 
-def test_no_text_of_the_apis_description_breaks_the_rules() -> None:
+def test_no_text_of_the_api_description_breaks_the_rules_for_words() -> None:
     """A description may begin with "By default", but not with a fragment such as "Of a job" or "What was done"."""
     found = [
         text
@@ -51,7 +51,9 @@ def _texts(value: Any) -> Iterator[str]:
                 yield from _texts(each)
 
 
-def test_a_fragment_is_seen_in_the_prose_of_a_page_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sentence_fragment_is_detected_only_in_the_prose_of_a_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(words, "ROOT", tmp_path)
     page = tmp_path / "page.md"
     page.write_text(
@@ -83,7 +85,9 @@ def test_the_target_of_a_link_is_not_prose(tmp_path: Path, monkeypatch: pytest.M
         ("the queue keeps it", "Of the queue", "a sentence begins with 'Of'"),
     ],
 )
-def test_each_rule_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str, after: str, why: str) -> None:
+def test_each_rule_for_words_detects_its_mistake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str, after: str, why: str
+) -> None:
     monkeypatch.setattr(words, "ROOT", tmp_path)
     page = tmp_path / "page.py"
 

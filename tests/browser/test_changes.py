@@ -13,7 +13,7 @@ def _type(page, label, text):
     page.get_by_label(label, exact=True).fill(text)
 
 
-def test_a_job_is_created_by_hand_and_its_preview_marks_the_clock_changes(opened, demo, stack, target):
+def test_a_job_is_created_manually_and_its_preview_marks_the_clock_changes(opened, demo, stack, target):
     page = opened("/jobs")
     page.get_by_role("link", name="Create job").first.click()
     page.get_by_label("Name", exact=True).first.fill("made by hand")
@@ -42,7 +42,7 @@ def test_a_job_is_created_by_hand_and_its_preview_marks_the_clock_changes(opened
         ("recurrence", '{"frequency": "day", "interval": 2}', "2 days"),
     ],
 )
-def test_every_notation_is_previewed_in_words(opened, demo, notation, rule, says):
+def test_every_notation_has_a_preview_in_words(opened, demo, notation, rule, says):
     page = opened("/jobs/new")
     page.get_by_label("Notation").select_option(notation)
     _type(page, "Rule", rule)
@@ -50,7 +50,7 @@ def test_every_notation_is_previewed_in_words(opened, demo, notation, rule, says
     page.get_by_role("complementary", name="Preview").get_by_text(says).first.wait_for()
 
 
-def test_a_rule_that_cannot_be_read_is_marked_where_it_is_wrong(opened, demo):
+def test_an_unreadable_rule_is_marked_at_the_mistake(opened, demo):
     page = opened("/jobs/new")
     _type(page, "Rule", "30 25 * * *")
 
@@ -76,7 +76,7 @@ def test_a_change_made_meanwhile_is_shown_side_by_side_and_nothing_is_lost(opene
     assert [each["every"] for each in kept["schedules"]] == ["PT20M"]
 
 
-def test_failed_runs_are_run_again_in_three_clicks_with_their_number_first(opened, demo, stack):
+def test_failed_runs_are_run_again_in_three_clicks_after_their_number_is_shown(opened, demo, stack):
     page = opened("/overview")
     needs = page.get_by_role("region", name="Needs attention").get_by_role("listitem").filter(has_text="payments")
     needs.get_by_role("link", name="Why").click()
@@ -95,7 +95,7 @@ def test_failed_runs_are_run_again_in_three_clicks_with_their_number_first(opene
     )
 
 
-def test_a_group_says_how_many_failed_again_since_it_was_run_again(opened, demo, stack, target):
+def test_a_group_shows_how_many_runs_failed_again_after_a_rerun(opened, demo, stack, target):
     acme = stack.client()
     job = acme.post("/v1/jobs", json={"name": "stubborn", "action": {"type": "http", "url": f"{target}/fail"}}).json()
     acme.post(f"/v1/jobs/{job['id']}/run")
@@ -112,7 +112,7 @@ def test_a_group_says_how_many_failed_again_since_it_was_run_again(opened, demo,
     page.get_by_role("link", name="Look at the group").wait_for()
 
 
-def test_an_archived_group_comes_back_by_undo_or_by_its_page(opened, demo, stack):
+def test_an_archived_group_can_be_restored_by_undo_or_on_its_page(opened, demo, stack):
     group = stack.client().get("/v1/errors").json()["items"][0]["id"]
     page = opened(f"/errors/{group}")
     page.get_by_label("Note").fill("the supplier knows")
@@ -125,7 +125,7 @@ def test_an_archived_group_comes_back_by_undo_or_by_its_page(opened, demo, stack
     page.get_by_role("button", name="Archive group").wait_for()
 
 
-def test_a_run_that_was_not_started_last_night_says_why_in_one_click(opened, demo):
+def test_a_run_that_was_not_started_last_night_is_explained_in_one_click(opened, demo):
     page = opened("/overview")
     page.get_by_role("row").filter(has_text="invoices").locator("a.mark").first.click()
 

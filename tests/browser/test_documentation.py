@@ -96,7 +96,7 @@ def site() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("look", LOOKS)
-def test_pages_fit_and_can_be_heard(browser: Browser, site: str, look: str):
+def test_pages_fit_their_window_and_work_with_a_screen_reader(browser: Browser, site: str, look: str):
     width, scheme, pages = LOOKS[look]
     page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
     asked: list[str] = []
@@ -118,7 +118,7 @@ def test_pages_fit_and_can_be_heard(browser: Browser, site: str, look: str):
     assert [url for url in asked if not url.startswith(site)] == []
 
 
-def test_a_search_finds_the_page_of_a_reason(browser: Browser, site: str):
+def test_the_search_finds_the_page_of_a_reason(browser: Browser, site: str):
     page = browser.new_page()
     page.goto(f"{site}/index.html")
 
@@ -129,7 +129,7 @@ def test_a_search_finds_the_page_of_a_reason(browser: Browser, site: str):
     page.close()
 
 
-def test_a_task_is_answered_three_clicks_from_the_search(browser: Browser, site: str):
+def test_each_task_is_answered_within_three_clicks_of_the_search(browser: Browser, site: str):
     """The search, one of its first three results, and at most one link of that page."""
     page = browser.new_page()
     unanswered = []

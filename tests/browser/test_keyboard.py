@@ -80,7 +80,7 @@ def through_its_dialogs(page, known):
     return wrong
 
 
-def test_every_page_is_walked_and_its_dialogs_are_opened_and_left(opened, demo):
+def test_every_page_and_its_dialogs_work_by_keyboard(opened, demo):
     missed, dialogs, seen = {}, {}, []
     watched, known = set(), set()
     for name, page in of_somebody(opened, demo):
@@ -98,7 +98,7 @@ def test_every_page_is_walked_and_its_dialogs_are_opened_and_left(opened, demo):
     assert {name: each for name, each in dialogs.items() if each} == {}
 
 
-def test_the_menu_of_more_pages_is_opened_walked_and_left(opened, demo):
+def test_the_menu_of_more_pages_works_by_keyboard(opened, demo):
     page = opened("/jobs")
     page.get_by_text("More", exact=True).focus()
     page.keyboard.press("Enter")
@@ -110,7 +110,7 @@ def test_the_menu_of_more_pages_is_opened_walked_and_left(opened, demo):
     page.wait_for_function("() => document.activeElement.matches('.menu:not([open]) > summary')")
 
 
-def test_the_list_of_keys_opens_by_its_key_and_gives_the_focus_back(opened, demo):
+def test_the_list_of_keys_opens_by_its_key_and_returns_the_focus(opened, demo):
     page = opened("/jobs")
     page.get_by_role("link", name="nightly").focus()
     page.keyboard.press("?")

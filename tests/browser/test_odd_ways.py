@@ -26,7 +26,7 @@ def _job(stack, target, name, **more):
 
 
 @pytest.mark.parametrize("path", ["/jobs/%zz", "/collections/%E0%A4%A"])
-def test_an_address_that_cannot_be_read_is_not_there(opened, demo, path):
+def test_an_unreadable_address_is_shown_as_not_found(opened, demo, path):
     page = opened("/jobs")
 
     visit(page, path)
@@ -35,13 +35,13 @@ def test_an_address_that_cannot_be_read_is_not_there(opened, demo, path):
 
 
 @pytest.mark.parametrize("month", ["2026-13", "abc", "0001-01"])
-def test_a_month_that_is_none_shows_the_present_one(opened, demo, month):
+def test_an_invalid_month_shows_the_current_one(opened, demo, month):
     page = opened(f"/jobs/{demo.jobs['nightly']}?month={month}#month")
 
     page.get_by_role("table").get_by_role("cell").first.wait_for()
 
 
-def test_the_month_of_a_job_that_runs_often_goes_on_from_today_and_reads_a_day_on_request(opened, stack, target):
+def test_the_month_of_a_frequent_job_continues_from_today_and_reads_a_day_on_request(opened, stack, target):
     often = _job(stack, target, "often", schedules=[{"cron": "*/10 * * * *"}])
     page = opened(f"/jobs/{often}#month")
     page.get_by_role("button", name="Next month").click()
@@ -54,7 +54,7 @@ def test_the_month_of_a_job_that_runs_often_goes_on_from_today_and_reads_a_day_o
     cell.get_by_text("140 more").wait_for()
 
 
-def test_an_answer_that_is_not_the_apis_is_said_instead_of_waiting_for_ever(opened, demo):
+def test_an_answer_that_is_not_from_the_api_is_reported_without_endless_waiting(opened, demo):
     page = opened("/jobs")
     page.route("**/v1/calendars?**", lambda route: route.fulfill(status=200, body="<html>Welcome to our Wi-Fi</html>"))
 
@@ -64,7 +64,7 @@ def test_an_answer_that_is_not_the_apis_is_said_instead_of_waiting_for_ever(open
     page.get_by_role("alert").filter(has_text="Something else answered instead of the API").wait_for()
 
 
-def test_a_page_that_is_refused_has_a_heading_and_a_title_of_its_own(opened, demo):
+def test_a_refused_page_has_its_own_heading_and_title(opened, demo):
     page = opened("/jobs")
 
     visit(page, "/tenants/acme")
@@ -74,7 +74,7 @@ def test_a_page_that_is_refused_has_a_heading_and_a_title_of_its_own(opened, dem
     assert page.title().startswith("Not allowed")
 
 
-def test_what_needs_attention_is_asked_again_soon_after_a_failure(opened, demo):
+def test_the_attention_list_is_read_again_soon_after_a_failure(opened, demo):
     page = opened("/jobs")
     page.clock.install()
     failing = []
@@ -95,13 +95,13 @@ def test_what_needs_attention_is_asked_again_soon_after_a_failure(opened, demo):
     page.get_by_text("need attention").first.wait_for()
 
 
-def test_the_load_ahead_is_there_while_the_lanes_are_searched(opened, demo):
+def test_the_load_ahead_is_shown_while_the_lanes_are_searched(opened, demo):
     page = opened("/overview?search=orders")
 
     page.get_by_role("region", name="Load ahead").wait_for()
 
 
-def test_a_group_is_named_by_how_often_its_job_failed(opened, demo, stack):
+def test_a_group_is_named_with_the_number_of_its_failures(opened, demo, stack):
     group = demo.others["group"]
     there = stack.client().get(f"/v1/errors/{group}").json()
     page = opened("/jobs")
@@ -118,7 +118,7 @@ def test_a_group_is_named_by_how_often_its_job_failed(opened, demo, stack):
 # ---- Whose page it is -----------------------------------------------------------------------------------------------
 
 
-def test_a_provider_begins_with_the_tenants_and_is_asked_to_choose_one(opened, demo):
+def test_a_provider_starts_at_the_tenants_and_is_asked_to_choose_one(opened, demo):
     page = opened("", tenant="provider")
 
     page.get_by_role("heading", name="Tenants").wait_for()
@@ -131,7 +131,7 @@ def test_a_provider_begins_with_the_tenants_and_is_asked_to_choose_one(opened, d
     page.get_by_text(re.compile(r"\d+ messages? waiting in the queues, last audit")).wait_for()
 
 
-def test_nothing_of_one_tenant_is_shown_under_the_name_of_the_next(opened, demo):
+def test_one_tenants_data_is_never_shown_under_the_next_tenants_name(opened, demo):
     page = opened("/jobs?as=acme", tenant="provider")
     page.get_by_role("link", name="nightly").wait_for()
     page.route("**/v1/jobs?**", lambda _: None)
@@ -144,7 +144,7 @@ def test_nothing_of_one_tenant_is_shown_under_the_name_of_the_next(opened, demo)
     assert page.get_by_role("link", name="nightly").count() == 0
 
 
-def test_a_form_does_not_go_to_another_tenant_by_a_new_sign_in(opened, stack, target):
+def test_a_form_is_not_sent_to_another_tenant_after_a_new_sign_in(opened, stack, target):
     page = opened("/jobs/new")
     page.get_by_label("Name", exact=True).first.fill("of acme")
     page.get_by_label("Address").fill(f"{target}/ok")
@@ -172,7 +172,7 @@ def test_a_form_does_not_go_to_another_tenant_by_a_new_sign_in(opened, stack, ta
     assert stack.client("globex").get("/v1/jobs", params={"name": "of acme", "include": "total"}).json()["total"] == 0
 
 
-def test_a_credential_begins_with_the_first_page_that_it_may_see_and_reads_why_a_form_is_closed(stack, visitor):
+def test_a_credential_starts_at_its_first_permitted_page_and_closed_forms_say_why(stack, visitor):
     made = stack.client().post("/v1/credentials", json={"name": "undo", "scopes": ["errors:edit"]}).json()
     page = visitor().new_page()
     page.goto("/console")
@@ -204,7 +204,7 @@ def test_a_reader_has_no_button_for_long_work_that_needs_another_scope(stack, vi
 
 
 @pytest.mark.parametrize("more", ["null", "[1]", '"text"'])
-def test_other_members_that_are_no_object_are_refused_at_their_field(opened, demo, more):
+def test_additional_members_that_are_not_an_object_are_refused_at_their_field(opened, demo, more):
     page = opened("/jobs/new")
     page.get_by_text("Other members as JSON").click()
     page.get_by_label("Members of the job").fill(more)
@@ -214,7 +214,7 @@ def test_other_members_that_are_no_object_are_refused_at_their_field(opened, dem
     page.locator(".field.wrong").filter(has_text="Members of the job").get_by_text("an object is needed").wait_for()
 
 
-def test_a_change_that_is_sent_twice_at_once_is_made_once(opened, stack, target):
+def test_a_change_sent_twice_at_once_is_made_once(opened, stack, target):
     job = _job(stack, target, "doubled")
     page = opened(f"/jobs/{job}/edit")
     sent = []
@@ -229,7 +229,7 @@ def test_a_change_that_is_sent_twice_at_once_is_made_once(opened, stack, target)
     assert len(sent) == 1
 
 
-def test_a_form_that_was_left_is_there_again_until_it_is_sent_or_discarded(opened, demo):
+def test_an_abandoned_form_is_restored_until_it_is_sent_or_discarded(opened, demo):
     page = opened("/jobs/new")
     page.get_by_label("Name", exact=True).first.fill("half a job")
     page.get_by_role("link", name="Runs", exact=True).click()
@@ -246,7 +246,7 @@ def test_a_form_that_was_left_is_there_again_until_it_is_sent_or_discarded(opene
     assert page.get_by_label("Name", exact=True).first.input_value() == ""
 
 
-def test_a_run_is_edited_from_the_payload_that_its_job_would_send(opened, stack, target):
+def test_the_editor_of_a_run_starts_with_the_payload_of_its_job(opened, stack, target):
     job = _job(stack, target, "with payload")
     run = stack.client().post(f"/v1/jobs/{job}/run").json()["runId"]
     until(lambda: stack.client().get(f"/v1/runs/{run}").json()["status"] == "COMPLETED")
@@ -259,7 +259,7 @@ def test_a_run_is_edited_from_the_payload_that_its_job_would_send(opened, stack,
     assert json.loads(written) == {"for": "with payload"}
 
 
-def test_a_schedule_that_nobody_named_has_no_name(opened, demo):
+def test_a_schedule_without_a_name_is_shown_without_one(opened, demo):
     page = opened(f"/jobs/{demo.jobs['orders']}")
     page.get_by_role("heading", name="Schedule", exact=True).wait_for()
 
@@ -268,7 +268,7 @@ def test_a_schedule_that_nobody_named_has_no_name(opened, demo):
     assert page.locator(".schedule").get_by_label("Name").input_value() == ""
 
 
-def test_a_signing_key_is_deleted_only_after_a_question(opened, stack):
+def test_a_signing_key_is_deleted_only_after_confirmation(opened, stack):
     acme = stack.client()
     assert acme.post("/v1/collections", json={"name": "signed"}).status_code == 201
     assert acme.post("/v1/collections/signed/signing-keys", json={}).status_code == 201
@@ -283,7 +283,7 @@ def test_a_signing_key_is_deleted_only_after_a_question(opened, stack):
     page.get_by_text("Calls of its jobs are not signed.").wait_for()
 
 
-def test_runs_of_any_state_can_be_asked_for(opened, demo):
+def test_runs_of_any_state_can_be_listed(opened, demo):
     page = opened("/runs")
 
     page.get_by_label("Other states").select_option("TIMEOUT")
@@ -292,7 +292,7 @@ def test_runs_of_any_state_can_be_asked_for(opened, demo):
     assert page.url.endswith("?state=TIMEOUT")
 
 
-def test_a_button_that_is_pressed_twice_at_once_acts_once(opened, stack, target):
+def test_a_button_pressed_twice_at_once_acts_once(opened, stack, target):
     job = _job(stack, target, "pressed")
     page = opened(f"/jobs/{job}")
     sent = []
@@ -332,7 +332,7 @@ def test_no_table_scrolls_sideways_on_a_phone(opened, demo):
     assert wrong == {}
 
 
-def test_a_row_on_a_phone_is_still_a_row_of_a_table_for_those_who_hear_it(opened, demo):
+def test_a_row_on_a_phone_remains_a_table_row_for_screen_readers(opened, demo):
     page = opened("/jobs", viewport=PHONE)
 
     row = page.get_by_role("table").get_by_role("row").filter(has_text="nightly")

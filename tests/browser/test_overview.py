@@ -11,7 +11,7 @@ MOST_REQUESTS = 5
 LANES = 1_000
 
 
-def test_every_job_has_a_lane_with_its_failure_that_leads_to_the_run(opened, demo):
+def test_every_job_has_a_lane_whose_failure_leads_to_the_run(opened, demo):
     page = opened("/overview")
 
     lane = page.get_by_role("row").filter(has_text="invoices")
@@ -20,14 +20,14 @@ def test_every_job_has_a_lane_with_its_failure_that_leads_to_the_run(opened, dem
     page.locator(".verdict.failed", has_text="The target answered 503.").wait_for()
 
 
-def test_a_lane_says_its_marks_to_those_who_cannot_see_them(opened, demo):
+def test_a_lane_describes_its_marks_to_screen_readers(opened, demo):
     page = opened("/overview")
 
     page.get_by_role("row").filter(has_text="invoices").get_by_text("1 failed").wait_for(state="attached")
     page.get_by_role("row").filter(has_text="backup").get_by_text("paused", exact=True).wait_for()
 
 
-def test_it_is_drawn_by_few_requests_and_states_its_price(opened, demo):
+def test_the_overview_needs_few_requests_and_states_its_price(opened, demo):
     page = opened("/jobs")
     asked = []
     page.on("request", lambda request: asked.append(request.url) if "/v1/" in request.url else None)
@@ -60,7 +60,7 @@ def test_a_thousand_lanes_scroll_smoothly_from_a_fixed_pool_of_rows(opened, demo
     assert 0 < slowest_of_95 < MOST_FRAME_MS
 
 
-def test_the_first_lanes_are_there_while_the_others_are_read(opened, demo):
+def test_the_first_lanes_are_shown_while_the_others_are_read(opened, demo):
     page = opened("/jobs")
     whole = _timeline()
     waiting = []
@@ -82,7 +82,7 @@ def test_the_first_lanes_are_there_while_the_others_are_read(opened, demo):
     assert page.get_by_role("table", name="Jobs over").get_attribute("aria-rowcount") == str(LANES)
 
 
-def test_the_time_line_is_walked_by_the_keyboard(opened, demo):
+def test_the_time_line_works_by_keyboard(opened, demo):
     page = opened("/jobs")
     page.route("**/v1/timeline?**", lambda route: route.fulfill(json=_timeline()))
     page.get_by_role("link", name="Overview").click()

@@ -92,7 +92,7 @@ def _look(page, reader, name, found, forms=looks.ALL, *, whole=True):
             found.too_wide[f"{name} {size}"] = too_wide
 
 
-def test_no_page_has_a_serious_breach_for_those_who_cannot_see_it(looked):
+def test_no_page_has_a_serious_accessibility_violation(looked):
     assert looked.serious == {}
 
 
@@ -101,7 +101,7 @@ def test_no_page_is_wider_than_its_window(looked):
 
 
 @pytest.mark.parametrize("look", [f"{scheme}-{size}" for scheme in looks.SCHEMES for size in looks.SIZES])
-def test_every_page_looks_as_it_was_accepted(looked, look):
+def test_every_page_looks_like_its_accepted_picture(looked, look):
     assert looked.unknown == [], "these answers are not recorded: run `make accept-pictures ANSWERS=1`"
     accepted = looks.accepted(look)
     changed = {
@@ -115,7 +115,7 @@ def test_every_page_looks_as_it_was_accepted(looked, look):
     assert not gone
 
 
-def test_the_answers_that_pictures_are_drawn_from_fit_the_description_of_the_api(looked, answers):
+def test_the_answers_used_for_the_pictures_match_the_api_description(looked, answers):
     for name, answer in answers.answers.items():
         _, method, path = name.split(" ", 3)[:3]
         if method == "GET" and answer["status"] == 200:
@@ -124,7 +124,7 @@ def test_the_answers_that_pictures_are_drawn_from_fit_the_description_of_the_api
             described.validate(pointer, answer["body"], method)
 
 
-def test_the_sign_in_page_can_be_heard(visitor):
+def test_the_sign_in_page_works_with_a_screen_reader(visitor):
     page = visitor().new_page()
     page.goto("/console")
     page.get_by_label("Client id").wait_for()

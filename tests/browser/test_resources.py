@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def test_a_collection_is_made_and_changed_by_fields_with_the_apis_sentence_at_each(opened, demo, stack):
+def test_a_collection_is_created_and_changed_by_fields_with_the_apis_message_at_each(opened, demo, stack):
     page = opened("/collections")
     page.get_by_role("button", name="Create collection").click()
     dialog = page.get_by_role("dialog")
@@ -30,7 +30,7 @@ def test_a_collection_is_made_and_changed_by_fields_with_the_apis_sentence_at_ea
     assert (there["retention"]["runDays"], there["events"]) == (30, "all")
 
 
-def test_a_calendar_is_made_by_days_weekdays_and_stretches(opened, demo, stack):
+def test_a_calendar_is_created_from_days_weekdays_and_ranges(opened, demo, stack):
     page = opened("/calendars")
     page.get_by_role("button", name="Create calendar").click()
     dialog = page.get_by_role("dialog")
@@ -54,7 +54,7 @@ def test_a_calendar_is_made_by_days_weekdays_and_stretches(opened, demo, stack):
     assert there["ranges"] == [{"from": "2027-08-01", "to": "2027-08-15"}]
 
 
-def test_a_flow_key_is_changed_by_fields_or_as_json(opened, demo, stack):
+def test_a_flow_key_can_be_changed_by_fields_or_as_json(opened, demo, stack):
     assert stack.client().post("/v1/flow-keys", json={"name": "narrow", "parallelism": 3}).status_code == 201
     page = opened("/flow-keys/narrow")
     page.get_by_role("button", name="Edit flow key").click()
@@ -74,7 +74,7 @@ def test_a_flow_key_is_changed_by_fields_or_as_json(opened, demo, stack):
     assert (there["rate"], there["parallelism"]) == ({"limit": 61, "periodSeconds": 30}, None)
 
 
-def test_a_redirect_is_made_between_jobs_by_their_names_and_ended(opened, demo, stack, target):
+def test_a_redirect_between_jobs_is_created_by_their_names_and_ended(opened, demo, stack, target):
     for name in ("broken", "repaired"):
         body = {"name": name, "action": {"type": "http", "url": f"{target}/ok"}}
         assert stack.client().post("/v1/jobs", json=body).status_code == 201
@@ -91,7 +91,7 @@ def test_a_redirect_is_made_between_jobs_by_their_names_and_ended(opened, demo, 
     row.wait_for(state="detached")
 
 
-def test_a_consumer_shows_its_lease_which_can_be_ended(opened, demo, stack):
+def test_a_consumer_shows_its_lease_and_the_lease_can_be_ended(opened, demo, stack):
     assert stack.client().put("/v1/consumers/cellar/lease", json={"holder": "cellar-7"}).status_code == 200
     page = opened("/consumers")
     page.get_by_role("link", name="cellar").click()
@@ -107,7 +107,7 @@ def test_a_consumer_shows_its_lease_which_can_be_ended(opened, demo, stack):
     page.get_by_role("link", name="cellar").wait_for(state="detached")
 
 
-def test_a_job_set_says_what_others_changed_and_its_number_before_it_is_deleted(opened, demo, stack, target):
+def test_a_job_set_shows_outside_changes_and_its_job_count_before_it_is_deleted(opened, demo, stack, target):
     action = {"type": "http", "url": f"{target}/ok"}
     acme = stack.client()
     jobs = [{"key": key, "name": f"shop-{key}", "action": action} for key in ("one", "two")]
@@ -129,7 +129,7 @@ def test_a_job_set_says_what_others_changed_and_its_number_before_it_is_deleted(
     assert acme.get("/v1/job-sets/shop").status_code == 404
 
 
-def test_a_collection_says_how_many_jobs_stop_before_it_is_disabled(opened, stack, demo):
+def test_a_collection_shows_how_many_jobs_stop_before_it_is_disabled(opened, stack, demo):
     stack.client().post("/v1/collections", json={"name": "switched"})
     page = opened("/collections/switched")
     page.get_by_role("button", name="Disable collection").click()
@@ -140,7 +140,7 @@ def test_a_collection_says_how_many_jobs_stop_before_it_is_disabled(opened, stac
     assert stack.client().get("/v1/collections/switched").json()["state"] == "DISABLED"
 
 
-def test_a_secret_is_shown_once_until_somebody_stored_it_then_rotated_and_the_former_one_ended(opened, demo):
+def test_a_secret_is_shown_once_and_can_be_rotated_and_its_former_value_ended(opened, demo):
     page = opened("/access")
     page.get_by_role("button", name="Create credential").click()
     page.get_by_role("dialog").get_by_label("Name").fill("by hand")
@@ -164,7 +164,7 @@ def test_a_secret_is_shown_once_until_somebody_stored_it_then_rotated_and_the_fo
     row.get_by_text("none").wait_for()
 
 
-def test_a_provider_acts_for_a_tenant_that_is_named_on_the_page_and_in_its_address(opened, demo):
+def test_a_provider_acts_for_a_tenant_named_on_the_page_and_in_its_address(opened, demo):
     page = opened("/tenants", tenant="provider")
     page.get_by_role("row").filter(has_text="acme").get_by_role("link", name="Act for it").click()
 
@@ -176,7 +176,7 @@ def test_a_provider_acts_for_a_tenant_that_is_named_on_the_page_and_in_its_addre
     assert "acme" in page.title()
 
 
-def test_many_jobs_are_changed_by_the_filter_with_their_number_first(opened, demo, stack, target):
+def test_many_jobs_are_changed_by_a_filter_after_their_number_is_shown(opened, demo, stack, target):
     acme = stack.client()
     for n in range(3):
         action = {"type": "http", "url": f"{target}/ok"}
@@ -194,7 +194,7 @@ def test_many_jobs_are_changed_by_the_filter_with_their_number_first(opened, dem
     ]
 
 
-def test_a_number_that_has_changed_meanwhile_is_refused_and_nothing_is_done(opened, demo, stack, target):
+def test_a_count_that_changed_meanwhile_is_refused_and_nothing_happens(opened, demo, stack, target):
     acme = stack.client()
     body = {"tags": ["fewer"], "action": {"type": "http", "url": f"{target}/ok"}}
     acme.post("/v1/jobs", json={"name": "fewer-0", **body})
@@ -209,7 +209,7 @@ def test_a_number_that_has_changed_meanwhile_is_refused_and_nothing_is_done(open
     assert len(acme.get("/v1/jobs", params={"tag": "fewer"}).json()["items"]) == 2
 
 
-def test_a_quota_is_refused_in_the_apis_words_and_the_form_stays(opened, demo, stack, target):
+def test_a_refusal_by_a_quota_uses_the_apis_words_and_keeps_the_form(opened, demo, stack, target):
     stack.client().post("/v1/collections", json={"name": "full", "quota": {"maxJobs": 1}})
     body = {"name": "first", "collection": "full", "action": {"type": "http", "url": f"{target}/ok"}}
     assert stack.client().post("/v1/jobs", json=body).status_code == 201

@@ -16,19 +16,19 @@ def test_the_root_leads_to_the_console(stack):
     assert (answer.status_code, answer.headers["location"]) == (302, "/console")
 
 
-def test_a_slash_at_the_end_leads_to_the_console(stack):
+def test_a_trailing_slash_leads_to_the_console(stack):
     answer = stack.anonymous().get("/console/?as=acme")
 
     assert (answer.status_code, answer.headers["location"]) == (302, "/console?as=acme")
 
 
-def test_a_path_that_nobody_knows_is_answered_with_a_problem_as_on_aws(stack):
+def test_an_unknown_path_is_answered_with_a_problem_as_on_aws(stack):
     answer = stack.anonymous().get("/nowhere")
 
     assert answer.headers["content-type"] == "application/problem+json"
 
 
-def test_the_page_is_fresh_each_time_and_its_files_are_kept_for_a_year(stack):
+def test_the_page_is_never_cached_and_its_files_are_cached_for_a_year(stack):
     client = stack.anonymous()
 
     page = client.get("/console/jobs")
@@ -41,11 +41,11 @@ def test_the_page_is_fresh_each_time_and_its_files_are_kept_for_a_year(stack):
     assert file.headers["content-encoding"] == "gzip"
 
 
-def test_a_file_of_another_version_is_not_there(stack):
+def test_a_file_of_another_version_is_not_found(stack):
     assert stack.anonymous().get("/console/0123456789abcdef/app.js").status_code == 404
 
 
-def test_the_policy_allows_scripts_and_styles_of_the_stack_alone(stack):
+def test_the_security_policy_allows_scripts_and_styles_only_from_the_stack(stack):
     policy = stack.anonymous().get("/console").headers["content-security-policy"]
 
     assert "default-src 'none'" in policy
@@ -54,7 +54,7 @@ def test_the_policy_allows_scripts_and_styles_of_the_stack_alone(stack):
     assert "unsafe" not in policy
 
 
-def test_all_files_together_are_smaller_than_the_budget():
+def test_all_files_together_stay_within_the_size_budget():
     static = CHECKOUT / "functions" / "console" / "static"
     files = [path for path in static.rglob("*") if path.is_file() and path.suffix != ".txt"]
     sizes = [len(gzip.compress(path.read_bytes())) for path in files]
@@ -62,7 +62,7 @@ def test_all_files_together_are_smaller_than_the_budget():
     assert sum(sizes) < MOST_BYTES
 
 
-def test_a_visit_loads_nothing_from_elsewhere(opened, stack, demo):
+def test_a_visit_loads_nothing_from_other_hosts(opened, stack, demo):
     page = opened("/jobs")
 
     loaded = page.evaluate("performance.getEntriesByType('resource').map(each => each.name)")
@@ -70,7 +70,7 @@ def test_a_visit_loads_nothing_from_elsewhere(opened, stack, demo):
     assert [name for name in loaded if not name.startswith(stack.base_url)] == []
 
 
-def test_the_libraries_are_those_that_their_lock_makes():
+def test_the_libraries_are_built_from_their_lock_file():
     build = CHECKOUT / ".ci" / "console_vendor" / "build"
 
     done = subprocess.run([build, "--check"], capture_output=True, text=True, check=False)
@@ -78,7 +78,7 @@ def test_the_libraries_are_those_that_their_lock_makes():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_types_that_stand_in_the_modules_fit():
+def test_the_types_declared_in_the_modules_are_correct():
     check = CHECKOUT / ".ci" / "console_types" / "check"
 
     done = subprocess.run([check], capture_output=True, text=True, check=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.browser.conftest import sign_in
 
 
-def test_a_wrong_secret_is_refused_with_a_sentence(visitor, stack):
+def test_a_wrong_secret_is_refused_with_a_message(visitor, stack):
     page = visitor().new_page()
     page.goto("/console")
     page.get_by_label("Client id").fill(stack.file.tenants["acme"].client_id)
@@ -16,7 +16,7 @@ def test_a_wrong_secret_is_refused_with_a_sentence(visitor, stack):
     assert page.get_by_label("Secret").is_visible()
 
 
-def test_nothing_of_the_session_is_stored(opened, stack, demo):
+def test_no_part_of_the_session_is_stored(opened, stack, demo):
     page = opened("/jobs")
 
     stored = page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])")
@@ -36,7 +36,7 @@ def test_a_new_tab_is_signed_in_and_signing_out_ends_both(opened, demo):
     second.get_by_label("Client id").wait_for()
 
 
-def test_a_token_that_ended_asks_again_and_leaves_the_page_as_it_was(opened, stack, demo):
+def test_an_expired_token_asks_for_a_new_sign_in_and_keeps_the_page(opened, stack, demo):
     page = opened(f"/jobs/{demo.jobs['nightly']}")
     page.get_by_role("button", name="Pause job").click()
     page.get_by_label("Note").fill("in the middle of a form")
@@ -62,7 +62,7 @@ def test_a_token_that_ended_asks_again_and_leaves_the_page_as_it_was(opened, sta
     assert paused["operation"] == "pause"
 
 
-def test_two_tenants_see_their_own_jobs_and_never_the_others(opened, demo):
+def test_two_tenants_see_only_their_own_jobs(opened, demo):
     acme = opened("/jobs")
     acme.get_by_role("link", name="nightly").wait_for()
     assert "acme" in acme.title()
@@ -75,7 +75,7 @@ def test_two_tenants_see_their_own_jobs_and_never_the_others(opened, demo):
     globex.get_by_role("heading", name="No jobs yet").wait_for()
 
 
-def test_scopes_hide_what_one_may_not_do(stack, visitor, demo):
+def test_actions_without_a_scope_are_hidden(stack, visitor, demo):
     reader = stack.client().post("/v1/credentials", json={"name": "reader", "scopes": ["jobs:read"]}).json()
     page = visitor().new_page()
     page.goto(f"/console/jobs/{demo.jobs['nightly']}")
@@ -88,7 +88,7 @@ def test_scopes_hide_what_one_may_not_do(stack, visitor, demo):
     assert page.get_by_role("button", name="Delete job").count() == 0
 
 
-def test_people_sign_in_at_an_issuer_by_a_code_with_pkce(visitor, demo):
+def test_people_sign_in_at_an_issuer_with_a_code_and_pkce(visitor, demo):
     page = visitor().new_page()
     page.goto("/console/jobs")
     page.get_by_role("button", name="Sign in at").click()
@@ -98,7 +98,7 @@ def test_people_sign_in_at_an_issuer_by_a_code_with_pkce(visitor, demo):
     assert "ey" not in stored
 
 
-def test_without_a_second_window_this_one_goes_to_the_issuer_and_comes_back(visitor, demo):
+def test_sign_in_uses_the_current_window_if_no_second_one_can_open(visitor, demo):
     context = visitor()
     context.add_init_script("window.open = () => null;")
     page = context.new_page()
@@ -109,7 +109,7 @@ def test_without_a_second_window_this_one_goes_to_the_issuer_and_comes_back(visi
     assert page.url.endswith("/console/jobs?state=PAUSED")
 
 
-def test_an_answer_that_belongs_to_another_sign_in_is_refused(visitor, demo):
+def test_an_answer_to_another_sign_in_is_refused(visitor, demo):
     page = visitor().new_page()
     page.goto("/console/sign-in?code=stolen&state=another")
 

@@ -6,7 +6,7 @@ from tests.browser.conftest import HOSTILE, sign_in
 from tests.local_stack.waiting import until
 
 
-def test_a_job_that_runs_by_hand_is_seen_to(opened, demo):
+def test_a_manual_run_is_followed_until_its_end(opened, demo):
     page = opened(f"/jobs/{demo.jobs['orders']}")
 
     page.get_by_role("button", name="Run job now").click()
@@ -15,7 +15,7 @@ def test_a_job_that_runs_by_hand_is_seen_to(opened, demo):
     page.get_by_role("heading", name="Succeeded").wait_for()
 
 
-def test_a_failed_run_says_why_in_words_first(opened, demo):
+def test_a_failed_run_begins_with_the_reason_in_words(opened, demo):
     page = opened(f"/runs/{demo.others['run']}")
 
     page.locator(".verdict.failed", has_text="The target answered 503.").wait_for()
@@ -31,7 +31,7 @@ def test_the_author_of_a_change_is_shown_within_three_clicks(opened, demo, stack
     page.get_by_role("row", name="description").get_by_text("Sends the report").wait_for()
 
 
-def test_filters_stand_in_the_address_so_that_a_colleague_sees_the_same(opened, demo):
+def test_the_address_contains_the_filters_so_that_a_colleague_sees_the_same(opened, demo):
     page = opened("/jobs")
     page.get_by_role("button", name="Paused", exact=True).click()
     page.get_by_role("link", name="backup").wait_for()
@@ -44,7 +44,7 @@ def test_filters_stand_in_the_address_so_that_a_colleague_sees_the_same(opened, 
     page.get_by_role("link", name="nightly").wait_for()
 
 
-def test_a_run_is_reached_by_the_keyboard_alone(opened, demo):
+def test_a_run_can_be_reached_by_keyboard_alone(opened, demo):
     page = opened("/jobs")
 
     page.keyboard.press("g")
@@ -57,7 +57,7 @@ def test_a_run_is_reached_by_the_keyboard_alone(opened, demo):
     page.get_by_role("heading", name="Failed").wait_for()
 
 
-def test_hostile_text_is_shown_as_text_and_can_be_seen_whole(opened, demo):
+def test_hostile_text_is_shown_as_text_and_can_be_read_completely(opened, demo):
     page = opened("/jobs")
     name = next(name for name in demo.jobs if name.startswith(HOSTILE))
 
@@ -68,7 +68,7 @@ def test_hostile_text_is_shown_as_text_and_can_be_seen_whole(opened, demo):
     assert page.locator("main img").count() == 0
 
 
-def test_marks_that_cannot_be_seen_are_shown_by_their_code_point(opened, demo):
+def test_invisible_characters_are_shown_by_their_code_point(opened, demo):
     page = opened("/jobs?search=%E2%80%AE")
 
     script = page.locator("script[src]").get_attribute("src")
@@ -77,7 +77,7 @@ def test_marks_that_cannot_be_seen_are_shown_by_their_code_point(opened, demo):
     assert shown == "a⟨U+202E⟩b⟨U+0000⟩"
 
 
-def test_an_api_that_does_not_answer_leaves_the_page_and_says_its_age(opened, demo):
+def test_an_unavailable_api_leaves_the_page_in_place_and_shows_its_age(opened, demo):
     page = opened("/jobs")
     page.get_by_role("link", name="nightly").wait_for()
     page.route("**/v1/jobs?**", lambda route: route.abort())
@@ -88,7 +88,7 @@ def test_an_api_that_does_not_answer_leaves_the_page_and_says_its_age(opened, de
     assert page.get_by_role("link", name="nightly").is_visible()
 
 
-def test_a_refusal_is_the_apis_own_sentence_with_the_time_to_wait(opened, demo):
+def test_a_refusal_shows_the_apis_own_message_and_the_time_to_wait(opened, demo):
     page = opened(f"/jobs/{demo.jobs['orders']}")
     refusal = {"code": "RATE_LIMITED", "detail": "3000 requests a minute are used up"}
     page.route("**/deactivate", lambda route: route.fulfill(status=429, json=refusal, headers={"retry-after": "30"}))
@@ -99,7 +99,7 @@ def test_a_refusal_is_the_apis_own_sentence_with_the_time_to_wait(opened, demo):
     assert page.get_by_role("button", name="Deactivate job").is_enabled()
 
 
-def test_a_clock_that_is_hours_off_is_said_and_times_are_by_the_service(visitor, stack, demo):
+def test_a_wrong_clock_is_reported_and_times_come_from_the_service(visitor, stack, demo):
     context = visitor()
     context.add_init_script("const own = Date.now; Date.now = () => own() - 3 * 3600e3;")
     page = context.new_page()
@@ -109,7 +109,7 @@ def test_a_clock_that_is_hours_off_is_said_and_times_are_by_the_service(visitor,
     page.get_by_text("The clock of this browser is 3 h slow.").wait_for()
 
 
-def test_new_rows_wait_until_the_reader_lets_them_in(opened, demo, stack, target):
+def test_new_rows_wait_until_the_reader_shows_them(opened, demo, stack, target):
     body = {"name": "later", "action": {"type": "http", "url": f"{target}/fail"}}
     job = stack.client().post("/v1/jobs", json=body).json()["id"]
     page = opened("/runs")
@@ -127,7 +127,7 @@ def test_new_rows_wait_until_the_reader_lets_them_in(opened, demo, stack, target
     assert page.get_by_role("button", name="Show 1 new run").count() == 0
 
 
-def test_a_hidden_tab_reads_nothing(opened, demo):
+def test_a_hidden_tab_sends_no_requests(opened, demo):
     page = opened("/jobs")
     page.get_by_role("link", name="nightly").wait_for()
     asked = []

@@ -36,7 +36,7 @@ def site() -> Path:
     return ROOT / ".cache" / "site"
 
 
-def test_every_page_is_in_the_site_as_html_and_as_markdown(site: Path):
+def test_every_page_is_published_as_html_and_as_markdown(site: Path):
     pages = [page.relative_to(ROOT / "docs").with_suffix("") for page in (ROOT / "docs").rglob("*.md")]
 
     missing = [f"{page}{form}" for page in pages for form in (".html", ".md") if not (site / f"{page}{form}").exists()]
@@ -45,7 +45,7 @@ def test_every_page_is_in_the_site_as_html_and_as_markdown(site: Path):
     assert not missing
 
 
-def test_a_page_in_a_browser_asks_nobody_else(site: Path):
+def test_a_page_sends_no_request_to_another_host(site: Path):
     asked = {
         f"{file.relative_to(site)}: {found}"
         for pattern, kind in ((FETCHED, "*.html"), (FETCHED_BY_STYLES, "*.css"))
@@ -56,7 +56,7 @@ def test_a_page_in_a_browser_asks_nobody_else(site: Path):
     assert not asked
 
 
-def test_the_pattern_finds_what_a_page_would_fetch():
+def test_the_pattern_finds_everything_that_a_page_would_fetch():
     assert FETCHED.search('<script async src="https://cdn.example/x.js">')
     assert FETCHED.search('<link rel="stylesheet" href="//fonts.example/x.css">')
     assert FETCHED_BY_STYLES.search("@import 'https://fonts.example/x.css'")
@@ -71,7 +71,7 @@ def test_the_index_for_programs_lists_every_page_with_its_subject(site: Path):
     assert set(listed) == there - {"index"}
 
 
-def test_the_navigation_shows_sections_and_opens_that_of_the_page(site: Path):
+def test_the_navigation_shows_sections_and_opens_the_current_one(site: Path):
     for page, opened in (
         ("index", "Start here"),
         ("guide/ledger", "Guides"),
@@ -86,14 +86,14 @@ def test_the_navigation_shows_sections_and_opens_that_of_the_page(site: Path):
         assert not re.search(r">\d{4}: ", tree)
 
 
-def test_a_link_to_a_file_outside_of_the_site_shows_the_files_name(site: Path):
+def test_a_link_to_a_file_outside_the_site_shows_the_files_name(site: Path):
     promise = (site / "reference" / "faults.html").read_text()
 
     assert "tests/faults/test_plans.py" in promise
     assert "../../tests/" not in promise
 
 
-def test_every_operation_of_the_api_has_an_example_and_its_method_of_the_sdk(site: Path):
+def test_every_operation_of_the_api_has_an_example_and_its_sdk_method(site: Path):
     described = json.loads(OPENAPI.read_text())
     wanted = {
         f"{m.upper()} {path}": o for path, item in described["paths"].items() for m, o in item.items() if m in VERBS

@@ -22,7 +22,7 @@ def job(stack):
     client.delete(f"/v1/jobs/{made.json()['id']}").raise_for_status()
 
 
-def test_the_sweeper_sends_what_is_due_within_the_look_ahead_and_moves_the_row_on(sam, stack, job):
+def test_the_sweeper_sends_runs_due_within_the_look_ahead_and_advances_the_row(sam, stack, job):
     queue = {"QueueUrl": stack.file.run_queue_url}
     sqs = stack.boto("sqs")
     sqs.purge_queue(**queue)
@@ -40,7 +40,7 @@ def test_the_sweeper_sends_what_is_due_within_the_look_ahead_and_moves_the_row_o
     assert '"message":"tick"' in log
 
 
-def test_the_executor_drops_the_pointer_of_a_schedule_that_is_gone_and_writes_nothing(sam, stack, job):
+def test_the_executor_drops_the_pointer_of_a_deleted_schedule_and_writes_nothing(sam, stack, job):
     before = _table(stack)
 
     answer, log = sam.invoke("ExecutorFunction", "executor/runs")
@@ -50,7 +50,7 @@ def test_the_executor_drops_the_pointer_of_a_schedule_that_is_gone_and_writes_no
     assert _table(stack) == before
 
 
-def test_the_auditor_gives_a_series_that_lost_its_next_time_another_one(sam, stack, job):
+def test_the_auditor_restores_a_lost_next_run(sam, stack, job):
     row = _row(stack, job)
     key = {name: row[name] for name in ("pk", "sk")}
     lost = {"TableName": stack.file.table_name, "Key": key, "UpdateExpression": "REMOVE next_run_at"}

@@ -36,14 +36,14 @@ FIELDS = {
 }
 
 
-def test_health_is_open_to_all(stranger):
+def test_health_is_public(stranger):
     answer = stranger.get("/v1/health")
 
     assert answer.status_code == 200
     assert answer.json()["status"] == "ok"
 
 
-def test_a_job_is_made_and_read_back_also_past_the_container(client, stack):
+def test_a_job_is_created_and_read_back_across_containers(client, stack):
     made = client.post("/v1/jobs", json=FIELDS)
     read = client.get(made.headers["Location"])
     seen_by_the_emulators_own_function = stack.client().get(made.headers["Location"])
@@ -57,7 +57,7 @@ def test_a_job_is_made_and_read_back_also_past_the_container(client, stack):
     assert client.get(made.headers["Location"]).status_code == 404
 
 
-def test_without_credentials_nothing_is_made(stranger, stack):
+def test_nothing_is_created_without_credentials(stranger, stack):
     answer = stranger.post("/v1/jobs", json=FIELDS)
 
     assert answer.status_code == 401
@@ -66,21 +66,21 @@ def test_without_credentials_nothing_is_made(stranger, stack):
     assert stack.client().get("/v1/jobs", params={"name": "by-start-api"}).json()["items"] == []
 
 
-def test_a_token_is_given_for_the_credential_and_opens_the_door(client, stranger):
+def test_a_credential_is_exchanged_for_a_token_that_grants_access(client, stranger):
     given = client.post("/oauth/token", data={"grant_type": "client_credentials"})
 
     token = given.json()["access_token"]
     assert stranger.get("/v1/jobs", headers={"Authorization": f"Bearer {token}"}).status_code == 200
 
 
-def test_a_path_below_v1_that_is_unknown_is_ours_to_refuse(client):
+def test_the_api_refuses_an_unknown_path_below_v1(client):
     answer = client.get("/v1/nothing")
 
     assert answer.status_code == 404
     assert answer.json()["code"] == "NOT_FOUND"
 
 
-def test_a_path_that_no_other_route_takes_is_refused_with_a_problem(client):
+def test_a_path_without_a_route_is_refused_with_a_problem(client):
     answer = client.get("/nothing")
 
     assert answer.status_code == 404

@@ -38,7 +38,7 @@ def invoke(sam):
         client.close()
 
 
-def test_a_due_job_ends_as_success_in_the_ledger_with_one_call_of_its_endpoint(invoke, event, stack, endpoint):
+def test_a_due_job_succeeds_in_the_ledger_with_one_call_of_its_endpoint(invoke, event, stack, endpoint):
     job = _create(invoke, event, stack, endpoint)
     sqs = stack.boto("sqs")
     sqs.purge_queue(QueueUrl=stack.file.run_queue_url)  # the message of the creation is lost: the sweep repeats it
@@ -56,7 +56,7 @@ def test_a_due_job_ends_as_success_in_the_ledger_with_one_call_of_its_endpoint(i
     assert (call.path, call.run_id, json.loads(call.body)) == ("/due", run["id"], {"hello": "container"})
 
 
-def test_a_function_that_raises_is_told_from_one_that_answers(invoke):
+def test_a_function_that_raises_is_distinguished_from_one_that_answers(invoke):
     with pytest.raises(AssertionError, match="KeyError"):
         invoke("ExecutorFunction", {"no": "records"})
 

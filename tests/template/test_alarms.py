@@ -47,13 +47,13 @@ def stack_value(raw, parameter, given):
     return given.get(parameter, raw["Parameters"][parameter]["Default"])
 
 
-def test_the_alarms_are_those_that_these_guards_know_and_not_too_many(stack):
+def test_the_alarms_are_known_to_these_tests_and_not_too_many(stack):
     assert of_type(stack, KIND).keys() == ALARMS.keys()
     assert len(ALARMS) <= MOST_ALARMS
 
 
 @pytest.mark.parametrize("name", ALARMS)
-def test_an_alarm_watches_what_it_says_and_knows_what_silence_means(stack, name):
+def test_an_alarm_watches_the_stated_metric_and_treats_missing_data_as_intended(stack, name):
     alarm = of_type(stack, KIND)[name]
 
     assert (alarm["MetricName"], alarm["TreatMissingData"]) == ALARMS[name]
@@ -70,14 +70,14 @@ def test_an_alarm_watches_what_it_says_and_knows_what_silence_means(stack, name)
         ("ExecutorSlowErrorsAlarm", {"Ref": "ExecutorSlowFunction"}),
     ],
 )
-def test_an_alarm_watches_this_stacks_own_part(stack, name, watched):
+def test_an_alarm_watches_this_stacks_own_resource(stack, name, watched):
     ((dimension),) = of_type(stack, KIND)[name]["Dimensions"]
 
     assert dimension["Value"] == watched
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_each_sweeper_that_falls_silent_is_missed(deployed, workers):
+def test_each_silent_sweeper_raises_an_alarm(deployed, workers):
     alarm = of_type(deployed(SweepWorkers=workers), KIND)["SweeperSilentAlarm"]
 
     assert (alarm["Statistic"], alarm["ComparisonOperator"]) == ("SampleCount", "LessThanThreshold")
@@ -85,14 +85,14 @@ def test_each_sweeper_that_falls_silent_is_missed(deployed, workers):
     assert alarm["Period"] * alarm["DatapointsToAlarm"] == 300
 
 
-def test_one_tick_that_vanished_is_no_alarm_and_what_it_left_is_not_late(stack, raw):
+def test_one_lost_tick_raises_no_alarm_and_makes_nothing_late(stack, raw):
     """The look-ahead bears it."""
     silent = of_type(stack, KIND)["SweeperSilentAlarm"]
 
     assert silent["DatapointsToAlarm"] * silent["Period"] > raw["Parameters"]["LookAheadSeconds"]["Default"]
 
 
-def test_thresholds_lie_above_what_passes_without_help(stack, raw):
+def test_thresholds_tolerate_conditions_that_pass_without_help(stack, raw):
     """The look-ahead bears one lost tick, and Lambda's own trouble now and then fails an invocation."""
     alarms = of_type(stack, KIND)
 
@@ -101,7 +101,7 @@ def test_thresholds_lie_above_what_passes_without_help(stack, raw):
 
 
 @pytest.mark.parametrize("name", ALARMS)
-def test_an_alarm_tells_whom_the_operator_names_when_it_begins_and_when_it_ends(translated, deployed, name):
+def test_an_alarm_notifies_the_operators_topic_when_it_begins_and_ends(translated, deployed, name):
     assert "AlarmActions" not in of_type(deployed(), KIND)[name]
     assert "OKActions" not in of_type(deployed(), KIND)[name]
 
@@ -119,7 +119,7 @@ def test_an_alarm_names_the_page_that_says_what_to_do(stack, name):
     assert (ROOT / page).is_file()
 
 
-def test_alarms_and_dashboard_can_be_left_out_because_they_cost(deployed, raw):
+def test_alarms_and_dashboard_are_optional_because_they_cost_money(deployed, raw):
     everything = _present(deployed, raw)
     bare = _present(deployed, raw, Alarms="off", Dashboard="off")
 
@@ -135,7 +135,7 @@ def test_the_dashboard_shows_lateness_outcomes_queues_and_throttles(dashboard):
         assert any(word in title for title in titles)
 
 
-def test_the_dashboard_shows_beside_a_queues_age_that_of_quiet_tenants(dashboard):
+def test_the_dashboard_shows_a_queues_age_next_to_that_of_quiet_tenants(dashboard):
     (ages,) = (widget["properties"]["metrics"] for widget in dashboard if "Age" in widget["properties"]["title"])
 
     for queue in ("RunQueue", "SlowQueue"):

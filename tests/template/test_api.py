@@ -33,7 +33,7 @@ ANY = "x-amazon-apigateway-any-method"
 ADDRESS_OF_THE_GATEWAY = "https://${Api}.execute-api.eu-central-1.amazonaws.com"
 
 
-def test_the_routes_are_greedy_so_that_404_and_405_are_ours(stack):
+def test_the_routes_are_greedy_so_that_the_api_answers_404_and_405(stack):
     paths = stack["Resources"]["Api"]["Properties"]["Body"]["paths"]
 
     assert paths.keys() == ROUTES.keys()
@@ -41,7 +41,7 @@ def test_the_routes_are_greedy_so_that_404_and_405_are_ours(stack):
 
 
 @pytest.mark.parametrize("route", sorted(ROUTES))
-def test_every_route_goes_to_its_function_with_payload_2(stack, route):
+def test_every_route_goes_to_its_function_with_payload_format_2(stack, route):
     integration = stack["Resources"]["Api"]["Properties"]["Body"]["paths"][route][APART.get(route, ANY)][
         "x-amazon-apigateway-integration"
     ]
@@ -51,7 +51,7 @@ def test_every_route_goes_to_its_function_with_payload_2(stack, route):
     assert integration["payloadFormatVersion"] == "2.0"
 
 
-def test_without_the_facade_of_sap_nothing_of_it_is_deployed(deployed):
+def test_nothing_of_the_sap_facade_is_deployed_without_it(deployed):
     stack = deployed(SapFacade="off")
 
     own = {route for route, function in ROUTES.items() if function != "SapApiFunction"}
@@ -64,7 +64,7 @@ def test_without_the_facade_of_sap_nothing_of_it_is_deployed(deployed):
     assert stack["Outputs"]["SapApiFunctionName"]["Condition"] == "HasSapFacade"
 
 
-def test_without_the_facade_of_azure_nothing_of_it_is_deployed(deployed):
+def test_nothing_of_the_azure_facade_is_deployed_without_it(deployed):
     stack = deployed(AzureFacade="off")
 
     own = {route for route, function in ROUTES.items() if function != "AzureApiFunction"}
@@ -74,14 +74,14 @@ def test_without_the_facade_of_azure_nothing_of_it_is_deployed(deployed):
     assert stack["Outputs"]["AzureApiFunctionName"]["Condition"] == "HasAzureFacade"
 
 
-def test_no_route_has_an_authorizer_because_the_function_establishes_who_calls(stack):
+def test_no_route_has_an_authorizer_because_the_function_authenticates_callers(stack):
     body = stack["Resources"]["Api"]["Properties"]["Body"]
 
     assert "securitySchemes" not in body.get("components", {})
     assert all("security" not in operation for path in body["paths"].values() for operation in path.values())
 
 
-def test_the_gateway_logs_every_request_with_its_source_also_what_it_refuses_itself(stack):
+def test_the_gateway_logs_every_request_with_its_source_even_those_it_refuses(stack):
     (stage,) = of_type(stack, "AWS::ApiGatewayV2::Stage").values()
     logged = json.loads(stage["AccessLogSettings"]["Format"])
 
@@ -93,7 +93,7 @@ def test_the_gateway_logs_every_request_with_its_source_also_what_it_refuses_its
     }
 
 
-def test_the_access_log_holds_no_query_no_header_and_no_body(stack):
+def test_the_access_log_contains_no_query_header_or_body(stack):
     """A SAS token or a secret may stand in each of them."""
     (stage,) = of_type(stack, "AWS::ApiGatewayV2::Stage").values()
 
@@ -101,25 +101,25 @@ def test_the_access_log_holds_no_query_no_header_and_no_body(stack):
     assert not [word for word in ("authorizer", "query", "header", "body", "$request") if word in text]
 
 
-def test_no_function_can_be_reached_around_the_door(stack):
+def test_no_function_can_be_reached_except_through_the_gateway(stack):
     assert of_type(stack, "AWS::Lambda::Url") == {}
     assert list(of_type(stack, "AWS::ApiGatewayV2::Api")) == ["Api"]
 
 
-def test_the_gateway_throttles_all_routes_by_parameters(deployed):
+def test_the_gateway_throttles_all_routes_by_parameter(deployed):
     (stage,) = of_type(deployed(ApiRateLimit=11, ApiBurstLimit=22), "AWS::ApiGatewayV2::Stage").values()
 
     assert stage["DefaultRouteSettings"] == {"ThrottlingRateLimit": 11, "ThrottlingBurstLimit": 22}
 
 
-def test_results_of_runs_have_a_bucket_that_no_other_request_empties(deployed):
+def test_results_of_runs_have_a_throttle_bucket_that_no_other_request_empties(deployed):
     (stage,) = of_type(deployed(ApiRateLimit=11, ApiBurstLimit=22), "AWS::ApiGatewayV2::Stage").values()
 
     for route in (CALLBACK, SAP_CALLBACK):
         assert stage["RouteSettings"][f"PUT {route}"] == {"ThrottlingRateLimit": 11, "ThrottlingBurstLimit": 22}
 
 
-def test_the_document_that_is_open_to_all_cannot_be_asked_for_often(stack):
+def test_the_public_document_has_a_low_request_limit(stack):
     (found,) = of_type(stack, "AWS::ApiGatewayV2::Stage").values()
 
     assert found["RouteSettings"][f"GET {DOCUMENT}"] == {"ThrottlingRateLimit": 2, "ThrottlingBurstLimit": 10}
@@ -134,27 +134,27 @@ def test_the_consoles_files_cannot_take_the_requests_of_the_api(stack):
     ]
 
 
-def test_tokens_have_no_small_bucket_that_a_stranger_could_empty_for_all(stack):
+def test_tokens_have_no_small_throttle_bucket_that_a_stranger_could_empty(stack):
     (found,) = of_type(stack, "AWS::ApiGatewayV2::Stage").values()
 
     assert not [route for route in found["RouteSettings"] if "token" in route]
 
 
-def test_a_throttled_route_exists_under_that_very_name(stack):
+def test_every_throttled_route_exists_under_that_name(stack):
     (found,) = of_type(stack, "AWS::ApiGatewayV2::Stage").values()
 
     named = {f"{method.upper()} {route}" for route, method in APART.items()}
     assert found["RouteSettings"].keys() == {*named, "$default"}
 
 
-def test_paths_that_do_not_exist_are_throttled_hardest(stack):
+def test_unknown_paths_have_the_lowest_limit(stack):
     (found,) = of_type(stack, "AWS::ApiGatewayV2::Stage").values()
     elsewhere = found["RouteSettings"]["$default"]
 
     assert elsewhere == {"ThrottlingRateLimit": 5, "ThrottlingBurstLimit": 10}
 
 
-def test_a_tenants_requests_a_minute_are_limited_by_a_parameter(deployed):
+def test_a_parameter_limits_a_tenants_requests_a_minute(deployed):
     assert _environment(deployed(), "ApiFunction")["CLIENT_RATE_MOST"] == 3_000
     assert _environment(deployed(TenantRateMost=77), "ApiFunction")["CLIENT_RATE_MOST"] == 77
 
@@ -162,26 +162,26 @@ def test_a_tenants_requests_a_minute_are_limited_by_a_parameter(deployed):
 @pytest.mark.parametrize(
     ("function", "caller_waits_s"), [("ApiFunction", 30), ("SapApiFunction", 15), ("AzureApiFunction", 30)]
 )
-def test_the_function_answers_before_the_gateway_or_saps_client_gives_up(stack, function, caller_waits_s):
+def test_the_function_answers_before_the_gateway_or_saps_client_times_out(stack, function, caller_waits_s):
     assert stack["Resources"][function]["Properties"]["Timeout"] < caller_waits_s
 
 
-def test_no_api_function_refers_to_the_api_which_would_be_circular(raw):
+def test_no_api_function_refers_to_the_api_because_that_would_be_circular(raw):
     assert all("${Api}" not in str(raw["Resources"][function]) for function in set(ROUTES.values()))
     assert "PUBLIC_BASE_URL" not in raw["Globals"]["Function"]["Environment"]["Variables"]
 
 
-def test_without_the_parameter_the_api_function_takes_its_address_from_the_request(stack):
+def test_the_api_function_takes_its_address_from_the_request_without_the_parameter(stack):
     assert "PUBLIC_BASE_URL" not in _environment(stack, "ApiFunction")
 
 
 @pytest.mark.parametrize("function", ["ExecutorFunction", "ExecutorSlowFunction"])
-def test_without_the_parameter_the_executors_know_the_gateways_address(stack, function):
+def test_the_executors_use_the_gateways_address_without_the_parameter(stack, function):
     assert _environment(stack, function)["PUBLIC_BASE_URL"] == ADDRESS_OF_THE_GATEWAY
 
 
 @pytest.mark.parametrize("function", ["ApiFunction", "ExecutorFunction", "ExecutorSlowFunction"])
-def test_with_the_parameter_all_who_name_the_service_name_it_alike(deployed, function):
+def test_every_function_uses_the_address_of_the_parameter_if_it_is_set(deployed, function):
     stack = deployed(PublicBaseUrl="https://jobs.example.org")
 
     assert _environment(stack, function)["PUBLIC_BASE_URL"] == "https://jobs.example.org"

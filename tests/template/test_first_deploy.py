@@ -28,7 +28,7 @@ def run(script, tmp_path):
     return script.Run("sh-accept", "eu-central-1", 1, 40, 1, None, tmp_path)
 
 
-def test_nothing_is_done_before_the_name_of_the_stack_is_typed(tmp_path):
+def test_nothing_happens_before_the_name_of_the_stack_is_typed(tmp_path):
     done = subprocess.run(
         [sys.executable, SCRIPT, "--stack", "sh-accept", "--region", "eu-central-1", "--out", tmp_path / "found.json"],
         env={"PYTHONPATH": str(ROOT / "layers" / "sweephand" / "python"), "AWS_EC2_METADATA_DISABLED": "true"},
@@ -57,13 +57,13 @@ def test_a_region_is_never_guessed_on_aws():
     assert "name a region" in done.stderr
 
 
-def test_every_unknown_is_answered_by_exactly_one_step(script):
+def test_every_open_question_is_answered_by_exactly_one_step(script):
     answered = [unknown for step in (*script.STEPS, script.LAST) for unknown in step.unknowns]
 
     assert sorted(answered) == sorted(script.UNKNOWNS)
 
 
-def test_a_step_that_fails_ends_the_rest_and_still_cleans_up(script, run, monkeypatch):
+def test_a_failed_step_ends_the_rest_and_still_cleans_up(script, run, monkeypatch):
     taken = []
 
     def taken_step(name, outcome):
@@ -89,7 +89,7 @@ def test_a_step_that_fails_ends_the_rest_and_still_cleans_up(script, run, monkey
     assert [step["outcome"] for step in run.steps] == ["done", "done", "failed", "done"]
 
 
-def test_a_stack_that_was_there_before_is_never_deleted(script, run, monkeypatch):
+def test_a_stack_that_existed_before_is_never_deleted(script, run, monkeypatch):
     deleted = []
 
     def there(_run):
@@ -111,7 +111,7 @@ def test_the_lateness_of_a_call_is_read_from_the_id_of_its_run(script):
     assert script.steps.late_ms({"runId": run_id, "attempt": 1, "atMs": instant_ms + 250}) == 250
 
 
-def test_a_step_that_is_left_out_locally_says_why(script, run):
+def test_a_step_skipped_locally_says_why(script, run):
     run.endpoint = "http://127.0.0.1:1"
     left_out = [step for step in script.STEPS if step.needs_aws]
 

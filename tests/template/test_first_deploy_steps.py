@@ -23,7 +23,7 @@ def own_endpoint(tmp_path_factory):
         yield address
 
 
-def test_a_first_deploy_goes_through_its_steps_as_far_as_the_emulator_carries(built, own_endpoint, tmp_path):
+def test_a_first_deploy_passes_all_steps_that_the_emulator_supports(built, own_endpoint, tmp_path):
     done = run(
         [
             *(sys.executable, ROOT / ".ci" / "first_deploy.py", "--stack", "sh-accept", "--endpoint", own_endpoint),

@@ -90,11 +90,11 @@ LAYERS = {
 OF_PROCESSOR = {"x86_64": "CryptographyX86Layer", "arm64": "CryptographyArmLayer"}
 
 
-def test_the_functions_are_those_that_these_guards_know(stack):
+def test_the_functions_are_known_to_these_tests(stack):
     assert sorted(of_type(stack, "AWS::Lambda::Function")) == sorted([*FOLDERS, "ConsoleFunction"])
 
 
-def test_the_console_has_no_layers_and_no_variables_but_those_of_its_sign_in(stack):
+def test_the_console_has_no_layers_and_only_the_variables_of_its_sign_in(stack):
     properties = stack["Resources"]["ConsoleFunction"]["Properties"]
 
     assert "Layers" not in properties
@@ -105,7 +105,7 @@ def test_the_console_has_no_layers_and_no_variables_but_those_of_its_sign_in(sta
 
 
 @pytest.mark.parametrize("function", FOLDERS)
-def test_a_function_gets_the_variables_that_it_needs_and_no_more(stack, function):
+def test_a_function_gets_only_the_variables_that_it_needs(stack, function):
     assert _environment(stack, function).keys() == VARIABLES[function]
 
 
@@ -120,7 +120,7 @@ def test_every_variable_of_the_template_is_read_by_the_settings(stack, function)
 
 
 @pytest.mark.parametrize("function", FOLDERS)
-def test_zone_rules_come_from_the_lock_and_not_from_the_host(stack, function):
+def test_time_zone_rules_come_from_the_lock_file_and_not_from_the_host(stack, function):
     assert _environment(stack, function)["PYTHONTZPATH"] == ""
 
 
@@ -148,7 +148,7 @@ def test_each_api_function_serves_one_facade(stack, function, facade):
 @pytest.mark.parametrize(
     "function", ["ApiFunction", "SapApiFunction", "AzureApiFunction", "ExecutorFunction", "ExecutorSlowFunction"]
 )
-def test_jobs_may_call_neither_private_networks_nor_plain_http_by_default(stack, function):
+def test_jobs_cannot_call_private_networks_or_plain_http_by_default(stack, function):
     environment = _environment(stack, function)
 
     assert (environment["ALLOWED_PRIVATE_TARGETS"], environment["PLAIN_HTTP_TARGETS"]) == ("", "refuse")
@@ -160,7 +160,7 @@ def test_a_new_accounts_ten_executions_are_not_reserved_by_default(stack, functi
 
 
 @pytest.mark.parametrize(("parameter", "functions"), RESERVES.items())
-def test_executions_are_reserved_by_parameter_for_its_own_functions_alone(deployed, parameter, functions):
+def test_executions_are_reserved_by_parameter_only_for_its_own_functions(deployed, parameter, functions):
     reserved = {
         name: properties.get("ReservedConcurrentExecutions")
         for name, properties in of_type(deployed(**{parameter: 7}), "AWS::Lambda::Function").items()
@@ -177,12 +177,12 @@ def test_retries_through_the_stacks_own_queues_are_not_stopped_as_a_loop(stack, 
 
 
 @pytest.mark.parametrize("function", ["ApiFunction", "SapApiFunction", "AzureApiFunction", "AuditorFunction"])
-def test_a_function_outside_the_retrys_way_keeps_lambdas_guard_against_loops(stack, function):
+def test_a_function_not_involved_in_retries_keeps_lambdas_loop_guard(stack, function):
     assert stack["Resources"][function]["Properties"].get("RecursiveLoop", "Terminate") == "Terminate"
 
 
 @pytest.mark.parametrize("function", LOGS)
-def test_logs_are_json_and_go_to_a_group_of_the_functions_own(stack, function):
+def test_logs_are_json_and_go_to_the_functions_own_group(stack, function):
     logging = stack["Resources"][function]["Properties"]["LoggingConfig"]
 
     assert logging["LogFormat"] == "JSON"
@@ -193,7 +193,7 @@ def test_logs_are_json_and_go_to_a_group_of_the_functions_own(stack, function):
     ("level", "lambdas"), [("DEBUG", "DEBUG"), ("INFO", "INFO"), ("WARN", "INFO"), ("ERROR", "INFO")]
 )
 @pytest.mark.parametrize("function", FOLDERS)
-def test_a_high_log_level_keeps_no_metric_back(deployed, function, level, lambdas):
+def test_a_high_log_level_suppresses_no_metric(deployed, function, level, lambdas):
     """Lambda takes a line without a level for INFO; the embedded metrics have none."""
     properties = deployed(LogLevel=level)["Resources"][function]["Properties"]
 
@@ -201,7 +201,7 @@ def test_a_high_log_level_keeps_no_metric_back(deployed, function, level, lambda
     assert properties["Environment"]["Variables"]["POWERTOOLS_LOG_LEVEL"] == level
 
 
-def test_no_log_is_kept_for_ever(deployed):
+def test_every_log_expires(deployed):
     groups = of_type(deployed(LogRetentionDays=7), "AWS::Logs::LogGroup")
 
     assert {name: group["RetentionInDays"] for name, group in groups.items()} == dict.fromkeys(
@@ -210,12 +210,12 @@ def test_no_log_is_kept_for_ever(deployed):
 
 
 @pytest.mark.parametrize("function", FOLDERS)
-def test_no_function_carries_a_tracing_sdk_or_asks_for_traces(stack, function):
+def test_no_function_contains_a_tracing_sdk_or_requests_traces(stack, function):
     assert "TracingConfig" not in stack["Resources"][function]["Properties"]
 
 
 @pytest.mark.parametrize("architecture", ["x86_64", "arm64"])
-def test_runtime_and_processor_are_the_same_for_all(deployed, architecture):
+def test_all_functions_use_the_same_runtime_and_processor(deployed, architecture):
     functions = of_type(deployed(Architecture=architecture), "AWS::Lambda::Function").values()
 
     assert {(f["Runtime"], *f["Architectures"], f["Handler"]) for f in functions} == {
@@ -224,7 +224,7 @@ def test_runtime_and_processor_are_the_same_for_all(deployed, architecture):
 
 
 @pytest.mark.parametrize(("function", "folder"), FOLDERS.items())
-def test_a_functions_folder_is_its_handler_alone_so_that_any_python_can_build_it(raw, function, folder):
+def test_a_functions_folder_contains_only_its_handler_so_that_any_python_can_build_it(raw, function, folder):
     assert raw["Resources"][function]["Properties"]["CodeUri"] == folder
     assert (ROOT / folder / "app.py").is_file()
     assert not (ROOT / folder / "requirements.txt").exists()
@@ -238,9 +238,7 @@ def test_every_function_loads_the_dependencies_and_the_code_as_layers(raw, stack
 
 @pytest.mark.parametrize("function", FOLDERS)
 @pytest.mark.parametrize("issuers", ["", "https://issuer.example"])
-def test_cryptography_is_loaded_where_certificates_come_in_and_where_other_issuers_are_trusted(
-    deployed, function, issuers
-):
+def test_cryptography_is_loaded_only_for_certificates_and_foreign_issuers(deployed, function, issuers):
     stack = deployed(OidcIssuers=issuers, OidcAudiences="api")
 
     needed = {"ApiFunction", "AzureApiFunction", *({"SapApiFunction"} if issuers else ())}
@@ -248,7 +246,7 @@ def test_cryptography_is_loaded_where_certificates_come_in_and_where_other_issue
     assert _layers(stack, function) == ["DependenciesLayer", "CodeLayer", *more]
 
 
-def test_compiled_code_is_for_the_functions_processor(deployed):
+def test_compiled_code_matches_the_processor_of_the_functions(deployed):
     layers = of_type(deployed(), "AWS::Lambda::LayerVersion")
 
     for architecture, layer in OF_PROCESSOR.items():
@@ -259,7 +257,7 @@ def test_compiled_code_is_for_the_functions_processor(deployed):
         assert made["CompatibleArchitectures"] == [architecture]
 
 
-def test_a_stack_contains_compiled_code_for_its_processor_alone(translated):
+def test_a_stack_contains_compiled_code_only_for_its_own_processor(translated):
     conditions = {
         architecture: resource["Condition"]
         for architecture, layer in OF_PROCESSOR.items()
@@ -281,7 +279,7 @@ def test_a_layer_is_built_by_its_makefile_on_any_host(raw, layer, folder):
     assert f"build-{layer}" in (ROOT / folder / "Makefile").read_text()
 
 
-def test_functions_have_names_of_cloudformations_own_so_that_two_stacks_fit_into_one_account(stack):
+def test_cloudformation_names_the_functions_so_that_two_stacks_fit_into_one_account(stack):
     functions = of_type(stack, "AWS::Lambda::Function").values()
 
     assert all("FunctionName" not in function for function in functions)
@@ -320,7 +318,7 @@ class _Recording(dict):
 
 
 @pytest.mark.parametrize("function", [*FOLDERS, "ConsoleFunction"])
-def test_every_function_has_an_event_to_be_invoked_with(function):
+def test_every_function_has_a_sample_event(function):
     """Both executors take the same ones."""
     own = {"SapApiFunction": "sap-api", "AzureApiFunction": "azure-api", "ConsoleFunction": "console"}
     folder = own.get(function) or FOLDERS[function].removeprefix("functions/")

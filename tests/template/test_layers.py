@@ -35,7 +35,7 @@ def built(tmp_path_factory):
     return {layer: _build(layer, tmp_path_factory.mktemp(layer)) for layer in LAYERS}
 
 
-def test_the_layers_requirements_are_the_lock_without_what_lambda_brings():
+def test_the_layers_requirements_are_the_lock_without_the_packages_of_lambda():
     script = runpy.run_path(str(ROOT / ".ci" / "layer_lock.py"))
     lock = (ROOT / "requirements" / "runtime.txt").read_text()
 
@@ -48,15 +48,15 @@ def test_the_layers_requirements_are_the_lock_without_what_lambda_brings():
         assert not [text for text in written.values() if f"\n{name}" in text]
 
 
-def test_the_layers_make_byte_code_alike():
+def test_the_layers_compile_byte_code_in_the_same_way():
     assert len({(folder / "byte_code.mk").read_text() for folder in LAYERS.values()}) == 1
 
 
-def test_the_layers_of_packages_install_wheels_alike():
+def test_the_package_layers_install_wheels_in_the_same_way():
     assert len({(ROOT / "layers" / name / "wheels.mk").read_text() for name in ("dependencies", "cryptography")}) == 1
 
 
-def test_the_code_layer_is_the_package_without_what_is_for_the_users_machine(built):
+def test_the_code_layer_is_the_package_without_the_parts_for_the_users_machine(built):
     python, _ = built["CodeLayer"]
     source = ROOT / "layers" / "sweephand" / "python"
 
@@ -66,7 +66,7 @@ def test_the_code_layer_is_the_package_without_what_is_for_the_users_machine(bui
     assert len(shipped) < len(expected)
 
 
-def test_the_dependencies_layer_carries_the_lock_and_no_sdk_of_aws(built):
+def test_the_dependencies_layer_contains_the_lock_and_no_aws_sdk(built):
     python, _ = built["DependenciesLayer"]
 
     for package in ("aws_lambda_powertools", "h11", "httpcore2", "jwt", "pynamodb", "tzdata"):
@@ -106,7 +106,7 @@ def test_a_layer_loads_no_compiled_module_so_that_it_fits_every_processor(built,
     ("layer", "machine"), [("CryptographyX86Layer", "x86_64"), ("CryptographyArmLayer", "aarch64")]
 )
 @pytest.mark.parametrize("said", ["", "x86_64", "arm64"])
-def test_a_layer_of_cryptography_is_compiled_for_its_processor_and_the_runtime_whatever_the_build_is_told(
+def test_the_cryptography_layer_is_compiled_for_its_processor_and_runtime_on_any_build_machine(
     tmp_path, layer, machine, said
 ):
     python, _ = _build(layer, tmp_path, ARCHITECTURE=said)
@@ -117,7 +117,7 @@ def test_a_layer_of_cryptography_is_compiled_for_its_processor_and_the_runtime_w
     assert ELF_MACHINE[machine] == struct.unpack("<H", binding.read_bytes()[18:20])[0]
 
 
-def test_an_install_that_fails_fails_the_build(tmp_path):
+def test_a_failed_install_fails_the_build(tmp_path):
     folder = tmp_path / "layer"
     shutil.copytree(LAYERS["CryptographyX86Layer"], folder)
     (folder / "requirements.txt").write_text("cryptography==50.0.2 --hash=sha256:" + "0" * 64 + "\n")
@@ -140,7 +140,7 @@ def test_the_package_stays_under_16_mib_unpacked(built):
 
 
 @pytest.mark.parametrize("layer", LAYERS)
-def test_byte_code_is_valid_whatever_date_sam_gives_the_files(built, layer):
+def test_byte_code_is_valid_whatever_file_dates_sam_sets(built, layer):
     python, said = built[layer]
     if WARNING in said:
         assert not _python_3_13_is_at_hand()
@@ -153,7 +153,7 @@ def test_byte_code_is_valid_whatever_date_sam_gives_the_files(built, layer):
         assert source_hash == _imp.source_hash(struct.unpack("<I", magic)[0], source.read_bytes()), source
 
 
-def test_tracebacks_name_the_place_on_lambda_and_not_the_build_machine(built):
+def test_tracebacks_show_the_paths_on_lambda_and_not_on_the_build_machine(built):
     python, said = built["CodeLayer"]
     if WARNING in said:
         pytest.skip("no Python 3.13 on this machine, and the build said so")
@@ -164,7 +164,7 @@ def test_tracebacks_name_the_place_on_lambda_and_not_the_build_machine(built):
     assert str(python).encode() not in byte_code
 
 
-def test_without_the_runtimes_python_the_build_succeeds_and_says_in_one_line_what_is_lost(tmp_path):
+def test_the_build_succeeds_without_the_runtimes_python_and_states_the_loss_in_one_line(tmp_path):
     tools = tmp_path / "bin"
     tools.mkdir()
     for tool in ("sh", "cp", "find", "make", "mkdir", "rm"):

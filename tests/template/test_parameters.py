@@ -41,12 +41,12 @@ OUTPUTS = {
 
 
 @pytest.mark.parametrize("name", PARAMETERS)
-def test_a_parameter_says_what_it_is_for(name):
+def test_every_parameter_has_a_description(name):
     assert PARAMETERS[name]["Description"].endswith(".")
 
 
 @pytest.mark.parametrize("name", PARAMETERS)
-def test_a_parameter_has_bounds(name):
+def test_every_parameter_has_bounds(name):
     parameter = PARAMETERS[name]
 
     if parameter["Type"] == "Number":
@@ -57,18 +57,18 @@ def test_a_parameter_has_bounds(name):
 
 
 @pytest.mark.parametrize("name", PARAMETERS)
-def test_a_parameters_default_lies_within_its_bounds_so_that_a_deploy_asks_nothing(name):
+def test_every_default_lies_within_its_bounds_so_that_a_deploy_needs_no_input(name):
     assert _allows(PARAMETERS[name], PARAMETERS[name]["Default"])
 
 
 @pytest.mark.parametrize("name", PARAMETERS)
-def test_a_parameter_is_used(raw, name):
+def test_every_parameter_is_used(raw, name):
     used = str({section: raw[section] for section in ("Conditions", "Globals", "Resources")})
 
     assert f"{{'Ref': '{name}'}}" in used or f"${{{name}}}" in used
 
 
-def test_the_form_of_the_console_shows_every_parameter_once(raw):
+def test_the_cloudformation_form_shows_every_parameter_once(raw):
     groups = raw["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]
 
     assert sorted(name for group in groups for name in group["Parameters"]) == sorted(PARAMETERS)
@@ -98,7 +98,7 @@ def test_the_form_of_the_console_shows_every_parameter_once(raw):
         ("OidcProviderClaim", "groups=operators"),
     ],
 )
-def test_a_sensible_value_is_taken(name, value):
+def test_a_sensible_value_is_accepted(name, value):
     assert _allows(PARAMETERS[name], value)
 
 
@@ -131,12 +131,12 @@ def test_a_sensible_value_is_taken(name, value):
         ("OidcProviderClaim", "groups"),
     ],
 )
-def test_a_value_that_cannot_work_is_refused_before_anything_is_made(name, value):
+def test_an_unusable_value_is_refused_before_anything_is_created(name, value):
     assert not _allows(PARAMETERS[name], value)
 
 
 @pytest.mark.parametrize("name", [name for name in PARAMETERS if name.startswith("Oidc")])
-def test_values_that_the_template_accepts_can_be_read(name):
+def test_every_value_that_the_template_accepts_can_be_read(name):
     """Its patterns and the function's own parser agree."""
     texts = {
         "OidcIssuers": "https://a.example/x;tenant=acme;keys=https://a.example/k?v=1,http://127.0.0.1:9/",
@@ -159,7 +159,7 @@ def test_values_that_the_template_accepts_can_be_read(name):
     assert len(trusted.issuers) == 2
 
 
-def test_issuers_without_an_audience_are_refused_before_anything_is_made(raw):
+def test_issuers_without_an_audience_are_refused_before_anything_is_created(raw):
     rule = raw["Rules"]["IssuersNeedAnAudience"]
 
     assert rule["RuleCondition"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "OidcIssuers"}, ""]}]}
@@ -187,7 +187,7 @@ PHYSICAL_NAME = "x" * 110
 @pytest.mark.parametrize(
     "function", ["ApiFunction", "SapApiFunction", "AzureApiFunction", "ExecutorFunction", "ExecutorSlowFunction"]
 )
-def test_a_list_at_its_longest_still_fits_into_a_functions_environment(deployed, function, name):
+def test_a_list_of_maximum_length_fits_into_a_functions_environment(deployed, function, name):
     """Together with others it may not: operating.md says so."""
     stack = deployed(**{name: "y" * PARAMETERS[name]["MaxLength"]})
     variables = stack["Resources"][function]["Properties"]["Environment"]["Variables"]
@@ -197,7 +197,7 @@ def test_a_list_at_its_longest_still_fits_into_a_functions_environment(deployed,
     assert size <= LAMBDA_S_ENVIRONMENT
 
 
-def test_the_stack_says_where_its_parts_are(stack):
+def test_the_stack_outputs_the_addresses_of_its_parts(stack):
     assert stack["Outputs"].keys() == OUTPUTS
     assert all(output["Description"] for output in stack["Outputs"].values())
 
@@ -206,7 +206,7 @@ def test_no_output_shows_a_secret(stack):
     assert "resolve:secretsmanager" not in str(stack)
 
 
-def test_sam_deploy_asks_before_it_changes_anything_and_takes_no_more_rights_than_it_needs():
+def test_sam_deploy_asks_before_any_change_and_takes_only_the_rights_it_needs():
     config = tomllib.loads((ROOT / "samconfig.toml").read_text())["default"]
 
     assert config["deploy"]["parameters"]["confirm_changeset"] is True

@@ -134,7 +134,7 @@ ROLE_OF = {
 }
 
 
-def test_each_function_has_a_role_of_its_own(stack):
+def test_each_function_has_its_own_role(stack):
     functions = of_type(stack, "AWS::Lambda::Function")
 
     assert {name: function["Role"]["Fn::GetAtt"][0] for name, function in functions.items()} == ROLE_OF
@@ -142,7 +142,7 @@ def test_each_function_has_a_role_of_its_own(stack):
 
 
 @pytest.mark.parametrize("role", GRANTED)
-def test_a_function_may_do_exactly_what_it_calls_where_it_calls_it(stack, role):
+def test_a_function_may_make_exactly_the_calls_in_its_code(stack, role):
     assert _granted(stack, role) == GRANTED[role]
 
 
@@ -157,7 +157,7 @@ def test_a_function_may_do_exactly_what_it_calls_where_it_calls_it(stack, role):
         ({"OutboundIdentity": "off", "SapFacade": "off"}, False),
     ],
 )
-def test_the_own_key_signs_for_the_executors_and_the_api_shows_its_public_half(deployed, parameters, has_key):
+def test_the_executors_sign_with_the_stacks_key_and_the_api_publishes_its_public_half(deployed, parameters, has_key):
     stack = deployed(**parameters)
 
     rights = {role: _granted(stack, role).get("IdentityKey") for role in GRANTED}
@@ -170,25 +170,25 @@ def test_the_own_key_signs_for_the_executors_and_the_api_shows_its_public_half(d
 
 
 @pytest.mark.parametrize("role", GRANTED)
-def test_no_right_ends_in_a_star(stack, role):
+def test_no_right_ends_in_a_wildcard(stack, role):
     for statement in _statements(stack, role):
         assert not [action for action in _listed(statement["Action"]) if "*" in action]
 
 
 @pytest.mark.parametrize("role", GRANTED)
-def test_no_right_is_for_every_resource(stack, role):
+def test_no_right_applies_to_every_resource(stack, role):
     for statement in _statements(stack, role):
         resources = [_name(resource) for resource in _listed(statement["Resource"])]
         assert not [name for name in resources if "*" in name and name not in EVERYTHING_IN]
 
 
 @pytest.mark.parametrize("role", GRANTED)
-def test_no_role_brings_rights_that_are_written_elsewhere(stack, role):
+def test_no_role_includes_rights_defined_elsewhere(stack, role):
     assert "ManagedPolicyArns" not in stack["Resources"][role]["Properties"]
 
 
 @pytest.mark.parametrize("role", GRANTED)
-def test_every_right_is_given_and_says_what_it_is_for(stack, role):
+def test_every_right_is_used_and_says_what_it_is_for(stack, role):
     for statement in _statements(stack, role):
         assert statement["Effect"] == "Allow"
         assert statement["Sid"].isalnum()
@@ -196,14 +196,14 @@ def test_every_right_is_given_and_says_what_it_is_for(stack, role):
 
 
 @pytest.mark.parametrize("role", GRANTED)
-def test_a_role_can_be_taken_by_lambda_alone(stack, role):
+def test_a_role_can_be_assumed_only_by_lambda(stack, role):
     assert stack["Resources"][role]["Properties"]["AssumeRolePolicyDocument"]["Statement"] == [
         {"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}
     ]
 
 
 @pytest.mark.parametrize("role", GRANTED)
-def test_nobody_may_read_the_whole_table_or_change_the_table_itself(stack, role):
+def test_nobody_may_scan_the_table_or_change_the_table_itself(stack, role):
     actions = set().union(*_granted(stack, role).values())
 
     assert actions.isdisjoint(
@@ -216,7 +216,7 @@ CALLBACK_KEY_ALONE = {
 }
 
 
-def test_functions_that_seal_job_secrets_cannot_open_them_and_the_reverse(stack):
+def test_functions_that_seal_job_secrets_cannot_open_them_and_vice_versa(stack):
     rights = {role: _on_the_key(stack, role, lambda condition: condition != CALLBACK_KEY_ALONE) for role in GRANTED}
 
     assert rights == {
@@ -232,7 +232,7 @@ def test_functions_that_seal_job_secrets_cannot_open_them_and_the_reverse(stack)
     }
 
 
-def test_secrets_of_jobs_are_sealed_and_opened_only_in_their_own_context(stack):
+def test_job_secrets_are_sealed_and_opened_only_in_their_own_context(stack):
     """A right to the key is no right to what anybody else may have sealed by it."""
     own = {
         "ForAllValues:StringEquals": {"kms:EncryptionContextKeys": ["tenant", "job", "field"]},
@@ -252,7 +252,7 @@ def test_secrets_of_jobs_are_sealed_and_opened_only_in_their_own_context(stack):
     assert not any(others.values())
 
 
-def test_the_key_of_callbacks_is_made_by_the_executors_and_opened_by_the_api_too(stack):
+def test_the_callback_key_is_created_by_the_executors_and_also_opened_by_the_api(stack):
     rights = {role: _on_the_key(stack, role, lambda condition: condition == CALLBACK_KEY_ALONE) for role in GRANTED}
 
     assert {role: actions for role, actions in rights.items() if actions} == {
@@ -262,7 +262,7 @@ def test_the_key_of_callbacks_is_made_by_the_executors_and_opened_by_the_api_too
     }
 
 
-def test_the_condition_is_the_context_in_which_the_key_of_callbacks_is_sealed():
+def test_the_rights_require_the_context_in_which_the_callback_key_is_sealed():
     context = dict(zip(("tenant", "job", "field"), CONTEXT, strict=True))
     wanted = {name.rpartition(":")[2]: value for name, value in CALLBACK_KEY_ALONE["StringEquals"].items()}
 
@@ -270,7 +270,7 @@ def test_the_condition_is_the_context_in_which_the_key_of_callbacks_is_sealed():
     assert not is_uuid(context["job"])
 
 
-def test_the_functions_that_talk_to_targets_cannot_read_the_stacks_secret(stack):
+def test_the_functions_that_call_targets_cannot_read_the_stacks_secret(stack):
     readers = {role for role in GRANTED if "StackSecret" in _granted(stack, role)}
     told = {
         name
@@ -295,7 +295,7 @@ def _on_the_key(stack, role, chosen):
 TARGET_ROLES = "arn:aws:iam::111122223333:role/a,arn:aws:iam::111122223333:role/b"
 
 
-def test_executors_assume_the_roles_of_the_parameter_and_no_others(deployed):
+def test_executors_assume_only_the_roles_of_the_parameter(deployed):
     stack = deployed(TargetRoleArns=TARGET_ROLES)
 
     assuming = {
@@ -310,13 +310,13 @@ def test_executors_assume_the_roles_of_the_parameter_and_no_others(deployed):
     }
 
 
-def test_only_sweeper_auditor_and_health_read_what_is_due(stack):
+def test_only_sweeper_auditor_and_health_read_the_due_index(stack):
     readers = {role for role in GRANTED if "${Table.Arn}/index/next-run" in _granted(stack, role)}
 
     assert readers == {"SweeperRole", "AuditorRole", "ApiRole"}
 
 
-def test_the_key_has_no_policy_that_lets_others_in(stack):
+def test_the_key_has_no_policy_that_admits_others(stack):
     assert "KeyPolicy" not in stack["Resources"]["Key"]["Properties"]
 
 

@@ -17,11 +17,11 @@ ONE_BY_ONE = {"OperationsFunctionPages"}
 EVERY_QUEUE = ("RunQueue", "SlowQueue", "OperationsQueue", "DeadLetterQueue", "ArchiveQueue", "TickDeadLetterQueue")
 
 
-def test_the_queues_are_those_that_these_guards_know(stack):
+def test_the_queues_are_known_to_these_tests(stack):
     assert sorted(of_type(stack, "AWS::SQS::Queue")) == sorted(EVERY_QUEUE)
 
 
-def test_the_readers_are_those_that_these_guards_know(stack):
+def test_the_readers_are_known_to_these_tests(stack):
     mappings = of_type(stack, "AWS::Lambda::EventSourceMapping")
 
     assert {
@@ -41,19 +41,19 @@ def test_every_queue_is_encrypted(stack, queue):
 
 
 @pytest.mark.parametrize("queue", EVERY_QUEUE)
-def test_every_queue_has_a_name_of_cloudformations_own(stack, queue):
+def test_cloudformation_names_every_queue(stack, queue):
     assert "QueueName" not in stack["Resources"][queue]["Properties"]
 
 
 @pytest.mark.parametrize("queue", ["RunQueue", "SlowQueue", "OperationsQueue"])
-def test_a_message_that_ten_receives_could_not_settle_goes_to_the_dead_letters(stack, queue):
+def test_a_message_received_ten_times_without_success_goes_to_the_dead_letters(stack, queue):
     assert stack["Resources"][queue]["Properties"]["RedrivePolicy"] == {
         "deadLetterTargetArn": {"Fn::GetAtt": ["DeadLetterQueue", "Arn"]},
         "maxReceiveCount": 10,
     }
 
 
-def test_dead_letters_are_tried_until_they_are_too_old_and_never_moved_on_unsettled(stack):
+def test_dead_letters_are_retried_until_they_expire_and_never_moved_on_unsettled(stack):
     assert "RedrivePolicy" not in stack["Resources"]["DeadLetterQueue"]["Properties"]
 
 
@@ -69,9 +69,7 @@ def test_a_message_stays_hidden_six_times_as_long_as_its_reader_may_run(stack, r
     ("function", "queue", "times_s"),
     [("ExecutorFunction", "RunQueue", (15, 25, 30, 180)), ("ExecutorSlowFunction", "SlowQueue", (60, 75, 90, 540))],
 )
-def test_a_call_ends_before_its_lease_the_lease_before_the_function_and_that_before_the_message_returns(
-    stack, function, queue, times_s
-):
+def test_call_lease_function_and_hidden_time_of_a_message_end_in_this_order(stack, function, queue, times_s):
     properties = stack["Resources"][function]["Properties"]
     environment = properties["Environment"]["Variables"]
 
@@ -87,12 +85,12 @@ def test_a_call_ends_before_its_lease_the_lease_before_the_function_and_that_bef
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_one_failed_message_does_not_bring_back_the_nine_others(stack, reader):
+def test_one_failed_message_does_not_return_the_nine_others(stack, reader):
     assert stack["Resources"][reader]["Properties"]["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_ten_messages_a_batch_and_no_waiting_for_them(stack, reader):
+def test_a_batch_has_up_to_ten_messages_and_does_not_wait_to_fill(stack, reader):
     """But of long work one at a time: each takes up to half of its function's time."""
     mapping = stack["Resources"][reader]["Properties"]
 
@@ -100,7 +98,7 @@ def test_ten_messages_a_batch_and_no_waiting_for_them(stack, reader):
     assert (mapping["BatchSize"], mapping["MaximumBatchingWindowInSeconds"]) == (wanted, 0)
 
 
-def test_no_page_of_long_work_begins_in_the_second_half_of_its_function(stack):
+def test_no_page_of_long_work_starts_in_the_second_half_of_its_functions_time(stack):
     assert stack["Resources"]["OperationsFunction"]["Properties"]["Timeout"] >= 2 * carry_on.STRETCH_S
 
 
@@ -112,14 +110,14 @@ def test_no_page_of_long_work_begins_in_the_second_half_of_its_function(stack):
         ("OperationsFunctionPages", "OperationsConcurrency", 2),
     ],
 )
-def test_no_queue_takes_more_executions_than_its_parameter_says(stack, deployed, reader, parameter, default):
+def test_no_queue_uses_more_executions_than_its_parameter_allows(stack, deployed, reader, parameter, default):
     chosen = deployed(**{parameter: 77})
 
     assert stack["Resources"][reader]["Properties"]["ScalingConfig"] == {"MaximumConcurrency": default}
     assert chosen["Resources"][reader]["Properties"]["ScalingConfig"] == {"MaximumConcurrency": 77}
 
 
-def test_default_queues_leave_two_of_a_new_accounts_ten_executions_to_sweeper_and_api(stack):
+def test_default_settings_leave_two_of_a_new_accounts_ten_executions_to_sweeper_and_api(stack):
     mappings = of_type(stack, "AWS::Lambda::EventSourceMapping").values()
     of_queues = sum(mapping["ScalingConfig"]["MaximumConcurrency"] for mapping in mappings)
     minutely = [
@@ -141,7 +139,7 @@ TLS_ONLY = {
 }
 
 
-def test_every_queue_is_reached_over_tls_alone(stack):
+def test_every_queue_accepts_only_tls(stack):
     policies = of_type(stack, "AWS::SQS::QueuePolicy").values()
     queues = [queue["Ref"] for policy in policies for queue in policy["Queues"]]
 
@@ -149,7 +147,7 @@ def test_every_queue_is_reached_over_tls_alone(stack):
     assert all(TLS_ONLY in policy["PolicyDocument"]["Statement"] for policy in policies)
 
 
-def test_only_the_clocks_and_what_tells_of_tasks_may_put_messages_into_a_queue_without_a_role(stack):
+def test_only_the_clocks_and_the_task_events_may_send_to_a_queue_without_a_role(stack):
     policies = of_type(stack, "AWS::SQS::QueuePolicy")
 
     assert policies.keys() == {"TickDeadLetterPolicy", "RunQueuePolicy", "QueuesPolicy"}, "see test_tasks.py for tasks"
@@ -177,13 +175,13 @@ def test_only_the_clocks_and_what_tells_of_tasks_may_put_messages_into_a_queue_w
     ]
 
 
-def test_messages_sent_ahead_never_wait_longer_than_a_queue_can_delay(raw):
+def test_messages_sent_ahead_stay_within_the_maximum_delay_of_a_queue(raw):
     sqs_longest_delay_s, one_tick_s = 900, 60
 
     assert raw["Parameters"]["LookAheadSeconds"]["MaxValue"] <= sqs_longest_delay_s - one_tick_s
 
 
-def test_the_look_ahead_bears_the_loss_of_one_tick(raw):
+def test_the_look_ahead_tolerates_one_lost_tick(raw):
     two_ticks_s = 120
 
     assert raw["Parameters"]["LookAheadSeconds"]["Default"] > two_ticks_s

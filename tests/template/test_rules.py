@@ -12,7 +12,7 @@ from tests.template.cloudformation import ROOT, of_type
 TICKED = {"MinuteRule": "SweeperFunction", "DeadLetterRule": "ExecutorFunction", "AuditRule": "AuditorFunction"}
 
 
-def test_the_clocks_are_those_that_these_guards_know(stack):
+def test_the_clocks_are_known_to_these_tests(stack):
     clocks = [name for name, rule in of_type(stack, "AWS::Events::Rule").items() if "ScheduleExpression" in rule]
 
     assert sorted(clocks) == sorted(TICKED)
@@ -22,7 +22,7 @@ def test_the_clocks_are_those_that_these_guards_know(stack):
     ("rule", "rate"),
     [("MinuteRule", "rate(1 minute)"), ("DeadLetterRule", "rate(1 minute)"), ("AuditRule", "rate(1 hour)")],
 )
-def test_sweep_and_dead_letters_are_ticked_each_minute_and_the_audit_each_hour(stack, rule, rate):
+def test_sweep_and_dead_letters_run_each_minute_and_the_audit_runs_each_hour(stack, rule, rate):
     properties = stack["Resources"][rule]["Properties"]
 
     assert (properties["ScheduleExpression"], properties["State"]) == (rate, "ENABLED")
@@ -30,7 +30,7 @@ def test_sweep_and_dead_letters_are_ticked_each_minute_and_the_audit_each_hour(s
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 4, 5])
-def test_each_sweep_worker_is_told_which_of_how_many_it_is(deployed, workers):
+def test_each_sweep_worker_gets_its_number_and_the_total(deployed, workers):
     targets = deployed(SweepWorkers=workers)["Resources"]["MinuteRule"]["Properties"]["Targets"]
 
     assert [json.loads(target["Input"]) for target in targets] == [
@@ -39,7 +39,7 @@ def test_each_sweep_worker_is_told_which_of_how_many_it_is(deployed, workers):
     assert len({target["Id"] for target in targets}) == workers
 
 
-def test_a_rule_takes_no_more_targets_than_there_may_be_workers(raw):
+def test_the_maximum_number_of_workers_fits_the_targets_of_one_rule(raw):
     most_targets_of_a_rule = 5
 
     assert raw["Parameters"]["SweepWorkers"]["MaxValue"] == most_targets_of_a_rule
@@ -54,7 +54,7 @@ def test_a_tick_older_than_a_minute_is_dropped_because_the_next_one_reads_the_sa
     ] * 5
 
 
-def test_dead_letters_are_asked_for_by_the_event_that_the_executor_knows(stack):
+def test_dead_letters_are_requested_by_the_event_that_the_executor_knows(stack):
     (target,) = stack["Resources"]["DeadLetterRule"]["Properties"]["Targets"]
     code = (ROOT / "functions" / "executor" / "app.py").read_text()
 
@@ -62,17 +62,17 @@ def test_dead_letters_are_asked_for_by_the_event_that_the_executor_knows(stack):
     assert 'event.get("deadLetters") is True' in code
 
 
-def test_the_function_ends_what_dead_letters_it_took_before_its_time_is_over(stack):
+def test_the_function_settles_the_dead_letters_it_received_before_its_time_ends(stack):
     assert stack["Resources"]["ExecutorFunction"]["Properties"]["Timeout"] >= 2 * dead_letters.TAKEN_FOR_S
 
 
-def test_a_letter_stays_hidden_while_the_minute_that_took_it_may_be_at_work(stack):
+def test_a_letter_stays_hidden_while_its_reader_may_still_be_running(stack):
     visibility_s = stack["Resources"]["DeadLetterQueue"]["Properties"]["VisibilityTimeout"]
 
     assert visibility_s == 6 * stack["Resources"]["ExecutorFunction"]["Properties"]["Timeout"]
 
 
-def test_an_audit_is_tried_again_but_not_beside_the_next_one(stack):
+def test_a_failed_audit_is_retried_but_never_overlaps_the_next_one(stack):
     (target,) = stack["Resources"]["AuditRule"]["Properties"]["Targets"]
 
     assert target["RetryPolicy"]["MaximumRetryAttempts"] == 2
@@ -80,7 +80,7 @@ def test_an_audit_is_tried_again_but_not_beside_the_next_one(stack):
 
 
 @pytest.mark.parametrize("rule", TICKED)
-def test_a_tick_that_could_not_be_delivered_is_kept_as_evidence(deployed, rule):
+def test_an_undeliverable_tick_is_kept_as_evidence(deployed, rule):
     targets = deployed(SweepWorkers=5)["Resources"][rule]["Properties"]["Targets"]
 
     assert [target["DeadLetterConfig"] for target in targets] == [
@@ -92,9 +92,7 @@ def test_a_tick_that_could_not_be_delivered_is_kept_as_evidence(deployed, rule):
     ("function", "attempts", "oldest_s"),
     [("SweeperFunction", 0, 60), ("ExecutorFunction", 0, 60), ("AuditorFunction", 1, 900)],
 )
-def test_a_ticked_function_that_fails_is_not_repeated_by_lambdas_default_and_leaves_evidence(
-    stack, function, attempts, oldest_s
-):
+def test_a_failed_tick_is_not_repeated_by_lambda_and_leaves_evidence(stack, function, attempts, oldest_s):
     (config,) = (
         config
         for config in of_type(stack, "AWS::Lambda::EventInvokeConfig").values()
@@ -106,7 +104,7 @@ def test_a_ticked_function_that_fails_is_not_repeated_by_lambdas_default_and_lea
 
 
 @pytest.mark.parametrize(("rule", "function"), TICKED.items())
-def test_a_rule_may_start_its_own_function_and_no_other(stack, rule, function):
+def test_a_rule_may_start_only_its_own_function(stack, rule, function):
     granted = [
         permission
         for permission in of_type(stack, "AWS::Lambda::Permission").values()
@@ -123,5 +121,5 @@ def test_a_rule_may_start_its_own_function_and_no_other(stack, rule, function):
     ]
 
 
-def test_no_service_may_start_a_function_without_naming_the_resource_that_asks(stack):
+def test_no_service_may_start_a_function_except_for_a_named_resource(stack):
     assert all("SourceArn" in permission for permission in of_type(stack, "AWS::Lambda::Permission").values())

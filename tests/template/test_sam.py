@@ -19,23 +19,23 @@ FUNCTIONS = (
 )
 
 
-def test_sam_validate_finds_nothing_to_lint():
+def test_sam_validate_reports_nothing():
     done = run([SAM, "validate", "--lint"])
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "is a valid SAM Template" in done.stdout
 
 
-def test_sam_build_makes_each_function_its_handler_alone(built):
+def test_sam_build_packs_only_the_handler_of_each_function(built):
     for function in FUNCTIONS:
         assert [path.name for path in (built / function).iterdir()] == ["app.py"]
 
 
-def test_sam_build_takes_the_consoles_files_along(built):
+def test_sam_build_includes_the_consoles_files(built):
     assert (built / "ConsoleFunction" / "static" / "pages" / "jobs.js").is_file()
 
 
-def test_sam_build_makes_all_layers(built):
+def test_sam_build_builds_all_layers(built):
     assert (built / "CodeLayer" / "python" / "sweephand" / "wiring.py").is_file()
     assert (built / "DependenciesLayer" / "python" / "pynamodb").is_dir()
     for layer, machine in (("CryptographyX86Layer", "x86_64"), ("CryptographyArmLayer", "aarch64")):
@@ -49,7 +49,7 @@ def endpoint(tmp_path_factory):
         yield address
 
 
-def test_the_documented_first_deploy_asks_for_the_change_set_and_nothing_else(built, endpoint):
+def test_the_documented_first_deploy_asks_only_about_the_change_set(built, endpoint):
     (command,) = re.findall(r"^\$ sam build && (sam deploy .*)$", (ROOT / "README.md").read_text(), re.MULTILINE)
     _, *options = shlex.split(command)
 
@@ -82,7 +82,7 @@ def test_declining_the_change_set_creates_nothing(built, endpoint):
     assert done.stdout.count("[y/N]") == 1
 
 
-def test_sam_deploy_brings_up_a_stack_that_answers(built, endpoint):
+def test_sam_deploy_creates_a_stack_that_answers(built, endpoint):
     done = run([sys.executable, ROOT / ".ci" / "sam_deploy_local.py", "--endpoint", endpoint, "--build-dir", built])
 
     assert done.returncode == 0, done.stdout + done.stderr

@@ -11,7 +11,7 @@ KEPT = ("Table", "Key", "IdentityKey", "StackSecret", "FilesBucket", "FilesBucke
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_kept_resources_outlive_the_stack_and_their_own_replacement(stack, name):
+def test_kept_resources_survive_the_stack_and_their_own_replacement(stack, name):
     resource = stack["Resources"][name]
 
     assert resource["DeletionPolicy"] == ("Retain" if name == "Table" else "RetainExceptOnCreate")
@@ -25,7 +25,7 @@ def test_kept_resources_have_no_physical_name_that_would_block_the_next_deploy(s
     assert properties.keys().isdisjoint({"TableName", "Name", "AliasName", "KeyId", "BucketName"})
 
 
-def test_a_protected_table_is_never_asked_to_go_so_that_no_rollback_hangs_on_it(stack):
+def test_a_protected_table_is_never_asked_to_be_deleted_so_that_rollbacks_finish(stack):
     """RetainExceptOnCreate would have a failed first deploy delete the table, and the protection would refuse."""
     table = stack["Resources"]["Table"]
 
@@ -33,7 +33,7 @@ def test_a_protected_table_is_never_asked_to_go_so_that_no_rollback_hangs_on_it(
     assert table["DeletionPolicy"] == "Retain"
 
 
-def test_named_resources_go_with_the_stack_and_cannot_come_back_after_it(stack):
+def test_named_resources_are_deleted_with_the_stack_and_never_recreated_after_it(stack):
     """Else the next deploy would meet it: a late log line of a function recreates its group, if it may."""
     named = {
         name: resource
@@ -62,7 +62,7 @@ NAMES = {
 }
 
 
-def test_all_else_is_named_by_cloudformation_so_that_two_stacks_fit_into_one_account(stack):
+def test_cloudformation_names_everything_else_so_that_two_stacks_fit_into_one_account(stack):
     refers = {"AWS::Lambda::Permission", "AWS::Lambda::EventInvokeConfig", "AWS::Lambda::EventSourceMapping"}
     for name, resource in stack["Resources"].items():
         if resource["Type"] not in refers:
@@ -73,29 +73,29 @@ def test_the_table_cannot_be_deleted_by_one_call(stack):
     assert stack["Resources"]["Table"]["Properties"]["DeletionProtectionEnabled"] is True
 
 
-def test_the_table_can_be_restored_to_any_second_of_its_last_weeks(stack):
+def test_the_table_can_be_restored_to_any_second_of_the_last_weeks(stack):
     recovery = stack["Resources"]["Table"]["Properties"]["PointInTimeRecoverySpecification"]
 
     assert recovery == {"PointInTimeRecoveryEnabled": True}
 
 
-def test_the_table_is_encrypted_under_dynamodbs_own_key_which_costs_nothing(stack):
+def test_the_table_is_encrypted_with_dynamodbs_own_free_key(stack):
     """With SSEEnabled it would be a KMS key, whose requests are billed; without the property it is AWS's own."""
     assert "SSESpecification" not in stack["Resources"]["Table"]["Properties"]
 
 
 @pytest.mark.parametrize("name", [name for name in KEPT if name != "Table"])
-def test_a_create_that_fails_leaves_nothing_that_costs(stack, name):
+def test_a_failed_create_leaves_nothing_that_costs_money(stack, name):
     assert stack["Resources"][name]["DeletionPolicy"] == "RetainExceptOnCreate"
 
 
-def test_the_table_drops_what_has_expired(stack):
+def test_the_table_deletes_expired_rows(stack):
     expiry = stack["Resources"]["Table"]["Properties"]["TimeToLiveSpecification"]
 
     assert expiry == {"AttributeName": "expires_at", "Enabled": True}
 
 
-def test_the_table_is_paid_by_request(stack):
+def test_the_table_is_billed_by_request(stack):
     table = stack["Resources"]["Table"]["Properties"]
 
     assert table["BillingMode"] == "PAY_PER_REQUEST"
@@ -109,7 +109,7 @@ def test_the_table_is_keyed_by_partition_and_sort_key(stack):
     assert _types(table)["pk"] == _types(table)["sk"] == "S"
 
 
-def test_the_index_next_run_sorts_each_shard_by_instant_and_carries_what_the_sweeper_needs_and_no_more(stack):
+def test_the_next_run_index_sorts_each_shard_by_instant_and_holds_only_what_the_sweeper_needs(stack):
     table, index = _index(stack, "next-run")
 
     assert _key(index) == ("shard", "next_run_at")
@@ -120,7 +120,7 @@ def test_the_index_next_run_sorts_each_shard_by_instant_and_carries_what_the_swe
     }
 
 
-def test_the_index_catalogue_lists_schedules_by_their_keys_alone(stack):
+def test_the_catalogue_index_lists_schedules_by_their_keys_alone(stack):
     table, index = _index(stack, "catalogue")
 
     assert _key(index) == ("shard", "schedule_id")
@@ -128,7 +128,7 @@ def test_the_index_catalogue_lists_schedules_by_their_keys_alone(stack):
     assert index["Projection"] == {"ProjectionType": "KEYS_ONLY"}
 
 
-def test_the_index_attention_lists_runs_of_a_day_by_their_keys_alone(stack):
+def test_the_attention_index_lists_the_runs_of_a_day_by_their_keys_alone(stack):
     table, index = _index(stack, "attention")
 
     assert _key(index) == ("attention_day", "attention_at")
@@ -148,7 +148,7 @@ def test_there_is_one_table_with_three_indexes(stack):
 
 
 @pytest.mark.parametrize("only", [{}, {"WarmReadUnits": "12000"}, {"WarmWriteUnits": "4000"}])
-def test_the_table_is_not_warmed_unless_both_rates_are_named(deployed, only):
+def test_the_table_is_warmed_only_if_both_rates_are_given(deployed, only):
     table = deployed(**only)["Resources"]["Table"]["Properties"]
 
     assert "WarmThroughput" not in table
@@ -175,7 +175,7 @@ def test_the_key_is_symmetric_and_rotates(stack):
     assert key.get("KeyUsage", "ENCRYPT_DECRYPT") == "ENCRYPT_DECRYPT"
 
 
-def test_the_first_credential_is_made_by_the_account_and_stands_in_no_file(stack):
+def test_the_first_credential_is_created_in_the_account_and_is_in_no_file(stack):
     secret = stack["Resources"]["StackSecret"]["Properties"]
 
     assert "SecretString" not in secret
@@ -187,7 +187,7 @@ def test_the_first_credential_is_made_by_the_account_and_stands_in_no_file(stack
     }
 
 
-def test_nobody_outside_can_see_a_file_even_if_a_policy_said_so(stack):
+def test_no_outsider_can_read_a_file_even_if_a_policy_allowed_it(stack):
     bucket = stack["Resources"]["FilesBucket"]["Properties"]
 
     closed = bucket["PublicAccessBlockConfiguration"]
@@ -197,13 +197,13 @@ def test_nobody_outside_can_see_a_file_even_if_a_policy_said_so(stack):
     assert bucket["OwnershipControls"] == {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]}
 
 
-def test_files_are_encrypted_by_s3s_own_key_so_that_who_links_to_them_opens_no_secrets(stack):
+def test_files_are_encrypted_with_s3s_own_key_so_that_links_give_no_access_to_secrets(stack):
     (rule,) = stack["Resources"]["FilesBucket"]["Properties"]["BucketEncryption"]["ServerSideEncryptionConfiguration"]
 
     assert rule == {"ServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}
 
 
-def test_files_go_when_their_links_have_and_what_a_crash_left_goes_within_a_day(stack):
+def test_files_expire_with_their_links_and_interrupted_uploads_after_a_day(stack):
     rules = stack["Resources"]["FilesBucket"]["Properties"]["LifecycleConfiguration"]["Rules"]
 
     assert rules == [
@@ -212,11 +212,11 @@ def test_files_go_when_their_links_have_and_what_a_crash_left_goes_within_a_day(
     ]
 
 
-def test_the_bucket_keeps_no_versions_so_that_what_is_deleted_is_gone(stack):
+def test_the_bucket_keeps_no_versions_so_that_deleted_files_are_gone(stack):
     assert "VersioningConfiguration" not in stack["Resources"]["FilesBucket"]["Properties"]
 
 
-def test_files_are_read_over_tls_only(stack):
+def test_files_can_be_read_only_over_tls(stack):
     policy = stack["Resources"]["FilesBucketPolicy"]["Properties"]
     (statement,) = policy["PolicyDocument"]["Statement"]
 

@@ -36,12 +36,12 @@ def _of(stack, action):
     }
 
 
-def test_without_the_parameters_nobody_may_run_a_task_and_nothing_is_listened_to(stack, raw):
+def test_without_the_parameters_nobody_may_run_a_task_or_listen_for_its_events(stack, raw):
     assert [_of(stack, action) for action in ("ecs:RunTask", "ecs:StopTask", "iam:PassRole")] == [{}, {}, {}]
     assert {raw["Resources"][name]["Condition"] for name in RULES} == {"HasTasks"}
 
 
-def test_executors_run_the_given_definitions_in_the_given_cluster(tasks):
+def test_executors_run_only_the_given_definitions_in_the_given_cluster(tasks):
     granted = _of(tasks, "ecs:RunTask")
 
     assert granted.keys() == EXECUTORS
@@ -55,7 +55,7 @@ def test_executors_run_the_given_definitions_in_the_given_cluster(tasks):
         }
 
 
-def test_executors_stop_tasks_of_that_cluster_and_no_others(tasks):
+def test_executors_stop_only_tasks_of_that_cluster(tasks):
     granted = _of(tasks, "ecs:StopTask")
 
     assert granted.keys() == EXECUTORS
@@ -69,7 +69,7 @@ def test_executors_stop_tasks_of_that_cluster_and_no_others(tasks):
         }
 
 
-def test_executors_hand_the_given_roles_to_tasks_and_to_nothing_else(tasks, deployed):
+def test_executors_pass_the_given_roles_only_to_tasks(tasks, deployed):
     granted = _of(tasks, "iam:PassRole")
 
     assert granted.keys() == EXECUTORS
@@ -80,11 +80,11 @@ def test_executors_hand_the_given_roles_to_tasks_and_to_nothing_else(tasks, depl
     assert _of(without, "iam:PassRole") == {}
 
 
-def test_roles_alone_give_no_right(deployed):
+def test_roles_alone_grant_no_right(deployed):
     assert _of(deployed(TaskRoleArns=ROLES), "iam:PassRole") == {}
 
 
-def test_nobody_has_another_right_on_ecs(tasks):
+def test_no_function_has_any_other_right_on_ecs(tasks):
     rights = {action for role in GRANTED for each in _statements(tasks, role) for action in _listed(each["Action"])}
 
     assert {action for action in rights if action.startswith("ecs:")} == {"ecs:RunTask", "ecs:StopTask"}
@@ -117,7 +117,7 @@ def test_only_events_of_our_tasks_in_our_cluster_enter_the_run_queue(tasks):
         }
 
 
-def test_only_the_parts_of_an_ecs_event_that_are_read_are_passed_on(tasks):
+def test_only_the_required_parts_of_an_ecs_event_are_forwarded(tasks):
     (body,) = passed_on(EVENT)
 
     assert json.loads(body) == {
@@ -134,7 +134,7 @@ def test_undelivered_events_are_kept_as_evidence(tasks):
         assert "RetryPolicy" not in target, "a day, as EventBridge does by itself: an end is worth it late too"
 
 
-def test_only_these_rules_may_write_into_the_run_queue_without_a_role(tasks):
+def test_only_these_rules_may_write_to_the_run_queue_without_a_role(tasks):
     policy = of_type(tasks, "AWS::SQS::QueuePolicy")["RunQueuePolicy"]
     kept = of_type(tasks, "AWS::SQS::QueuePolicy")["TickDeadLetterPolicy"]
     ours = [{"Fn::GetAtt": [name, "Arn"]} for name in RULES]
@@ -154,7 +154,7 @@ def test_only_these_rules_may_write_into_the_run_queue_without_a_role(tasks):
     assert statement["Condition"]["ArnEquals"]["aws:SourceArn"][3:] == ours
 
 
-def test_a_cluster_without_definitions_or_subnets_is_refused_at_the_deploy(raw):
+def test_a_cluster_without_definitions_or_subnets_is_refused_on_deployment(raw):
     rule = raw["Rules"]["TasksNeedDefinitionsAndSubnets"]
 
     assert rule["RuleCondition"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "TaskCluster"}, ""]}]}
@@ -182,5 +182,5 @@ def test_a_cluster_without_definitions_or_subnets_is_refused_at_the_deploy(raw):
         ("TaskRoleArns", "arn:aws:iam::123456789012:role/*", False),
     ],
 )
-def test_a_parameter_of_tasks_takes_what_it_is_for(name, value, allowed):
+def test_a_task_parameter_accepts_only_its_own_kind_of_value(name, value, allowed):
     assert _allows(PARAMETERS[name], value) is allowed
