@@ -211,7 +211,7 @@ def check_url(url: str, settings: GuardSettings) -> Target:
         raise _refused(f"must have 1 to {MAX_URL:,} characters")
     unwanted = _UNWANTED.search(url)
     if unwanted:
-        raise _refused("a URL contains no blank, control character or backslash", unwanted.start())
+        raise _refused("a URL contains no space, control character or backslash", unwanted.start())
     parts = _URL.fullmatch(url)
     scheme = parts["scheme"].lower() if parts else ""
     if not parts or scheme not in _DEFAULT_PORT:

@@ -159,7 +159,7 @@ def _literal(text: str, position: int, token: str, field: str) -> int:
     if token.isspace():
         blanks = _BLANKS.match(text, position)
         if blanks is None:
-            raise InvalidRequest(field, "expected a blank, by the format", position=position)
+            raise InvalidRequest(field, "expected a space, by the format", position=position)
         return blanks.end()
     wanted = token[1:-1] if token[0] == "[" and len(token) > 1 else token
     if not text.startswith(wanted, position):
