@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from sweephand import sdk
+from sweephand.sdk import worker as workers
+from tests.contract.sdk.hands import started
 from tests.contract.sdk.stack import connected
 
 GUIDES = Path(__file__).resolve().parents[3] / "docs" / "migrate"
@@ -41,14 +43,32 @@ def test_tasks_and_timeouts_of_nservicebus_can_be_created_changed_and_revoked(ap
 
     (job,) = client.jobs.list()
     assert (job.name, job.policies.overlap, job.action.retry.type) == ("clean-up", "skip", "two_level")
+    assert [schedule.every for schedule in client.jobs.get(job, include="schedules").schedules] == ["PT5M"]
+    patched = next(each for each in gateway.sent if each.startswith("PATCH"))
     assert [each for each in gateway.sent if not each.startswith("GET")] == [
         "POST /v1/jobs",
         "POST /v1/collections",
         "POST /v1/jobs",
-        next(each for each in gateway.sent if each.startswith("PATCH")),
+        patched,
         "DELETE /v1/jobs",
         "DELETE /v1/jobs",
     ]
+
+
+def test_the_worker_of_nservicebus_s_page_cleans_up_every_five_minutes(api, monkeypatch, capsys):
+    first = BLOCK.findall((GUIDES / "nservicebus.md").read_text())[0]
+    programs = []
+
+    def declare(worker):
+        monkeypatch.setattr(workers, "Worker", lambda name: programs.append(name) or worker)
+        exec(compile(first, "nservicebus.md", "exec"), {"__name__": "tasks"})
+
+    hands = started(api, declare)
+    hands.live(1_000)
+
+    assert programs == ["billing"]
+    assert capsys.readouterr().out == "cleaned up\n" * 3
+    assert [job["key"] for job in api.get("/v1/jobs").json["items"]] == ["clean-up"]
 
 
 @pytest.mark.parametrize("page", ["root.md", "nservicebus.md"])
