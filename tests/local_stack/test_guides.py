@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.emulator
 
-PAGES = [page for folder in ("guide", "migrate") for page in (CHECKOUT / "docs" / folder).glob("*.md")]
+PAGES = [page for folder in ("guide", "migrate", "reference") for page in (CHECKOUT / "docs" / folder).glob("*.md")]
 GUIDES = sorted(page for page in PAGES if BLOCK.search(page.read_text()))
 
 
@@ -31,11 +31,12 @@ KEYS = "/v1/collections/default/signing-keys"
 
 @pytest.fixture
 def unsigned(stack: LocalStack) -> Iterator[None]:
-    """Deletes the keys that a guide leaves to the collection that all share, so that later calls are not signed."""
+    """Undoes what a page leaves in the collection that all share: deletes its keys, and publishes failures only."""
     yield
     client = stack.client()
     for key in client.get(KEYS).json()["items"]:
         client.delete(f"{KEYS}/{key['id']}").raise_for_status()
+    client.patch("/v1/collections/default", json={"events": "failures"}).raise_for_status()
 
 
 def test_a_rotation_leaves_the_new_key_and_its_displayed_secret(folder: Path, stack: LocalStack, unsigned: None):

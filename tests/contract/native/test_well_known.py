@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import jwt
 import pytest
@@ -16,6 +18,7 @@ from tests.support.stage import BASE_URL
 from tests.unit.actions.test_http import CALL
 from tests.unit.endpoints import answering, listening
 
+GUIDE = Path(__file__).resolve().parents[3] / "docs" / "guide" / "authentication.md"
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 LOCAL = GuardSettings(private=networks("127.0.0.0/8"), plain_http=True, identity=True)
 
@@ -57,6 +60,24 @@ def test_a_receiver_can_verify_the_token_by_discovery_alone(api):
     begin = int(START.timestamp())
     assert claims == {"iss": BASE_URL, "sub": "acme", "aud": origin, "iat": begin, "exp": begin + 43_200}
     assert keys.headers["cache-control"] == "public, max-age=3600"
+
+
+def test_the_program_of_the_guide_runs(api, monkeypatch):
+    (program,) = re.findall(r"^```python\n(.*?)^```$", GUIDE.read_text(), re.DOTALL | re.MULTILINE)
+    assert "https://api.example.com" in program
+    origin, token = sent(api)
+    fetched = lambda keys: api.get(keys.uri.removeprefix(BASE_URL), caller=None).json  # noqa: E731
+    monkeypatch.setattr(jwt.PyJWKClient, "fetch_data", fetched)
+    on_the_moved_clock = {"verify_exp": False, "verify_iat": False}
+    decode = jwt.decode
+    monkeypatch.setattr(jwt, "decode", lambda *given, **more: decode(*given, **more, options=on_the_moved_clock))
+    known = {"jwt": jwt, "ISSUER": BASE_URL, "token": token}
+
+    exec(compile(program.replace("https://api.example.com", origin), "authentication.md", "exec"), known)
+
+    assert known["claims"]["aud"] == origin
+    with pytest.raises(jwt.InvalidAudienceError):
+        exec(compile(program, "authentication.md", "exec"), known)
 
 
 def test_a_stack_without_an_identity_publishes_none_and_refuses_jobs_that_need_it(api):
