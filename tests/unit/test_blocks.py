@@ -23,7 +23,7 @@ PAGES = {
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
     if "decisions" not in page.parts
 }
-BLOCK = re.compile(r"^([ >]*)```(\w+)([^\n]*)\n(.*?)^\1``` *$", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^([ >]*)```(\w+)([^\n]*)\n(.*?)^[ >]*``` *$", re.DOTALL | re.MULTILINE)
 SHOWN = re.compile(r"<!-- file: (\S+) -->\n```(\w+)\n.*?<!-- end -->", re.DOTALL)
 EXEMPT = {"console", "text"}
 
@@ -223,9 +223,10 @@ _Template.add_multi_constructor("!", lambda loader, _, node: loader.construct_sc
 
 
 def test_parts_of_templates_are_yaml_and_their_job_set_is_what_the_api_takes():
-    found = {page: text for page in PAGES for _, _, text in _blocks(page, "yaml")}
-    read = {page: yaml.load(text, _Template) for page, text in found.items()}
+    found = [(page, text) for page in PAGES for _, _, text in _blocks(page, "yaml")]
+    read = {page: yaml.load(text, _Template) for page, text in found}
 
+    assert len(found) == len(read)
     assert set(read) == {"docs/guide/job-sets.md", "docs/operate/static-addresses.md"}
     _validate("JobSetDraft", {"jobs": json.loads(read["docs/guide/job-sets.md"]["Jobs"]["Properties"]["Jobs"])})
     assert {"VpcConfig", "ManagedPolicyArns"} == set(read["docs/operate/static-addresses.md"])
