@@ -1,8 +1,8 @@
 """The events published on the bus: a small closed catalogue, and the event for each fact. Pure.
 
 An event contains ids, names, timestamps, states and reasons. It never contains a payload, an address, a secret or an
-answer. The
-same fact always gives the same event with the same id, so that a receiver can drop duplicates. Source: decision 0020.
+answer. The same fact always gives the same event with the same id, so that a receiver can drop duplicates. Source:
+decision 0020.
 """
 
 from __future__ import annotations
