@@ -38,9 +38,8 @@ class Findings:
 
     schedules: compared with their ledger. stopped: series that had no next time, now repaired. lost: runs whose pointer
     was sent again. superseded: occurrences of plans too old to run, now in the ledger. corrected: counts that were
-    wrong.
-    unreadable: schedules whose stored text cannot be read; the sweep takes them out of service. waiting: schedules left
-    for the next audit because the table did not answer. rest: where to continue if time ran out.
+    wrong. unreadable: schedules whose stored text cannot be read; the sweep takes them out of service. waiting:
+    schedules left for the next audit because the table did not answer. rest: where to continue if time ran out.
     """
 
     schedules: int = 0

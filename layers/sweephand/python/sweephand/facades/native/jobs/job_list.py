@@ -40,8 +40,7 @@ def list_all(ctx: Context) -> Answer:
     """Lists jobs by creation or, with `collection` and without tag and resourceId, by name. Payloads are left out.
 
     With `include`: schedules, and then totals too; total, how many jobs match the filters; lastRuns, the last ten
-    runs of each. A job that changes
-    while the page is read may leave it one short.
+    runs of each. A job that changes while the page is read may leave it one short.
     """
     include = ctx.include(LIST_INCLUDES)
     if LAST_RUNS in include:
