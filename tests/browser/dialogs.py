@@ -57,7 +57,7 @@ DIALOGS = {
     "many": Dialog(
         "/jobs?tag=finance", ("Do with all", "pause"), instead={("POST", "/v1/jobs:pause"): (200, {"count": 1})}
     ),
-    "edit-and-rerun": Dialog("/runs/{run}", "Edit and rerun run"),
+    "edit-and-rerun": Dialog("/runs/{run}", "Edit and rerun"),
     "report": Dialog("/runs/{run}", "Report result", instead={("GET", "/v1/runs/{run}"): (200, AWAITED)}),
     "redrive": Dialog("/errors/{group}", r"Run \d+ runs? again", instead={("POST", ":redrive"): (200, {"count": 3})}),
     "collection": Dialog("/collections", "Create collection"),

@@ -109,7 +109,7 @@ def test_a_group_shows_how_many_runs_failed_again_after_a_rerun(opened, demo, st
     page.get_by_role("link", name="Run failed runs again").click()
 
     page.get_by_text("1 failed again since").wait_for()
-    page.get_by_role("link", name="Look at the group").wait_for()
+    page.get_by_role("link", name="View the group").wait_for()
 
 
 def test_an_archived_group_can_be_restored_by_undo_or_on_its_page(opened, demo, stack):

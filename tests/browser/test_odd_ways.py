@@ -252,7 +252,7 @@ def test_the_editor_of_a_run_starts_with_the_payload_of_its_job(opened, stack, t
     until(lambda: stack.client().get(f"/v1/runs/{run}").json()["status"] == "COMPLETED")
     page = opened(f"/runs/{run}")
 
-    page.get_by_role("button", name="Edit and rerun run").click()
+    page.get_by_role("button", name="Edit and rerun").click()
 
     page.get_by_text("It begins as the job has it now.").wait_for()
     written = page.get_by_role("dialog").get_by_label("Payload (JSON)").input_value()

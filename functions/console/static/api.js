@@ -95,7 +95,7 @@ export async function signInWith(clientId, secret) {
   const body = new URLSearchParams({ grant_type: "client_credentials", client_id: clientId, client_secret: secret });
   const answer = await sent("POST", "/oauth/token", { body, headers: {} });
   const told = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw problemOf(answer, { detail: told.error_description || "The id or the secret is not right." });
+  if (!answer.ok) throw problemOf(answer, { detail: told.error_description || "The client id or the secret is wrong." });
   const made = sessionOf(told, clientId);
   // The page and the requests that wait are those of the tenant before.
   if (before?.scopes && before.tenant !== made.tenant) {

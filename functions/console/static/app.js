@@ -199,7 +199,7 @@ function Keys({ onClose }) {
   const [on, setOn] = useState(remembered("keys", true));
   return html`<${Dialog} title="Keys" onClose=${onClose}>
     <dl class="keys">${KEYS.map(([key, text]) => html`<div><dt><kbd>${key}</kbd></dt><dd>${text}</dd></div>`)}</dl>
-    <label class="check"><input type="checkbox" checked=${on} onChange=${(event) => { setOn(event.target.checked); remember("keys", event.target.checked); }} /> Single keys act</label>
+    <label class="check"><input type="checkbox" checked=${on} onChange=${(event) => { setOn(event.target.checked); remember("keys", event.target.checked); }} /> Single-key shortcuts</label>
     <p class="actions"><button type="button" onClick=${onClose}>Close</button></p><//>`;
 }
 

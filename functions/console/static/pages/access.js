@@ -8,7 +8,7 @@ import { Secret } from "./resources.js";
 const EVERY_S = 30;
 const TENANT_SCOPES = ["jobs:read", "jobs:write", "runs:write", "errors:edit", "tasks:write", "admin"];
 const PROVIDER_SCOPES = ["provider:*", "provider:admin"];
-const OVERLAPS = [["86400", "for a day"], ["3600", "for an hour"], ["604800", "for a week"], ["0", "no longer: it ends at once"]];
+const OVERLAPS = [["86400", "for a day"], ["3600", "for an hour"], ["604800", "for a week"], ["0", "not at all: it ends at once"]];
 
 export function Access() {
   const list = useList("/v1/credentials?limit=100", EVERY_S);

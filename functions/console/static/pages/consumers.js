@@ -20,7 +20,7 @@ export function Consumers() {
         ["Oldest held", (each) => html`<${When} at=${each.oldestHeldAt} />`],
         ["Lease until", (each) => html`<${When} at=${each.leaseUntil} />`, "wide"],
         ["Holder", (each) => html`<${Text} cut=${40}>${each.holder ?? ""}<//>`, "wide"],
-      ]} /><${More} list=${list} />` : list.items && html`<${Empty} title="No consumers yet"><p>One is there once somebody takes its lease.</p><//>`}<//>`;
+      ]} /><${More} list=${list} />` : list.items && html`<${Empty} title="No consumers yet"><p>A consumer appears here when a program takes its lease.</p><//>`}<//>`;
 }
 
 export function Consumer({ id }) {

@@ -7,7 +7,7 @@ import { named } from "./job.js";
 
 const PREVIEW_AFTER_MS = 250;
 const NOTATIONS = {
-  cron: ["Cron, five fields", "30 2 * * 1-5"], every: ["Every so long", "PT15M"], at: ["Once at", "2027-01-01T09:00:00"],
+  cron: ["Cron, five fields", "30 2 * * 1-5"], every: ["At an interval", "PT15M"], at: ["Once at", "2027-01-01T09:00:00"],
   rrule: ["Recurrence rule", "FREQ=MONTHLY;BYDAY=-1FR"], eventBridge: ["EventBridge Scheduler", "cron(30 2 ? * MON-FRI *)"],
   time: ["In words", "tomorrow at 4pm"], repeatAt: ["Each day at", "4:40pm"], sapCron: ["SAP, seven fields", "* * * * 2 30 0"], recurrence: ["Azure's recurrence (JSON)", '{"frequency": "day", "interval": 1}'],
 };

@@ -43,7 +43,7 @@ export function Errors() {
         ["Last", (group) => html`<${When} at=${group.lastSeenAt} />`],
         ["First", (group) => html`<${When} at=${group.firstSeenAt} />`, "wide"],
         ["Notes", (group) => group.notes.length || "", "number wide"],
-      ]} /><${More} list=${list} />` : list.items && html`<${Empty} title=${query.state || Object.keys(filters).length ? "No group matches" : "Nothing is open"}><p>Runs that fail for good will be here, in groups.</p><//>`}<//>
+      ]} /><${More} list=${list} />` : list.items && html`<${Empty} title=${query.state || Object.keys(filters).length ? "No group matches" : "Nothing is open"}><p>Runs that fail for good appear here, in groups.</p><//>`}<//>
     ${open && html`<${Redrive} chosen=${{ filter: filters }} what=${Object.keys(filters).length ? "the groups shown" : "all open groups"} onClose=${() => setOpen(false)} onBegun=${(operation) => setBegun(operation?.id)} />`}`;
 }
 

@@ -12,22 +12,22 @@ const YES_NO = [["", "by the default"], ["true", "yes"], ["false", "no"]];
 /** The fields by kind: rows of [path, label, type, hint]. The fields of a row are on one line. */
 const FIELDS = {
   collections: [
-    [["quota.maxJobs", "Most jobs", "number"], ["quota.maxRunsPerJob", "Most runs of a schedule", "number", "In all; manual runs apart."]],
-    [["quota.minIntervalSeconds", "Smallest distance of occurrences, in seconds", "number"], ["callbackTimeoutSeconds", "Seconds to wait for a result", "number", "Where a job does not say."]],
-    [["retention.runDays", "Days to keep runs", "number"], ["retention.endedJobDays", "Days to keep ended jobs", "number", "0: they stay."]],
+    [["quota.maxJobs", "Maximum jobs", "number"], ["quota.maxRunsPerJob", "Maximum runs of a schedule", "number", "In total, not counting manual runs."]],
+    [["quota.minIntervalSeconds", "Shortest interval, in seconds", "number"], ["callbackTimeoutSeconds", "Seconds to wait for a result", "number", "For jobs that do not set it."]],
+    [["retention.runDays", "Days to keep runs", "number"], ["retention.endedJobDays", "Days to keep ended jobs", "number", "0 keeps them."]],
     [["events", "Events to publish", EVENTS], ["flowKey", "Flow key", "text", "For calls of jobs that name none."]],
     [["defaults.timezone", "Time zone of new schedules", "zone"]],
   ],
   calendars: [
     [["description", "Description", "text"]],
-    [["timezone", "Time zone", "zone", "Empty: that of each schedule."]],
-    [["dates", "Days, one a line", "lines", "2027-12-24, or 12-25 for every year."]],
+    [["timezone", "Time zone", "zone", "Leave empty to use each schedule's own."]],
+    [["dates", "Days, one per line", "lines", "2027-12-24, or 12-25 for every year."]],
     [["weekly", "Every week", "weekly"]],
-    [["ranges", "Stretches", "ranges", "From and to are days, or times such as 2027-12-24T18:00:00."]],
+    [["ranges", "Date ranges", "ranges", "From and to are days, or times such as 2027-12-24T18:00:00."]],
   ],
   "flow-keys": [
     [["description", "Description", "text"]],
-    [["rate.limit", "Calls at most", "number"], ["rate.periodSeconds", "in so many seconds", "number"]],
+    [["rate.limit", "Calls at most", "number"], ["rate.periodSeconds", "per this many seconds", "number"]],
     [["parallelism", "Calls at once", "number"]],
     [["circuit.enabled", "Stop calls after failures in a row", YES_NO], ["circuit.failures", "Failures in a row", "number"], ["circuit.probeSeconds", "Seconds between probes", "number"]],
   ],

@@ -49,20 +49,20 @@ export function FailedAgain({ runs, since }) {
 
 function AgainInGroup({ group, since }) {
   const runs = useList(`/v1/errors/${group}/runs?limit=50`, EVERY_S);
-  return html`<${FailedAgain} runs=${runs} since=${since} /> <a href=${at(`/errors/${group}`)}>Look at the group</a>`;
+  return html`<${FailedAgain} runs=${runs} since=${since} /> <a href=${at(`/errors/${group}`)}>View the group</a>`;
 }
 
 export function Operations() {
   const list = useList("/v1/operations?limit=50", EVERY_S, (each) => each.id);
   return html`<${Head} title="Operations" lead="Long work, newest first, for 30 days after its end" />
     <${Loaded} answer=${list} what="operations">${list.items?.length ? html`<${News} list=${list} noun="operation" /><${Table} label="Operations" keyOf=${(each) => each.id} rows=${list.items} href columns=${[
-        ["What", (each) => html`<a href=${at(`/operations/${each.id}`)}>${kindWord(each.kind)}</a>`, "main"],
+        ["Operation", (each) => html`<a href=${at(`/operations/${each.id}`)}>${kindWord(each.kind)}</a>`, "main"],
         ["State", (each) => html`<${State} state=${each.state} />`],
         ["Progress", (each) => html`<${Progress} operation=${each} />`],
         ["By", (each) => html`<${Text} cut=${40}>${each.actor ?? "Sweephand"}<//>`, "wide"],
         ["Began", (each) => html`<${When} at=${each.startedAt} />`],
         ["", (each) => html`<${Verbs} operation=${each} reload=${list.reload} />`],
-      ]} /><${More} list=${list} />` : list.items && html`<${Empty} title="No operations yet"><p>Work on many runs or jobs at once will be here, with its progress.</p><//>`}<//>`;
+      ]} /><${More} list=${list} />` : list.items && html`<${Empty} title="No operations yet"><p>Operations on many runs or jobs appear here, with their progress.</p><//>`}<//>`;
 }
 
 export function OperationPage({ id }) {

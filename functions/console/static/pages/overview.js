@@ -169,10 +169,10 @@ function Timeline({ filters, query, change, onDrawn }) {
   }, [search]);
   return html`<h2>Last and next 24 hours <span class="faint">times in ${zoneName()}</span></h2>
     <div class="filters"><input type="search" aria-label="Search lanes by name" placeholder="Search by name" value=${search} onInput=${(event) => setSearch(event.target.value)} /><${Legend} /></div>
-    ${!view && !problem && html`<p class="waiting" role="status">Reading the time line …</p>`}
+    ${!view && !problem && html`<p class="waiting" role="status">Reading the timeline …</p>`}
     ${problem && (view ? html`<p class="old" role="status">As of ${clock(view.at)}: ${problem.detail}</p>` : html`<${ProblemNote} problem=${problem} again=${load} />`)}
-    ${view?.gap && html`<p class="note">So much failed at once that failures before ${clock(view.gap)} may be missing here. <button type="button" class="quiet" onClick=${load}>Load anew</button></p>`}
-    ${view && now() - view.from - DAY_MS > ANEW_AFTER_MS && html`<p class="note">This time line was drawn for ${clock(view.from + DAY_MS, false)}. <button type="button" class="quiet" onClick=${load}>Load anew</button></p>`}
+    ${view?.gap && html`<p class="note">So much failed at once that failures before ${clock(view.gap)} may be missing here. <button type="button" class="quiet" onClick=${load}>Reload</button></p>`}
+    ${view && now() - view.from - DAY_MS > ANEW_AFTER_MS && html`<p class="note">This timeline was drawn for ${clock(view.from + DAY_MS, false)}. <button type="button" class="quiet" onClick=${load}>Reload</button></p>`}
     ${view && (view.lanes.length ? html`<${Lanes} view=${view} /><p class="hint">${view.reading ? `${view.lanes.length} jobs so far; reading more …` : html`${count(view.lanes.length, "job")}${view.more ? ", the first of more: narrow them by the search" : ""}. Reading it cost ${Math.round(view.units).toLocaleString("en-GB")} read units; keeping it fresh costs at most 45 a minute.${view.marksFrom > view.from + 1000 ? html` Failures are shown from <${When} at=${new Date(view.marksFrom).toISOString()} /> on; there are too many to show all.` : ""}`}</p>`
       : html`<${Empty} title=${query.search ? "No job matches" : "No jobs yet"}><p>${query.search ? html`<button type="button" onClick=${() => { setSearch(""); change({ search: "" }); }}>Clear the search</button>` : html`<a href=${at("/jobs")}>Go to the jobs</a>`}</p><//>`)}`;
 }

@@ -74,5 +74,5 @@ function JobChoice({ label, name, problem, value, onChange }) {
     onChange(named.length === 1 ? named[0].id : jobs.some((job) => job.id === text.trim()) || /^[0-9a-f-]{36}$/.test(text.trim()) ? text.trim() : "");
   }, [text, found.data]);
   const list = `jobs-of-${name}`;
-  return html`<${Field} label=${label} name=${name} problem=${problem} hint=${text && !value ? "Its whole name, or its id if several have the same." : ""}><input list=${list} autocomplete="off" value=${text} onInput=${(event) => setText(event.target.value)} /><datalist id=${list}>${jobs.map((job) => html`<option value=${job.name}>${job.id}</option>`)}</datalist><//>`;
+  return html`<${Field} label=${label} name=${name} problem=${problem} hint=${text && !value ? "Its full name, or its id if several jobs share the name." : ""}><input list=${list} autocomplete="off" value=${text} onInput=${(event) => setText(event.target.value)} /><datalist id=${list}>${jobs.map((job) => html`<option value=${job.name}>${job.id}</option>`)}</datalist><//>`;
 }

@@ -13,7 +13,7 @@ const KINDS = {
   collections: {
     one: "collection", title: "Collections", lead: "Groups of jobs with quotas, defaults and a switch", members: ["quota", "retention", "events", "defaults", "callbackTimeoutSeconds", "redirects", "flowKey"], change: "PATCH",
     example: {},
-    columns: [["State", (each) => html`<${State} state=${each.state} />`], ["Jobs", (each) => each.jobCount, "number"], ["Most jobs", (each) => each.quota?.maxJobs ?? html`<span class="faint">no limit</span>`, "number"], ["Changed", (each) => html`<${When} at=${each.modifiedAt} />`, "wide"]],
+    columns: [["State", (each) => html`<${State} state=${each.state} />`], ["Jobs", (each) => each.jobCount, "number"], ["Maximum jobs", (each) => each.quota?.maxJobs ?? html`<span class="faint">no limit</span>`, "number"], ["Changed", (each) => html`<${When} at=${each.modifiedAt} />`, "wide"]],
     facts: (each) => [["State", html`<${State} state=${each.state} />`], ["Jobs", html`<a href=${at("/jobs", { collection: each.name })}>${count(each.jobCount, "job")}</a>`], ["API", each.facade], ["Events", each.events]],
     verbs: (each) => (each.state === "ENABLED" ? ["disable", "Disable", `Its ${count(each.jobCount, "job")} stop: each occurrence that falls due meanwhile is skipped.`] : each.state === "DISABLED" ? ["enable", "Enable", `Its ${count(each.jobCount, "job")} run again from now on.`] : null),
     parts: (each) => html`<${SigningKeys} collection=${each.name} />`,

@@ -99,7 +99,7 @@ function Verbs({ run, reload }) {
     await reload();
     tell("Cancelled the run.");
   };
-  return html`${ended && html`<${Action} kind="primary" act=${rerun}>Rerun run<//><button type="button" aria-haspopup="dialog" onClick=${() => setOpen("edit")}>Edit and rerun run</button>`}
+  return html`${ended && html`<${Action} kind="primary" act=${rerun}>Rerun<//><button type="button" aria-haspopup="dialog" onClick=${() => setOpen("edit")}>Edit and rerun</button>`}
     ${!ended && html`<${Action} kind="danger" act=${cancel}>Cancel run<//>`}
     ${awaits && html`<button type="button" aria-haspopup="dialog" onClick=${() => setOpen("report")}>Report result</button>`}
     <${Action} act=${() => navigator.clipboard.writeText(`curl -H "Authorization: Bearer $TOKEN" ${location.origin}${path}`).then(() => tell("Copied the command."))}>Copy as curl<//>
@@ -129,11 +129,11 @@ function EditAndRerun({ run, path, onClose }) {
       setProblem(thrown);
     }
   };
-  return html`<${Dialog} title="Edit and rerun run" onClose=${onClose}>
+  return html`<${Dialog} title="Edit and rerun" onClose=${onClose}>
     <p>The new run sends this payload instead of the job's, this once. ${job.data ? "It begins as the job has it now." : job.problem ? "The job's own payload could not be read." : "Reading the job's payload …"}</p>
     <${Field} label="Payload (JSON)" name="payload" problem=${problem}><textarea rows="8" class="code" value=${payload} onInput=${(event) => setPayload(event.target.value)}></textarea><//>
     <${ProblemNote} problem=${problem} />
-    <p class="actions"><${Action} kind="primary" act=${act}>Rerun run<//><button type="button" onClick=${onClose}>Cancel</button></p><//>`;
+    <p class="actions"><${Action} kind="primary" act=${act}>Rerun<//><button type="button" onClick=${onClose}>Cancel</button></p><//>`;
 }
 
 /** Returns the payload that the run's job would send now, as a text of JSON. */
@@ -190,7 +190,7 @@ function Waterfall({ run }) {
     element.style.left = `${((each.from - first) / span) * 100}%`;
     element.style.width = `${Math.max(0.4, ((each.to - each.from) / span) * 100)}%`;
   };
-  return html`<h2>Time line <span class="faint">${length(span)} in all</span></h2><div class="scroll" role="region" aria-label="Time line" tabindex="0"><table class="waterfall" role="table"><thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader">Stretch</th><th scope="col" role="columnheader">Begins</th><th scope="col" role="columnheader">Takes</th><th scope="col" role="columnheader" class="span">from ${clock(first)} to ${clock(first + span)}</th></tr></thead>
+  return html`<h2>Timeline <span class="faint">${length(span)} in all</span></h2><div class="scroll" role="region" aria-label="Timeline" tabindex="0"><table class="waterfall" role="table"><thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader">Step</th><th scope="col" role="columnheader">Start</th><th scope="col" role="columnheader">Duration</th><th scope="col" role="columnheader" class="span">from ${clock(first)} to ${clock(first + span)}</th></tr></thead>
     <tbody role="rowgroup">${found.map((each) => html`<tr role="row"><th scope="row" role="rowheader">${each.title}</th><td role="cell">${clock(each.from)}</td><td role="cell" class="number">${length(each.to - each.from)}</td><td role="cell" class="span"><i class=${`bar-of ${each.group}`} ref=${place(each)}></i></td></tr>`)}</tbody></table></div>`;
 }
 

@@ -53,7 +53,7 @@ export function JobSet({ id }) {
 
 function Drift({ jobs }) {
   const others = jobs.filter((each) => each.state !== "applied").length;
-  return html`<p class=${`verdict ${others ? "missed" : "ok"}`}>${others ? `${count(others, "job")} ${others === 1 ? "is" : "are"} not as the set has it any more: others changed or deleted ${others === 1 ? "it" : "them"}.` : "All jobs are as the set has them."}</p>`;
+  return html`<p class=${`verdict ${others ? "missed" : "ok"}`}>${others ? `${count(others, "job")} ${others === 1 ? "is" : "are"} not as the set has it any more: others changed or deleted ${others === 1 ? "it" : "them"}.` : "All jobs are as the set defines them."}</p>`;
 }
 
 function changesOf(each) {
@@ -66,5 +66,5 @@ function changesOf(each) {
 function figuresOf(figures) {
   if (!figures) return [];
   const seconds = ({ p50, p99 }) => (p50 === null ? null : `${p50} s at the median, ${p99} s at the 99th percentile`);
-  return [["Runs", html`${figures.runs.toLocaleString("en-GB")} since <${When} at=${figures.from} />${figures.complete ? "" : ", not all were read"}`], ["Failed", figures.failed], ["Tried again", figures.retried], ["Late by", seconds(figures.latenessSeconds)], ["From plan to end", seconds(figures.criticalSeconds)]];
+  return [["Runs", html`${figures.runs.toLocaleString("en-GB")} since <${When} at=${figures.from} />${figures.complete ? "" : ", not all were read"}`], ["Failed", figures.failed], ["Tried again", figures.retried], ["Late by", seconds(figures.latenessSeconds)], ["Planned to end", seconds(figures.criticalSeconds)]];
 }
