@@ -21,7 +21,7 @@ def test_a_collection_is_created_and_changed_by_fields_with_the_apis_message_at_
     page.get_by_role("heading", name="by-hand").wait_for()
     page.get_by_role("button", name="Edit collection").click()
     dialog.get_by_label("Maximum jobs").fill("")
-    dialog.get_by_label("Smallest distance").fill("60")
+    dialog.get_by_label("Shortest interval").fill("60")
     dialog.get_by_role("button", name="Change collection").click()
     page.get_by_text('"minIntervalSeconds": 60').wait_for()
 
