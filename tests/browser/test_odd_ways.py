@@ -259,6 +259,21 @@ def test_the_editor_of_a_run_starts_with_the_payload_of_its_job(opened, stack, t
     assert json.loads(written) == {"for": "with payload"}
 
 
+def test_the_timeline_of_a_run_shows_a_short_last_attempt(opened, stack, target):
+    action = {"type": "http", "url": f"{target}/busy", "retry": {"type": "fixed", "delaySeconds": 3, "maxRetries": 1}}
+    job = _job(stack, target, "twice in vain", action=action)
+    run = stack.client().post(f"/v1/jobs/{job}/run").json()["runId"]
+    until(lambda: stack.client().get(f"/v1/runs/{run}").json()["status"] == "COMPLETED")
+    page = opened(f"/runs/{run}")
+    row = page.get_by_role("row", name=re.compile("^Attempt 2"))
+    row.wait_for()
+
+    bar, cell = row.locator(".bar-of").bounding_box(), row.locator(".span").bounding_box()
+
+    assert bar["width"] >= 1
+    assert bar["x"] + bar["width"] <= cell["x"] + cell["width"] + 0.5
+
+
 def test_a_schedule_without_a_name_is_shown_without_one(opened, demo):
     page = opened(f"/jobs/{demo.jobs['orders']}")
     page.get_by_role("heading", name="Schedule", exact=True).wait_for()

@@ -7,6 +7,8 @@ import { REASONS, STATES } from "../words.js";
 
 const EVERY_S = 15;
 const OPEN_EVERY_S = 5;
+/** The width of the shortest bar, in per cent. */
+const NARROWEST = 0.4;
 const CHOICES = [["", "All"], ["SUCCESS", "Succeeded"], ["ERROR", "Failed"], ["REQUEST_ERROR", "Request failed"], ["SKIPPED", "Skipped"], ["MISSED", "Missed"], ["TRIGGERED", "Running"], ["RETRY_WAIT", "Retries"]];
 /** The states that few ask for: they stand in a list after the others. */
 const OTHERS = ["TIMEOUT", "UNKNOWN", "EXPIRED", "CANCELLED", "ACK_RECVD", "ACK_NOT_RECVD", "HELD", "QUEUED"];
@@ -187,8 +189,8 @@ function Waterfall({ run }) {
   const span = Math.max(1, Math.max(...found.map((each) => each.to)) - first);
   const place = (each) => (element) => {
     if (!element) return;
-    element.style.left = `${((each.from - first) / span) * 100}%`;
-    element.style.width = `${Math.max(0.4, ((each.to - each.from) / span) * 100)}%`;
+    element.style.left = `${Math.min(100 - NARROWEST, ((each.from - first) / span) * 100)}%`;
+    element.style.width = `${Math.max(NARROWEST, ((each.to - each.from) / span) * 100)}%`;
   };
   return html`<h2>Timeline <span class="faint">${length(span)} in all</span></h2><div class="scroll" role="region" aria-label="Timeline" tabindex="0"><table class="waterfall" role="table"><thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader">Step</th><th scope="col" role="columnheader">Start</th><th scope="col" role="columnheader">Duration</th><th scope="col" role="columnheader" class="span">from ${clock(first)} to ${clock(first + span)}</th></tr></thead>
     <tbody role="rowgroup">${found.map((each) => html`<tr role="row"><th scope="row" role="rowheader">${each.title}</th><td role="cell">${clock(each.from)}</td><td role="cell" class="number">${length(each.to - each.from)}</td><td role="cell" class="span"><i class=${`bar-of ${each.group}`} ref=${place(each)}></i></td></tr>`)}</tbody></table></div>`;
