@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -37,6 +38,7 @@ BRIDGE = "SWEEPHAND_TEST_BRIDGE"
 
 SAM = ".venv-sam/bin/sam"
 GUIDE = CHECKOUT / "docs" / "guide" / "sam-local.md"
+BLOCK = re.compile(r"^```bash\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 COMES_UP_WITHIN_S = 300.0
 ENDS_WITHIN_S = 120.0
 
@@ -115,6 +117,24 @@ class Sam:
         command = [SAM, "local", *arguments]
         assert shlex.join(command) in GUIDE.read_text(), f"the guide does not show: {shlex.join(command)}"
         return [*command, "--env-vars", str(self.environment_file), "--skip-pull-image", *_PROCESSOR]
+
+
+def run_block(containing: str, replaced: dict[str, str]) -> str:
+    """Runs the guide's block that contains a text, with the addresses of a test. Returns what it printed."""
+    (block,) = (each for each in BLOCK.findall(GUIDE.read_text()) if containing in each)
+    for shown, here in replaced.items():
+        assert shown in block
+        block = block.replace(shown, here)
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", block],
+        **_SURROUNDINGS,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 # The guide says so too; elsewhere samconfig.toml has what is needed.

@@ -7,6 +7,8 @@ from __future__ import annotations
 import httpx
 import pytest
 
+from tests.sam_local.conftest import run_block
+
 
 @pytest.fixture(scope="module")
 def url(sam):
@@ -55,6 +57,16 @@ def test_a_job_is_created_and_read_back_across_containers(client, stack):
     assert read.json() == seen_by_the_emulators_own_function.json()
     assert client.delete(made.headers["Location"]).status_code == 204
     assert client.get(made.headers["Location"]).status_code == 404
+
+
+def test_the_calls_of_the_guide_create_a_job_and_list_it(url, client, stack):
+    printed = run_block(
+        "curl -u", {"http://127.0.0.1:3000": url, ".local/stack.json": str(stack.folder.root / "stack.json")}
+    )
+
+    (job,) = client.get("/v1/jobs", params={"name": "by-start-api"}).json()["items"]
+    assert printed.count(job["id"]) >= 2
+    assert client.delete(f"/v1/jobs/{job['id']}").status_code == 204
 
 
 def test_nothing_is_created_without_credentials(stranger, stack):

@@ -11,31 +11,43 @@ import pytest
 from botocore.config import Config
 
 from tests.local_stack.conftest import CLOCK
+from tests.sam_local.conftest import run_block
 
 ARRIVES_WITHIN_S = 120
 
 
 @pytest.fixture(scope="module")
-def invoke(sam):
-    """invoke("SweeperFunction", event): the function's answer, by boto3."""
+def url(sam):
     with sam.running("start-lambda") as url:
-        client = boto3.client(
-            "lambda",
-            endpoint_url=url,
-            region_name="us-east-1",
-            aws_access_key_id="test",
-            aws_secret_access_key="test",
-            config=Config(read_timeout=120, retries={"total_max_attempts": 1}),
-        )
+        yield url
 
-        def call(function, event):
-            answer = client.invoke(FunctionName=function, Payload=json.dumps(event))
-            value = json.loads(answer["Payload"].read())
-            assert "errorType" not in value, value
-            return value
 
-        yield call
-        client.close()
+@pytest.fixture(scope="module")
+def invoke(url):
+    """invoke("SweeperFunction", event): the function's answer, by boto3."""
+    client = boto3.client(
+        "lambda",
+        endpoint_url=url,
+        region_name="us-east-1",
+        aws_access_key_id="test",
+        aws_secret_access_key="test",
+        config=Config(read_timeout=120, retries={"total_max_attempts": 1}),
+    )
+
+    def call(function, event):
+        answer = client.invoke(FunctionName=function, Payload=json.dumps(event))
+        value = json.loads(answer["Payload"].read())
+        assert "errorType" not in value, value
+        return value
+
+    yield call
+    client.close()
+
+
+def test_the_program_of_the_guide_invokes_the_sweeper(url):
+    printed = run_block("boto3.client", {"http://127.0.0.1:3001": url})
+
+    assert "sent" in json.loads(printed)
 
 
 def test_a_due_job_succeeds_in_the_ledger_with_one_call_of_its_endpoint(invoke, event, stack, endpoint):

@@ -73,8 +73,9 @@ PROGRAMS = {
         1,
         f"{MOVERS}::test_a_root_bot_reconciles_at_its_start_and_a_second_start_changes_nothing",
     ),
-    # Needs a container engine: `make test-sam-local` fails if the guide lacks a command that it runs.
-    ("sam-local.md", "bash"): (8, "tests/sam_local/conftest.py::_command"),
+    # Needs a container engine: `make test-sam-local` runs the calls and the program, and fails if the guide lacks one
+    # of the commands of the SAM CLI that it runs.
+    ("sam-local.md", "bash"): (8, "tests/sam_local/conftest.py::run_block"),
 }
 """How many blocks of a language a page has, and the test that runs them. Blocks that show a file are not counted."""
 
