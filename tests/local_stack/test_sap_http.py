@@ -90,7 +90,7 @@ def test_a_body_may_have_up_to_100_kb(http: httpx.Client, size: int, status: int
     assert answer.status_code == status
     if status == 413:
         assert answer.json()["type"] == "Request Too Large"
-        assert "and may have 102,400" in message(answer)
+        assert "the maximum is 102,400" in message(answer)
 
 
 @pytest.mark.parametrize(

@@ -193,7 +193,7 @@ def test_an_icalendar_text_with_too_many_ranges_is_refused_by_name(api):
     refused = api("POST", "/v1/calendars", body)
 
     assert (refused.status, refused.fields) == (422, ["iCalendar"])
-    assert "makes 1,058 ranges together with the given ones; the most is 1,000" in refused.text
+    assert "makes 1,058 ranges together with the given ones; the maximum is 1,000" in refused.text
 
 
 def test_an_imported_future_event_does_not_apply_from_today_on(api):

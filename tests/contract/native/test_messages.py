@@ -191,7 +191,7 @@ def test_broken_json_is_reported_with_its_position(shared):
 def test_a_refusal_of_a_large_body_states_both_sizes(shared):
     reply = shared("POST", "/v1/jobs", raw=" " * 300_000, headers={"content-type": "application/json"})
 
-    assert (reply.status, reply.json["detail"]) == (413, "the body has 300,000 bytes; the most is 262,144")
+    assert (reply.status, reply.json["detail"]) == (413, "the body has 300,000 bytes; the maximum is 262,144")
 
 
 def test_a_wrong_content_type_is_refused_with_the_right_one(shared):

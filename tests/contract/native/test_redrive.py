@@ -238,4 +238,4 @@ def test_too_many_groups_are_refused(api: Api, monkeypatch: pytest.MonkeyPatch) 
     refused = redrive(api, filter={}, dryRun=True)
 
     assert (refused.status, refused.fields) == (422, ["filter"])
-    assert "matches 2 groups; the most is 1" in refused.json["detail"]
+    assert "matches 2 groups; the maximum is 1" in refused.json["detail"]

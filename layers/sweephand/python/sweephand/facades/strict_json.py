@@ -34,7 +34,7 @@ def loads(body: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH
     Raises InvalidRequest: TOO_LARGE over max_bytes; otherwise INVALID_JSON, with the position in characters if known.
     """
     if len(body) > max_bytes:
-        raise InvalidRequest(None, f"the body has {len(body):,} bytes; the most is {max_bytes:,}", code="TOO_LARGE")
+        raise InvalidRequest(None, f"the body has {len(body):,} bytes; the maximum is {max_bytes:,}", code="TOO_LARGE")
     text = _decoded(body)
     _check_depth(text, max_depth)
     try:

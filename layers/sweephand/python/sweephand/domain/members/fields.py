@@ -190,7 +190,7 @@ def tags(value: object, field: str) -> tuple[str, ...]:
     if not isinstance(value, list | tuple):
         raise InvalidRequest(field, f"must be a list of strings, not {shown(value)}")
     if len(value) > MOST_TAGS:
-        raise InvalidRequest(field, f"has {len(value)} members; the most is {MOST_TAGS}")
+        raise InvalidRequest(field, f"has {len(value)} members; the maximum is {MOST_TAGS}")
     wrong = Mistakes()
     found = [wrong.of(line, tag, f"{field}[{n}]", 128) for n, tag in enumerate(value)]
     for n, tag in enumerate(found):

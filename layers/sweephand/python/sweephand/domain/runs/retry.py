@@ -108,7 +108,7 @@ def parse(value: object, field: str) -> RetryPolicy:
     policy = _read(given, field, mistakes)
     mistakes.check()
     if policy.max_attempts > MOST_ATTEMPTS:
-        raise InvalidRequest(field, f"makes {policy.max_attempts} attempts; the most is {MOST_ATTEMPTS}")
+        raise InvalidRequest(field, f"makes {policy.max_attempts} attempts; the maximum is {MOST_ATTEMPTS}")
     for name, why in inactive(given).items():
         mistakes.add(fields.inactive(field, name, why))
     mistakes.check()

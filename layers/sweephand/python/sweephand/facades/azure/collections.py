@@ -107,7 +107,7 @@ def _places(ctx: Context) -> tenancy.Places:
 def _check_plan(name: str, others: int) -> None:
     most = fields.PLANS[name].collections
     if others >= most:
-        raise QuotaExceeded(f"the subscription has {others:,} collections of the plan {name}; the most is {most:,}")
+        raise QuotaExceeded(f"the subscription has {others:,} collections of the plan {name}; the maximum is {most:,}")
 
 
 def delete(ctx: Context) -> Answer:

@@ -87,7 +87,7 @@ class Context(RequestContext):
 
     def body(self) -> Any:
         if len(self.request.body) > MAX_BODY:
-            reason = f"the body has {len(self.request.body):,} bytes; the most is {MAX_BODY:,}"
+            reason = f"the body has {len(self.request.body):,} bytes; the maximum is {MAX_BODY:,}"
             raise InvalidRequest(None, reason, code="TOO_LARGE")
         if not self.request.body:
             raise InvalidRequest(None, "a JSON body is required")

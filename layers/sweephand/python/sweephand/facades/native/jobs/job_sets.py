@@ -190,7 +190,7 @@ def _listed(body: object) -> Listed:
     if not isinstance(value, Sequence) or isinstance(value, str):
         raise InvalidRequest("jobs", f"must be a list, not {fields.shown(value)}")
     if len(value) > MOST_JOBS:
-        raise InvalidRequest("jobs", f"has {len(value):,} members; the most is {MOST_JOBS:,}")
+        raise InvalidRequest("jobs", f"has {len(value):,} members; the maximum is {MOST_JOBS:,}")
     read = [wrong.of(_job, each, n) for n, each in enumerate(value)]
     wrong.check()
     _check_keys([entry for entry, _ in read], wrong)
@@ -235,7 +235,7 @@ def _job(value: object, place: int) -> tuple[Wanted, Mapping[str, Any]]:
     wrong.check()
     text = dumps(canonical(body))
     if len(text) > LARGEST_JOB:
-        raise InvalidRequest(path, f"has {len(text):,} characters; the most is {LARGEST_JOB:,}")
+        raise InvalidRequest(path, f"has {len(text):,} characters; the maximum is {LARGEST_JOB:,}")
     digest = hashlib.sha256(text.encode()).hexdigest()[:32]
     return Wanted(key, digest, place, was, tuple(refers.values())), _with_names(body)
 

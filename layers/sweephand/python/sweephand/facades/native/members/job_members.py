@@ -101,7 +101,7 @@ def _schedules(value: object, field: str, reading: Reading) -> tuple[ScheduleDra
     if not isinstance(value, Sequence) or isinstance(value, str):
         raise InvalidRequest(field, f"must be a list, not {fields.shown(value)}")
     if len(value) > 1_000:
-        raise InvalidRequest(field, f"has {len(value):,} members; the most is 1,000")
+        raise InvalidRequest(field, f"has {len(value):,} members; the maximum is 1,000")
     wrong = Mistakes()
     change, there = reading.before is not None, reading.there
     found = tuple(

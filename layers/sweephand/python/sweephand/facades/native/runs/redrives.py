@@ -96,7 +96,7 @@ def _of_filter(ctx: Context, value: object) -> tuple[dict[str, Any], int]:
     except InvalidRequest as wrong:
         raise InvalidRequest(f"filter.{wrong.field}", wrong.reason, position=wrong.position) from wrong
     if len(counted) > redrive.MOST_GROUPS:
-        reason = f"matches {len(counted):,} groups; the most is {redrive.MOST_GROUPS}: narrow it"
+        reason = f"matches {len(counted):,} groups; the maximum is {redrive.MOST_GROUPS}: narrow it"
         raise InvalidRequest("filter", reason)
     closed = {group.id: epoch_ms(group.closed_through) for group, _ in counted if group.closed_through is not None}
     wanted = {"groups": [group.id for group, _ in counted], "closed": closed, "until": epoch_ms(ctx.now)}

@@ -112,7 +112,7 @@ def _imported(given: Mapping[str, Any], now: datetime) -> dict[str, list[Any]]:
         most = content.MOST[name]
         if len(there) <= most < len(found[name]):
             raise InvalidRequest(
-                IMPORT, f"makes {len(found[name]):,} {name} together with the given ones; the most is {most:,}"
+                IMPORT, f"makes {len(found[name]):,} {name} together with the given ones; the maximum is {most:,}"
             )
     return found
 
