@@ -323,18 +323,18 @@ export function tell(text, undo) {
   setTimeout(() => notice.value === made && notice.set(null), 10000);
 }
 
-/** Shows a button for an action. An error appears next to it, and the button can be pressed again. */
-export function Action({ children, act, kind = "", disabled, title }) {
+/** Keeps an action to one call at a time: `once` calls it, `problem` is the Problem that it threw, to be shown. */
+export function useOnce(act) {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState(null);
   const acting = useRef(false);
-  const press = async () => {
+  const once = async (...given) => {
     if (acting.current) return;
     acting.current = true;
     setBusy(true);
     setProblem(null);
     try {
-      await act();
+      await act(...given);
     } catch (thrown) {
       if (thrown?.status === undefined) throw thrown;
       setProblem(thrown);
@@ -343,7 +343,13 @@ export function Action({ children, act, kind = "", disabled, title }) {
       setBusy(false);
     }
   };
-  return html`<span class="action"><button type="button" class=${kind} title=${title} disabled=${disabled} aria-busy=${busy} onClick=${press}>${children}</button>
+  return { once, busy, problem };
+}
+
+/** Shows a button for an action. An error appears next to it, and the button can be pressed again. */
+export function Action({ children, act, kind = "", disabled, title }) {
+  const { once, busy, problem } = useOnce(act);
+  return html`<span class="action"><button type="button" class=${kind} title=${title} disabled=${disabled} aria-busy=${busy} onClick=${() => once()}>${children}</button>
     ${problem && html`<${ProblemNote} problem=${problem} />`}</span>`;
 }
 

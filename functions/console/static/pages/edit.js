@@ -1,8 +1,8 @@
 // Create or edit a job: common members as fields, all others as JSON, and a preview of each schedule while typing.
 
-import { html, useEffect, useMemo, useRef, useState } from "../vendor.js";
+import { html, useEffect, useMemo, useState } from "../vendor.js";
 import { may, request, useAnswer } from "../api.js";
-import { Dialog, Field, Head, Loaded, ProblemNote, Source, Text, When, at, clock, day, go, length, ownZone, tell, useBegun, visible } from "../parts.js";
+import { Dialog, Field, Head, Loaded, ProblemNote, Source, Text, When, at, clock, day, go, length, ownZone, tell, useBegun, useOnce, visible } from "../parts.js";
 import { named } from "./job.js";
 
 const PREVIEW_AFTER_MS = 250;
@@ -103,37 +103,25 @@ function withoutTiming(schedule) {
 
 function Editor({ draft: first, job, etag }) {
   const [{ draft, match }, again, change, forget] = useBegun({ draft: first, match: etag });
-  const [problem, setProblem] = useState(null);
   const [theirs, setTheirs] = useState(null);
-  const [busy, setBusy] = useState(false);
-  const sending = useRef(false);
   const key = useMemo(() => crypto.randomUUID(), []);
   const changed = (members) => change((before) => ({ ...before, draft: { ...before.draft, ...members(before.draft) } }));
   const set = (members) => changed(() => members);
   const setAction = (members) => changed((before) => ({ action: { ...before.action, ...members } }));
   const setSchedule = (index, members) => changed((before) => ({ schedules: before.schedules.map((each, place) => (place === index ? { ...each, ...members } : each)) }));
-  const save = async (ifMatch) => {
-    if (sending.current) return;
-    sending.current = true;
-    setBusy(true);
-    setProblem(null);
+  const { once: save, busy, problem } = useOnce(async (ifMatch) => {
+    const body = bodyOf(draft, job);
+    const path = job ? `/v1/jobs/${job.id}` : "/v1/jobs";
     try {
-      const body = bodyOf(draft, job);
-      const path = job ? `/v1/jobs/${job.id}` : "/v1/jobs";
       const answer = await request(job ? "PUT" : "POST", path, job ? { body, ifMatch } : { body, key });
       forget();
       tell(job ? "Changed the job." : "Created the job.");
       go(at(`/jobs/${answer.body.id}`));
     } catch (thrown) {
-      if (thrown.status === undefined) throw thrown;
-      if (thrown.status === 412) {
-        await request("GET", `/v1/jobs/${job.id}?include=schedules`).then(setTheirs, setProblem);
-      } else setProblem(thrown);
-    } finally {
-      sending.current = false;
-      setBusy(false);
+      if (thrown.status !== 412) throw thrown;
+      setTheirs(await request("GET", `/v1/jobs/${job.id}?include=schedules`));
     }
-  };
+  });
   const discard = () => {
     forget();
     go(job ? at(`/jobs/${job.id}`) : at("/jobs"));
