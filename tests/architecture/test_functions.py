@@ -188,7 +188,7 @@ def test_a_handler_enables_garbage_collection_again_after_its_start(handler):
     assert found == "True True\n"
 
 
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system knows no such wish")
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no processor affinity here")
 @by_folder
 def test_only_the_executor_stays_on_one_processor(handler):
     """It saves the executor's own start-up (decision 0049): the others gain nothing, and share with nobody."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 import subprocess
 import sys
@@ -22,7 +21,7 @@ import pytest
 from sweephand.local import control
 from sweephand.local.folder import StateFolder
 from sweephand.local.settings import CHECKOUT, Settings
-from tests.local_stack import quiet
+from tests.local_stack import pages, quiet
 from tests.local_stack.conftest import CLOCK, LocalStack, start
 from tests.local_stack.runtime_emulator import free_port
 from tests.sam_local.endpoint import Endpoint
@@ -38,7 +37,6 @@ BRIDGE = "SWEEPHAND_TEST_BRIDGE"
 
 SAM = ".venv-sam/bin/sam"
 GUIDE = CHECKOUT / "docs" / "guide" / "sam-local.md"
-BLOCK = re.compile(r"^```bash\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 COMES_UP_WITHIN_S = 300.0
 ENDS_WITHIN_S = 120.0
 
@@ -121,7 +119,7 @@ class Sam:
 
 def run_block(containing: str, replaced: dict[str, str]) -> str:
     """Runs the guide's block that contains a text, with the addresses of a test. Returns what it printed."""
-    (block,) = (each for each in BLOCK.findall(GUIDE.read_text()) if containing in each)
+    (block,) = (each for _, each in pages.PROGRAM.findall(GUIDE.read_text()) if containing in each)
     for shown, here in replaced.items():
         assert shown in block
         block = block.replace(shown, here)

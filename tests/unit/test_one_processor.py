@@ -10,7 +10,7 @@ import pytest
 from sweephand import one_processor
 
 PACKAGE = Path(one_processor.__file__).resolve().parents[1]
-needs_affinity = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system knows no such wish")
+needs_affinity = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no processor affinity here")
 
 
 @needs_affinity
