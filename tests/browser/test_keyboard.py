@@ -3,7 +3,10 @@ back, and nothing is a trap."""
 
 from __future__ import annotations
 
+import pytest
+
 from tests.browser.pages import OF_THE_PROVIDER, PAGES, of_somebody
+from tests.local_stack.waiting import until
 
 WATCH = """() => {
     const tabbable = "a[href],button,input,select,textarea,summary,[tabindex='0']";
@@ -108,6 +111,24 @@ def test_the_menu_of_more_pages_works_by_keyboard(opened, demo):
     page.keyboard.press("Escape")
 
     page.wait_for_function("() => document.activeElement.matches('.menu:not([open]) > summary')")
+
+
+@pytest.mark.parametrize(("moved", "focused"), [(False, ["H1", "Errors"]), (True, ["A", "Operations"])])
+def test_a_page_that_loads_late_takes_the_focus_only_if_it_was_not_moved(opened, demo, moved, focused):
+    page = opened("/jobs")
+    held = []
+    page.route("**/pages/errors.js", lambda route: held.append(route))  # noqa: PLW0108 - a method has no signature here
+    page.get_by_role("link", name="Errors", exact=True).focus()
+    page.keyboard.press("Enter")
+    until(lambda: page.title() and held)
+    if moved:
+        page.keyboard.press("Tab")
+
+    held[0].continue_()
+
+    page.get_by_role("heading", name="Errors", exact=True).wait_for()
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+    assert page.evaluate("() => [document.activeElement.tagName, document.activeElement.textContent]") == focused
 
 
 def test_the_list_of_keys_opens_by_its_key_and_returns_the_focus(opened, demo):

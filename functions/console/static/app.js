@@ -81,8 +81,13 @@ function Page({ path }) {
   useEffect(() => {
     if (module) import(module).then((pages) => setLoaded({ module, pages, failed: false }), () => setLoaded({ module, pages: null, failed: true }));
   }, [module]);
+  const before = useRef(/** @type {Element | null} */ (null));
   useEffect(() => {
-    focusOn("main h1");
+    before.current = document.activeElement;
+  }, [path]);
+  useEffect(() => {
+    const moved = ![before.current, document.body].includes(document.activeElement);
+    if (!moved) focusOn("main h1");
   }, [path, loaded.module]);
   const id = pattern && decoded(path.match(pattern)[1]);
   if (id === null) return html`<${NotThere} />`;
