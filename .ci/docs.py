@@ -11,7 +11,7 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
@@ -242,7 +242,7 @@ def _told(kind: EventType) -> bool:
 
 
 def event_members() -> str:
-    """Lists each member once, with the events that have it."""
+    """Lists each member once, with the events that have it. The members of an object follow it."""
     everywhere = event_schemas.of_all(EventType.RUN_FAILED)
     where: dict[str, list[EventType]] = {}
     facts: dict[str, Any] = {**everywhere}
@@ -253,8 +253,15 @@ def event_members() -> str:
     lines = []
     for name, schema in facts.items():
         kinds = "every event" if name in everywhere else _kinds(where[name])
-        lines.append((f"`{name}`", kinds, schema.get("description", "")))
+        lines += [(f"`{path}`", kinds, meaning) for path, meaning in _described(name, schema)]
     return rows(("Member of `detail`", "In", "Meaning"), lines)
+
+
+def _described(path: str, schema: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yields a member with its description, and then its own members by their paths."""
+    yield path, schema.get("description", "")
+    for name, inner in schema.get("properties", {}).items():
+        yield from _described(f"{path}.{name}", inner)
 
 
 def _kinds(kinds: Iterable[EventType]) -> str:

@@ -76,6 +76,8 @@ MEANING: Mapping[EventType, str] = {
     EventType.ALERT_STATUS: "A run of a job of the SAP facade with an enabled `calmConfig` ended.",
 }
 
+STATE = "The state after the event."
+REASON = "The reason of the state."
 ID = text(1, 36, description="A UUID.")
 RUN_ID = text(
     1, 73, pattern="^[0-9a-f-]{36}_[0-9a-f-]{36}$", description="The id of the run, as in `GET /v1/runs/{id}`."
@@ -86,7 +88,7 @@ REVISION = whole(
 )
 
 JOB: Members = {
-    "jobId": ID,
+    "jobId": {**ID, "description": "The id of the job, a UUID."},
     "jobName": or_null(
         text(1, 255, description="The name of the job when the event was sent; null if the job is deleted.")
     ),
@@ -108,7 +110,7 @@ RUN: Members = {
 }
 LINE: Members = {
     "runId": {**RUN_ID, "description": "The row in the ledger that stands for the occurrences."},
-    "scheduleId": ID,
+    "scheduleId": {**ID, "description": "The id of the schedule, a UUID."},
     "plannedAt": {**INSTANT, "description": "The first of the occurrences."},
     "range": answer(
         {
@@ -119,7 +121,7 @@ LINE: Members = {
     ),
 }
 SCHEDULE: Members = {
-    "scheduleId": ID,
+    "scheduleId": {**ID, "description": "The id of the schedule, a UUID."},
     "scheduleName": text(1, 128, description="The name of the schedule."),
     "generation": whole(1, description="A number that each change of timing or state raises."),
     "plannedTotal": whole(description="How many occurrences it has sent in all."),
@@ -131,7 +133,7 @@ CHANGE: Members = {
     "facade": text(description="The API through which the job was created."),
 }
 FINDING: Members = {
-    "scheduleId": ID,
+    "scheduleId": {**ID, "description": "The id of the schedule, a UUID."},
     "finding": one_of(
         Finding,
         description="`SERIES_STOPPED`: a schedule had lost its next time. `RUNS_LOST`: lost messages were sent again.",
@@ -158,18 +160,38 @@ ALERTED: Members = {
 ENDS = [state for state in State if state in FAILED | {State.SUCCESS}]
 ALERT = answer(
     {
-        "eventType": {"const": JOB_EXECUTION},
-        "severity": {"enum": ["INFO", "ERROR"]},
-        "category": {"enum": ["NOTIFICATION", "ALERT"]},
-        "subject": text(1, 300),
-        "body": text(1, 600),
-        "resource": answer({"resourceName": text(1, 255), "resourceType": {"const": "job"}}),
+        "eventType": {"const": JOB_EXECUTION, "description": "The same in every alert."},
+        "severity": {"enum": ["INFO", "ERROR"], "description": "`ERROR` if the run failed, otherwise `INFO`."},
+        "category": {
+            "enum": ["NOTIFICATION", "ALERT"],
+            "description": "`ALERT` if the run failed, otherwise `NOTIFICATION`.",
+        },
+        "subject": text(1, 300, description="The name of the job and the state of the run, as one line."),
+        "body": text(1, 600, description="One sentence: the run, its job, its planned instant, and how it ended."),
+        "resource": answer(
+            {
+                "resourceName": text(1, 255, description="The name of the job."),
+                "resourceType": {"const": "job", "description": "The same in every alert."},
+            },
+            description="The resource that the alert is about.",
+        ),
         "tags": answer(
-            {"runStatus": {"const": "COMPLETED"}, "runState": one_of(ENDS), "scheduleDescription": text(0, 1_000)}
+            {
+                "runStatus": {
+                    "const": "COMPLETED",
+                    "description": "SAP's runStatus. An alert follows the end of a run.",
+                },
+                "runState": one_of(ENDS, description="SAP's runState."),
+                "scheduleDescription": text(
+                    0, 1_000, description="The description of the schedule; empty for a run of the job itself."
+                ),
+            },
+            description="Further facts about the run.",
         ),
     },
     description="The event in the form of SAP Alert Notification.",
 )
+NO_COLLECTION: Schema = {"type": "null", "description": "Always null: no collection is concerned."}
 ACTOR = or_null(text(1, 330, description="The client id of the caller; null for the service itself."))
 ERRORS: Members = {
     **JOB,
@@ -190,7 +212,7 @@ RERUN: Members = {
 }
 CREDENTIAL: Members = {
     "tenant": or_null(text(1, 64, description="The name of the tenant; null for the provider.")),
-    "collection": {"type": "null"},
+    "collection": NO_COLLECTION,
     "actor": ACTOR,
     "clientId": text(1, 97, description="The client id of the credential. Its secret is never in an event."),
     "scopes": items(one_of(sorted(SCOPES)), description="The scopes of the credential."),
@@ -201,9 +223,9 @@ SIGNING_KEY: Members = {
     "signingKey": {**ID, "description": "The id of the key. Its secret is never in an event."},
 }
 TENANT: Members = {
-    "collection": {"type": "null"},
+    "collection": NO_COLLECTION,
     "actor": ACTOR,
-    "state": one_of(TenantState, description="The state after the event."),
+    "state": one_of(TenantState, description=STATE),
     "withheldScopes": items(
         one_of(sorted(TENANT_SCOPES)), description="The scopes that the provider withholds from the tenant."
     ),
@@ -236,7 +258,7 @@ OTHERS: Mapping[EventType, Members] = {
     EventType.RUN_RETRYING: {
         **JOB,
         **RUN,
-        "state": one_of([State.RETRY_WAIT]),
+        "state": one_of([State.RETRY_WAIT], description=STATE),
         "reason": one_of(Reason, description="Why the attempt failed."),
         "finishedAt": {**INSTANT, "description": "When the failed attempt ended."},
         "attempt": whole(1, description="The number of the failed attempt."),
@@ -245,23 +267,26 @@ OTHERS: Mapping[EventType, Members] = {
     EventType.SCHEDULE_COMPLETED: {
         **JOB,
         **SCHEDULE,
-        "state": one_of([ScheduleState.COMPLETED, ScheduleState.FAULTED]),
-        "reason": one_of(COMPLETIONS),
+        "state": one_of([ScheduleState.COMPLETED, ScheduleState.FAULTED], description=STATE),
+        "reason": one_of(COMPLETIONS, description=REASON),
     },
     EventType.SCHEDULE_BROKEN: {
         **JOB,
         **SCHEDULE,
-        "state": one_of([ScheduleState.BROKEN]),
-        "reason": one_of([StateReason.UNREADABLE]),
+        "state": one_of([ScheduleState.BROKEN], description=STATE),
+        "reason": one_of([StateReason.UNREADABLE], description=REASON),
     },
     EventType.SCHEDULE_DEACTIVATED: {
         **JOB,
         **SCHEDULE,
-        "state": one_of([ScheduleState.INACTIVE]),
-        "reason": one_of([StateReason.UNREACHABLE]),
+        "state": one_of([ScheduleState.INACTIVE], description=STATE),
+        "reason": one_of([StateReason.UNREACHABLE], description=REASON),
     },
-    EventType.COLLECTION_ENABLED: {"revision": REVISION, "state": one_of([CollectionState.ENABLED])},
-    EventType.COLLECTION_DISABLED: {"revision": REVISION, "state": one_of([CollectionState.DISABLED])},
+    EventType.COLLECTION_ENABLED: {"revision": REVISION, "state": one_of([CollectionState.ENABLED], description=STATE)},
+    EventType.COLLECTION_DISABLED: {
+        "revision": REVISION,
+        "state": one_of([CollectionState.DISABLED], description=STATE),
+    },
     EventType.AUDIT_FINDING: {**JOB, **FINDING},
     EventType.ERRORS_EXPIRING: {
         **ERRORS,
@@ -276,10 +301,10 @@ OTHERS: Mapping[EventType, Members] = {
     EventType.CIRCUIT_CLOSED: {**JOB, **CIRCUIT},
     EventType.OPERATION_FAILED: {
         "tenant": or_null(text(1, 64, description="The name of the tenant; null for the provider.")),
-        "collection": {"type": "null"},
+        "collection": NO_COLLECTION,
         "operationId": {**ID, "description": "The id of the operation, as in `GET /v1/operations/{operation}`."},
         "kind": one_of(OperationKind, description="The kind of the operation."),
-        "state": one_of([OperationState.FAILED]),
+        "state": one_of([OperationState.FAILED], description=STATE),
         "cause": text(1, description="Why it failed, in words."),
         "done": whole(description="How many entries are done, including failed ones."),
         "failed": whole(description="How many entries failed."),
@@ -325,8 +350,8 @@ def members_of(kind: EventType) -> Members:
     for table, members in ((OF_STATE, RUN), (OF_LINE, LINE)):
         if states := states_of(kind, table):
             facts = {
-                "state": one_of(states, description="The state after the event."),
-                "reason": one_of(Reason, description="The reason of the state."),
+                "state": one_of(states, description=STATE),
+                "reason": one_of(Reason, description=REASON),
             }
             return {**JOB, **members, **facts}
     return OTHERS.get(kind, {**JOB, **CHANGE})
@@ -381,7 +406,7 @@ def _of_occurrence() -> Members:
     return {
         "id": {**RUN_ID, "description": "The id of the run. It stays the same if the event is sent again."},
         "tenant": text(1, 64, description="The name of the tenant."),
-        "jobId": ID,
+        "jobId": {**ID, "description": "The id of the job, a UUID."},
         "jobScheduleId": {**ID, "description": "The same id as `jobId`."},
         "scheduleId": or_null(
             {**ID, "description": "The schedule of the run; null for a run of the job itself, such as a manual one."}
@@ -449,7 +474,7 @@ def of_dropped() -> Schema:
         "id": text(1, 200, description="The id of the event. It stays the same if the event is sent again."),
         "tenant": text(1, 64, description="The name of the tenant."),
         "consumer": text(1, 128, description="The name of the consumer."),
-        "jobId": ID,
+        "jobId": {**ID, "description": "The id of the job, a UUID."},
         "jobScheduleId": {**ID, "description": "The same id as `jobId`."},
         "resourceId": JOB["resourceId"],
         "tag": or_null(text(1, 128, description="The first of `tags`.")),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -45,6 +47,19 @@ def test_catalogue_schemas_and_page_name_the_same_events() -> None:
         "job.missed.dropped",
     }
     assert {kind for kind in kinds if f"(../../events/schemas/{kind}.json)" in PAGE.read_text()} == kinds
+
+
+@pytest.mark.parametrize("path", sorted(SCHEMAS.iterdir()), ids=lambda path: path.stem)
+def test_every_member_of_an_event_has_a_description(path: Path) -> None:
+    detail = json.loads(path.read_text())["properties"]["detail"]
+
+    assert [name for name, schema in _members(detail) if "description" not in schema] == []
+
+
+def _members(schema: dict[str, Any], within: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, inner in schema.get("properties", {}).items():
+        yield f"{within}{name}", inner
+        yield from _members(inner, f"{within}{name}.")
 
 
 @pytest.mark.parametrize("kind", EventType)
