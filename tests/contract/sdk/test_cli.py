@@ -99,6 +99,31 @@ def test_a_job_can_be_named_by_its_name_if_the_name_is_unique(client: Sweephand,
     assert len(list(client.jobs.list())) == 3
 
 
+def test_a_schedule_can_be_named_by_its_name(client: Sweephand, capsys):
+    schedules = [{"every": "5m", "name": "often"}, {"every": "1h", "name": "seldom"}]
+    made = client.jobs.create("report", {"type": "http", "url": URL}, schedules=schedules)
+
+    found = answered(capsys, "schedules", "get", "report", "seldom")
+    assert (found["name"], found["every"]) == ("seldom", "1h")
+    assert answered(capsys, "schedules", "get", made.id, found["id"])["id"] == found["id"]
+    assert answered(capsys, "explain", "report", "often")["occurs"] in {True, False}
+    status, out, err = ran(capsys, "schedules", "delete", "report", "weekly")
+    assert (status, out) == (1, "")
+    assert err == 'the job has no schedule with the name "weekly"; its schedules are: "often", "seldom"\n'
+
+
+def test_an_edit_without_a_change_or_with_a_wrong_revision_is_refused_before_a_request(client: Sweephand, capsys):
+    made = client.jobs.create("report", {"type": "http", "url": URL})
+
+    status, out, err = ran(capsys, "jobs", "edit", "report")
+    assert (status, out) == (2, "")
+    assert err == "Error: no change is given: name a member by its option, or remove one by --clear\n"
+    status, _, err = ran(capsys, "jobs", "edit", "report", "--tag", "a", "--if-match", "latest")
+    assert (status, err) == (2, "Error: --if-match must be a revision, such as 3, not latest\n")
+    assert client.jobs.get(made).revision == 1
+    assert answered(capsys, "jobs", "edit", "report", "--tag", "a", "--if-match", '"1"')["revision"] == 2
+
+
 def test_options_override_the_members_of_a_file(client: Sweephand, tmp_path, capsys, monkeypatch):
     path = tmp_path / "job.toml"
     path.write_text(

@@ -9,13 +9,15 @@ import re
 import subprocess
 import sys
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 
 import click
 import pytest
 
 from sweephand.cli import app, main
-from sweephand.cli.commands import resources
+from sweephand.cli.commands import resources, wording
+from sweephand.cli.commands.call import Argument
 
 ROOT = Path(__file__).resolve().parents[3]
 KINDS = {
@@ -24,6 +26,18 @@ KINDS = {
 }
 
 
+BY_HAND = {
+    "Apply": "Applies",
+    "Call": "Calls",
+    "Check": "Checks",
+    "Copy": "Copies",
+    "Follow": "Follows",
+    "Print": "Prints",
+    "Remove": "Removes",
+    "Save": "Saves",
+    "Wait": "Waits",
+}
+"""The verbs of commands that are written by hand, with their third person."""
 WHICH_TWICE = 'the member "type" appears twice'
 COMPLETES = """
 import sys
@@ -115,8 +129,36 @@ def test_the_help_of_a_command_names_options_and_no_api_members():
     for words, command in commands().items():
         assert not re.search(r"RFC|Idempotency-Key|ETag|the request|`[a-z]+[A-Z]\w*`", command.help or ""), words
     assert commands()["jobs delete-matching"].help.endswith("Give --expected-count, or --dry-run to count them only.")
-    assert commands()["jobs edit"].help == "Changes the given members of a job; --clear removes one."
-    assert commands()["jobs create"].help == "Creates a job with its action and schedules."
+    assert commands()["jobs edit"].help == "Change the given members of a job; --clear removes one."
+    assert commands()["jobs create"].help == "Create a job with its action and schedules."
+
+
+def test_the_help_of_every_command_begins_with_an_imperative():
+    """Seen failing for 120 commands, from "Activates a job" to "Waits for an operation and shows its progress"."""
+    verbs = set(wording.IMPERATIVES.values()) | set(BY_HAND)
+    third_person = {each.lower() for each in wording.IMPERATIVES} | {each.lower() for each in BY_HAND.values()}
+
+    for words, command in commands().items():
+        first, *more = re.findall(r"[\w-]+", (command.help or "").partition(". ")[0])
+        assert first in verbs, (words, command.help)
+        joined = {after for before, after in pairwise([first, *more]) if before in {"and", "or"}}
+        assert not joined & third_person, (words, command.help)
+    assert commands()["jobs delete"].help.startswith("Delete a job with its schedules, and end its open runs. ")
+    assert commands()["jobs get"].help.startswith("Show a job ")
+    assert commands()["ops watch"].help == "Wait for an operation, and show its progress."
+
+
+def test_every_argument_of_a_command_is_explained_in_its_help(capsys):
+    """Seen failing for all commands: the help named the arguments in its first line only."""
+    for words, command in commands().items():
+        arguments = [each for each in command.params if isinstance(each, click.Argument)]
+        assert all(isinstance(each, Argument) and each.text.endswith(".") for each in arguments), words
+    main(["explain", "--help"])
+
+    assert re.search(
+        r"Arguments:\n  JOB +The id or the name of the job.\n  SCHEDULE +The id or the name of the schedule.\n",
+        capsys.readouterr().out,
+    )
 
 
 def test_every_option_says_what_it_does():

@@ -20,7 +20,7 @@ COMMANDS: Mapping[str, tuple[str, ModuleType]] = {
     "jobs": ("Create, list, change, run, pause and delete jobs.", resources),
     "schedules": ("Add, list, change and delete the schedules of a job.", resources),
     "preview": ("Show when a schedule would run.", resources),
-    "explain": ("Say why a schedule runs at an instant, or does not.", resources),
+    "explain": ("Explain why a schedule runs at an instant, or does not.", resources),
     "runs": ("List, follow, rerun, cancel and export runs.", following),
     "overview": ("See what happened to all jobs, and what will happen.", resources),
     "errors": ("List failed runs in groups, archive them, run them again.", resources),

@@ -52,6 +52,25 @@ class Group(click.Group):
             formatter.write_dl([(each, self.commands[each].get_short_help_str(LONGEST_SUMMARY)) for each in names])
 
 
+class Argument(click.Argument):
+    """An argument with a text for the help."""
+
+    def __init__(self, names: Sequence[str], *, text: str, **more: Any) -> None:
+        super().__init__(names, **more)
+        self.text = text
+
+
+class Command(click.Command):
+    """A command whose help says what its arguments are."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        arguments = [each for each in self.get_params(ctx) if isinstance(each, Argument)]
+        if arguments:
+            with formatter.section("Arguments"):
+                formatter.write_dl([(each.make_metavar(ctx), each.text) for each in arguments])
+        super().format_options(ctx, formatter)
+
+
 def connect(access: Access, tenant: str | None) -> Any:
     """Returns a client of a stack."""
     return client.Sweephand(access.url, client_id=access.client_id, secret=access.secret, tenant=tenant)
@@ -72,7 +91,7 @@ def command(name: str, run: Run, parameters: Sequence[click.Parameter] = (), **m
     }
     own = {option for each in parameters for option in each.opts}
     shared = [each for each in _shared() if not own & set(each.opts)]
-    return click.Command(name, callback=carry_out, params=[*parameters, *shared], **more)
+    return Command(name, callback=carry_out, params=[*parameters, *shared], **more)
 
 
 def _shared() -> list[click.Parameter]:

@@ -8,14 +8,16 @@ from collections.abc import Mapping
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
+from sweephand.cli.commands.call import Argument, Command
+
 VARIABLE = "_SWEEPHAND_COMPLETE"
 
 
 def made(_name: str) -> click.Command:
     """Returns the command `completion`."""
-    shell = click.Argument(["shell"], type=click.Choice(["bash", "zsh", "fish"]))
+    shell = Argument(["shell"], text="The shell.", type=click.Choice(["bash", "zsh", "fish"]))
     about = "Print the completion script of a shell, for its startup file."
-    return click.Command("completion", help=about, params=[shell], callback=_print)
+    return Command("completion", help=about, params=[shell], callback=_print)
 
 
 def _print(shell: str) -> None:

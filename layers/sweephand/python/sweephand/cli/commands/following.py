@@ -7,7 +7,7 @@ from datetime import timedelta
 import click
 
 from sweephand.cli.commands import job_names, resources
-from sweephand.cli.commands.call import Call, command
+from sweephand.cli.commands.call import Argument, Call, command
 from sweephand.cli.commands.show import columns_of, row
 from sweephand.sources import SystemClock
 
@@ -40,7 +40,7 @@ def _tailing() -> click.Command:
             help="Read the runs every this many seconds; default: 2.",
         ),
     ]
-    about = "Follows runs: a line for each one, and for each change of its state, until you interrupt it."
+    about = "Follow runs: a line for each one, and for each change of its state, until you interrupt it."
     return command("tail", _tail, options, help=about)
 
 
@@ -65,8 +65,8 @@ def _tail(call: Call, since_s: int, every_s: int, **filters: str | None) -> int:
 
 
 def _watching() -> click.Command:
-    operation = click.Argument(["operation"])
-    return command("watch", _watch, [operation], help="Waits for an operation and shows its progress.")
+    operation = Argument(["operation"], text="The id of the operation.")
+    return command("watch", _watch, [operation], help="Wait for an operation, and show its progress.")
 
 
 def _watch(call: Call, operation: str) -> int:

@@ -1,4 +1,4 @@
-"""Finds jobs by their names, because the API takes ids."""
+"""Finds jobs and schedules by their names, because the API takes ids."""
 
 from __future__ import annotations
 
@@ -27,3 +27,15 @@ def id_of(client: Any, given: str) -> str:
         ids = ", ".join(f"{each.id} in the collection {each.collection}" for each in found)
         raise Unusable(f'several jobs have the name "{given}": give an id instead: {ids}')
     return str(found[0].id)
+
+
+def schedule_id_of(client: Any, job: str, given: str) -> str:
+    """Returns the id of the job's schedule that has this id or name. An id is not looked up. Raises NotFound."""
+    if UUID_TEXT.fullmatch(given.lower()):
+        return given
+    found = list(client.schedules.list(job))
+    for each in found:
+        if each.name == given:
+            return str(each.id)
+    names = ", ".join(f'"{each.name}"' for each in found) or "none"
+    raise NotFound(f'the job has no schedule with the name "{given}"; its schedules are: {names}')

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from sweephand.cli.commands.call import Call, command
+from sweephand.cli.commands.call import Argument, Call, command
 from sweephand.cli.commands.files import unreadable
 from sweephand.cli.commands.show import Output, cell
 from sweephand.cli.commands.statuses import CONFLICT, DIFFERENT, DONE, REFUSED, Unusable, report
@@ -41,7 +41,7 @@ class SetFile:
 
 def made(name: str) -> click.Command:
     """Returns the command `plan`, `apply` or `diff`."""
-    file = click.Argument(["file"], metavar="FILE")
+    file = Argument(["file"], text="The file with the job set, in TOML or JSON.", metavar="FILE")
     prune = click.Option(
         ["--prune/--no-prune"],
         default=None,

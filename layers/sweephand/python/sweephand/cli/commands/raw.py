@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from sweephand.cli.commands.call import Call, command
+from sweephand.cli.commands.call import Argument, Call, command
 from sweephand.cli.commands.files import json_value
 from sweephand.cli.commands.statuses import Unusable
 
@@ -17,10 +17,12 @@ METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 def made(_name: str) -> click.Command:
     """Returns the command `api`."""
     parameters = [
-        click.Argument(["method"], type=click.Choice(METHODS, case_sensitive=False)),
-        click.Argument(["path"]),
-        click.Option(["--query", "-q"], multiple=True, metavar="NAME=VALUE", help="May be repeated."),
-        click.Option(["--body", "-d"], metavar="JSON", help="JSON, or @FILE; @- is stdin."),
+        Argument(["method"], text="The HTTP method.", type=click.Choice(METHODS, case_sensitive=False)),
+        Argument(["path"], text="The path, such as /v1/jobs, without a query."),
+        click.Option(
+            ["--query", "-q"], multiple=True, metavar="NAME=VALUE", help="A parameter of the query. May be repeated."
+        ),
+        click.Option(["--body", "-d"], metavar="JSON", help="The body: JSON, or @FILE; @- is stdin."),
     ]
     about = "Call any path of the API, such as /v1/health, and print the answer unchanged."
     return command("api", _api, parameters, help=about)

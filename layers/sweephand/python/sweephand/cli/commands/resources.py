@@ -18,10 +18,11 @@ from typing import Any
 
 import click
 
-from sweephand.cli.commands.call import Call, Group, command
+from sweephand.cli.commands.call import Argument, Call, Group, command
 from sweephand.cli.commands.files import json_value, read_file
 from sweephand.cli.commands.show import Output
 from sweephand.cli.commands.statuses import Unusable
+from sweephand.cli.commands.wording import of_command
 from sweephand.lazy import lazy
 from sweephand.sdk.model import Model, snake
 from sweephand.sdk.request import ABSENT
@@ -62,6 +63,14 @@ LONG_WORK = ("BulkDelete", "BulkSwitch", "Redrive", "Operation")
 """The answers of methods that may start an operation, for which `--wait` waits."""
 ITEMS = "items"
 """The member of an answer that is a list: it is shown as a list, and what is said about it goes to stderr."""
+OF_ARGUMENTS: Mapping[str, str] = {
+    "job": "The id or the name of the job.",
+    "schedule": "The id or the name of the schedule.",
+    "run": "The id of the run, as `sweephand runs list` shows it.",
+    "failed_run": "The id of the failed run, as `sweephand errors runs` shows it.",
+    "to": "The id of the job that runs them. It must not be redirected itself.",
+}
+"""The texts of arguments for which commands take more than the API, or show it otherwise."""
 _FILE = "body_file"
 _NAMED, _JSON, _ANY = "Named", "Json", "Any"
 
@@ -105,9 +114,9 @@ class Parameter:
 
     def made(self, known: Mapping[str, Parameter]) -> click.Parameter:
         """Returns the command's argument or option. known: all parameters of the method."""
+        text = of_command(self.text, _options(known))
         if self.by_place:
-            return click.Argument([self.name], required=not self.of_body)
-        text = _in_words_of_commands(self.text, known)
+            return Argument([self.name], text=OF_ARGUMENTS.get(self.name, text), required=not self.of_body)
         if "bool" in self.kinds:
             return click.Option([f"{self.option}/--no-{self.option[2:]}", self.name], default=None, help=text)
         if self.is_list:
@@ -115,7 +124,7 @@ class Parameter:
         if self.is_json:
             return click.Option([self.option, self.name], metavar="JSON", help=f"{text} Give JSON, or @FILE.")
         kind = int if "int" in self.kinds else float if "float" in self.kinds else str
-        about = "The id or the name of the job." if self.name in job_names.PARAMETERS and not self.of_body else text
+        about = OF_ARGUMENTS["job"] if self.name in job_names.PARAMETERS and not self.of_body else text
         return click.Option([self.option, self.name], type=kind, help=about)
 
     def read(self, given: Any) -> Any:
@@ -124,7 +133,15 @@ class Parameter:
             return list(given)
         if self.is_json:
             return json_value(self.option, given)
-        return int(given) if "Revision" in self.kinds and given.isdigit() else given
+        return _revision(self.option, given) if "Revision" in self.kinds else given
+
+
+def _revision(option: str, given: str) -> int:
+    """Returns a revision, given as `3` or as the ETag `"3"`. Raises UsageError."""
+    digits = given.strip('"')
+    if not digits.isdecimal():
+        raise click.UsageError(f"{option} must be a revision, such as 3, not {given}")
+    return int(digits)
 
 
 def made(name: str) -> click.Command:
@@ -174,7 +191,12 @@ def of_method(resource: str, method: str, function: Callable[..., Any], name: st
         parameters += short_forms.options()
     run = partial(_run, resource, method, known, waits)
     told_as = RENAMED.get(method, method).replace("_", "-")
-    return command(name or told_as, run, parameters, help=_in_words_of_commands(about, known))
+    return command(name or told_as, run, parameters, help=of_command(about, _options(known)))
+
+
+def _options(known: Mapping[str, Parameter]) -> dict[str, str]:
+    """Returns the option of each parameter, by the parameter's name."""
+    return {name.strip("_"): each.option for name, each in known.items() if not each.by_place}
 
 
 def _read(docstring: str) -> tuple[str, dict[str, str]]:
@@ -184,28 +206,18 @@ def _read(docstring: str) -> tuple[str, dict[str, str]]:
     return summary, {name: " ".join(text.split()) for name, _, text in texts}
 
 
-def _in_words_of_commands(summary: str, known: Mapping[str, Parameter]) -> str:
-    """Returns a method's text for a command: names options instead of parameters, and leaves out API details."""
-    text = " ".join(summary.split()).replace(" (merge patch, RFC 7396); null removes a member", "; --clear removes one")
-    text = re.sub(r" (`Idempotency-Key`|The ETag) [^.]*\.", "", text).replace("the request", "the command")
-    text = re.sub(r" \(412\)| Not with `cursor`\.", "", text)
-    text = re.sub(r"`(\w+)=(\w+)`", r"`\1` \2", text)
-    options = {name.strip("_"): each.option for name, each in known.items() if not each.by_place}
-
-    def option(found: re.Match[str]) -> str:
-        return options.get(snake(found[1]), found[0])
-
-    return re.sub(r"`(\w+)`", option, text)
-
-
 def _run(resource: str, method: str, known: Mapping[str, Parameter], waits: bool, call: Call, /, **given: Any) -> int:
     arguments = _arguments(known, given, short_forms.take(given) if "post_url" in given else {})
+    if method == "patch" and not any(parameter.of_body and name in arguments for name, parameter in known.items()):
+        raise click.UsageError("no change is given: name a member by its option, or remove one by --clear")
     if given.get("max_items") is not None:
         arguments |= {"max_items": given["max_items"], "page_size": min(given["max_items"], LARGEST_PAGE)}
     with call.client() as client:
         for name in job_names.PARAMETERS & arguments.keys():
             if not known[name].of_body:
                 arguments[name] = job_names.id_of(client, arguments[name])
+        if "schedule" in known and known["schedule"].by_place:
+            arguments["schedule"] = job_names.schedule_id_of(client, arguments["job"], arguments["schedule"])
         answer = getattr(getattr(client, resource), method)(**arguments)
         if waits and given["wait"]:
             return wait(call, client, answer)

@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 import click
 
+from sweephand.cli.commands.call import Argument, Command
 from sweephand.cli.imports import azure_form as forms
 from sweephand.cli.imports.azure_file import Found, Names, Place, Problem, found_in, read_json, read_parameters
 from sweephand.cli.imports.service import Failed, Service, target, target_options
@@ -38,17 +39,17 @@ def command() -> click.Command:
     options = {
         "--parameters": ("FILE", "Parameters of the templates, in ARM's format."),
         "--secrets": ("FILE", "JSON: the missing secrets, by the names that the import prints."),
-        "--subscription": ("ID", "Overrides the subscription in ids; required for templates."),
-        "--group": ("NAME", "Overrides the resource group in ids; required for templates."),
+        "--subscription": ("ID", "Override the subscription in ids; required for templates."),
+        "--group": ("NAME", "Override the resource group in ids; required for templates."),
         "--location": ("NAME", "Value of resourceGroup().location in templates."),
     }
     disabled = "Import collections as disabled: their jobs do not run."
     to_tenant = "The tenant to import to; needs --to-credentials of provider level."
-    return click.Command(
+    return Command(
         "azure",
         help="Copy jobs from files: ARM templates, or answers of the API or of `az`.",
         params=[
-            click.Argument(["files"], metavar="FILE...", nargs=-1, required=True),
+            Argument(["files"], text="The files to read, in JSON.", metavar="FILE...", nargs=-1, required=True),
             *(click.Option([each], metavar=kind, help=about) for each, (kind, about) in options.items()),
             *target_options(),
             click.Option(["--to-tenant"], metavar="TENANT", help=to_tenant),
