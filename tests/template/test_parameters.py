@@ -188,7 +188,7 @@ PHYSICAL_NAME = "x" * 110
     "function", ["ApiFunction", "SapApiFunction", "AzureApiFunction", "ExecutorFunction", "ExecutorSlowFunction"]
 )
 def test_a_list_of_maximum_length_fits_into_a_functions_environment(deployed, function, name):
-    """Together with others it may not: operating.md says so."""
+    """Together with others it may not: docs/reference/parameters.md says so."""
     stack = deployed(**{name: "y" * PARAMETERS[name]["MaxLength"]})
     variables = stack["Resources"][function]["Properties"]["Environment"]["Variables"]
 

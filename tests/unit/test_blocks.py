@@ -58,8 +58,12 @@ PROGRAMS = {
         "tests/unit/sdk/test_signatures.py::test_the_program_of_the_guide_answers_401_to_unsigned_calls",
     ),
     ("worker.md", "python"): (
-        4,
+        3,
         "tests/contract/sdk/test_worker.py::test_the_first_durable_task_of_the_guide_takes_ten_lines_and_two_commands",
+    ),
+    ("worker-once.md", "python"): (
+        1,
+        "tests/contract/sdk/test_worker.py::test_the_program_that_does_an_effect_once_runs",
     ),
     ("azure.md", "python"): (
         2,

@@ -10,13 +10,14 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from sweephand.domain.event import EventType
 from sweephand.sdk import ApiError, ConfigError, TransportError
-from sweephand.sdk.worker import BadPayload, Delay, Discard, MoveTo, Retry, Worker, attempts
+from sweephand.sdk.worker import BadPayload, Dedupe, Delay, Discard, MemoryMarks, MoveTo, Retry, Worker, attempts
 from tests.contract.native.api import Api
 from tests.contract.sdk.hands import Hands, started
 from tests.support.aws import URLS
@@ -409,7 +410,7 @@ def test_24_attempts_are_made_whatever_the_number_of_workers(api):  # N30, N31
 
 
 def test_each_attempt_that_kills_its_worker_is_made_twice_and_the_last_one_eight_times(api):
-    """Decision 0060 holds for workers too; docs/guide/worker.md says so."""
+    """Decision 0060 holds for workers too; docs/guide/worker-deployments.md says so."""
     begun = []
 
     def declare(worker: Worker) -> None:
@@ -755,15 +756,34 @@ def test_workers_leave_the_queues_of_the_stack_alone(api):
 def test_the_first_durable_task_of_the_guide_takes_ten_lines_and_two_commands():
     guide = (ROOT / "docs" / "guide" / "worker.md").read_text()
     commands, *_ = re.findall(r"^```text\n(.*?)^```$", guide, re.DOTALL | re.MULTILINE)
-    programs = re.findall(r"^```python\n(.*?)^```$", guide, re.DOTALL | re.MULTILINE)
-    known: dict[str, Any] = {"__name__": "tasks"}
 
-    for program in programs:
-        exec(compile(program, "worker.md", "exec"), known)
+    programs, known = _run_programs("worker.md")
 
     assert len(commands.splitlines()) == 2
     assert len([line for line in programs[0].splitlines() if line]) <= 10
     assert known["decide"](TimeoutError(), None) == Delay(300)
+
+
+def test_the_program_that_does_an_effect_once_runs():
+    _, known = _run_programs("worker-once.md")
+    payments = []
+    known |= {"dedupe": Dedupe(MemoryMarks()), "send_payment": lambda: payments.append("sent")}
+    run = SimpleNamespace(id="1")
+
+    known["pay"](run)
+    known["pay"](run)
+
+    assert payments == ["sent"]
+
+
+def _run_programs(page: str) -> tuple[list[str], dict[str, Any]]:
+    """Runs the programs of a guide one after the other. Returns them with the names that they define."""
+    guide = (ROOT / "docs" / "guide" / page).read_text()
+    programs = re.findall(r"^```python\n(.*?)^```$", guide, re.DOTALL | re.MULTILINE)
+    known: dict[str, Any] = {"__name__": "tasks"}
+    for program in programs:
+        exec(compile(program, page, "exec"), known)
+    return programs, known
 
 
 def test_the_nservicebus_page_is_a_program_whose_tasks_can_be_called():
