@@ -40,7 +40,7 @@ from sweephand.store.tenants import credentials
 from sweephand.store.views import jobs as views
 from sweephand.wiring import build
 from tests.bench.meter import Meter, metered
-from tests.contract.native.api import basic, event
+from tests.contract.calls import basic, event
 from tests.local_stack import quiet
 from tests.support import many_jobs
 

@@ -34,7 +34,7 @@ from sweephand.store.tenants import credentials
 from sweephand.wiring import build
 from tests.bench.lists import EMPTY, ROUNDS, SECRET, Listed, measured, runs
 from tests.bench.meter import Meter, metered
-from tests.contract.native.api import basic, event
+from tests.contract.calls import basic, event
 from tests.local_stack import quiet
 from tests.support import many_jobs
 

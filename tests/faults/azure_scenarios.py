@@ -15,7 +15,8 @@ from sweephand.security.tokens import derive_keys
 from sweephand.store.dynamo.table import ScheduleItem
 from sweephand.store.jobs.jobs import schedule_of
 from tests.contract.azure.api import COLLECTION, EVERY_HOUR, HTTP, JOB, VERSION
-from tests.contract.native.api import GUARD, STACK_SECRET, basic, event
+from tests.contract.calls import basic, event
+from tests.contract.native.api import GUARD, STACK_SECRET
 from tests.faults.play import NOON, TENANT, TICK, Play, Scenario, minutes
 from tests.support.endpoint import BUSY, OK, WRONG
 

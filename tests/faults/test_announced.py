@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from sweephand.domain.run import Run, State
-from tests.contract.native.api import Reply
+from tests.contract.calls import Reply
 from tests.contract.sap.api import Sap, sap
 from tests.faults.at_calls import Faults
 from tests.faults.play import in_one_thread

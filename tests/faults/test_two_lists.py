@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.contract.native.api import JOB, Api, Reply, api
+from tests.contract.calls import Reply
+from tests.contract.native.api import JOB, Api, api
 from tests.support.taps import Act, Fault, Passing
 
 SET = "/v1/job-sets/billing"

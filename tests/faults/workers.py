@@ -21,7 +21,8 @@ from sweephand.sdk.worker import TaskRun, Worker
 from sweephand.sdk.worker.attempts import Attempts
 from sweephand.security.caller import Door
 from sweephand.security.tokens import derive_keys
-from tests.contract.native.api import GUARD, STACK_SECRET, event
+from tests.contract.calls import event
+from tests.contract.native.api import GUARD, STACK_SECRET
 from tests.faults.kinds import API
 from tests.faults.play import TENANT, Play
 from tests.support.sources import SeededChance

@@ -5,20 +5,19 @@ Microsoft's own client drives the whole stack in tests/local_stack/test_azure_cl
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from sweephand.facades.azure.errors import STATUS
 from sweephand.facades.azure.routes import AzureApi
-from sweephand.store.dynamo.keys import TURN
-from tests.contract.native.api import CANARY, OTHER, WRITES, Api, Reply, event
+from tests.contract.calls import Calls, Reply, check_no_job_written
+from tests.contract.native.api import OTHER, Api
 from tests.contract.native.api import api as native_api
-from tests.support.stage import TENANT, Stage
+from tests.support.stage import TENANT
 from tests.support.taps import Passing
 
 VERSION = "2016-03-01"
@@ -30,15 +29,10 @@ CODES = {code for _, code in STATUS.values()} | {"BadRequest", "MethodNotAllowed
 
 
 @dataclass
-class Azure:
-    """credentials: Authorization by who calls: the tenants `acme` and `globex`, `provider`. native: the same stage."""
+class Azure(Calls):
+    """native: the same stage."""
 
-    stage: Stage
-    facade: AzureApi
     native: Api
-    credentials: dict[str, str]
-    answers: int = 0
-    tolerated: set[int] = field(default_factory=set)
 
     def __call__(
         self,
@@ -46,48 +40,19 @@ class Azure:
         path: str,
         body: object = None,
         *,
-        caller: str | None = TENANT,
         version: str | None = VERSION,
         query: Mapping[str, object] | str = "",
-        headers: Mapping[str, str] | None = None,
-        raw: str | bytes | None = None,
+        **more: Any,
     ) -> Reply:
-        if body is not None:
-            raw = json.dumps(body)
-        sent = {"content-type": "application/json"} if raw is not None else {}
-        if caller is not None:
-            sent["authorization"] = self.credentials[caller]
         asked = query if isinstance(query, str) else urlencode(query, quote_via=quote)
         given = "&".join(filter(None, (asked, f"api-version={version}" if version else "")))
-        return self.send(event(method, path, given, sent | dict(headers or {}), raw))
+        return super().__call__(method, path, body, query=given, **more)
 
-    def send(self, event: Mapping[str, Any]) -> Reply:
-        self.answers += 1
-        passed = len(self.stage.taps.passed)
-        answer = self.facade.handle(event, f"request-{self.answers}")
-        reply = Reply(answer["statusCode"], answer["headers"], answer["body"])
-        assert json.loads(json.dumps(answer)) == answer, "Lambda writes it as JSON"
-        assert reply.status < 500 or reply.status in self.tolerated, (reply.text, self.stage.journal.lines[-3:])
+    def check(self, event: Mapping[str, Any], reply: Reply, request_id: str, passed: list[Passing]) -> None:
         assert reply.headers["x-ms-request-id"]
-        assert CANARY not in reply.text.lower()
         if reply.status >= 400:
             check_refusal(reply)
-            self._check_nothing_written(reply, self.stage.taps.passed[passed:])
-        return reply
-
-    def _check_nothing_written(self, reply: Reply, passed: list[Passing]) -> None:
-        """Checks that no job was written. A turn may have been taken for it, and a transaction refused."""
-        jobs = [
-            each
-            for each in passed
-            if each.operation in WRITES - {"UpdateItem", "TransactWriteItems"}
-            and "#JOB#" in str(each.request)
-            and f"'{TURN}'" not in str(each.request)
-        ]
-        assert reply.status >= 500 or not jobs, (reply.text, jobs)
-
-    def get(self, path: str, **more: Any) -> Reply:
-        return self("GET", path, **more)
+            check_no_job_written(reply, passed)
 
     def collection(self, path: str = COLLECTION, **properties: Any) -> dict[str, Any]:
         """Creates a collection and returns the answer."""
@@ -138,7 +103,7 @@ def job(**properties: Any) -> dict[str, Any]:
 def azure(**settings: Any) -> Iterator[Azure]:
     with native_api(**settings) as native:
         facade = AzureApi(native.stage.world, native.facade.guard, native.facade.door)
-        yield Azure(native.stage, facade, native, native.credentials)
+        yield Azure(native.stage, facade, native.credentials, native)
 
 
 __all__ = [

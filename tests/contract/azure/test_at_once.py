@@ -11,7 +11,7 @@ import pytest
 
 from sweephand.facades.azure import collection_fields
 from tests.contract.azure.api import COLLECTION, COLLECTIONS, Azure, job
-from tests.contract.native.api import Reply
+from tests.contract.calls import Reply
 from tests.support.taps import Act, Passing
 
 MANY = 20

@@ -11,7 +11,7 @@ from sweephand.domain.collection import Events
 from sweephand.facades.azure import actions
 from sweephand.facades.azure.routes import AzureApi
 from tests.contract.azure.api import COLLECTION, JOB, Azure, job
-from tests.contract.native.api import CANARY
+from tests.contract.calls import CANARY
 from tests.contract.native.test_canary import GUARDED
 from tests.contract.native.test_canary import told as told  # noqa: PLC0414 - a fixture
 from tests.contract.native.test_canary_targets import there as there  # noqa: PLC0414 - a fixture
@@ -33,7 +33,7 @@ QUEUES = {
 
 
 def facade(native, guard):
-    return Azure(native.stage, AzureApi(native.stage.world, guard, native.facade.door), native, native.credentials)
+    return Azure(native.stage, AzureApi(native.stage.world, guard, native.facade.door), native.credentials, native)
 
 
 def nowhere(api, answers, confidential):

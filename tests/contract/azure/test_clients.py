@@ -15,7 +15,7 @@ import pytest
 
 from tests.contract.azure.api import EVERY_HOUR, HTTP, Azure
 from tests.contract.azure.microsofts_client import IN_COLLECTION, OF_JOB, VERSIONS, Client, Refused, driven
-from tests.contract.native.api import event
+from tests.contract.calls import event
 from tests.support.endpoint import BUSY, WRONG
 
 

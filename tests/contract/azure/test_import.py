@@ -19,7 +19,7 @@ from sweephand.cli.imports.import_azure import Importing
 from sweephand.cli.imports.service import Failed, Service
 from sweephand.local.settings import CHECKOUT
 from tests.contract.azure.api import COLLECTION, COLLECTIONS, EVERY_HOUR, HTTP, JOB, OTHER, TENANT, Azure
-from tests.contract.native.api import event
+from tests.contract.calls import event
 from tests.contract.native.filled import certificates
 
 EXAMPLE = CHECKOUT / "examples" / "azure_import"

@@ -8,7 +8,8 @@ from sweephand.facades.azure.members import OF_2014
 from sweephand.facades.azure.routes import TABLE
 from sweephand.flow.tenants import access
 from tests.contract.azure.api import COLLECTION, COLLECTIONS, JOB, OTHER, TENANT, job
-from tests.contract.native.api import TENANT_SCOPES, basic
+from tests.contract.calls import basic
+from tests.contract.native.api import TENANT_SCOPES
 
 NAMES = {"subscription": "sub-1", "group": "group", "collection": "Nightly", "job": "Report"}
 ROUTES = [(method, path.format(**NAMES), scope) for method, path, _, scope in TABLE]

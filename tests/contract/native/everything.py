@@ -16,7 +16,8 @@ from sweephand.flow.errors import failures
 from sweephand.store.dynamo.expressions import assign
 from sweephand.store.dynamo.table import RunItem
 from sweephand.store.runs import ledger
-from tests.contract.native.api import CANARY, JOB, Api, Reply, example
+from tests.contract.calls import CANARY, Reply
+from tests.contract.native.api import JOB, Api, example
 
 UNKNOWN = "01a400f6-36fa-71e9-9550-323b38da5e82"
 QUOTA = {"maxSchedules": 500, "maxJobs": 400, "minIntervalSeconds": 60, "runsPerMinute": 300, "maxDescendants": 20}

@@ -6,7 +6,8 @@ import pytest
 
 from sweephand.security.caller import TENANT_SCOPES
 from sweephand.store.tenants import credentials
-from tests.contract.native.api import JOB, basic
+from tests.contract.calls import basic
+from tests.contract.native.api import JOB
 from tests.contract.native.test_scopes import bearer
 from tests.contract.native.test_tenancy import issue, token
 from tests.support.ecs import ACTION

@@ -11,7 +11,8 @@ import pytest
 
 from sweephand import actions
 from sweephand.security.guard import GuardSettings
-from tests.contract.native.api import CANARY, Api
+from tests.contract.calls import CANARY
+from tests.contract.native.api import Api
 from tests.contract.native.api import api as made
 from tests.support.acting import GUARD, ROLE, Roles, arn, client
 from tests.support.azure import KEYS, STORAGE_TOKEN, azure

@@ -17,7 +17,7 @@ from sweephand import actions
 from sweephand.domain.collection import Events
 from sweephand.flow.tenants import signing
 from sweephand.security.guard import Outbound
-from tests.contract.native.api import CANARY
+from tests.contract.calls import CANARY
 from tests.contract.native.api import api as api_of
 from tests.support.acting import ROLE, SETTINGS, Roles
 from tests.support.stage import TENANT

@@ -14,7 +14,8 @@ import pytest
 
 from sweephand import actions
 from sweephand.domain.collection import Events
-from tests.contract.native.api import CANARY, Api
+from tests.contract.calls import CANARY
+from tests.contract.native.api import Api
 from tests.contract.native.api import api as made
 from tests.support.azure import azure
 from tests.support.ecs import ACTION, TASKS, VirtualEcs, refusal

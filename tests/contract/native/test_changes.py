@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.contract.native.api import CANARY, JOB
+from tests.contract.calls import CANARY
+from tests.contract.native.api import JOB
 
 
 def changes(api, made, query=""):

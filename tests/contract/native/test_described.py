@@ -17,8 +17,8 @@ from sweephand.facades.native.openapi.examples import REQUESTS
 from sweephand.facades.native.openapi.openapi import statuses
 from sweephand.facades.native.openapi.schemas import SCHEMAS
 from sweephand.facades.native.routes import ROUTES
+from tests.contract.calls import event
 from tests.contract.native import described, everything
-from tests.contract.native.api import event
 
 PATH = "/v1/openapi.json"
 WRITES = [route for route in ROUTES.all if route.method != "GET" and route.scope]

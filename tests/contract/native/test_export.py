@@ -12,7 +12,8 @@ import pytest
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.facades import http
 from sweephand.facades.native.runs import export
-from tests.contract.native.api import OTHER, Api, Reply
+from tests.contract.calls import Reply
+from tests.contract.native.api import OTHER, Api
 
 EVERY_MINUTE = [{"every": "PT1M", "align": "clock"}]
 

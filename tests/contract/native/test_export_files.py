@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from sweephand.flow.bulk import export_runs
-from tests.contract.native.api import OTHER, Api, Reply
+from tests.contract.calls import Reply
+from tests.contract.native.api import OTHER, Api
 from tests.contract.native.test_export import EVERY_MINUTE, exported, pages
 
 PATH = "/v1/runs:export"

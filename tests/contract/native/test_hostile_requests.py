@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweephand.facades.native.routes import ROUTES
-from tests.contract.native.api import CANARY, event
+from tests.contract.calls import CANARY, event
 from tests.contract.native.everything import UNKNOWN, furnish, send, title
 
 NAMED = [route for route in ROUTES.all if "{" in route.path]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from botocore.exceptions import ClientError
 
+from tests.contract.calls import CANARY, basic, event
 from tests.contract.native import everything
-from tests.contract.native.api import CANARY, JOB, basic, event
+from tests.contract.native.api import JOB
 from tests.contract.native.everything import UNKNOWN
 
 

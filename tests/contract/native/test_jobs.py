@@ -14,8 +14,9 @@ from cryptography.x509.oid import NameOID
 
 from sweephand.domain.members.json_text import Number
 from sweephand.store.jobs import jobs
+from tests.contract.calls import CANARY
 from tests.contract.native import shapes
-from tests.contract.native.api import CANARY, EXAMPLE, JOB, example
+from tests.contract.native.api import EXAMPLE, JOB, example
 from tests.support.aws import URLS
 from tests.support.sources import START
 

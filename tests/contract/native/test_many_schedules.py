@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.contract.native.api import JOB, Api, Reply
+from tests.contract.calls import Reply
+from tests.contract.native.api import JOB, Api
 
 MANY = 1_000
 HOURLY = [{"name": f"s{n}", "every": "PT1H"} for n in range(MANY)]

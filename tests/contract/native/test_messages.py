@@ -8,7 +8,8 @@ import pytest
 
 from sweephand.facades.native.problems import MOST_ERRORS
 from sweephand.security.caller import TENANT_SCOPES
-from tests.contract.native.api import JOB, basic
+from tests.contract.calls import basic
+from tests.contract.native.api import JOB
 
 URL = "https://example.org/run"
 GRANT = "grant_type=client_credentials"

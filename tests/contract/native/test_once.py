@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from sweephand.flow import idempotency
-from tests.contract.native.api import Api, Reply
+from tests.contract.calls import Reply
+from tests.contract.native.api import Api
 from tests.support.endpoint import WRONG
 
 ACTION = {"type": "http", "url": "https://example.com/"}

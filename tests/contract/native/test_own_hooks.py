@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from tests.contract.native.api import CANARY, JOB
+from tests.contract.calls import CANARY
+from tests.contract.native.api import JOB
 
 SECRET = {"type": "basic", "username": "me", "password": f"{CANARY}-password"}
 HOOK = {"type": "http", "url": "https://x.org/hook", "authentication": SECRET, "payload": {"n": 1}}

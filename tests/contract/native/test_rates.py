@@ -10,7 +10,8 @@ import pytest
 
 from sweephand.facades.native import document
 from sweephand.facades.native.api import NativeApi
-from tests.contract.native.api import Api, event
+from tests.contract.calls import event
+from tests.contract.native.api import Api
 from tests.contract.native.test_runs import report, reporting
 from tests.support.taps import refused
 

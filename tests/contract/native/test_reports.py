@@ -13,7 +13,7 @@ from sweephand.domain.collection import Events
 from sweephand.domain.run import State
 from sweephand.errors import Unavailable
 from sweephand.flow.runs.results import NOT_KEPT
-from tests.contract.native.api import CANARY
+from tests.contract.calls import CANARY
 from tests.support.endpoint import ACCEPTED, OK
 from tests.support.taps import Crash
 

@@ -7,7 +7,8 @@ import base64
 import jwt
 import pytest
 
-from tests.contract.native.api import CANARY, JOB, basic, event
+from tests.contract.calls import CANARY, basic, event
+from tests.contract.native.api import JOB
 from tests.contract.native.test_tenancy import FORM, issue, token
 
 SOURCE, AGENT = "203.0.113.7", "curl/8.0"

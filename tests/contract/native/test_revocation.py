@@ -15,7 +15,8 @@ from botocore.exceptions import ClientError
 from sweephand import wiring
 from sweephand.facades.native.api import NativeApi
 from sweephand.facades.native.routes import ROUTES
-from tests.contract.native.api import STACK_SECRET, basic
+from tests.contract.calls import basic
+from tests.contract.native.api import STACK_SECRET
 from tests.contract.native.everything import furnish, send, title
 from tests.contract.native.test_scopes import renamed
 from tests.contract.native.test_tenancy import issue, token

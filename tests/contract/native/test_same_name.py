@@ -6,7 +6,8 @@ import pytest
 
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.facades.sap.routes import SapApi
-from tests.contract.native.api import Api, basic, event
+from tests.contract.calls import basic, event
+from tests.contract.native.api import Api
 from tests.support.endpoint import OK
 
 FAILED = Outcome(Verdict.FAILED, Reason.HTTP_STATUS, http_status=500, answer="of the former tenant")

@@ -6,7 +6,7 @@ import pytest
 
 from sweephand.flow.operations.verbs import KINDS
 from sweephand.security.caller import TENANT_SCOPES
-from tests.contract.native.api import CANARY
+from tests.contract.calls import CANARY
 from tests.contract.native.everything import body_of, furnish, send, title
 from tests.contract.native.test_walk import CLOSED
 from tests.support.ecs import ACTION

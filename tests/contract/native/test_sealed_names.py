@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 from sweephand.facades.sap.routes import SapApi
-from tests.contract.native.api import Api, event
+from tests.contract.calls import event
+from tests.contract.native.api import Api
 
 SECRET = "canary-in-a-header"
 ACTION = {

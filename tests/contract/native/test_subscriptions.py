@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.contract.native.api import JOB, basic
+from tests.contract.calls import basic
+from tests.contract.native.api import JOB
 
 ACME = "/v1/tenants/acme"
 

@@ -17,8 +17,9 @@ from sweephand.security import guard
 from sweephand.security.caller import PROVIDER_SCOPES, TENANT_SCOPES, Door
 from sweephand.security.tokens import derive_keys
 from sweephand.store.tenants import credentials
+from tests.contract.calls import CANARY, basic
 from tests.contract.native import shapes
-from tests.contract.native.api import CANARY, JOB, STACK_SECRET, basic
+from tests.contract.native.api import JOB, STACK_SECRET
 from tests.contract.native.test_lists import joined, pages
 
 FORM = {"content-type": "application/x-www-form-urlencoded"}

@@ -7,8 +7,9 @@ import base64
 import pytest
 
 from sweephand.facades.native.routes import ROUTES
+from tests.contract.calls import CANARY, basic
 from tests.contract.native import everything
-from tests.contract.native.api import CANARY, basic, check_problem
+from tests.contract.native.api import check_problem
 from tests.contract.native.everything import furnish, send, title
 from tests.contract.native.test_tenancy import FORM
 from tests.template.cloudformation import raw_template

@@ -17,7 +17,8 @@ from sweephand.domain.run import Kind
 from sweephand.domain.schedule import Lane
 from sweephand.ids import run_uuid
 from tests.bench.meter import metered
-from tests.contract.native.api import OTHER, Api, Reply
+from tests.contract.calls import Reply
+from tests.contract.native.api import OTHER, Api
 from tests.support import aws
 from tests.support.limits import as_dynamodb
 from tests.support.stage import TENANT

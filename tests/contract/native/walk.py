@@ -8,7 +8,8 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from sweephand.facades.native.openapi.examples import REQUESTS
-from tests.contract.native.api import JOB, Api, Reply, api
+from tests.contract.calls import Reply
+from tests.contract.native.api import JOB, Api, api
 from tests.support.endpoint import ACCEPTED
 
 HIDDEN = "..."

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sweephand.facades.sap.routes import TABLE
-from tests.contract.native.api import event
+from tests.contract.calls import event
 from tests.contract.sap.api import JOB
 
 JUNK = st.recursive(

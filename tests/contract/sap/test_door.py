@@ -7,7 +7,7 @@ import pytest
 from sweephand.facades.sap.routes import TABLE
 from sweephand.flow.tenants import access
 from sweephand.security.caller import TENANT_SCOPES
-from tests.contract.native.api import basic
+from tests.contract.calls import basic
 from tests.contract.sap.api import JOB, TENANT
 from tests.support.turns import at_once
 

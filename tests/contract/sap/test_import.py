@@ -13,7 +13,7 @@ from sweephand.cli import main
 from sweephand.cli.imports import import_sap
 from sweephand.cli.imports.import_sap import Copying
 from sweephand.cli.imports.sap_service import SapService
-from tests.contract.native.api import event
+from tests.contract.calls import event
 from tests.contract.sap.api import OTHER, TENANT, Sap
 from tests.support.sources import VirtualClock
 

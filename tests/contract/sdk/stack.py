@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 
 from sweephand.sdk import AsyncSweephand, Sweephand, TransportError
 from sweephand.sdk.request import Answer
-from tests.contract.native.api import Api, event
+from tests.contract.calls import event
+from tests.contract.native.api import Api
 from tests.support.sources import SeededChance, VirtualClock
 from tests.support.stage import TENANT
 

@@ -13,7 +13,8 @@ from typing import Any
 
 from sweephand.sdk import Dropped, event, every
 from sweephand.store.jobs import jobs
-from tests.contract.native.api import WRITES, Api
+from tests.contract.calls import WRITES
+from tests.contract.native.api import Api
 from tests.contract.sdk.stack import connected
 from tests.contract.sdk.test_consumer import FIRST, LEASE_S, create, events, running
 from tests.support.stage import TENANT

@@ -6,7 +6,7 @@ import pytest
 
 from sweephand.errors import InvalidRequest
 from sweephand.facades.http import read_request
-from tests.contract.native.api import event
+from tests.contract.calls import event
 
 
 @pytest.mark.parametrize(
