@@ -202,21 +202,35 @@ def test_parts_of_an_rrule_out_of_range_are_refused(text: str) -> None:
     assert wrong.position is not None
 
 
+WITHIN_S = 0.05
+
+
 def long_texts() -> Iterator[str]:
     for piece in ("9", " ", "1,", "1-", "*/", "a", "P1D", "10 ", "T", "(", "MO,", "+", "-", ":", "\n", "next "):
         yield piece * (50_000 // len(piece))
 
 
-@pytest.mark.parametrize("notation", list(NOTATIONS))
-def test_50_000_characters_are_refused_within_50_milliseconds(notation: str) -> None:
-    for text in long_texts():
+def read_in_s(notation: str, text: str) -> float:
+    """Returns the time of the thread for a text that is refused: the least of three, if the first are long. The
+    collector of garbage may have come in between.
+    """
+    least_s = WITHIN_S
+    for _ in range(3):
         begun = time.thread_time()
         with pytest.raises(InvalidRequest) as refusal:
             parse({notation: text}, now=NOW)
-
-        assert time.thread_time() - begun < 0.05, text[:20]
+        least_s = min(least_s, time.thread_time() - begun)
         assert refusal.value.field is not None
         assert refusal.value.field.startswith(notation)
+        if least_s < WITHIN_S:
+            break
+    return least_s
+
+
+@pytest.mark.parametrize("notation", list(NOTATIONS))
+def test_50_000_characters_are_refused_within_50_milliseconds(notation: str) -> None:
+    for text in long_texts():
+        assert read_in_s(notation, text) < WITHIN_S, text[:20]
 
 
 @pytest.mark.parametrize("notation", list(NOTATIONS))
@@ -224,7 +238,4 @@ def test_the_longest_accepted_texts_are_read_in_linear_time(notation: str) -> No
     """Nested quantifiers would take for ever; calls grow with the length at most."""
     for text in long_texts():
         for length in (100, 1_000):
-            begun = time.thread_time()
-            with pytest.raises(InvalidRequest):
-                parse({notation: text[:length] + "!"}, now=NOW)
-            assert time.thread_time() - begun < 0.05, text[:20]
+            assert read_in_s(notation, text[:length] + "!") < WITHIN_S, text[:20]

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
@@ -20,7 +21,7 @@ from sweephand.security.guard import Outbound
 from sweephand.security.identity import Identity
 from tests.support.acting import ROLE, SETTINGS, Roles
 from tests.support.own_key import KEY_ID, OwnKey
-from tests.unit.actions.test_http import CALL, LOCAL
+from tests.unit.actions.test_http import CALL, LOCAL, FromAcceptance
 from tests.unit.endpoints import Authority, listening, read_request, unused_port
 
 perform = Http.perform
@@ -71,7 +72,7 @@ class Place:
     token_url: str
     requests: list[str]
 
-    def call(self, kind: str, *, proven: bool = True, deadline_s: float = 5, on202: str | None = None) -> Outcome:
+    def call(self, kind: str, *, proven: bool = True, on202: str | None = None, **limits: Any) -> Outcome:
         members = {
             **MEMBERS.get(kind, {}),
             **({"tokenUrl": self.token_url, "clientId": "me"} if kind == "oauth2" else {}),
@@ -87,7 +88,7 @@ class Place:
         )
         rules = OutcomeRules(on202=on202)
         made = Http(self.url, authentication=Authentication(kind, members), outcome=rules)
-        return perform(made, replace(CALL, secrets=secrets, deadline_s=deadline_s), outbound)
+        return perform(made, replace(CALL, secrets=secrets, **limits), outbound)
 
 
 @pytest.fixture(scope="module")
@@ -223,8 +224,9 @@ def test_a_refusal_is_reported_with_its_status(authority: Authority, kind: str, 
     ],
 )
 def test_a_call_without_an_answer_ends_at_its_deadline(authority: Authority, kind: str) -> None:
-    with place(authority, kind, silence) as there:
-        outcome = there.call(kind, deadline_s=1)
+    clock = FromAcceptance()
+    with place(authority, kind, clock.of(silence)) as there:
+        outcome = there.call(kind, deadline_s=1, clock=clock)
 
     assert (outcome.verdict, outcome.reason, outcome.retryable) == (Verdict.FAILED, Reason.NO_ANSWER, True)
 

@@ -327,7 +327,7 @@ def test_shards_are_swept_concurrently(stage: Stage, monkeypatch: pytest.MonkeyP
     both, alone = Barrier(2), sweep._sweep_shard
 
     def together(*given: Any) -> sweep.Tally:
-        both.wait(10)  # raises if the other shard waits for this one
+        both.wait(60)  # raises if the other shard waits for this one
         return alone(*given)
 
     monkeypatch.setattr(sweep, "_sweep_shard", together)
