@@ -33,6 +33,10 @@ AWAITED = {
     "range": None,
     "notes": [],
 }
+CHANGED = """before => {
+    const now = document.querySelector("dialog")?.innerText;
+    return now && now !== before;
+}"""
 NEVER = {"code": "NEVER", "detail": "no picture needs this answer"}
 
 
@@ -111,8 +115,9 @@ def opened(page: Page, dialog: Dialog, ids: Mapping[str, str]) -> Callable[[], N
     shown = page.get_by_role("dialog")
     shown.wait_for()
     if dialog.then:
+        before = shown.inner_text()
         shown.get_by_role("button", name=dialog.then, exact=True).click()
-        page.wait_for_timeout(200)
+        page.wait_for_function(CHANGED, arg=before)
     page.wait_for_function("() => !document.querySelector('dialog').textContent.includes('…')")
 
     def close() -> None:
