@@ -14,6 +14,7 @@ import pytest
 
 from sweephand.local.settings import CHECKOUT
 from sweephand.sdk import Sweephand
+from sweephand.sdk.models import JobSetJob
 from sweephand.sources import SystemClock
 from tests.local_stack.waiting import until
 
@@ -70,6 +71,11 @@ def end(worker: subprocess.Popen[bytes]) -> None:
 
 def lines(seen: Path) -> list[list[str]]:
     return [line.split() for line in seen.read_text().splitlines()] if seen.exists() else []
+
+
+def jobs_of(sh: Sweephand, name: str) -> list[JobSetJob]:
+    """Returns the jobs of a set so far: a worker's set is there a moment before them."""
+    return [job for each in sh.job_sets.list() if each.name == name for job in sh.job_sets.get(name).jobs]
 
 
 def test_a_task_runs_at_its_second_and_never_early(stack: LocalStack, tmp_path: Path, capsys) -> None:
@@ -131,8 +137,7 @@ def test_the_payment_of_the_example_happens_once_for_each_invoice(stack: LocalSt
         worker = subprocess.Popen([sys.executable, str(example / "payments.py")], env=environ, stdout=out)
     try:
         with Sweephand.local(stack.folder.root / "stack.json", tenant="acme") as sh:
-            until(lambda: [each.name for each in sh.job_sets.list()], lambda names: "worker.payments" in names)
-            [job] = sh.job_sets.get("worker.payments").jobs
+            [job] = until(lambda: jobs_of(sh, "worker.payments"))
             begun = [sh.jobs.run(job.job_id, payload={"invoice": "4711"}) for _ in range(3)]
             ended = [until(partial(sh.runs.get, run.run_id), lambda run: run.finished_at is not None) for run in begun]
             sh.job_sets.delete("worker.payments", allow_deletes=1)
