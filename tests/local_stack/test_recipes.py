@@ -19,22 +19,24 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.emulator
 
 RECIPES = CHECKOUT / "docs" / "recipes"
+BEGUN = "(?:ON_TIME|LATE)"
+"""A busy machine may begin a run more than five seconds late."""
 SAYS = {
     "customer-reports": (
         "At 09:00 on Monday to Friday, America/New_York. Next: 20",
         "PAUSED\n",
-        "SUCCESS, ON_TIME\n",
+        rf"SUCCESS, {BEGUN}\n",
         "not signed\n",
     ),
-    "webhooks": (r"\n(\S+_\S+)\n\1\n", r"signed\n", r"SUCCESS ON_TIME, attempts: [2-9]"),
+    "webhooks": (r"\n(\S+_\S+)\n\1\n", r"signed\n", rf"SUCCESS {BEGUN}, attempts: [2-9]"),
     "long-work": ("ACK_RECVD\n", "COMPLETED\n", "SUCCESS\n3120 rows\n", "ValueError: rows cannot be negative\n"),
     "nightly-chain": (
         r"(first: \S+)\n",
-        "extract manual SUCCESS ON_TIME\n",
-        "extract on_success SUCCESS ON_TIME\n",
-        "transform manual SUCCESS ON_TIME\n",
-        "transform on_success SUCCESS ON_TIME\n",
-        "publish manual SUCCESS ON_TIME\n",
+        rf"extract manual SUCCESS {BEGUN}\n",
+        rf"extract on_success SUCCESS {BEGUN}\n",
+        rf"transform manual SUCCESS {BEGUN}\n",
+        rf"transform on_success SUCCESS {BEGUN}\n",
+        rf"publish manual SUCCESS {BEGUN}\n",
     ),
     "from-eventbridge": (
         r"from-eventbridge: 2 create",
