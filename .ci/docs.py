@@ -31,7 +31,7 @@ import telemetry_tables
 
 from sweephand import errors, store
 from sweephand.domain import event
-from sweephand.domain.event import OWN_DOING, QUIET, EventType
+from sweephand.domain.event import QUIET, USER_REASONS, EventType
 from sweephand.domain.run import TERMINAL, Reason, State
 from sweephand.domain.runs.reasons import MEANINGS
 from sweephand.facades.native.problems import STATUS
@@ -223,7 +223,7 @@ def events() -> str:
     lines = []
     for kind in EventType:
         states = [state for table in (event.OF_STATE, event.OF_LINE) for state in event_schemas.states_of(kind, table)]
-        own = any(state in STATES_OF[reason].split(", ") for state in states for reason in OWN_DOING)
+        own = any(state in STATES_OF[reason].split(", ") for state in states for reason in USER_REASONS)
         told = "" if kind in QUIET else "yes, unless somebody asked for it" if own else "yes"
         sure = "best effort" if kind.value.startswith(event_schemas.BEST_EFFORT) else "at least once"
         file = f"[`{kind}`](../../events/schemas/{kind}.json)"
@@ -231,8 +231,10 @@ def events() -> str:
     return rows(("Event", "What happened", "With `failures`", "With `all`", "Delivery"), lines)
 
 
-def own_doing() -> str:
-    return rows(("Reason", "Meaning"), ((f"`{reason}`", MEANINGS[reason]) for reason in Reason if reason in OWN_DOING))
+def user_reasons() -> str:
+    return rows(
+        ("Reason", "Meaning"), ((f"`{reason}`", MEANINGS[reason]) for reason in Reason if reason in USER_REASONS)
+    )
 
 
 def _told(kind: EventType) -> bool:
@@ -380,7 +382,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "kept": kept,
     "metrics": metrics,
     "outputs": outputs,
-    "own-doing": own_doing,
+    "user-reasons": user_reasons,
     "parameters": parameters,
     "preview-warnings": preview_warnings,
     "problem-sections": problem_sections,

@@ -1,6 +1,6 @@
-"""The mirror notices an answer of the table in memory that the engine does not give.
+"""The mirror detects answers of the in-memory table that differ from the engine's.
 
-Where there is no engine for the machine, conftest.py leaves this file out; `make test` says so, and fails in CI.
+conftest.py skips this file on machines without an engine; `make test` says so, and fails in CI.
 """
 
 from __future__ import annotations

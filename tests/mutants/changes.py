@@ -33,8 +33,8 @@ CHANGES = {
     "runs-are-remembered-for-a-week": Change(
         "domain/runs/admission.py",
         "admit",
-        "if seen.run is not None:",
-        "if seen.run is not None and now - pointer.instant < timedelta(days=7):",
+        "if context.run is not None:",
+        "if context.run is not None and now - pointer.instant < timedelta(days=7):",
     ),
     "ids-are-of-chance": Change(
         "domain/message.py", "occurrence", "run_uuid(", '(lambda *_: str(__import__("uuid").uuid4()))('
@@ -142,8 +142,8 @@ CHANGES = {
     "effects-are-done-once-at-most": Change(
         "flow/runs/execute.py",
         "_attempt",
-        "effects.after(world, seen.run, seen.job, seen.schedule)",
-        "effects.ledger.drop_wake(world.table, seen.run)",
+        "effects.after(world, context.run, context.job, context.schedule)",
+        "effects.ledger.drop_wake(world.table, context.run)",
     ),
     "an-end-from-outside-wakes-nobody": Change(
         "flow/runs/results.py", "end_from_outside", "wake_at=now + WAKE", "wake_at=now + 10_000 * WAKE"

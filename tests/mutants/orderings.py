@@ -1,4 +1,4 @@
-"""Every ordering of tests/faults/test_orderings.py broken: the later step is done once before it may be."""
+"""Breaks each ordering of tests/faults/test_orderings.py: the later step is done once before it may be."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ SEND = "world.queue.send_one(Delivery(ledger.pointer_to({run}), now, {lane}))"
 
 @dataclass(frozen=True)
 class TooEarly:
-    """statement: put before the one of the function that says `anchor`. outer: before the block that it is in."""
+    """A step that is made too early. statement: put before the one that contains `anchor`, in this function.
+
+    outer: whether it is put before the block that contains that statement.
+    """
 
     path: str
     function: str
@@ -34,7 +37,7 @@ BROKEN = {
         "_advance(world, [step.advance for step in steps], deadline)",
     ),
     "claim-before-act": TooEarly(
-        "flow/runs/execute.py", "_claim_and_act", "_claim(", "act(world, mine, seen.job, seen.schedule)"
+        "flow/runs/execute.py", "_claim_and_act", "_claim(", "act(world, mine, context.job, context.schedule)"
     ),
     "act-before-end": TooEarly(
         "flow/runs/execute.py", "_act_and_settle", "act(world,", "ledger.succeed(world.table, mine)"
@@ -105,7 +108,7 @@ def broken(name: str, source: str) -> ast.Module:
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name == wanted.function and _insert(node.body, wanted):
             return ast.fix_missing_locations(tree)
-    raise LookupError(f"{name}: {wanted.function} of {wanted.path} says no {wanted.anchor!r}")
+    raise LookupError(f"{name}: {wanted.function} of {wanted.path} does not contain {wanted.anchor!r}")
 
 
 def _insert(block: list[ast.stmt], wanted: TooEarly) -> bool:

@@ -1,4 +1,4 @@
-"""An asymmetric key of KMS, as far as the service's own identity asks for it: a real one, in this process."""
+"""A stand-in for the asymmetric KMS key of the service's own identity, with a real key in this process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _key() -> rsa.RSAPrivateKey:
 
 @dataclass
 class OwnKey:
-    """asked: the operations, in order. failure: raised in their place."""
+    """A client of KMS with one key. asked: the operations, in order. failure: raised instead of an answer."""
 
     asked: list[str] = field(default_factory=list)
     failure: Exception | None = None

@@ -1,6 +1,6 @@
-"""An interval whose start has passed runs at once when it is made active, as when it is switched on.
+"""An interval whose start has passed runs at once when it is activated.
 
-It is noon of 1 March 2027 and a quarter of a second.
+The clock says noon and a quarter of a second on 1 March 2027.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from sweephand.domain.runs.admission import (
     EndUnanswered,
     FailAttempt,
     Later,
-    Seen,
+    RunContext,
     SendPointer,
     TakeOver,
     admit,
@@ -35,12 +35,12 @@ from sweephand.schedules.timing import parse
 from tests.unit.domain.nouns import DAY, HOUR, MINUTE, NOW, SECOND, job, pointer, run, schedule
 
 
-def seen(**members: Any) -> Seen:
-    return Seen(**{"job": job(), "schedule": schedule(), "run": None, **members})
+def context(**members: Any) -> RunContext:
+    return RunContext(**{"job": job(), "schedule": schedule(), "run": None, **members})
 
 
 def gate(at: datetime = NOW, *, message: Any = None, **members: Any) -> Any:
-    return admit(message or pointer(), seen(**members), at)
+    return admit(message or pointer(), context(**members), at)
 
 
 # A run whose row does not exist yet
@@ -318,7 +318,7 @@ messages = st.builds(
 def test_nothing_acts_early_twice_or_without_an_owner(
     message: Any, there: Any, row: Any, enabled: Any, now: Any
 ) -> None:
-    answer = admit(message, Seen(job(), there, row, Terms(enabled=enabled)), now)
+    answer = admit(message, RunContext(job(), there, row, Terms(enabled=enabled)), now)
 
     if isinstance(answer, Later):
         assert answer.at > now
@@ -345,4 +345,4 @@ def test_nothing_acts_early_twice_or_without_an_owner(
 def test_a_reaction_whose_action_is_gone_is_cancelled(kind: Kind, state: State) -> None:
     waiting = run(state, kind=kind)
 
-    assert admit(pointer(), Seen(job(), schedule(), waiting), NOW) == End(State.CANCELLED, Reason.OWNER_GONE)
+    assert admit(pointer(), RunContext(job(), schedule(), waiting), NOW) == End(State.CANCELLED, Reason.OWNER_GONE)

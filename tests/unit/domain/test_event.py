@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sweephand.domain import event
 from sweephand.domain.collection import Collection, CollectionState, Events
-from sweephand.domain.event import OF_LINE, OF_STATE, OWN_DOING, Event, EventType, Finding
+from sweephand.domain.event import OF_LINE, OF_STATE, USER_REASONS, Event, EventType, Finding
 from sweephand.domain.job import Pause
 from sweephand.domain.run import FAILED, TERMINAL, Reason, State
 from sweephand.domain.schedule import StateReason
@@ -111,7 +111,7 @@ def test_unrequested_failures_are_published_by_default(state: State, reason: Rea
     assert event.wanted([told], Events.NONE) == []
 
 
-@pytest.mark.parametrize("reason", sorted(OWN_DOING))
+@pytest.mark.parametrize("reason", sorted(USER_REASONS))
 @pytest.mark.parametrize("state", [State.SKIPPED, State.CANCELLED])
 def test_requested_ends_are_published_only_under_all(state: State, reason: Reason) -> None:
     told = event.of_run(run(state, reason=reason, finished_at=NOW), job(), "default")

@@ -8,7 +8,7 @@ import pytest
 
 from sweephand.domain.jobs import policies
 from sweephand.domain.run import TERMINAL, Kind, Run, State
-from sweephand.domain.runs.admission import Claim, Seen, admit
+from sweephand.domain.runs.admission import Claim, RunContext, admit
 from sweephand.domain.runs.overlap import (
     Busy,
     Clear,
@@ -109,9 +109,9 @@ def test_an_occurrence_needs_the_slot_if_its_job_or_schedule_says_so() -> None:
     allows = schedule(policies={"overlap": "allow"})
     replaces = schedule(policies={"overlap": "replace"})
 
-    assert admit(pointer(), Seen(SKIPS, schedule(), None), NOW) == Claim(1, contested=True)
-    assert admit(pointer(), Seen(SKIPS, allows, None), NOW) == Claim(1)
-    assert admit(pointer(), Seen(job(), replaces, None), NOW) == Claim(1, contested=True)
+    assert admit(pointer(), RunContext(SKIPS, schedule(), None), NOW) == Claim(1, contested=True)
+    assert admit(pointer(), RunContext(SKIPS, allows, None), NOW) == Claim(1)
+    assert admit(pointer(), RunContext(job(), replaces, None), NOW) == Claim(1, contested=True)
 
 
 @pytest.mark.parametrize(
@@ -127,19 +127,19 @@ def test_a_row_needs_the_slot_before_its_first_attempt_unless_it_is_an_error_act
     message = pointer(attempt=there.attempt)
     alarmed = replace(SKIPS, error_action=SKIPS.action)
 
-    assert admit(message, Seen(alarmed, schedule(), there), NOW) == Claim(there.attempt, contested=asks)
+    assert admit(message, RunContext(alarmed, schedule(), there), NOW) == Claim(there.attempt, contested=asks)
 
 
 def test_a_queued_run_needs_the_slot_under_any_policy() -> None:
     queued = run(State.QUEUED, slotted=True)
 
-    assert admit(pointer(), Seen(job(), schedule(), queued), NOW) == Claim(1, contested=True)
+    assert admit(pointer(), RunContext(job(), schedule(), queued), NOW) == Claim(1, contested=True)
 
 
 def test_a_run_of_the_job_itself_needs_no_slot() -> None:
     own = run(State.QUEUED, kind=Kind.MANUAL, schedule_id=None)
 
-    assert admit(pointer(schedule=None), Seen(SKIPS, None, own), NOW) == Claim(1)
+    assert admit(pointer(schedule=None), RunContext(SKIPS, None, own), NOW) == Claim(1)
 
 
 def test_the_api_knows_every_policy() -> None:

@@ -21,7 +21,7 @@ def table(stage: Stage) -> Table:
 
 
 def write(table: Table, seen: Member | None, wanted: Member = A) -> Written | Cancelled:
-    return table.transact([job_sets.put_op(table, TENANT, "s", wanted, job_sets.as_seen(seen))])
+    return table.transact([job_sets.put_op(table, TENANT, "s", wanted, job_sets.is_as_read(seen))])
 
 
 def test_a_key_is_taken_once(table: Table) -> None:

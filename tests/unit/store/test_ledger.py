@@ -1,4 +1,4 @@
-"""Claims and ends, clause by clause: each condition by the case that it is there for."""
+"""Claims and ends: each clause of their conditions, shown by the case that needs it."""
 
 from __future__ import annotations
 

@@ -160,8 +160,8 @@ function Report({ path, reload, onClose }) {
 
 // ---- Waterfall ------------------------------------------------------------------------------------------------------
 
-/** Returns the stretches of a run from planned to its end, in milliseconds: {title, from, to, group}. */
-export function stretches(run, at) {
+/** Returns the phases of a run from planned to its end, in milliseconds: {title, from, to, group}. */
+export function phases(run, at) {
   const ms = (text) => (text ? Date.parse(text) : null);
   const begun = ms(run.startedAt);
   const end = ms(run.finishedAt) ?? at;
@@ -183,7 +183,7 @@ export function stretches(run, at) {
 
 function Waterfall({ run }) {
   if (run.range || run.status === "SCHEDULED") return null;
-  const found = stretches(run, now());
+  const found = phases(run, now());
   if (!found.length) return null;
   const first = Math.min(...found.map((each) => each.from));
   const span = Math.max(1, Math.max(...found.map((each) => each.to)) - first);

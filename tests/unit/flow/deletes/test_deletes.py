@@ -119,7 +119,7 @@ def test_a_queued_near_retry_ends_when_its_job_is_deleted(stage: Stage) -> None:
 
 @pytest.mark.parametrize("answer", [OK, BUSY])
 def test_a_call_counts_even_if_its_job_is_deleted_during_it(stage: Stage, answer: Outcome) -> None:
-    """Though a copy of its message comes before it has ended."""
+    """A copy of its message arrives before it has ended."""
     planned = stage.create(once())
     stage.tick()
     stage.clock.advance(60)
@@ -211,7 +211,7 @@ def test_a_deleted_schedule_leaves_its_job_and_the_other_schedules_alone(stage: 
 
 
 def test_a_job_can_be_deleted_during_the_cleanup_of_its_deleted_schedule(stage: Stage) -> None:
-    """Its run is still held when the job's own clean-up is through with all that it knows."""
+    """Its run still has its lease when the job's own clean-up has handled every run that it knows."""
     stage.world = replace(stage.world, settings=replace(stage.world.settings, lease_s=70))
     planned = stage.create(EACH_MINUTE, {"cron": "*/2 * * * *"})
     first = planned.schedules[0]
@@ -299,7 +299,7 @@ def test_the_cleanup_runs_half_a_minute_after_the_delete(stage: Stage) -> None:
 def test_a_job_with_many_runs_is_cleaned_up_in_pieces(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, fault: Any
 ) -> None:
-    """Each look takes up a few rows and asks for the next at once; a look that dies goes on by its row."""
+    """Each step handles a few rows and requests the next at once; if a step dies, its row continues the work."""
     monkeypatch.setattr(clean_up, "MOST_ROWS", 3)
     stage.endpoint.answer = BUSY
     timings = [{"every": "PT30S"}, {"cron": "*/2 * * * *"}]

@@ -133,7 +133,7 @@ def test_a_time_in_a_gap_needs_a_rule():
         ("2013-02-08T24:01", "", 11, "24:00:00 is the last time of a day"),
         ("2013-02-08T09:60", "", 14, "minute 60"),
         ("2013-02-08T09:30+25:00", "", 16, "offset hour 25 is outside 0..23"),
-        ("2013-02-08T09:30 x", "", 16, "expected the end of the text"),
+        ("2013-02-08T09:30 x", "", 16, "expected the end of the string"),
         ("2013-02 09:30", "", 7, "expected the day"),
         ("2013", "", 0, "expected a date of ISO 8601"),
         ("2013-02-08x", "", 10, "expected a date of ISO 8601"),

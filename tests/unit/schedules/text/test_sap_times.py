@@ -394,7 +394,7 @@ def test_every_accepts_the_same_text_except_months_and_years(text):
         ("twenty minutes", 0, "expected a number of seconds"),
         ("5 mins", 2, "expected a number of seconds"),
         ("90", 0, "expected a number of seconds"),
-        ("0.9 seconds", 0, "expected a second or more"),
+        ("0.9 seconds", 0, "expected at least one second"),
         (" 0.0 hours and 0 minutes", 1, "expected 1 or more"),
         ("1 hour and 30 mins", 14, "expected a number of seconds"),
         ("1 hour and", 0, "expected a number of seconds"),

@@ -275,7 +275,7 @@ class Http(Action):
         """Returns the target with the payload as its query, or the body and its type."""
         if call.payload is None:
             has_body = self.method not in QUERY_METHODS
-            return target, None, run_headers.type_of_nothing(self.dialect) if has_body else None
+            return target, None, run_headers.content_type_without_payload(self.dialect) if has_body else None
         if self._asks:
             return self._with_query(call, target), None, None
         if self.dialect == AZURE:

@@ -68,12 +68,12 @@ def headers(dialect: str, call: Call) -> dict[str, str | None]:
     return DIALECTS[dialect](call)
 
 
-def type_of_nothing(dialect: str) -> str | None:
+def content_type_without_payload(dialect: str) -> str | None:
     """Returns the Content-Type of a POST or PUT without a payload, which SAP's service always sends."""
-    return "application/json" if dialect == "sap" else None
+    return "application/json" if dialect == SAP else None
 
 
 def facts(call: Call) -> dict[str, str]:
-    """Returns the run for targets that are not called by HTTP, under the names of the service's own headers."""
+    """Returns the attributes that identify the run to targets without HTTP headers, under the names of the headers."""
     known = {**headers(OWN, call), "Sweephand-Hop": str(call.hop)}
     return {name: value for name, value in known.items() if value is not None}

@@ -30,7 +30,7 @@ VERSION = 1
 
 
 class EventType(StrEnum):
-    """The detail-type of an event. The part before the point is its subject."""
+    """The detail-type of an event. The part before the dot is its subject."""
 
     RUN_SUCCEEDED = "run.succeeded"
     RUN_FAILED = "run.failed"
@@ -101,7 +101,7 @@ OF_LINE: Mapping[State, EventType] = {
 }
 """The event of a ledger range, which stands for many occurrences."""
 
-OWN_DOING = frozenset(
+USER_REASONS = frozenset(
     {
         Reason.PAUSED,
         Reason.DISABLED,
@@ -459,5 +459,5 @@ def _event(
         "collection": collection,
         "occurredAt": text_ms(at),
     }
-    quiet = kind in QUIET or members.get("reason") in OWN_DOING
+    quiet = kind in QUIET or members.get("reason") in USER_REASONS
     return Event(kind, own_id, at, {**envelope, **members}, quiet)

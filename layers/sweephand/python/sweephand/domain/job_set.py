@@ -40,13 +40,14 @@ class Member:
 class Membership:
     """The place that a job takes in a set with its next write.
 
-    seen: the member as the plan read it; None for a new one. job_id: the id of a job that is created; None for any id.
+    as_read: the member when the plan was made; None for a new one. job_id: the id of a job that is created; None for
+    any id.
     """
 
     job_set: str
     key: str
     digest: str
-    seen: Member | None = None
+    as_read: Member | None = None
     job_id: str | None = None
 
 
@@ -137,14 +138,14 @@ class Plan:
     def token(self) -> str:
         """Returns a token that no other plan has. It covers each job with the state that the plan has read."""
         lines = [
-            [each.verb, each.key, each.wanted and each.wanted.digest, each.member and _seen(each.member)]
+            [each.verb, each.key, each.wanted and each.wanted.digest, each.member and _as_read(each.member)]
             for each in self.changes
         ]
         text = json.dumps([self.job_set, sorted(lines, key=lambda line: str(line[1]))])
         return f"p_{hashlib.sha256(text.encode()).hexdigest()[:32]}"
 
 
-def _seen(member: Member) -> list[str | int | None]:
+def _as_read(member: Member) -> list[str | int | None]:
     return [member.key, member.job_id, member.digest, member.revision]
 
 

@@ -117,7 +117,7 @@ class RateMeter:
         if self._absolute.most and everybody > self._absolute.most:
             raise Unavailable("the service gets too many requests in this minute", retry_after_s=until_next_s)
         waits = ((self._client, own), (self._absolute, everybody))
-        return sum(limit.slow_ms for limit, seen in waits if limit.slow_from and seen > limit.slow_from)
+        return sum(limit.slow_ms for limit, counted in waits if limit.slow_from and counted > limit.slow_from)
 
     def _count(self, tenant: str | None, limit: Limit) -> int:
         """Counts this request and returns the total of this minute; 0 without a limit."""

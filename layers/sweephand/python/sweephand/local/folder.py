@@ -133,7 +133,7 @@ class Lock:
 
     @property
     def descriptor(self) -> int:
-        """The descriptor, for a child process that must hold the lock, too."""
+        """Returns the descriptor for a child process that must hold the lock as well."""
         return self._descriptor
 
     def close(self) -> None:

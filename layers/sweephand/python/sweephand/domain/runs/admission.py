@@ -146,7 +146,7 @@ Admission = (
 
 
 @dataclass(frozen=True)
-class Seen:
+class RunContext:
     """The rows on which the decision depends. terms: of the job's collection and tenant.
 
     left: the plan that sent the message, if the message is late and a change has replaced that plan. line: the ledger
@@ -162,33 +162,33 @@ class Seen:
     away: str | None = None
 
 
-def flow_key_of(kind: Kind, seen: Seen) -> str | None:
+def flow_key_of(kind: Kind, context: RunContext) -> str | None:
     """Returns the flow key of a run: that of its job, else that of its collection.
 
     Error actions and hooks have none.
     """
-    if kind in REACTIONS or seen.job is None:
+    if kind in REACTIONS or context.job is None:
         return None
-    own: str | None = seen.job.policies.get("flowKey")
-    return own or seen.terms.flow_key
+    own: str | None = context.job.policies.get("flowKey")
+    return own or context.terms.flow_key
 
 
-def admit(pointer: Pointer, seen: Seen, now: datetime, sent_at: datetime | None = None) -> Admission:
+def admit(pointer: Pointer, context: RunContext, now: datetime, sent_at: datetime | None = None) -> Admission:
     """Decides what to do with a pointer. sent_at: when the queue accepted the message."""
-    if seen.run is not None:
-        return _with_row(pointer, seen.job, seen.schedule, seen.run, now)
-    return _without_row(pointer, seen, now, sent_at)
+    if context.run is not None:
+        return _with_row(pointer, context.job, context.schedule, context.run, now)
+    return _without_row(pointer, context, now, sent_at)
 
 
-def needs_left(pointer: Pointer, seen: Seen, now: datetime) -> bool:
+def needs_left(pointer: Pointer, context: RunContext, now: datetime) -> bool:
     """Returns True if the sending plan is needed: for a late message whose schedule was changed since."""
-    schedule = _late_without_row(pointer, seen, now)
+    schedule = _late_without_row(pointer, context, now)
     return schedule is not None and not pointer.decided and pointer.generation < schedule.generation
 
 
-def needs_line(pointer: Pointer, seen: Seen, now: datetime) -> bool:
+def needs_line(pointer: Pointer, context: RunContext, now: datetime) -> bool:
     """Returns True if a ledger range may decide: for a late message from before the span that was left out last."""
-    schedule = _late_without_row(pointer, seen, now)
+    schedule = _late_without_row(pointer, context, now)
     if schedule is None or schedule.missed_from is None:
         return False
     if pointer.decided and schedule.left_out_to is None:
@@ -196,30 +196,30 @@ def needs_line(pointer: Pointer, seen: Seen, now: datetime) -> bool:
     return pointer.instant < schedule.missed_from
 
 
-def _late_without_row(pointer: Pointer, seen: Seen, now: datetime) -> Schedule | None:
+def _late_without_row(pointer: Pointer, context: RunContext, now: datetime) -> Schedule | None:
     """Returns the schedule of a planned occurrence that is late and has no row yet; None for all others."""
-    if seen.run is not None or pointer.kind is not Kind.SCHEDULED or now - pointer.instant < FRESH:
+    if context.run is not None or pointer.kind is not Kind.SCHEDULED or now - pointer.instant < FRESH:
         return None
-    return seen.schedule
+    return context.schedule
 
 
-def _without_row(pointer: Pointer, seen: Seen, now: datetime, sent_at: datetime | None) -> Admission:
+def _without_row(pointer: Pointer, context: RunContext, now: datetime, sent_at: datetime | None) -> Admission:
     """Decides in the protocol's order: owner, time, plan, times of being off, lateness, permission to run."""
     if pointer.kind is not Kind.SCHEDULED or pointer.attempt > 1:
         return Drop("its run must be written before its message")
-    if seen.job is None or seen.schedule is None:
+    if context.job is None or context.schedule is None:
         return Drop("its schedule is gone")
     if pointer.instant > now:
         return Later(pointer.instant)
-    if seen.line is not None:
+    if context.line is not None:
         return Drop("a range of the ledger includes it")
     return (
-        _superseded(pointer, seen.schedule)
-        or _was_off(pointer, seen.job, seen.schedule, seen.terms)
-        or _too_late(pointer, seen, now, sent_at)
-        or _forbidden(pointer, seen.job, seen.schedule, enabled=seen.terms.enabled)
-        or (Hold(seen.away) if seen.away is not None else None)
-        or Claim(1, contested=contested(seen.job, seen.schedule))
+        _superseded(pointer, context.schedule)
+        or _was_off(pointer, context.job, context.schedule, context.terms)
+        or _too_late(pointer, context, now, sent_at)
+        or _forbidden(pointer, context.job, context.schedule, enabled=context.terms.enabled)
+        or (Hold(context.away) if context.away is not None else None)
+        or Claim(1, contested=contested(context.job, context.schedule))
     )
 
 
@@ -272,14 +272,14 @@ def _left_out(instant: datetime, schedule: Schedule) -> bool:
     return schedule.missed_from is None or instant >= schedule.missed_from
 
 
-def _too_late(pointer: Pointer, seen: Seen, now: datetime, sent_at: datetime | None) -> End | None:
+def _too_late(pointer: Pointer, context: RunContext, now: datetime, sent_at: datetime | None) -> End | None:
     """Applies the misfire policy to a late message: executors were down, or their queue could not be reached.
 
     The lateness of a worker counts from the planned instant, and its run is missed because the worker was away.
     """
-    assert seen.job is not None
-    assert seen.schedule is not None
-    schedule, left = seen.schedule, seen.left
+    assert context.job is not None
+    assert context.schedule is not None
+    schedule, left = context.schedule, context.left
     if now - max(pointer.instant, sent_at or pointer.instant) > MAX_AGE:
         return End(State.EXPIRED, Reason.MAX_AGE)
     if pointer.decided:
@@ -297,7 +297,7 @@ def _too_late(pointer: Pointer, seen: Seen, now: datetime, sent_at: datetime | N
     if too_late is None:
         return None
     (state, reason), who = too_late, "an executor"
-    if seen.job.action.kind == QUEUE:
+    if context.job.action.kind == QUEUE:
         who, reason = "a worker", Reason.CONSUMER_AWAY if reason is Reason.SERVICE_OUTAGE else reason
     said = f"{who} received it {(now - pointer.instant).total_seconds():.0f} s after its planned instant"
     return End(state, reason, said)

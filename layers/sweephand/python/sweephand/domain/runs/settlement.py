@@ -50,7 +50,7 @@ def settle(
 
     The caller sets expires_at of a finished run.
     """
-    seen = replace(
+    ended = replace(
         run,
         finished_at=now,
         http_status=outcome.http_status,
@@ -62,16 +62,16 @@ def settle(
     )
     match outcome.verdict:
         case Verdict.SUCCEEDED:
-            return Settlement(replace(seen, state=State.SUCCESS, reason=success_reason(run)), {})
+            return Settlement(replace(ended, state=State.SUCCESS, reason=success_reason(run)), {})
         case Verdict.ACCEPTED | Verdict.SILENT:
             state = State.ACK_RECVD if outcome.verdict is Verdict.ACCEPTED else State.ACK_NOT_RECVD
             deadline = up_to_second(now + timedelta(seconds=waits_s(action) or callback_timeout_s))
             near = deadline - now <= SHORT_DEADLINE
             wake_at = deadline + FALLBACK if near else deadline
-            waiting = replace(seen, state=state, reason=None, finished_at=None, deadline_at=deadline, wake_at=wake_at)
+            waiting = replace(ended, state=state, reason=None, finished_at=None, deadline_at=deadline, wake_at=wake_at)
             return Settlement(replace(waiting, task=outcome.task), {}, deadline if near else None)
         case Verdict.FAILED:
-            return _failed(seen, outcome, action, now, uniform)
+            return _failed(ended, outcome, action, now, uniform)
 
 
 def _failed(

@@ -288,5 +288,5 @@ def must_wait(world: World, wanted: Wanted, open_: Collection[str]) -> bool:
     owner = wanted.run.schedule_id
     if len(open_) >= MOST_OPEN or any(each.partition("_")[0] == owner for each in open_):
         return True
-    slot, rows = overlap_slots.look(world.table, wanted.run)
+    slot, rows = overlap_slots.read(world.table, wanted.run)
     return slot.queued in rows and not rows[slot.queued].finished

@@ -11,7 +11,7 @@ from sweephand.domain.instants import from_ms
 from sweephand.domain.message import Pointer, Subject, Unreadable, decode
 from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.runs import admission
-from sweephand.domain.runs.admission import Admission, End, Seen
+from sweephand.domain.runs.admission import Admission, End, RunContext
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Unavailable
 from sweephand.flow.runs import effects, execute, gate_rows, settle
@@ -101,24 +101,24 @@ def _settled(world: World, message: Delivered) -> Verdict:
         return DONE
     if pointer.subject is not Subject.RUN:
         return DONE  # its row stays in the index and asks again
-    return _end(world, pointer, gate_rows.seen_of(world, pointer))
+    return _end(world, pointer, gate_rows.context_of(world, pointer))
 
 
-def _end(world: World, pointer: Pointer, seen: Seen) -> Verdict:
+def _end(world: World, pointer: Pointer, context: RunContext) -> Verdict:
     """Ends the run if the executor's gate would act on it; else does what the gate decides."""
-    admitted = admission.admit(pointer, seen, world.clock.now())
+    admitted = admission.admit(pointer, context, world.clock.now())
     if isinstance(admitted, admission.FailAttempt):
-        failed = execute.fail_attempt(world, _lane(seen), seen, admitted)
+        failed = execute.fail_attempt(world, _lane(context), context, admitted)
         return failed if isinstance(failed, Verdict) else AGAIN
-    end = _ending(admitted, seen.run)
+    end = _ending(admitted, context.run)
     if end is None:
-        return _left_open(world, admitted, seen)
-    collection = seen.job.collection if seen.job else None
-    lane, how = _lane(seen), (end.state, end.reason, end.message)
-    ended = settle.end_unacted(world, lane, pointer, seen.run, *how, collection=collection)
+        return _left_open(world, admitted, context)
+    collection = context.job.collection if context.job else None
+    lane, how = _lane(context), (end.state, end.reason, end.message)
+    ended = settle.end_unacted(world, lane, pointer, context.run, *how, collection=collection)
     if isinstance(ended, Refused):
         return AGAIN
-    effects.after(world, ended, seen.job, seen.schedule)
+    effects.after(world, ended, context.job, context.schedule)
     world.journal.error(
         "undelivered", tenant=ended.tenant, job=ended.job_id, schedule=ended.schedule_id, run=ended.uuid
     )
@@ -141,18 +141,18 @@ def _ending(admitted: Admission, run: Run | None) -> End | None:
     return None
 
 
-def _left_open(world: World, admitted: Admission, seen: Seen) -> Verdict:
+def _left_open(world: World, admitted: Admission, context: RunContext) -> Verdict:
     match admitted:
         case admission.Later(at):
             return later(world, at)
         case admission.Effects():
-            assert seen.run is not None
-            effects.after(world, seen.run, seen.job, seen.schedule)
+            assert context.run is not None
+            effects.after(world, context.run, context.job, context.schedule)
         case admission.SendPointer() | admission.Claim():
-            assert seen.run is not None
-            settle.send_pointer(world, _lane(seen), seen.run)
+            assert context.run is not None
+            settle.send_pointer(world, _lane(context), context.run)
     return DONE
 
 
-def _lane(seen: Seen) -> Lane:
-    return seen.schedule.lane if seen.schedule is not None else Lane.FAST
+def _lane(context: RunContext) -> Lane:
+    return context.schedule.lane if context.schedule is not None else Lane.FAST

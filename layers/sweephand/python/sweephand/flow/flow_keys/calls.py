@@ -20,7 +20,7 @@ from sweephand.domain.flow_keys.flow_keys import Enter, Go, Holds, Join, Leave, 
 from sweephand.domain.job import Job
 from sweephand.domain.occurrences.lateness import Policy
 from sweephand.domain.run import WAITS, Kind, Outcome, Reason, Run, State
-from sweephand.domain.runs.admission import MAX_AGE, End, Seen
+from sweephand.domain.runs.admission import MAX_AGE, End, RunContext
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Unavailable
 from sweephand.flow.concurrency import tolerated
@@ -45,21 +45,21 @@ REMEMBERED = 10_000
 # Passing
 
 
-def stopped(world: World, lane: Lane, mine: Run, seen: Seen) -> Verdict | End | None:
+def stopped(world: World, lane: Lane, mine: Run, context: RunContext) -> Verdict | End | None:
     """Returns None if the claimed run may call now, a verdict if it waits in the line, an End if it is too late.
 
     Raises Unavailable. Then the lease expires, and another delivery takes over.
     """
-    assert seen.job is not None
+    assert context.job is not None
     assert mine.flow_key is not None
-    before = seen.run
+    before = context.run
     order = _place_in_line(before, mine.flow_key)
-    target = target_of(seen.job.action)
+    target = target_of(context.job.action)
     circuit = _circuit(world, mine.tenant, mine.flow_key, target)
     if order:
         if circuit.opened_at is not None:  # it may have closed since: somebody called this run
             circuit = _know(world, mine.tenant, mine.flow_key, target)
-        late = _too_late(_patience(mine, seen), circuit, world.clock.now())
+        late = _too_late(_patience(mine, context), circuit, world.clock.now())
         if late is not None:
             return End(*late, f"it waited under the flow key {mine.flow_key}")
     why = _pass(world, mine, circuit, order)
@@ -68,7 +68,7 @@ def stopped(world: World, lane: Lane, mine: Run, seen: Seen) -> Verdict | End | 
             with suppress(Unavailable):  # the next check of the line removes an entry that is left over
                 lines.drop(world.table, mine.tenant, mine.flow_key, [order])
         return None
-    return _join(world, lane, mine, seen, target, why)
+    return _join(world, lane, mine, context, target, why)
 
 
 def _place_in_line(before: Run | None, name: str) -> str:
@@ -96,9 +96,9 @@ def _pass(world: World, mine: Run, circuit: Circuit, order: str) -> Why | None:
     return None
 
 
-def _join(world: World, lane: Lane, mine: Run, seen: Seen, target: str, why: Why) -> Verdict:
+def _join(world: World, lane: Lane, mine: Run, context: RunContext, target: str, why: Why) -> Verdict:
     assert mine.flow_key is not None
-    before, patience = seen.run, _patience(mine, seen)
+    before, patience = context.run, _patience(mine, context)
     stands = _place_in_line(before, mine.flow_key) != ""
     waiting = replace(
         mine,
@@ -120,18 +120,18 @@ def _join(world: World, lane: Lane, mine: Run, seen: Seen, target: str, why: Why
     return DONE
 
 
-def _patience(mine: Run, seen: Seen) -> Patience:
+def _patience(mine: Run, context: RunContext) -> Patience:
     """Returns how long the run waits. An occurrence waits as long as its misfire policy allows.
 
     While a circuit is open, a run waits as long as its retry policy would retry; without a limit, four days.
     """
-    assert seen.job is not None
+    assert context.job is not None
     until = None
-    if mine.kind is Kind.SCHEDULED and seen.schedule is not None and mine.attempt == 1:
+    if mine.kind is Kind.SCHEDULED and context.schedule is not None and mine.attempt == 1:
         with suppress(ValueError):  # the sweep takes a schedule with an unreadable policy out of service
-            most_s = Policy.read(seen.schedule.misfire).max_lateness_s
+            most_s = Policy.read(context.schedule.misfire).max_lateness_s
             until = None if most_s is None else mine.planned_at + timedelta(seconds=most_s)
-    tries_s = seen.job.action.retry.get("maxAgeSeconds")
+    tries_s = context.job.action.retry.get("maxAgeSeconds")
     return Patience(until, mine.planned_at + (MAX_AGE if tries_s is None else timedelta(seconds=tries_s)))
 
 

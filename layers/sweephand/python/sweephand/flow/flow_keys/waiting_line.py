@@ -90,9 +90,9 @@ def _leaving(world: World, stile: flow_keys.Turnstile, found: Sequence[lines.Ent
     known = gate.read(world.table, pointers.values())
     leaving = set()
     for owner, pointer in pointers.items():
-        seen = gate.look(world.table, world.terms, pointer, known)
-        gone = seen.job is None or (pointer.schedule is not None and seen.schedule is None)
-        if gone or admission.flow_key_of(pointer.kind, seen) != stile.name:
+        context = gate.read_context(world.table, world.terms, pointer, known)
+        gone = context.job is None or (pointer.schedule is not None and context.schedule is None)
+        if gone or admission.flow_key_of(pointer.kind, context) != stile.name:
             leaving.add(owner)
     return leaving
 

@@ -39,12 +39,12 @@ def change_ops(world: World, job: Job, asked: Membership | None, by: By) -> list
     return [job_sets.put_op(world.table, job.tenant, job.job_set, Member(job.key, job.id, None, job.revision))]
 
 
-def delete_ops(world: World, job: Job, seen: Member | None) -> list[Op]:
-    """Returns the operations for a deleted job. seen: its member, if its set deletes it."""
+def delete_ops(world: World, job: Job, as_read: Member | None) -> list[Op]:
+    """Returns the operations for a deleted job. as_read: its member, if its set deletes it."""
     assert job.job_set is not None
     assert job.key is not None
-    if seen is not None:
-        return [job_sets.delete_op(world.table, job.tenant, job.job_set, seen)]
+    if as_read is not None:
+        return [job_sets.delete_op(world.table, job.tenant, job.job_set, as_read)]
     return [job_sets.put_op(world.table, job.tenant, job.job_set, Member(job.key, job.id, None, None))]
 
 
@@ -53,19 +53,19 @@ def _member(job: Job, asked: Membership) -> Member:
 
 
 def _ops(world: World, job: Job, asked: Membership) -> list[Op]:
-    seen, member = asked.seen, _member(job, asked)
-    if seen is None or seen.key == asked.key:
-        return [job_sets.put_op(world.table, job.tenant, asked.job_set, member, job_sets.as_seen(seen))]
+    as_read, member = asked.as_read, _member(job, asked)
+    if as_read is None or as_read.key == asked.key:
+        return [job_sets.put_op(world.table, job.tenant, asked.job_set, member, job_sets.is_as_read(as_read))]
     return [
-        job_sets.put_op(world.table, job.tenant, asked.job_set, member, job_sets.as_seen(None)),
-        job_sets.delete_op(world.table, job.tenant, asked.job_set, seen, OLD),
+        job_sets.put_op(world.table, job.tenant, asked.job_set, member, job_sets.is_as_read(None)),
+        job_sets.delete_op(world.table, job.tenant, asked.job_set, as_read, OLD),
     ]
 
 
 def note(world: World, job: Job, asked: Membership) -> None:
     """Writes the member of a job that already is as its set asks. Raises Moved, PreconditionFailed(PLAN_STALE)."""
     member = _member(job, asked)
-    if member == asked.seen:
+    if member == asked.as_read:
         return
     same = world.table.check_op("job", *jobs.job_keys(job.tenant, [job.id])[0], jobs.revision_is(job.revision))
     done = world.table.transact([same, *_ops(world, job, asked)])

@@ -115,39 +115,39 @@ def _checked(
     try:
         if draft.collection not in opened:
             opened[draft.collection] = tenancy.open_with_usage(world, tenant, draft.collection)
-        seen = opened[draft.collection]
+        home = opened[draft.collection]
         try:
-            _check(world, tenant, there, draft, seen)
+            _check(world, tenant, there, draft, home)
         except InvalidRequest:
             asked = draft.schedules or ()
-            ahead = tuple(one for one in asked if not (repairs and _is_over(world, tenant, there, draft, one, seen)))
+            ahead = tuple(one for one in asked if not (repairs and _is_over(world, tenant, there, draft, one, home)))
             if len(ahead) == len(asked):
                 raise
             if not ahead:
                 return None
             draft = replace(draft, schedules=ahead)
-            _check(world, tenant, there, draft, seen)
+            _check(world, tenant, there, draft, home)
     except InvalidRequest as wrong:
         raise wrong.within(f"jobs[{each.wanted.place}]") from wrong
     return draft
 
 
-def _check(world: World, tenant: str, there: Planned | None, draft: JobDraft, seen: tuple[Collection, Usage]) -> None:
+def _check(world: World, tenant: str, there: Planned | None, draft: JobDraft, home: tuple[Collection, Usage]) -> None:
     if there is None:
-        creation.check(world, tenant, draft, seen)
+        creation.check(world, tenant, draft, home)
     else:
         lookup.check(there.job, there.schedules)
-        change.check(world, there, draft, seen)
+        change.check(world, there, draft, home)
 
 
 def dry_run(
     world: World, tenant: str, set_plan: SetPlan, each: Change, draft: JobDraft, stored: Mapping[str, Payload]
 ) -> DryRun:
     """Returns the job as a checked change would leave it. stored: its current payloads."""
-    there, opened = set_plan.job_of(each), set_plan.opened[draft.collection]
+    there, home = set_plan.job_of(each), set_plan.opened[draft.collection]
     if there is None:
-        return creation.dry_run(world, tenant, draft, opened)
-    return change.dry_run(world, there, draft, opened, stored)
+        return creation.dry_run(world, tenant, draft, home)
+    return change.dry_run(world, there, draft, home, stored)
 
 
 def _is_over(
@@ -156,19 +156,19 @@ def _is_over(
     there: Planned | None,
     draft: JobDraft,
     schedule: ScheduleDraft,
-    seen: tuple[Collection, Usage],
+    home: tuple[Collection, Usage],
 ) -> bool:
     """Returns whether a schedule is refused only because no occurrence is left."""
     lenient = replace(schedule, policies={**schedule.policies, "onNothingLeft": "complete"})
-    refused = [_is_refused(world, tenant, there, replace(draft, schedules=(one,)), seen) for one in (schedule, lenient)]
+    refused = [_is_refused(world, tenant, there, replace(draft, schedules=(one,)), home) for one in (schedule, lenient)]
     return refused == [True, False]
 
 
 def _is_refused(
-    world: World, tenant: str, there: Planned | None, draft: JobDraft, seen: tuple[Collection, Usage]
+    world: World, tenant: str, there: Planned | None, draft: JobDraft, home: tuple[Collection, Usage]
 ) -> bool:
     try:
-        _check(world, tenant, there, draft, seen)
+        _check(world, tenant, there, draft, home)
     except InvalidRequest:
         return True
     return False
@@ -289,8 +289,8 @@ def _apply(world: World, tenant: str, set_plan: SetPlan, each: Change, draft: Jo
             deletion.delete_job(world, tenant, member.job_id, None, member)
         return None
     assert draft is not None
-    seen = None if member is None else replace(member, missing=False)
-    seat = Membership(name, each.key, each.wanted.digest_with(set_plan.ids), seen)
+    as_read = None if member is None else replace(member, missing=False)
+    seat = Membership(name, each.key, each.wanted.digest_with(set_plan.ids), as_read)
     if member is None or member.gone:
         seat = replace(seat, job_id=set_plan.ids.get(each.key))
         return creation.create_job(world, tenant, replace(draft, membership=seat), None, by).job

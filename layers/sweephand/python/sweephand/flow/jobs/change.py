@@ -209,9 +209,9 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
     before, after, parts = planned.job, wanted.job, wanted.parts
     _check(world, planned, wanted)
     more = any(request.before is None for request in wanted.requests)
-    collection, seen = tenancy.open_with_usage(world, before.tenant, after.collection, for_more=more)
+    collection, usage = tenancy.open_with_usage(world, before.tenant, after.collection, for_more=more)
     tenancy.check_home(collection, after)
-    began_at, scene, steps_to_do = _steps(world, planned, wanted, collection, seen)
+    began_at, scene, steps_to_do = _steps(world, planned, wanted, collection, usage)
     effect, book = scene.effect, scene.book
     carried = steps.carry_out(world, steps_to_do, after, effect)
     after = steps.with_schedule_ids(after, carried.schedules)
@@ -240,7 +240,7 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
         *drafts.part_ops(world, after, parts, sealed),
         *directory.change_ops(world.table, before, after, planned.schedules, carried.schedules),
         *tenancy.move_ops(world, before, after, collection),
-        *quotas.count_ops(world, before, after, seen),
+        *quotas.count_ops(world, before, after, usage),
         *tenancy.flow_key_ops(world, before.tenant, before.policies.get("flowKey"), after.policies.get("flowKey")),
         *row_ops(world, before, after),
         *calendar_ops,
@@ -251,7 +251,7 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
     replan.in_time(world, effect.at)
     done = world.table.transact(ops)
     if isinstance(done, Cancelled):
-        _explain(world, new, done, seen, wanted)
+        _explain(world, new, done, usage, wanted)
     send_ahead(world, before, after)
     if many:
         changed = large_changes.followed(world, after)
@@ -269,13 +269,13 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
 
 
 def _steps(
-    world: World, planned: Planned, wanted: _Wanted, collection: Collection, seen: Usage
+    world: World, planned: Planned, wanted: _Wanted, collection: Collection, usage: Usage
 ) -> tuple[datetime, Scene, list[Step]]:
     """Returns the instant of the change, its scene, and a step for each schedule."""
     began_at = world.clock.now()
     effect = Effect(began_at, wanted.job.modified_at, wanted.resumed_at)
     book = requested.book_of(world, planned.job.tenant, wanted.requests)
-    scene = Scene(planned.job, wanted.job, collection, seen, wanted.stored, effect, wanted.activation, book)
+    scene = Scene(planned.job, wanted.job, collection, usage, wanted.stored, effect, wanted.activation, book)
     return began_at, scene, requested.steps_of(world, wanted.requests, scene, world.clock.now())
 
 
@@ -307,7 +307,7 @@ def _once_ops(world: World, planned: Planned, once: Once | None, schedules: Sequ
     return once_ops(world, planned.job.tenant, once, made)
 
 
-def _explain(world: World, new: Entry, refused: Cancelled, seen: Usage, wanted: _Wanted) -> None:
+def _explain(world: World, new: Entry, refused: Cancelled, usage: Usage, wanted: _Wanted) -> None:
     """Returns if this change was written although its answer was lost; raises the reason otherwise."""
     if history.is_written(world.table, new):
         return
@@ -317,7 +317,7 @@ def _explain(world: World, new: Entry, refused: Cancelled, seen: Usage, wanted: 
     if there is not None and there.revision == after.revision - 1:
         if seat is not None:
             membership.check(refused, seat.job_set, seat.key)
-        creation.explain(world, after, refused, seen)
+        creation.explain(world, after, refused, usage)
     raise Moved
 
 

@@ -50,14 +50,14 @@ def wake_up(world: World, pointer: Pointer) -> None:
         publish_completion(world, schedule)
 
 
-def after_run(world: World, run: Run, seen: Schedule, job: Job | None) -> None:
+def after_run(world: World, run: Run, schedule_read: Schedule, job: Job | None) -> None:
     """Completes the series of a run that has ended, if no other run of the series is open.
 
-    seen: the schedule as the run's gate read it. It is read again, because it may have been advanced or changed during
-    the run.
+    schedule_read: the schedule as the run's gate read it. It is read again, because it may have been advanced or
+    changed during the run.
     """
     for _ in range(TRIES):
-        schedule = jobs.read_schedule(world.table, seen.tenant, seen.job_id, seen.id)
+        schedule = jobs.read_schedule(world.table, schedule_read.tenant, schedule_read.job_id, schedule_read.id)
         if schedule is None or schedule.state not in LIVE | OVER:
             return
         if schedule.state in OVER:

@@ -88,9 +88,9 @@ def _begun(
     job, parts = drafts.job_from(draft, tenant, job_id, now, 1)
     if named := application.named_by(by_owner(draft.action, draft.error_action, draft.hooks)):
         applications.check(world, tenant, named)
-    collection, seen = opened or tenancy.open_with_usage(world, tenant, job.collection)
+    collection, tenant_usage = opened or tenancy.open_with_usage(world, tenant, job.collection)
     tenancy.check_home(collection, job)
-    scene = Scene(job, job, collection, seen, {}, Effect(now, now), book=book)
+    scene = Scene(job, job, collection, tenant_usage, {}, Effect(now, now), book=book)
     return _Begun(job, parts, requested.steps_of(world, wanted, scene, now), scene)
 
 
@@ -114,7 +114,7 @@ def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, b
     job_id = seat.job_id if seat is not None and seat.job_id is not None else world.chance.new_id(now)
     begun = _begun(world, tenant, draft, job_id, now)
     job, parts, todo, book = begun.job, begun.parts, begun.todo, begun.scene.book
-    collection, seen, effect = begun.scene.collection, begun.scene.seen, begun.scene.effect
+    collection, tenant_usage, effect = begun.scene.collection, begun.scene.usage, begun.scene.effect
     carried = steps.carry_out(world, todo, job, effect)
     schedules = carried.schedules
     job = steps.with_schedule_ids(job, schedules)
@@ -123,7 +123,7 @@ def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, b
     ops = [
         *directory.create_ops(world.table, job, schedules),
         tenants.count_job_op(world.table, collection, 1),
-        *quotas.count_ops(world, None, job, seen),
+        *quotas.count_ops(world, None, job, tenant_usage),
         *tenancy.flow_key_ops(world, tenant, None, job.policies.get("flowKey")),
         history.put_op(world.table, entry(world, by, None, job, [(None, schedule) for schedule in schedules])),
         *([once_op(world, tenant, once, job.id)] if once else []),
@@ -138,7 +138,7 @@ def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, b
         schedule_ops = large_changes.start_ops(world, job, todo, None)
     done = world.table.transact([world.table.put_op("job", jobs.job_item(job), jobs.ABSENT), *schedule_ops, *ops])
     if isinstance(done, Cancelled):
-        planned = _not_created(world, job, done, once, seen, seat)
+        planned = _not_created(world, job, done, once, tenant_usage, seat)
     elif job.open_change is not None:
         planned = followed(world, job)
     else:
@@ -178,20 +178,20 @@ def name_taken(job: Job) -> Conflict:
     return Conflict(f"{where}: choose another name, or change that job", code="NAME_TAKEN")
 
 
-def explain(world: World, job: Job, refused: Cancelled, seen: Usage) -> None:
+def explain(world: World, job: Job, refused: Cancelled, tenant_usage: Usage) -> None:
     """Raises the error for a transaction that the job's flow key, name, collection or quotas have refused."""
     tenancy.flow_key_exists(refused, "policies.flowKey", job.policies.get("flowKey"))
     if "name" in refused.refused:
         raise name_taken(job)
     if "collection" in refused.refused:
         raise tenancy.full(world, job)
-    exceeded = quotas.exceeded(refused, seen)
+    exceeded = quotas.exceeded(refused, tenant_usage)
     if exceeded is not None:
         raise exceeded
 
 
 def _not_created(
-    world: World, job: Job, refused: Cancelled, once: Once | None, seen: Usage, seat: Membership | None
+    world: World, job: Job, refused: Cancelled, once: Once | None, tenant_usage: Usage, seat: Membership | None
 ) -> Planned:
     """Returns the job if this request, or an earlier one with its key, has created it after all; raises otherwise.
 
@@ -205,7 +205,7 @@ def _not_created(
         return followed(world, there) if there.open_change is not None else find(world, tenant, job.id)
     if seat is not None:
         membership.check(refused, seat.job_set, seat.key)
-    explain(world, job, refused, seen)
+    explain(world, job, refused, tenant_usage)
     if usage.PART in refused.refused or any(name.startswith("calendar ") for name in refused.refused):
         raise Moved
     raise Conflict("another change was made at the same time; try again")

@@ -78,14 +78,14 @@ def matched(planned: Planned, wanted: Sequence[ScheduleDraft]) -> list[ScheduleR
 class Scene:
     """The context of one change, shared by all its requests. stored: the current payloads of its schedules.
 
-    seen: the tenant's quotas. activation: applies to the schedules that the request does not name. book: the calendars
-    that the schedules name, by name.
+    usage: the tenant's, with its quotas. activation: applies to the schedules that the request does not name. book: the
+    calendars that the schedules name, by name.
     """
 
     before: Job
     after: Job
     collection: Collection
-    seen: Usage
+    usage: Usage
     stored: Mapping[str, Payload]
     effect: Effect
     activation: Activation | None = None
@@ -109,7 +109,7 @@ def _step(world: World, request: ScheduleRequest, scene: Scene, now: datetime, n
         return _new(world, request, scene, now, n)
     step, timing = _change(world, request, request.before, scene, now)
     if step.after != request.before and not request.recast:
-        tenancy.check_interval(scene.collection, scene.seen, timing, request.path)
+        tenancy.check_interval(scene.collection, scene.usage, timing, request.path)
     return step
 
 
@@ -139,7 +139,7 @@ def _new(world: World, request: ScheduleRequest, scene: Scene, now: datetime, n:
             raise _over(draft, job, timing, now).within(request.path)
         planned = replan.over_at_once(planned, now)
     timing = load_or_never(planned.packed)
-    tenancy.check_interval(scene.collection, scene.seen, timing, request.path)
+    tenancy.check_interval(scene.collection, scene.usage, timing, request.path)
     timing = tenancy.bounded(scene.collection, timing, timing.count, request.path)
     return Step(None, replace(planned, packed=timing.packed), payload=draft.payload, hooks=hooks)
 

@@ -15,7 +15,7 @@ from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import AWAITING_RESULT, UNREACHABLE, Kind, LostCall, Outcome, Reason, Run, State
 from sweephand.domain.runs import admission, run_action
-from sweephand.domain.runs.admission import Admission, Seen
+from sweephand.domain.runs.admission import Admission, RunContext
 from sweephand.domain.schedule import Lane, Schedule, ScheduleState
 from sweephand.flow.concurrency import tolerated
 from sweephand.flow.runs import effects, gate_rows, settle
@@ -52,29 +52,31 @@ def carry_out(
     """Takes one run from its message through gate, claim, action and settlement. rows: read for the whole batch."""
     if timedelta(0) < pointer.instant - world.clock.now() <= SHORT_WAIT:
         world.clock.sleep((pointer.instant - world.clock.now()).total_seconds())
-    seen = gate_rows.seen_of(world, pointer, rows)
+    context = gate_rows.context_of(world, pointer, rows)
     owner = f"{request_id}/{message.receipt[-24:]}"
-    return take(world, lane, owner, message, pointer, seen, _act_and_settle)
+    return take(world, lane, owner, message, pointer, context, _act_and_settle)
 
 
-Work = Callable[[World, Lane, Run, Seen], Verdict]
+Work = Callable[[World, Lane, Run, RunContext], Verdict]
 """Takes a claimed attempt that may begin. An executor acts and settles; a worker's claim ends here."""
 
 
-def take(world: World, here: Lane, owner: str, message: Delivered, pointer: Pointer, seen: Seen, work: Work) -> Verdict:
+def take(
+    world: World, here: Lane, owner: str, message: Delivered, pointer: Pointer, context: RunContext, work: Work
+) -> Verdict:
     """Carries out the gate's decision on a run; hands a claimed attempt to `work`. here: the message's queue."""
-    home = run_action.lane_now(seen.job, pointer.kind, here)
+    home = run_action.lane_now(context.job, pointer.kind, here)
     # The lateness of a worker's message counts from the planned instant. If it counted from when the message was sent,
     # an executor would consider a message that was just passed on to be fresh, and would send it back.
     sent_at = None if home.of_application else message.sent_at
     for _ in range(LOOKS):
-        admitted = admission.admit(pointer, seen, world.clock.now(), sent_at)
+        admitted = admission.admit(pointer, context, world.clock.now(), sent_at)
         if _passed_on(world, here, home, pointer, admitted):
             return DONE
-        verdict = _attempt(world, home, owner, message, pointer, seen, admitted, work)
+        verdict = _attempt(world, home, owner, message, pointer, context, admitted, work)
         if isinstance(verdict, Verdict):
             return verdict
-        seen = replace(seen, run=verdict)
+        context = replace(context, run=verdict)
     return Verdict(acknowledged=False, back_in_s=world.chance.uniform(1, 5))
 
 
@@ -112,71 +114,71 @@ def _attempt(  # noqa: C901, PLR0911 - one line for each answer of the gate
     owner: str,
     message: Delivered,
     pointer: Pointer,
-    seen: Seen,
+    context: RunContext,
     admitted: Admission,
     work: Work,
 ) -> Verdict | Run | None:
     """Carries out the gate's decision. Returns a verdict or, if another write came first, the row as it is now."""
     match admitted:
         case admission.Drop(why) | admission.Acknowledge(why):
-            _tell_of_retry(world, pointer, seen)
-            world.journal.info("dropped" if seen.run is None else "acknowledged", run=pointer.run, reason=why)
+            _publish_retry(world, pointer, context)
+            world.journal.info("dropped" if context.run is None else "acknowledged", run=pointer.run, reason=why)
             return DONE
         case admission.Later(at):
             return later(world, at)
         case admission.SendPointer():
-            assert seen.run is not None
-            _tell_of_retry(world, pointer, seen)
-            settle.send_pointer(world, lane, seen.run)
+            assert context.run is not None
+            _publish_retry(world, pointer, context)
+            settle.send_pointer(world, lane, context.run)
             return DONE
         case admission.Effects():
-            assert seen.run is not None
-            effects.after(world, seen.run, seen.job, seen.schedule)
+            assert context.run is not None
+            effects.after(world, context.run, context.job, context.schedule)
             # A reported result ended the run outside any executor. Its wake shows that no executor has seen that yet.
-            reported = seen.run.result_digest is not None and seen.run.wake_at is not None
-            return replace(DONE, ended=seen.run if reported else None)
+            reported = context.run.result_digest is not None and context.run.wake_at is not None
+            return replace(DONE, ended=context.run if reported else None)
         case admission.End(state, reason, why):
-            return _end(world, lane, pointer, seen, state, reason, why)
+            return _end(world, lane, pointer, context, state, reason, why)
         case admission.PutBack():
-            assert seen.schedule is not None
-            return DONE if holding.put_back(world, seen.schedule, pointer.instant) else AGAIN
+            assert context.schedule is not None
+            return DONE if holding.put_back(world, context.schedule, pointer.instant) else AGAIN
         case admission.Hold(consumer):
-            held = held_runs.hold(world, lane, message, pointer, seen, consumer)
+            held = held_runs.hold(world, lane, message, pointer, context, consumer)
             return DONE if isinstance(held, Written) else _read(held)
         case admission.EndLost():
-            return _end(world, lane, pointer, seen, State.UNKNOWN, Reason.EXECUTOR_LOST)
+            return _end(world, lane, pointer, context, State.UNKNOWN, Reason.EXECUTOR_LOST)
         case admission.FailAttempt():
-            return fail_attempt(world, lane, seen, admitted)
+            return fail_attempt(world, lane, context, admitted)
         case admission.EndUnanswered(state):
-            return _end(world, lane, pointer, seen, state, Reason.DEADLINE)
+            return _end(world, lane, pointer, context, state, Reason.DEADLINE)
         case admission.Claim(attempt, contested):
             way = _take_turn_and_act if contested else _claim_and_act
-            claim = partial(way, world, lane, owner, message, pointer, seen, work, attempt=attempt)
-            limited = seen.terms.pace.runs_per_minute is not None or (
-                seen.run is not None and seen.run.root is not None
+            claim = partial(way, world, lane, owner, message, pointer, context, work, attempt=attempt)
+            limited = context.terms.pace.runs_per_minute is not None or (
+                context.run is not None and context.run.root is not None
             )
-            return _within_quotas(world, lane, pointer, seen, claim) if limited else claim()
+            return _within_quotas(world, lane, pointer, context, claim) if limited else claim()
         case admission.TakeOver():
-            return _claim_and_act(world, lane, owner, message, pointer, seen, work, attempt=None)
+            return _claim_and_act(world, lane, owner, message, pointer, context, work, attempt=None)
 
 
-def _tell_of_retry(world: World, pointer: Pointer, seen: Seen) -> None:
+def _publish_retry(world: World, pointer: Pointer, context: RunContext) -> None:
     """Publishes once more that an attempt failed, for a message of that attempt that has come back."""
-    run = seen.run
-    if run is not None and run.state is State.RETRY_WAIT and pointer.attempt < run.attempt and seen.job is not None:
-        events.run_retrying(world, run, seen.job)
+    run = context.run
+    if run is not None and run.state is State.RETRY_WAIT and pointer.attempt < run.attempt and context.job is not None:
+        events.run_retrying(world, run, context.job)
 
 
 def _within_quotas(
-    world: World, lane: Lane, pointer: Pointer, seen: Seen, claim: Callable[[], Verdict | Run | None]
+    world: World, lane: Lane, pointer: Pointer, context: RunContext, claim: Callable[[], Verdict | Run | None]
 ) -> Verdict | Run | None:
     """Claims and acts if the provider's quotas let the run begin; otherwise ends the run as SKIPPED."""
-    why = rates.refusal(world, pointer, seen.run, seen.terms.pace)
+    why = rates.refusal(world, pointer, context.run, context.terms.pace)
     if why is not None:
-        return _end(world, lane, pointer, seen, State.SKIPPED, Reason.QUOTA, why)
+        return _end(world, lane, pointer, context, State.SKIPPED, Reason.QUOTA, why)
     verdict = claim()
     if not isinstance(verdict, Verdict):
-        rates.give_back(world, pointer, seen.run, seen.terms.pace)
+        rates.give_back(world, pointer, context.run, context.terms.pace)
     return verdict
 
 
@@ -184,31 +186,31 @@ def _end(
     world: World,
     lane: Lane,
     pointer: Pointer,
-    seen: Seen,
+    context: RunContext,
     state: State,
     reason: Reason,
     message: str | None = None,
 ) -> Verdict | Run | None:
-    collection = seen.job.collection if seen.job else None
-    ended = settle.end_unacted(world, lane, pointer, seen.run, state, reason, message, collection)
+    collection = context.job.collection if context.job else None
+    ended = settle.end_unacted(world, lane, pointer, context.run, state, reason, message, collection)
     if isinstance(ended, Refused):
         return _read(ended)
-    effects.after(world, ended, seen.job, seen.schedule)
+    effects.after(world, ended, context.job, context.schedule)
     return replace(DONE, ended=ended)
 
 
-def fail_attempt(world: World, lane: Lane, seen: Seen, how: admission.FailAttempt) -> Verdict | Run | None:
+def fail_attempt(world: World, lane: Lane, context: RunContext, how: admission.FailAttempt) -> Verdict | Run | None:
     """Fails an attempt that no executor holds any more. The retry policy decides what follows."""
-    assert seen.run is not None
-    assert seen.job is not None
-    failed = settle.fail_attempt(world, lane, seen.run, how, seen.job, seen.schedule)
+    assert context.run is not None
+    assert context.job is not None
+    failed = settle.fail_attempt(world, lane, context.run, how, context.job, context.schedule)
     if isinstance(failed, Refused):
         return _read(failed)
     if failed.finished:
-        effects.after(world, failed, seen.job, seen.schedule)
+        effects.after(world, failed, context.job, context.schedule)
         return replace(DONE, ended=failed)
-    if seen.run.flow_key is not None:
-        calls.leave(world, seen.run, own=False)
+    if context.run.flow_key is not None:
+        calls.leave(world, context.run, own=False)
     return DONE
 
 
@@ -218,15 +220,15 @@ def _claim_and_act(
     owner: str,
     message: Delivered,
     pointer: Pointer,
-    seen: Seen,
+    context: RunContext,
     work: Work,
     *,
     attempt: int | None,
 ) -> Verdict | Run | None:
     if _too_late_to_claim(world, message):
         return AGAIN
-    mine = _mine(world, owner, message, pointer, seen, attempt=attempt)
-    return _begin(world, lane, mine, seen, _claim(world, lane, mine, seen.run, attempt=attempt), work)
+    mine = _mine(world, owner, message, pointer, context, attempt=attempt)
+    return _begin(world, lane, mine, context, _claim(world, lane, mine, context.run, attempt=attempt), work)
 
 
 def _take_turn_and_act(
@@ -235,7 +237,7 @@ def _take_turn_and_act(
     owner: str,
     message: Delivered,
     pointer: Pointer,
-    seen: Seen,
+    context: RunContext,
     work: Work,
     *,
     attempt: int,
@@ -243,19 +245,19 @@ def _take_turn_and_act(
     """Claims and acts as _claim_and_act does, for a schedule whose runs exclude each other."""
     if _too_late_to_claim(world, message):
         return AGAIN
-    assert seen.job is not None
-    mine = replace(_mine(world, owner, message, pointer, seen, attempt=attempt), slotted=True)
-    turn = overlap.take_turn(world, lane, mine, seen.run, seen.job, seen.schedule)
+    assert context.job is not None
+    mine = replace(_mine(world, owner, message, pointer, context, attempt=attempt), slotted=True)
+    turn = overlap.take_turn(world, lane, mine, context.run, context.job, context.schedule)
     match turn:
         case overlap.Turn.WAITS:
             world.journal.info("queued", run=pointer.run)
             return DONE
         case overlap.Turn.MOVED:
-            return seen.run
+            return context.run
         case slot.Busy(active):
             why = f"the run {active.id} was active"
-            return _end(world, lane, pointer, seen, State.SKIPPED, Reason.OVERLAP, why)
-    return _begin(world, lane, mine, seen, turn, work)
+            return _end(world, lane, pointer, context, State.SKIPPED, Reason.OVERLAP, why)
+    return _begin(world, lane, mine, context, turn, work)
 
 
 def _too_late_to_claim(world: World, message: Delivered) -> bool:
@@ -265,26 +267,26 @@ def _too_late_to_claim(world: World, message: Delivered) -> bool:
 
 
 def _begin(
-    world: World, lane: Lane, mine: Run, seen: Seen, claimed: Written | Refused, work: Work
+    world: World, lane: Lane, mine: Run, context: RunContext, claimed: Written | Refused, work: Work
 ) -> Verdict | Run | None:
     """Hands a claimed attempt to `work`, unless its flow key stops it. mine: as the claim left the row.
 
     A claim may be refused because this executor made it before and lost the answer.
     """
-    assert seen.job is not None
+    assert context.job is not None
     if isinstance(claimed, Refused):
         there = _read(claimed)
         if there is None or there.lease_owner != mine.lease_owner:
             return there
         mine = there
     if mine.flow_key is not None:
-        stopped = calls.stopped(world, lane, mine, seen)
+        stopped = calls.stopped(world, lane, mine, context)
         if isinstance(stopped, admission.End):
             ended = _end(
                 world,
                 lane,
                 ledger.pointer_to(mine),
-                replace(seen, run=mine),
+                replace(context, run=mine),
                 stopped.state,
                 stopped.reason,
                 stopped.message,
@@ -292,31 +294,33 @@ def _begin(
             return ended if isinstance(ended, Verdict) else AGAIN
         if stopped is not None:
             return stopped
-    begins = mine.attempt == 1 and (seen.run is None or seen.run.in_line)
-    if begins and seen.schedule is not None and _started_late(mine, seen.schedule):
-        _follow_start(world, mine, seen.schedule)
-    return work(world, lane, mine, seen)
+    begins = mine.attempt == 1 and (context.run is None or context.run.in_line)
+    if begins and context.schedule is not None and _started_late(mine, context.schedule):
+        _follow_start(world, mine, context.schedule)
+    return work(world, lane, mine, context)
 
 
-def _act_and_settle(world: World, lane: Lane, mine: Run, seen: Seen) -> Verdict:
-    assert seen.job is not None
-    return conclude(world, lane, mine, act(world, mine, seen.job, seen.schedule), seen)
+def _act_and_settle(world: World, lane: Lane, mine: Run, context: RunContext) -> Verdict:
+    assert context.job is not None
+    return conclude(world, lane, mine, act(world, mine, context.job, context.schedule), context)
 
 
-def conclude(world: World, lane: Lane, mine: Run, outcome: Outcome, seen: Seen, also: Sequence[Op] = ()) -> Verdict:
+def conclude(
+    world: World, lane: Lane, mine: Run, outcome: Outcome, context: RunContext, also: Sequence[Op] = ()
+) -> Verdict:
     """Settles the outcome of an attempt that this executor holds, with its effects, its flow key and its schedule.
 
     also: operations for the transaction that writes a success.
     """
-    assert seen.job is not None
+    assert context.job is not None
     turned = None
     if mine.flow_key is not None:
-        due_at = partial(settle.result_due_at, world, mine, outcome, seen.job)
-        turned = calls.answered(world, mine, outcome, seen.job, due_at)
-    schedule = _reach_noted(world, mine, outcome, seen.job, seen.schedule)
-    verdict = _settle(world, lane, mine, outcome, seen.job, schedule, also)
+        due_at = partial(settle.result_due_at, world, mine, outcome, context.job)
+        turned = calls.answered(world, mine, outcome, context.job, due_at)
+    schedule = _reach_noted(world, mine, outcome, context.job, context.schedule)
+    verdict = _settle(world, lane, mine, outcome, context.job, schedule, also)
     if turned is not None:
-        calls.publish_circuit(world, turned, mine, seen.job)
+        calls.publish_circuit(world, turned, mine, context.job)
     return verdict
 
 
@@ -346,16 +350,18 @@ def _settle(
     return replace(DONE, attempted=mine, ended=settled)
 
 
-def _mine(world: World, owner: str, message: Delivered, pointer: Pointer, seen: Seen, *, attempt: int | None) -> Run:
+def _mine(
+    world: World, owner: str, message: Delivered, pointer: Pointer, context: RunContext, *, attempt: int | None
+) -> Run:
     """Returns the row as the claim will leave it."""
     now = world.clock.now()
     lease_until = now + timedelta(seconds=world.settings.lease_s)
-    waiting = seen.run
+    waiting = context.run
     if waiting is None:
-        assert seen.job is not None
+        assert context.job is not None
         waiting = replace(
             run_action.new_run(
-                seen.job, Kind.SCHEDULED, pointer.schedule, pointer.run, State.TRIGGERED, pointer.instant
+                context.job, Kind.SCHEDULED, pointer.schedule, pointer.run, State.TRIGGERED, pointer.instant
             ),
             enqueued_at=message.sent_at,
             generation=pointer.generation,
@@ -373,7 +379,7 @@ def _mine(world: World, owner: str, message: Delivered, pointer: Pointer, seen: 
         first_started_at=waiting.first_started_at or now,
         not_before=None,
         lost_calls=(*waiting.lost_calls, LostCall.of(waiting)) if attempt is None else waiting.lost_calls,
-        flow_key=admission.flow_key_of(waiting.kind, seen),
+        flow_key=admission.flow_key_of(waiting.kind, context),
     )
 
 

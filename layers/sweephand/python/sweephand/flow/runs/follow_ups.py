@@ -79,7 +79,7 @@ def ops(world: World, run: Run, job: Job, follow_up: FollowUp) -> list[Op]:
 
 
 def send_soon(world: World, run: Run, job: Job) -> None:
-    """Sends the message of a run that is due before the next tick has certainly seen it. The sweep sends later ones."""
-    seen = timedelta(seconds=world.settings.look_ahead_s + LOOK_FURTHER_S)
-    if run.planned_at <= world.clock.now() + seen:
+    """Sends the message of a run that is due before the next tick is certain to find it. The sweep sends later ones."""
+    too_soon = timedelta(seconds=world.settings.look_ahead_s + LOOK_FURTHER_S)
+    if run.planned_at <= world.clock.now() + too_soon:
         chained_runs.send(world, run, run_action.lane_of(job.action, job.tenant))

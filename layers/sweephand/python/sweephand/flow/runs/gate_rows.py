@@ -10,7 +10,7 @@ from sweephand.domain.job import HOOKS, Job
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import Kind
 from sweephand.domain.runs import admission
-from sweephand.domain.runs.admission import Seen
+from sweephand.domain.runs.admission import RunContext
 from sweephand.domain.schedule import Schedule
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
@@ -23,46 +23,48 @@ with lazy():
     from sweephand.store.views import runs
 
 
-def seen_of(world: World, pointer: Pointer, rows: gate.Rows | None = None) -> Seen:
+def context_of(world: World, pointer: Pointer, rows: gate.Rows | None = None) -> RunContext:
     """Returns what the gate needs to know. Raises Unavailable.
 
     rows: those read for the whole batch, not before the run's instant.
     """
-    seen = gate.look(world.table, world.terms, pointer, rows)
+    context = gate.read_context(world.table, world.terms, pointer, rows)
     now = world.clock.now()
-    seen = _with_line(world, pointer, _with_plan(world, pointer, seen, now), now)
-    return _with_hooks(world, pointer, _with_consumer(world, pointer, seen))
+    context = _with_line(world, pointer, _with_plan(world, pointer, context, now), now)
+    return _with_hooks(world, pointer, _with_consumer(world, pointer, context))
 
 
-def _with_plan(world: World, pointer: Pointer, seen: Seen, now: datetime) -> Seen:
+def _with_plan(world: World, pointer: Pointer, context: RunContext, now: datetime) -> RunContext:
     """Adds the plan of a late message's generation if a change has replaced it. The message is judged by that plan."""
-    if not admission.needs_left(pointer, seen, now):
-        return seen
-    assert seen.schedule is not None
-    return replace(seen, left=generations.find(world.table, seen.schedule, pointer.generation))
+    if not admission.needs_left(pointer, context, now):
+        return context
+    assert context.schedule is not None
+    return replace(context, left=generations.find(world.table, context.schedule, pointer.generation))
 
 
-def _with_line(world: World, pointer: Pointer, seen: Seen, now: datetime) -> Seen:
+def _with_line(world: World, pointer: Pointer, context: RunContext, now: datetime) -> RunContext:
     """Adds the ledger line that covers a late message, because it may belong to an earlier span that was left out."""
-    if not admission.needs_line(pointer, seen, now):
-        return seen
-    assert seen.schedule is not None
-    line = runs.line_over(world.table, pointer.tenant, seen.schedule.id, pointer.instant, back=SENT_AHEAD)
-    return seen if line is None else replace(seen, line=line)
+    if not admission.needs_line(pointer, context, now):
+        return context
+    assert context.schedule is not None
+    line = runs.line_over(world.table, pointer.tenant, context.schedule.id, pointer.instant, back=SENT_AHEAD)
+    return context if line is None else replace(context, line=line)
 
 
-def _with_consumer(world: World, pointer: Pointer, seen: Seen) -> Seen:
+def _with_consumer(world: World, pointer: Pointer, context: RunContext) -> RunContext:
     """Adds the consumer of a run without a row, if it is away."""
-    if seen.job is None or seen.run is not None or pointer.kind is not Kind.SCHEDULED:
-        return seen
-    name = consumer_of(seen.job)
-    return replace(seen, away=name) if name is not None and held_runs.is_away(world, pointer.tenant, name) else seen
+    if context.job is None or context.run is not None or pointer.kind is not Kind.SCHEDULED:
+        return context
+    name = consumer_of(context.job)
+    return (
+        replace(context, away=name) if name is not None and held_runs.is_away(world, pointer.tenant, name) else context
+    )
 
 
-def _with_hooks(world: World, pointer: Pointer, seen: Seen) -> Seen:
-    if seen.job is None or pointer.kind not in HOOKS:
-        return seen
-    return replace(seen, job=with_hooks(world, seen.job, seen.schedule, pointer.kind))
+def _with_hooks(world: World, pointer: Pointer, context: RunContext) -> RunContext:
+    if context.job is None or pointer.kind not in HOOKS:
+        return context
+    return replace(context, job=with_hooks(world, context.job, context.schedule, pointer.kind))
 
 
 def with_hooks(world: World, job: Job, schedule: Schedule | None, kind: Kind) -> Job:

@@ -9,7 +9,7 @@ from sweephand.domain.message import Pointer
 from sweephand.domain.occurrences.index_row import WAKE_AGAIN
 from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.runs import run_action
-from sweephand.domain.runs.admission import Seen
+from sweephand.domain.runs.admission import RunContext
 from sweephand.domain.schedule import Lane
 from sweephand.flow.verdict import Delivered
 from sweephand.flow.world import World
@@ -27,18 +27,18 @@ def is_away(world: World, tenant: str, name: str) -> bool:
 
 
 def hold(
-    world: World, lane: Lane, message: Delivered, pointer: Pointer, seen: Seen, consumer: str
+    world: World, lane: Lane, message: Delivered, pointer: Pointer, context: RunContext, consumer: str
 ) -> Written | Refused:
     """Writes the row of a run that waits for its consumer, if it has none. Raises Unavailable.
 
     The consumer's wake is written first, so that no run is held without a wake that ends it in time.
     """
-    assert seen.job is not None
+    assert context.job is not None
     if not _known(world, pointer.tenant, consumer).watched:
         store.watch(world.table, pointer.tenant, consumer, world.clock.now() + WAKE_AGAIN, world.settings.shards)
         _remember(world, replace(_known(world, pointer.tenant, consumer), watched=True))
     run: Run = replace(
-        run_action.new_run(seen.job, Kind.SCHEDULED, pointer.schedule, pointer.run, State.HELD, pointer.instant),
+        run_action.new_run(context.job, Kind.SCHEDULED, pointer.schedule, pointer.run, State.HELD, pointer.instant),
         reason=Reason.CONSUMER_AWAY,
         enqueued_at=message.sent_at,
         generation=pointer.generation,

@@ -43,7 +43,7 @@ def take_turn(
     mine: the row as the claim will leave it, in the slot. there: the row as it was read. Returns Refused if somebody
     else wrote the run's row first, or if this executor did and the answer was lost. Raises Unavailable.
     """
-    slot, rows = overlap_slots.look(world.table, mine)
+    slot, rows = overlap_slots.read(world.table, mine)
     policy = Overlap(policies_of(job, schedule).get("overlap", Overlap.ALLOW))
     queued_before = there is not None and there.slotted
     match contend(policy, mine, slot, rows, queued_before=queued_before):

@@ -17,7 +17,7 @@ from sweephand.domain import application
 from sweephand.domain.job import ActionSpec, Payload
 from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.run import FAILED, Outcome, Reason, Run, State, Verdict
-from sweephand.domain.runs.admission import Seen
+from sweephand.domain.runs.admission import RunContext
 from sweephand.domain.runs.run_action import action_of, lane_of
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Conflict, InvalidRequest, NotFound
@@ -75,22 +75,22 @@ def claim(world: World, wanted: Claim) -> Task | verdict.Verdict:
     pointer, now = wanted.pointer, world.clock.now()
     if pointer.subject is not Subject.RUN:
         raise InvalidRequest("message", "is not the pointer of a run")
-    seen = gate_rows.seen_of(world, pointer)
-    if not _is_ours(world, pointer, seen.run, now):
+    context = gate_rows.context_of(world, pointer)
+    if not _is_ours(world, pointer, context.run, now):
         raise InvalidRequest("message", "is not a message of this service: send the body exactly as received")
-    if _holds(seen.run, wanted.owner) and seen.run is not None and (seen.run.lease_until or now) > now:
-        return _task(world, seen.run, seen)
+    if _holds(context.run, wanted.owner) and context.run is not None and (context.run.lease_until or now) > now:
+        return _task(world, context.run, context)
     message = Delivered(pointer.run, wanted.owner, "", received_at=now, sent_at=wanted.sent_at)
     leased = replace(world, settings=replace(world.settings, lease_s=float(wanted.lease_s)))
-    said = execute.take(leased, wanted.lane, wanted.owner, message, pointer, seen, _held)
+    said = execute.take(leased, wanted.lane, wanted.owner, message, pointer, context, _held)
     mine = said.attempted
     if mine is None or said.acknowledged:
         return said
     verdict.measure(world, [said])
-    return _task(world, mine, seen)
+    return _task(world, mine, context)
 
 
-def _held(world: World, lane: Lane, mine: Run, seen: Seen) -> verdict.Verdict:  # noqa: ARG001 - as an executor's
+def _held(world: World, lane: Lane, mine: Run, context: RunContext) -> verdict.Verdict:  # noqa: ARG001 - as an executor's
     return verdict.Verdict(acknowledged=False, attempted=mine)
 
 
@@ -105,10 +105,10 @@ def _is_ours(world: World, pointer: Pointer, run: Run | None, now: datetime) -> 
     return (pointer.job, pointer.schedule, pointer.kind) == as_row and pointer.attempt <= run.attempt
 
 
-def _task(world: World, run: Run, seen: Seen) -> Task:
-    assert seen.job is not None
-    action, payload = perform.to_send(world, run, seen.job, seen.schedule)
-    return Task(run, action, payload, seen.job.resource_id, seen.job.tags)
+def _task(world: World, run: Run, context: RunContext) -> Task:
+    assert context.job is not None
+    action, payload = perform.to_send(world, run, context.job, context.schedule)
+    return Task(run, action, payload, context.job.resource_id, context.job.tags)
 
 
 def _holds(run: Run | None, owner: str) -> bool:
@@ -176,19 +176,19 @@ def report(world: World, tenant: str, owner_id: str, uuid: str, sent: Report) ->
     InvalidRequest for a follow-up that is not possible. The follow-up of the report that ends the run counts.
     """
     run = tenancy.find_run(world, tenant, owner_id, uuid)
-    seen = gate_rows.seen_of(world, ledger.pointer_to(run))
-    run = seen.run or run
-    if seen.job is None:
+    context = gate_rows.context_of(world, ledger.pointer_to(run))
+    run = context.run or run
+    if context.job is None:
         raise NotFound("the job of this run was deleted")
-    lane = lane_of(action_of(seen.job, run.kind), tenant)
+    lane = lane_of(action_of(context.job, run.kind), tenant)
     if not (_holds(run, sent.owner) and run.attempt == sent.attempt):
-        return _without_lease(world, lane, run, sent, seen)
+        return _without_lease(world, lane, run, sent, context)
     match sent.ended:
         case Ended.UNKNOWN_TASK:
-            return _unknown(world, lane, run, sent, seen)
+            return _unknown(world, lane, run, sent, context)
         case Ended.DISCARDED:
-            return _discarded(world, lane, run, sent, seen)
-    return _settled(world, lane, run, sent, seen)
+            return _discarded(world, lane, run, sent, context)
+    return _settled(world, lane, run, sent, context)
 
 
 def _outcome(sent: Report) -> Outcome:
@@ -208,34 +208,36 @@ def _outcome(sent: Report) -> Outcome:
     )
 
 
-def _settled(world: World, lane: Lane, run: Run, sent: Report, seen: Seen) -> Run:
+def _settled(world: World, lane: Lane, run: Run, sent: Report, context: RunContext) -> Run:
     """Settles the reported outcome. The next run of a chain is written together with the end or not at all."""
     if sent.follow_up is None:
-        return _concluded(world, lane, run, _outcome(sent), seen)
-    assert seen.job is not None
-    follow_ups.check(sent.follow_up, seen.job, world.clock.now())
-    follows = follow_ups.run_after(run, seen.job, sent.follow_up)
-    also = follow_ups.ops(world, follows, seen.job, sent.follow_up)
-    ended = _concluded(world, lane, run, _outcome(sent), seen, also)
+        return _concluded(world, lane, run, _outcome(sent), context)
+    assert context.job is not None
+    follow_ups.check(sent.follow_up, context.job, world.clock.now())
+    follows = follow_ups.run_after(run, context.job, sent.follow_up)
+    also = follow_ups.ops(world, follows, context.job, sent.follow_up)
+    ended = _concluded(world, lane, run, _outcome(sent), context, also)
     if ended.state is State.SUCCESS:
-        follow_ups.send_soon(world, follows, seen.job)
+        follow_ups.send_soon(world, follows, context.job)
     return ended
 
 
-def _concluded(world: World, lane: Lane, run: Run, outcome: Outcome, seen: Seen, also: Sequence[Op] = ()) -> Run:
-    said = execute.conclude(world, lane, run, outcome, seen, also)
+def _concluded(
+    world: World, lane: Lane, run: Run, outcome: Outcome, context: RunContext, also: Sequence[Op] = ()
+) -> Run:
+    said = execute.conclude(world, lane, run, outcome, context, also)
     if said.ended is None:
         raise Conflict("this worker does not hold the run any more", code=LEASE_LOST)
     verdict.measure(world, [replace(said, attempted=None)])
     return said.ended
 
 
-def _without_lease(world: World, lane: Lane, run: Run, sent: Report, seen: Seen) -> Run:
+def _without_lease(world: World, lane: Lane, run: Run, sent: Report, context: RunContext) -> Run:
     """Decides about the report of a worker that does not hold this attempt: it lost it, or has reported it before."""
     if sent.ended is Ended.SUCCESS and not run.finished:
-        return _settled(world, lane, replace(run, lease_owner=sent.owner), sent, seen)
+        return _settled(world, lane, replace(run, lease_owner=sent.owner), sent, context)
     if _agrees(run, sent):
-        _send_again(world, lane, run, seen)
+        _send_again(world, lane, run, context)
         return run
     if not run.finished:
         raise Conflict("this worker does not hold the run any more", code=LEASE_LOST)
@@ -255,20 +257,20 @@ def _agrees(run: Run, sent: Report) -> bool:
     return run.state in FAILED and run.attempt == sent.attempt
 
 
-def _send_again(world: World, lane: Lane, run: Run, seen: Seen) -> None:
+def _send_again(world: World, lane: Lane, run: Run, context: RunContext) -> None:
     """Sends the pointer of a run again, for its next attempt (with its event) or for the effects of its end."""
     if run.finished:
         world.queue.send_one(Delivery(ledger.pointer_to(run), world.clock.now(), lane.executors))
     else:
-        if run.state is State.RETRY_WAIT and seen.job is not None:
-            events.run_retrying(world, run, seen.job)
+        if run.state is State.RETRY_WAIT and context.job is not None:
+            events.run_retrying(world, run, context.job)
         settle.send_pointer(world, lane, run)
 
 
-def _unknown(world: World, lane: Lane, run: Run, sent: Report, seen: Seen) -> Run:
+def _unknown(world: World, lane: Lane, run: Run, sent: Report, context: RunContext) -> Run:
     """Lets the run wait for a worker that knows its task: row first, then message. Fails it after too many workers."""
-    assert seen.job is not None
-    action, times = action_of(seen.job, run.kind), run.unknown + 1
+    assert context.job is not None
+    action, times = action_of(context.job, run.kind), run.unknown + 1
     now = world.clock.now()
     again_at = now + timedelta(seconds=application.unknown_again_s(times))
     most_s = action.retry.get("maxAgeSeconds")
@@ -276,7 +278,7 @@ def _unknown(world: World, lane: Lane, run: Run, sent: Report, seen: Seen) -> Ru
     why = f'no worker of the application knows the task "{action.params["task"]}"'
     if times >= application.MOST_UNKNOWN or over:
         failed = Outcome(Verdict.FAILED, Reason.UNKNOWN_TASK, message=f"{why}; workers asked: {times}", final=True)
-        return _concluded(world, lane, run, failed, seen)
+        return _concluded(world, lane, run, failed, context)
     waits = replace(
         run,
         state=State.RETRY_WAIT,
@@ -293,23 +295,23 @@ def _unknown(world: World, lane: Lane, run: Run, sent: Report, seen: Seen) -> Ru
             calls.leave(world, run, own=True)
         settle.send_pointer(world, lane, waits)
         return waits
-    return _reread(world, lane, done, sent, seen)
+    return _reread(world, lane, done, sent, context)
 
 
-def _discarded(world: World, lane: Lane, run: Run, sent: Report, seen: Seen) -> Run:
-    assert seen.job is not None
+def _discarded(world: World, lane: Lane, run: Run, sent: Report, context: RunContext) -> Run:
+    assert context.job is not None
     why = f"discarded by the worker: {sent.text}" if sent.text else "discarded by the worker"
     ended = settle.end_unacted(
-        world, lane, ledger.pointer_to(run), run, State.CANCELLED, Reason.BY_USER, why, seen.job.collection
+        world, lane, ledger.pointer_to(run), run, State.CANCELLED, Reason.BY_USER, why, context.job.collection
     )
     if isinstance(ended, Refused):
-        return _reread(world, lane, ended, sent, seen)
-    effects.after(world, ended, seen.job, seen.schedule)
+        return _reread(world, lane, ended, sent, context)
+    effects.after(world, ended, context.job, context.schedule)
     return ended
 
 
-def _reread(world: World, lane: Lane, refused: Refused, sent: Report, seen: Seen) -> Run:
+def _reread(world: World, lane: Lane, refused: Refused, sent: Report, context: RunContext) -> Run:
     there = ledger.run_in(refused)
     if there is None:
         raise NotFound("no such run")
-    return _without_lease(world, lane, there, sent, seen)
+    return _without_lease(world, lane, there, sent, context)

@@ -268,12 +268,12 @@ def open_with_usage(world: World, tenant: str, name: str, *, for_more: bool = Tr
     for_more, once the tenant is being purged. A plain read is enough: a job that is created just as the purge begins is
     deleted with the others.
     """
-    there, collection, seen = tenants.read_with_usage(world.table, tenant, name)
+    there, collection, tenant_usage = tenants.read_with_usage(world.table, tenant, name)
     if for_more and there is not None and there.purge is not None:
         raise being_purged(there)
     if collection is None or (for_more and collection.state is CollectionState.DELETING):
         raise InvalidRequest("collection", f"there is no such collection: {fields.shown(name)}; create it first")
-    return collection, seen
+    return collection, tenant_usage
 
 
 def check_home(collection: Collection, job: Job) -> None:
@@ -439,11 +439,11 @@ def full(world: World, job: Job) -> QuotaExceeded:
     return QuotaExceeded(f"{reason}: delete jobs, or raise the quota")
 
 
-def check_interval(collection: Collection, seen: Usage, timing: Timing, path: str) -> None:
+def check_interval(collection: Collection, tenant_usage: Usage, timing: Timing, path: str) -> None:
     """Raises QuotaExceeded if a schedule could run more often than its collection or its provider allows."""
     limits = (
         (collection.quota.min_interval_s, "this collection"),
-        (seen.least_interval_s, "the provider of this tenant"),
+        (tenant_usage.least_interval_s, "the provider of this tenant"),
     )
     for least, who in limits:
         if least is not None and timing.interval_s is not None and timing.interval_s < least:

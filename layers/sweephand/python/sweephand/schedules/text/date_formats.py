@@ -135,7 +135,7 @@ def read(text: str, format_: str, field: str, now_wall: int) -> Written:
         parts[kind.name] = kind.value(found, f"{field}.date")
         position = found.end()
     if position != end:
-        raise InvalidRequest(f"{field}.date", "expected the end of the text, by the format", position=position)
+        raise InvalidRequest(f"{field}.date", "expected the end of the string, by the format", position=position)
     if not parts:
         raise InvalidRequest(f"{field}.format", "expected at least one token, such as YYYY-MM-DD", position=0)
     return _written(parts, f"{field}.date", now_wall)

@@ -89,7 +89,7 @@ def read_interval(value: object, field: str) -> int:
             raise InvalidRequest(field, f"expected {INTERVAL}", position=part.start(3))
         total += int(part[1] + (part[2] or "").ljust(LONGEST_WORDS, "0")) * unit_s
     if total < _ONE_SECOND:
-        reason = "expected 1 or more" if total == 0 else "expected a second or more"
+        reason = "expected 1 or more" if total == 0 else "expected at least one second"
         raise InvalidRequest(field, reason, position=lead)
     return -(-total // _ONE_SECOND)
 
@@ -121,7 +121,7 @@ def _iso(text: str, field: str) -> Duration:
         if text[position : position + 1] == "T" and units is _DATE_PART:
             position, units, left = position + 1, _TIME_PART, "HMS"
         if not left:
-            raise InvalidRequest(field, "expected the end of the text", position=position)
+            raise InvalidRequest(field, "expected the end of the string", position=position)
         number = _NUMBER.match(text, position)
         if number is None:
             raise InvalidRequest(field, f"expected a whole number and one of {', '.join(left)}", position=position)
@@ -141,7 +141,7 @@ def _iso(text: str, field: str) -> Duration:
             reason = "months and years have no fraction, because they have no fixed length"
             raise InvalidRequest(field, reason, position=number.end())
         if position < len(text):
-            reason = "expected the end of the text: only the last part has a fraction"
+            reason = "expected the end of the string: only the last part has a fraction"
             raise InvalidRequest(field, reason, position=position)
         seconds, rest = divmod(int(fraction[1]) * size, 10 ** len(fraction[1]))
         sums["seconds"] += seconds

@@ -126,7 +126,7 @@ def _iso(text: str, field: str) -> Written:
         return Written(None, wall, rounded_up)
     offset = _OFFSET.fullmatch(text, position)
     if offset is None:
-        reason = "expected the end of the text, or an offset such as Z, +07:00, +0700 or +07"
+        reason = "expected the end of the string, or an offset such as Z, +07:00, +0700 or +07"
         raise InvalidRequest(field, reason, position=position)
     if offset["zulu"]:
         return Written(wall, wall, rounded_up)

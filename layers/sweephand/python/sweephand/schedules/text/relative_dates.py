@@ -148,7 +148,7 @@ class _Cursor:
 
     def end(self) -> None:
         if self.more():
-            raise self.refusal("expected the end of the text")
+            raise self.refusal("expected the end of the string")
 
     def refusal(self, reason: str) -> InvalidRequest:
         return InvalidRequest(self.field, f"{reason}, not {json.dumps(self.text)}", position=self.position)

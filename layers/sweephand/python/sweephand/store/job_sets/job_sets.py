@@ -81,7 +81,7 @@ def _place(tenant: str, name: str, key: str) -> tuple[str, str]:
 # Parts of a job's transaction
 
 
-def as_seen(member: Member | None) -> Condition:
+def is_as_read(member: Member | None) -> Condition:
     """Requires the member that a plan has read, so that no caller has changed or deleted its job since."""
     if member is None:
         absent: Condition = MemberItem.pk.does_not_exist()
@@ -99,9 +99,9 @@ def put_op(table: Table, tenant: str, name: str, member: Member, condition: Cond
 
 
 def delete_op(table: Table, tenant: str, name: str, member: Member, part: str = PART) -> Op:
-    return table.delete_op(part, *_place(tenant, name, member.key), as_seen(member))
+    return table.delete_op(part, *_place(tenant, name, member.key), is_as_read(member))
 
 
 def forget(table: Table, tenant: str, name: str, member: Member) -> None:
     """Removes the member of a deleted job, if it is as read."""
-    table.delete(*_place(tenant, name, member.key), as_seen(member))
+    table.delete(*_place(tenant, name, member.key), is_as_read(member))

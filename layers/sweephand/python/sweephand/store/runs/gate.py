@@ -10,7 +10,7 @@ from typing import Any
 
 from sweephand.domain.collection import Terms
 from sweephand.domain.message import Pointer
-from sweephand.domain.runs.admission import Seen
+from sweephand.domain.runs.admission import RunContext
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Table
 from sweephand.store.dynamo.table import JobItem, RunItem, ScheduleItem
@@ -30,7 +30,7 @@ def read(table: Table, pointers: Iterable[Pointer]) -> Rows:
     return {key: found.get(key) for key in wanted}
 
 
-def look(table: Table, cache: CollectionTerms, pointer: Pointer, known: Rows | None = None) -> Seen:
+def read_context(table: Table, cache: CollectionTerms, pointer: Pointer, known: Rows | None = None) -> RunContext:
     """Returns what the gate decides with. known: rows read since the run's instant; if one is missing, reads all."""
     wanted = _keys(pointer)
     rows = known if known is not None and all(key in known for key in wanted) else read(table, [pointer])
@@ -40,7 +40,7 @@ def look(table: Table, cache: CollectionTerms, pointer: Pointer, known: Rows | N
     terms = Terms() if job is None else cache.of(pointer.tenant, job.collection)
     if terms.purging:
         job = schedule_row = None  # as if deleted already: retries and manual runs end as well
-    return Seen(
+    return RunContext(
         job=job,
         schedule=jobs.schedules_of(table, [ScheduleItem.from_raw_data(schedule_row)])[0] if schedule_row else None,
         run=run_rows.run_of(RunItem.from_raw_data(run_row)) if run_row else None,

@@ -21,7 +21,7 @@ from sweephand.store.dynamo.table import RunItem, SlotItem
 from sweephand.store.runs import ledger, run_rows
 
 
-def look(table: Table, run: Run) -> tuple[Slot, dict[str, Run]]:
+def read(table: Table, run: Run) -> tuple[Slot, dict[str, Run]]:
     """Reads the slot of the run's schedule, and the other runs in it by uuid, consistently."""
     assert run.schedule_id is not None
     slot = Slot(run.tenant, run.job_id, run.schedule_id)

@@ -36,21 +36,21 @@ def read_many(table: Table, tenants: Iterable[str], *, consistent: bool = False)
     return {tenant: usage_of(rows.get(key)) for tenant, key in wanted.items()}
 
 
-def count_op(table: Table, tenant: str, schedules: int, jobs: int, seen: Usage) -> Op:
+def count_op(table: Table, tenant: str, schedules: int, jobs: int, usage: Usage) -> Op:
     """Returns the operation that adds to the counts of schedules and jobs.
 
     An increase requires the quotas as read, and room in them.
     """
     conditions: list[Condition] = []
-    if schedules > 0 and seen.most_schedules is None:
+    if schedules > 0 and usage.most_schedules is None:
         conditions.append(UsageItem.most_schedules.does_not_exist())
-    elif schedules > 0 and seen.most_schedules is not None:
-        room: Condition = UsageItem.schedules <= seen.most_schedules - schedules
-        conditions += [UsageItem.most_schedules == seen.most_schedules, room]
-    if jobs > 0 and seen.most_jobs is None:
+    elif schedules > 0 and usage.most_schedules is not None:
+        room: Condition = UsageItem.schedules <= usage.most_schedules - schedules
+        conditions += [UsageItem.most_schedules == usage.most_schedules, room]
+    if jobs > 0 and usage.most_jobs is None:
         conditions.append(UsageItem.most_jobs.does_not_exist())
-    elif jobs > 0 and seen.most_jobs is not None:
-        conditions += [UsageItem.most_jobs == seen.most_jobs, UsageItem.jobs < seen.most_jobs]
+    elif jobs > 0 and usage.most_jobs is not None:
+        conditions += [UsageItem.most_jobs == usage.most_jobs, UsageItem.jobs < usage.most_jobs]
     steps = [add(UsageItem.schedules, schedules), add(UsageItem.jobs, jobs)]
     return table.update_op(PART, keys.tenant(tenant), keys.USAGE, steps, every(*conditions) if conditions else None)
 

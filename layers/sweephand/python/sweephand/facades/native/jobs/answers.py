@@ -103,7 +103,7 @@ def schedule_bodies(
     table = ctx.world.table
     stats = {} if fresh else counts.stats_of(table, schedules)
 
-    def look(schedule: Schedule) -> tuple[Totals, Run | None]:
+    def ledger_of(schedule: Schedule) -> tuple[Totals, Run | None]:
         if fresh:
             return Totals(), None
         last = next(views.runs_of(table, ctx.tenant, schedule.id, None, 1), None) if full else None
@@ -111,8 +111,8 @@ def schedule_bodies(
             last = None
         return counts.totals_of(table, schedule, stats.get(schedule.id)), last
 
-    seen = [look(each) for each in schedules] if fresh else threads.at_once(look, schedules)
-    total = sum((totals for totals, _ in seen), Totals())
+    read = [ledger_of(each) for each in schedules] if fresh else threads.at_once(ledger_of, schedules)
+    total = sum((totals for totals, _ in read), Totals())
     if not full:
         return None, total
     hooks = _hooks(ctx, job, schedules) if payloads is not None else {}
@@ -120,7 +120,7 @@ def schedule_bodies(
         schedule_members.schedule_body(
             each, ctx.now, payloads=payloads, totals=totals, last_run=last, hooks=hooks.get(each.id), held=held
         )
-        for each, (totals, last) in zip(schedules, seen, strict=True)
+        for each, (totals, last) in zip(schedules, read, strict=True)
     ]
     return found, total
 

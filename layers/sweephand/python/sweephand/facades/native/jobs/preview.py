@@ -109,7 +109,7 @@ def _asked_for(ctx: Context, body: object) -> tuple[Timing, dict[str, Any], date
     after = wrong.of(parse_instant, given.pop("after"), "after") if "after" in given else ctx.now
     asked = wrong.of(instants.read, given.pop("explain"), "explain") if "explain" in given else None
     found = wrong.of(_collection, ctx, given.pop("collection")) if "collection" in given else None
-    collection, seen = found or (None, Usage())
+    collection, usage = found or (None, Usage())
     if collection is not None:
         given = dict(collection_members.schedule_with_defaults(given, collection.defaults))
     for refused in idle.of_timing(given, ""):
@@ -118,7 +118,7 @@ def _asked_for(ctx: Context, body: object) -> tuple[Timing, dict[str, Any], date
     book = named_calendars.book_of(ctx.world, _tenant(ctx), [given]) if "calendars" in given else None
     timing = parse(given, now=after, book={} if book is None else named_calendars.references(book))
     if collection is not None:
-        tenancy.check_interval(collection, seen, timing, "")
+        tenancy.check_interval(collection, usage, timing, "")
         timing = tenancy.bounded(collection, timing, timing.count, "")
     if timing.notation == "time" and timing.once_at == after:  # `after` stands for the creation, which is "now"
         after -= timedelta(seconds=1)

@@ -70,7 +70,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Seen:
+class JobView:
     """The parts of an answer. schedules: with what holds them (domain.jobs.job_state.as_held).
 
     payloads: None in lists, which leave them out. shown: the bodies of the schedules, if requested.
@@ -145,18 +145,18 @@ def next_run_of(schedules: Sequence[Schedule], now: datetime) -> datetime | None
     return min((at for each in schedules if (at := next_run_at(each, now))), default=None)
 
 
-def _next_run_at(seen: Seen) -> str | None:
-    found = next_run_of(seen.schedules, seen.now)
+def _next_run_at(view: JobView) -> str | None:
+    found = next_run_of(view.schedules, view.now)
     return None if found is None else text_of(found)
 
 
-def _action_body(seen: Seen, action: ActionSpec | None, owner: str) -> dict[str, Any] | None:
+def _action_body(view: JobView, action: ActionSpec | None, owner: str) -> dict[str, Any] | None:
     if action is None:
         return None
-    body = defaults.shown_action(action, seen.filling)
-    if seen.payloads is not None:
+    body = defaults.shown_action(action, view.filling)
+    if view.payloads is not None:
         body |= {"payload": None, "body": None}
-        payload = seen.payloads.get(owner)
+        payload = view.payloads.get(owner)
         if payload is not None:
             body["payload" if payload.is_json else "body"] = defaults.payload_value(payload)
     return body
@@ -180,13 +180,13 @@ JOB = Resource(
         "createdAt": answered(INSTANT_MS),
         "modifiedAt": answered(INSTANT_MS),
         "active": Member(FLAG),
-        "state": answered(one_of(JobState), lambda seen: job_state(seen.job, seen.schedules).value),
-        "stateReason": answered(or_null(one_of(StateReason)), lambda seen: job_state_reason(seen.job, seen.schedules)),
+        "state": answered(one_of(JobState), lambda view: job_state(view.job, view.schedules).value),
+        "stateReason": answered(or_null(one_of(StateReason)), lambda view: job_state_reason(view.job, view.schedules)),
         "pause": answered(
             or_null(answer({"since": INSTANT_MS, "note": or_null(TEXT), "until": or_null(INSTANT)})),
-            lambda seen: pause_body(seen.job),
+            lambda view: pause_body(view.job),
         ),
-        "held": answered(HELD, lambda seen: held_body(seen.held)),
+        "held": answered(HELD, lambda view: held_body(view.held)),
         "resourceId": Member(text(1, 256), lambda value, field, _: fields.line(value, field, 256)),
         "tags": Member(items(text(1, 128), maxItems=fields.MOST_TAGS, uniqueItems=True), _tags, shown=items(TEXT)),
         "startTime": Member(
@@ -204,7 +204,7 @@ JOB = Resource(
             ref("Action"),
             _action,
             shown=ref("ShownAction"),
-            show=lambda seen: _action_body(seen, seen.job.action, "action"),
+            show=lambda view: _action_body(view, view.job.action, "action"),
         ),
         "errorAction": Member(
             ref("Action"),
@@ -212,7 +212,7 @@ JOB = Resource(
                 value, field, reading.guard, reading.shown_by, reading.before and reading.before.error_action
             ),
             shown=or_null(ref("ShownAction")),
-            show=lambda seen: _action_body(seen, seen.job.error_action, "errorAction"),
+            show=lambda view: _action_body(view, view.job.error_action, "errorAction"),
         ),
         "hooks": Member(
             request(dict.fromkeys(HOOK_KINDS, ref("Action"))),
@@ -220,15 +220,15 @@ JOB = Resource(
                 value, field, reading.guard, reading.shown_by, reading.before.hooks if reading.before else {}
             ),
             shown=answer(dict.fromkeys(HOOK_KINDS, ref("ShownAction")), HOOK_KINDS),
-            show=lambda seen: {
-                name: _action_body(seen, hook, hook_owner(name)) for name, hook in seen.job.hooks.items()
+            show=lambda view: {
+                name: _action_body(view, hook, hook_owner(name)) for name, hook in view.job.hooks.items()
             },
         ),
         "policies": Member(
             ref("Policies"),
             lambda value, field, _: policies.read(value, field, of_job=True),
             shown=ref("ShownPolicies"),
-            show=lambda seen: defaults.shown_policies(seen.job.policies),
+            show=lambda view: defaults.shown_policies(view.job.policies),
         ),
     },
     "job",
@@ -291,11 +291,11 @@ def job_body(
     waits_s: int | None = None,
     held: Held | None = None,
 ) -> dict[str, Any]:
-    """Returns a job as JSON. totals, shown (the bodies of its schedules): if requested. The others: see Seen.
+    """Returns a job as JSON. totals, shown (the bodies of its schedules): if requested. The others: see JobView.
 
     waits_s: see defaults.Filling.
     """
-    body = JOB.show(Seen(job, schedules, now, payloads, Filling(job.policies, waits_s), held))
+    body = JOB.show(JobView(job, schedules, now, payloads, Filling(job.policies, waits_s), held))
     if totals is not None:
         body["totals"] = totals_body(totals)
     if shown is not None:
@@ -305,4 +305,4 @@ def job_body(
 
 def editable(job: Job, payloads: Mapping[str, Payload], waits_s: int | None = None) -> dict[str, Any]:
     """Returns the members that a caller may set, to which a merge patch is applied."""
-    return JOB.settable(Seen(job, (), job.modified_at, payloads, Filling(job.policies, waits_s), None))
+    return JOB.settable(JobView(job, (), job.modified_at, payloads, Filling(job.policies, waits_s), None))

@@ -115,20 +115,20 @@ class Resource:
         wrong.check()
         return found
 
-    def show(self, seen: Any) -> dict[str, Any]:
+    def show(self, resource: Any) -> dict[str, Any]:
         """Returns the JSON of all members that an answer has."""
-        return {name: self._show(name, seen) for name in self.table}
+        return {name: self._show(name, resource) for name in self.table}
 
-    def settable(self, seen: Any) -> dict[str, Any]:
+    def settable(self, resource: Any) -> dict[str, Any]:
         """Returns the JSON of the members that a caller may set, without empty ones."""
-        shown = {name: self._show(name, seen) for name in self.given}
+        shown = {name: self._show(name, resource) for name in self.given}
         return {name: value for name, value in shown.items() if value is not None}
 
-    def _show(self, name: str, seen: Any) -> Any:
+    def _show(self, name: str, resource: Any) -> Any:
         member = self.table[name]
         if member.show is not None:
-            return member.show(seen)
-        value = attrgetter(f"{self._record}{self._attributes[name]}")(seen)
+            return member.show(resource)
+        value = attrgetter(f"{self._record}{self._attributes[name]}")(resource)
         if isinstance(value, datetime):
             schema = member.shown or {}
             return text(value) if schema.get("pattern") == INSTANT["pattern"] else text_ms(value)

@@ -57,7 +57,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Seen:
+class ScheduleView:
     """The parts of an answer. schedule: with what holds it."""
 
     schedule: Schedule
@@ -108,8 +108,8 @@ def next_run_at(schedule: Schedule, now: datetime) -> datetime | None:
     return next(iter(upcoming.next_runs(schedule, load_or_never(schedule.packed), now, 1)), None)
 
 
-def _next_run_text(seen: Seen) -> str | None:
-    found = next_run_at(seen.schedule, seen.now)
+def _next_run_text(view: ScheduleView) -> str | None:
+    found = next_run_at(view.schedule, view.now)
     return None if found is None else text_of(found)
 
 
@@ -141,18 +141,18 @@ SCHEDULE = Resource(
         "active": Member(FLAG),
         "state": answered(one_of(ScheduleState)),
         "stateReason": answered(or_null(one_of(StateReason))),
-        "held": answered(HELD, lambda seen: held_body(seen.held)),
+        "held": answered(HELD, lambda view: held_body(view.held)),
         "type": answered(
-            one_of(("recurring", "one-time")), lambda seen: "recurring" if seen.timing.recurring else "one-time"
+            one_of(("recurring", "one-time")), lambda view: "recurring" if view.timing.recurring else "one-time"
         ),
         "summary": answered(
-            text(description="The schedule as a phrase in plain English."), lambda seen: seen.timing.summary
+            text(description="The schedule as a phrase in plain English."), lambda view: view.timing.summary
         ),
         "payload": Member(
             {**ANYTHING, "description": "Replaces the payload of the job's action. " + ANYTHING["description"]},
             lambda value, field, _: json_payload(value, field),
             shown=ANYTHING,
-            show=lambda seen: None if seen.payload is None else payload_value(seen.payload),
+            show=lambda view: None if view.payload is None else payload_value(view.payload),
         ),
         "hooks": Member(
             request(
@@ -161,26 +161,26 @@ SCHEDULE = Resource(
             ),
             lambda value, field, reading: read_hooks(value, field, reading.guard, reading.shown_by, reading.stored),
             shown=answer(dict.fromkeys(HOOK_KINDS, ref("ShownAction")), HOOK_KINDS),
-            show=lambda seen: dict(seen.hooks),
+            show=lambda view: dict(view.hooks),
         ),
         "policies": Member(
             ref("SchedulePolicies"),
             lambda value, field, _: policies.read(value, field),
             shown=ref("OwnPolicies"),
-            show=lambda seen: dict(seen.schedule.policies),
+            show=lambda view: dict(view.schedule.policies),
         ),
         "createdAt": answered(INSTANT_MS),
         "modifiedAt": answered(INSTANT_MS),
         "nextRunAt": answered(or_null(INSTANT), _next_run_text),
         "nextRuns": answered(
             items(INSTANT, maxItems=NEXT_RUNS),
-            lambda seen: [text_of(at) for at in upcoming.next_runs(seen.schedule, seen.timing, seen.now, NEXT_RUNS)],
+            lambda view: [text_of(at) for at in upcoming.next_runs(view.schedule, view.timing, view.now, NEXT_RUNS)],
         ),
         "lastRun": answered(
             or_null(answer({"id": RUN_ID, "state": one_of(State)})),
-            lambda seen: seen.last_run and {"id": seen.last_run.id, "state": seen.last_run.state.value},
+            lambda view: view.last_run and {"id": view.last_run.id, "state": view.last_run.state.value},
         ),
-        "totals": answered(ref("Totals"), lambda seen: totals_body(seen.totals)),
+        "totals": answered(ref("Totals"), lambda view: totals_body(view.totals)),
     },
     "schedule",
 )
@@ -260,7 +260,7 @@ def schedule_body(
     """Returns the body of a schedule. payloads: None in a list of jobs, without payloads and hooks."""
     timing = load_or_never(schedule.packed)
     payload = (payloads or {}).get(schedule.id)
-    body = SCHEDULE.show(Seen(schedule, now, timing, payload, hooks or {}, last_run, totals, held))
+    body = SCHEDULE.show(ScheduleView(schedule, now, timing, payload, hooks or {}, last_run, totals, held))
     if payloads is None:
         del body["payload"], body["hooks"]
     return with_timing(body, defaults.shown_timing(schedule.timing))
@@ -271,8 +271,8 @@ def schedule_editable(
 ) -> dict[str, Any]:
     """Returns the members that a caller may set, to which a merge patch is applied. hooks: as they are shown."""
     timing = load_or_never(schedule.packed)
-    seen = Seen(schedule, schedule.modified_at, timing, payload, hooks or {}, None, Totals(), None)
-    body = {**SCHEDULE.settable(seen), **schedule.timing}
+    view = ScheduleView(schedule, schedule.modified_at, timing, payload, hooks or {}, None, Totals(), None)
+    body = {**SCHEDULE.settable(view), **schedule.timing}
     return body if hooks else {name: value for name, value in body.items() if name != "hooks"}
 
 

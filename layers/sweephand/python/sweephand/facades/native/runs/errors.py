@@ -44,7 +44,7 @@ _GROUP = re.compile("[0-9a-f]{32}", re.ASCII)
 _NUMBER = re.compile("[0-9]{1,15}", re.ASCII)
 
 
-class Seen(NamedTuple):
+class GroupView(NamedTuple):
     """A group of errors, with its open runs and the name of its job; None if the job is gone."""
 
     group: Group
@@ -71,8 +71,8 @@ def _archived(archived: Archived | None) -> dict[str, Any] | None:
     return {"at": text_ms(archived.at), "by": archived.by, "reason": archived.reason}
 
 
-def _archived_group(seen: Seen) -> dict[str, Any] | None:
-    at, by, reason = seen.group.closed_through, seen.group.closed_by, seen.group.closed_reason
+def _archived_group(view: GroupView) -> dict[str, Any] | None:
+    at, by, reason = view.group.closed_through, view.group.closed_by, view.group.closed_reason
     return None if at is None else _archived(Archived(at, by, reason))
 
 
@@ -85,12 +85,12 @@ GROUP = Resource(
         "id": answered(GROUP_ID, "group.id"),
         "state": answered(
             one_of(STATES, description=STATES_MEAN),
-            lambda seen: _state(seen.group, seen.open_runs),
+            lambda view: _state(view.group, view.open_runs),
         ),
         "jobId": answered(ID, "group.signature.job_id"),
         "jobName": answered(
             or_null({**TEXT, "description": NAME_MEANS}),
-            lambda seen: seen.job_name or seen.group.job_name,
+            lambda view: view.job_name or view.group.job_name,
         ),
         "action": answered(
             one_of(OWNERS, description="Which of the job's actions failed."),
@@ -115,7 +115,7 @@ GROUP = Resource(
         ),
         "notes": answered(
             items(answer({"text": TEXT, "by": or_null(TEXT), "at": INSTANT_MS})),
-            lambda seen: [{"text": note.text, "by": note.by, "at": text_ms(note.at)} for note in seen.group.notes],
+            lambda view: [{"text": note.text, "by": note.by, "at": text_ms(note.at)} for note in view.group.notes],
         ),
         "archived": answered(or_null(_ARCHIVED), _archived_group),
     },
@@ -131,7 +131,7 @@ ERROR_RUN = Resource(
         "operationId": answered(or_null(ID), "failure.operation"),
         "archived": answered(
             or_null({**_ARCHIVED, "description": "The archiving of this run alone; its group may be archived too."}),
-            lambda seen: _archived(seen.failure.archived),
+            lambda view: _archived(view.failure.archived),
         ),
         "expiresAt": answered(or_null(INSTANT), "failure.expires_at"),
     },
@@ -151,14 +151,14 @@ SUMMARY = Resource(
             {**FLAG, "description": "True: there may be more; up to 100 runs of a group are counted."}, "more"
         ),
         "jobs": answered(whole(description="How many jobs they belong to."), "jobs"),
-        "groups": answered(whole(description="How many groups they belong to."), lambda seen: len(seen.groups)),
+        "groups": answered(whole(description="How many groups they belong to."), lambda view: len(view.groups)),
         "firstSeenAt": answered({**INSTANT_MS, "description": "When the first of these groups began."}, "first_at"),
         "lastSeenAt": answered(INSTANT_MS, "last_at"),
         "errors": answered(
             items(
                 GROUP_ID, maxItems=MOST_NAMED, description="The ids of their groups, the last failure first, up to 100."
             ),
-            lambda seen: [group.id for group in seen.groups[:MOST_NAMED]],
+            lambda view: [group.id for group in view.groups[:MOST_NAMED]],
         ),
     },
 )
@@ -183,7 +183,7 @@ def list_all(ctx: Context) -> Answer:
     last = page[limit - 1][0] if len(page) > limit else None
     cursor = ctx.cursor(str(epoch_ms(last.last_at)), last.id) if last else None
     names = JobNames(ctx.world, ctx.tenant).by_id(group.signature.job_id for group, _ in page[:limit])
-    items = [GROUP.show(Seen(*each, names[each[0].signature.job_id])) for each in page[:limit]]
+    items = [GROUP.show(GroupView(*each, names[each[0].signature.job_id])) for each in page[:limit]]
     return Answer(200, {"items": items, "nextCursor": cursor})
 
 
@@ -290,7 +290,7 @@ def _answer(ctx: Context, group: Group, status: int = 200) -> Answer:
     headers = {"Location": f"/v1/errors/{group.id}"} if status == 201 else {}
     job_id = group.signature.job_id
     name = JobNames(ctx.world, ctx.tenant).by_id([job_id])[job_id]
-    return Answer(status, GROUP.show(Seen(group, failures.open_runs(ctx.world, group), name)), headers)
+    return Answer(status, GROUP.show(GroupView(group, failures.open_runs(ctx.world, group), name)), headers)
 
 
 def _id(ctx: Context) -> str:

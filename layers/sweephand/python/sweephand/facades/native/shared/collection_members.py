@@ -95,7 +95,7 @@ COLLECTION = Resource(
                 "type": "object",
                 "description": "Members for the API of its facade only, such as the names that it shows.",
             },
-            lambda seen: dict(seen.attributes),
+            lambda collection: dict(collection.attributes),
         ),
         "state": answered(one_of(CollectionState)),
         "quota": part(QUOTA),
@@ -108,7 +108,7 @@ COLLECTION = Resource(
             request(_DEFAULTS),
             _defaults,
             answer({"timezone": or_null(ZONE), "retry": or_null(ref("ShownRetry")), "policies": ref("OwnPolicies")}),
-            lambda seen: {**dict.fromkeys(("timezone", "retry")), "policies": {}, **seen.defaults},
+            lambda collection: {**dict.fromkeys(("timezone", "retry")), "policies": {}, **collection.defaults},
         ),
         "callbackTimeoutSeconds": Member(
             whole(1, LONGEST_CALLBACK_S, description=WAITS),
@@ -117,7 +117,7 @@ COLLECTION = Resource(
         "redirects": Member(
             {"type": "object"},  # the OpenAPI document has its full schema, from the actions
             _redirects,
-            show=lambda seen: {place: dict(redirect) for place, redirect in seen.redirects.items()},
+            show=lambda collection: {place: dict(redirect) for place, redirect in collection.redirects.items()},
         ),
         "flowKey": Member(
             FLOW_KEY,

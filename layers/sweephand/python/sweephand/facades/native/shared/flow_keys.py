@@ -83,6 +83,6 @@ def _answer(ctx: Context, key: FlowKey, status: int = 200) -> Answer:
     headers = {"ETag": f'"{key.revision}"'}
     if status == 201:
         headers["Location"] = f"/v1/flow-keys/{key.name}"
-    seen = views.live(ctx.world.table, key.tenant, key.name)
-    stands = flow_key_members.live(seen.stile, seen.waiting, seen.circuits, ctx.now)
-    return Answer(status, {**FLOW_KEY.show(key), "live": stands}, headers)
+    found = views.live(ctx.world.table, key.tenant, key.name)
+    live = flow_key_members.live(found.stile, found.waiting, found.circuits, ctx.now)
+    return Answer(status, {**FLOW_KEY.show(key), "live": live}, headers)

@@ -79,7 +79,7 @@ TENANT = Resource(
         "tenant": answered(TENANT_NAME, "name"),
         "description": answered(or_null(_DESCRIPTION)),
         "state": answered(one_of(TenantState)),
-        "quota": answered(answer(_QUOTA_SHOWN), lambda seen: _quota_body(seen.tenant, seen.usage)),
+        "quota": answered(answer(_QUOTA_SHOWN), lambda view: _quota_body(view.tenant, view.usage)),
         "usage": answered(
             answer(
                 {
@@ -87,9 +87,9 @@ TENANT = Resource(
                     "jobs": whole(description="How many jobs it has."),
                 }
             ),
-            lambda seen: {"schedules": seen.usage.schedules, "jobs": seen.usage.jobs},
+            lambda view: {"schedules": view.usage.schedules, "jobs": view.usage.jobs},
         ),
-        "withheldScopes": answered(_WITHHELD, lambda seen: sorted(seen.tenant.withheld)),
+        "withheldScopes": answered(_WITHHELD, lambda view: sorted(view.tenant.withheld)),
         "deletedBy": answered(or_null(text(description="The operation that deletes it; null in a list.")), "purge"),
         "createdAt": answered(INSTANT_MS),
         "createdBy": answered(ACTOR),
@@ -113,7 +113,7 @@ SCHEMAS: dict[str, Schema] = {
 }
 
 
-class Seen(NamedTuple):
+class TenantView(NamedTuple):
     """A tenant with its usage and its limits."""
 
     tenant: Tenant
@@ -200,11 +200,11 @@ def patch(ctx: Context) -> Answer:
     given = ctx.merge_patch("tenant")
     name = named(ctx)
     before = tenancy.find_tenant(ctx.world, name)
-    seen = views.usage_of(ctx.world.table, name)
+    usage = views.usage_of(ctx.world.table, name)
     withheld = sorted(before.withheld)
     there = {
         "description": before.description,
-        "quota": _quota_body(before, seen),
+        "quota": _quota_body(before, usage),
         "withheldScopes": withheld,
     }
     merged = fields.members(shapes.merged(there, given), "", ("tenant", *_SET, *_READ_ONLY))
@@ -214,7 +214,7 @@ def patch(ctx: Context) -> Answer:
     tenant = tenancy.change_tenant(
         ctx.world, name, _description(merged), allowed, pace, withheld=_withheld(merged), actor=ctx.actor
     )
-    return Answer(200, body(tenant, replace(allowed, schedules=seen.schedules, jobs=seen.jobs)))
+    return Answer(200, body(tenant, replace(allowed, schedules=usage.schedules, jobs=usage.jobs)))
 
 
 def enable(ctx: Context) -> Answer:
@@ -275,7 +275,7 @@ def _subscription(tenant: str, application: str, made: Subscription) -> dict[str
 
 
 def body(tenant: Tenant, usage: Usage) -> dict[str, Any]:
-    return TENANT.show(Seen(tenant, usage))
+    return TENANT.show(TenantView(tenant, usage))
 
 
 def _quota_body(tenant: Tenant, usage: Usage) -> dict[str, int | None]:
