@@ -73,6 +73,17 @@ TASKS = {
     "price of a million runs": "operate/costs.html#a-million-runs",
     "migrate SAP": "migrate/sap.html",
     "daylight saving": "concepts/clock-changes.html",
+    "flexible time window": "guide/schedules.html#choose-a-notation",
+    "dead-letter queue of a schedule": "guide/retries.html#an-error-action",
+    "callback of an asynchronous job": "recipes/long-work.html",
+    "delete old run logs": "guide/collections.html#settings",
+    "error action when the job fails": "guide/retries.html#an-error-action",
+    "durable timeout of a saga": "migrate/nservicebus.html#replace-a-saga-s-timeout-by-a-one-time-job",
+    "eta countdown": "guide/notations.html#at-once",
+    "flock prevent a second instance": "guide/overlap.html",
+    "every second Friday": "guide/notations.html",
+    "cancel a running job": "guide/retries.html#which-result-counts",
+    "which version is installed": "operate/look-after.html#health",
 }
 """Tasks in the words of people who do not know the project, with the page that answers them."""
 LOOKS = {"wide-dark": (1280, "dark", PAGES[:3]), "phone-light": (390, "light", PAGES)}
