@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import closing, suppress
+from datetime import datetime
 
 from examples.demo import endpoint, jobs, ledger, summary
 from examples.demo.documentation import Site
@@ -23,6 +24,8 @@ from sweephand.local.stack_file import StackFile
 from sweephand.sources import Clock, SystemClock
 
 STEP_S = 0.2
+LATE_S = 60.0
+"""How long a report waits for occurrences that are missing, before it calls them lost."""
 OWN_PORT = 9000
 
 
@@ -63,6 +66,7 @@ class Demo:
         if addresses is None:
             self._endpoint = endpoint.open_endpoint(place.folder, clock)
             addresses = self._endpoint.url, self._endpoint.closed_url
+        self._end: datetime | None = None
         self._url, closed_url = addresses
         self._jobs = jobs.jobs(self._url, closed_url)
 
@@ -81,15 +85,24 @@ class Demo:
         self._follower = ledger.Follower(self._apis, self._arrivals, self._clock, show, since)
 
     def follow(self, seconds: float | None) -> None:
-        """Shows runs that finish, for a number of seconds or until interrupted. Raises Refused, Unreachable."""
+        """Shows runs that finish, for a number of seconds or until interrupted. Raises Refused, Unreachable.
+
+        After these seconds it waits for occurrences that are missing, at most a minute: a busy machine is late.
+        """
         end = None if seconds is None else self._clock.monotonic() + seconds
         while end is None or self._clock.monotonic() < end:
-            self._follower.step()
-            self._clock.sleep(STEP_S)
+            self._step()
+        self._end = self._clock.now()
+        while self._clock.monotonic() < end + LATE_S and self.judge().lost:
+            self._step()
+
+    def _step(self) -> None:
+        self._follower.step()
+        self._clock.sleep(STEP_S)
 
     def judge(self) -> summary.Summary:
-        """Returns the summary since the demo began."""
-        window = summary.Window(self._begin, self._clock.now())
+        """Returns the summary since the demo began, up to the end of `follow`."""
+        window = summary.Window(self._begin, self._end or self._clock.now())
         runs = list(self._follower.runs.values())
         demos = {demo_job.name: demo_job for demo_job in self._jobs}
         ours = [run for run in runs if run["jobId"] in self._ids.values() and run.get("scheduleId") is not None]

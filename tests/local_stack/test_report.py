@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples.demo.__main__ import LATE_S, Demo
+from examples.demo.jobs import jobs
 from examples.demo.summary import Summary, Window, count_states, lateness_ms, lost, percentile
 
 BEGIN = datetime(2027, 1, 1, 12, 0, 3, tzinfo=UTC)
@@ -108,3 +110,39 @@ def test_runs_are_counted_by_state_and_active_runs_separately():
     runs = [run(1), run(2), run(3, "ERROR"), run(4, "RETRY_WAIT"), run(5, "TRIGGERED")]
 
     assert count_states(runs) == ({"SUCCESS": 2, "ERROR": 1}, 2)
+
+
+class Later:
+    """A clock that moves by its sleeps, and a follower to which a run of demo-beat comes so many seconds late."""
+
+    def __init__(self, late_s):
+        self.seconds, self.late_s, self.runs = 0.0, late_s, {}
+
+    def now(self):
+        return BEGIN + timedelta(seconds=self.seconds)
+
+    def monotonic(self):
+        return self.seconds
+
+    def sleep(self, seconds):
+        self.seconds += seconds
+
+    def step(self):
+        there = [second for second in range(7, 100, 10) if second + self.late_s <= self.seconds]
+        self.runs = {second: run(second, job="demo-beat", jobId="J", scheduleId="S") for second in there}
+
+    def arrived_late_ms(self, _run):
+        return int(self.late_s * 1000)
+
+
+@pytest.mark.parametrize(("late_s", "lost_runs"), [(1, 0), (50, 0), (LATE_S + 40, 1)])
+def test_a_report_waits_a_minute_for_late_runs_before_it_calls_them_lost(late_s, lost_runs):
+    demo, later = Demo.__new__(Demo), Later(late_s)
+    demo._clock = demo._follower = later
+    demo._begin, demo._end, demo._ids = BEGIN, None, {"demo-beat": "J"}
+    demo._jobs = [each for each in jobs("http://x", "http://y") if each.name == "demo-beat"]
+
+    demo.follow(35)
+
+    assert demo.judge().lost == lost_runs
+    assert demo.judge().window.seconds == 35
