@@ -169,9 +169,10 @@ def test_a_job_runs_and_its_execution_is_read(clients: dict[str, Client], endpoi
 
 
 def test_the_first_call_comes_within_two_seconds_of_the_put_and_never_early(client: Client, endpoint: Endpoint):
-    """Takes the quickest of three: what else the machine does is not the service's."""
-    took = []
-    for n in range(3):
+    """Tries until one call is quick, at most ten times: what else the machine does is not the service's."""
+    took: list[timedelta] = []
+    while len(took) < 10 and not any(each < WITHIN for each in took):
+        n = len(took)
         asked_at = CLOCK.now()
         client.job(f"Now-{n}", action=http(f"{endpoint.url}/now/{n}"))
         answered_at = CLOCK.now()

@@ -22,14 +22,17 @@ def shown(stack: LocalStack, function: str | None) -> list[str]:
     return lines
 
 
+def functions_of(lines: list[str]) -> set[str]:
+    return {line.split()[1] for line in lines if line[:2].isdigit()}
+
+
 def test_each_line_names_its_function_whichever_log_group_the_template_gives_it(stack: LocalStack) -> None:
     stack.client().get("/v1/jobs").raise_for_status()
 
     of_the_api = until(lambda: shown(stack, "api"), bool)
-    of_all = shown(stack, None)
+    until(lambda: functions_of(shown(stack, None)), lambda names: {"api", "sweeper", "auditor"} <= names)
 
     assert {line.split()[1] for line in of_the_api} == {"api"}
-    assert {"api", "sweeper", "auditor"} <= {line.split()[1] for line in of_all if line[:2].isdigit()}
 
 
 def test_an_unknown_function_is_refused(stack: LocalStack) -> None:

@@ -16,7 +16,7 @@ import pytest
 from sweephand.local.settings import CHECKOUT
 from sweephand.sdk import Sweephand
 from tests.local_stack.test_worker import end, environment
-from tests.local_stack.waiting import until
+from tests.local_stack.waiting import WITHIN_S, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,13 +78,13 @@ def test_the_root_page_runs_as_a_program_that_crashes_and_restarts(stack: LocalS
             with bot(stack, rows, second) as process:
                 says(second, "feeds: 1 created, 1 unchanged", "missed: read the feed news", "\nread the feed weather")
                 process.send_signal(signal.SIGTERM)
-                assert process.wait(timeout=60) == 0
+                assert process.wait(timeout=WITHIN_S) == 0
 
             with bot(stack, rows, third) as process:
                 says(third, "feeds: 0 created, 2 unchanged", "\nread the feed news", "\nread the feed weather")
                 until(lambda: times("news", first, second, third), is_whole)  # one event was in the dead process's hand
                 tell(process, "quit")
-                assert process.wait(timeout=60) == 0
+                assert process.wait(timeout=WITHIN_S) == 0
         finally:
             sh.job_sets.delete("feeds", allow_deletes=2)
 

@@ -16,7 +16,7 @@ from sweephand.local.settings import CHECKOUT
 from sweephand.sdk import Sweephand
 from sweephand.sdk.models import JobSetJob
 from sweephand.sources import SystemClock
-from tests.local_stack.waiting import until
+from tests.local_stack.waiting import WITHIN_S, until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,7 +85,7 @@ def test_a_task_runs_at_its_second_and_never_early(stack: LocalStack, tmp_path: 
         until(lambda: len(lines(seen)), lambda count: count >= 10)
         worker.send_signal(signal.SIGTERM)
 
-        assert worker.wait(timeout=60) == 0
+        assert worker.wait(timeout=WITHIN_S) == 0
     finally:
         end(worker)
         with Sweephand.local(stack.folder.root / "stack.json", tenant="acme") as sh:
@@ -112,7 +112,7 @@ def test_the_nservicebus_page_runs_as_a_program(stack: LocalStack, tmp_path: Pat
         until(printed.read_text, lambda text: all(line in text for line in expected))
         worker.send_signal(signal.SIGTERM)
 
-        assert worker.wait(timeout=60) == 0
+        assert worker.wait(timeout=WITHIN_S) == 0
     finally:
         end(worker)
         with Sweephand.local(stack.folder.root / "stack.json", tenant="acme") as sh:
