@@ -21,13 +21,13 @@ def client(url, stack):
     """A client with the credential of tenant acme."""
     credential = stack.file.tenants["acme"]
     auth = httpx.BasicAuth(credential.client_id, credential.secret)
-    with httpx.Client(base_url=url, auth=auth, timeout=60, trust_env=False) as client:
+    with httpx.Client(base_url=url, auth=auth, timeout=300, trust_env=False) as client:
         yield client
 
 
 @pytest.fixture
 def stranger(url):
-    with httpx.Client(base_url=url, timeout=60, trust_env=False) as client:
+    with httpx.Client(base_url=url, timeout=300, trust_env=False) as client:
         yield client
 
 

@@ -31,7 +31,7 @@ def invoke(url):
         region_name="us-east-1",
         aws_access_key_id="test",
         aws_secret_access_key="test",
-        config=Config(read_timeout=120, retries={"total_max_attempts": 1}),
+        config=Config(read_timeout=300, retries={"total_max_attempts": 1}),
     )
 
     def call(function, event):
