@@ -51,9 +51,10 @@ with lazy():
     from sweephand.schedules.grids import weeks
     from sweephand.schedules.text import instants
 
+_NAMES = frozenset(NOTATIONS)
 TIMING_MEMBERS = frozenset(
     {
-        *NOTATIONS,
+        *_NAMES,
         "align",
         "timezone",
         "dstGap",
@@ -78,7 +79,7 @@ MOST_COUNT = 2**31 - 1
 MOST_JITTER_S = 86_400
 
 _PACKED_MEMBERS = frozenset(
-    {*NOTATIONS, "zone", "gap", "overlap", "month", "first", "last", "count", "jitter", "salt", "cal"}
+    {*_NAMES, "zone", "gap", "overlap", "month", "first", "last", "count", "jitter", "salt", "cal"}
 )
 _UTC = "UTC"
 UNREADABLE = "unreadable"
@@ -299,7 +300,7 @@ def counted_from(packed: str) -> datetime | None:
     """Returns the `now` that anchors a series without startTime. Parsing again with it keeps the grid."""
     try:
         facts = json.loads(packed)
-        (notation,) = facts.keys() & NOTATIONS.keys()
+        (notation,) = facts.keys() & _NAMES
         begun = notations.counted_from(notation, facts[notation])
     except _UNREADABLE:
         return None
@@ -331,7 +332,7 @@ def _build(packed: Mapping[str, Any], text: str | None = None) -> Timing:
     unknown = packed.keys() - _PACKED_MEMBERS
     if unknown:
         raise ValueError(f"unknown members {sorted(unknown)}")
-    (notation,) = packed.keys() & NOTATIONS.keys()
+    (notation,) = packed.keys() & _NAMES
     rules = Rules(
         zone=zone(packed.get("zone", _UTC)),
         gap=Gap(packed["gap"]) if "gap" in packed else None,
@@ -366,11 +367,12 @@ def _build(packed: Mapping[str, Any], text: str | None = None) -> Timing:
 
 
 def _notation_of(fields: Mapping[str, object]) -> str:
-    given = [name for name in NOTATIONS if fields.get(name) is not None]
+    given = [name for name in fields.keys() & _NAMES if fields[name] is not None]
     if not given:
         first, *others = NOTATIONS
         raise InvalidRequest(first, f'one of {first}, {", ".join(others)} is needed, such as "every": "PT1H"')
     if len(given) > 1:
+        given = [name for name in NOTATIONS if name in given]
         raise InvalidRequest(given[1], f"only one of {', '.join(NOTATIONS)} may be given; {given[0]} is given too")
     return given[0]
 

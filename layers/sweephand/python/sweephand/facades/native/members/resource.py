@@ -138,6 +138,11 @@ class Resource:
             return member.part.show(value)
         return list(value) if isinstance(value, tuple) else value
 
+    @property
+    def nullable(self) -> tuple[str, ...]:
+        """Returns the members of a request that are None by default. `settable` leaves them out."""
+        return tuple(name for name in self.given if self._defaults.get(self._attributes[name], MISSING) is None)
+
     # Schemas
 
     def request(self) -> Members:
@@ -152,8 +157,8 @@ class Resource:
             return member.shown
         schema = member.shown or member.given or {}
         if schema.get("type") == "string" and "enum" not in schema:
-            schema = {"type": "string"}
-        return or_null(schema) if self._defaults.get(self._attributes[name], MISSING) is None else schema
+            schema = {name: each for name, each in schema.items() if name in {"type", "description"}}
+        return or_null(schema) if name in self.nullable else schema
 
 
 NAMED = Member(PLAIN_NAME, lambda value, _field, _against: value)

@@ -251,7 +251,7 @@ SCHEMAS: dict[str, Schema] = {
             "pause": _JOB["pause"],
             "schedules": items(ref("ScheduleBefore"), description="The schedules that the change affected."),
         },
-        ("name", "description", "collection", "resourceId", "startTime", "endTime", "errorAction", "hooks"),
+        ("name", "collection", "hooks", *JOB.nullable),
     ),
     "ScheduleBefore": answer(
         {"id": ID, "name": TEXT, "active": FLAG, "payload": ANYTHING, "hooks": SCHEDULE["hooks"]}
