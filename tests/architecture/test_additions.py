@@ -75,7 +75,7 @@ stored = ActionSpec(draft.kind, draft.params, draft.retry)
 again = actions.draft({"type": "slack", "channel": "#dev"}, field="action", guard=GUARD, stored=stored)
 assert again.kept == {"url"} and again.params["channel"] == "#dev"
 assert actions.load("slack", draft.params).to_json() == draft.params
-assert not actions.load("slack", draft.params).tells_its_run(with_payload=True)
+assert not actions.load("slack", draft.params).sends_callback(with_payload=True)
 refused_members = [
     ({"url": SECRET, "chanel": "#ops"}, "chanel"),
     ({}, "url"),

@@ -1181,10 +1181,10 @@ def flow_key(at: Play, **terms: Any) -> None:
 
 def passed_in_order(at: Play) -> None:
     """Checks that nobody waits in the end, and no place is taken; the rest lapses."""
-    stile = flow_key_rows.read_stile(at.scene.world.table, TENANT, "k")
-    assert stile is not None
-    assert stile.running(at.scene.clock.now()) == 0
-    assert stile.wake_at is None
+    turnstile = flow_key_rows.read_stile(at.scene.world.table, TENANT, "k")
+    assert turnstile is not None
+    assert turnstile.running(at.scene.clock.now()) == 0
+    assert turnstile.wake_at is None
     assert not [item for item in at.scene.items() if item["sk"]["S"].startswith("LINE#")]
 
 
@@ -1286,8 +1286,8 @@ def change_key(at: Play, edit: Callable[[FlowKey], FlowKey]) -> None:
 
 def waited_for(at: Play) -> bool:
     with at.scene.untapped():
-        stile = flow_key_rows.read_stile(at.scene.world.table, TENANT, "k")
-    return stile is not None and stile.wake_at is not None
+        turnstile = flow_key_rows.read_stile(at.scene.world.table, TENANT, "k")
+    return turnstile is not None and turnstile.wake_at is not None
 
 
 def gone(delete: Callable[[], None]) -> None:

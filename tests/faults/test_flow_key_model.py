@@ -210,7 +210,7 @@ class FlowKeys(Days):
             self.calls.begun = []
         if self.key.parallelism is None:  # what began without a place has none
             begun = self.calls.under_way.keys() | {run.uuid for run in self.rows() if run.state in AWAITING_RESULT}
-            self.calls.placeless |= {uuid for uuid in begun if holder(uuid) not in self.stile().places}
+            self.calls.placeless |= {uuid for uuid in begun if holder(uuid) not in self.turnstile().places}
         self.key = there
 
     # State that a call of the target must find
@@ -246,13 +246,13 @@ class FlowKeys(Days):
                 del self.calls.under_way[other]
         if self.key.parallelism is None:
             return
-        stile = self.stile()
-        assert holder(uuid) in stile.places, "a call without a place"
+        turnstile = self.turnstile()
+        assert holder(uuid) in turnstile.places, "a call without a place"
         awaited = {run.uuid for run in self.rows() if self.holds_for_its_result(run, now)} - self.calls.unsure
         others = (self.calls.under_way.keys() | awaited) - {uuid} - self.calls.placeless
-        held = {other for other in others if holder(other) in stile.places}
+        held = {other for other in others if holder(other) in turnstile.places}
         assert others == held, "a place was given away while its call was under way"
-        assert len(others) < self.key.parallelism or len(stile.places) > self.key.parallelism, "too many at once"
+        assert len(others) < self.key.parallelism or len(turnstile.places) > self.key.parallelism, "too many at once"
 
     def holds_for_its_result(self, run: Run, now: datetime) -> bool:
         """Keeps the place until the deadline; the run may be ended later, if the message of the deadline was lost."""
@@ -281,7 +281,7 @@ class FlowKeys(Days):
 
     # Invariants
 
-    def stile(self) -> Turnstile:
+    def turnstile(self) -> Turnstile:
         found = store.read_stile(self.scene.world.table, TENANT, "k")
         assert found is not None
         return found
@@ -303,8 +303,8 @@ class FlowKeys(Days):
         if not hasattr(self, "planned"):
             return
         with self.scene.untapped():
-            entries = {entry.order for entry in lines.line(self.scene.world.table, self.stile(), "", "", 100)}
-            woken = self.stile().wake_at is not None
+            entries = {entry.order for entry in lines.line(self.scene.world.table, self.turnstile(), "", "", 100)}
+            woken = self.turnstile().wake_at is not None
         waiting = [run for run in self.rows() if run.in_line and run.state is State.QUEUED]
         assert {lines.order_of(run) for run in waiting} <= entries, "a run waits where nobody looks"
         messages = "".join(self.scene.sqs.bodies(QUEUE))
@@ -342,9 +342,9 @@ class FlowKeys(Days):
         single = [run for run in runs.values() if run.kind is Kind.SCHEDULED and run.range_count is None]
         assert len(single) == OCCURRENCES * len(self.planned)
         assert self.scene.waiting() == {}
-        stile, now = self.stile(), self.scene.clock.now()
-        assert (stile.running(now), stile.wake_at) == (0, None), "a place, or the line, is held for ever"
-        assert not lines.line(self.scene.world.table, stile, "", "", 1)
+        turnstile, now = self.turnstile(), self.scene.clock.now()
+        assert (turnstile.running(now), turnstile.wake_at) == (0, None), "a place, or the line, is held for ever"
+        assert not lines.line(self.scene.world.table, turnstile, "", "", 1)
 
 
 def test_flow_key_limits_hold_and_every_run_ends_in_every_history() -> None:

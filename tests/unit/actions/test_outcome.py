@@ -44,7 +44,7 @@ ASKED = replace(CALL, callback_token="t", on202="wait")
 def test_a_target_learns_how_to_report_if_its_kind_has_a_place_for_it(kind, options, with_payload, told):
     action = actions.load(kind, {"targetArn": "arn", "roleArn": "arn", **options})
 
-    assert action.tells_its_run(with_payload=with_payload) is told
+    assert action.sends_callback(with_payload=with_payload) is told
 
 
 def test_a_target_without_a_callback_address_is_waited_for_only_if_the_action_says_so():

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from sweephand.domain.occurrences.index_row import SweepText, Waits
-from sweephand.domain.occurrences.suspension import HOLD, Suspension, Suspensions, looked_at_again
+from sweephand.domain.occurrences.suspension import HOLD, Suspension, Suspensions, next_check
 from sweephand.domain.schedule import Lane
 from tests.unit.domain.nouns import NOW
 
@@ -77,6 +77,6 @@ def test_a_held_row_missing_from_the_list_continues_from_now() -> None:
 
 
 def test_rows_are_spread_once_and_keep_their_distance() -> None:
-    assert looked_at_again(NOW, ROW, 0.0) == NOW + HOLD
-    assert looked_at_again(NOW, ROW, 0.5) == NOW + HOLD + timedelta(minutes=30)
-    assert looked_at_again(NOW, HELD, 0.5) == NOW + HOLD
+    assert next_check(NOW, ROW, 0.0) == NOW + HOLD
+    assert next_check(NOW, ROW, 0.5) == NOW + HOLD + timedelta(minutes=30)
+    assert next_check(NOW, HELD, 0.5) == NOW + HOLD

@@ -12,7 +12,7 @@ SECOND = timedelta(seconds=1)
 LEASE = 25 * SECOND
 
 
-def stile(**terms: object) -> Turnstile:
+def turnstile(**terms: object) -> Turnstile:
     return Turnstile("acme", "k", Terms(**terms))  # type: ignore[arg-type]
 
 

@@ -691,7 +691,7 @@ def test_a_deleted_group_is_not_restored_by_a_write(stage: Stage) -> None:
     group = only(stage)
     store.forget_group(stage.world.table, group)
 
-    store.look_again(stage.world.table, group, stage.clock.now() + timedelta(days=1))
+    store.check_again(stage.world.table, group, stage.clock.now() + timedelta(days=1))
     store.seen_again(stage.world.table, group, run, stage.clock.now())
 
     assert groups(stage) == []

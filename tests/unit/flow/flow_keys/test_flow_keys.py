@@ -74,7 +74,7 @@ def line(stage: Stage) -> list[str]:
     return [item["sk"]["S"] for item in stage.items() if item["sk"]["S"].startswith("LINE#")]
 
 
-def stile(stage: Stage) -> Any:
+def turnstile(stage: Stage) -> Any:
     with stage.untapped():
         return store.read_stile(stage.world.table, TENANT, "k")
 
@@ -99,7 +99,7 @@ def test_calls_of_all_jobs_are_spaced_by_the_rate(stage):
     assert begun[-1] < 32
     assert stands(stage, planned) == [State.SUCCESS] * 4
     assert line(stage) == []
-    assert stile(stage).wake_at is None
+    assert turnstile(stage).wake_at is None
 
 
 def test_a_run_called_before_it_confirms_joining_uses_one_turn(stage):
@@ -193,7 +193,7 @@ def test_runs_of_one_place_start_one_at_a_time_as_soon_as_the_previous_one_ends(
     assert len(called_at(stage)) == 5
     assert all(4 <= gap < 6 for gap in between_calls(stage))
     assert stands(stage, planned) == [State.SUCCESS] * 5
-    assert stile(stage).places == {}
+    assert turnstile(stage).places == {}
 
 
 def test_a_run_waiting_for_its_result_holds_its_place(stage):
@@ -437,7 +437,7 @@ def test_a_run_cancelled_under_a_paused_key_leaves_the_line_immediately(stage):
 
     assert line(stage) == []
     stage.run(180)
-    assert stile(stage).wake_at is None
+    assert turnstile(stage).wake_at is None
 
 
 def test_the_turn_of_a_cancelled_run_goes_to_another_run(stage):
@@ -445,7 +445,7 @@ def test_the_turn_of_a_cancelled_run_goes_to_another_run(stage):
     planned = jobs(stage, 3)
     stage.run(65)
     waiting = sorted((run for run in map(stage.only_run, planned) if run.state is State.QUEUED), key=lines.order_of)
-    assert stile(stage).called >= lines.order_of(waiting[0])
+    assert turnstile(stage).called >= lines.order_of(waiting[0])
 
     results.cancel(stage.world, TENANT, str(waiting[0].schedule_id), waiting[0].uuid)
     stage.run(45)
@@ -803,7 +803,7 @@ def test_a_turn_whose_answer_was_lost_counts_once(stage):
         stage.run(70)
 
     assert lost == 1
-    assert stile(stage).next_at - (NOON + MINUTE) < timedelta(seconds=102)
+    assert turnstile(stage).next_at - (NOON + MINUTE) < timedelta(seconds=102)
     assert len(called_at(stage)) == 1
 
 
@@ -833,4 +833,4 @@ def test_no_run_waits_forever_wherever_an_executor_dies(stage, skip):
     assert seen >= 4 + skip * 3
     assert stands(stage, planned) == [State.SUCCESS] * 3
     assert line(stage) == []
-    assert stile(stage).places == {}
+    assert turnstile(stage).places == {}

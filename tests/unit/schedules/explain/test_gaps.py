@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweephand.schedules.explain.gaps import MOST_LOOKS, measure, walk
+from sweephand.schedules.explain.gaps import MOST_MEASURED, measure, walk
 from sweephand.schedules.rule import Series
 from sweephand.schedules.timing import Timing, parse
 from tests.support.examples import examples
@@ -33,8 +33,8 @@ def walked(series: Series, after: int, until: int) -> tuple[int, int, int | None
 def test_a_walk_finds_the_same_gaps(case: tuple[Timing, datetime], span_s: int) -> None:
     timing, instant = case
     after = int(instant.timestamp())
-    if timing.rule.count(after, after + span_s, MOST_LOOKS + 1) > MOST_LOOKS:
-        span_s = MOST_LOOKS - 1
+    if timing.rule.count(after, after + span_s, MOST_MEASURED + 1) > MOST_MEASURED:
+        span_s = MOST_MEASURED - 1
     found = measure(timing.rule, after, after + span_s)
 
     assert (found and found[:4]) == walked(timing.rule, after, after + span_s)
@@ -170,7 +170,7 @@ def test_a_walk_made_too_long_by_jitter_states_how_far_it_got() -> None:
 
     assert found is not None
     assert found.until == found.last < BEGIN + YEAR_S
-    assert rule.count(BEGIN, found.until, MOST_LOOKS * 2) == MOST_LOOKS
+    assert rule.count(BEGIN, found.until, MOST_MEASURED * 2) == MOST_MEASURED
 
 
 def test_the_first_occurrences_alone_can_be_walked() -> None:

@@ -93,7 +93,7 @@ class Event(Action):
             reason = f"must have at most {longest} characters if there is a `consumer`, not {len(self.detail_type)}"
             raise InvalidRequest(below(field, "detailType"), reason)
 
-    def tells_its_run(self, *, with_payload: bool) -> bool:  # noqa: ARG002 - whatever it carries
+    def sends_callback(self, *, with_payload: bool) -> bool:  # noqa: ARG002 - whatever it carries
         """Returns False, because everybody with a rule gets the event."""
         return False
 

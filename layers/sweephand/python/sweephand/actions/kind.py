@@ -292,7 +292,7 @@ class Action(ABC):
         """Returns the id of the job that it runs; None if it runs none."""
         return None
 
-    def tells_its_run(self, *, with_payload: bool) -> bool:  # noqa: ARG002 - most have a place of their own for it
+    def sends_callback(self, *, with_payload: bool) -> bool:  # noqa: ARG002 - most have a place of their own for it
         """Returns whether the target learns where, and with which token, it reports its result."""
         return True
 

@@ -40,7 +40,7 @@ class Queue(Action):
     }
     description = "A run for the workers of a registered application."
 
-    def tells_its_run(self, *, with_payload: bool) -> bool:  # noqa: ARG002 - whatever it carries
+    def sends_callback(self, *, with_payload: bool) -> bool:  # noqa: ARG002 - whatever it carries
         """Returns False, because a worker settles the run that it claimed without a token."""
         return False
 

@@ -44,7 +44,7 @@ class Webhook(Action):
     def post(self, call: Call, settings: GuardSettings) -> Post:
         """Returns the POST to send. Raises CallFailed if a secret is missing."""
 
-    def tells_its_run(self, *, with_payload: bool) -> bool:
+    def sends_callback(self, *, with_payload: bool) -> bool:
         return not with_payload
 
     def perform(self, call: Call, outbound: Outbound) -> Outcome:
@@ -69,6 +69,6 @@ class Webhook(Action):
         text = hidden(answer.body.decode("utf-8", "replace")[:MAX_ANSWER], secrets)
         said = text.encode()[:MAX_ANSWER].decode("utf-8", "ignore") or None
         if 200 <= answer.status <= 299:
-            waits = self.tells_its_run(with_payload=call.payload is not None)
+            waits = self.sends_callback(with_payload=call.payload is not None)
             return taken(self.outcome, call, said, answer.status, can_report=waits)
         return refused(answer, said, call)

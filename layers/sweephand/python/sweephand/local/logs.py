@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sweephand.local.stack_file import StackFile
     from sweephand.sources import Clock
 
-LOOK_EVERY_S = 1.0
+POLL_EVERY_S = 1.0
 FRAMES = ("START RequestId", "END RequestId", "REPORT RequestId", "INIT_START")
 """The lines that the runtime itself writes around each call."""
 
@@ -42,7 +42,7 @@ def show(
             return
         since_ms = max(since_ms, max((line[0] for line in found), default=0) - 60_000)
         shown = {line for line in shown if line[0] >= since_ms}
-        clock.sleep(LOOK_EVERY_S)
+        clock.sleep(POLL_EVERY_S)
 
 
 def _group(aws: Aws, function: str) -> str:

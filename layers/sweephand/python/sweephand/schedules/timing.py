@@ -258,7 +258,7 @@ def _by_calendars(given: object, timing: Timing, book: Mapping[str, str], first:
     if not packed:
         return timing
     if timing.actual_start_interval_s is not None:
-        raise InvalidRequest("calendars", "cannot be used with an interval with align actual_start")
+        raise InvalidRequest("calendars", "cannot be combined with align actual_start")
     calendar_uses.check_rolling(named, timing.rule, first)
     timing = _build({**json.loads(timing.packed), "cal": packed})
     if timing.rule.after(first - 1) is None:

@@ -28,7 +28,7 @@ from sweephand.security.guard import Address, CallFailed, Deadline, Outbound, Ta
 MAX_BODY = 65_536
 _MAX_RECEIVED = 524_288
 """The most bytes of one exchange, including heads, 1xx answers and chunk framing."""
-_MAX_LOOKS = 12_288
+_MAX_READS = 12_288
 """The most reads of one answer. Each costs CPU, whether it finds a chunk, a 1xx answer or nothing new.
 
 They suffice for a chunk every ten milliseconds of the longest call, or for 64 KB in chunks of six bytes.
@@ -134,7 +134,7 @@ def _answer(response: httpcore2.Response, stream: _BoundedStream) -> Answer:
     body, failure = bytearray(), None
     try:
         for piece in response.iter_stream():
-            stream.look()
+            stream.count_reads()
             body += piece
             if len(body) >= MAX_BODY:
                 break
@@ -200,7 +200,7 @@ class _BoundedStream(httpcore2.NetworkStream):
         self._deadline = deadline
         self._piece: bytes | None = None
         self._received = 0
-        self._looks = 0
+        self._reads = 0
 
     def broken_answer(self) -> CallFailed:
         """Returns why an answer cannot be read. httpcore2 has one error for an early end and for invalid bytes."""
@@ -208,17 +208,17 @@ class _BoundedStream(httpcore2.NetworkStream):
         why = "the connection ended before the answer did" if early else "what came back is not HTTP"
         return CallFailed(Reason.NO_ANSWER, why)
 
-    def look(self, times: int = 1) -> None:
+    def count_reads(self, times: int = 1) -> None:
         """Counts the reads of the answer. Raises CallFailed if it comes in too many pieces."""
-        self._looks += times
-        if self._looks > _MAX_LOOKS:
+        self._reads += times
+        if self._reads > _MAX_READS:
             raise CallFailed(Reason.NO_ANSWER, "the answer comes in too many small pieces")
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002 - the deadline rules
         if not self.head_has_come and self._piece:
             # The last piece held only 1xx answers, or the beginning of a head.
-            self.look(self._piece.count(_EACH_ANSWER))
-        self.look()
+            self.count_reads(self._piece.count(_EACH_ANSWER))
+        self.count_reads()
         self._arm()
         try:
             piece = self._socket.recv(min(max_bytes, _PIECE))

@@ -47,7 +47,7 @@ class TokenCache:
         make: fetches it; its errors are raised, and nothing is cached. wait_s: how long to wait for another thread that
         fetches it, before this one does so too. not_this: a value that was refused and must not be returned again.
         """
-        there = self._look(key, now, not_this)
+        there = self._find(key, now, not_this)
         if there is not None:
             return there.value, True
         with self._lock:
@@ -56,7 +56,7 @@ class TokenCache:
             making = self._making.setdefault(key, Lock())
         waited = making.acquire(timeout=max(0.0, wait_s))
         try:
-            there = self._look(key, now, not_this)
+            there = self._find(key, now, not_this)
             if there is not None:
                 return there.value, True
             made = make()
@@ -66,7 +66,7 @@ class TokenCache:
             if waited:
                 making.release()
 
-    def _look(self, key: Hashable, now: datetime, not_this: Any) -> CachedToken | None:
+    def _find(self, key: Hashable, now: datetime, not_this: Any) -> CachedToken | None:
         with self._lock:
             there = self._kept.get(key)
             if there is None or there.ends_at <= now or there.value == not_this:

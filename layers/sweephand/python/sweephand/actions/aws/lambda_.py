@@ -39,7 +39,7 @@ class Lambda(JsonAction):
 
     kind = "lambda"
 
-    def tells_its_run(self, *, with_payload: bool) -> bool:
+    def sends_callback(self, *, with_payload: bool) -> bool:
         """Says whether the function learns of its run. An asynchronous one gets no client context (AWS, Invoke)."""
         return self.invocation == "sync" or self.envelope or not with_payload
 

@@ -112,7 +112,7 @@ class AwsAction(Action):
             return replace(why, message=f"the role could not be assumed: {why.message}")
         except (ClientError, BotoCoreError) as error:
             return failure_of(error)
-        can_report = self.tells_its_run(with_payload=call.payload is not None)
+        can_report = self.sends_callback(with_payload=call.payload is not None)
         return taken(self.outcome, call, sent.answer, sent.http_status, can_report=can_report)
 
     def _sent(self, call: Call, outbound: Outbound) -> Sent:
@@ -141,7 +141,7 @@ class JsonAction(AwsAction):
         if not payload.is_json:
             raise InvalidRequest(field, "must be JSON (member payload): this target accepts no other string")
 
-    def tells_its_run(self, *, with_payload: bool) -> bool:
+    def sends_callback(self, *, with_payload: bool) -> bool:
         return not with_payload
 
 

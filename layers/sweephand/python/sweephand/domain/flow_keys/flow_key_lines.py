@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from sweephand.domain.flow_keys.flow_keys import (
     AHEAD,
     COMES_WITHIN,
-    LOOKS_AGAIN,
     NO_PLACE,
+    RECHECK_AFTER,
     TOGETHER,
     Holds,
     Place,
@@ -74,29 +74,29 @@ class Called:
 
 @dataclass(frozen=True)
 class Calls:
-    """The result of a check. look: when the line must be checked again, if no message for that was sent yet."""
+    """The result of a check. check_at: when the line must be checked again, if no message for that was sent yet."""
 
-    stile: Turnstile
+    turnstile: Turnstile
     called: tuple[Called, ...] = ()
-    look: datetime | None = None
+    check_at: datetime | None = None
 
 
-def mark_is_over(stile: Turnstile, now: datetime) -> bool:
+def mark_is_over(turnstile: Turnstile, now: datetime) -> bool:
     """Returns True if all runs called up to the mark should have arrived."""
-    return stile.mark_at is None or now - stile.mark_at > COMES_WITHIN
+    return turnstile.mark_at is None or now - turnstile.mark_at > COMES_WITHIN
 
 
-def call(stile: Turnstile, line: Line, shut: Mapping[str, datetime], now: datetime) -> Calls:
+def call(turnstile: Turnstile, line: Line, shut: Mapping[str, datetime], now: datetime) -> Calls:
     """Returns which runs are called out of the line, and for which instants.
 
     shut: targets with an open circuit, and when the next call may test each of them. One run is called for each. A run
     whose patience ends before its turn is called when it ends, without a turn or a place, and then ends.
     """
-    interval = stile.terms.rate.interval if stile.terms.rate else timedelta(0)
-    turn_at = _next_turn(stile, now)
-    tried, called_to_order = dict(shut), stile.called
+    interval = turnstile.terms.rate.interval if turnstile.terms.rate else timedelta(0)
+    turn_at = _next_turn(turnstile, now)
+    tried, called_to_order = dict(shut), turnstile.called
     called: list[Called] = []
-    looks = [probe_at for probe_at in shut.values() if probe_at > now]
+    checks = [probe_at for probe_at in shut.values() if probe_at > now]
     stopped = at_fresh = False
     done: set[str] = set()
     for n, entry in enumerate((*line.again, *line.fresh)):
@@ -106,28 +106,28 @@ def call(stile: Turnstile, line: Line, shut: Mapping[str, datetime], now: dateti
         in_vain = _in_vain(entry, now if waits_for_probe else turn_at + COMES_LATE, probe_at, now)
         if in_vain is not None:
             called.append(in_vain)
-            looks += [now + COMES_LATE] if probe_at is not None else []
-        elif not waits_for_probe and not _on_its_way(stile, entry, now):
-            held = stile.places.get(entry.who, NO_PLACE)
-            if turn_at - now > AHEAD or not (held.lasts(now) or has_room(stile, now)):
+            checks += [now + COMES_LATE] if probe_at is not None else []
+        elif not waits_for_probe and not _on_its_way(turnstile, entry, now):
+            held = turnstile.places.get(entry.who, NO_PLACE)
+            if turn_at - now > AHEAD or not (held.lasts(now) or has_room(turnstile, now)):
                 stopped = True
                 break
-            stile = with_place(stile, entry.who, _place_to(held, turn_at), now)
+            turnstile = with_place(turnstile, entry.who, _place_to(held, turn_at), now)
             called.append(Called(entry.order, max(now, turn_at - TOGETHER)))  # messages come up to a second late
             turn_at += interval
-            if probe_at is not None and stile.terms.circuit is not None:
-                tried[entry.target] = now + timedelta(seconds=stile.terms.circuit.probe_s)
-                looks.append(tried[entry.target])
+            if probe_at is not None and turnstile.terms.circuit is not None:
+                tried[entry.target] = now + timedelta(seconds=turnstile.terms.circuit.probe_s)
+                checks.append(tried[entry.target])
         called_to_order = max(called_to_order, entry.order)
         done.add(entry.order)
-    look = now if line.more and not stopped else min(looks, default=None)
-    left = tuple(entry.order for entry in line.again if entry.order in stile.late and entry.order not in done)
-    after = replace(stile, called=called_to_order, called_to=turn_at, wake_at=_wake_at(stile, now), late=left)
-    if (at_fresh or not stopped) and mark_is_over(stile, now):
+    check_at = now if line.more and not stopped else min(checks, default=None)
+    left = tuple(entry.order for entry in line.again if entry.order in turnstile.late and entry.order not in done)
+    after = replace(turnstile, called=called_to_order, called_to=turn_at, wake_at=_wake_at(turnstile, now), late=left)
+    if (at_fresh or not stopped) and mark_is_over(turnstile, now):
         after = replace(after, mark=called_to_order, mark_at=turn_at)
-    if look is None or (stile.look_at is not None and now < stile.look_at <= look):
+    if check_at is None or (turnstile.look_at is not None and now < turnstile.look_at <= check_at):
         return Calls(after, tuple(called))
-    return Calls(replace(after, look_at=look), tuple(called), look)
+    return Calls(replace(after, look_at=check_at), tuple(called), check_at)
 
 
 def _place_to(held: Place, turn_at: datetime) -> Place:
@@ -144,34 +144,34 @@ def _in_vain(entry: Waiting, comes_at: datetime, probe_at: datetime | None, now:
     return Called(entry.order, max(now, over_at + TOGETHER))
 
 
-def _next_turn(stile: Turnstile, now: datetime) -> datetime:
-    if stile.terms.rate is None:
+def _next_turn(turnstile: Turnstile, now: datetime) -> datetime:
+    if turnstile.terms.rate is None:
         return now
-    return max(now, stile.next_at or now, stile.called_to or now)
+    return max(now, turnstile.next_at or now, turnstile.called_to or now)
 
 
-def _on_its_way(stile: Turnstile, entry: Waiting, now: datetime) -> bool:
+def _on_its_way(turnstile: Turnstile, entry: Waiting, now: datetime) -> bool:
     """Returns True if a run was called and is still expected. New terms call entries after `called` again."""
-    place = stile.places.get(entry.who, NO_PLACE)
-    return entry.order <= stile.called and place.holds is Holds.CALLED and place.lasts(now)
+    place = turnstile.places.get(entry.who, NO_PLACE)
+    return entry.order <= turnstile.called and place.holds is Holds.CALLED and place.lasts(now)
 
 
-def wakes(stile: Turnstile, now: datetime) -> bool:
+def wakes(turnstile: Turnstile, now: datetime) -> bool:
     """Returns True if it is time to check the whole line: the sweep has sent its message, or is about to."""
-    return stile.wake_at is not None and _wake_at(stile, now) != stile.wake_at
+    return turnstile.wake_at is not None and _wake_at(turnstile, now) != turnstile.wake_at
 
 
-def rest(stile: Turnstile, now: datetime) -> Turnstile:
+def rest(turnstile: Turnstile, now: datetime) -> Turnstile:
     """Returns the turnstile after a check that calls nobody."""
-    return replace(stile, wake_at=_wake_at(stile, now))
+    return replace(turnstile, wake_at=_wake_at(turnstile, now))
 
 
-def _wake_at(stile: Turnstile, now: datetime) -> datetime:
+def _wake_at(turnstile: Turnstile, now: datetime) -> datetime:
     """Returns the next wake-up of the row. It moves only if it is far off, so that few checks write to the index.
 
     The sweep moves it far ahead when it sends its message. Then the check brings it back.
     """
-    at = stile.wake_at
-    if at is not None and LOOKS_AGAIN / 2 < at - now <= LOOKS_AGAIN * 1.5:
+    at = turnstile.wake_at
+    if at is not None and RECHECK_AFTER / 2 < at - now <= RECHECK_AFTER * 1.5:
         return at
-    return now + LOOKS_AGAIN
+    return now + RECHECK_AFTER

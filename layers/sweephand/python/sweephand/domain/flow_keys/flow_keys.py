@@ -27,7 +27,7 @@ AHEAD = timedelta(seconds=60)
 """How far ahead of their turns runs are called out of the line."""
 COMES_WITHIN = timedelta(seconds=20)
 """A called run that has not arrived after this time has lost its message. It loses its place and is called again."""
-LOOKS_AGAIN = timedelta(seconds=60)
+RECHECK_AFTER = timedelta(seconds=60)
 """The longest time between two checks of the line, by its row in the next-run index."""
 AWAITS_BEYOND = timedelta(seconds=60)
 """How long after its deadline a run that waits for its result keeps its place, for the effects of its end."""
@@ -233,111 +233,111 @@ Answer = Go | Wait | bool
 """The reply to an Ask. bool: True if the line should be checked now."""
 
 
-def answer(stile: Turnstile, asks: Sequence[Ask], now: datetime) -> tuple[Turnstile, list[Answer]]:
+def answer(turnstile: Turnstile, asks: Sequence[Ask], now: datetime) -> tuple[Turnstile, list[Answer]]:
     """Returns the new turnstile and the answers, in the order of the asks."""
     answers: list[Answer] = []
     for ask in asks:
-        stile, said = _answer(stile, ask, now)
+        turnstile, said = _answer(turnstile, ask, now)
         answers.append(said)
-    return stile, answers
+    return turnstile, answers
 
 
-def _answer(stile: Turnstile, ask: Ask, now: datetime) -> tuple[Turnstile, Answer]:
+def _answer(turnstile: Turnstile, ask: Ask, now: datetime) -> tuple[Turnstile, Answer]:
     match ask:
         case Enter():
-            return _enter(stile, ask, now)
+            return _enter(turnstile, ask, now)
         case Stay(who, until, holds):
-            return with_place(stile, who, Place(until, holds), now), False
+            return with_place(turnstile, who, Place(until, holds), now), False
         case Leave():
-            after = _left(stile, ask, now)
-            return after, after is not stile and stile.wake_at is not None and not stile.terms.paused
+            after = _left(turnstile, ask, now)
+            return after, after is not turnstile and turnstile.wake_at is not None and not turnstile.terms.paused
         case Join():
-            return _joined(stile, ask, now)
+            return _joined(turnstile, ask, now)
 
 
-def _joined(stile: Turnstile, ask: Join, now: datetime) -> tuple[Turnstile, bool]:
+def _joined(turnstile: Turnstile, ask: Join, now: datetime) -> tuple[Turnstile, bool]:
     """Adds an entry. A run that was called before its Join, or that arrived by an older message, keeps its turn."""
-    first, place = stile.wake_at is None, stile.places.get(ask.who)
-    after = replace(stile, wake_at=now + LOOKS_AGAIN) if first else stile
-    if ask.order <= stile.called:
+    first, place = turnstile.wake_at is None, turnstile.places.get(ask.who)
+    after = replace(turnstile, wake_at=now + RECHECK_AFTER) if first else turnstile
+    if ask.order <= turnstile.called:
         if place is not None and place.holds is Holds.CALLED:
             if not ask.again or place.comes_at > now:
                 return after, False
             after = _without_place(after, ask.who, now)
-        if ask.order not in stile.late:
+        if ask.order not in turnstile.late:
             after = replace(after, late=(*after.late, ask.order))
-    return after, not stile.terms.paused and (first or _callable(stile, now))
+    return after, not turnstile.terms.paused and (first or _callable(turnstile, now))
 
 
-def _left(stile: Turnstile, ask: Leave, now: datetime) -> Turnstile:
-    place = stile.places.get(ask.who)
+def _left(turnstile: Turnstile, ask: Leave, now: datetime) -> Turnstile:
+    place = turnstile.places.get(ask.who)
     if place is not None and (ask.own or place.holds is not Holds.CALL):
-        stile = _without_place(stile, ask.who, now)
-    if not stile.terms.slow or not "" < ask.order <= stile.called:
-        return stile
-    placed = {who: held for who, held in stile.places.items() if held.holds is not Holds.CALLED}
-    return replace(empty(stile), places=placed, wake_at=stile.wake_at, look_at=stile.look_at)
+        turnstile = _without_place(turnstile, ask.who, now)
+    if not turnstile.terms.slow or not "" < ask.order <= turnstile.called:
+        return turnstile
+    placed = {who: held for who, held in turnstile.places.items() if held.holds is not Holds.CALLED}
+    return replace(empty(turnstile), places=placed, wake_at=turnstile.wake_at, look_at=turnstile.look_at)
 
 
-def _callable(stile: Turnstile, now: datetime) -> bool:
+def _callable(turnstile: Turnstile, now: datetime) -> bool:
     """Returns True if the last entry can get a place and a turn soon."""
-    if stile.terms.rate is not None and stile.called_to is not None and stile.called_to > now + AHEAD:
+    if turnstile.terms.rate is not None and turnstile.called_to is not None and turnstile.called_to > now + AHEAD:
         return False
-    return has_room(stile, now)
+    return has_room(turnstile, now)
 
 
-def has_room(stile: Turnstile, now: datetime) -> bool:
-    return stile.terms.parallelism is None or stile.running(now) < stile.terms.parallelism
+def has_room(turnstile: Turnstile, now: datetime) -> bool:
+    return turnstile.terms.parallelism is None or turnstile.running(now) < turnstile.terms.parallelism
 
 
-def _enter(stile: Turnstile, ask: Enter, now: datetime) -> tuple[Turnstile, Go | Wait]:
-    terms, place = stile.terms, stile.places.get(ask.who, NO_PLACE)
+def _enter(turnstile: Turnstile, ask: Enter, now: datetime) -> tuple[Turnstile, Go | Wait]:
+    terms, place = turnstile.terms, turnstile.places.get(ask.who, NO_PLACE)
     if terms.paused:
-        return stile, Wait(Why.PAUSED)
+        return turnstile, Wait(Why.PAUSED)
     has_place = place.lasts(now)
     tried_before = has_place and place.holds is not Holds.CALLED
     if tried_before and epoch_ms(place.until) == epoch_ms(ask.until):
-        return stile, Go(_same_turn(stile, now))
+        return turnstile, Go(_same_turn(turnstile, now))
     # A run with a place from an earlier attempt, whose call may still be running, need not wait.
-    if not tried_before and terms.limited and stile.wake_at is not None and not "" < ask.order <= stile.called:
-        return stile, Wait(Why.LINE)
-    if not has_place and not has_room(stile, now):
-        return stile, Wait(Why.PLACES)
+    if not tried_before and terms.limited and turnstile.wake_at is not None and not "" < ask.order <= turnstile.called:
+        return turnstile, Wait(Why.LINE)
+    if not has_place and not has_room(turnstile, now):
+        return turnstile, Wait(Why.PLACES)
     at = now
     if terms.rate is not None:
-        next_at = stile.next_at or now
+        next_at = turnstile.next_at or now
         at = max(now, next_at - TOGETHER)
         if place.holds is Holds.CALLED:
             at = max(at, place.comes_at)  # an older message of this run may arrive during another run's turn
         if at - now > NAP:
-            return stile, Wait(Why.RATE)  # a place that it was given stays reserved until its turn is over
-        stile = replace(stile, next_at=max(next_at, now) + terms.rate.interval)
-    return with_place(stile, ask.who, Place(ask.until, Holds.CALL), now), Go(at)
+            return turnstile, Wait(Why.RATE)  # a place that it was given stays reserved until its turn is over
+        turnstile = replace(turnstile, next_at=max(next_at, now) + terms.rate.interval)
+    return with_place(turnstile, ask.who, Place(ask.until, Holds.CALL), now), Go(at)
 
 
-def _same_turn(stile: Turnstile, now: datetime) -> datetime:
+def _same_turn(turnstile: Turnstile, now: datetime) -> datetime:
     """Returns the turn of a run that passed in this claim and whose answer was lost. It may still be ahead."""
-    if stile.terms.rate is None or stile.next_at is None:
+    if turnstile.terms.rate is None or turnstile.next_at is None:
         return now
-    return max(now, stile.next_at - stile.terms.rate.interval - TOGETHER)
+    return max(now, turnstile.next_at - turnstile.terms.rate.interval - TOGETHER)
 
 
-def with_place(stile: Turnstile, who: str, place: Place, now: datetime) -> Turnstile:
+def with_place(turnstile: Turnstile, who: str, place: Place, now: datetime) -> Turnstile:
     """Returns the turnstile with a run's place. Without a limit of places, only called runs have one."""
-    if stile.terms.parallelism is None and not (place.holds is Holds.CALLED and stile.terms.slow):
-        return _without_place(stile, who, now)
-    return replace(stile, places={**_without_place(stile, who, now).places, who: place})
+    if turnstile.terms.parallelism is None and not (place.holds is Holds.CALLED and turnstile.terms.slow):
+        return _without_place(turnstile, who, now)
+    return replace(turnstile, places={**_without_place(turnstile, who, now).places, who: place})
 
 
-def _without_place(stile: Turnstile, who: str, now: datetime) -> Turnstile:
+def _without_place(turnstile: Turnstile, who: str, now: datetime) -> Turnstile:
     """Returns the turnstile without a run's place and without expired ones."""
-    if who not in stile.places:
-        return stile
+    if who not in turnstile.places:
+        return turnstile
     return replace(
-        stile, places={other: held for other, held in stile.places.items() if other != who and held.lasts(now)}
+        turnstile, places={other: held for other, held in turnstile.places.items() if other != who and held.lasts(now)}
     )
 
 
-def empty(stile: Turnstile) -> Turnstile:
+def empty(turnstile: Turnstile) -> Turnstile:
     """Returns the turnstile of an empty line."""
-    return replace(stile, wake_at=None, called="", called_to=None, mark="", mark_at=None, look_at=None, late=())
+    return replace(turnstile, wake_at=None, called="", called_to=None, mark="", mark_at=None, look_at=None, late=())

@@ -71,7 +71,7 @@ class Suspensions:
         return now if sweep.waits is Waits.HELD else None
 
 
-def looked_at_again(now: datetime, sweep: SweepText, spread: float) -> datetime:
+def next_check(now: datetime, sweep: SweepText, spread: float) -> datetime:
     """Returns when a held schedule is checked next. spread: its own value from 0 to 1, for the first check."""
     if sweep.waits is Waits.HELD:
         return now + HOLD

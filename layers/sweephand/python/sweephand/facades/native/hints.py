@@ -28,7 +28,7 @@ _QUARTZ = 6
 """The number of fields in Quartz and Spring, of which the first one is the second."""
 _EXAMPLES = {"action": 'such as {"type": "http", "url": "https://example.org/"}'}
 _MOST_SCHEDULES = 40
-_MOST_LOOKS = 4 * MOST
+_MOST_STEPS = 4 * MOST
 """The limit of work for all hints of an answer. Each hint costs up to a dozen parses."""
 
 
@@ -41,7 +41,7 @@ def improved(wrong: InvalidRequest, body: object, now: datetime, *, change: bool
         for path, timing in _timings(body):
             collect(timing, path, now, mistakes)
     found = mistakes.all
-    with limited(_MOST_LOOKS):
+    with limited(_MOST_STEPS):
         first, *others = (_with_hint(each, body, now, change=change) for each in found[:MOST_ERRORS])
     return first.alone((*others, *found[MOST_ERRORS:]))
 

@@ -82,7 +82,7 @@ def repeat(world: World, members: Mapping[str, str]) -> Repeated:
         pointers = (_pointer(world, job, run) for run in _finished(world, wanted, job))
         while batch := list(islice(pointers, AT_ONCE)):
             if world.queue.send(batch):
-                raise Unavailable("the run queue did not take a message")
+                raise Unavailable("the run queue did not accept a message")
             done.runs += len(batch)
         done.jobs += 1
         after = place

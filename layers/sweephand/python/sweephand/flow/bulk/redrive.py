@@ -40,10 +40,10 @@ SPAN_S = 10
 """Seconds over which one page spreads its messages; a pause takes effect after that."""
 LARGEST_PAGE = 200
 MOST_REASONS = 20
-FIRST_LOOK_S, LONGEST_LOOK_S = 1, 60
+FIRST_CHECK_S, LONGEST_CHECK_S = 1, 60
 USUAL_RATE, MOST_RATE = 60, 6_000
 """Runs per minute."""
-HELD_LOOK = timedelta(seconds=60)
+HELD_CHECK = timedelta(seconds=60)
 """Time between two checks whether a disabled tenant is enabled again."""
 MOST_RUNS = 500
 """Runs of the largest selection."""
@@ -102,7 +102,7 @@ def _held(world: World, operation: Operation) -> Page | None:
     if world.terms.of(operation.tenant, DEFAULT_COLLECTION).tenant_active:
         return None
     cursor = {**operation.cursor, WAITS_FOR: "the tenant is disabled"}
-    return Page(cursor, due_at=world.clock.now() + HELD_LOOK)
+    return Page(cursor, due_at=world.clock.now() + HELD_CHECK)
 
 
 def repeatable(world: World, tenant: str, runs: Sequence[str]) -> int:
@@ -242,14 +242,14 @@ class Waits:
     """The open runs, as whole ids, and the seconds until they are checked again; 0 if no run is open or waits."""
 
     open: tuple[str, ...] = ()
-    looks: int = 0
+    checks: int = 0
     wait_s: int = 0
 
     @property
     def cursor(self) -> dict[str, Any]:
         if not self.wait_s:
             return {}
-        return {"open": list(self.open), "looks": self.looks, WAITS_FOR: "runs that exclude each other"}
+        return {"open": list(self.open), "looks": self.checks, WAITS_FOR: "runs that exclude each other"}
 
 
 def read(cursor: Mapping[str, Any]) -> Waits:
@@ -260,8 +260,8 @@ def after(before: Waits, open_: tuple[str, ...], *, moved: bool, waits: bool) ->
     """Returns the next wait, which doubles while nothing changes. waits: whether a run that has not begun must wait."""
     if not (open_ or waits):
         return Waits()
-    looks = 0 if moved else before.looks + 1
-    return Waits(open_, looks, min(LONGEST_LOOK_S, FIRST_LOOK_S * 2 ** min(looks, 10)))
+    checks = 0 if moved else before.checks + 1
+    return Waits(open_, checks, min(LONGEST_CHECK_S, FIRST_CHECK_S * 2 ** min(checks, 10)))
 
 
 def _progress(world: World, operation: Operation, runs: Sequence[str]) -> tuple[tuple[str, ...], list[dict[str, str]]]:

@@ -40,7 +40,7 @@ with lazy():
     from sweephand.flow.errors import failures
     from sweephand.store.dynamo import flat_models
 
-LOOK_AGAIN = timedelta(seconds=20)
+RECHECK_AFTER = timedelta(seconds=20)
 PAGE = 100
 MOST_ROWS = 1_000
 """Rows that one step covers, so that it ends within the time of its function."""
@@ -98,7 +98,7 @@ def _end_and_clear(world: World, pointer: Pointer, item: CleanUpItem, job: Job |
     if after.owner == len(owners) and not after.held:
         if item.whole and _others(world, item):
             # The other clean-ups will have ended before that, and need the rows that are deleted here.
-            world.queue.send_one(Delivery(pointer, world.clock.now() + LOOK_AGAIN, Lane.FAST))
+            world.queue.send_one(Delivery(pointer, world.clock.now() + RECHECK_AFTER, Lane.FAST))
             return
         # Runs may be deleted although a message for one is still queued: it will find no schedule.
         runs = [keys.runs(pointer.tenant, owner) for owner in owners] if item.runs_too else []

@@ -37,7 +37,7 @@ WARNED_AHEAD, WARNED_TOGETHER = timedelta(days=2), timedelta(days=3)
 
 It counts all failures that expire within three days, so there is at most one event a day.
 """
-LOOK = timedelta(days=13)
+RECHECK_AFTER = timedelta(days=13)
 """Time between two checks. No run expires in less than 15 days, so each check warns of new failures in time."""
 FORGOTTEN = timedelta(days=90)
 """A group without open failures is deleted this long after its last failure."""
@@ -78,7 +78,7 @@ def _note_group(world: World, run: Run, fresh: Group) -> None:
     for _ in range(TRIES):
         if group is not None and not isinstance(store.seen_again(table, group, run, now), Refused):
             return
-        if not isinstance(store.begin_group(table, fresh, now + LOOK, world.settings.shards), Refused):
+        if not isinstance(store.begin_group(table, fresh, now + RECHECK_AFTER, world.settings.shards), Refused):
             return
         group = fresh
     raise too_many("changes to this group of errors")
@@ -90,7 +90,7 @@ def with_group(world: World, run: Run, job: Job | None) -> None:
         return
     job = job or jobs.read_job(world.table, run.tenant, run.job_id)
     now = world.clock.now()
-    store.begin_group(world.table, _first(run, job, now), now + LOOK, world.settings.shards)
+    store.begin_group(world.table, _first(run, job, now), now + RECHECK_AFTER, world.settings.shards)
 
 
 def find(world: World, tenant: str, group_id: str) -> Group:
@@ -168,7 +168,7 @@ def close_of_deleted(world: World, tenant: str, group_id: str) -> None:
         group = archive(world, tenant, group_id, DELETED, None)
     rows = islice(store.runs_of(world.table, tenant, group_id, None, PAGE), MOST_COUNTED)
     last = max((each.expires_at for each in rows if each.expires_at is not None), default=world.clock.now())
-    store.look_again(world.table, group, last + SOON)
+    store.check_again(world.table, group, last + SOON)
 
 
 def restore(world: World, tenant: str, group_id: str, actor: str | None) -> Group:
@@ -287,8 +287,8 @@ def wake_up(world: World, pointer: Pointer) -> None:
     if soon:
         job = jobs.read_job(world.table, group.tenant, group.signature.job_id)
         events.errors_expire(world, group, job, len(soon), soon[0], now)
-    later = next((at - WARNED_AHEAD for at in ends if at > now + WARNED_TOGETHER), now + LOOK)
-    store.look_again(world.table, group, min(later, now + LOOK))
+    later = next((at - WARNED_AHEAD for at in ends if at > now + WARNED_TOGETHER), now + RECHECK_AFTER)
+    store.check_again(world.table, group, min(later, now + RECHECK_AFTER))
 
 
 def reopen(world: World, run: Run, job: Job | None) -> None:
@@ -313,8 +313,8 @@ def reopen(world: World, run: Run, job: Job | None) -> None:
 
 def _wake_its_group(world: World, old: Run, now: datetime) -> None:
     """Sets an early check for a run that expires before the next regular check could warn of it."""
-    if old.expires_at is None or old.expires_at > now + LOOK + WARNED_AHEAD:
+    if old.expires_at is None or old.expires_at > now + RECHECK_AFTER + WARNED_AHEAD:
         return
     group = store.read_group(world.table, old.tenant, signature_of(old).id)
     if group is not None:
-        store.look_again(world.table, group, now + SOON)
+        store.check_again(world.table, group, now + SOON)

@@ -251,8 +251,8 @@ def _takes_probe(world: World, tenant: str, name: str, circuit: Circuit) -> bool
 
 
 def _rule(world: World, tenant: str, name: str) -> flow_keys.CircuitRule | None:
-    stile = store.read_stile(world.table, tenant, name)
-    return None if stile is None else stile.terms.circuit
+    turnstile = store.read_stile(world.table, tenant, name)
+    return None if turnstile is None else turnstile.terms.circuit
 
 
 def _note(world: World, mine: Run, outcome: Outcome, target: str) -> Turned | None:

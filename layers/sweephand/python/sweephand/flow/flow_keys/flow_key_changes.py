@@ -107,8 +107,8 @@ def delete(world: World, tenant: str, name: str, if_match: int | None) -> None:
 
 def _still_waited(world: World, tenant: str, name: str) -> bool:
     """Says whether runs still wait whose jobs no longer name the key. Calls them, so that they leave the line."""
-    stile = store.read_stile(world.table, tenant, name)
-    if stile is None or stile.wake_at is None:
+    turnstile = store.read_stile(world.table, tenant, name)
+    if turnstile is None or turnstile.wake_at is None:
         return False
     _call(world, tenant, name)
     return True

@@ -68,21 +68,21 @@ def _answer(world: World, key: Name, group: Group, moving: Lock) -> None:
 
 def move(world: World, key: Name, asks: Sequence[Ask]) -> list[Answer]:
     """Moves the turnstile once for all of these. Raises Unavailable after too many concurrent moves."""
-    stile = store.read_stile(world.table, *key)
+    turnstile = store.read_stile(world.table, *key)
     for tries in range(TRIES):
         now = world.clock.now()
-        if stile is None:
+        if turnstile is None:
             return [Go(now) if isinstance(each, flow_keys.Enter) else False for each in asks]
-        _remember(world, key, stile)
-        after, answers = flow_keys.answer(stile, asks, now)
-        if after == stile and not any(isinstance(each, flow_keys.Join) for each in asks):
+        _remember(world, key, turnstile)
+        after, answers = flow_keys.answer(turnstile, asks, now)
+        if after == turnstile and not any(isinstance(each, flow_keys.Join) for each in asks):
             return answers
         turn = new_turn(world)
-        met = store.move(world.table, stile, after, turn, shards=world.settings.shards)
+        met = store.move(world.table, turnstile, after, turn, shards=world.settings.shards)
         if not isinstance(met, Refused):
             return answers
-        stile = store.stile_in(met)
-        if stile is not None and stile.turn == turn:
+        turnstile = store.stile_in(met)
+        if turnstile is not None and turnstile.turn == turn:
             return answers  # this move was written, and its answer was lost
         if tries:
             world.clock.sleep(world.chance.uniform(0.0, min(0.2, 0.005 * 2**tries)))
@@ -93,9 +93,9 @@ def new_turn(world: World) -> str:
     return world.chance.token(TURN_BYTES).hex()
 
 
-def _remember(world: World, key: Name, stile: Turnstile) -> None:
+def _remember(world: World, key: Name, turnstile: Turnstile) -> None:
     with world.memory.lock:
-        if stile.terms.parallelism is None:
+        if turnstile.terms.parallelism is None:
             world.memory.placeless.add(key)
         else:
             world.memory.placeless.discard(key)

@@ -36,37 +36,37 @@ def call_next(world: World, tenant: str, name: str) -> None:
 
     If two processes call at once, the one whose write is refused reads again. Raises Unavailable.
     """
-    stile = store.read_stile(world.table, tenant, name)
-    if stile is None or stile.wake_at is None:
+    turnstile = store.read_stile(world.table, tenant, name)
+    if turnstile is None or turnstile.wake_at is None:
         return
     now = world.clock.now()
-    shut = _open_circuits(world, stile)
-    if flow_key_lines.wakes(stile, now):
-        _call_hopeless(world, stile, shut, now)
-    elif stile.terms.paused:
+    shut = _open_circuits(world, turnstile)
+    if flow_key_lines.wakes(turnstile, now):
+        _call_hopeless(world, turnstile, shut, now)
+    elif turnstile.terms.paused:
         return
     entries: Entries = {}
-    if stile.terms.paused:
-        calls = flow_key_lines.Calls(flow_key_lines.rest(stile, now))
+    if turnstile.terms.paused:
+        calls = flow_key_lines.Calls(flow_key_lines.rest(turnstile, now))
     else:
-        entries, line = _line(world, stile, shut, now)
-        calls = flow_key_lines.call(stile, line, shut, now)
-    if not entries and not lines.line(world.table, stile, "", "", 1):
-        calls = flow_key_lines.Calls(flow_keys.empty(stile))
-    met = store.move(world.table, stile, calls.stile, turnstiles.new_turn(world), shards=world.settings.shards)
+        entries, line = _line(world, turnstile, shut, now)
+        calls = flow_key_lines.call(turnstile, line, shut, now)
+    if not entries and not lines.line(world.table, turnstile, "", "", 1):
+        calls = flow_key_lines.Calls(flow_keys.empty(turnstile))
+    met = store.move(world.table, turnstile, calls.turnstile, turnstiles.new_turn(world), shards=world.settings.shards)
     if isinstance(met, Refused):
         raise Moved
-    _send(world, stile, entries, calls)
+    _send(world, turnstile, entries, calls)
 
 
-def _call_hopeless(world: World, stile: flow_keys.Turnstile, shut: dict[str, datetime], now: datetime) -> None:
+def _call_hopeless(world: World, turnstile: flow_keys.Turnstile, shut: dict[str, datetime], now: datetime) -> None:
     """Calls the runs that wait in vain, wherever they stand in the line.
 
     Their time is over, their job was deleted, or it no longer names this key. They take no turn: the delivery of each
     run decides how it ends.
     """
-    found = lines.line(world.table, stile, "", "", MOST_SEEN)
-    leaving = _leaving(world, stile, found)
+    found = lines.line(world.table, turnstile, "", "", MOST_SEEN)
+    leaving = _leaving(world, turnstile, found)
     over, unwanted = [], []
     for entry in found:
         if entry.patience.over_at(now, shut=entry.target in shut) is not None:
@@ -74,25 +74,25 @@ def _call_hopeless(world: World, stile: flow_keys.Turnstile, shut: dict[str, dat
         elif entry.owner in leaving:
             unwanted.append(entry)
     for entry in unwanted[: PAGE * PAGES]:
-        lines.end_patience(world.table, stile.tenant, stile.name, entry, now)
-    there = _still_waiting(world, stile, [*over, *unwanted][: PAGE * PAGES])
+        lines.end_patience(world.table, turnstile.tenant, turnstile.name, entry, now)
+    there = _still_waiting(world, turnstile, [*over, *unwanted][: PAGE * PAGES])
     pointers = [Delivery(ledger.pointer_to(run), now, entry.lane) for entry, run in there.values()]
     unsent = world.queue.send(pointers)
     if unsent:
         world.journal.warning("runs that wait under a flow key in vain are called again", left=len(unsent))
 
 
-def _leaving(world: World, stile: flow_keys.Turnstile, found: Sequence[lines.Entry]) -> set[str]:
+def _leaving(world: World, turnstile: flow_keys.Turnstile, found: Sequence[lines.Entry]) -> set[str]:
     """Returns the owners whose runs no longer belong under this key. The first run of each owner decides."""
     first = list({entry.owner: entry for entry in reversed(found)}.values())[-PAGE * PAGES :]
-    there = _still_waiting(world, stile, first).values()
+    there = _still_waiting(world, turnstile, first).values()
     pointers = {entry.owner: ledger.pointer_to(run) for entry, run in there}
     known = gate.read(world.table, pointers.values())
     leaving = set()
     for owner, pointer in pointers.items():
         context = gate.read_context(world.table, world.terms, pointer, known)
         gone = context.job is None or (pointer.schedule is not None and context.schedule is None)
-        if gone or admission.flow_key_of(pointer.kind, context) != stile.name:
+        if gone or admission.flow_key_of(pointer.kind, context) != turnstile.name:
             leaving.add(owner)
     return leaving
 
@@ -101,39 +101,39 @@ Entries = dict[str, tuple[lines.Entry, Run]]
 """Entries and their runs, by order."""
 
 
-def _still_waiting(world: World, stile: flow_keys.Turnstile, entries: Sequence[lines.Entry]) -> Entries:
+def _still_waiting(world: World, turnstile: flow_keys.Turnstile, entries: Sequence[lines.Entry]) -> Entries:
     """Returns the entries whose runs still wait, in the given order. Removes the others."""
-    rows = lines.rows_of(world.table, stile.tenant, entries)
+    rows = lines.rows_of(world.table, turnstile.tenant, entries)
     there = {
         entry.order: (entry, rows[entry.order]) for entry in entries if lines.still_queued(rows.get(entry.order), entry)
     }
     gone = [entry.order for entry in entries if entry.order not in there and not lines.at_work(rows.get(entry.order))]
-    lines.drop(world.table, stile.tenant, stile.name, gone)
+    lines.drop(world.table, turnstile.tenant, turnstile.name, gone)
     return there
 
 
-def _open_circuits(world: World, stile: flow_keys.Turnstile) -> dict[str, datetime]:
+def _open_circuits(world: World, turnstile: flow_keys.Turnstile) -> dict[str, datetime]:
     """Returns the targets whose circuits are open, each with the instant from which a call may try it again."""
-    if stile.terms.circuit is None:
+    if turnstile.terms.circuit is None:
         return {}
-    found = circuits.listed(world.table, stile.tenant, stile.name)
+    found = circuits.listed(world.table, turnstile.tenant, turnstile.name)
     return {target: each.probe_at for target, each in found if each.opened_at and each.probe_at}
 
 
 def _line(
-    world: World, stile: flow_keys.Turnstile, shut: dict[str, datetime], now: datetime
+    world: World, turnstile: flow_keys.Turnstile, shut: dict[str, datetime], now: datetime
 ) -> tuple[Entries, flow_key_lines.Line]:
     """Returns the entries to consider, with their runs. Removes entries whose run no longer waits."""
     before: list[lines.Entry] = []
-    if flow_key_lines.mark_is_over(stile, now) and stile.mark:
-        before = lines.line(world.table, stile, "", stile.mark, PAGE)
-    if stile.called and any(probe_at <= now for probe_at in shut.values()):
-        passed = lines.line(world.table, stile, "", stile.called, PAGE * PAGES)
+    if flow_key_lines.mark_is_over(turnstile, now) and turnstile.mark:
+        before = lines.line(world.table, turnstile, "", turnstile.mark, PAGE)
+    if turnstile.called and any(probe_at <= now for probe_at in shut.values()):
+        passed = lines.line(world.table, turnstile, "", turnstile.called, PAGE * PAGES)
         before += _first_to_try(passed, shut, now)
-    found = {entry.order: entry for entry in (*before, *lines.entries(world.table, stile, stile.late))}
+    found = {entry.order: entry for entry in (*before, *lines.entries(world.table, turnstile, turnstile.late))}
     before = [found[order] for order in sorted(found)]
-    unpassed = lines.line(world.table, stile, stile.called, "", PAGE * PAGES)
-    entries = _still_waiting(world, stile, [*before, *unpassed])
+    unpassed = lines.line(world.table, turnstile, turnstile.called, "", PAGE * PAGES)
+    entries = _still_waiting(world, turnstile, [*before, *unpassed])
     again = tuple(entry for entry in before if entry.order in entries)
     fresh = tuple(entry for entry in unpassed if entry.order in entries)
     return entries, flow_key_lines.Line(again, fresh, more=len(unpassed) == PAGE * PAGES)
@@ -154,14 +154,15 @@ def _first_to_try(entries: list[lines.Entry], shut: dict[str, datetime], now: da
     return sorted((*first.values(), *over), key=lambda entry: entry.order)
 
 
-def _send(world: World, stile: flow_keys.Turnstile, entries: Entries, calls: flow_key_lines.Calls) -> None:
+def _send(world: World, turnstile: flow_keys.Turnstile, entries: Entries, calls: flow_key_lines.Calls) -> None:
     """Sends the calls. A message that could not be sent counts as lost: its run is called again."""
     deliveries = []
     for called in calls.called:
         entry, run = entries[called.order]
         deliveries.append(Delivery(ledger.pointer_to(run), called.at, entry.lane))
-    if calls.look is not None:
-        deliveries.append(Delivery(pointer(stile.tenant, stile.name, calls.look), calls.look, Lane.FAST))
+    if calls.check_at is not None:
+        wake_up = pointer(turnstile.tenant, turnstile.name, calls.check_at)
+        deliveries.append(Delivery(wake_up, calls.check_at, Lane.FAST))
     unsent = world.queue.send(deliveries)
     if unsent:
         world.journal.warning("runs that wait under a flow key are called again", left=len(unsent))

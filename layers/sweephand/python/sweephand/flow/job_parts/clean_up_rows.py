@@ -24,7 +24,7 @@ from sweephand.store.jobs import jobs
 with lazy():
     from sweephand.store.dynamo import flat_models
 
-FIRST_LOOK = timedelta(seconds=30)
+FIRST_CHECK = timedelta(seconds=30)
 
 WHOLE_JOB = "job"
 """The name of a whole job's clean-up row. The row of deleted schedules is named by the first one's id."""
@@ -79,7 +79,7 @@ def _item(world: World, where: Place, owners: Sequence[str], deleted_at: datetim
         pk=keys.job(where.tenant, where.job_id),
         sk=keys.clean_up(name),
         shard=ids.shard_of(where.job_id, world.settings.shards),
-        next_run_at=epoch_s(deleted_at + FIRST_LOOK),
+        next_run_at=epoch_s(deleted_at + FIRST_CHECK),
         sweep=str(SweepText(Waits.CLEAN_UP, Lane.FAST)),
         owners=json.dumps(owners),
         whole=False,

@@ -290,13 +290,13 @@ def _apply(world: World, tenant: str, set_plan: SetPlan, each: Change, draft: Jo
         return None
     assert draft is not None
     as_read = None if member is None else replace(member, missing=False)
-    seat = Membership(name, each.key, each.wanted.digest_with(set_plan.ids), as_read)
+    in_set = Membership(name, each.key, each.wanted.digest_with(set_plan.ids), as_read)
     if member is None or member.gone:
-        seat = replace(seat, job_id=set_plan.ids.get(each.key))
-        return creation.create_job(world, tenant, replace(draft, membership=seat), None, by).job
+        in_set = replace(in_set, job_id=set_plan.ids.get(each.key))
+        return creation.create_job(world, tenant, replace(draft, membership=in_set), None, by).job
 
     def edit(_planned: Planned, _stored: Mapping[str, Payload]) -> JobDraft:
-        return replace(draft, membership=seat)
+        return replace(draft, membership=in_set)
 
     return change.change_job(world, tenant, member.job_id, edit, None, by).job
 

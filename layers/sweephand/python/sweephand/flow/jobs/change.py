@@ -22,10 +22,10 @@ from sweephand.flow.job_parts import clean_up_rows, quotas
 from sweephand.flow.job_parts.change_log import BY_SERVICE, By, Operation, Step, entry
 from sweephand.flow.jobs import completion, creation, drafts, large_changes, lookup, requested, steps
 from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.requested import Scene, ScheduleRequest
+from sweephand.flow.jobs.requested import ChangeContext, ScheduleRequest
 from sweephand.flow.jobs.steps import DryRun
 from sweephand.flow.series import replan
-from sweephand.flow.series.replan import LOOK_FURTHER_S, Effect
+from sweephand.flow.series.replan import EXTRA_LOOK_AHEAD_S, Effect
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
@@ -58,8 +58,8 @@ Edit = Callable[[Planned, Mapping[str, Payload]], JobDraft]
 class _Wanted:
     """A requested change. parts: written together with the job. stored: the current payloads.
 
-    activation: applies to the schedules that the request does not name. seat: the job's place in a job set, if that set
-    requests the change. once: the key of a request that creates one schedule.
+    activation: applies to the schedules that the request does not name. in_set: the job's place in a job set, if that
+    set requests the change. once: the key of a request that creates one schedule.
     """
 
     job: Job
@@ -69,7 +69,7 @@ class _Wanted:
     stored: Mapping[str, Payload] = field(default_factory=dict)
     resumed_at: datetime | None = None
     activation: Activation | None = None
-    seat: Membership | None = None
+    in_set: Membership | None = None
     once: Once | None = None
 
 
@@ -99,7 +99,7 @@ def _asked(world: World, planned: Planned, draft: JobDraft, stored: Mapping[str,
     if named := application.named_by(by_owner(draft.action, draft.error_action, draft.hooks)):
         applications.check(world, job.tenant, named)
     after = drafts.keep_payloads(after, job, parts, stored)
-    return _Wanted(after, wanted, by, parts, stored, activation=draft.activation, seat=draft.membership)
+    return _Wanted(after, wanted, by, parts, stored, activation=draft.activation, in_set=draft.membership)
 
 
 def check(world: World, planned: Planned, draft: JobDraft, opened: tuple[Collection, Usage]) -> None:
@@ -113,8 +113,8 @@ def dry_run(
 ) -> DryRun:
     """Returns the job as the draft would leave it. Raises as `check`. stored: the current payloads."""
     asked = _asked(world, planned, draft, stored, BY_SERVICE)
-    _, scene, todo = _steps(world, planned, asked, *opened)
-    return steps.dry_run(world, asked.job, asked.parts.payloads, todo, scene.effect)
+    _, context, todo = _steps(world, planned, asked, *opened)
+    return steps.dry_run(world, asked.job, asked.parts.payloads, todo, context.effect)
 
 
 def change_schedules(
@@ -211,17 +211,17 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
     more = any(request.before is None for request in wanted.requests)
     collection, usage = tenancy.open_with_usage(world, before.tenant, after.collection, for_more=more)
     tenancy.check_home(collection, after)
-    began_at, scene, steps_to_do = _steps(world, planned, wanted, collection, usage)
-    effect, book = scene.effect, scene.book
+    began_at, context, steps_to_do = _steps(world, planned, wanted, collection, usage)
+    effect, book = context.effect, context.book
     carried = steps.carry_out(world, steps_to_do, after, effect)
     after = steps.with_schedule_ids(after, carried.schedules)
     after, sealed = _sealed(world, after, before, parts)
     if not (carried.ops or carried.held or carried.missed or sealed or parts.payloads) and _unchanged(before, after):
-        if wanted.seat is not None:
-            membership.note(world, before, wanted.seat)
+        if wanted.in_set is not None:
+            membership.note(world, before, wanted.in_set)
         return planned
     calendar_ops = requested.calendar_ops(world, before, steps_to_do, carried.schedules, book)
-    member_ops = membership.change_ops(world, after, wanted.seat, wanted.by) if after.job_set is not None else []
+    member_ops = membership.change_ops(world, after, wanted.in_set, wanted.by) if after.job_set is not None else []
     first = len(carried.held) + len(carried.missed)
     many = len(carried.ops) + len(calendar_ops) + len(member_ops) + 2 * first > IN_JOBS_TRANSACTION
     if first and not many:
@@ -258,7 +258,7 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
     else:
         if carried.gone:
             clean_up_rows.note_delay(world, clean_up_rows.Place.of(after), began_at, carried.gone[0].id)
-            _look_for_end(world, after)
+            _check_for_end(world, after)
         if collection.state is CollectionState.ENABLED:
             replan.send_ahead(world, carried.ahead)
         changed = creation.completed(world, Planned(after, lookup.by_creation(carried.schedules)), planned.schedules)
@@ -270,13 +270,13 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
 
 def _steps(
     world: World, planned: Planned, wanted: _Wanted, collection: Collection, usage: Usage
-) -> tuple[datetime, Scene, list[Step]]:
-    """Returns the instant of the change, its scene, and a step for each schedule."""
+) -> tuple[datetime, ChangeContext, list[Step]]:
+    """Returns the instant of the change, its context, and a step for each schedule."""
     began_at = world.clock.now()
     effect = Effect(began_at, wanted.job.modified_at, wanted.resumed_at)
     book = requested.book_of(world, planned.job.tenant, wanted.requests)
-    scene = Scene(planned.job, wanted.job, collection, usage, wanted.stored, effect, wanted.activation, book)
-    return began_at, scene, requested.steps_of(world, wanted.requests, scene, world.clock.now())
+    context = ChangeContext(planned.job, wanted.job, collection, usage, wanted.stored, effect, wanted.activation, book)
+    return began_at, context, requested.steps_of(world, wanted.requests, context, world.clock.now())
 
 
 def _check(world: World, planned: Planned, wanted: _Wanted) -> None:
@@ -289,7 +289,7 @@ def _check(world: World, planned: Planned, wanted: _Wanted) -> None:
         raise creation.name_taken(wanted.job)
 
 
-def _look_for_end(world: World, job: Job) -> None:
+def _check_for_end(world: World, job: Job) -> None:
     """Marks the job as ended if the deleted schedules were its last live ones.
 
     The last remaining schedule may have ended just before: its end still counted the schedules that are now deleted.
@@ -312,11 +312,11 @@ def _explain(world: World, new: Entry, refused: Cancelled, usage: Usage, wanted:
     if history.is_written(world.table, new):
         return
     check_once(refused, wanted.once)
-    after, seat = new.after, wanted.seat
+    after, in_set = new.after, wanted.in_set
     there = jobs.read_job(world.table, after.tenant, after.id)
     if there is not None and there.revision == after.revision - 1:
-        if seat is not None:
-            membership.check(refused, seat.job_set, seat.key)
+        if in_set is not None:
+            membership.check(refused, in_set.job_set, in_set.key)
         creation.explain(world, after, refused, usage)
     raise Moved
 
@@ -415,7 +415,7 @@ def send_ahead(world: World, before: Job, after: Job) -> None:
     if until is None or until == until_of(before):
         return
     now = world.clock.now()
-    if until - AHEAD > now + timedelta(seconds=world.settings.look_ahead_s + LOOK_FURTHER_S):
+    if until - AHEAD > now + timedelta(seconds=world.settings.look_ahead_s + EXTRA_LOOK_AHEAD_S):
         return
     pointer = Pointer(after.tenant, after.id, None, "end", until, subject=Subject.RESUME)
     if world.queue.send([Delivery(pointer, max(now, until - AHEAD), Lane.FAST)]):

@@ -19,7 +19,7 @@ from sweephand.flow.job_parts.change_log import CREATED, By, Step, entry
 from sweephand.flow.jobs import drafts, requested, steps
 from sweephand.flow.jobs.large_changes import followed
 from sweephand.flow.jobs.lookup import Planned, find
-from sweephand.flow.jobs.requested import Scene, ScheduleRequest
+from sweephand.flow.jobs.requested import ChangeContext, ScheduleRequest
 from sweephand.flow.series import replan
 from sweephand.flow.series.replan import Effect
 from sweephand.flow.tenants import tenancy
@@ -71,7 +71,7 @@ class _Begun:
     job: Job
     parts: drafts.Parts
     todo: Sequence[Step]
-    scene: Scene
+    context: ChangeContext
 
 
 def _begun(
@@ -90,8 +90,8 @@ def _begun(
         applications.check(world, tenant, named)
     collection, tenant_usage = opened or tenancy.open_with_usage(world, tenant, job.collection)
     tenancy.check_home(collection, job)
-    scene = Scene(job, job, collection, tenant_usage, {}, Effect(now, now), book=book)
-    return _Begun(job, parts, requested.steps_of(world, wanted, scene, now), scene)
+    context = ChangeContext(job, job, collection, tenant_usage, {}, Effect(now, now), book=book)
+    return _Begun(job, parts, requested.steps_of(world, wanted, context, now), context)
 
 
 def check(world: World, tenant: str, draft: JobDraft, opened: tuple[Collection, Usage]) -> None:
@@ -104,17 +104,17 @@ def dry_run(world: World, tenant: str, draft: JobDraft, opened: tuple[Collection
     """Returns the job that the draft would make. Raises as `check`."""
     now = world.clock.now()
     begun = _begun(world, tenant, draft, world.chance.new_id(now), now, opened)
-    return steps.dry_run(world, begun.job, begun.parts.payloads, begun.todo, begun.scene.effect)
+    return steps.dry_run(world, begun.job, begun.parts.payloads, begun.todo, begun.context.effect)
 
 
 @until_unmoved("changes to a calendar or to the quota")
 def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, by: By) -> Planned:
     now = world.clock.now()
-    seat = draft.membership
-    job_id = seat.job_id if seat is not None and seat.job_id is not None else world.chance.new_id(now)
+    in_set = draft.membership
+    job_id = in_set.job_id if in_set is not None and in_set.job_id is not None else world.chance.new_id(now)
     begun = _begun(world, tenant, draft, job_id, now)
-    job, parts, todo, book = begun.job, begun.parts, begun.todo, begun.scene.book
-    collection, tenant_usage, effect = begun.scene.collection, begun.scene.usage, begun.scene.effect
+    job, parts, todo, book = begun.job, begun.parts, begun.todo, begun.context.book
+    collection, tenant_usage, effect = begun.context.collection, begun.context.usage, begun.context.effect
     carried = steps.carry_out(world, todo, job, effect)
     schedules = carried.schedules
     job = steps.with_schedule_ids(job, schedules)
@@ -127,7 +127,7 @@ def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, b
         *tenancy.flow_key_ops(world, tenant, None, job.policies.get("flowKey")),
         history.put_op(world.table, entry(world, by, None, job, [(None, schedule) for schedule in schedules])),
         *([once_op(world, tenant, once, job.id)] if once else []),
-        *(membership.create_ops(world, job, seat, by) if seat is not None else []),
+        *(membership.create_ops(world, job, in_set, by) if in_set is not None else []),
         *requested.calendar_ops(world, job, todo, schedules, book),
         *drafts.part_ops(world, job, parts, sealed),
     ]
@@ -138,7 +138,7 @@ def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, b
         schedule_ops = large_changes.start_ops(world, job, todo, None)
     done = world.table.transact([world.table.put_op("job", jobs.job_item(job), jobs.ABSENT), *schedule_ops, *ops])
     if isinstance(done, Cancelled):
-        planned = _not_created(world, job, done, once, tenant_usage, seat)
+        planned = _not_created(world, job, done, once, tenant_usage, in_set)
     elif job.open_change is not None:
         planned = followed(world, job)
     else:
@@ -191,7 +191,7 @@ def explain(world: World, job: Job, refused: Cancelled, tenant_usage: Usage) -> 
 
 
 def _not_created(
-    world: World, job: Job, refused: Cancelled, once: Once | None, tenant_usage: Usage, seat: Membership | None
+    world: World, job: Job, refused: Cancelled, once: Once | None, tenant_usage: Usage, in_set: Membership | None
 ) -> Planned:
     """Returns the job if this request, or an earlier one with its key, has created it after all; raises otherwise.
 
@@ -203,8 +203,8 @@ def _not_created(
     there = jobs.read_job(world.table, tenant, job.id)
     if there is not None:
         return followed(world, there) if there.open_change is not None else find(world, tenant, job.id)
-    if seat is not None:
-        membership.check(refused, seat.job_set, seat.key)
+    if in_set is not None:
+        membership.check(refused, in_set.job_set, in_set.key)
     explain(world, job, refused, tenant_usage)
     if usage.PART in refused.refused or any(name.startswith("calendar ") for name in refused.refused):
         raise Moved

@@ -75,7 +75,7 @@ def matched(planned: Planned, wanted: Sequence[ScheduleDraft]) -> list[ScheduleR
 
 
 @dataclass(frozen=True)
-class Scene:
+class ChangeContext:
     """The context of one change, shared by all its requests. stored: the current payloads of its schedules.
 
     usage: the tenant's, with its quotas. activation: applies to the schedules that the request does not name. book: the
@@ -92,31 +92,31 @@ class Scene:
     book: Mapping[str, Calendar] = field(default_factory=dict)
 
 
-def steps_of(world: World, requests: Sequence[ScheduleRequest], scene: Scene, now: datetime) -> list[Step]:
+def steps_of(world: World, requests: Sequence[ScheduleRequest], context: ChangeContext, now: datetime) -> list[Step]:
     """Returns one step per request. Raises InvalidRequest and QuotaExceeded with the path of the request."""
-    steps = [_step(world, request, scene, now, n) for n, request in enumerate(requests)]
+    steps = [_step(world, request, context, now, n) for n, request in enumerate(requests)]
     _refuse_twins(
         [(step.after, request.path) for step, request in zip(steps, requests, strict=True) if step.after is not None]
     )
     return steps
 
 
-def _step(world: World, request: ScheduleRequest, scene: Scene, now: datetime, n: int) -> Step:
+def _step(world: World, request: ScheduleRequest, context: ChangeContext, now: datetime, n: int) -> Step:
     """Returns the step for one request. n: the request's position."""
     if request.delete:
         return Step(request.before, None)
     if request.before is None:
-        return _new(world, request, scene, now, n)
-    step, timing = _change(world, request, request.before, scene, now)
+        return _new(world, request, context, now, n)
+    step, timing = _change(world, request, request.before, context, now)
     if step.after != request.before and not request.recast:
-        tenancy.check_interval(scene.collection, scene.usage, timing, request.path)
+        tenancy.check_interval(context.collection, context.usage, timing, request.path)
     return step
 
 
-def _new(world: World, request: ScheduleRequest, scene: Scene, now: datetime, n: int) -> Step:
+def _new(world: World, request: ScheduleRequest, context: ChangeContext, now: datetime, n: int) -> Step:
     """Returns the step that adds a schedule. n: the request's position; the order of ids follows it."""
     assert request.draft is not None
-    draft, job = replace(request.draft, book=_references(scene)), scene.after
+    draft, job = replace(request.draft, book=_references(context)), context.after
     schedule_id = world.chance.new_id(now + timedelta(milliseconds=n))
     with _within(request.path):
         timing = schedule_timing.timing_of(draft, job, schedule_id, now, may_be_empty=draft.activation is not None)
@@ -139,8 +139,8 @@ def _new(world: World, request: ScheduleRequest, scene: Scene, now: datetime, n:
             raise _over(draft, job, timing, now).within(request.path)
         planned = replan.over_at_once(planned, now)
     timing = load_or_never(planned.packed)
-    tenancy.check_interval(scene.collection, scene.usage, timing, request.path)
-    timing = tenancy.bounded(scene.collection, timing, timing.count, request.path)
+    tenancy.check_interval(context.collection, context.usage, timing, request.path)
+    timing = tenancy.bounded(context.collection, timing, timing.count, request.path)
     return Step(None, replace(planned, packed=timing.packed), payload=draft.payload, hooks=hooks)
 
 
@@ -174,19 +174,19 @@ def _named_hooks(version: int, hooks: Mapping[str, object] | None) -> str | None
 
 
 def _change(
-    world: World, request: ScheduleRequest, there: Schedule, scene: Scene, now: datetime
+    world: World, request: ScheduleRequest, there: Schedule, context: ChangeContext, now: datetime
 ) -> tuple[Step, Timing]:
     """Returns the step that applies the caller's request to a stored schedule, and the new timing."""
-    before, after = scene.before, scene.after
-    draft = request.draft or replace(drafts.as_stored(there), activation=scene.activation)
-    draft, keep, strict = replace(draft, book=_references(scene)), False, False
+    before, after = context.before, context.after
+    draft = request.draft or replace(drafts.as_stored(there), activation=context.activation)
+    draft, keep, strict = replace(draft, book=_references(context)), False, False
     if draft.activation is not None:
         draft, keep, strict = last_instant.settled(there, draft, before, after, now)
-    timing, at = _plan(request, there, draft, scene, now, keep=keep)
+    timing, at = _plan(request, there, draft, context, now, keep=keep)
     if draft.timing != there.timing or before.collection != after.collection:
-        timing = tenancy.bounded(scene.collection, timing, draft.timing.get("count"), request.path)
+        timing = tenancy.bounded(context.collection, timing, draft.timing.get("count"), request.path)
     payload, version = None, there.payload_version
-    if request.draft is not None and request.draft.payload != scene.stored.get(there.id):
+    if request.draft is not None and request.draft.payload != context.stored.get(there.id):
         payload = request.draft.payload
         version = after.revision if payload is not None else None
     hooks = _new_hooks(world, request, there, after)
@@ -199,20 +199,26 @@ def _change(
         attributes=there.attributes if draft.attributes is None else draft.attributes,
     )
     if strict:
-        refused = last_instant.refusal(there, changed, after, timing, now, scene.effect, at)
+        refused = last_instant.refusal(there, changed, after, timing, now, context.effect, at)
         if refused is not None:
             raise refused.within(request.path)
     return Step(there, changed, at, payload, hooks, fresh=draft.fresh), timing
 
 
 def _plan(
-    request: ScheduleRequest, there: Schedule, draft: ScheduleDraft, scene: Scene, now: datetime, *, keep: bool
+    request: ScheduleRequest,
+    there: Schedule,
+    draft: ScheduleDraft,
+    context: ChangeContext,
+    now: datetime,
+    *,
+    keep: bool,
 ) -> tuple[Timing, datetime | None]:
     """Returns the new timing, and its first instant if the rule alone does not give it.
 
     keep: whether to accept a timing that never fires.
     """
-    before, after = scene.before, scene.after
+    before, after = context.before, context.after
     if draft.fresh:
         with _within(request.path):
             timing = schedule_timing.timing_of(draft, after, there.id, now)
@@ -223,7 +229,7 @@ def _plan(
         if there.state is ScheduleState.BROKEN and request.draft is not None:
             timing = schedule_timing.mended_timing(there, draft, after, now)
         elif request.recast:
-            timing = load_or_never(named_calendars.recast(there, scene.book))
+            timing = load_or_never(named_calendars.recast(there, context.book))
     else:
         try:
             with _within(request.path):
@@ -240,7 +246,7 @@ def _plan(
         before_it = stored.written_at if draft.activation else schedule_timing.one_time_instant(stored)
         if instant is not None and instant != before_it and schedule_timing.still_runs(timing, instant, now):
             at = instant
-    return timing, scene.effect.at if schedule_timing.restarts(there, draft, timing, after, now) else at
+    return timing, context.effect.at if schedule_timing.restarts(there, draft, timing, after, now) else at
 
 
 def _new_hooks(world: World, request: ScheduleRequest, there: Schedule, job: Job) -> ByName | None:
@@ -269,8 +275,8 @@ def calendar_ops(
     return named_calendars.use_ops(world, job.id, steps, stay, book) if book else ()
 
 
-def _references(scene: Scene) -> dict[str, str]:
-    return {name: head.reference for name, head in scene.book.items()}
+def _references(context: ChangeContext) -> dict[str, str]:
+    return {name: head.reference for name, head in context.book.items()}
 
 
 @contextmanager

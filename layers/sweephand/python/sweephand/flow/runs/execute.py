@@ -43,7 +43,7 @@ with lazy():
 
 CLAIM_MARGIN_S = 5
 SHORT_WAIT = timedelta(seconds=2)
-LOOKS = 3
+MOST_READS = 3
 
 
 def carry_out(
@@ -69,7 +69,7 @@ def take(
     # The lateness of a worker's message counts from the planned instant. If it counted from when the message was sent,
     # an executor would consider a message that was just passed on to be fresh, and would send it back.
     sent_at = None if home.of_application else message.sent_at
-    for _ in range(LOOKS):
+    for _ in range(MOST_READS):
         admitted = admission.admit(pointer, context, world.clock.now(), sent_at)
         if _passed_on(world, here, home, pointer, admitted):
             return DONE

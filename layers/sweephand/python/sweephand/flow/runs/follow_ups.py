@@ -18,7 +18,7 @@ from sweephand.domain.runs import run_action
 from sweephand.errors import InvalidRequest
 from sweephand.flow.runs import chained_runs, edits
 from sweephand.flow.runs.edits import Edit
-from sweephand.flow.series.replan import LOOK_FURTHER_S
+from sweephand.flow.series.replan import EXTRA_LOOK_AHEAD_S
 from sweephand.flow.world import World
 from sweephand.records import dataclass
 from sweephand.store.dynamo.conditional import Op
@@ -80,6 +80,6 @@ def ops(world: World, run: Run, job: Job, follow_up: FollowUp) -> list[Op]:
 
 def send_soon(world: World, run: Run, job: Job) -> None:
     """Sends the message of a run that is due before the next tick is certain to find it. The sweep sends later ones."""
-    too_soon = timedelta(seconds=world.settings.look_ahead_s + LOOK_FURTHER_S)
+    too_soon = timedelta(seconds=world.settings.look_ahead_s + EXTRA_LOOK_AHEAD_S)
     if run.planned_at <= world.clock.now() + too_soon:
         chained_runs.send(world, run, run_action.lane_of(job.action, job.tenant))

@@ -84,7 +84,7 @@ def split(world: World, row: WaitingRow, sweep: SweepText, now: datetime) -> Wai
     if found.latest is not None:
         deliveries.insert(0, _delivery(row, found.latest, row.generation, sweep, now))
     if deliveries and world.queue.send(deliveries):
-        raise Unavailable("the run queue did not take a message")
+        raise Unavailable("the run queue did not accept a message")
     ops = [_schedule_op(world, row, sweep, found, planned_total, next_at, over=over)]
     if found.caught_up is not None:
         ops.append(_row_op(world, row, sweep, found.caught_up, now))
@@ -119,7 +119,7 @@ def _restarted(world: World, row: WaitingRow, sweep: SweepText, timing: Timing, 
         *(ranges.word_of(each, now, sweep.lane) for each in lines),
     ]
     if world.queue.send(deliveries):
-        raise Unavailable("the run queue did not take a message")
+        raise Unavailable("the run queue did not accept a message")
     next_at = now + WAKE_AGAIN if over or upcoming is None else upcoming
     actions = [
         assign(ScheduleItem.next_run_at, epoch_s(next_at)),

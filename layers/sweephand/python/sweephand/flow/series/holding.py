@@ -21,7 +21,7 @@ from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.message import Pointer, Subject, occurrence
 from sweephand.domain.occurrences import series
 from sweephand.domain.occurrences.index_row import WAKE, SweepText, Waits
-from sweephand.domain.occurrences.suspension import HOLD, Suspensions, looked_at_again, runs_when_enabled
+from sweephand.domain.occurrences.suspension import HOLD, Suspensions, next_check, runs_when_enabled
 from sweephand.domain.run import Reason, State
 from sweephand.domain.runs.run_action import policies_of
 from sweephand.domain.schedule import Lane, Schedule, ScheduleState
@@ -48,7 +48,7 @@ SPREAD_PARTS = 3_600
 def hold(row: WaitingRow, sweep: SweepText, now: datetime) -> Advance:
     """Returns the step for a row that must not be sent now."""
     spread = ids.shard_of(row.own_id, SPREAD_PARTS) / SPREAD_PARTS
-    return Advance(row, looked_at_again(now, sweep, spread), held_from=sweep.since or row.next_run_at)
+    return Advance(row, next_check(now, sweep, spread), held_from=sweep.since or row.next_run_at)
 
 
 def decide(

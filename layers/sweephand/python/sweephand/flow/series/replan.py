@@ -39,7 +39,7 @@ TAKES_EFFECT_AFTER = timedelta(seconds=5)
 COMMIT_MARGIN = timedelta(seconds=2)
 MOST_POINTERS = 100
 """Occurrences of a new plan that are sent at once: more than a minute's worth. The sweep sends the rest."""
-LOOK_FURTHER_S = 60
+EXTRA_LOOK_AHEAD_S = 60
 
 
 @dataclass(frozen=True)
@@ -322,7 +322,7 @@ def send_owed(world: World, plans: Sequence[Plan], *, lines_too: bool) -> None:
         now = world.clock.now()
         owed += [ranges.word_of(plan.silence, now, plan.schedule.lane) for plan in plans if plan.silence is not None]
     if owed and world.queue.send(owed):
-        raise Unavailable("the run queue did not take a message")
+        raise Unavailable("the run queue did not accept a message")
 
 
 def send_ahead(world: World, schedules: Sequence[Schedule]) -> None:
@@ -331,7 +331,7 @@ def send_ahead(world: World, schedules: Sequence[Schedule]) -> None:
     The row is not advanced, so the sweep sends the same again. The next tick sends a message that is not sent now.
     """
     now = world.clock.now()
-    until = now + timedelta(seconds=world.settings.look_ahead_s + LOOK_FURTHER_S)
+    until = now + timedelta(seconds=world.settings.look_ahead_s + EXTRA_LOOK_AHEAD_S)
     deliveries: list[Delivery] = []
     for schedule in schedules:
         for instant in _due_soon(schedule, now, until)[:MOST_POINTERS]:

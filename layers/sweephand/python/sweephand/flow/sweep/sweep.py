@@ -272,12 +272,12 @@ def plan_row(row: WaitingRow, sweep: SweepText, now: datetime, horizon: datetime
         case Waits.CATCH_UP | Waits.HELD:
             raise ValueError("a catch-up or held row is not planned here")
         case Waits.OPERATION | Waits.ERRORS:
-            pointer = replace(job_pointer(row, LOOKS[sweep.waits]), generation=row.generation)
+            pointer = replace(job_pointer(row, WAKE_SUBJECTS[sweep.waits]), generation=row.generation)
             return _wake(row, replace(sweep, lane=Lane.OPERATIONS), now, pointer)
-    return _wake(row, replace(sweep, lane=Lane.FAST), now, job_pointer(row, LOOKS[sweep.waits]))
+    return _wake(row, replace(sweep, lane=Lane.FAST), now, job_pointer(row, WAKE_SUBJECTS[sweep.waits]))
 
 
-LOOKS = {
+WAKE_SUBJECTS = {
     Waits.CLEAN_UP: Subject.CLEAN_UP,
     Waits.RESUME: Subject.RESUME,
     Waits.CHANGE: Subject.CHANGE,

@@ -26,7 +26,7 @@ SAVE_ATTEMPTS = 5
 TABLES = "dynamodb"
 KEPT_STREAMS = 100  # one stream per invocation
 KEPT_POINTS = 2_000
-LOOK_EVERY_S = 0.2
+POLL_EVERY_S = 0.2
 
 Snapshots = Mapping[str, Callable[[], dict[str, Any] | None]]
 
@@ -138,10 +138,10 @@ def _hold_queues(functions: Any) -> None:
     functions._poll_sqs = lambda: not hold.exists() and poll()  # noqa: SLF001
 
 
-def _look_often(clock: Clock, functions: Any) -> None:
+def _poll_often(clock: Clock, functions: Any) -> None:
     """Wakes the poller of the event sources, which otherwise sleeps for a second if nothing new is sent."""
     while True:
-        clock.sleep(LOOK_EVERY_S)
+        clock.sleep(POLL_EVERY_S)
         functions._esm_wake.set()  # noqa: SLF001
 
 
@@ -186,7 +186,7 @@ def main() -> None:
         _also_on(Config)
     _hold_queues(lambda_svc)
     shortcuts.take(dynamodb)
-    threading.Thread(target=_look_often, args=(SystemClock(), lambda_svc), name="look", daemon=True).start()
+    threading.Thread(target=_poll_often, args=(SystemClock(), lambda_svc), name="poll", daemon=True).start()
     threading.Thread(target=_stop_with_owner, name="owner", daemon=True).start()
     sys.argv[1:] = []  # MiniStack reads options of its own
     app.main()

@@ -182,7 +182,7 @@ def _missing(local_time: str) -> str:
 _EPOCH_DAY = EPOCH.toordinal()
 
 REASON_CODES = {
-    "MATCHES": "it is an occurrence, by the wall clock or by its steps",
+    "MATCHES": "it is an occurrence, exactly as the rule says",
     "MOVED_BY_GAP": "it is an occurrence, in place of a wall time that the clock skips",
     "CHOSEN_BY_OVERLAP": "it is an occurrence, at a wall time that the clock shows twice",
     "MOVED_BY_MONTH": "it is an occurrence, in place of a day that its month does not have (`monthOverflow`)",

@@ -2,7 +2,7 @@
 
 Steps, wall times of a calendar and wall times by steps are measured by their shape, day by day, however dense they are.
 With calendars, they are measured one free stretch at a time. Everything else, including occurrences that jitter delays
-or calendars roll, is measured one by one. The work is limited by a number of looks, so that no answer takes long. The
+or calendars roll, is measured one by one. A budget limits the work, so that no answer takes long. The
 answer says how far it was measured.
 """
 
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
     from sweephand.schedules.rule import Series
 
-MOST_LOOKS = 2_000
-"""The most occurrences that are measured one by one. A free stretch of calendars counts as LOOKS_OF_STRETCH of them.
+MOST_MEASURED = 2_000
+"""The most occurrences that are measured one by one. A free stretch of calendars counts as COST_OF_STRETCH of them.
 
 The budget of a question (rule.py) may end the answer earlier.
 """
-LOOKS_OF_STRETCH = 5
+COST_OF_STRETCH = 5
 _MOST_EFFORT = MOST * 3 // 4
-_LISTED_IN_LOOK = 20
-"""Times listed together that count as one look. This matters for calendars only."""
+_LISTED_FOR_ONE = 20
+"""Times listed together that count as one. This matters for calendars only."""
 _DAY_S = 86_400
 _UNITS_S = (3600, 60, 1)
 _ALL_SIXTY = (1 << 60) - 1
@@ -55,8 +55,8 @@ class Stretch(NamedTuple):
     until: int
 
 
-class _Looks:
-    """The looks that are left for one answer. known: distances found on days that come again."""
+class _Budget:
+    """The measurements that are left for one answer. known: distances found on days that come again."""
 
     __slots__ = ("known", "left")
 
@@ -65,30 +65,30 @@ class _Looks:
         self.known: dict[tuple[int, int, int], set[int]] = {}
 
 
-def measure(series: Series, after: int, until: int, most: int = MOST_LOOKS) -> Stretch | None:
-    """Measures the occurrences in (after, until]; None if there are none. most: limit of looks. Raises Undecided."""
+def measure(series: Series, after: int, until: int, most: int = MOST_MEASURED) -> Stretch | None:
+    """Measures the occurrences in (after, until]; None if there are none. most: the budget. Raises Undecided."""
     with limited(_MOST_EFFORT):
-        return _measure(series, after, until, _Looks(most))
+        return _measure(series, after, until, _Budget(most))
 
 
 def walk(series: Series, after: int, until: int, most: int) -> Stretch | None:
     """Measures any series one by one, but only its first `most` occurrences."""
     with limited(_MOST_EFFORT):
-        return _walk(series, after, until, _Looks(most))
+        return _walk(series, after, until, _Budget(most))
 
 
-def _measure(series: Series, after: int, until: int, looks: _Looks) -> Stretch | None:
+def _measure(series: Series, after: int, until: int, budget: _Budget) -> Stretch | None:
     if isinstance(series, Window):
         after, until = max(after, series.first - 1), min(until, series.last)
-        return _measure(series.series, after, until, looks) if after < until else None
+        return _measure(series.series, after, until, budget) if after < until else None
     if isinstance(series, Steps):
         return _steps(series, after, until)
     if isinstance(series, OnWallClock) and isinstance(series.pattern, _SHAPED):
-        found = _joined(_by_pieces(series, after, until, looks))
-        return found if found is None or looks.left <= 0 else found._replace(until=until)
+        found = _joined(_by_pieces(series, after, until, budget))
+        return found if found is None or budget.left <= 0 else found._replace(until=until)
     if isinstance(series, ByCalendars):
-        return _joined(_by_stretches(series, after, until, looks))
-    return _walk(series, after, until, looks)
+        return _joined(_by_stretches(series, after, until, budget))
+    return _walk(series, after, until, budget)
 
 
 def _steps(steps: Steps, after: int, until: int) -> Stretch | None:
@@ -99,24 +99,24 @@ def _steps(steps: Steps, after: int, until: int) -> Stretch | None:
     return Stretch(first, last, step_s, step_s, until)
 
 
-def _walk(series: Series, after: int, until: int, looks: _Looks) -> Stretch | None:
+def _walk(series: Series, after: int, until: int, budget: _Budget) -> Stretch | None:
     found: Stretch | None = None
     try:
         for second in series.seconds(after, until):
             here = Stretch(second, second, None, None, second)
             found = here if found is None else _join(found, here)
-            looks.left -= 1
-            if looks.left <= 0:
+            budget.left -= 1
+            if budget.left <= 0:
                 return found
     except Undecided:
         if found is None:
             raise
-        looks.left = 0
+        budget.left = 0
         return found
     return None if found is None else found._replace(until=until)
 
 
-def _by_stretches(series: ByCalendars, after: int, until: int, looks: _Looks) -> Iterator[Stretch]:
+def _by_stretches(series: ByCalendars, after: int, until: int, budget: _Budget) -> Iterator[Stretch]:
     """Yields stretches with calendars.
 
     Where these let everything through, measures the series; else each occurrence.
@@ -124,21 +124,21 @@ def _by_stretches(series: ByCalendars, after: int, until: int, looks: _Looks) ->
     at = series.after(after)
     while at is not None and at <= until:
         end = min(series.alike_until(at), until)
-        here = None if end <= at else _measure(series.series, at - 1, end, looks)
+        here = None if end <= at else _measure(series.series, at - 1, end, budget)
         here = here or Stretch(at, at, None, None, at)
-        looks.left -= LOOKS_OF_STRETCH
+        budget.left -= COST_OF_STRETCH
         try:
             at = series.after(here.until)
         except Undecided:
             yield here
             return
-        if looks.left <= 0 or at is None or at > until:
-            yield here if looks.left <= 0 and at is not None else here._replace(until=until)
+        if budget.left <= 0 or at is None or at > until:
+            yield here if budget.left <= 0 and at is not None else here._replace(until=until)
             return
         yield here
 
 
-def _by_pieces(series: OnWallClock, after: int, until: int, looks: _Looks) -> Iterator[Stretch]:
+def _by_pieces(series: OnWallClock, after: int, until: int, budget: _Budget) -> Iterator[Stretch]:
     """Yields the stretches between clock changes, and those after a gap, which contain the times that it moved."""
     zone = series.zone
     for piece in range(zone.piece(after + 1), zone.piece(until) + 1):
@@ -146,7 +146,7 @@ def _by_pieces(series: OnWallClock, after: int, until: int, looks: _Looks) -> It
         jump = zone.jump(piece)
         if jump > 0:
             mixed_until = min(until, begin + (jump if series.gap is Gap.SHIFT else 1) - 1)
-            mixed = _walk(series, max(after, begin - 1), mixed_until, looks)
+            mixed = _walk(series, max(after, begin - 1), mixed_until, budget)
             if mixed is not None:
                 yield mixed
                 if mixed.until < mixed_until:
@@ -154,14 +154,14 @@ def _by_pieces(series: OnWallClock, after: int, until: int, looks: _Looks) -> It
             begin = mixed_until + 1
         offset = zone.offsets[piece]
         calm_until = min(until, end - 1) + offset
-        calm = _calm(series.pattern, max(after, begin - 1) + offset, calm_until, looks)
+        calm = _calm(series.pattern, max(after, begin - 1) + offset, calm_until, budget)
         if calm is not None:
             yield Stretch(calm.first - offset, calm.last - offset, calm.smallest_s, calm.largest_s, calm.until - offset)
             if calm.until < calm_until:
                 return
 
 
-def _calm(pattern: Series, after: int, until: int, looks: _Looks) -> Stretch | None:
+def _calm(pattern: Series, after: int, until: int, budget: _Budget) -> Stretch | None:
     """Measures a pattern without its zone, in wall seconds."""
     if isinstance(pattern, Steps):
         return _steps(pattern, after, until)
@@ -173,14 +173,14 @@ def _calm(pattern: Series, after: int, until: int, looks: _Looks) -> Stretch | N
     assert isinstance(pattern, OnDays | Cycle | Expanded | SteppedClock | Within)
     if isinstance(pattern, Cycle | Expanded):
         distances = (
-            _of_cycle(listed, first, last) if isinstance(listed, Cycle) else _by_shape(pattern, first, last, looks)
+            _of_cycle(listed, first, last) if isinstance(listed, Cycle) else _by_shape(pattern, first, last, budget)
         )
         return Stretch(first, last, min(distances, default=None), max(distances, default=None), until)
-    found = _day_by_day(pattern, first, last, looks)
+    found = _day_by_day(pattern, first, last, budget)
     return found._replace(until=until) if found.last == last else found
 
 
-def _day_by_day(pattern: OnDays | SteppedClock | Within, first: int, last: int, looks: _Looks) -> Stretch:
+def _day_by_day(pattern: OnDays | SteppedClock | Within, first: int, last: int, budget: _Budget) -> Stretch:
     """Measures from occurrence `first` to `last`. Days on which the steps fall alike are measured once."""
     times = pattern.series if isinstance(pattern, Within) else pattern
     distances: set[int] = set()
@@ -191,13 +191,13 @@ def _day_by_day(pattern: OnDays | SteppedClock | Within, first: int, last: int, 
         assert latest is not None
         ended = min(last, latest)
         key = (begun % _DAY_S, ended % _DAY_S, _phase(times, begun // _DAY_S))
-        if key not in looks.known:
-            found, reached = _on_day(times, begun, ended, looks)
+        if key not in budget.known:
+            found, reached = _on_day(times, begun, ended, budget)
             if reached < ended:
                 distances |= found
                 return Stretch(first, reached, min(distances, default=None), max(distances, default=None), reached)
-            looks.known[key] = found
-        distances |= looks.known[key]
+            budget.known[key] = found
+        distances |= budget.known[key]
         following = None if ended == last else pattern.after(end)
         if following is None:
             return Stretch(first, ended, min(distances, default=None), max(distances, default=None), ended)
@@ -214,28 +214,28 @@ def _phase(times: _OfDay, day: int) -> int:
     return day * _DAY_S % (times.units if isinstance(times, Expanded) else times).period
 
 
-def _on_day(times: _OfDay, first: int, last: int, looks: _Looks) -> tuple[set[int], int]:
-    """Returns (distances between neighbours, how far measured): from `first` to `last`, unless looks run out."""
+def _on_day(times: _OfDay, first: int, last: int, budget: _Budget) -> tuple[set[int], int]:
+    """Returns (distances between neighbours, how far measured): from `first` to `last`, unless the budget runs out."""
     if isinstance(times, OnDays):
         return set(within_day(times.clock, first % _DAY_S, last % _DAY_S)), last
     if isinstance(times, Cycle | Expanded):
-        return _by_shape(times, first, last, looks), last
+        return _by_shape(times, first, last, budget), last
     found: set[int] = set()
     while True:
-        looks.left -= 1
+        budget.left -= 1
         end = min(last, first + _open_s(times.clock, first % _DAY_S))
         reached = end - (end - first) % times.steps.step_s
         if reached > first:
             found.add(times.steps.step_s)
         following = None if reached >= last else times.after(reached)
-        if following is None or looks.left <= 0:
+        if following is None or budget.left <= 0:
             return found, reached
         found.add(following - reached)
         first = following
 
 
-def _by_shape(times: Cycle | Expanded, first: int, last: int, looks: _Looks) -> set[int]:
-    looks.left -= len(times.residues if isinstance(times, Cycle) else times.offsets) // _LISTED_IN_LOOK
+def _by_shape(times: Cycle | Expanded, first: int, last: int, budget: _Budget) -> set[int]:
+    budget.left -= len(times.residues if isinstance(times, Cycle) else times.offsets) // _LISTED_FOR_ONE
     return _of_cycle(times, first, last) if isinstance(times, Cycle) else _expanded(times, first, last)
 
 

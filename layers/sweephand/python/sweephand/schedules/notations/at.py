@@ -32,7 +32,7 @@ def facts_of(written: instants.Written, field: str, rules: Rules) -> Facts:
     both = rules.zone.instants(written.wall)
     if rules.overlap is Overlap.BOTH and len(both) > 1:
         first, again = (instant_text(copy) for copy in (both[0], both[-1]))
-        raise InvalidRequest(field, f"one instant, but dstOverlap asks for both {first} and {again}", position=0)
+        raise InvalidRequest(field, f"is one instant, but dstOverlap asks for both {first} and {again}", position=0)
     return {"wall": written.wall}
 
 

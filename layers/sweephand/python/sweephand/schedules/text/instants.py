@@ -138,7 +138,7 @@ def _on_clock(wall: int, field: str, where: Zone, gap: Gap | None, overlap: Over
             raise InvalidRequest(
                 field,
                 f"the clock in {where.name} reads {wall_text(wall)} twice: at {instant_text(found[0])} and at "
-                f"{instant_text(found[-1])}; write one of them, or state dstOverlap",
+                f"{instant_text(found[-1])}; write one of these instants, or state dstOverlap",
                 position=0,
             )
         return found[-1] if overlap is Overlap.SECOND else found[0]
@@ -146,8 +146,9 @@ def _on_clock(wall: int, field: str, where: Zone, gap: Gap | None, overlap: Over
     if gap is None:
         raise InvalidRequest(
             field,
-            f"the clock in {where.name} never reads {wall_text(wall)}: it jumps at {instant_text(next_valid)}, and "
-            f"the time would be {instant_text(shifted)} by the clock before; write one of them, or state dstGap",
+            f"the clock in {where.name} never reads {wall_text(wall)}: it is moved forward at "
+            f"{instant_text(next_valid)}, and without this change the time would be {instant_text(shifted)}; "
+            "write one of these instants, or state dstGap",
             position=0,
         )
     if gap is Gap.SKIP:

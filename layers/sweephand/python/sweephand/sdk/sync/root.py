@@ -45,7 +45,7 @@ with lazy():
 
 log = logging.getLogger("sweephand.scheduler")
 T = TypeVar("T")
-LEASE_S, BEATS, START_S, LOOK_S = 90, 3, 600.0, 1.0
+LEASE_S, BEATS, START_S, POLL_S = 90, 3, 600.0, 1.0
 """How long the lease holds, its number of heartbeats, how long a start may take, how often its state is read."""
 AWAY, LIVE = "AWAY", "LIVE"
 MARGIN_S, AGAIN_S, WAIT_S, PAUSE_S = 30, 120, 5, 5
@@ -260,7 +260,7 @@ class JobScheduler:
                     f"the consumer {consumer} is still {there.state} after {timeout_s:g} s: {there.held} events wait"
                 )
                 raise TransportError(reason, timed_out=True)
-            clock.sleep(LOOK_S)
+            clock.sleep(POLL_S)
             if now - beaten > self._lease_s / BEATS:
                 beaten = now
                 self._beat()

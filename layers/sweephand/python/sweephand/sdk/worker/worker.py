@@ -54,7 +54,7 @@ WAIT_S, SHORT_WAIT_S = 10, 1
 """How long a receive waits for a message. The wait is short for several queues, because they share the free threads."""
 PAUSE_S = 5.0
 """The pause after a queue did not answer."""
-LOOK_S = 0.5
+POLL_S = 0.5
 """How often a stopping worker checks whether all tasks have ended, or one of its threads has died."""
 MOST_THREADS = 100
 CANNOT_BEGIN = 2
@@ -308,7 +308,7 @@ class Worker:
             self._ended.wait()
             attempts.stop()
             while self._dead is None and not (slots.all_free and not any(each.is_alive() for each in receivers)):
-                slots.wait(LOOK_S)
+                slots.wait(POLL_S)
         self._beating = False
         self._loop.close()
         beat.join(timeout=1)

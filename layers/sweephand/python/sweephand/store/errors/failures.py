@@ -123,7 +123,7 @@ def change_group_op(table: Table, before: Group, after: Group) -> Op:
     return table.update_op("group", *_key(before), actions, ErrorGroupItem.revision == before.revision)
 
 
-def look_again(table: Table, group: Group, at: datetime) -> Written | Refused:
+def check_again(table: Table, group: Group, at: datetime) -> Written | Refused:
     """Sets when a group wakes next, if it exists."""
     return table.update(*_key(group), [assign(ErrorGroupItem.next_run_at, epoch_s(at))], _THERE)
 

@@ -92,16 +92,16 @@ def join(
     return done.refused["run"] if isinstance(done, Cancelled) else done
 
 
-def line(table: Table, stile: Turnstile, after: str, until: str, most: int) -> list[Entry]:
+def line(table: Table, turnstile: Turnstile, after: str, until: str, most: int) -> list[Entry]:
     """Returns the first entries after `after`, in order. until: the last entry; "" for no limit."""
     sort = LineItem.sk.between(keys.line(after + " " if after else ""), keys.line(until or "~"))
-    rows = table.query(keys.flow(stile.tenant, stile.name), sort, limit=most, consistent=True)[0]
+    rows = table.query(keys.flow(turnstile.tenant, turnstile.name), sort, limit=most, consistent=True)[0]
     return [_entry_of(LineItem.from_raw_data(row)) for row in rows]
 
 
-def entries(table: Table, stile: Turnstile, orders: Sequence[str]) -> list[Entry]:
+def entries(table: Table, turnstile: Turnstile, orders: Sequence[str]) -> list[Entry]:
     """Returns the entries that exist."""
-    pk = keys.flow(stile.tenant, stile.name)
+    pk = keys.flow(turnstile.tenant, turnstile.name)
     found = table.batch_get((pk, keys.line(order)) for order in orders) if orders else {}
     return [_entry_of(LineItem.from_raw_data(row)) for row in found.values()]
 

@@ -112,9 +112,9 @@ def find(table: Table, tenant: str, name: str) -> FlowKey | None:
 
 def create_ops(table: Table, key: FlowKey, turn: str) -> list[Op]:
     """Returns the operations that create the owner's row, if absent, and its turnstile."""
-    pk, sk = _stile_key(key.tenant, key.name)
-    stile = TurnstileItem(pk=pk, sk=sk, terms=_terms_text(key.terms), turn=turn)
-    return [table.put_op("key", _key_item(key), ABSENT), table.put_op("turnstile", stile)]
+    pk, sk = _turnstile_key(key.tenant, key.name)
+    turnstile = TurnstileItem(pk=pk, sk=sk, terms=_terms_text(key.terms), turn=turn)
+    return [table.put_op("key", _key_item(key), ABSENT), table.put_op("turnstile", turnstile)]
 
 
 def change_ops(table: Table, before: FlowKey, after: FlowKey, turn: str) -> list[Op]:
@@ -123,7 +123,7 @@ def change_ops(table: Table, before: FlowKey, after: FlowKey, turn: str) -> list
     Waiting runs are called under the new terms.
     """
     actions = changes(_key_item(after), "description settings paused_at note revision modified_at modified_by")
-    stile = [
+    turnstile = [
         assign(TurnstileItem.terms, _terms_text(after.terms)),
         assign(TurnstileItem.turn, turn),
         *removal(TurnstileItem, _FRONT),
@@ -132,7 +132,7 @@ def change_ops(table: Table, before: FlowKey, after: FlowKey, turn: str) -> list
     ]
     return [
         table.update_op("key", *_key(after.tenant, after.name), actions, FlowKeyItem.revision == before.revision),
-        table.update_op("turnstile", *_stile_key(after.tenant, after.name), stile),
+        table.update_op("turnstile", *_turnstile_key(after.tenant, after.name), turnstile),
     ]
 
 
@@ -141,13 +141,13 @@ def delete_ops(table: Table, key: FlowKey) -> list[Op]:
     unused = every(FlowKeyItem.revision == key.revision, FlowKeyItem.users == 0)
     return [
         table.delete_op("key", *_key(key.tenant, key.name), unused),
-        table.delete_op("turnstile", *_stile_key(key.tenant, key.name)),
+        table.delete_op("turnstile", *_turnstile_key(key.tenant, key.name)),
     ]
 
 
 def forget(table: Table, tenant: str, name: str) -> None:
     """Deletes the other rows of a key: circuits, and entries of runs that ended while they waited."""
-    pk, sk = _stile_key(tenant, name)
+    pk, sk = _turnstile_key(tenant, name)
     for row in table.query_all(pk, consistent=True):
         if row["sk"]["S"] != sk:
             table.delete(pk, row["sk"]["S"])
@@ -174,7 +174,7 @@ def _key(tenant: str, name: str) -> tuple[str, str]:
 # The turnstile
 
 
-def _stile_key(tenant: str, name: str) -> tuple[str, str]:
+def _turnstile_key(tenant: str, name: str) -> tuple[str, str]:
     return keys.flow(tenant, name), keys.turnstile(name)
 
 
@@ -228,7 +228,7 @@ _FRONT = "called called_to mark mark_at look_at late"
 
 
 def read_stile(table: Table, tenant: str, name: str) -> Turnstile | None:
-    return if_any(_STILES.read, table.get(TurnstileItem, *_stile_key(tenant, name)))
+    return if_any(_STILES.read, table.get(TurnstileItem, *_turnstile_key(tenant, name)))
 
 
 def stile_in(refused: Refused) -> Turnstile | None:
@@ -238,7 +238,7 @@ def stile_in(refused: Refused) -> Turnstile | None:
 
 def move(table: Table, before: Turnstile, after: Turnstile, turn: str, *, shards: int) -> Written | Refused:
     """Moves the turnstile if nobody has moved it since it was read."""
-    key = _stile_key(after.tenant, after.name)
+    key = _turnstile_key(after.tenant, after.name)
     moved = _STILES.item(key, replace(after, turn=turn))
     actions = [*changes(moved, f"turn next_at places {_FRONT}"), *_wake_actions(before, after, shards)]
     return table.update(*key, actions, TurnstileItem.turn == before.turn)
@@ -260,4 +260,4 @@ def _wake_actions(before: Turnstile, after: Turnstile, shards: int) -> list[Acti
 def call_all_again(table: Table, tenant: str, name: str, turn: str) -> None:
     """Makes the line call all waiting runs again, because a circuit has closed."""
     actions = [assign(TurnstileItem.turn, turn), *removal(TurnstileItem, _FRONT)]
-    table.update(*_stile_key(tenant, name), actions, TurnstileItem.pk.exists())
+    table.update(*_turnstile_key(tenant, name), actions, TurnstileItem.pk.exists())

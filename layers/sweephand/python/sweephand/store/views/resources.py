@@ -63,15 +63,15 @@ def flow_keys(table: Table, tenant: str, after: str | None, page: int) -> Iterat
 class Live:
     """The live state of a flow key. waiting: counted up to MOST_COUNTED."""
 
-    stile: Turnstile
+    turnstile: Turnstile
     waiting: int
     circuits: list[Circuit]
 
 
 def live(table: Table, tenant: str, name: str) -> Live:
-    stile = flow_key_rows.read_stile(table, tenant, name) or flow_key_rules.Turnstile(tenant, name)
+    turnstile = flow_key_rows.read_stile(table, tenant, name) or flow_key_rules.Turnstile(tenant, name)
     shown = list(islice((circuit for _, circuit in circuits.listed(table, tenant, name)), MOST_CIRCUITS))
-    return Live(stile, flow_key_lines.waiting(table, tenant, name, MOST_COUNTED), shown)
+    return Live(turnstile, flow_key_lines.waiting(table, tenant, name, MOST_COUNTED), shown)
 
 
 def open_circuits(table: Table, tenant: str, name: str) -> list[Circuit]:

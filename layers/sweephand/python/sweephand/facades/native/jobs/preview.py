@@ -241,7 +241,7 @@ def _gaps(timing: Timing, after: datetime) -> dict[str, Any] | None:
     """Returns the smallest and largest gap in the next year; None for fewer than two occurrences."""
     begin = epoch_s(after)
     end = begin + preview_warnings.YEAR_S
-    most = gaps.MOST_LOOKS
+    most = gaps.MOST_MEASURED
     if timing.count is not None and _ends_within(timing, begin, end):
         found = gaps.walk(timing.rule, begin, end, min(most, timing.count))
     else:

@@ -87,15 +87,15 @@ class Filling:
     def of(self, action: ActionSpec) -> dict[str, Any]:
         """Returns the values by member. Some follow the policy callbackToken if the target can learn of its run."""
         outcome = action.params.get("outcome", {})
-        usual = "wait" if self.policies.get("callbackToken") and _tells_its_run(action) else "success"
+        usual = "wait" if self.policies.get("callbackToken") and _sends_callback(action) else "success"
         shown = {**dict.fromkeys(FOLLOWING, usual), "callbackTimeoutSeconds": self.waits_s}
         return {name: value for name, value in shown.items() if name in outcome and outcome[name] is None}
 
 
-def _tells_its_run(action: ActionSpec) -> bool:
+def _sends_callback(action: ActionSpec) -> bool:
     inline = action.inline is not None and action.inline.payload is not None
     with_payload = inline or action.payload_version is not None
-    return actions.load(action.kind, action.params).tells_its_run(with_payload=with_payload)
+    return actions.load(action.kind, action.params).sends_callback(with_payload=with_payload)
 
 
 def shown_action(action: ActionSpec, filling: Filling) -> dict[str, Any]:

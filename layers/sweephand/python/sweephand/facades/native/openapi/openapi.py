@@ -82,7 +82,7 @@ HEADERS: Mapping[str, tuple[str, Schema]] = {
 ANSWER_HEADERS: Mapping[str, tuple[str, Schema]] = {
     "x-request-id": ("The id of this request, which is also in the log.", text()),
     "ETag": ("The revision, for If-Match. For this document: its hash.", text(pattern='^"[0-9a-f]+"$')),
-    "Location": ("The path of what was created.", text(format="uri-reference")),
+    "Location": ("The path of the new resource.", text(format="uri-reference")),
     "Link": ('The next page, as `rel="next"` (RFC 8288); absent on the last page.', text()),
     "Retry-After": ("How long to wait, in seconds.", text(pattern="^[0-9]+$")),
     "Vary": ("The headers on which the answer depends.", text()),

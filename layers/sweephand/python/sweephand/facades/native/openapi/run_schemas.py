@@ -397,8 +397,8 @@ OPERATIONS: dict[str, Schema] = {
                         "until": GIVEN_INSTANT,
                     }
                 ),
-                "description": "Runs the unresolved runs of all groups again that `GET /v1/errors` lists with "
-                f"these parameters, up to {redrive.MOST_GROUPS} groups, instead of `runs` or `group`.",
+                "description": "Reruns the unresolved runs of all groups that `GET /v1/errors` lists with these "
+                f"parameters, up to {redrive.MOST_GROUPS} groups. Takes the place of `runs` and `group`.",
             },
             "ratePerMinute": _RATE,
             "dryRun": {**FLAG, "description": "Only counts; changes nothing."},

@@ -100,7 +100,7 @@ def _operations(ctx: Context) -> Iterator[Item]:
             yield Item(
                 *("operation", each.id, words),
                 f"The operation {words} stopped: {each.cause or 'without a cause'}.",
-                Step("resume", "Look at its cause, then let it go on", f"/v1/operations/{each.id}"),
+                Step("resume", "Look at its cause, then resume it", f"/v1/operations/{each.id}"),
                 since=each.started_at,
             )
 

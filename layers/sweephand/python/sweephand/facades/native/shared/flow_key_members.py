@@ -115,7 +115,9 @@ CIRCUIT_NOW = Resource(
     Circuit,
     {
         "id": answered(text(pattern="^[0-9a-f]{16}$", description="The same id as `circuit` in events.")),
-        "target": answered(text(description="The address without its query; for other kinds, the kind and its names.")),
+        "target": answered(
+            text(description="The URL without its query; for other types, the type and the names of its target.")
+        ),
         "state": answered(one_of(CircuitState)),
         "failures": answered(whole(description="How many calls in a row have failed.")),
         "since": answered(or_null(INSTANT_MS), "opened_at"),
@@ -157,12 +159,12 @@ def read(body: object, tenant: str, before: FlowKey | None = None) -> FlowKey:
     return replace(before, **found, circuit=circuit, resting=resting)
 
 
-def live(stile: Turnstile, waiting: int, circuits: Iterable[Circuit], now: datetime) -> Mapping[str, Any]:
+def live(turnstile: Turnstile, waiting: int, circuits: Iterable[Circuit], now: datetime) -> Mapping[str, Any]:
     """Returns the current state of the key's calls."""
-    free_at = max(now, *(at for at in (stile.next_at, stile.called_to) if at is not None), now)
+    free_at = max(now, *(at for at in (turnstile.next_at, turnstile.called_to) if at is not None), now)
     return {
         "waiting": waiting,
-        "running": None if stile.terms.parallelism is None else stile.running(now),
-        "nextCallAt": None if stile.terms.rate is None or stile.terms.paused else text_ms(free_at),
+        "running": None if turnstile.terms.parallelism is None else turnstile.running(now),
+        "nextCallAt": None if turnstile.terms.rate is None or turnstile.terms.paused else text_ms(free_at),
         "circuits": [CIRCUIT_NOW.show(each) for each in circuits],
     }

@@ -84,5 +84,5 @@ def _answer(ctx: Context, key: FlowKey, status: int = 200) -> Answer:
     if status == 201:
         headers["Location"] = f"/v1/flow-keys/{key.name}"
     found = views.live(ctx.world.table, key.tenant, key.name)
-    live = flow_key_members.live(found.stile, found.waiting, found.circuits, ctx.now)
+    live = flow_key_members.live(found.turnstile, found.waiting, found.circuits, ctx.now)
     return Answer(status, {**FLOW_KEY.show(key), "live": live}, headers)

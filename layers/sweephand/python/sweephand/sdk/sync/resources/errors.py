@@ -231,8 +231,8 @@ class Errors:
         Args:
             runs: The runs to run again, instead of `group` or `filter`.
             group: The group whose unresolved runs are run again, instead of `runs` or `filter`.
-            filter: Runs the unresolved runs of all groups again that `GET /v1/errors` lists with these
-                parameters, up to 100 groups, instead of `runs` or `group`.
+            filter: Reruns the unresolved runs of all groups that `GET /v1/errors` lists with these
+                parameters, up to 100 groups. Takes the place of `runs` and `group`.
             rate_per_minute: How many runs begin per minute.
             dry_run: Only counts; changes nothing.
             expected_count: Refused (412) if another number matches.
