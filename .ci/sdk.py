@@ -32,7 +32,7 @@ from sweephand.facades.native.document import FILE  # noqa: E402
 SDK = PACKAGE / "sweephand" / "sdk"
 RUFF = ROOT / ".venv" / "bin" / "ruff"
 WORDS = (
-    ("sweephand.sdk.clocks", "sweephand.sources"),
+    ("sweephand.sdk.transport.clocks", "sweephand.sources"),
     ("sweephand.sdk.aio", "sweephand.sdk.sync"),
     ("async def", "def"),
     ("async with", "with"),

@@ -25,7 +25,7 @@ def resource(document: Document, name: str, methods: Mapping[str, str]) -> str:
         "from sweephand.sdk.aio.caller import AsyncCaller",
         "from sweephand.sdk.aio.operations import AsyncWaiting",
         "from sweephand.sdk.aio.pages import AsyncPages",
-        "from sweephand.sdk.request import ABSENT, Absent, Json, Named, Request, Revision, part, several",
+        "from sweephand.sdk.transport.request import ABSENT, Absent, Json, Named, Request, Revision, part, several",
         "",
         f"class Async{class_of(name)}{f'({base})' if base else ''}:",
         f'    """The methods of `{name}`."""',

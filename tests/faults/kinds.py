@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 from sweephand.domain.schedule import Lane
 from sweephand.flow.runs import results
 from sweephand.sdk.errors import TransportError
-from sweephand.sdk.request import Answer
+from sweephand.sdk.transport.request import Answer
 from tests.faults.memory import Items
 from tests.faults.play import TENANT, Met, Play
 from tests.support import taps

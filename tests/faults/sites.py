@@ -24,7 +24,7 @@ EDGES = {
     "messaging/event_bus.py",
     "security/secrets.py",
     "store/operations/files.py",
-    "sdk/queues.py",
+    "sdk/receiving/queues.py",
     "sdk/sync/caller.py",
     *(f"sdk/sync/resources/{name}.py" for name in ("applications", "job_sets", "runs")),
 }

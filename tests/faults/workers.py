@@ -15,8 +15,8 @@ from sweephand.domain.run import Verdict
 from sweephand.errors import SweephandError
 from sweephand.facades.native.api import NativeApi
 from sweephand.sdk import Sweephand
-from sweephand.sdk.queues import SqsQueue
-from sweephand.sdk.request import Answer
+from sweephand.sdk.receiving.queues import SqsQueue
+from sweephand.sdk.transport.request import Answer
 from sweephand.sdk.worker import TaskRun, Worker
 from sweephand.sdk.worker.attempts import Attempts
 from sweephand.security.caller import Door

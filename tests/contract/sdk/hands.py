@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sweephand.sdk.queues import SqsQueue
+from sweephand.sdk.receiving.queues import SqsQueue
 from sweephand.sdk.worker import Worker
 from sweephand.sdk.worker.attempts import Attempts
 from tests.contract.native.api import Api

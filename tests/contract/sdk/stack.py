@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from sweephand.sdk import AsyncSweephand, Sweephand, TransportError
-from sweephand.sdk.request import Answer
+from sweephand.sdk.transport.request import Answer
 from tests.contract.calls import event
 from tests.contract.native.api import Api
 from tests.support.sources import SeededChance, VirtualClock

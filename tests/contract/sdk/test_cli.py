@@ -19,8 +19,8 @@ import pytest
 from sweephand import cli
 from sweephand.cli.commands import doctor, following
 from sweephand.sdk import Sweephand, TransportError
-from sweephand.sdk.request import Answer
 from sweephand.sdk.sync.http import HttpTransport
+from sweephand.sdk.transport.request import Answer
 from tests.contract.azure.test_clients import served
 from tests.contract.native.api import Api
 from tests.contract.sdk.stack import connected, credential

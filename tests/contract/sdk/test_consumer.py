@@ -29,12 +29,11 @@ from sweephand.sdk import (
     TransportError,
     event,
     every,
-    heartbeats,
-    queues,
 )
 from sweephand.sdk.api_errors import ConsumerTaken, TooManyDeletes
-from sweephand.sdk.heartbeats import AsyncHeartbeat, Heartbeat
-from sweephand.sdk.queues import Message, SqsQueue
+from sweephand.sdk.receiving import heartbeats, queues
+from sweephand.sdk.receiving.heartbeats import AsyncHeartbeat, Heartbeat
+from sweephand.sdk.receiving.queues import Message, SqsQueue
 from tests.contract.native.api import Api
 from tests.contract.sdk.stack import connected, connected_async
 from tests.support.sources import START

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from sweephand.sdk import TransportError, custom_resource
-from sweephand.sdk.request import Answer
+from sweephand.sdk.transport.request import Answer
 from tests.contract.native.api import Api
 from tests.contract.sdk.stack import Gateway, connected
 

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from sweephand.sdk import AsyncSweephand, Sweephand
-from sweephand.sdk.request import Answer
+from sweephand.sdk.transport.request import Answer
 from tests.support.sources import SeededChance, VirtualClock
 
 URL = "https://sweephand.example"

@@ -21,7 +21,7 @@ from sweephand.sdk import (
     http,
 )
 from sweephand.sdk.api_errors import BY_CODE, InvalidField, NotFound, RateLimited, TooManyDeletes, Unavailable
-from sweephand.sdk.config import access
+from sweephand.sdk.transport.config import access
 from tests.unit.sdk.scripted import URL, async_client, client, problem, reply
 
 JOB = {"id": "j-1", "name": "nightly", "revision": 3}

@@ -15,7 +15,7 @@ import httpx2
 import pytest
 
 from sweephand.sdk import Sweephand
-from sweephand.sdk.queues import Message
+from sweephand.sdk.receiving.queues import Message
 from sweephand.sdk.worker import Worker
 from sweephand.sdk.worker.loop import Loop
 from tests.support.sources import START

@@ -8,7 +8,7 @@ import pytest
 
 from sweephand.sdk import at, bodies, cron, every, http, rrule
 from sweephand.sdk.models import Job, Run, RunStarted, Schedule
-from sweephand.sdk.request import to_json
+from sweephand.sdk.transport.request import to_json
 
 RUN = {
     "id": "s_1",

@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError, NoCredenti
 
 from sweephand.sdk import ConfigError, TransportError
 from sweephand.sdk.errors import NoAccess
-from sweephand.sdk.queues import SqsQueue
+from sweephand.sdk.receiving.queues import SqsQueue
 from sweephand.sdk.worker import Delay, Discard, MoveTo, Worker
 from sweephand.sdk.worker import worker as threads
 from sweephand.sdk.worker.threads import Signals, Slots

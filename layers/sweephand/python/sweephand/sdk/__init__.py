@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from sweephand.sdk.errors import ApiError, ConfigError, InvalidArgument, OperationFailed, TransportError
     from sweephand.sdk.fake.client import AsyncFakeSweephand, FakeSweephand
     from sweephand.sdk.records import Dropped, JobData, JobInterval, JobRecord, Result
-    from sweephand.sdk.retries import Retries
     from sweephand.sdk.signatures import NotSigned, verify
     from sweephand.sdk.sync.client import Sweephand
     from sweephand.sdk.sync.root import JobScheduler
+    from sweephand.sdk.transport.retries import Retries
 
 _PLACES = {
     "ApiError": "sweephand.sdk.errors",
@@ -34,7 +34,7 @@ _PLACES = {
     "NotSigned": "sweephand.sdk.signatures",
     "OperationFailed": "sweephand.sdk.errors",
     "Result": "sweephand.sdk.records",
-    "Retries": "sweephand.sdk.retries",
+    "Retries": "sweephand.sdk.transport.retries",
     "Sweephand": "sweephand.sdk.sync.client",
     "SweephandError": "sweephand.errors",
     "TransportError": "sweephand.sdk.errors",

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sweephand.sdk.model import snake
-from sweephand.sdk.request import duration_text, instant_text, to_json
+from sweephand.sdk.transport.request import duration_text, instant_text, to_json
 
 Body = dict[str, Any]
 _ZONE, _START, _END = "timezone", "startTime", "endTime"

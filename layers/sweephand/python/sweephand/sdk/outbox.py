@@ -12,7 +12,7 @@ from sweephand.lazy import lazy
 from sweephand.sdk import aws
 from sweephand.sdk.api_errors import NameTaken
 from sweephand.sdk.errors import ApiError, InvalidArgument
-from sweephand.sdk.request import header, to_json
+from sweephand.sdk.transport.request import header, to_json
 
 with lazy():
     from sweephand.sdk.sync.resources import jobs

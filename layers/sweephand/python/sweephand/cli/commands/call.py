@@ -13,7 +13,7 @@ from sweephand.cli.commands import stacks, statuses
 from sweephand.cli.commands.show import Output
 from sweephand.errors import SweephandError
 from sweephand.lazy import lazy
-from sweephand.sdk.config import Access
+from sweephand.sdk.transport.config import Access
 
 with lazy():
     from sweephand.sdk.sync import client

@@ -9,7 +9,7 @@ import click
 
 from sweephand.cli.commands import doctor, stacks
 from sweephand.cli.commands.call import Call, command, connect
-from sweephand.sdk import config
+from sweephand.sdk.transport import config
 
 
 def made(name: str) -> click.Command:

@@ -25,7 +25,7 @@ from sweephand.cli.commands.statuses import Unusable
 from sweephand.cli.commands.wording import of_command
 from sweephand.lazy import lazy
 from sweephand.sdk.model import Model, snake
-from sweephand.sdk.request import ABSENT
+from sweephand.sdk.transport.request import ABSENT
 
 with lazy():
     from sweephand.cli.commands import job_names, short_forms

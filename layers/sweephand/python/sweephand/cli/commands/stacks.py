@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sweephand.sdk import config
-from sweephand.sdk.config import Access
 from sweephand.sdk.errors import ConfigError
+from sweephand.sdk.transport import config
+from sweephand.sdk.transport.config import Access
 
 LOCAL = Path(".local/stack.json")
 DEFAULT = "default"

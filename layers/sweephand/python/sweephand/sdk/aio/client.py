@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sweephand.sdk.aio.caller import AsyncCaller
 from sweephand.sdk.aio.http import AsyncHttpTransport, AsyncTransport
-from sweephand.sdk.clocks import AsyncClock, AsyncSystemClock
-from sweephand.sdk.config import access, of_local_stack
-from sweephand.sdk.request import Answer, Request
-from sweephand.sdk.retries import Retries
+from sweephand.sdk.transport.clocks import AsyncClock, AsyncSystemClock
+from sweephand.sdk.transport.config import access, of_local_stack
+from sweephand.sdk.transport.request import Answer, Request
+from sweephand.sdk.transport.retries import Retries
 from sweephand.sources import Chance, SystemChance
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import Any, Generic, TypeVar
 
 from sweephand.sdk.aio.caller import AsyncCaller
 from sweephand.sdk.errors import TransportError
-from sweephand.sdk.page import Page
-from sweephand.sdk.request import Request
+from sweephand.sdk.transport.page import Page
+from sweephand.sdk.transport.request import Request
 
 T = TypeVar("T")
 

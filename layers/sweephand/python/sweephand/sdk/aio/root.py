@@ -18,7 +18,7 @@ from sweephand.sdk.aio.client import AsyncSweephand
 from sweephand.sdk.api_errors import ConsumerTaken, CountMismatch, InvalidField, InvalidQuery, NameTaken, NotFound
 from sweephand.sdk.bodies import event
 from sweephand.sdk.errors import ApiError, InvalidArgument, TransportError
-from sweephand.sdk.handlers import AsyncHandler, AsyncHandlers
+from sweephand.sdk.receiving.handlers import AsyncHandler, AsyncHandlers
 from sweephand.sdk.records import (
     DROPPED,
     MISSED,
@@ -34,14 +34,14 @@ from sweephand.sdk.records import (
     resource_of,
     tag_of,
 )
-from sweephand.sdk.request import Json
+from sweephand.sdk.transport.request import Json
 from sweephand.sources import SystemChance
 
 if TYPE_CHECKING:
-    from sweephand.sdk.queues import Message, Queue
+    from sweephand.sdk.receiving.queues import Message, Queue
 
 with lazy():
-    from sweephand.sdk import heartbeats, queues
+    from sweephand.sdk.receiving import heartbeats, queues
 
 log = logging.getLogger("sweephand.scheduler")
 T = TypeVar("T")

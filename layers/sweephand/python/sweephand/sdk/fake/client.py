@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from sweephand.sdk.aio.client import AsyncSweephand
 from sweephand.sdk.fake.service import FakeService, Occurrence, until
 from sweephand.sdk.models import Run
-from sweephand.sdk.request import Answer
 from sweephand.sdk.sync.client import Sweephand
+from sweephand.sdk.transport.request import Answer
 from sweephand.sources import SystemChance
 
 URL, NOBODY = "https://fake.invalid", "fake"

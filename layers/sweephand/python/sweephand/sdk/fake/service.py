@@ -20,7 +20,7 @@ from sweephand.schedules.text.instants import parse_instant
 from sweephand.sdk import models
 from sweephand.sdk.errors import InvalidArgument
 from sweephand.sdk.fake.jobs import FakeJob, FakeSchedule, members_of, schedules_of, timing_of
-from sweephand.sdk.request import Answer
+from sweephand.sdk.transport.request import Answer
 
 TENANT = "fake"
 MOST_RUNS = 100_000

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from sweephand.lazy import lazy
 from sweephand.sdk.errors import ConfigError, TransportError
-from sweephand.sdk.request import Answer
+from sweephand.sdk.transport.request import Answer
 
 with lazy():
     import httpx2

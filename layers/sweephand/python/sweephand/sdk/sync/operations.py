@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from sweephand.sdk import models
 from sweephand.sdk.errors import OperationFailed
-from sweephand.sdk.request import Request, name_of, part
 from sweephand.sdk.sync.caller import Caller
+from sweephand.sdk.transport.request import Request, name_of, part
 
 SOONEST_S, LATEST_S, GROWTH = 0.5, 10.0, 1.5
 Begun = models.Operation | models.Redrive | models.BulkDelete | models.BulkSwitch | str

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 from sweephand.sdk.errors import TransportError
-from sweephand.sdk.page import Page
-from sweephand.sdk.request import Request
 from sweephand.sdk.sync.caller import Caller
+from sweephand.sdk.transport.page import Page
+from sweephand.sdk.transport.request import Request
 
 T = TypeVar("T")
 

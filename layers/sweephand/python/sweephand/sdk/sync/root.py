@@ -16,7 +16,7 @@ from sweephand.sdk import models
 from sweephand.sdk.api_errors import ConsumerTaken, CountMismatch, InvalidField, InvalidQuery, NameTaken, NotFound
 from sweephand.sdk.bodies import event
 from sweephand.sdk.errors import ApiError, InvalidArgument, TransportError
-from sweephand.sdk.handlers import Handler, Handlers
+from sweephand.sdk.receiving.handlers import Handler, Handlers
 from sweephand.sdk.records import (
     DROPPED,
     MISSED,
@@ -32,16 +32,16 @@ from sweephand.sdk.records import (
     resource_of,
     tag_of,
 )
-from sweephand.sdk.request import Json
 from sweephand.sdk.sync import leases
 from sweephand.sdk.sync.client import Sweephand
+from sweephand.sdk.transport.request import Json
 from sweephand.sources import SystemChance
 
 if TYPE_CHECKING:
-    from sweephand.sdk.queues import Message, Queue
+    from sweephand.sdk.receiving.queues import Message, Queue
 
 with lazy():
-    from sweephand.sdk import heartbeats, queues
+    from sweephand.sdk.receiving import heartbeats, queues
 
 log = logging.getLogger("sweephand.scheduler")
 T = TypeVar("T")

@@ -18,8 +18,8 @@ from sweephand.errors import SweephandError
 from sweephand.records import dataclass
 from sweephand.sdk.bodies import Body
 from sweephand.sdk.errors import ApiError, InvalidArgument, TransportError
-from sweephand.sdk.queues import Message, Queue
-from sweephand.sdk.request import ABSENT
+from sweephand.sdk.receiving.queues import Message, Queue
+from sweephand.sdk.transport.request import ABSENT
 from sweephand.sdk.worker.dedupe import InProgress, Unsure
 from sweephand.sdk.worker.loop import Loop
 from sweephand.sdk.worker.tasks import BadPayload, BadReschedule, Task, TaskRun, Tasks

@@ -17,7 +17,7 @@ from sweephand.lazy import lazy
 from sweephand.records import dataclass
 from sweephand.sdk.bodies import Body
 from sweephand.sdk.errors import ConfigError
-from sweephand.sdk.request import ABSENT, duration_text, instant_text, to_json
+from sweephand.sdk.transport.request import ABSENT, duration_text, instant_text, to_json
 from sweephand.sdk.worker.loop import Loop
 
 with lazy():

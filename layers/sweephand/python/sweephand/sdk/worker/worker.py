@@ -20,7 +20,7 @@ from sweephand.lazy import lazy
 from sweephand.sdk import bodies
 from sweephand.sdk.bodies import Body
 from sweephand.sdk.errors import ApiError, ConfigError, NoAccess, TransportError
-from sweephand.sdk.queues import Message, Queue, SqsQueue
+from sweephand.sdk.receiving.queues import Message, Queue, SqsQueue
 from sweephand.sdk.worker.attempts import Attempts
 from sweephand.sdk.worker.loop import Loop
 from sweephand.sdk.worker.tasks import (

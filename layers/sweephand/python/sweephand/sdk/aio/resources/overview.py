@@ -8,7 +8,7 @@ from datetime import datetime
 from sweephand.sdk import models
 from sweephand.sdk.aio.caller import AsyncCaller
 from sweephand.sdk.aio.pages import AsyncPages
-from sweephand.sdk.request import Request
+from sweephand.sdk.transport.request import Request
 
 
 class AsyncOverview:

@@ -8,7 +8,7 @@ from typing import Any
 from sweephand.sdk import models
 from sweephand.sdk.aio.caller import AsyncCaller
 from sweephand.sdk.aio.pages import AsyncPages
-from sweephand.sdk.request import ABSENT, Absent, Json, Named, Request, part
+from sweephand.sdk.transport.request import ABSENT, Absent, Json, Named, Request, part
 
 
 class AsyncRuns:

@@ -9,7 +9,7 @@ from typing import Any
 from sweephand.sdk import models
 from sweephand.sdk.aio.caller import AsyncCaller
 from sweephand.sdk.aio.pages import AsyncPages
-from sweephand.sdk.request import ABSENT, Absent, Json, Named, Request, Revision, part
+from sweephand.sdk.transport.request import ABSENT, Absent, Json, Named, Request, Revision, part
 
 
 class AsyncSchedules:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sweephand.sdk import models
 from sweephand.sdk.aio.caller import AsyncCaller
-from sweephand.sdk.request import Request
+from sweephand.sdk.transport.request import Request
 
 
 class AsyncService:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sweephand.sdk import models
 from sweephand.sdk.aio.caller import AsyncCaller
 from sweephand.sdk.aio.pages import AsyncPages
-from sweephand.sdk.request import Named, Request, part
+from sweephand.sdk.transport.request import Named, Request, part
 
 
 class AsyncSigningKeys:

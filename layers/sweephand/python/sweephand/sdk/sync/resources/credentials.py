@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sweephand.sdk import models
-from sweephand.sdk.request import ABSENT, Absent, Named, Request, part
 from sweephand.sdk.sync.caller import Caller
 from sweephand.sdk.sync.pages import Pages
+from sweephand.sdk.transport.request import ABSENT, Absent, Named, Request, part
 
 
 class Credentials:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from sweephand.sdk import models
-from sweephand.sdk.request import Request
 from sweephand.sdk.sync.caller import Caller
 from sweephand.sdk.sync.pages import Pages
+from sweephand.sdk.transport.request import Request
 
 
 class Overview:

@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from sweephand.sdk import models
-from sweephand.sdk.request import ABSENT, Absent, Json, Named, Request, Revision, part
 from sweephand.sdk.sync.caller import Caller
 from sweephand.sdk.sync.pages import Pages
+from sweephand.sdk.transport.request import ABSENT, Absent, Json, Named, Request, Revision, part
 
 
 class Schedules:

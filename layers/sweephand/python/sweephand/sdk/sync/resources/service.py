@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sweephand.sdk import models
-from sweephand.sdk.request import Request
 from sweephand.sdk.sync.caller import Caller
+from sweephand.sdk.transport.request import Request
 
 
 class Service:

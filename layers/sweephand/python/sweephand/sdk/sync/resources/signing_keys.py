@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sweephand.sdk import models
-from sweephand.sdk.request import Named, Request, part
 from sweephand.sdk.sync.caller import Caller
 from sweephand.sdk.sync.pages import Pages
+from sweephand.sdk.transport.request import Named, Request, part
 
 
 class SigningKeys:
