@@ -105,7 +105,7 @@ JSON: dict[str, list[str | None]] = {
         *("JobDraft", NOT_OF_THE_API, "JobDraft", NOT_OF_THE_API, "JobAction", "JobDraft", "CollectionPatch")
     ],
     "docs/guide/operating.md": [NOT_OF_THE_API],  # a policy of IAM
-    "docs/operate/look-after.md": [NOT_OF_THE_API],  # resources of CloudFormation
+    "docs/operate/backup.md": [NOT_OF_THE_API],  # resources of CloudFormation
     "docs/recipes/alerts.md": [NOT_OF_THE_API],  # a policy of SNS
     "docs/reference/api.md": ["JobDraft", "answer Problem"],
     # tests/unit/domain/test_event.py validates the event. The other is a pattern of EventBridge.
