@@ -72,7 +72,7 @@ STATES: Mapping[State, str] = {
     State.REQUEST_ERROR: "The request could not be made or was refused: for example no connection, refused "
     "by the guard, or 4xx.",
     State.UNKNOWN: "The result is not known: its executors were lost, or no report came in time.",
-    State.TIMEOUT: "Its [task](../guide/targets.md#tasks-on-ecs) ran longer than allowed and was stopped.",
+    State.TIMEOUT: "Its [task](../guide/ecs.md) ran longer than allowed and was stopped.",
     State.SKIPPED: "It was due and did not run, because of a setting or a request of its owner.",
     State.MISSED: "It was due while nothing could run it, and the misfire policy dropped it. One row may cover many.",
     State.EXPIRED: "It would have begun too late.",
@@ -164,7 +164,7 @@ SCOPES: Mapping[str, str] = {
     "provider:*": "do everything, for every tenant",
     "provider:admin": "create, change, switch and delete tenants; manage their subscriptions",
     "runs:write": "start, cancel and rerun runs; report results; act as a worker or consumer",
-    "tasks:write": "with `jobs:write`, create, change and remove actions that run [tasks](targets.md#tasks-on-ecs)",
+    "tasks:write": "with `jobs:write`, create, change and remove actions that run [tasks](ecs.md)",
 }
 
 

@@ -100,10 +100,10 @@ JSON: dict[str, list[str | None]] = {
     "docs/guide/notations.md": ["answer Problem", *["answer Preview/properties/items/items"] * 5],
     "docs/guide/retries.md": ["Result", "JobPatch", "JobPatch"],
     "docs/guide/schedules.md": ["answer Preview", "answer Explanation", "answer Preview/properties/items/items"],
-    # The second is a policy of IAM, and the fourth an event of the bus.
-    "docs/guide/targets.md": [
-        *("JobDraft", NOT_OF_THE_API, "JobDraft", NOT_OF_THE_API, "JobAction", "JobDraft", "CollectionPatch")
-    ],
+    # The second is a policy of IAM, and the third an event of the bus.
+    "docs/guide/targets.md": ["JobDraft", NOT_OF_THE_API, NOT_OF_THE_API, "JobAction"],
+    "docs/guide/azure-queues.md": ["JobDraft", "CollectionPatch"],
+    "docs/guide/ecs.md": ["JobDraft"],
     "docs/guide/operating.md": [NOT_OF_THE_API],  # a policy of IAM
     "docs/operate/backup.md": [NOT_OF_THE_API],  # resources of CloudFormation
     "docs/recipes/alerts.md": [NOT_OF_THE_API],  # a policy of SNS
